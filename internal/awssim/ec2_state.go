@@ -1,0 +1,177 @@
+package awssim
+
+import "time"
+
+// EC2State is what EC2 holds: everything by its ID.
+type EC2State struct {
+	VPCs               map[string]*VPC
+	Subnets            map[string]*Subnet
+	InternetGateways   map[string]*InternetGateway
+	EgressOnlyGateways map[string]*InternetGateway
+	NATGateways        map[string]*NATGateway
+	Addresses          map[string]*Address
+	RouteTables        map[string]*RouteTable
+	SecurityGroups     map[string]*SecurityGroup
+	Endpoints          map[string]*Endpoint
+	Interfaces         map[string]*Interface
+	Instances          map[string]*Instance
+	Volumes            map[string]*Volume
+	Images             map[string]*Image
+	KeyPairs           map[string]bool   // by name
+	PlacementGroups    map[string]bool   // by name
+	Tokens             map[string]Answer // client tokens: operation and token to what was answered
+}
+
+// Answer is what a client token has been answered with.
+type Answer struct {
+	Parameters string   // digest of the call's parameters
+	IDs        []string // of what was made
+}
+
+// Thing is what all things of EC2 have.
+type Thing struct {
+	ID   string
+	Tags map[string]string
+	Born time.Time
+}
+
+// VPC is a virtual private cloud.
+type VPC struct {
+	Thing
+	CIDR                     string
+	Secondary                []Association
+	IPv6                     *Association // amazon-provided
+	Tenancy                  string
+	DNSHostnames, DNSSupport bool
+	Default                  bool
+}
+
+// Association is a CIDR block of a VPC.
+type Association struct{ ID, CIDR string }
+
+// Subnet is a subnet of a VPC.
+type Subnet struct {
+	Thing
+	VPC, CIDR, IPv6CIDR, Zone               string
+	MapPublicIP, AssignIPv6, DNS64, Default bool
+	Native                                  bool   // IPv6 only
+	HostnameType                            string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA         bool
+}
+
+// InternetGateway is an internet gateway, or an egress-only one.
+type InternetGateway struct {
+	Thing
+	VPC string // attached to; "" when detached
+}
+
+// NATGateway is a public NAT gateway.
+type NATGateway struct {
+	Thing
+	VPC, Subnet, Address, Interface string
+	Failed                          bool
+	Ready                           time.Time // available from then on
+	Deleted                         time.Time // when deletion was asked for; zero: not
+	Gone                            time.Time // when it is over
+}
+
+// Address is an elastic IP address.
+type Address struct {
+	Thing
+	PublicIP, Association, Interface, Instance string
+}
+
+// RouteTable is a route table.
+type RouteTable struct {
+	Thing
+	VPC          string
+	Main         bool
+	Routes       []Route           // the local routes are not among them
+	Associations map[string]string // association ID to subnet
+}
+
+// Route is one route.
+type Route struct {
+	Destination string // an IPv4 or IPv6 CIDR, or a prefix list of an endpoint
+	Target      string // igw-…, eigw-…, nat-…, vpce-…
+}
+
+// SecurityGroup is a security group.
+type SecurityGroup struct {
+	Thing
+	VPC, Name, Description string
+	Ingress, Egress        []Rule
+}
+
+// Rule is one rule of a security group, with exactly one source.
+type Rule struct {
+	ID, Protocol      string
+	From, To          int32
+	CIDR, IPv6, Group string // one of them
+	Description       string
+}
+
+// Endpoint is a gateway endpoint.
+type Endpoint struct {
+	Thing
+	VPC, Service string
+	RouteTables  []string
+	Deleted      time.Time
+}
+
+// Interface is a network interface.
+type Interface struct {
+	Thing
+	VPC, Subnet, Description, Type, PrivateIP, PublicIP string
+	Groups                                              []string
+	IPv6                                                []string
+	Owner                                               string    // what it serves: an instance, a NAT gateway, a load balancer; "" when free
+	Managed                                             bool      // AWS made it and alone can remove it
+	Dies                                                time.Time // when AWS will have removed it; zero: not dying
+	DeleteWithOwner                                     bool
+}
+
+// Instance is an instance.
+type Instance struct {
+	Thing
+	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string
+	Spot                                                   bool
+	MaxPrice                                               string
+	Interfaces, Volumes                                    []string
+	Metadata                                               MetadataOptions
+	Placement                                              Placement
+	Launch                                                 map[string]string // other parameters it was launched with, for tests
+	Running                                                time.Time         // running from then on
+	Terminating                                            time.Time         // termination asked for; zero: not
+	Terminated                                             time.Time         // terminated from then on
+	Index                                                  int               // ami-launch-index
+}
+
+// MetadataOptions are an instance's settings of its metadata service.
+type MetadataOptions struct {
+	Endpoint, IPv6, Tokens, Tags string
+	HopLimit                     int32
+}
+
+// Placement is where an instance was put.
+type Placement struct {
+	Tenancy, Group, Host, Affinity string
+	Partition                      int32
+}
+
+// Volume is a volume of an instance.
+type Volume struct {
+	Thing
+	Instance, Device, Type, Key string
+	Size, IOPS, Throughput      int32
+	Encrypted                   bool
+	DeleteWithInstance          bool
+}
+
+// Image is a machine image.
+type Image struct {
+	Thing
+	Name, Owner, Description, Architecture, RootDevice string
+	Created                                            time.Time
+	RootSize                                           int32 // GiB
+}

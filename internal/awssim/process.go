@@ -1,0 +1,154 @@
+package awssim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Fault is what goes wrong with a call.
+type Fault string
+
+// The faults.
+const (
+	None       Fault = ""
+	Throttled  Fault = "throttled"     // refused for its pace
+	Denied     Fault = "denied"        // refused for lack of a permission
+	Broken     Fault = "server error"  // refused with an internal error, nothing done
+	LostBefore Fault = "lost before"   // the connection breaks; nothing done
+	LostAfter  Fault = "lost after"    // the connection breaks; all is done
+	KillBefore Fault = "killed before" // the process dies; nothing done
+	KillAfter  Fault = "killed after"  // the process dies; all is done
+)
+
+// Process is one program that talks to the account. It can be killed: from
+// then on none of its calls arrive.
+type Process struct {
+	// Fault, when set, says what goes wrong with the n-th call of the process,
+	// counted from 1.
+	Fault func(n int, service, op string) Fault
+	// Killed, when set, is called when a fault kills the process.
+	Killed func()
+
+	aws *AWS
+
+	mu    sync.Mutex
+	calls int
+	dead  bool
+}
+
+// Process returns a new program that talks to the account.
+func (a *AWS) Process() *Process { return &Process{aws: a} }
+
+// Config returns the configuration of a new program.
+func (a *AWS) Config() aws.Config { return a.Process().Config() }
+
+// Kill kills the process: no further call of it arrives.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+}
+
+// Calls returns how many calls the process has made.
+func (p *Process) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
+}
+
+// Config returns a configuration whose clients talk to the simulation.
+func (p *Process) Config() aws.Config {
+	return aws.Config{
+		Region: p.aws.o.Region,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIASIMULATED", SecretAccessKey: "simulated"}, nil
+		}),
+		APIOptions: []func(*middleware.Stack) error{p.hook},
+	}
+}
+
+type inputKey struct{}
+
+// hook keeps the typed input at the top of the stack and answers below the
+// retryer, where the request would have been signed and sent.
+func (p *Process) hook(stack *middleware.Stack) error {
+	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SimInput",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			return next.HandleInitialize(middleware.WithStackValue(ctx, inputKey{}, in.Parameters), in)
+		}), middleware.After)
+	if err != nil {
+		return err
+	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("SimAnswer",
+		func(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+			out.Result, err = p.send(ctx, awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), middleware.GetStackValue(ctx, inputKey{}))
+			if err != nil {
+				err = &smithy.OperationError{ServiceID: awsmiddleware.GetServiceID(ctx), OperationName: awsmiddleware.GetOperationName(ctx), Err: err}
+			}
+			return out, md, err
+		}), "Retry", middleware.After)
+}
+
+var errLost = errors.New("connection reset by peer")
+
+// send carries one call to the account, unless something goes wrong.
+func (p *Process) send(ctx context.Context, service, op string, in any) (any, error) {
+	if err := p.aws.o.Clock.Sleep(ctx, p.aws.o.Latency); err != nil {
+		return nil, err
+	}
+	fault, err := p.admit(service, op)
+	if err != nil {
+		return nil, err
+	}
+	switch fault {
+	case Throttled:
+		return nil, fail("RequestLimitExceeded", "request limit exceeded")
+	case Denied:
+		return nil, fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s", op)
+	case Broken:
+		return nil, &smithy.GenericAPIError{Code: "InternalError", Message: "an internal error has occurred", Fault: smithy.FaultServer}
+	case LostBefore:
+		return nil, &smithyhttp.RequestSendError{Err: errLost}
+	case KillBefore:
+		p.die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	}
+	out, err := p.aws.call(ctx, service, op, in)
+	switch fault {
+	case LostAfter:
+		return nil, &smithyhttp.RequestSendError{Err: errLost}
+	case KillAfter:
+		p.die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	}
+	return out, err
+}
+
+// admit counts a call and says what is to go wrong with it.
+func (p *Process) admit(service, op string) (Fault, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return None, fmt.Errorf("awssim: %s: the process is dead: %w", op, context.Canceled)
+	}
+	p.calls++
+	if p.Fault == nil {
+		return None, nil
+	}
+	return p.Fault(p.calls, service, op), nil
+}
+
+func (p *Process) die() {
+	p.Kill()
+	if p.Killed != nil {
+		p.Killed()
+	}
+}

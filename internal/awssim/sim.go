@@ -1,0 +1,257 @@
+// Package awssim is an AWS that lives in the process. It answers the real SDK
+// clients, so that retries, pagination and waiters are the real ones too.
+//
+// It is not a mock: it keeps the state of an account, takes its time over what
+// AWS takes its time over, and says no where AWS does. Where it is unsure what
+// AWS does it is the stricter of the two. What it does not know fails loudly:
+// an operation or a parameter that is "not simulated".
+package awssim
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+
+	"clusterawsadm/internal/clock"
+)
+
+// Account is the number of the simulated account.
+const Account = "123456789012"
+
+// Options say what the simulated account is like.
+type Options struct {
+	Region string       // empty: us-east-1
+	Clock  *clock.Clock // nil: the machine's own; virtual in a synctest bubble
+	// Lag is how long a new thing stays hidden from the calls that list and
+	// look, as AWS's eventual consistency may hide it.
+	Lag time.Duration
+	// Latency is how long every call takes.
+	Latency time.Duration
+	// Page caps the length of every page; 0 leaves AWS's own limits.
+	Page int
+}
+
+// AWS is a simulated account in one region.
+type AWS struct {
+	o        Options
+	handlers map[reflect.Type]handler
+
+	mu    sync.Mutex
+	state State
+	calls []Call
+	rates map[string]*rate // token buckets of the account, by class
+}
+
+// State is everything the account holds. It can be written to a file and read
+// back: times are absolute, by the simulation's clock.
+type State struct {
+	Now    time.Time // when it was saved
+	Serial int       // counts everything ever made
+	EC2     EC2State
+	ELB     ELBState
+	IAM     IAMState
+	S3      S3State
+	Secrets SecretsState
+	SSM     SSMState
+}
+
+// Call is one call that came in.
+type Call struct {
+	Service, Operation string
+	At                 time.Time
+	Err                string // its error code, if it was refused
+}
+
+// New returns an account as AWS hands it out: empty, but for what every
+// account has.
+func New(o Options) *AWS {
+	if o.Region == "" {
+		o.Region = "us-east-1"
+	}
+	a := &AWS{o: o, handlers: map[reflect.Type]handler{}, rates: map[string]*rate{}}
+	a.state = State{SSM: newSSMState(), S3: newS3State(), Secrets: newSecretsState()}
+	a.state.IAM, a.state.EC2, a.state.ELB = newIAMState(), newEC2State(a.now(), o.Region), newELBState()
+	a.simulateEC2()
+	a.simulateELB()
+	a.simulateIAM()
+	a.simulateS3()
+	a.simulateSecrets()
+	a.simulateSSM()
+	a.simulateQuotas()
+	return a
+}
+
+// Load returns an account as Save wrote it.
+func Load(r io.Reader, o Options) (*AWS, error) {
+	a := New(o)
+	if err := json.NewDecoder(r).Decode(&a.state); err != nil {
+		return nil, fmt.Errorf("simulated account: %w", err)
+	}
+	return a, nil
+}
+
+// Saved returns the time at which a saved account was written: where its
+// clock has to go on.
+func Saved(r io.Reader) (time.Time, error) {
+	var s struct{ Now time.Time }
+	err := json.NewDecoder(r).Decode(&s)
+	return s.Now, err
+}
+
+// Save writes the account.
+func (a *AWS) Save(w io.Writer) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settle()
+	a.state.Now = a.now()
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(a.state)
+}
+
+// Edit changes the account behind everybody's back.
+func (a *AWS) Edit(edit func(*State)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settle()
+	edit(&a.state)
+}
+
+// Calls lists the calls that came in so far.
+func (a *AWS) Calls() []Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.calls)
+}
+
+// now is the time of the account.
+func (a *AWS) now() time.Time { return a.o.Clock.Now() }
+
+// settle brings about what time has brought about: what has finished dying is
+// buried. It is called, with the lock held, before every call is answered.
+func (a *AWS) settle() {
+	a.settleELB()
+	a.settleEC2()
+}
+
+// handler answers one operation.
+type handler struct {
+	models map[string]bool // the fields of the input that it understands
+	answer func(ctx context.Context, in any) (any, error)
+}
+
+// on registers the answer to an operation, with the names of the input's
+// fields that it understands. A call that sets any other field is not
+// simulated.
+func on[I, O any](a *AWS, answer func(*I) (*O, error), fields ...string) {
+	models := map[string]bool{}
+	for _, f := range fields {
+		if _, ok := reflect.TypeFor[I]().FieldByName(f); !ok {
+			panic(fmt.Sprintf("awssim: %s has no field %s", reflect.TypeFor[I](), f))
+		}
+		models[f] = true
+	}
+	a.handlers[reflect.TypeFor[*I]()] = handler{models, func(_ context.Context, in any) (any, error) {
+		i, ok := in.(*I)
+		if !ok {
+			return nil, fmt.Errorf("awssim: %T is not %T", in, i)
+		}
+		out, err := answer(i)
+		if err != nil {
+			return nil, err // a typed nil pointer would be no nil answer
+		}
+		return out, nil
+	}}
+}
+
+// call answers one call, with the lock held.
+func (a *AWS) call(ctx context.Context, service, op string, in any) (out any, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settle()
+	at := len(a.calls)
+	a.calls = append(a.calls, Call{Service: service, Operation: op, At: a.now()})
+	defer func() {
+		if err != nil {
+			a.calls[at].Err = err.Error()
+			var api smithy.APIError
+			if errors.As(err, &api) {
+				a.calls[at].Err = api.ErrorCode()
+			}
+		}
+	}()
+	h, ok := a.handlers[reflect.TypeOf(in)]
+	if !ok {
+		return nil, fmt.Errorf("awssim: %s %s is not simulated", service, op)
+	}
+	if field := unmodelled(in, h.models); field != "" {
+		return nil, fmt.Errorf("awssim: %s %s: parameter %s is not simulated", service, op, field)
+	}
+	if err := a.throttle(service, op, in); err != nil {
+		return nil, err
+	}
+	return h.answer(ctx, in)
+}
+
+// unmodelled returns the first field of a call's input that is set and that
+// its handler does not understand.
+func unmodelled(in any, models map[string]bool) string {
+	v := reflect.ValueOf(in).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.IsExported() && !models[f.Name] && !v.Field(i).IsZero() {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// id makes an ID as EC2 does: "vpc-" and 17 hexadecimal digits. It is the
+// same for the same history.
+func (a *AWS) id(prefix string) string {
+	a.state.Serial++
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", prefix, a.state.Serial))
+	return prefix + "-0" + hex.EncodeToString(sum[:8])
+}
+
+// visible reports whether a thing of that age shows up in lists.
+func (a *AWS) visible(born time.Time) bool { return a.now().Sub(born) >= a.o.Lag }
+
+// fail returns an AWS error as a client sees it.
+func fail(code, format string, args ...any) error {
+	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
+}
+
+// page cuts one page out of a list. Tokens are positions; size is what the
+// call asked for, most AWS's limit.
+func page[T any](a *AWS, list []T, token *string, size *int32, most int) (part []T, next *string, err error) {
+	from := 0
+	if t := aws.ToString(token); t != "" {
+		if _, err := fmt.Sscanf(t, "page-%d", &from); err != nil || from > len(list) {
+			return nil, nil, fail("InvalidNextToken", "the token %q is not valid", t)
+		}
+	}
+	n := most
+	if s := int(aws.ToInt32(size)); s > 0 {
+		n = min(n, s)
+	}
+	if a.o.Page > 0 {
+		n = min(n, a.o.Page)
+	}
+	to := min(from+n, len(list))
+	if to < len(list) {
+		next = aws.String(fmt.Sprintf("page-%d", to))
+	}
+	return list[from:to], next, nil
+}

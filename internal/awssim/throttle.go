@@ -1,0 +1,65 @@
+package awssim
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+)
+
+// rate is a token bucket of the account.
+type rate struct {
+	tokens float64
+	at     time.Time
+}
+
+// throttle refuses a call that comes too fast. The classes are those of
+// "Request throttling for the Amazon EC2 API": requests to RunInstances have
+// a bucket of 5 refilled at 2 a second, the instances they ask for one of
+// 1,000 refilled at 2 a second.
+func (a *AWS) throttle(service, op string, in any) error {
+	if service != "EC2" {
+		return nil
+	}
+	class, size, refill := "EC2 "+op, 100.0, 20.0
+	switch {
+	case op == "RunInstances":
+		size, refill = 5, 2
+	case op == "CreateTags":
+		size, refill = 100, 10
+	case isWrite(op):
+		class, size, refill = "EC2 write", 200, 5
+	}
+	if !a.drink(class, 1, size, refill) {
+		return fail("RequestLimitExceeded", "request limit exceeded")
+	}
+	if run, ok := in.(*ec2.RunInstancesInput); ok && !a.drink("EC2 instances", float64(aws.ToInt32(run.MaxCount)), 1000, 2) {
+		return fail("RequestLimitExceeded", "request limit exceeded")
+	}
+	return nil
+}
+
+// drink takes n tokens out of a bucket, if there are that many.
+func (a *AWS) drink(class string, n, size, refill float64) bool {
+	r := a.rates[class]
+	if r == nil {
+		r = &rate{tokens: size, at: a.now()}
+		a.rates[class] = r
+	}
+	r.tokens = min(size, r.tokens+a.now().Sub(r.at).Seconds()*refill)
+	r.at = a.now()
+	if r.tokens < n {
+		return false
+	}
+	r.tokens -= n
+	return true
+}
+
+func isWrite(op string) bool {
+	for _, p := range []string{"Describe", "Get", "List"} {
+		if len(op) > len(p) && op[:len(p)] == p {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+// Package cloud is the only door to AWS: the clients, the guard that every
+// call passes, what has been read, tags, error codes and the lock.
+package cloud
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"clusterawsadm/internal/clock"
+)
+
+// Clients is one client for each AWS service in use, and what they have read.
+// It belongs to one cluster and one run.
+type Clients struct {
+	EC2     *ec2.Client
+	ELB     *elasticloadbalancing.Client   // classic load balancers
+	ELBV2   *elasticloadbalancingv2.Client // network load balancers
+	IAM     *iam.Client
+	S3      *s3.Client
+	Secrets *secretsmanager.Client
+	SSM     *ssm.Client
+	STS     *sts.Client
+	Quotas  *servicequotas.Client
+
+	Region  string
+	Cluster string       // name of the Cluster object; part of every tag
+	Clock   *clock.Clock // nil: the machine's own
+	Lock    *Lock        // what a write needs; nil: nothing (tests, single calls)
+
+	tokens  string // what the client tokens of this run are derived from
+	slots   chan struct{}
+	buckets *buckets
+	memos   sync.Map // question to *memo
+	reading atomic.Int64
+	batches batches
+	stats   Stats
+	log     func(Call)
+}
+
+// Options say how a run talks to AWS.
+type Options struct {
+	Clock    *clock.Clock
+	Parallel int        // calls under way at once; 0 means 32
+	Log      func(Call) // told of every call when it has ended; may be nil
+}
+
+// DefaultParallel is how many calls are under way at once unless the user
+// says otherwise.
+const DefaultParallel = 32
+
+// New returns clients for the cluster of that name, in the configuration's
+// region. The configuration is the only thing that differs between AWS, an
+// emulator and the simulation.
+func New(cfg aws.Config, cluster string, o Options) *Clients {
+	if o.Parallel <= 0 {
+		o.Parallel = DefaultParallel
+	}
+	c := &Clients{
+		Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log,
+		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
+	}
+	cfg = cfg.Copy()
+	cfg.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(r *retry.StandardOptions) {
+			r.MaxAttempts = 8
+			r.RateLimiter = ratelimit.None // the token bucket of the SDK fails long runs
+		})
+	}
+	cfg.APIOptions = append(cfg.APIOptions, c.guard)
+	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)
+	c.IAM, c.Secrets, c.SSM = iam.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
+	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)
+	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
+	return c
+}
+
+// Stats counts the calls of a run. The lock's own calls are not among them.
+type Stats struct {
+	Reads, Writes, Throttled atomic.Int64
+}
+
+// Stats returns the counters of this run.
+func (c *Clients) Stats() *Stats { return &c.stats }

@@ -1,0 +1,91 @@
+package cloud
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go"
+)
+
+// Code returns the code of an AWS error, and "" for any other error.
+func Code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// Is reports whether err is an AWS error with one of the codes.
+func Is(err error, codes ...string) bool { return slices.Contains(codes, Code(err)) && err != nil }
+
+// Refused reports whether AWS answered with an error that says that what was
+// asked for will not happen. Any other error leaves that open: a lost
+// connection does, and so does an answer of "internal error".
+func Refused(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && !slices.Contains([]string{"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "ServerInternal"}, api.ErrorCode())
+}
+
+// NotFound reports whether err says that the thing does not exist.
+func NotFound(err error) bool {
+	code := Code(err)
+	if code == "" {
+		return false
+	}
+	return strings.HasSuffix(code, "NotFound") || strings.HasSuffix(code, ".Malformed") || slices.Contains([]string{
+		"NoSuchEntity", "NoSuchBucket", "NoSuchKey", "NatGatewayNotFound", "ResourceNotFoundException", "ParameterNotFound",
+		"LoadBalancerNotFound", "TargetGroupNotFound", "ListenerNotFound", "NotFoundException", "NoSuchTagSet", "NoSuchBucketPolicy",
+	}, code)
+}
+
+// IgnoreNotFound returns nil when err says that the thing does not exist.
+func IgnoreNotFound(err error) error {
+	if NotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// InUse reports whether err says that something else still hangs on the thing.
+func InUse(err error) bool {
+	return Is(err, "DependencyViolation", "ResourceInUse", "ResourceInUseException", "InvalidIPAddress.InUse", "DeleteConflict",
+		"OperationNotPermitted", "InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "Gateway.NotAttached", "ResourceConflict")
+}
+
+// Exists reports whether err says that there is such a thing already.
+func Exists(err error) bool {
+	return Is(err, "InvalidGroup.Duplicate", "InvalidSubnet.Conflict", "DuplicateLoadBalancerName", "DuplicateTargetGroupName",
+		"DuplicateListener", "ResourceExistsException", "ParameterAlreadyExists", "RouteAlreadyExists", "InvalidPermission.Duplicate",
+		"Resource.AlreadyAssociated", "BucketAlreadyOwnedByYou", "EntityAlreadyExists")
+}
+
+// Denied reports whether err says that the caller lacks a permission.
+func Denied(err error) bool {
+	return Is(err, "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "UnauthorizedAccess", "Forbidden")
+}
+
+// Quota reports whether err says that a limit of the account is reached.
+func Quota(err error) bool {
+	code := Code(err)
+	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" || strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
+		Is(err, "InstanceLimitExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
+}
+
+// Throttled reports whether err says that there were too many calls.
+func Throttled(err error) bool {
+	_, throttle := retry.DefaultThrottleErrorCodes[Code(err)]
+	return throttle
+}
+
+// Unsent reports whether err says that the request never left: what was asked
+// for cannot have happened.
+func Unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, ErrLockLost) || errors.As(err, new(*RefusedError)) ||
+		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(*smithy.InvalidParamsError))
+}

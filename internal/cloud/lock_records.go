@@ -1,0 +1,162 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"clusterawsadm/internal/clock"
+)
+
+// ParameterPath is where a cluster keeps its records and secrets in SSM
+// Parameter Store. Node roles cannot read it.
+func (c *Clients) ParameterPath(parts ...string) string {
+	return "/clusterawsadm/" + strings.Join(append([]string{c.Cluster}, parts...), "/")
+}
+
+// ssmRecords keeps lock records as SSM parameters, one an epoch.
+type ssmRecords struct{ c *Clients }
+
+func (r *ssmRecords) name(epoch int) *string {
+	return aws.String(r.c.ParameterPath("lock", strconv.Itoa(epoch)))
+}
+
+func (r *ssmRecords) list(ctx context.Context) (out []Holder, err error) {
+	pages := ssm.NewGetParametersByPathPaginator(r.c.SSM, &ssm.GetParametersByPathInput{Path: aws.String(r.c.ParameterPath("lock"))})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		now := r.c.Clock.Now()
+		if t, ok := awsmiddleware.GetServerTime(page.ResultMetadata); ok && r.c.Clock == nil {
+			now = t // age is a matter of AWS's clock alone
+		}
+		for _, p := range page.Parameters {
+			var h Holder
+			if err := json.Unmarshal([]byte(aws.ToString(p.Value)), &h); err != nil {
+				return nil, fmt.Errorf("%s: %w", aws.ToString(p.Name), err)
+			}
+			h.age = now.Sub(aws.ToTime(p.LastModifiedDate))
+			out = append(out, h)
+		}
+	}
+	return out, nil
+}
+
+func (r *ssmRecords) put(ctx context.Context, h Holder, overwrite bool) error {
+	value, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	_, err = r.c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: r.name(h.Epoch), Value: aws.String(string(value)), Type: types.ParameterTypeString, Overwrite: aws.Bool(overwrite),
+	})
+	return err
+}
+
+func (r *ssmRecords) create(ctx context.Context, h Holder) (taken bool, err error) {
+	err = r.put(ctx, h, false)
+	if !Is(err, "ParameterAlreadyExists") {
+		return false, err
+	}
+	// The first attempt may have come through, and only its answer got lost.
+	all, err := r.list(ctx)
+	for _, other := range all {
+		if other.Epoch == h.Epoch && other.Run == h.Run {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+func (r *ssmRecords) write(ctx context.Context, h Holder) error { return r.put(ctx, h, true) }
+
+func (r *ssmRecords) remove(ctx context.Context, epoch int) error {
+	_, err := r.c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: r.name(epoch)})
+	return IgnoreNotFound(err)
+}
+
+// fileRecords keeps lock records as files of a folder.
+type fileRecords struct {
+	folder string
+	clock  *clock.Clock
+}
+
+func (r *fileRecords) name(epoch int) string {
+	return filepath.Join(r.folder, fmt.Sprintf("lock-%d.json", epoch))
+}
+
+func (r *fileRecords) list(context.Context) (out []Holder, err error) {
+	names, err := filepath.Glob(filepath.Join(r.folder, "lock-*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		raw, err := os.ReadFile(name) //nolint:gosec // the name comes from our own folder
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		var rec fileRecord
+		if err := json.Unmarshal(raw, &rec); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		rec.age = r.clock.Since(rec.Seen)
+		out = append(out, rec.Holder)
+	}
+	return out, nil
+}
+
+// fileRecord is a record with the time of its last sign of life.
+type fileRecord struct {
+	Holder
+	Seen time.Time `json:"seen"`
+}
+
+func (r *fileRecords) put(h Holder, flags int) error {
+	if err := os.MkdirAll(r.folder, 0o700); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(fileRecord{h, r.clock.Now()})
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(r.name(h.Epoch), flags|os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(raw)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (r *fileRecords) create(_ context.Context, h Holder) (taken bool, err error) {
+	err = r.put(h, os.O_EXCL)
+	if errors.Is(err, fs.ErrExist) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (r *fileRecords) write(_ context.Context, h Holder) error { return r.put(h, os.O_TRUNC) }
+
+func (r *fileRecords) remove(_ context.Context, epoch int) error {
+	err := os.Remove(r.name(epoch))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

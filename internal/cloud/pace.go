@@ -1,0 +1,95 @@
+package cloud
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"clusterawsadm/internal/clock"
+)
+
+// buckets are the token buckets that AWS keeps for an account, kept on our
+// side too, so that a burst waits here instead of being thrown back.
+type buckets struct {
+	clock *clock.Clock
+	mu    sync.Mutex
+	by    map[string]*bucket
+}
+
+// bucket holds up to size tokens and gains rate of them a second.
+type bucket struct {
+	size, rate float64
+	tokens     float64
+	at         time.Time
+	strikes    int // throttled calls in a row
+}
+
+func newBuckets(c *clock.Clock) *buckets { return &buckets{clock: c, by: map[string]*bucket{}} }
+
+// limits returns the class of an operation and its bucket's size and rate.
+// The EC2 values are those of "Request throttling for the Amazon EC2 API";
+// Secrets Manager's and SSM's those of their quota pages.
+func limits(service, op string) (class string, size, rate float64) {
+	switch {
+	case service == "EC2" && op == "RunInstances":
+		return op, 5, 2
+	case service == "EC2" && op == "CreateTags":
+		return op, 100, 10
+	case service == "EC2" && Reads(op):
+		return "EC2 read", 100, 20
+	case service == "EC2":
+		return "EC2 write", 50, 5
+	case service == "SSM" && op == "PutParameter":
+		return "SSM PutParameter", 10, 3
+	case service == "Secrets Manager":
+		return service, 50, 50
+	case Reads(op):
+		return service + " read", 40, 10
+	}
+	return service + " write", 40, 10
+}
+
+// wait takes a token, and sleeps until there is one.
+func (b *buckets) wait(ctx context.Context, service, op string) error {
+	if d := b.take(service, op); d > 0 {
+		return b.clock.Sleep(ctx, d)
+	}
+	return nil
+}
+
+// take takes a token, on credit where there is none, and returns how long it
+// takes to earn it.
+func (b *buckets) take(service, op string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, now := b.get(service, op), b.clock.Now()
+	t.tokens = min(t.size, t.tokens+now.Sub(t.at).Seconds()*t.rate)
+	t.at = now
+	t.tokens--
+	if t.tokens >= 0 {
+		t.strikes = 0
+		return 0
+	}
+	return time.Duration(-t.tokens / t.rate * float64(time.Second))
+}
+
+// slow empties the bucket: somebody else in the account drinks from it too.
+// Each further strike puts it deeper into debt, up to ten seconds.
+func (b *buckets) slow(service, op string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.get(service, op)
+	t.strikes++
+	debt := min(t.rate*float64(t.strikes)/2, t.rate*10)
+	t.tokens = max(min(t.tokens, 0)-debt, -10*t.rate)
+}
+
+func (b *buckets) get(service, op string) *bucket {
+	class, size, rate := limits(service, op)
+	t := b.by[class]
+	if t == nil {
+		t = &bucket{size: size, rate: rate, tokens: size, at: b.clock.Now()}
+		b.by[class] = t
+	}
+	return t
+}

@@ -1,0 +1,194 @@
+package boot
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+// Paths on a machine that boots with cloud-init.
+const (
+	initConfigPath = "/run/kubeadm/kubeadm.yaml"
+	joinConfigPath = "/run/kubeadm/kubeadm-join-config.yaml"
+	runDir         = "/run/cluster-api"
+
+	// successMarker says that kubeadm succeeded. Its path and content are
+	// Cluster API's contract for bootstrap providers.
+	successMarker = runDir + "/bootstrap-success.complete"
+	markSuccess   = "echo success > " + successMarker
+)
+
+// cloudConfigHeader makes cloud-init evaluate jinja expressions such as
+// {{ ds.meta_data.local_hostname }} before it reads the YAML.
+const cloudConfigHeader = "## template: jinja\n#cloud-config\n\n"
+
+// renderCloudConfig renders the document in the layout of Cluster API's
+// kubeadm bootstrap provider.
+func renderCloudConfig(in *input) ([]byte, error) {
+	path := joinConfigPath
+	if in.role == Init {
+		path = initConfigPath
+	}
+	files := append([]bootstrapv1.File{}, in.pki...)
+	files = append(files, in.files...)
+	files = append(files,
+		bootstrapv1.File{Path: path, Owner: "root:root", Permissions: "0640", Content: in.kubeadm},
+		bootstrapv1.File{
+			Path: runDir + "/placeholder", Owner: "root:root", Permissions: "0640",
+			Content: "This file makes sure that its directory exists.",
+		},
+	)
+	commands := append([]string{}, in.spec.PreKubeadmCommands...)
+	commands = append(commands, in.command(path)+" && "+markSuccess)
+	commands = append(commands, in.spec.PostKubeadmCommands...)
+
+	doc := &mapping{}
+	doc.add("write_files", each(files, writeFile))
+	doc.addList("bootcmd", in.spec.BootCommands)
+	doc.addList("runcmd", commands)
+	if in.spec.NTP.IsDefined() {
+		doc.add("ntp", ntp(in.spec.NTP))
+	}
+	if len(in.users) > 0 {
+		doc.add("users", each(in.users, user))
+	}
+	if len(in.spec.DiskSetup.Partitions) > 0 {
+		doc.add("disk_setup", disks(in.spec.DiskSetup.Partitions))
+	}
+	if len(in.spec.DiskSetup.Filesystems) > 0 {
+		doc.add("fs_setup", each(in.spec.DiskSetup.Filesystems, filesystem))
+	}
+	if len(in.spec.Mounts) > 0 {
+		doc.add("mounts", each(in.spec.Mounts, func(m bootstrapv1.MountPoints) *yaml.Node { return list(m) }))
+	}
+
+	out := bytes.NewBufferString(cloudConfigHeader)
+	encoder := yaml.NewEncoder(out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(doc.node()); err != nil {
+		return nil, fmt.Errorf("encode the cloud-config: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// writeFile translates one file to an entry of write_files. Owner and
+// permissions that the manifest leaves open are cloud-init's: root:root 0644.
+func writeFile(f bootstrapv1.File) *yaml.Node {
+	doc := &mapping{}
+	doc.addText("path", f.Path)
+	doc.addText("encoding", string(f.Encoding))
+	doc.addText("owner", f.Owner)
+	if f.Permissions != "" {
+		// Quoted always: YAML 1.1 would read 0640 as a number.
+		doc.add("permissions", &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.SingleQuotedStyle, Value: f.Permissions})
+	}
+	doc.addBool("append", f.Append)
+	doc.add("content", block(oneNewline(f.Content)))
+	return doc.node()
+}
+
+// oneNewline ends a text with exactly one newline, as the block scalars of
+// Cluster API's template do. Nothing stays nothing.
+func oneNewline(text string) string {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return ""
+	}
+	return text + "\n"
+}
+
+func ntp(n bootstrapv1.NTP) *yaml.Node {
+	doc := &mapping{}
+	doc.addBool("enabled", n.Enabled)
+	doc.addList("servers", n.Servers)
+	return doc.node()
+}
+
+func user(u bootstrapv1.User) *yaml.Node {
+	doc := &mapping{}
+	doc.addText("name", u.Name)
+	doc.addText("passwd", u.Passwd)
+	doc.addText("gecos", u.Gecos)
+	doc.addText("groups", u.Groups)
+	doc.addText("homedir", u.HomeDir)
+	doc.addBool("inactive", u.Inactive)
+	doc.addBool("lock_passwd", u.LockPassword)
+	doc.addText("shell", u.Shell)
+	doc.addText("primary_group", u.PrimaryGroup)
+	doc.addText("sudo", u.Sudo)
+	doc.addList("ssh_authorized_keys", u.SSHAuthorizedKeys)
+	return doc.node()
+}
+
+func disks(partitions []bootstrapv1.Partition) *yaml.Node {
+	doc := &mapping{}
+	for _, p := range partitions {
+		disk := &mapping{}
+		disk.addText("table_type", p.TableType)
+		if len(p.DiskLayout) > 0 {
+			disk.add("layout", each(p.DiskLayout, partition))
+		} else {
+			disk.addBool("layout", p.Layout)
+		}
+		disk.addBool("overwrite", p.Overwrite)
+		doc.add(p.Device, disk.node())
+	}
+	return doc.node()
+}
+
+// partition is a percentage of the disk, with a type unless it is Linux's.
+func partition(p bootstrapv1.PartitionSpec) *yaml.Node {
+	size := number(strconv.Itoa(int(p.Percentage)))
+	if p.PartitionType == "" {
+		return size
+	}
+	kind := partitionType(p.PartitionType)
+	if _, err := strconv.Atoi(kind); err == nil && kind[0] != '0' {
+		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{size, number(kind)}}
+	}
+	// With letters or a leading zero it would not survive as a number.
+	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{size, text(kind)}}
+}
+
+// partitionType returns the MBR type code for Cluster API's name, and codes
+// as they are.
+func partitionType(name string) string {
+	switch name {
+	case bootstrapv1.PartitionTypeLinux:
+		return "83"
+	case bootstrapv1.PartitionTypeLinuxSwap:
+		return "82"
+	case bootstrapv1.PartitionTypeLinuxRAID:
+		return "fd"
+	case bootstrapv1.PartitionTypeLVM:
+		return "8e"
+	case bootstrapv1.PartitionTypeFat32:
+		return "0c"
+	case bootstrapv1.PartitionTypeNTFS:
+		return "07"
+	case bootstrapv1.PartitionTypeLinuxExtended:
+		return "85"
+	default:
+		return name
+	}
+}
+
+func filesystem(f bootstrapv1.Filesystem) *yaml.Node {
+	doc := &mapping{}
+	doc.add("label", text(f.Label))
+	doc.add("filesystem", text(f.Filesystem))
+	doc.add("device", text(f.Device))
+	if _, err := strconv.Atoi(f.Partition); err == nil {
+		doc.add("partition", number(f.Partition))
+	} else {
+		doc.addText("partition", f.Partition)
+	}
+	doc.addBool("overwrite", f.Overwrite)
+	doc.addText("replace_fs", f.ReplaceFS)
+	doc.addList("extra_opts", f.ExtraOpts)
+	return doc.node()
+}

@@ -1,0 +1,86 @@
+package boot
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math"
+	"math/big"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/cluster-api/util/certs"
+)
+
+// clientCertificateLifetime is Cluster API's year for the admin certificate.
+const clientCertificateLifetime = 365 * 24 * time.Hour
+
+// Kubeconfig makes the administrator's kubeconfig as Cluster API does: a
+// client certificate for kubernetes-admin in system:masters, signed by the
+// cluster CA with a key of the same algorithm, valid for a year; user
+// <cluster>-admin, context <cluster>-admin@<cluster>. The endpoint is
+// "host:port". Every call makes a new key.
+func Kubeconfig(cluster, endpoint string, p *PKI, now time.Time) ([]byte, error) {
+	certificate, key, err := adminCertificate(p, now)
+	if err != nil {
+		return nil, err
+	}
+	user := cluster + "-admin"
+	context := user + "@" + cluster
+	out, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{
+			cluster: {Server: "https://" + endpoint, CertificateAuthorityData: p.CA.Cert},
+		},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{
+			user: {ClientCertificateData: certificate, ClientKeyData: key},
+		},
+		Contexts: map[string]*clientcmdapi.Context{
+			context: {Cluster: cluster, AuthInfo: user},
+		},
+		CurrentContext: context,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the kubeconfig: %w", err)
+	}
+	return out, nil
+}
+
+// adminCertificate makes the administrator's certificate and key, both PEM.
+func adminCertificate(p *PKI, now time.Time) (certificate, key []byte, err error) {
+	authorities, err := parseCerts(p.CA.Cert)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cluster CA: %w", err)
+	}
+	ca := authorities[0]
+	caKey, err := certs.DecodePrivateKeyPEM(p.CA.Key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cluster CA: parse the private key: %w", err)
+	}
+	signer, err := newKey(algorithmOf(ca.PublicKey))
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64))
+	if err != nil {
+		return nil, nil, fmt.Errorf("draw a serial number: %w", err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:masters"}},
+		NotBefore:    ca.NotBefore,
+		NotAfter:     now.Add(clientCertificateLifetime).UTC(),
+		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, ca, signer.Public(), caKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sign the administrator's certificate: %w", err)
+	}
+	key, err = certs.EncodePrivateKeyPEMFromSigner(signer)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode a private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, nil
+}

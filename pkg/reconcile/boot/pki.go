@@ -1,0 +1,355 @@
+package boot
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	"sigs.k8s.io/cluster-api/util/certs"
+	"sigs.k8s.io/cluster-api/util/secret"
+)
+
+// KeyPair is a certificate with its private key, both PEM. For the service
+// account Cert is the public key.
+type KeyPair struct{ Cert, Key []byte }
+
+// PKI is what all control-plane machines of a cluster share. Losing it means
+// that no machine can join any more.
+type PKI struct {
+	CA, Etcd, FrontProxy, ServiceAccount KeyPair
+
+	// EtcdClient is the API server's certificate for an external etcd. It is
+	// always the user's, never made here; with it, Etcd has no key.
+	EtcdClient KeyPair
+}
+
+// defaultCADays is kubeadm's ten years for certificate authorities.
+const defaultCADays = 3650
+
+// clockSkew is how long before now a new certificate is valid already, as in
+// Cluster API: machines whose clock is a little behind must accept it.
+const clockSkew = 5 * time.Minute
+
+// NewPKI makes all the keys and certificates of a new cluster. The algorithm
+// is clusterConfiguration.encryptionAlgorithm (empty for RSA-2048),
+// validityDays is caCertificateValidityPeriodDays (0 for ten years).
+func NewPKI(algorithm string, validityDays int32, now time.Time) (*PKI, error) {
+	p := &PKI{}
+	return p, p.Complete(algorithm, validityDays, now)
+}
+
+// GivenPKI returns the key pairs that the manifest brings: the Secrets
+// <cluster>-ca, -etcd, -proxy, -sa and -apiserver-etcd-client with the keys
+// tls.crt and tls.key, as Cluster API takes them. Pairs that are not there are
+// empty; Complete makes them.
+func GivenPKI(cluster string, secrets map[string]*corev1.Secret) *PKI {
+	p := &PKI{}
+	for purpose, pair := range map[secret.Purpose]*KeyPair{
+		secret.ClusterCA:           &p.CA,
+		secret.EtcdCA:              &p.Etcd,
+		secret.FrontProxyCA:        &p.FrontProxy,
+		secret.ServiceAccount:      &p.ServiceAccount,
+		secret.APIServerEtcdClient: &p.EtcdClient,
+	} {
+		if s := secrets[secret.Name(cluster, purpose)]; s != nil {
+			pair.Cert, pair.Key = s.Data[secret.TLSCrtDataName], s.Data[secret.TLSKeyDataName]
+		}
+	}
+	return p
+}
+
+// Complete makes the pairs that p does not have yet, with the same meaning of
+// the arguments as NewPKI. What is there is never replaced.
+func (p *PKI) Complete(algorithm string, validityDays int32, now time.Time) error {
+	if validityDays == 0 {
+		validityDays = defaultCADays
+	}
+	until := now.Add(time.Duration(validityDays) * 24 * time.Hour)
+	for _, ca := range []*KeyPair{&p.CA, &p.Etcd, &p.FrontProxy} {
+		if len(ca.Cert) > 0 {
+			continue
+		}
+		pair, err := newCA(algorithm, now.Add(-clockSkew), until)
+		if err != nil {
+			return err
+		}
+		*ca = pair
+	}
+	if len(p.ServiceAccount.Key) > 0 {
+		return p.check()
+	}
+	pair, err := newServiceAccount(algorithm)
+	if err != nil {
+		return err
+	}
+	p.ServiceAccount = pair
+	return p.check()
+}
+
+// newCA makes a self-signed certificate authority. kubeadm and Cluster API
+// give all three authorities the common name "kubernetes" and the serial 0.
+func newCA(algorithm string, from, until time.Time) (KeyPair, error) {
+	key, err := newKey(algorithm)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(0),
+		Subject:               pkix.Name{CommonName: "kubernetes"},
+		NotBefore:             from.UTC(),
+		NotAfter:              until.UTC(),
+		KeyUsage:              x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return KeyPair{}, fmt.Errorf("sign a certificate authority: %w", err)
+	}
+	keyPEM, err := certs.EncodePrivateKeyPEMFromSigner(key)
+	if err != nil {
+		return KeyPair{}, fmt.Errorf("encode a private key: %w", err)
+	}
+	return KeyPair{Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), Key: keyPEM}, nil
+}
+
+// newServiceAccount makes the pair that signs and verifies service-account
+// tokens: bare keys, no certificate.
+func newServiceAccount(algorithm string) (KeyPair, error) {
+	key, err := newKey(algorithm)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	private, err := certs.EncodePrivateKeyPEMFromSigner(key)
+	if err != nil {
+		return KeyPair{}, fmt.Errorf("encode a private key: %w", err)
+	}
+	public, err := certs.EncodePublicKeyPEMFromSigner(key.Public())
+	if err != nil {
+		return KeyPair{}, fmt.Errorf("encode a public key: %w", err)
+	}
+	return KeyPair{Cert: public, Key: private}, nil
+}
+
+func newKey(algorithm string) (crypto.Signer, error) {
+	key, err := certs.NewSigner(bootstrapv1.EncryptionAlgorithmType(algorithm))
+	if err != nil {
+		return nil, fmt.Errorf("encryptionAlgorithm %q: %w", algorithm, err)
+	}
+	return key, nil
+}
+
+// algorithmOf returns the encryptionAlgorithm that a public key was made
+// with, or "" (the default) for one Cluster API would not have made.
+func algorithmOf(public crypto.PublicKey) string {
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		switch key.N.BitLen() {
+		case 3072:
+			return string(bootstrapv1.EncryptionAlgorithmRSA3072)
+		case 4096:
+			return string(bootstrapv1.EncryptionAlgorithmRSA4096)
+		}
+	case *ecdsa.PublicKey:
+		switch key.Curve {
+		case elliptic.P256():
+			return string(bootstrapv1.EncryptionAlgorithmECDSAP256)
+		case elliptic.P384():
+			return string(bootstrapv1.EncryptionAlgorithmECDSAP384)
+		}
+	}
+	return ""
+}
+
+// CAHashes returns the discovery hashes of the cluster CA, one for each
+// certificate in it: "sha256:" and the SHA-256 of the public key
+// (SubjectPublicKeyInfo) in hexadecimal.
+func (p *PKI) CAHashes() ([]string, error) {
+	authorities, err := parseCerts(p.CA.Cert)
+	if err != nil {
+		return nil, fmt.Errorf("cluster CA: %w", err)
+	}
+	hashes := make([]string, 0, len(authorities))
+	for _, ca := range authorities {
+		sum := sha256.Sum256(ca.RawSubjectPublicKeyInfo)
+		hashes = append(hashes, "sha256:"+hex.EncodeToString(sum[:]))
+	}
+	return hashes, nil
+}
+
+// entries pairs each file name under which a part of the PKI is kept with the
+// place it is read into.
+func (p *PKI) entries() []struct {
+	name string
+	at   *[]byte
+} {
+	return []struct {
+		name string
+		at   *[]byte
+	}{
+		{"ca.crt", &p.CA.Cert},
+		{"ca.key", &p.CA.Key},
+		{"etcd-ca.crt", &p.Etcd.Cert},
+		{"etcd-ca.key", &p.Etcd.Key},
+		{"front-proxy-ca.crt", &p.FrontProxy.Cert},
+		{"front-proxy-ca.key", &p.FrontProxy.Key},
+		{"sa.pub", &p.ServiceAccount.Cert},
+		{"sa.key", &p.ServiceAccount.Key},
+		{"apiserver-etcd-client.crt", &p.EtcdClient.Cert},
+		{"apiserver-etcd-client.key", &p.EtcdClient.Key},
+	}
+}
+
+// Marshal returns the PKI as one entry for each file: ca.crt, ca.key,
+// etcd-ca.crt, … Empty parts are left out. What NewPKI makes stays below the
+// 4,096 characters of a standard SSM parameter, whatever the algorithm.
+func (p *PKI) Marshal() map[string][]byte {
+	out := map[string][]byte{}
+	for _, e := range p.entries() {
+		if len(*e.at) > 0 {
+			out[e.name] = *e.at
+		}
+	}
+	return out
+}
+
+// ParsePKI is the inverse of Marshal. It checks that every certificate fits
+// its key, because a damaged CA would be noticed only when machines fail to
+// join. Names it does not know are ignored.
+func ParsePKI(entries map[string][]byte) (*PKI, error) {
+	p := &PKI{}
+	for _, e := range p.entries() {
+		*e.at = entries[e.name]
+	}
+	return p, p.check()
+}
+
+// check reports pairs that are missing or do not belong together.
+func (p *PKI) check() error {
+	var problems []error
+	for _, ca := range []struct {
+		name     string
+		pair     KeyPair
+		keepsKey bool
+	}{
+		{"cluster CA", p.CA, true},
+		{"etcd CA", p.Etcd, len(p.EtcdClient.Cert) == 0},
+		{"front-proxy CA", p.FrontProxy, true},
+		{"API server's etcd client certificate", p.EtcdClient, len(p.EtcdClient.Cert) > 0},
+	} {
+		if err := ca.pair.check(ca.keepsKey); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", ca.name, err))
+		}
+	}
+	if err := checkServiceAccount(p.ServiceAccount); err != nil {
+		problems = append(problems, fmt.Errorf("service-account key: %w", err))
+	}
+	return errors.Join(problems...)
+}
+
+// check reports whether the key belongs to the certificate. Without keepsKey
+// the key, or both, may be missing.
+func (k KeyPair) check(keepsKey bool) error {
+	if !keepsKey && len(k.Key) == 0 {
+		if len(k.Cert) == 0 {
+			return nil
+		}
+		_, err := parseCerts(k.Cert)
+		return err
+	}
+	certificates, err := parseCerts(k.Cert)
+	if err != nil {
+		return err
+	}
+	return matches(k.Key, certificates[0].PublicKey)
+}
+
+// checkServiceAccount reports whether the two bare keys belong together.
+func checkServiceAccount(k KeyPair) error {
+	block, _ := pem.Decode(k.Cert)
+	if block == nil {
+		return errors.New("no PEM public key")
+	}
+	public, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return fmt.Errorf("parse the public key: %w", err)
+	}
+	return matches(k.Key, public)
+}
+
+// matches reports whether the private key is that of the public one.
+func matches(key []byte, public crypto.PublicKey) error {
+	private, err := certs.DecodePrivateKeyPEM(key)
+	if err != nil {
+		return fmt.Errorf("parse the private key: %w", err)
+	}
+	own, ok := private.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !own.Equal(public) {
+		return errors.New("certificate and private key do not belong together")
+	}
+	return nil
+}
+
+// parseCerts parses a bundle of at least one certificate.
+func parseCerts(bundle []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("parse a certificate: %w", err)
+		}
+		out = append(out, c)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no PEM certificate")
+	}
+	return out, nil
+}
+
+// pkiFiles returns the keys and certificates a machine needs on disk, in
+// Cluster API's order. A worker needs none: it learns the CA by discovery.
+func (m Machine) pkiFiles(config bootstrapv1.ClusterConfiguration) ([]bootstrapv1.File, error) {
+	if m.Role == JoinWorker {
+		return nil, nil
+	}
+	if err := m.PKI.check(); err != nil {
+		return nil, err
+	}
+	pairs := map[secret.Purpose]KeyPair{
+		secret.ClusterCA:           m.PKI.CA,
+		secret.EtcdCA:              m.PKI.Etcd,
+		secret.FrontProxyCA:        m.PKI.FrontProxy,
+		secret.ServiceAccount:      m.PKI.ServiceAccount,
+		secret.APIServerEtcdClient: m.PKI.EtcdClient,
+	}
+	layout := secret.NewControlPlaneJoinCerts(&config)
+	for _, c := range layout {
+		pair := pairs[c.Purpose]
+		if len(pair.Cert) == 0 {
+			return nil, fmt.Errorf("clusterConfiguration.etcd.external needs the secret %s", secret.Name(m.Cluster.Name, c.Purpose))
+		}
+		if c.KeyFile == "" {
+			// The key of an external etcd's CA has no place on our machines.
+			pair.Key = nil
+		}
+		c.KeyPair = &certs.KeyPair{Cert: pair.Cert, Key: pair.Key}
+	}
+	return layout.AsFiles(), nil
+}

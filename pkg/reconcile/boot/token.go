@@ -1,0 +1,48 @@
+package boot
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+)
+
+// Sizes of a bootstrap token, from Kubernetes' pattern
+// [a-z0-9]{6}\.[a-z0-9]{16}.
+const (
+	tokenIDSize     = 6
+	tokenSecretSize = 16
+	tokenAlphabet   = "0123456789abcdefghijklmnopqrstuvwxyz"
+)
+
+// NewToken makes a bootstrap token, "abcdef.0123456789abcdef", from a source
+// of randomness, which outside tests is crypto/rand.Reader.
+func NewToken(random io.Reader) (string, error) {
+	// The largest multiple of the alphabet's size that fits in a byte; what
+	// lies above would make the first letters more likely.
+	const limit = byte(256 / len(tokenAlphabet) * len(tokenAlphabet))
+	token := make([]byte, 0, tokenIDSize+1+tokenSecretSize)
+	one := make([]byte, 1)
+	for len(token) < cap(token) {
+		if len(token) == tokenIDSize {
+			token = append(token, '.')
+			continue
+		}
+		if _, err := io.ReadFull(random, one); err != nil {
+			return "", fmt.Errorf("make a bootstrap token: %w", err)
+		}
+		if one[0] < limit {
+			token = append(token, tokenAlphabet[int(one[0])%len(tokenAlphabet)])
+		}
+	}
+	return string(token), nil
+}
+
+// splitToken returns the public and the secret half of a token. The error
+// does not repeat the token.
+func splitToken(token string) (id, secret string, err error) {
+	parts := regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})$`).FindStringSubmatch(token)
+	if parts == nil {
+		return "", "", fmt.Errorf("the bootstrap token is not of the form [a-z0-9]{%d}.[a-z0-9]{%d}", tokenIDSize, tokenSecretSize)
+	}
+	return parts[1], parts[2], nil
+}

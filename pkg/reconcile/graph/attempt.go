@@ -1,0 +1,299 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// see looks for the thing and remembers what it saw.
+func (r *Ref[S]) see(ctx context.Context, x *Executor) (*S, error) {
+	have, err := r.find(cloud.Recording(ctx, &r.asked), x.Cloud)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("look: %w", err)
+	case have == nil && r.role == borrow:
+		return nil, errors.New("does not exist, and is not ours to make")
+	case have != nil:
+		r.pending = time.Time{} // it shows: from here on AWS can be asked
+	}
+	r.set(have)
+	return have, nil
+}
+
+// look says what there is to do about the node.
+func (r *Ref[S]) look(ctx context.Context, x *Executor) (Step, error) {
+	have, err := r.see(ctx, x)
+	return r.step(have), err
+}
+
+// step says what there is to do about the node, having seen it.
+func (r *Ref[S]) step(have *S) Step {
+	step := Step{Node: r.id, Origin: r.origin, Action: Keep}
+	if have != nil {
+		step.CloudID = (*have).CloudID()
+	}
+	switch {
+	case r.role == borrow:
+		step.Action = Borrow
+	case r.role == sweep && have != nil:
+		step.Action = Leave
+	case r.role == retire && have != nil:
+		step.Action = Remove
+	case r.role == own && have == nil:
+		step.Action, step.Diff = Create, r.Wanted()
+	case r.role == own:
+		step.Diff = r.resource.Diff(have)
+		step.Action = step.Diff.action()
+	}
+	return step
+}
+
+type againKey struct{}
+
+// again marks a walk that comes back to nodes whose state is known: they are
+// looked at before anything is believed.
+func again(ctx context.Context) context.Context { return context.WithValue(ctx, againKey{}, true) }
+
+// converge makes the next move until there is none left to make.
+func (r *Ref[S]) converge(ctx context.Context, x *Executor) error {
+	a := &attempt[S]{Ref: r, x: x, began: x.Cloud.Clock.Now(), stale: ctx.Value(againKey{}) != nil}
+	switch r.role {
+	case sweep:
+		return nil
+	case retire:
+		return a.repeat(ctx, a.clear)
+	}
+	return a.repeat(ctx, a.mend)
+}
+
+// remove deletes the thing, if it is ours, and waits until it is gone.
+func (r *Ref[S]) remove(ctx context.Context, x *Executor) error {
+	if r.role == borrow {
+		return nil
+	}
+	a := &attempt[S]{Ref: r, x: x, began: x.Cloud.Clock.Now(), stale: r.role == sweep}
+	return a.repeat(ctx, a.clear)
+}
+
+// attempt is one go at a node: what has to be remembered between two looks.
+type attempt[S State] struct {
+	*Ref[S]
+	x       *Executor
+	began   time.Time
+	stale   bool      // look before the next move
+	created time.Time // Create was accepted
+	deleted bool      // Delete was accepted
+	acted   time.Time // something was last asked for
+	mended  Diff      // what Update was last accepted for
+	awaited string    // what the last Waiting event said
+	polls   int       // looks since acted
+	lost    int       // answers lost
+	absent  time.Time // AWS has not known something we need since then
+}
+
+// repeat makes moves until one says that it was the last. A move that returns
+// NotYet is followed by a pause, and any other error ends the attempt.
+func (a *attempt[S]) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
+	for {
+		last, err := move(ctx)
+		var soon *notYetError
+		if errors.As(err, &soon) {
+			err = a.pause(ctx, soon.error)
+			a.stale = true
+			ctx = cloud.Live(ctx)
+		}
+		if last || err != nil {
+			return err
+		}
+	}
+}
+
+// current returns the thing as it is known, and looks where it is not.
+func (a *attempt[S]) current(ctx context.Context) (*S, error) {
+	if !a.stale {
+		return a.found.Load(), nil
+	}
+	a.stale = false
+	return a.see(ctx, a.x)
+}
+
+// mend makes one move towards what is wanted.
+func (a *attempt[S]) mend(ctx context.Context) (last bool, err error) {
+	have, err := a.current(ctx)
+	if err != nil {
+		return false, err
+	}
+	step := a.step(have)
+	switch step.Action {
+	case Keep, Borrow, Remove, Leave:
+		a.done(step.CloudID)
+		return true, nil
+	case Create:
+		return false, a.create(ctx)
+	case Conflict:
+		return false, &ConflictError{step.Diff.only(Replace)[0]}
+	case Settle, Update:
+		if busy := step.Diff.only(Wait); len(busy) > 0 {
+			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orNothing(busy[0].Have))) // do not interfere
+		}
+	}
+	return false, a.update(ctx, have, step.Diff)
+}
+
+// clear makes one move towards nothing.
+func (a *attempt[S]) clear(ctx context.Context) (last bool, err error) {
+	have, err := a.current(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case have == nil:
+		a.done("")
+		return true, nil
+	case a.deleted:
+		return false, NotYet(errors.New("it to go"))
+	}
+	a.emit(Deleting, (*have).CloudID())
+	return a.delete(ctx, have)
+}
+
+func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error) {
+	err = a.resource.Delete(a.lasting(ctx), a.x.Cloud, have)
+	a.x.Cloud.Forget(&a.asked)
+	_, takes := a.Takes()
+	switch {
+	case cloud.NotFound(err), err == nil && takes == 0:
+		a.set(nil)
+		a.acted = a.x.Cloud.Clock.Now()
+		a.done("")
+		return true, nil
+	case err == nil:
+		a.deleted, a.stale = true, true
+		a.acted, a.polls = a.x.Cloud.Clock.Now(), 0
+		return false, NotYet(errors.New("it to go"))
+	case cloud.InUse(err):
+		return false, NotYet(fmt.Errorf("what still uses it%s: %w", a.blockers(ctx, have), err))
+	case !cloud.Refused(err) && !cloud.Unsent(err) && a.again(ctx):
+		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
+	}
+	return false, fmt.Errorf("delete: %w", err)
+}
+
+func (a *attempt[S]) blockers(ctx context.Context, have *S) string {
+	if b, ok := a.resource.(Explained[S]); ok {
+		if names := b.Blockers(ctx, a.x.Cloud, have); names != "" {
+			return ", " + names
+		}
+	}
+	return ""
+}
+
+// create asks for the thing, unless it may be on its way already.
+func (a *attempt[S]) create(ctx context.Context) error {
+	now := a.x.Cloud.Clock.Now()
+	if !a.created.IsZero() || !a.pending.IsZero() && now.Sub(a.pending) < cloud.Settle {
+		return NotYet(errors.New("it to appear"))
+	}
+	a.emit(Creating, "")
+	a.acted, a.polls = now, 0
+	have, err := a.resource.Create(a.lasting(ctx), a.x.Cloud)
+	a.x.Cloud.Forget(&a.asked)
+	switch {
+	case err == nil:
+		a.created, a.pending = now, time.Time{}
+		if have == nil {
+			return NotYet(errors.New("it to appear"))
+		}
+		a.set(have)
+		return nil
+	case cloud.Exists(err) && a.patientWith(now):
+		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
+	case cloud.NotFound(err) && a.patientWith(now):
+		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
+	case cloud.Refused(err), cloud.Unsent(err), errors.As(err, new(*notYetError)):
+		return fmt.Errorf("create: %w", err)
+	}
+	a.pending = now
+	if !a.again(ctx) {
+		a.x.dark.Store(true)
+		return fmt.Errorf("create: %w", err)
+	}
+	return NotYet(fmt.Errorf("it to appear, for the answer got lost: %w", err))
+}
+
+func (a *attempt[S]) update(ctx context.Context, have *S, d Diff) error {
+	if slices.Equal(d, a.mended) {
+		return NotYet(fmt.Errorf("%s to become %q", d[0].Field, d[0].Want)) // we have asked for just that: it must show
+	}
+	a.emit(Updating, (*have).CloudID())
+	now := a.x.Cloud.Clock.Now()
+	a.acted, a.polls = now, 0
+	after, err := a.resource.Update(a.lasting(ctx), a.x.Cloud, have, d)
+	a.x.Cloud.Forget(&a.asked)
+	switch {
+	case err == nil:
+		a.mended, a.absent = d, time.Time{}
+		if after == nil {
+			a.stale = true
+			return nil
+		}
+		a.set(after)
+		return nil
+	case cloud.NotFound(err) && a.patientWith(now):
+		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
+	case cloud.InUse(err), errors.As(err, new(*notYetError)):
+		return NotYet(err)
+	case !cloud.Refused(err) && !cloud.Unsent(err) && a.again(ctx):
+		return NotYet(fmt.Errorf("the answer to the update: %w", err))
+	}
+	return fmt.Errorf("update: %w", err)
+}
+
+// patientWith reports whether AWS may still come to show something that has
+// been made, for it has been missing for less than a minute.
+func (a *attempt[S]) patientWith(now time.Time) bool {
+	if a.absent.IsZero() {
+		a.absent = now
+	}
+	return now.Sub(a.absent) < cloud.Settle
+}
+
+// again reports whether to go on after a lost answer.
+func (a *attempt[S]) again(ctx context.Context) bool {
+	a.lost++
+	return a.lost < 3 && ctx.Err() == nil
+}
+
+// lasting returns a context in which a call that changes something is carried
+// through: an interrupt ends the run between two calls, not within one.
+func (a *attempt[S]) lasting(ctx context.Context) context.Context {
+	return cloud.Recording(context.WithoutCancel(ctx), &cloud.Questions{})
+}
+
+// done reports the end of an attempt.
+func (a *attempt[S]) done(cloudID string) {
+	if !a.acted.IsZero() || a.awaited != "" {
+		a.x.emit(Event{Node: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
+	} else if !a.x.quiet.Load() {
+		a.x.emit(Event{Node: a.id, What: Kept, CloudID: cloudID})
+	}
+}
+
+func (a *attempt[S]) emit(what What, cloudID string) {
+	create, remove := a.Takes()
+	if what == Deleting {
+		create = remove
+	}
+	a.x.emit(Event{Node: a.id, What: what, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began), Expected: create})
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "not known yet"
+	}
+	return s
+}

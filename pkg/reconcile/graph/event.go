@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"fmt"
+	"time"
+)
+
+// Event is one thing that happened to one node.
+type Event struct {
+	Node     ID
+	What     What
+	CloudID  string        // what AWS calls the thing, once that is known
+	Detail   string        // what is being waited for, or which node blocks
+	Err      error         // of a Failed event
+	Took     time.Duration // since work on the node began
+	Expected time.Duration // how long AWS usually takes for what goes on; 0 if next to nothing
+	At       time.Time
+}
+
+// What names the kind of an Event.
+type What string
+
+// The kinds of events.
+const (
+	Creating What = "creating"
+	Updating What = "updating"
+	Deleting What = "deleting"
+	Waiting  What = "waiting"
+	Done     What = "done"    // settled after some work, or gone
+	Kept     What = "kept"    // there was nothing to do
+	Failed   What = "failed"  //
+	Blocked  What = "blocked" // a node before this one failed, or the run was stopped
+)
+
+// NodeError says which node failed, where it comes from, and why.
+type NodeError struct {
+	Node   ID
+	Origin string
+	Err    error
+}
+
+func (e *NodeError) Error() string {
+	if e.Origin == "" {
+		return fmt.Sprintf("%s: %v", e.Node, e.Err)
+	}
+	return fmt.Sprintf("%s (%s): %v", e.Node, e.Origin, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// ConflictError says that a thing differs from what is wanted in a way that
+// AWS does not let us change.
+type ConflictError struct{ Change Change }
+
+func (e *ConflictError) Error() string { return "AWS cannot change " + e.Change.String() }
+
+// NotYet wraps an error that time is expected to cure, such as a dependency
+// that AWS has not finished removing. The executor tries again.
+func NotYet(err error) error { return &notYetError{err} }
+
+type notYetError struct{ error }
+
+func (e *notYetError) Unwrap() error { return e.error }

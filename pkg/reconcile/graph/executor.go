@@ -1,0 +1,212 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// Executor carries out plans. It serves one run on one graph.
+type Executor struct {
+	Cloud    *cloud.Clients
+	Observe  func(Event)   // called for every event; never concurrently
+	Patience time.Duration // how long one node may take; 0: 15 minutes, or more where AWS is known to be slow
+
+	observing sync.Mutex
+	quiet     atomic.Bool // nothing to tell of nodes that are kept
+	dark      atomic.Bool
+}
+
+// InTheDark reports whether something was asked of AWS and the answer got
+// lost: for a while it may turn up without having been seen.
+func (x *Executor) InTheDark() bool { return x.dark.Load() }
+
+// Plan says what Apply would do. It changes nothing.
+func (x *Executor) Plan(ctx context.Context, g *Graph) (Plan, error) {
+	return x.plan(ctx, g, Node.look, false)
+}
+
+// PlanDelete says what Delete would do. It changes nothing.
+func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (Plan, error) {
+	p, err := x.plan(ctx, g, lookToDelete, true)
+	slices.Reverse(p.Steps)
+	return p, err
+}
+
+func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+	s, err := n.look(ctx, x)
+	if s.Action == Borrow || n.Role() == borrow {
+		s.Action = Borrow
+		return s, nil // whether it still exists is its owner's business
+	}
+	s.Action, s.Diff = Keep, nil
+	if s.CloudID != "" {
+		s.Action = Remove
+	}
+	return s, err
+}
+
+// plan looks at every node. When onlyOrder is set, an Existing edge waits like
+// any other: what is looked at to be deleted is not brought into existence.
+func (x *Executor) plan(ctx context.Context, g *Graph, look func(Node, context.Context, *Executor) (Step, error), _ bool) (Plan, error) {
+	x.Cloud.Snapshot()
+	steps := make([]Step, len(g.nodes))
+	at := map[Node]int{}
+	for i, n := range g.nodes {
+		at[n] = i
+	}
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	err := x.walk(ctx, g.nodes, settledFirst, func(ctx context.Context, n Node) error {
+		s, err := look(n, ctx, x)
+		steps[at[n]] = s
+		return err
+	})
+	if err == nil {
+		g.read = x.Cloud.Clock.Now()
+	}
+	return Plan{steps}, err
+}
+
+// lookedRecently is how long a plan is good enough to start from.
+const lookedRecently = 30 * time.Second
+
+// Apply makes every node as wanted. It starts from a Plan of the same graph
+// when that is recent. When it returns nil, Plan is empty: the last thing it
+// does is to look at everything once more.
+func (x *Executor) Apply(ctx context.Context, g *Graph) error {
+	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
+		if _, err := x.Plan(ctx, g); err != nil {
+			return err
+		}
+	}
+	if err := x.walk(ctx, g.nodes, needsOf, func(ctx context.Context, n Node) error { return n.converge(ctx, x) }); err != nil {
+		return err
+	}
+	x.quiet.Store(true)
+	x.Cloud.Snapshot()
+	return x.walk(cloud.InSnapshot(ctx), g.nodes, settledFirst, func(ctx context.Context, n Node) error { return n.converge(again(ctx), x) })
+}
+
+// Delete removes every node that is not somebody else's, in the reverse order.
+func (x *Executor) Delete(ctx context.Context, g *Graph) error {
+	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
+		// Deleting a thing may need the IDs of what it hangs on: look first.
+		if _, err := x.PlanDelete(ctx, g); err != nil {
+			return err
+		}
+	}
+	users := map[Node][]wait{}
+	for _, n := range g.nodes {
+		for _, e := range n.Needs() {
+			if !e.Loose {
+				users[e.Node] = append(users[e.Node], wait{n, false})
+			}
+		}
+	}
+	backwards := slices.Clone(g.nodes)
+	slices.Reverse(backwards)
+	return x.walk(ctx, backwards, func(n Node) []wait { return users[n] }, func(ctx context.Context, n Node) error {
+		return n.remove(ctx, x)
+	})
+}
+
+// wait is a node to wait for, and whether it is enough that it exists.
+type wait struct {
+	node     Node
+	existing bool
+}
+
+func needsOf(n Node) (out []wait) {
+	for _, e := range n.Needs() {
+		out = append(out, wait{e.Node, e.Existing})
+	}
+	return out
+}
+
+// settledFirst waits for all of every need: for walks in which nothing is made.
+func settledFirst(n Node) (out []wait) {
+	for _, e := range n.Needs() {
+		out = append(out, wait{e.Node, false})
+	}
+	return out
+}
+
+// visited is the outcome of one node.
+type visited struct {
+	done chan struct{}
+	err  error
+}
+
+// walk visits every node once those in before(node) are ready. A node is not
+// visited when one before it failed; the others go on.
+func (x *Executor) walk(ctx context.Context, nodes []Node, before func(Node) []wait, visit func(context.Context, Node) error) error {
+	outcome := make(map[Node]*visited, len(nodes))
+	for _, n := range nodes {
+		outcome[n] = &visited{done: make(chan struct{})}
+	}
+	for _, n := range nodes {
+		go func() {
+			o := outcome[n]
+			defer close(o.done)
+			if o.err = x.ready(ctx, n, before(n), outcome); o.err != nil {
+				return
+			}
+			if err := visit(ctx, n); err != nil {
+				o.err = &NodeError{n.ID(), n.Origin(), err}
+				x.emit(Event{Node: n.ID(), What: Failed, Err: err})
+			}
+		}()
+	}
+	var errs []error
+	for _, n := range nodes {
+		<-outcome[n].done
+		if err := outcome[n].err; err != nil && !errors.Is(err, errNotVisited) {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 0 && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.Join(errs...)
+}
+
+// ready waits for what comes before a node.
+func (x *Executor) ready(ctx context.Context, n Node, before []wait, outcome map[Node]*visited) error {
+	for _, w := range before {
+		o := outcome[w.node]
+		var exists <-chan struct{}
+		if w.existing {
+			exists = w.node.existing()
+		}
+		select {
+		case <-exists:
+			continue
+		case <-o.done:
+		}
+		if o.err != nil {
+			x.emit(Event{Node: n.ID(), What: Blocked, Detail: string(w.node.ID())})
+			return errNotVisited
+		}
+	}
+	if ctx.Err() != nil {
+		return errNotVisited
+	}
+	return nil
+}
+
+var errNotVisited = errors.New("not begun")
+
+func (x *Executor) emit(e Event) {
+	if x.Observe == nil {
+		return
+	}
+	x.observing.Lock()
+	defer x.observing.Unlock()
+	e.At = x.Cloud.Clock.Now()
+	x.Observe(e)
+}

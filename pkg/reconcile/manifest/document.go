@@ -1,0 +1,296 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is one YAML document, and the lines of the source it came from.
+type document struct {
+	file string
+	from []int // source line of each line of the document
+	root *yaml.Node
+}
+
+// at translates a line of the document, from 1, to a place in the source.
+func (d document) at(line int) Position {
+	if len(d.from) == 0 {
+		return Position{File: d.file}
+	}
+	return Position{File: d.file, Line: d.from[min(max(line, 1), len(d.from))-1]}
+}
+
+// split cuts a text at its "---" lines, so that a mistake in one document does
+// not hide the others, and parses each piece.
+func split(t text) ([]document, []Problem) {
+	var documents []document
+	var problems []Problem
+	start := 0
+	for i := 0; i <= len(t.lines); i++ {
+		if i < len(t.lines) && (i == start || !isSeparator(t.lines[i])) {
+			continue
+		}
+		found, bad := parse(t, start, i)
+		documents = append(documents, found...)
+		problems = append(problems, bad...)
+		start = i
+	}
+	return documents, problems
+}
+
+func isSeparator(line string) bool {
+	rest, ok := strings.CutPrefix(line, "---")
+	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// parse reads the lines of one piece. It may hold several documents when they
+// end in "...".
+func parse(t text, start, end int) (documents []document, problems []Problem) {
+	d := document{file: t.file, from: t.from[start:end]}
+	lines := t.lines[start:end]
+	for i, line := range lines {
+		if !utf8.ValidString(line) {
+			return nil, []Problem{{Position: d.at(i + 1), What: "the text is not UTF-8", Fix: "save the file as UTF-8"}}
+		}
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			problems = append(problems, Problem{Position: d.at(1), What: fmt.Sprintf("the YAML cannot be read: %v", r)})
+		}
+	}()
+	decoder := yaml.NewDecoder(strings.NewReader(strings.Join(lines, "\n")))
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return documents, problems
+		}
+		if err != nil {
+			return documents, append(problems, d.syntax(err, lines))
+		}
+		if content := single(&root); content != nil {
+			documents = append(documents, document{file: d.file, from: d.from, root: content})
+		}
+	}
+}
+
+// single is the content of a document; nil for an empty one.
+func single(root *yaml.Node) *yaml.Node {
+	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
+		return nil
+	}
+	content := root.Content[0]
+	if content.Kind == yaml.ScalarNode && content.ShortTag() == nullTag {
+		return nil
+	}
+	return content
+}
+
+// syntax turns an error of the YAML parser into a problem. The parser counts
+// the lines of the piece it was given.
+func (d document) syntax(err error, lines []string) Problem {
+	what := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
+	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		what = what[len(m[0]):]
+	}
+	fix := "check the indentation, and quote text that holds special characters"
+	for i, text := range lines {
+		if strings.HasPrefix(strings.TrimLeft(text, " "), "\t") {
+			line, what, fix = i+1, "a tab is used for indentation", "use spaces"
+			break
+		}
+	}
+	return Problem{Position: d.at(line), What: "the YAML cannot be read: " + what, Fix: fix}
+}
+
+// Short tags of the YAML types.
+const (
+	nullTag   = "!!null"
+	boolTag   = "!!bool"
+	intTag    = "!!int"
+	floatTag  = "!!float"
+	stringTag = "!!str"
+	timeTag   = "!!timestamp"
+	binaryTag = "!!binary"
+	mergeTag  = "!!merge"
+)
+
+// values turns a node tree into what a JSON decoder would have returned, as
+// kubectl does before it sends a document, and notes where each value stands.
+type values struct {
+	doc      document
+	object   string
+	lines    map[string]Position // by path; the root is ""
+	problems []Problem
+	budget   int // nodes that may still be visited: aliases can multiply
+}
+
+// maxNodes bounds a document after its aliases are expanded.
+const maxNodes = 500_000
+
+func (v *values) report(n *yaml.Node, path, what, fix string) {
+	v.problems = append(v.problems, Problem{Position: v.doc.at(n.Line), Path: path, What: what, Fix: fix})
+}
+
+// value reads a node. Depth is bounded by the parser, and aliases by the
+// budget: an alias inside its own anchor would never end.
+func (v *values) value(n *yaml.Node, path string) any {
+	v.budget--
+	if v.budget < 0 {
+		if v.budget == -1 {
+			v.report(n, path, "the document is too large once its aliases are expanded", "write it without aliases")
+		}
+		return nil
+	}
+	if _, known := v.lines[path]; !known {
+		v.lines[path] = v.doc.at(n.Line)
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return v.mapping(n, path)
+	case yaml.SequenceNode:
+		items := make([]any, 0, len(n.Content))
+		for i, item := range n.Content {
+			items = append(items, v.value(item, path+"["+strconv.Itoa(i)+"]"))
+		}
+		return items
+	case yaml.AliasNode:
+		return v.value(n.Alias, path)
+	case yaml.ScalarNode:
+		return v.scalar(n, path)
+	case yaml.DocumentNode:
+		return nil
+	default:
+		return nil
+	}
+}
+
+func (v *values) mapping(n *yaml.Node, path string) any {
+	result := make(map[string]any, len(n.Content)/2)
+	first := make(map[string]int, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, item := n.Content[i], n.Content[i+1]
+		if key.ShortTag() == mergeTag {
+			v.merge(result, item, path)
+			continue
+		}
+		name, ok := v.key(key, path)
+		if !ok {
+			continue
+		}
+		below := join(path, name)
+		if line, twice := first[name]; twice {
+			v.report(key, below, fmt.Sprintf("the key %q is set twice, first on line %d", name, v.doc.at(line).Line), "keep one of them")
+			continue
+		}
+		first[name] = key.Line
+		v.lines[below] = v.doc.at(key.Line)
+		result[name] = v.value(item, below)
+	}
+	return result
+}
+
+// merge adds what a "<<" key brings; keys of the mapping itself win.
+func (v *values) merge(into map[string]any, n *yaml.Node, path string) {
+	switch more := v.value(n, path).(type) {
+	case map[string]any:
+		fill(into, more)
+	case []any:
+		for _, one := range more {
+			if m, ok := one.(map[string]any); ok {
+				fill(into, m)
+			}
+		}
+	default:
+		v.report(n, path, `"<<" merges something that is not a mapping`, "point it at a mapping")
+	}
+}
+
+func fill(into, more map[string]any) {
+	for k, x := range more {
+		if _, set := into[k]; !set {
+			into[k] = x
+		}
+	}
+}
+
+// key is a mapping's key as JSON has it: a string.
+func (v *values) key(n *yaml.Node, path string) (string, bool) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	if n.Kind != yaml.ScalarNode || n.ShortTag() == nullTag {
+		v.report(n, path, "a key is not a plain text", "quote it")
+		return "", false
+	}
+	return n.Value, true
+}
+
+func (v *values) scalar(n *yaml.Node, path string) any {
+	switch n.ShortTag() {
+	case nullTag:
+		return nil
+	case boolTag:
+		return strings.EqualFold(n.Value, "true")
+	case intTag, floatTag:
+		return v.number(n, path)
+	case stringTag, timeTag:
+		if truth, ok := oldBool(n.Value); ok && n.Style == 0 {
+			return truth
+		}
+		return n.Value
+	case binaryTag:
+		var raw []byte
+		if err := n.Decode(&raw); err != nil {
+			v.report(n, path, "the !!binary value is not base64", "encode it with base64")
+			return ""
+		}
+		return string(raw)
+	default:
+		v.report(n, path, fmt.Sprintf("the YAML tag %s has no meaning here", n.Tag), "remove it")
+		return n.Value
+	}
+}
+
+// oldBool reads the words that are booleans to kubectl, which reads YAML 1.1.
+func oldBool(s string) (truth, ok bool) {
+	switch s {
+	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
+		return true, true
+	case "n", "N", "no", "No", "NO", "off", "Off", "OFF":
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+// number is an int64 where it fits, else a float64.
+func (v *values) number(n *yaml.Node, path string) any {
+	var whole int64
+	if n.ShortTag() == intTag && n.Decode(&whole) == nil {
+		return whole
+	}
+	var real float64
+	if err := n.Decode(&real); err != nil || real != real || real-real != 0 {
+		v.report(n, path, fmt.Sprintf("%s is not a number that JSON knows", n.Value), "write a finite number, or quote it")
+		return nil
+	}
+	return real
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+

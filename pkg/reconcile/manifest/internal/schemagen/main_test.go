@@ -1,0 +1,35 @@
+package main
+
+import (
+	"archive/zip"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The embedded archive must hold the schemas of the pinned modules, so that a
+// new pin cannot leave old schemas behind.
+func TestArchiveIsCurrent(t *testing.T) {
+	files, err := collect(t.Context())
+	if err != nil {
+		t.Skipf("the module cache has no CRDs: %v", err)
+	}
+	archive, err := zip.OpenReader("../../schemas.zip")
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, archive.Close()) }()
+
+	have := map[string]string{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		data, err := io.ReadAll(r)
+		require.NoError(t, err)
+		have[f.Name] = string(data)
+	}
+	require.Len(t, have, len(files))
+	for _, f := range files {
+		assert.Equal(t, string(f.data), have[f.name], "%s: run schemagen", f.name)
+	}
+}

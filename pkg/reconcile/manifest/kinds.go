@@ -1,0 +1,170 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	bootstrapconversion "sigs.k8s.io/cluster-api/bootstrap/kubeadm/webhooks/conversion"
+	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
+	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	"sigs.k8s.io/controller-runtime/pkg/conversion"
+)
+
+// API groups of the kinds a manifest may hold.
+const (
+	groupCore           = "cluster.x-k8s.io"
+	groupAddons         = "addons.cluster.x-k8s.io"
+	groupBootstrap      = "bootstrap.cluster.x-k8s.io"
+	groupControlPlane   = "controlplane.cluster.x-k8s.io"
+	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
+	versionOld          = "v1beta1"
+	versionNew          = "v1beta2"
+)
+
+// Names of the kinds that are acted on.
+const (
+	kindCluster            = "Cluster"
+	kindControlPlane       = "KubeadmControlPlane"
+	kindDeployment         = "MachineDeployment"
+	kindMachine            = "Machine"
+	kindHealthCheck        = "MachineHealthCheck"
+	kindDrainRule          = "MachineDrainRule"
+	kindConfig             = "KubeadmConfig"
+	kindConfigTemplate     = "KubeadmConfigTemplate"
+	kindAWSCluster         = "AWSCluster"
+	kindAWSMachine         = "AWSMachine"
+	kindAWSMachineTemplate = "AWSMachineTemplate"
+	kindControllerIdentity = "AWSClusterControllerIdentity"
+	kindRoleIdentity       = "AWSClusterRoleIdentity"
+	kindStaticIdentity     = "AWSClusterStaticIdentity"
+	kindResourceSet        = "ClusterResourceSet"
+	kindConfigMap          = "ConfigMap"
+	kindSecret             = "Secret"
+	kindNamespace          = "Namespace"
+)
+
+// kind says how the objects of one kind are read.
+type kind struct {
+	group         string
+	clusterScoped bool
+	schema        bool              // has a CRD schema; core kinds are decoded strictly instead
+	versions      map[string]decode // by API version
+}
+
+// decode makes the newest typed version of an object.
+type decode func(ctx context.Context, object map[string]any) (any, error)
+
+// kinds lists what can be read.
+func kinds() map[string]kind {
+	crd := func(group string, older, newest decode) kind {
+		return kind{group: group, schema: true, versions: map[string]decode{versionOld: older, versionNew: newest}}
+	}
+	identity := func(older, newest decode) kind {
+		k := crd(groupInfrastructure, older, newest)
+		k.clusterScoped = true
+		return k
+	}
+	builtin := func(d decode) kind { return kind{versions: map[string]decode{"v1": d}} }
+	namespace := builtin(as[corev1.Namespace])
+	namespace.clusterScoped = true
+	return map[string]kind{
+		kindCluster:            crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), as[clusterv1.Cluster]),
+		kindDeployment:         crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), as[clusterv1.MachineDeployment]),
+		kindMachine:            crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), as[clusterv1.Machine]),
+		kindHealthCheck:        crd(groupCore, as[clusterv1beta1.MachineHealthCheck], as[clusterv1.MachineHealthCheck]),
+		kindDrainRule:          crd(groupCore, as[clusterv1beta1.MachineDrainRule], as[clusterv1.MachineDrainRule]),
+		kindResourceSet:        crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), as[addonsv1.ClusterResourceSet]),
+		kindControlPlane:       crd(groupControlPlane, upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub), as[controlplanev1.KubeadmControlPlane]),
+		kindConfig:             crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), as[bootstrapv1.KubeadmConfig]),
+		kindConfigTemplate:     crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub), as[bootstrapv1.KubeadmConfigTemplate]),
+		kindAWSCluster:         crd(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), as[infrav1.AWSCluster]),
+		kindAWSMachine:         crd(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), as[infrav1.AWSMachine]),
+		kindAWSMachineTemplate: crd(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]), as[infrav1.AWSMachineTemplate]),
+		kindControllerIdentity: identity(upgraded(toHub[*infrav1beta1.AWSClusterControllerIdentity, *infrav1.AWSClusterControllerIdentity]), as[infrav1.AWSClusterControllerIdentity]),
+		kindRoleIdentity:       identity(upgraded(toHub[*infrav1beta1.AWSClusterRoleIdentity, *infrav1.AWSClusterRoleIdentity]), as[infrav1.AWSClusterRoleIdentity]),
+		kindStaticIdentity:     identity(upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]), as[infrav1.AWSClusterStaticIdentity]),
+		kindConfigMap:          builtin(as[corev1.ConfigMap]),
+		kindSecret:             builtin(as[corev1.Secret]),
+		kindNamespace:          namespace,
+	}
+}
+
+// refused lists kinds that are known, with the reason why they are not taken.
+func refused() map[string]string {
+	const (
+		pools   = "machine pools are not supported yet"
+		eks     = "EKS clusters are not supported yet"
+		classes = "ClusterClass is not supported yet"
+		rosa    = "ROSA clusters are not supported"
+		record  = "it is a record that Cluster API keeps for itself"
+	)
+	return map[string]string{
+		"MachinePool": pools, "AWSMachinePool": pools,
+		"AWSManagedCluster": eks, "AWSManagedControlPlane": eks, "AWSManagedMachinePool": eks, "AWSFargateProfile": eks,
+		"EKSConfig": eks, "EKSConfigTemplate": eks, "NodeadmConfig": eks, "NodeadmConfigTemplate": eks,
+		"ClusterClass": classes, "AWSClusterTemplate": classes, "KubeadmControlPlaneTemplate": classes,
+		"AWSManagedClusterTemplate": classes, "AWSManagedControlPlaneTemplate": classes,
+		"ROSACluster": rosa, "ROSAControlPlane": rosa, "ROSAMachinePool": rosa, "ROSANetwork": rosa,
+		"ROSARoleConfig": rosa, "ROSAOCMRoleConfig": rosa,
+		"MachineSet":                "Cluster API makes it from a MachineDeployment",
+		"ClusterResourceSetBinding": record, "IPAddress": record, "IPAddressClaim": record,
+		"ExtensionConfig": "runtime extensions need a management cluster",
+	}
+}
+
+// as decodes an object whose version is already the newest.
+func as[T any](_ context.Context, object map[string]any) (any, error) {
+	return typed[T](object)
+}
+
+func typed[T any](object map[string]any) (*T, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	out := new(T)
+	if err := json.Unmarshal(raw, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// upgraded decodes an object of an older version and converts it.
+func upgraded[Old, New any](convert func(context.Context, *Old, *New) error) decode {
+	return func(ctx context.Context, object map[string]any) (any, error) {
+		older, err := typed[Old](object)
+		if err != nil {
+			return nil, err
+		}
+		newest := new(New)
+		if err := guard(func() error { return convert(ctx, older, newest) }); err != nil {
+			return nil, err
+		}
+		return newest, nil
+	}
+}
+
+// toHub is the conversion of CAPA's types, which are methods.
+func toHub[Old conversion.Convertible, New conversion.Hub](_ context.Context, older Old, newest New) error {
+	return older.ConvertTo(newest)
+}
+
+// guard turns a panic of upstream code into an error: some of its checks
+// trip over input that the schema lets through.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("upstream validation gave up: %v", r)
+		}
+	}()
+	return f()
+}

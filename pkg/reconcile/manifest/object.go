@@ -1,0 +1,295 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// key names an object among all others. Cluster API looks for references in
+// one namespace only, so an empty namespace and the Cluster's are the same.
+type key struct {
+	kind, namespace, name string
+}
+
+// object is one object of the input on its way to its typed value.
+type object struct {
+	kind, version, name string
+	namespace           string // as written
+	value               map[string]any
+	set                 map[string]Position // the paths the manifest sets, and where; the root is ""
+	typed               any                 // nil until it is admitted, and when it is wrong
+	used                bool                // something in the manifest refers to it
+}
+
+func (o *object) title() string { return o.kind + "/" + o.name }
+
+// position is the line of a path, or of the nearest thing above it.
+func (o *object) position(path string) Position {
+	for p := path; p != ""; p = parent(p) {
+		if at, ok := o.set[p]; ok {
+			return at
+		}
+	}
+	return o.set[""]
+}
+
+// parent cuts the last step off a path.
+func parent(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+// problem makes a problem of this object.
+func (o *object) problem(path, what, fix string) Problem {
+	path = o.locate(path)
+	return Problem{Position: o.position(path), Object: o.title(), Path: path, What: what, Fix: fix}
+}
+
+// locate repairs a path: some upstream checks leave the front of it out, and
+// paths of the newest version are called something else in an older one.
+func (o *object) locate(path string) string {
+	if path == "" || path == "<nil>" {
+		return ""
+	}
+	path = o.oldName(path)
+	if strings.HasPrefix(path, "metadata") || o.knows(path) {
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, "spec."); ok && !strings.HasPrefix(rest, "template.") {
+		if inner := "spec.template.spec." + rest; o.knows(inner) {
+			return inner
+		}
+	}
+	if strings.HasPrefix(path, "spec") {
+		return path
+	}
+	for _, known := range slices.Sorted(maps.Keys(o.set)) {
+		if strings.HasSuffix(known, "."+path) {
+			return known
+		}
+	}
+	return "spec." + path
+}
+
+// knows tells whether the manifest sets a path, or at least the field that
+// holds it below the spec.
+func (o *object) knows(path string) bool {
+	for p := path; strings.Count(p, ".") > 1 || p == path; p = parent(p) {
+		if _, ok := o.set[p]; ok {
+			return true
+		}
+		if parent(p) == "" {
+			return false
+		}
+	}
+	return false
+}
+
+// moved lists fields of the newest version with their place in the older one,
+// per kind, the more specific first.
+func moved(kind string) [][2]string {
+	switch kind {
+	case kindControlPlane:
+		return [][2]string{
+			{"spec.machineTemplate.spec.infrastructureRef", "spec.machineTemplate.infrastructureRef"},
+			{"spec.machineTemplate.spec.readinessGates", "spec.machineTemplate.readinessGates"},
+			{"spec.rollout.strategy", "spec.rolloutStrategy"},
+			{"spec.rollout.before", "spec.rolloutBefore"},
+			{"spec.remediation", "spec.remediationStrategy"},
+			{"spec.machineNaming", "spec.machineNamingStrategy"},
+		}
+	case kindDeployment:
+		return [][2]string{
+			{"spec.rollout.strategy", "spec.strategy"},
+			{"spec.remediation", "spec.strategy.remediation"},
+			{"spec.machineNaming", "spec.machineNamingStrategy"},
+		}
+	default:
+		return nil
+	}
+}
+
+// oldName is the path as the manifest's version of the kind has it.
+func (o *object) oldName(path string) string {
+	if o.version != versionOld {
+		return path
+	}
+	for _, m := range moved(o.kind) {
+		if rest, ok := strings.CutPrefix(path, m[0]); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return m[1] + rest
+		}
+	}
+	return path
+}
+
+// identify finds out what a document is, and keeps it when it can be read.
+func (l *loader) identify(d document) {
+	v := &values{doc: d, lines: map[string]Position{}, budget: maxNodes}
+	top := v.value(d.root, "")
+	content, isMapping := top.(map[string]any)
+	if !isMapping {
+		l.fail(Problem{Position: d.at(d.root.Line), What: "the document is not an object", Fix: "it needs apiVersion, kind and metadata"})
+		return
+	}
+	if stringField(content, "kind") == "List" && stringField(content, "apiVersion") == "v1" {
+		l.identifyItems(d)
+		return
+	}
+	o := &object{kind: stringField(content, "kind"), value: content, set: v.lines}
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		o.name, o.namespace = stringField(metadata, "name"), stringField(metadata, "namespace")
+	}
+	for _, p := range v.problems {
+		p.Object = strings.TrimSuffix(o.title(), "/")
+		l.fail(p)
+	}
+	if l.recognise(o, stringField(content, "apiVersion")) {
+		l.keep(o)
+	}
+}
+
+// identifyItems takes a v1 List apart, as kubectl does.
+func (l *loader) identifyItems(d document) {
+	for i := 0; i+1 < len(d.root.Content); i += 2 {
+		if d.root.Content[i].Value != "items" || d.root.Content[i+1].Kind != yaml.SequenceNode {
+			continue
+		}
+		for _, item := range d.root.Content[i+1].Content {
+			l.identify(document{file: d.file, from: d.from, root: item})
+		}
+	}
+}
+
+// stringField is a string field of an object; empty when it is missing or something
+// else.
+func stringField(m map[string]any, name string) string {
+	s, _ := m[name].(string)
+	return s
+}
+
+// recognise checks apiVersion, kind and name, and tells whether there is
+// anything to go on with.
+func (l *loader) recognise(o *object, apiVersion string) bool {
+	switch {
+	case o.kind == "" && apiVersion == "":
+		l.fail(Problem{Position: o.position(""), What: "the document has no apiVersion and no kind", Fix: "add them, or remove the document"})
+		return false
+	case o.kind == "":
+		l.fail(Problem{Position: o.position("kind"), What: "the document has no kind", Fix: "add it"})
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil || apiVersion == "" {
+		l.fail(o.problem("apiVersion", fmt.Sprintf("%q is not an API version", apiVersion), l.versionsOf(o.kind)))
+		return false
+	}
+	k, known := l.kinds[o.kind]
+	if !known || k.group != gv.Group {
+		l.foreign(o, gv, known)
+		return false
+	}
+	if k.versions[gv.Version] == nil {
+		l.fail(o.problem("apiVersion", fmt.Sprintf("%s has no version %s", o.kind, gv), l.versionsOf(o.kind)))
+		return false
+	}
+	o.version = gv.Version
+	if o.name == "" {
+		l.fail(o.problem("metadata.name", "the object has no name", "set metadata.name"))
+		return false
+	}
+	if k.group == groupInfrastructure && gv.Version == versionOld {
+		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+groupInfrastructure+"/"+versionNew))
+	}
+	return true
+}
+
+// versionsOf is advice on the apiVersion of a kind.
+func (l *loader) versionsOf(name string) string {
+	k, known := l.kinds[name]
+	if !known {
+		return ""
+	}
+	var versions []string
+	for _, v := range slices.Sorted(maps.Keys(k.versions)) {
+		versions = append(versions, schema.GroupVersion{Group: k.group, Version: v}.String())
+	}
+	slices.Reverse(versions)
+	return "use " + strings.Join(versions, " or ")
+}
+
+// foreign handles an object of a kind that is not acted on.
+func (l *loader) foreign(o *object, gv schema.GroupVersion, known bool) {
+	if known {
+		l.fail(o.problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), l.versionsOf(o.kind)))
+		return
+	}
+	if reason, ok := refused()[o.kind]; ok {
+		l.fail(o.problem("kind", fmt.Sprintf("%s cannot be used: %s", o.kind, reason), "remove the object"))
+		return
+	}
+	if gv.Group == groupCore || strings.HasSuffix(gv.Group, "."+groupCore) || gv.Group == "" {
+		names := slices.Sorted(maps.Keys(l.kinds))
+		if meant := nearest(o.kind, names); meant != "" || gv.Group != "" {
+			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), didYouMean(o.kind, names)))
+			return
+		}
+	}
+	l.warn(o.problem("kind", fmt.Sprintf("%s in %s is not part of a cluster and is not acted on", o.kind, gv),
+		"to bring it into the cluster, put it into a ConfigMap of a ClusterResourceSet"))
+}
+
+// keep adds an object, unless there is one of that name.
+func (l *loader) keep(o *object) {
+	k := key{o.kind, o.namespace, o.name}
+	if l.kinds[o.kind].clusterScoped {
+		k.namespace = ""
+	}
+	if first, twice := l.byKey[k]; twice {
+		l.fail(o.problem("", "the object is there twice, first at "+first.position("").String(), "keep one of them"))
+		return
+	}
+	l.byKey[k] = o
+	l.objects = append(l.objects, o)
+	for path, at := range o.set {
+		l.cluster.where[o.whereKey(path)] = at
+	}
+}
+
+func (o *object) whereKey(path string) string {
+	if path == "" {
+		return o.title()
+	}
+	return o.title() + " " + path
+}
+
+// At is the place of a field in the input, or of the nearest field above it,
+// or of the object ("Kind/name"). It is the zero Position for an object that
+// is not in the input.
+func (c *Cluster) At(object, path string) Position {
+	for p := path; p != ""; p = parent(p) {
+		if at, ok := c.where[object+" "+p]; ok {
+			return at
+		}
+	}
+	return c.where[object]
+}
+
+// Origin names a field and its place, for plans and errors:
+// "cluster.yaml:31 AWSCluster/prod spec.network.vpc".
+func (c *Cluster) Origin(object, path string) string {
+	words := []string{object}
+	if at := c.At(object, path); at.File != "" {
+		words = []string{at.String(), object}
+	}
+	if path != "" {
+		words = append(words, path)
+	}
+	return strings.Join(words, " ")
+}

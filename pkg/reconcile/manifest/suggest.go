@@ -1,0 +1,58 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// nearest returns the candidate that is the fewest edits away from a word, or
+// "" when none is close enough to be what was meant. Case counts for nothing.
+func nearest(word string, candidates []string) string {
+	best, limit := "", 1+len(word)/3
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < limit || d == limit && best == "" {
+			best, limit = c, d
+		}
+	}
+	return best
+}
+
+// distance is the number of insertions, deletions, replacements and swaps of
+// neighbours that turn a into b.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range len(b) + 1 {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}
+
+// didYouMean is a fix that names the nearest candidate, or all of them when
+// there are few, or nothing.
+func didYouMean(word string, candidates []string) string {
+	if best := nearest(word, candidates); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	if len(candidates) == 0 || len(candidates) > 12 {
+		return ""
+	}
+	sorted := slices.Sorted(slices.Values(candidates))
+	return "known here: " + strings.Join(sorted, ", ")
+}

@@ -18,8 +18,19 @@ type EC2State struct {
 	Volumes            map[string]*Volume
 	Images             map[string]*Image
 	KeyPairs           map[string]bool   // by name
-	PlacementGroups    map[string]bool   // by name
+	PlacementGroups    map[string]string // by name: cluster, partition or spread
+	Reservations       map[string]bool   // capacity reservations, by ID
+	Hosts              map[string]bool   // dedicated hosts, by ID
 	Tokens             map[string]Answer // client tokens: operation and token to what was answered
+	Limits             Limits
+}
+
+// Limits are the account's quotas.
+type Limits struct {
+	VPCs          int // in the region; as many internet gateways
+	Addresses     int // elastic IPs in the region
+	VCPUs         int // of all instances that are not terminated
+	RulesPerGroup int // of one direction and one IP version
 }
 
 // Answer is what a client token has been answered with.
@@ -30,9 +41,10 @@ type Answer struct {
 
 // Thing is what all things of EC2 have.
 type Thing struct {
-	ID   string
-	Tags map[string]string
-	Born time.Time
+	ID    string
+	Tags  map[string]string
+	Born  time.Time
+	Given bool // every account has it from the beginning
 }
 
 // VPC is a virtual private cloud.
@@ -47,7 +59,10 @@ type VPC struct {
 }
 
 // Association is a CIDR block of a VPC.
-type Association struct{ ID, CIDR string }
+type Association struct {
+	ID, CIDR string
+	Born     time.Time
+}
 
 // Subnet is a subnet of a VPC.
 type Subnet struct {
@@ -57,6 +72,7 @@ type Subnet struct {
 	Native                                  bool   // IPv6 only
 	HostnameType                            string // ip-name or resource-name
 	ResourceNameA, ResourceNameAAAA         bool
+	Next                                    int // the address to try next, counted from the first
 }
 
 // InternetGateway is an internet gateway, or an egress-only one.
@@ -85,15 +101,15 @@ type Address struct {
 type RouteTable struct {
 	Thing
 	VPC          string
-	Main         bool
-	Routes       []Route           // the local routes are not among them
+	Main         string            // the main association's ID; "": not the main table
+	Routes       []Route           // neither the local ones nor those of endpoints
 	Associations map[string]string // association ID to subnet
 }
 
 // Route is one route.
 type Route struct {
-	Destination string // an IPv4 or IPv6 CIDR, or a prefix list of an endpoint
-	Target      string // igw-…, eigw-…, nat-…, vpce-…
+	Destination string // an IPv4 or IPv6 CIDR
+	Target      string // igw-…, eigw-…, nat-…
 }
 
 // SecurityGroup is a security group.
@@ -116,7 +132,7 @@ type Endpoint struct {
 	Thing
 	VPC, Service string
 	RouteTables  []string
-	Deleted      time.Time
+	Deleted      time.Time // when deletion was asked for; zero: not
 }
 
 // Interface is a network interface.
@@ -129,12 +145,18 @@ type Interface struct {
 	Managed                                             bool      // AWS made it and alone can remove it
 	Dies                                                time.Time // when AWS will have removed it; zero: not dying
 	DeleteWithOwner                                     bool
+	Device                                              int32 // device index at its instance
+	NoSourceCheck                                       bool
 }
 
 // Instance is an instance.
 type Instance struct {
 	Thing
-	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string
+	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string // user data as sent: base64
+	Reservation, Token                                     string
+	HostnameType                                           string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA                        bool
+	Protected                                              bool // termination through the API is disabled
 	Spot                                                   bool
 	MaxPrice                                               string
 	Interfaces, Volumes                                    []string
@@ -162,10 +184,10 @@ type Placement struct {
 // Volume is a volume of an instance.
 type Volume struct {
 	Thing
-	Instance, Device, Type, Key string
-	Size, IOPS, Throughput      int32
-	Encrypted                   bool
-	DeleteWithInstance          bool
+	Zone, Instance, Device, Type, Key string
+	Size, IOPS, Throughput            int32 // GiB, operations and MiB a second
+	Encrypted                         bool
+	DeleteWithInstance                bool
 }
 
 // Image is a machine image.

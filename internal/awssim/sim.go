@@ -36,6 +36,9 @@ type Options struct {
 	// Lag is how long a new thing stays hidden from the calls that list and
 	// look, as AWS's eventual consistency may hide it.
 	Lag time.Duration
+	// LagRefs is how long a new thing stays unknown to the writing calls that
+	// name it.
+	LagRefs time.Duration
 	// Latency is how long every call takes.
 	Latency time.Duration
 	// Page caps the length of every page; 0 leaves AWS's own limits.
@@ -56,8 +59,8 @@ type AWS struct {
 // State is everything the account holds. It can be written to a file and read
 // back: times are absolute, by the simulation's clock.
 type State struct {
-	Now    time.Time // when it was saved
-	Serial int       // counts everything ever made
+	Now     time.Time // when it was saved
+	Serial  int       // counts everything ever made
 	EC2     EC2State
 	ELB     ELBState
 	IAM     IAMState
@@ -95,6 +98,7 @@ func New(o Options) *AWS {
 // Load returns an account as Save wrote it.
 func Load(r io.Reader, o Options) (*AWS, error) {
 	a := New(o)
+	a.state = State{} // or what every account has would come back after its deletion
 	if err := json.NewDecoder(r).Decode(&a.state); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}

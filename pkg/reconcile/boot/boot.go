@@ -88,6 +88,9 @@ type Data struct {
 	Content []byte // contains private keys and the token: never to be logged
 }
 
+// String keeps the content out of logs and messages.
+func (d Data) String() string { return d.Format + " " + d.Fingerprint() }
+
 // Fingerprint names the content without telling it: the first 120 bits of its
 // SHA-256. It may be shown, stored and compared.
 func (d Data) Fingerprint() string {

@@ -67,10 +67,8 @@ func renderCloudConfig(in *input) ([]byte, error) {
 	}
 
 	out := bytes.NewBufferString(cloudConfigHeader)
-	encoder := yaml.NewEncoder(out)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(doc.node()); err != nil {
-		return nil, fmt.Errorf("encode the cloud-config: %w", err)
+	if err := writeYAML(out, doc.node(), 0); err != nil {
+		return nil, fmt.Errorf("cloud-config: %w", err)
 	}
 	return out.Bytes(), nil
 }

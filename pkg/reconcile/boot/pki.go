@@ -26,6 +26,9 @@ import (
 // account Cert is the public key.
 type KeyPair struct{ Cert, Key []byte }
 
+// String keeps the key out of logs and messages.
+func (k KeyPair) String() string { return "key pair" }
+
 // PKI is what all control-plane machines of a cluster share. Losing it means
 // that no machine can join any more.
 type PKI struct {
@@ -79,7 +82,7 @@ func (p *PKI) Complete(algorithm string, validityDays int32, now time.Time) erro
 	}
 	until := now.Add(time.Duration(validityDays) * 24 * time.Hour)
 	for _, ca := range []*KeyPair{&p.CA, &p.Etcd, &p.FrontProxy} {
-		if len(ca.Cert) > 0 {
+		if len(ca.Cert) > 0 || ca == &p.Etcd && len(p.EtcdClient.Cert) > 0 {
 			continue
 		}
 		pair, err := newCA(algorithm, now.Add(-clockSkew), until)
@@ -238,39 +241,33 @@ func ParsePKI(entries map[string][]byte) (*PKI, error) {
 	return p, p.check()
 }
 
-// check reports pairs that are missing or do not belong together.
+// check reports pairs that are missing or do not belong together. The CA of an
+// external etcd has no key here.
 func (p *PKI) check() error {
+	external := len(p.EtcdClient.Cert) > 0
 	var problems []error
-	for _, ca := range []struct {
-		name     string
-		pair     KeyPair
-		keepsKey bool
-	}{
-		{"cluster CA", p.CA, true},
-		{"etcd CA", p.Etcd, len(p.EtcdClient.Cert) == 0},
-		{"front-proxy CA", p.FrontProxy, true},
-		{"API server's etcd client certificate", p.EtcdClient, len(p.EtcdClient.Cert) > 0},
-	} {
-		if err := ca.pair.check(ca.keepsKey); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", ca.name, err))
+	report := func(name string, err error) {
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
 		}
 	}
-	if err := checkServiceAccount(p.ServiceAccount); err != nil {
-		problems = append(problems, fmt.Errorf("service-account key: %w", err))
+	report("cluster CA", p.CA.check())
+	report("front-proxy CA", p.FrontProxy.check())
+	report("service-account key", checkServiceAccount(p.ServiceAccount))
+	if external {
+		report("API server's etcd client certificate", p.EtcdClient.check())
+	}
+	if external && len(p.Etcd.Key) == 0 {
+		_, err := parseCerts(p.Etcd.Cert)
+		report("etcd CA", err)
+	} else {
+		report("etcd CA", p.Etcd.check())
 	}
 	return errors.Join(problems...)
 }
 
-// check reports whether the key belongs to the certificate. Without keepsKey
-// the key, or both, may be missing.
-func (k KeyPair) check(keepsKey bool) error {
-	if !keepsKey && len(k.Key) == 0 {
-		if len(k.Cert) == 0 {
-			return nil
-		}
-		_, err := parseCerts(k.Cert)
-		return err
-	}
+// check reports whether the key belongs to the certificate.
+func (k KeyPair) check() error {
 	certificates, err := parseCerts(k.Cert)
 	if err != nil {
 		return err

@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 )
 
 // Sizes of a bootstrap token, from Kubernetes' pattern
@@ -35,6 +40,33 @@ func NewToken(random io.Reader) (string, error) {
 		}
 	}
 	return string(token), nil
+}
+
+// TokenSecret returns the Secret that makes a token valid in a cluster that is
+// up already, as kubeadm init makes it for the first one. It is for machines
+// that join later. The zero time means that the token never expires.
+func TokenSecret(token string, expires time.Time) (*corev1.Secret, error) {
+	id, secret, err := splitToken(token)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]string{
+		bootstrapapi.BootstrapTokenIDKey:               id,
+		bootstrapapi.BootstrapTokenSecretKey:           secret,
+		bootstrapapi.BootstrapTokenUsageSigningKey:     "true",
+		bootstrapapi.BootstrapTokenUsageAuthentication: "true",
+		bootstrapapi.BootstrapTokenExtraGroupsKey:      tokenGroup,
+		bootstrapapi.BootstrapTokenDescriptionKey:      tokenDescription,
+	}
+	if !expires.IsZero() {
+		data[bootstrapapi.BootstrapTokenExpirationKey] = expires.UTC().Format(time.RFC3339)
+	}
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: bootstrapapi.BootstrapTokenSecretPrefix + id, Namespace: metav1.NamespaceSystem},
+		Type:       bootstrapapi.SecretTypeBootstrapToken,
+		StringData: data,
+	}, nil
 }
 
 // splitToken returns the public and the secret half of a token. The error

@@ -1,6 +1,8 @@
 package boot
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -85,18 +87,115 @@ func plainInYAML11(value string) bool {
 }
 
 // block is a string as a literal block, in which nothing is escaped. Where
-// YAML cannot keep the string that way, the encoder quotes it; what is not
-// UTF-8 becomes !!binary, which cloud-init reads as bytes.
+// YAML cannot keep the string that way, it is quoted; what is not UTF-8 becomes
+// !!binary, which cloud-init reads as bytes.
 func block(value string) *yaml.Node {
 	node := &yaml.Node{}
 	node.SetString(value)
-	if node.Tag != "!!str" || !utf8.ValidString(value) || value == "" {
-		return node
-	}
-	node.Style = yaml.LiteralStyle
-	var back string
-	if raw, err := yaml.Marshal(node); err != nil || yaml.Unmarshal(raw, &back) != nil || back != value {
+	switch {
+	case node.Tag != "!!str" || strings.Trim(value, " \n") == "":
+		node.Style = 0
+	case strings.ContainsFunc(value, mustBeEscaped):
 		node.Style = yaml.DoubleQuotedStyle
+	default:
+		node.Style = yaml.LiteralStyle
 	}
 	return node
+}
+
+// mustBeEscaped reports whether YAML allows a character in double quotes only:
+// control characters, and what YAML 1.1 takes for line breaks.
+func mustBeEscaped(r rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case '\u0085', '\u2028', '\u2029', '\ufeff', utf8.RuneError:
+		return true
+	}
+	return r < ' ' || r >= 0x7f && r < 0xa0
+}
+
+// writeYAML writes a node and what is below it. The encoder of the library
+// writes the scalars; blocks are written here, because it quotes texts whose
+// lines end with blanks, and quotes break jinja expressions.
+func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
+	switch {
+	case node.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if i > 0 {
+				out.WriteString(strings.Repeat(" ", indent))
+			}
+			if err := writeEntry(out, node.Content[i], node.Content[i+1], indent); err != nil {
+				return err
+			}
+		}
+		return nil
+	case node.Kind == yaml.SequenceNode && node.Style != yaml.FlowStyle:
+		for i, item := range node.Content {
+			if i > 0 {
+				out.WriteString(strings.Repeat(" ", indent))
+			}
+			out.WriteString("- ")
+			if err := writeYAML(out, item, indent+2); err != nil {
+				return err
+			}
+		}
+		return nil
+	case node.Style == yaml.LiteralStyle:
+		writeBlock(out, node.Value, indent)
+		return nil
+	}
+	scalar, err := yaml.Marshal(node)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", node.Tag, err)
+	}
+	out.Write(scalar)
+	return nil
+}
+
+// writeEntry writes one entry of a mapping, whose indentation is already
+// there.
+func writeEntry(out *bytes.Buffer, key, value *yaml.Node, indent int) error {
+	name, err := yaml.Marshal(key)
+	if err != nil {
+		return fmt.Errorf("encode a key: %w", err)
+	}
+	out.Write(bytes.TrimRight(name, "\n"))
+	out.WriteByte(':')
+	switch {
+	case value.Style == yaml.LiteralStyle:
+		out.WriteByte(' ')
+		return writeYAML(out, value, indent+2)
+	case value.Kind == yaml.ScalarNode || value.Style == yaml.FlowStyle:
+		out.WriteByte(' ')
+	default:
+		out.WriteString("\n" + strings.Repeat(" ", indent+2))
+	}
+	return writeYAML(out, value, indent+2)
+}
+
+// writeBlock writes a literal block with its lines indented.
+func writeBlock(out *bytes.Buffer, value string, indent int) {
+	out.WriteByte('|')
+	if value[0] == ' ' || value[0] == '\n' {
+		// The first line does not tell the indentation: the header must.
+		out.WriteByte('2')
+	}
+	body := strings.TrimRight(value, "\n")
+	switch ends := len(value) - len(body); {
+	case ends == 0:
+		out.WriteByte('-')
+	case ends > 1:
+		out.WriteByte('+')
+	}
+	out.WriteByte('\n')
+	for line := range strings.SplitSeq(body, "\n") {
+		if line != "" {
+			out.WriteString(strings.Repeat(" ", indent) + line)
+		}
+		out.WriteByte('\n')
+	}
+	for range len(value) - len(body) - 1 {
+		out.WriteByte('\n')
+	}
 }

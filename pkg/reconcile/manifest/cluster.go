@@ -65,8 +65,9 @@ type Machine struct {
 	ControlPlane bool                       // carries the label cluster.x-k8s.io/control-plane
 }
 
-// ResourceSet is a ClusterResourceSet with the YAML it brings, key by key in
-// the order Cluster API applies it.
+// ResourceSet is a ClusterResourceSet with the YAML it brings, one object per
+// document, in the order Cluster API applies them: resource by resource, key
+// by key in alphabetical order, and within a key what others need first.
 type ResourceSet struct {
 	Object    *addonsv1.ClusterResourceSet
 	Documents []string

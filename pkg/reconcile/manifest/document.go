@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -94,22 +96,31 @@ func single(root *yaml.Node) *yaml.Node {
 }
 
 // syntax turns an error of the YAML parser into a problem. The parser counts
-// the lines of the piece it was given.
+// the lines of the piece it was given; errors of its grammar (but not those of
+// its scanner) are counted from zero.
 func (d document) syntax(err error, lines []string) Problem {
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		what = what[len(m[0]):]
-	}
-	fix := "check the indentation, and quote text that holds special characters"
-	for i, text := range lines {
-		if strings.HasPrefix(strings.TrimLeft(text, " "), "\t") {
-			line, what, fix = i+1, "a tab is used for indentation", "use spaces"
-			break
+		if regexp.MustCompile(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
+			line++
 		}
 	}
+	fix := "check the indentation, and quote text that holds special characters"
+	if m := regexp.MustCompile(`^unknown anchor '(.*)' referenced`).FindStringSubmatch(what); m != nil {
+		fix = "quote text that begins with *, or define the anchor"
+		line = 1 + slices.IndexFunc(lines, func(text string) bool { return strings.Contains(text, "*"+m[1]) })
+	}
+	if tab := slices.IndexFunc(lines, tabbed); tab >= 0 {
+		line, what, fix = tab+1, "a tab is used for indentation", "use spaces"
+	}
 	return Problem{Position: d.at(line), What: "the YAML cannot be read: " + what, Fix: fix}
+}
+
+func tabbed(line string) bool {
+	return strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
 }
 
 // Short tags of the YAML types.
@@ -131,24 +142,31 @@ type values struct {
 	object   string
 	lines    map[string]Position // by path; the root is ""
 	problems []Problem
-	budget   int // nodes that may still be visited: aliases can multiply
+	budget   int  // nodes that may still be visited: aliases can multiply
+	cut      bool // the bounds were passed, which was told
+	depth    int  // how deep the walk is; an alias inside its own anchor would never end
 }
 
-// maxNodes bounds a document after its aliases are expanded.
-const maxNodes = 500_000
+// Bounds of a document after its aliases are expanded.
+const (
+	maxNodes = 200_000
+	maxDepth = 64
+)
 
 func (v *values) report(n *yaml.Node, path, what, fix string) {
 	v.problems = append(v.problems, Problem{Position: v.doc.at(n.Line), Path: path, What: what, Fix: fix})
 }
 
-// value reads a node. Depth is bounded by the parser, and aliases by the
-// budget: an alias inside its own anchor would never end.
+// value reads a node.
 func (v *values) value(n *yaml.Node, path string) any {
 	v.budget--
-	if v.budget < 0 {
-		if v.budget == -1 {
-			v.report(n, path, "the document is too large once its aliases are expanded", "write it without aliases")
+	v.depth++
+	defer func() { v.depth-- }()
+	if v.budget < 0 || v.depth > maxDepth {
+		if !v.cut {
+			v.report(n, "", "the document is nested too deeply, or too large once its aliases are expanded", "write it without aliases")
 		}
+		v.cut = true
 		return nil
 	}
 	if _, known := v.lines[path]; !known {
@@ -249,8 +267,8 @@ func (v *values) scalar(n *yaml.Node, path string) any {
 		}
 		return n.Value
 	case binaryTag:
-		var raw []byte
-		if err := n.Decode(&raw); err != nil {
+		raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(n.Value), ""))
+		if err != nil {
 			v.report(n, path, "the !!binary value is not base64", "encode it with base64")
 			return ""
 		}
@@ -293,4 +311,3 @@ func join(path, name string) string {
 	}
 	return path + "." + name
 }
-

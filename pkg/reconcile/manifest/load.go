@@ -64,6 +64,7 @@ type loader struct {
 	objects    []*object
 	byKey      map[key]*object
 	incomplete bool // variables are missing, so values mean nothing
+	mended     bool // objects lost refused values, so comparing objects means nothing
 	problems   []Problem
 	warnings   []Problem
 	cluster    *Cluster

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // key names an object among all others. Cluster API looks for references in
@@ -20,13 +20,15 @@ type key struct {
 type object struct {
 	kind, version, name string
 	namespace           string // as written
+	titled              string // the title of the template that this machine stands for
 	value               map[string]any
 	set                 map[string]Position // the paths the manifest sets, and where; the root is ""
 	typed               any                 // nil until it is admitted, and when it is wrong
 	used                bool                // something in the manifest refers to it
 }
 
-func (o *object) title() string { return o.kind + "/" + o.name }
+// title names the object in problems: "Kind/name".
+func (o *object) title() string { return orElse(o.titled, o.kind+"/"+o.name) }
 
 // position is the line of a path, or of the nearest thing above it.
 func (o *object) position(path string) Position {
@@ -55,41 +57,36 @@ func (o *object) problem(path, what, fix string) Problem {
 // locate repairs a path: some upstream checks leave the front of it out, and
 // paths of the newest version are called something else in an older one.
 func (o *object) locate(path string) string {
-	if path == "" || path == "<nil>" {
+	if path == "<nil>" {
 		return ""
 	}
 	path = o.oldName(path)
-	if strings.HasPrefix(path, "metadata") || o.knows(path) {
+	_, known := o.set[path]
+	if path == "" || known || strings.HasPrefix(path, "metadata") {
 		return path
 	}
-	if rest, ok := strings.CutPrefix(path, "spec."); ok && !strings.HasPrefix(rest, "template.") {
-		if inner := "spec.template.spec." + rest; o.knows(inner) {
-			return inner
-		}
+	if rest, ok := strings.CutPrefix(path, "spec."); ok && o.isTemplate() && !strings.HasPrefix(rest, "template.") {
+		return "spec.template.spec." + rest
 	}
-	if strings.HasPrefix(path, "spec") {
+	if _, hasSpec := o.set["spec"]; !hasSpec || strings.HasPrefix(path, "spec") {
 		return path
 	}
+	return o.complete(path)
+}
+
+// isTemplate tells whether the machine's spec is inside of a template.
+func (o *object) isTemplate() bool {
+	return o.kind == kindAWSMachineTemplate || o.titled != ""
+}
+
+// complete finds the path that ends in the given one.
+func (o *object) complete(path string) string {
 	for _, known := range slices.Sorted(maps.Keys(o.set)) {
 		if strings.HasSuffix(known, "."+path) {
 			return known
 		}
 	}
 	return "spec." + path
-}
-
-// knows tells whether the manifest sets a path, or at least the field that
-// holds it below the spec.
-func (o *object) knows(path string) bool {
-	for p := path; strings.Count(p, ".") > 1 || p == path; p = parent(p) {
-		if _, ok := o.set[p]; ok {
-			return true
-		}
-		if parent(p) == "" {
-			return false
-		}
-	}
-	return false
 }
 
 // moved lists fields of the newest version with their place in the older one,
@@ -185,14 +182,18 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 		l.fail(Problem{Position: o.position("kind"), What: "the document has no kind", Fix: "add it"})
 		return false
 	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
+	gv, err := apischema.ParseGroupVersion(apiVersion)
 	if err != nil || apiVersion == "" {
 		l.fail(o.problem("apiVersion", fmt.Sprintf("%q is not an API version", apiVersion), l.versionsOf(o.kind)))
 		return false
 	}
 	k, known := l.kinds[o.kind]
-	if !known || k.group != gv.Group {
-		l.foreign(o, gv, known)
+	if !known {
+		l.foreign(o, gv)
+		return false
+	}
+	if k.group != gv.Group {
+		l.fail(o.problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), l.versionsOf(o.kind)))
 		return false
 	}
 	if k.versions[gv.Version] == nil {
@@ -218,18 +219,14 @@ func (l *loader) versionsOf(name string) string {
 	}
 	var versions []string
 	for _, v := range slices.Sorted(maps.Keys(k.versions)) {
-		versions = append(versions, schema.GroupVersion{Group: k.group, Version: v}.String())
+		versions = append(versions, apischema.GroupVersion{Group: k.group, Version: v}.String())
 	}
 	slices.Reverse(versions)
 	return "use " + strings.Join(versions, " or ")
 }
 
 // foreign handles an object of a kind that is not acted on.
-func (l *loader) foreign(o *object, gv schema.GroupVersion, known bool) {
-	if known {
-		l.fail(o.problem("apiVersion", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), l.versionsOf(o.kind)))
-		return
-	}
+func (l *loader) foreign(o *object, gv apischema.GroupVersion) {
 	if reason, ok := refused()[o.kind]; ok {
 		l.fail(o.problem("kind", fmt.Sprintf("%s cannot be used: %s", o.kind, reason), "remove the object"))
 		return
@@ -259,6 +256,13 @@ func (l *loader) keep(o *object) {
 	l.objects = append(l.objects, o)
 	for path, at := range o.set {
 		l.cluster.where[o.whereKey(path)] = at
+	}
+	for _, m := range moved(o.kind) {
+		for path, at := range o.set {
+			if rest, ok := strings.CutPrefix(path, m[1]); ok && o.version == versionOld {
+				l.cluster.where[o.whereKey(m[0]+rest)] = at
+			}
+		}
 	}
 }
 

@@ -1,0 +1,13 @@
+// Command clusterawsadm creates, shows and deletes Kubernetes clusters on AWS
+// from Cluster API manifests.
+package main
+
+import (
+	"os"
+
+	"clusterawsadm/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(os.Args[1:], cli.Process()))
+}

@@ -1,0 +1,134 @@
+package awssim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Detailed lists what Inventory lists, and the interfaces and volumes of what
+// is there, each with all that was asked for: attributes, rules, routes, tags.
+// Neither IDs nor addresses nor times are in it, so that two accounts compare
+// equal when the same was built in them, in whatever order. Of secrets and
+// user data it tells only that they exist. Load balancers, IAM, buckets and
+// secrets are as in Inventory.
+func (a *AWS) Detailed() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settle()
+	d := dump{a, map[string]string{}}
+	for id, t := range a.taggable() {
+		d.names[id] = kindName(t) + "(" + name(t) + ")"
+	}
+	for id, i := range a.state.EC2.Images {
+		d.names[id] = i.Name
+	}
+	var ids []string
+	for id, n := range d.names {
+		ids = append(ids, id, n)
+	}
+	inText := strings.NewReplacer(ids...)
+	var all []string
+	for _, t := range a.own() {
+		line := kindName(t) + " " + name(t) + ": " + strings.Join(append(d.details(t), "tags "+pairs(t.thing().Tags)), "; ")
+		all = append(all, anonymous(inText.Replace(line)))
+	}
+	for _, p := range a.state.SSM.Parameters {
+		all = append(all, fmt.Sprintf("Parameter %s: %s; tags %s", p.Name, p.Type, pairs(p.Tags)))
+	}
+	all = slices.Concat(all, a.inventoryELB(), a.inventoryIAM(), a.inventoryS3(), a.inventorySecrets())
+	slices.Sort(all)
+	return all
+}
+
+func pairs(m map[string]string) string {
+	return strings.Join(each(sortedKeys(m), func(k string) string { return k + "=" + m[k] }), ", ")
+}
+
+// dump writes things with names in place of IDs.
+type dump struct {
+	aws   *AWS
+	names map[string]string
+}
+
+// list is a set of things, by name.
+func (d dump) list(ids []string) string {
+	return "[" + strings.Join(slices.Sorted(slices.Values(each(ids, func(id string) string { return cmp.Or(d.names[id], id) }))), ", ") + "]"
+}
+
+// routes are a table's routes, and whether they lead anywhere.
+func (d dump) routes(t *RouteTable) string {
+	all := each(t.Routes, func(r Route) string {
+		return fmt.Sprintf("%s to %s (%t)", r.Destination, cmp.Or(d.names[r.Target], r.Target), d.aws.leads(t, r.Target))
+	})
+	return "[" + strings.Join(slices.Sorted(slices.Values(all)), ", ") + "]"
+}
+
+func (d dump) rules(rules []Rule) string {
+	all := each(rules, func(r Rule) string {
+		return fmt.Sprintf("%s %d-%d %s%s%s %q", r.Protocol, r.From, r.To, r.CIDR, r.IPv6, d.names[r.Group], r.Description)
+	})
+	return "[" + strings.Join(slices.Sorted(slices.Values(all)), ", ") + "]"
+}
+
+// details are the attributes of a thing. IPv6 blocks are Amazon's choice: of
+// a subnet's only its place in that of the VPC counts.
+func (d dump) details(t thing) []string {
+	s, f := &d.aws.state.EC2, fmt.Sprintf
+	switch t := t.(type) {
+	case *VPC:
+		secondary := each(t.Secondary, func(b Association) string { return b.CIDR })
+		return []string{
+			f("CIDR %s %v", t.CIDR, slices.Sorted(slices.Values(secondary))), f("IPv6 %t", t.IPv6 != nil), "tenancy " + t.Tenancy,
+			f("DNS hostnames %t support %t", t.DNSHostnames, t.DNSSupport),
+		}
+	case *Subnet:
+		place := "none"
+		if t.IPv6CIDR != "" {
+			place = f("%d", prefix(t.IPv6CIDR).Addr().As16()[7])
+		}
+		return []string{
+			t.VPC, f("CIDR %s IPv6 %s only %t", t.CIDR, place, t.Native), t.Zone, f("public addresses %t", t.MapPublicIP), f("assigns IPv6 %t", t.AssignIPv6),
+			f("DNS64 %t", t.DNS64), f("hostnames %s A %t AAAA %t", t.HostnameType, t.ResourceNameA, t.ResourceNameAAAA),
+		}
+	case *InternetGateway:
+		return []string{"attached to " + t.VPC, f("egress-only %t", s.EgressOnlyGateways[t.ID] != nil)}
+	case *NATGateway:
+		return []string{t.Subnet, t.Address, f("deleting %t", !t.Deleted.IsZero())}
+	case *Address:
+		used := ""
+		if n := s.Interfaces[t.Interface]; n != nil {
+			used = cmp.Or(n.Owner, n.ID)
+		}
+		return []string{"used by " + used}
+	case *RouteTable:
+		return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
+	case *SecurityGroup:
+		return []string{t.VPC, t.Name, t.Description, "in " + d.rules(t.Ingress), "out " + d.rules(t.Egress)}
+	case *Endpoint:
+		return []string{t.VPC, t.Service, "tables " + d.list(t.RouteTables), f("deleting %t", !t.Deleted.IsZero())}
+	case *Interface:
+		return []string{
+			"of " + t.Owner, t.Subnet, t.Type, t.Description, "groups " + d.list(t.Groups), f("IPv6 %d public %t", len(t.IPv6), t.PublicIP != ""),
+			f("device %d goes with its owner %t", t.Device, t.DeleteWithOwner), f("managed %t dying %t", t.Managed, !t.Dies.IsZero()),
+			f("unchecked source %t", t.NoSourceCheck),
+		}
+	case *Volume:
+		return []string{
+			"of " + t.Instance + " as " + t.Device, t.Zone, f("%s %d GiB %d IOPS %d MiB/s", t.Type, t.Size, t.IOPS, t.Throughput),
+			f("encrypted %t %s", t.Encrypted, t.Key), f("goes with its instance %t", t.DeleteWithInstance),
+		}
+	case *Instance:
+		return []string{
+			t.Image, t.Type, t.Subnet, t.Zone, f("key %q profile %q", t.Key, t.Profile), f("user data %t", t.UserData != ""),
+			f("spot %t %s", t.Spot, t.MaxPrice), f("metadata %+v", t.Metadata), f("placement %+v", t.Placement), pairs(t.Launch),
+			f("hostnames %s A %t AAAA %t", t.HostnameType, t.ResourceNameA, t.ResourceNameAAAA), f("protected %t", t.Protected),
+			f("ending %t", t.state(d.aws.now()) == types.InstanceStateNameShuttingDown),
+		}
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package awssim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+)
+
+func (a *AWS) simulateEC2() {
+	a.simulateCatalog()
+	a.simulateTags()
+	a.simulateVPCs()
+	a.simulateSubnets()
+	a.simulateGateways()
+	a.simulateAddresses()
+	a.simulateNATGateways()
+	a.simulateRouteTables()
+	a.simulateEndpoints()
+	a.simulateSecurityGroups()
+	a.simulateInterfaces()
+	a.simulateInstances()
+	a.simulateVolumes()
+}
+
+// settleEC2 buries what is dead.
+func (a *AWS) settleEC2() {
+	s, now := &a.state.EC2, a.now()
+	for id, n := range s.Interfaces {
+		if !n.Dies.IsZero() && !n.Dies.After(now) {
+			a.bury(id)
+		}
+	}
+	for id, i := range s.Instances {
+		if i.Terminated.IsZero() || i.Terminated.After(now) {
+			continue
+		}
+		a.letGo(i)
+		if now.Sub(i.Terminated) >= InstanceShown {
+			delete(s.Instances, id)
+		}
+	}
+	for id, n := range s.NATGateways {
+		over := n.Gone
+		if over.IsZero() && n.Failed {
+			over = n.Ready
+		}
+		if !over.IsZero() && now.Sub(over) >= NATGatewayShown {
+			delete(s.NATGateways, id)
+		}
+	}
+	for id, e := range s.Endpoints {
+		if !e.Deleted.IsZero() && now.Sub(e.Deleted) >= EndpointDeletes {
+			delete(s.Endpoints, id)
+		}
+	}
+}
+
+// thing is anything that has an ID and tags.
+type thing interface{ thing() *Thing }
+
+func (t *Thing) thing() *Thing { return t }
+
+// made returns what a new thing begins with.
+func (a *AWS) made(prefix string, tags map[string]string) Thing {
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	return Thing{ID: a.id(prefix), Tags: tags, Born: a.now()}
+}
+
+// kind is how the API speaks of one kind of thing.
+type kind struct {
+	prefix  string             // of its IDs
+	name    string             // in messages
+	missing string             // error code when nothing has the ID
+	tags    types.ResourceType // in tag specifications
+}
+
+// kindOf returns the kind that IDs with a prefix are of. An ID does as well.
+func kindOf(id string) kind {
+	prefix, _, _ := strings.Cut(id, "-")
+	switch prefix {
+	case "vpc":
+		return kind{prefix, "vpc", "InvalidVpcID.NotFound", types.ResourceTypeVpc}
+	case "subnet":
+		return kind{prefix, "subnet", "InvalidSubnetID.NotFound", types.ResourceTypeSubnet}
+	case "igw":
+		return kind{prefix, "internetGateway", "InvalidInternetGatewayID.NotFound", types.ResourceTypeInternetGateway}
+	case "eigw":
+		return kind{prefix, "egressOnlyInternetGateway", "InvalidEgressOnlyInternetGatewayID.NotFound", types.ResourceTypeEgressOnlyInternetGateway}
+	case "nat":
+		return kind{prefix, "natGateway", "NatGatewayNotFound", types.ResourceTypeNatgateway}
+	case "eipalloc":
+		return kind{prefix, "allocation", "InvalidAllocationID.NotFound", types.ResourceTypeElasticIp}
+	case "rtb":
+		return kind{prefix, "routeTable", "InvalidRouteTableID.NotFound", types.ResourceTypeRouteTable}
+	case "sg":
+		return kind{prefix, "group", "InvalidGroup.NotFound", types.ResourceTypeSecurityGroup}
+	case "vpce":
+		return kind{prefix, "vpcEndpoint", "InvalidVpcEndpointId.NotFound", types.ResourceTypeVpcEndpoint}
+	case "eni":
+		return kind{prefix, "networkInterface", "InvalidNetworkInterfaceID.NotFound", types.ResourceTypeNetworkInterface}
+	case "i":
+		return kind{prefix, "instance", "InvalidInstanceID.NotFound", types.ResourceTypeInstance}
+	case "vol":
+		return kind{prefix, "volume", "InvalidVolume.NotFound", types.ResourceTypeVolume}
+	case "ami":
+		return kind{prefix, "image", "InvalidAMIID.NotFound", types.ResourceTypeImage}
+	case "sgr":
+		return kind{prefix, "securityGroupRule", "InvalidSecurityGroupRuleId.NotFound", types.ResourceTypeSecurityGroupRule}
+	}
+	return kind{prefix, "resource", "InvalidID", ""}
+}
+
+// notFound is what AWS says about an ID that it does not know.
+func (k kind) notFound(id string) error {
+	if !strings.HasPrefix(id, k.prefix+"-") {
+		code := strings.Replace(strings.Replace(k.missing, "NotFound", "Malformed", 1), "Group.", "GroupId.", 1)
+		return fail(code, "invalid id: %q", id)
+	}
+	return fail(k.missing, "the %s ID '%s' does not exist", k.name, id)
+}
+
+// lookup returns the thing that a writing call names.
+func lookup[T thing](a *AWS, among map[string]T, prefix string, id *string) (none T, err error) {
+	k := kindOf(prefix)
+	if aws.ToString(id) == "" {
+		return none, fail("MissingParameter", "the request must contain the parameter %sId", k.name)
+	}
+	t, ok := among[*id]
+	if !ok || a.now().Sub(t.thing().Born) < a.o.LagRefs {
+		return none, k.notFound(*id)
+	}
+	return t, nil
+}
+
+// recoded gives an error that says "not found" another code: AWS has several
+// for the same thing.
+func recoded(err error, code string) error {
+	var api *smithy.GenericAPIError
+	if errors.As(err, &api) && strings.HasSuffix(api.Code, "NotFound") {
+		api.Code = code
+	}
+	return err
+}
+
+// remembered returns the things of those IDs, or what is left of them.
+func remembered[T thing](among map[string]T, ids []string, dead func(Thing) T) (all []T) {
+	for _, id := range ids {
+		t, ok := among[id]
+		if !ok {
+			t = dead(Thing{ID: id})
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// once does what is asked for, unless a call with the same client token has
+// done so. AWS answers a used token with what was made then, also when it is
+// long gone; the states it tells are those of now. AWS may forget a token a
+// day after its thing is gone; here none is ever forgotten.
+func once[O any](a *AWS, op string, token *string, in any, do func() ([]string, error), answer func(ids []string) *O) (*O, error) {
+	key := op + " " + aws.ToString(token)
+	params, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("awssim: %s: %w", op, err)
+	}
+	sum := sha256.Sum256(params)
+	digest := hex.EncodeToString(sum[:])
+	if len(aws.ToString(token)) > 64 {
+		return nil, fail("InvalidParameterValue", "the client token is longer than 64 characters")
+	}
+	if said, used := a.state.EC2.Tokens[key]; used && aws.ToString(token) != "" {
+		if said.Parameters != digest {
+			return nil, fail("IdempotentParameterMismatch", "the client token has been used with other parameters")
+		}
+		return answer(said.IDs), nil
+	}
+	ids, err := do()
+	if err != nil {
+		return nil, err
+	}
+	if aws.ToString(token) != "" {
+		a.state.EC2.Tokens[key] = Answer{Parameters: digest, IDs: ids}
+	}
+	return answer(ids), nil
+}
+
+// only refuses what is set within a part of a call and is not simulated.
+func only(op string, part any, fields ...string) error {
+	models := map[string]bool{}
+	for _, f := range fields {
+		models[f] = true
+	}
+	if f := unmodelled(part, models); f != "" {
+		return fmt.Errorf("awssim: %s: parameter %T %s is not simulated", op, part, f)
+	}
+	return nil
+}
+
+// exactly refuses a call that does not set exactly one of several parameters.
+func exactly(set ...bool) error {
+	n := 0
+	for _, s := range set {
+		if s {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return fail("MissingParameter", "the request must contain one of the parameters")
+	case 1:
+		return nil
+	}
+	return fail("InvalidParameterCombination", "the request must contain only one of the parameters")
+}
+
+// cidr parses a CIDR block, which AWS brings into its canonical form.
+func cidr(s *string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(aws.ToString(s))
+	if err != nil {
+		return p, fail("InvalidParameterValue", "value (%s) for parameter cidrBlock is invalid: this is not a valid CIDR block", aws.ToString(s))
+	}
+	return p.Masked(), nil
+}
+
+// within reports whether all of the inner block lies in the outer one.
+func within(outer, inner netip.Prefix) bool {
+	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
+}
+
+// prefix parses a CIDR block of the account itself, which is valid, or empty.
+func prefix(s string) netip.Prefix {
+	p, _ := netip.ParsePrefix(s)
+	return p
+}
+
+// text returns nil for "", since AWS leaves out what is empty.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// flag is a boolean as filters see it.
+func flag(b bool) []string { return []string{fmt.Sprint(b)} }
+
+// one is a single value as filters see it; "" is none.
+func one(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// each converts a list.
+func each[T, O any](list []T, out func(T) O) []O {
+	all := make([]O, 0, len(list))
+	for _, t := range list {
+		all = append(all, out(t))
+	}
+	return all
+}
+
+// stamp is a time as some answers spell it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// sortedKeys are the keys of a map in order.
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

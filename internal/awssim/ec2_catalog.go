@@ -1,0 +1,287 @@
+package awssim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (a *AWS) simulateCatalog() {
+	on(a, a.describeAvailabilityZones, "Filters", "ZoneNames", "ZoneIds", "AllAvailabilityZones")
+	on(a, a.describeInstanceTypes, "InstanceTypes", "Filters", "NextToken", "MaxResults")
+	on(a, a.describeInstanceTypeOfferings, "LocationType", "Filters", "NextToken", "MaxResults")
+	on(a, a.describeImages, "ImageIds", "Owners", "Filters", "NextToken", "MaxResults")
+	on(a, a.describeKeyPairs, "KeyNames", "Filters")
+	on(a, a.describeAccountAttributes, "AttributeNames")
+	on(a, a.describePlacementGroups, "GroupNames", "Filters")
+}
+
+// zone returns the zone of that name, if the account may use it.
+func (a *AWS) zone(name string) (zone, bool) {
+	for _, z := range zonesOf(a.o.Region) {
+		if z.name == name && z.optIn != types.AvailabilityZoneOptInStatusNotOptedIn {
+			return z, true
+		}
+	}
+	return zone{}, false
+}
+
+func (z zone) out(region string) types.AvailabilityZone {
+	out := types.AvailabilityZone{
+		ZoneName: aws.String(z.name), ZoneId: aws.String(z.id), GroupName: aws.String(z.group), NetworkBorderGroup: aws.String(z.group),
+		RegionName: aws.String(region), OptInStatus: z.optIn, State: types.AvailabilityZoneStateAvailable, ZoneType: aws.String("availability-zone"),
+	}
+	if z.parent != "" {
+		out.ZoneType, out.ParentZoneName = aws.String("local-zone"), aws.String(z.parent)
+	}
+	return out
+}
+
+func (a *AWS) describeAvailabilityZones(in *ec2.DescribeAvailabilityZonesInput) (*ec2.DescribeAvailabilityZonesOutput, error) {
+	keep, err := matching(in.Filters, fields[zone]{
+		"zone-name":     func(z zone) []string { return []string{z.name} },
+		"zone-id":       func(z zone) []string { return []string{z.id} },
+		"group-name":    func(z zone) []string { return []string{z.group} },
+		"opt-in-status": func(z zone) []string { return []string{string(z.optIn)} },
+		"state":         func(zone) []string { return []string{"available"} },
+		"region-name":   func(zone) []string { return []string{a.o.Region} },
+		"zone-type":     func(z zone) []string { return []string{aws.ToString(z.out(a.o.Region).ZoneType)} },
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	zones := zonesOf(a.o.Region)
+	for _, name := range in.ZoneNames {
+		if !slices.ContainsFunc(zones, func(z zone) bool { return z.name == name }) {
+			return nil, fail("InvalidParameterValue", "invalid availability zone: [%s]", name)
+		}
+	}
+	slices.Reverse(zones) // AWS promises no order
+	out := &ec2.DescribeAvailabilityZonesOutput{}
+	for _, z := range zones {
+		named := len(in.ZoneNames)+len(in.ZoneIds) == 0 || slices.Contains(in.ZoneNames, z.name) || slices.Contains(in.ZoneIds, z.id)
+		open := aws.ToBool(in.AllAvailabilityZones) || z.optIn != types.AvailabilityZoneOptInStatusNotOptedIn
+		if named && open && keep(z) {
+			out.AvailabilityZones = append(out.AvailabilityZones, z.out(a.o.Region))
+		}
+	}
+	return out, nil
+}
+
+func (t instanceType) out() types.InstanceTypeInfo {
+	info := types.InstanceTypeInfo{
+		InstanceType: types.InstanceType(t.name), CurrentGeneration: aws.Bool(t.current),
+		ProcessorInfo:            &types.ProcessorInfo{SupportedArchitectures: t.architectures},
+		VCpuInfo:                 &types.VCpuInfo{DefaultVCpus: aws.Int32(t.vcpus)},
+		MemoryInfo:               &types.MemoryInfo{SizeInMiB: aws.Int64(t.memory)},
+		SupportedUsageClasses:    []types.UsageClassType{types.UsageClassTypeOnDemand, types.UsageClassTypeSpot},
+		SupportedRootDeviceTypes: []types.RootDeviceType{types.RootDeviceTypeEbs},
+		Hypervisor:               types.InstanceTypeHypervisorNitro,
+	}
+	info.SupportedVirtualizationTypes = []types.VirtualizationType{types.VirtualizationTypeHvm}
+	if strings.HasPrefix(t.name, "t2.") {
+		info.Hypervisor = types.InstanceTypeHypervisorXen
+	}
+	if t.gpu {
+		info.GpuInfo = &types.GpuInfo{Gpus: []types.GpuDeviceInfo{{Count: aws.Int32(1), Manufacturer: aws.String("NVIDIA")}}}
+	}
+	return info
+}
+
+func (a *AWS) describeInstanceTypes(in *ec2.DescribeInstanceTypesInput) (*ec2.DescribeInstanceTypesOutput, error) {
+	keep, err := matching(in.Filters, fields[instanceType]{
+		"instance-type":      func(t instanceType) []string { return []string{t.name} },
+		"current-generation": func(t instanceType) []string { return flag(t.current) },
+		"processor-info.supported-architecture": func(t instanceType) []string {
+			return each(t.architectures, func(x types.ArchitectureType) string { return string(x) })
+		},
+		"vcpu-info.default-vcpus": func(t instanceType) []string { return []string{fmt.Sprint(t.vcpus)} },
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.InstanceTypes) > 100 || in.MaxResults != nil && *in.MaxResults > 100 {
+		return nil, fail("InvalidParameterValue", "at most 100 instance types are described in one call")
+	}
+	var ids []string
+	for _, t := range in.InstanceTypes {
+		if _, ok := typeNamed(string(t)); !ok {
+			return nil, fail("InvalidInstanceType", "the following supplied instance types do not exist: [%s]", t)
+		}
+		ids = append(ids, string(t))
+	}
+	var found []instanceType
+	for _, t := range instanceTypes() {
+		if (len(ids) == 0 || slices.Contains(ids, t.name)) && keep(t) {
+			found = append(found, t)
+		}
+	}
+	part, next, err := paged(a, found, query{ids: ids, token: in.NextToken, size: in.MaxResults})
+	return &ec2.DescribeInstanceTypesOutput{InstanceTypes: each(part, instanceType.out), NextToken: next}, err
+}
+
+func (a *AWS) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOfferingsInput) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
+	keep, err := matching(in.Filters, fields[types.InstanceTypeOffering]{
+		"instance-type": func(o types.InstanceTypeOffering) []string { return []string{string(o.InstanceType)} },
+		"location":      func(o types.InstanceTypeOffering) []string { return []string{aws.ToString(o.Location)} },
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	locations, offers := map[string][]zone{}, []types.InstanceTypeOffering(nil)
+	for _, z := range zonesOf(a.o.Region) {
+		switch in.LocationType {
+		case types.LocationTypeAvailabilityZone:
+			locations[z.name] = []zone{z}
+		case types.LocationTypeAvailabilityZoneId:
+			locations[z.id] = []zone{z}
+		case "", types.LocationTypeRegion:
+			locations[a.o.Region] = append(locations[a.o.Region], z)
+		default:
+			return nil, fmt.Errorf("awssim: the location type %q is not simulated", in.LocationType)
+		}
+	}
+	for _, t := range instanceTypes() {
+		for _, place := range slices.Sorted(maps.Keys(locations)) {
+			if slices.ContainsFunc(locations[place], func(z zone) bool { return z.offered(t.name) }) {
+				o := types.InstanceTypeOffering{InstanceType: types.InstanceType(t.name), Location: aws.String(place), LocationType: in.LocationType}
+				if keep(o) {
+					offers = append(offers, o)
+				}
+			}
+		}
+	}
+	part, next, err := paged(a, offers, query{token: in.NextToken, size: in.MaxResults})
+	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: part, NextToken: next}, err
+}
+
+func (i *Image) snapshot() string { return "snap-" + strings.TrimPrefix(i.ID, "ami-") }
+
+func (i *Image) out() types.Image {
+	return types.Image{
+		ImageId: aws.String(i.ID), Name: aws.String(i.Name), OwnerId: aws.String(i.Owner), Description: aws.String(i.Description),
+		ImageLocation: aws.String(i.Owner + "/" + i.Name), Architecture: types.ArchitectureValues(i.Architecture),
+		CreationDate: aws.String(stamp(i.Created)), State: types.ImageStateAvailable, ImageType: types.ImageTypeValuesMachine,
+		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, Public: aws.Bool(true), EnaSupport: aws.Bool(true),
+		RootDeviceName: aws.String(i.RootDevice), RootDeviceType: types.DeviceTypeEbs, PlatformDetails: aws.String("Linux/UNIX"),
+		BlockDeviceMappings: []types.BlockDeviceMapping{{
+			DeviceName: aws.String(i.RootDevice),
+			Ebs: &types.EbsBlockDevice{
+				SnapshotId: aws.String(i.snapshot()), VolumeSize: aws.Int32(i.RootSize), VolumeType: types.VolumeTypeGp2,
+				DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
+			},
+		}},
+		Tags: tagsOut(i.Tags),
+	}
+}
+
+func (a *AWS) describeImages(in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+	constant := func(v string) func(*Image) []string { return func(*Image) []string { return []string{v} } }
+	filters := fields[*Image]{
+		"image-id":            func(i *Image) []string { return []string{i.ID} },
+		"name":                func(i *Image) []string { return []string{i.Name} },
+		"owner-id":            func(i *Image) []string { return []string{i.Owner} },
+		"description":         func(i *Image) []string { return []string{i.Description} },
+		"architecture":        func(i *Image) []string { return []string{i.Architecture} },
+		"creation-date":       func(i *Image) []string { return []string{stamp(i.Created)} },
+		"root-device-name":    func(i *Image) []string { return []string{i.RootDevice} },
+		"state":               constant("available"),
+		"virtualization-type": constant("hvm"),
+		"image-type":          constant("machine"),
+		"is-public":           constant("true"),
+		"root-device-type":    constant("ebs"),
+		"hypervisor":          constant("xen"),
+	}
+	if len(in.Owners) > 0 {
+		owners := slices.DeleteFunc(slices.Clone(in.Owners), func(o string) bool { return o == "self" || o == "amazon" })
+		in.Filters = append(slices.Clip(in.Filters), types.Filter{Name: aws.String("owner-id"), Values: append(owners, "-")})
+	}
+	q := query{ids: in.ImageIds, filters: in.Filters, token: in.NextToken, size: in.MaxResults}
+	if in.MaxResults == nil && in.NextToken == nil { // AWS returns all at once
+		all, err := find(a, a.state.EC2.Images, "ami", q, filters)
+		return &ec2.DescribeImagesOutput{Images: each(all, (*Image).out)}, err
+	}
+	images, next, err := describe(a, a.state.EC2.Images, "ami", q, filters, (*Image).out)
+	return &ec2.DescribeImagesOutput{Images: images, NextToken: next}, err
+}
+
+func (a *AWS) describeKeyPairs(in *ec2.DescribeKeyPairsInput) (*ec2.DescribeKeyPairsOutput, error) {
+	keep, err := matching(in.Filters, fields[string]{"key-name": one}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range in.KeyNames {
+		if !a.state.EC2.KeyPairs[name] {
+			return nil, fail("InvalidKeyPair.NotFound", "the key pair '%s' does not exist", name)
+		}
+	}
+	out := &ec2.DescribeKeyPairsOutput{}
+	for _, name := range slices.Sorted(maps.Keys(a.state.EC2.KeyPairs)) {
+		if keep(name) && (len(in.KeyNames) == 0 || slices.Contains(in.KeyNames, name)) {
+			out.KeyPairs = append(out.KeyPairs, types.KeyPairInfo{
+				KeyName: aws.String(name), KeyPairId: aws.String(givenID("key", a.o.Region, name)), KeyType: types.KeyTypeEd25519,
+			})
+		}
+	}
+	return out, nil
+}
+
+func (a *AWS) describeAccountAttributes(in *ec2.DescribeAccountAttributesInput) (*ec2.DescribeAccountAttributesOutput, error) {
+	vpc := "none"
+	for id, v := range a.state.EC2.VPCs {
+		if v.Default {
+			vpc = id
+		}
+	}
+	addresses := fmt.Sprint(a.state.EC2.Limits.Addresses)
+	values := map[string]string{
+		"supported-platforms": "VPC", "default-vpc": vpc, "max-elastic-ips": addresses, "vpc-max-elastic-ips": addresses,
+		"vpc-max-security-groups-per-interface": fmt.Sprint(groupsPerInterface),
+	}
+	out := &ec2.DescribeAccountAttributesOutput{}
+	for _, name := range in.AttributeNames {
+		if values[string(name)] == "" {
+			return nil, fmt.Errorf("awssim: the account attribute %q is not simulated", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(in.AttributeNames) == 0 || slices.Contains(in.AttributeNames, types.AccountAttributeName(name)) {
+			out.AccountAttributes = append(out.AccountAttributes, types.AccountAttribute{
+				AttributeName: aws.String(name), AttributeValues: []types.AccountAttributeValue{{AttributeValue: aws.String(values[name])}},
+			})
+		}
+	}
+	return out, nil
+}
+
+func (a *AWS) describePlacementGroups(in *ec2.DescribePlacementGroupsInput) (*ec2.DescribePlacementGroupsOutput, error) {
+	groups := a.state.EC2.PlacementGroups
+	keep, err := matching(in.Filters, fields[string]{
+		"group-name": one,
+		"strategy":   func(name string) []string { return one(groups[name]) },
+		"state":      func(string) []string { return []string{"available"} },
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range in.GroupNames {
+		if _, ok := groups[name]; !ok {
+			return nil, fail("InvalidPlacementGroup.Unknown", "the placement group '%s' is unknown", name)
+		}
+	}
+	out := &ec2.DescribePlacementGroupsOutput{}
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		if keep(name) && (len(in.GroupNames) == 0 || slices.Contains(in.GroupNames, name)) {
+			out.PlacementGroups = append(out.PlacementGroups, types.PlacementGroup{
+				GroupName: aws.String(name), GroupId: aws.String(givenID("pg", a.o.Region, name)),
+				State: types.PlacementGroupStateAvailable, Strategy: types.PlacementStrategy(groups[name]),
+			})
+		}
+	}
+	return out, nil
+}

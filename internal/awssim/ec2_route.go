@@ -1,0 +1,403 @@
+package awssim
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// routesPerTable is how many routes a table can have by default.
+const routesPerTable = 50
+
+// nat64 is where DNS64 puts the IPv4 addresses: the only IPv6 destination of a
+// NAT gateway.
+const nat64 = "64:ff9b::/96"
+
+func (a *AWS) simulateRouteTables() {
+	on(a, a.createRouteTable, "VpcId", "ClientToken", "TagSpecifications")
+	on(a, a.describeRouteTables, "RouteTableIds", "Filters", "NextToken", "MaxResults")
+	on(a, a.createRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "GatewayId", "NatGatewayId", "EgressOnlyInternetGatewayId")
+	on(a, a.replaceRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "GatewayId", "NatGatewayId", "EgressOnlyInternetGatewayId")
+	on(a, a.deleteRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock")
+	on(a, a.associateRouteTable, "RouteTableId", "SubnetId")
+	on(a, a.disassociateRouteTable, "AssociationId")
+	on(a, a.replaceRouteTableAssociation, "AssociationId", "RouteTableId")
+	on(a, a.deleteRouteTable, "RouteTableId")
+}
+
+func (a *AWS) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+	s := &a.state.EC2
+	return once(a, "CreateRouteTable", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeRouteTable)
+		if err != nil {
+			return nil, err
+		}
+		v, err := lookup(a, s.VPCs, "vpc", in.VpcId)
+		if err != nil {
+			return nil, err
+		}
+		t := &RouteTable{Thing: a.made("rtb", tags), VPC: v.ID, Associations: map[string]string{}}
+		s.RouteTables[t.ID] = t
+		return []string{t.ID}, nil
+	}, func(ids []string) *ec2.CreateRouteTableOutput {
+		out := a.routeTableOut(remembered(s.RouteTables, ids, func(t Thing) *RouteTable { return &RouteTable{Thing: t, VPC: aws.ToString(in.VpcId)} })[0])
+		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}
+	})
+}
+
+func (a *AWS) routeTableOut(t *RouteTable) types.RouteTable {
+	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPC), OwnerId: aws.String(Account), Routes: a.routes(t), Tags: tagsOut(t.Tags)}
+	associated := &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
+	if t.Main != "" {
+		out.Associations = append(out.Associations, types.RouteTableAssociation{
+			RouteTableAssociationId: aws.String(t.Main), RouteTableId: aws.String(t.ID), Main: aws.Bool(true), AssociationState: associated,
+		})
+	}
+	for _, id := range sortedKeys(t.Associations) {
+		out.Associations = append(out.Associations, types.RouteTableAssociation{
+			RouteTableAssociationId: aws.String(id), RouteTableId: aws.String(t.ID), SubnetId: aws.String(t.Associations[id]),
+			Main: aws.Bool(false), AssociationState: associated,
+		})
+	}
+	return out
+}
+
+// routes returns all routes of a table: the local ones, its own, and those
+// that endpoints put there.
+func (a *AWS) routes(t *RouteTable) (all []types.Route) {
+	if v := a.state.EC2.VPCs[t.VPC]; v != nil {
+		for _, b := range v.blocks() {
+			all = append(all, localRoute(b))
+		}
+		if b, ok := a.ipv6(v); ok {
+			all = append(all, localRoute(b))
+		}
+	}
+	for _, r := range t.Routes {
+		out := types.Route{Origin: types.RouteOriginCreateRoute, State: types.RouteStateActive}
+		if prefix(r.Destination).Addr().Is4() {
+			out.DestinationCidrBlock = aws.String(r.Destination)
+		} else {
+			out.DestinationIpv6CidrBlock = aws.String(r.Destination)
+		}
+		switch kindOf(r.Target).prefix {
+		case "nat":
+			out.NatGatewayId = aws.String(r.Target)
+		case "eigw":
+			out.EgressOnlyInternetGatewayId = aws.String(r.Target)
+		default:
+			out.GatewayId = aws.String(r.Target)
+		}
+		if !a.leads(t, r.Target) {
+			out.State = types.RouteStateBlackhole
+		}
+		all = append(all, out)
+	}
+	for _, id := range sortedKeys(a.state.EC2.Endpoints) {
+		if e := a.state.EC2.Endpoints[id]; e.Deleted.IsZero() && slices.Contains(e.RouteTables, t.ID) {
+			all = append(all, types.Route{
+				DestinationPrefixListId: aws.String(e.prefixList()), GatewayId: aws.String(e.ID),
+				Origin: types.RouteOriginCreateRoute, State: types.RouteStateActive,
+			})
+		}
+	}
+	return all
+}
+
+func localRoute(b netip.Prefix) types.Route {
+	r := types.Route{GatewayId: aws.String("local"), Origin: types.RouteOriginCreateRouteTable, State: types.RouteStateActive}
+	if b.Addr().Is4() {
+		r.DestinationCidrBlock = aws.String(b.String())
+	} else {
+		r.DestinationIpv6CidrBlock = aws.String(b.String())
+	}
+	return r
+}
+
+// leads reports whether a route to the target leads anywhere.
+func (a *AWS) leads(t *RouteTable, target string) bool {
+	s := &a.state.EC2
+	switch kindOf(target).prefix {
+	case "nat":
+		n := s.NATGateways[target]
+		return n != nil && n.state(a.now()) == types.NatGatewayStateAvailable
+	case "eigw":
+		return s.EgressOnlyGateways[target] != nil
+	}
+	g := s.InternetGateways[target]
+	return g != nil && g.VPC == t.VPC
+}
+
+func (a *AWS) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
+	associations := func(get func(types.RouteTableAssociation) string) func(*RouteTable) []string {
+		return func(t *RouteTable) []string {
+			return slices.DeleteFunc(each(a.routeTableOut(t).Associations, get), func(s string) bool { return s == "" })
+		}
+	}
+	routes := func(get func(types.Route) *string) func(*RouteTable) []string {
+		return func(t *RouteTable) []string {
+			all := each(a.routes(t), func(r types.Route) string { return aws.ToString(get(r)) })
+			return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+		}
+	}
+	tables, next, err := describe(a, a.state.EC2.RouteTables, "rtb", query{in.RouteTableIds, in.Filters, in.NextToken, in.MaxResults}, fields[*RouteTable]{
+		"route-table-id": func(t *RouteTable) []string { return []string{t.ID} },
+		"vpc-id":         func(t *RouteTable) []string { return []string{t.VPC} },
+		"owner-id":       func(*RouteTable) []string { return []string{Account} },
+		"association.main": associations(func(x types.RouteTableAssociation) string {
+			return map[bool]string{true: "true", false: "false"}[aws.ToBool(x.Main)]
+		}),
+		"association.subnet-id":                  associations(func(x types.RouteTableAssociation) string { return aws.ToString(x.SubnetId) }),
+		"association.route-table-id":             associations(func(x types.RouteTableAssociation) string { return aws.ToString(x.RouteTableId) }),
+		"association.route-table-association-id": associations(func(x types.RouteTableAssociation) string { return aws.ToString(x.RouteTableAssociationId) }),
+		"route.destination-cidr-block":           routes(func(r types.Route) *string { return r.DestinationCidrBlock }),
+		"route.destination-ipv6-cidr-block":      routes(func(r types.Route) *string { return r.DestinationIpv6CidrBlock }),
+		"route.gateway-id":                       routes(func(r types.Route) *string { return r.GatewayId }),
+		"route.nat-gateway-id":                   routes(func(r types.Route) *string { return r.NatGatewayId }),
+	}, a.routeTableOut)
+	return &ec2.DescribeRouteTablesOutput{RouteTables: tables, NextToken: next}, err
+}
+
+// destination returns where a route of that table leads from, of the two
+// ways to say it.
+func (a *AWS) destination(t *RouteTable, v4, v6 *string) (string, error) {
+	if err := exactly(v4 != nil, v6 != nil); err != nil {
+		return "", err
+	}
+	d := v4
+	if v6 != nil {
+		d = v6
+	}
+	block, err := cidr(d)
+	if err != nil {
+		return "", err
+	}
+	if block.Addr().Is4() != (v4 != nil) {
+		return "", fail("InvalidParameterValue", "the destination %s is not of the IP version of its parameter", block)
+	}
+	for _, r := range a.routes(t) {
+		local := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
+		if aws.ToString(r.GatewayId) == "local" && within(prefix(local), block) {
+			return "", fail("InvalidParameterValue", "the destination CIDR block %s is equal to or more specific than one of this VPC's CIDR blocks", block)
+		}
+	}
+	return block.String(), nil
+}
+
+// target returns where a route of that table is to lead. A NAT gateway must be
+// available: AWS says of one that is not that it does not exist.
+func (a *AWS) target(t *RouteTable, destination string, gateway, nat, egressOnly *string) (string, error) {
+	if err := exactly(gateway != nil, nat != nil, egressOnly != nil); err != nil {
+		return "", err
+	}
+	s, v6 := &a.state.EC2, prefix(destination).Addr().Is6()
+	var vpc, id string
+	switch {
+	case gateway != nil:
+		g, err := lookup(a, s.InternetGateways, "igw", gateway)
+		if err != nil {
+			return "", recoded(err, "InvalidGatewayID.NotFound")
+		}
+		vpc, id = g.VPC, g.ID
+	case egressOnly != nil:
+		g, err := lookup(a, s.EgressOnlyGateways, "eigw", egressOnly)
+		if err != nil {
+			return "", recoded(err, "InvalidGatewayID.NotFound")
+		}
+		if !v6 {
+			return "", fail("InvalidParameterValue", "an egress-only internet gateway takes IPv6 only")
+		}
+		vpc, id = g.VPC, g.ID
+	default:
+		n, err := lookup(a, s.NATGateways, "nat", nat)
+		if err == nil && n.state(a.now()) != types.NatGatewayStateAvailable {
+			err = kindOf("nat").notFound(n.ID)
+		}
+		if err != nil {
+			return "", recoded(err, "InvalidNatGatewayID.NotFound")
+		}
+		if v6 && destination != nat64 {
+			return "", fail("InvalidParameterValue", "a NAT gateway takes IPv4, and of IPv6 only %s", nat64)
+		}
+		vpc, id = n.VPC, n.ID
+	}
+	if vpc != t.VPC {
+		return "", fail("InvalidParameterValue", "route table %s and gateway %s belong to different networks", t.ID, id)
+	}
+	return id, nil
+}
+
+func (t *RouteTable) routeFor(destination string) int {
+	return slices.IndexFunc(t.Routes, func(r Route) bool { return r.Destination == destination })
+}
+
+// createRoute makes a route. It does not tell a route to the same target from
+// one to another: AWS may let the former pass.
+func (a *AWS) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
+	t, err := lookup(a, a.state.EC2.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := a.destination(t, in.DestinationCidrBlock, in.DestinationIpv6CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	target, err := a.target(t, destination, in.GatewayId, in.NatGatewayId, in.EgressOnlyInternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if t.routeFor(destination) >= 0 {
+		return nil, fail("RouteAlreadyExists", "the route identified by %s already exists", destination)
+	}
+	if len(t.Routes) >= routesPerTable {
+		return nil, fail("RouteLimitExceeded", "the maximum number of routes in %s has been reached", t.ID)
+	}
+	t.Routes = append(t.Routes, Route{Destination: destination, Target: target})
+	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
+}
+
+func (a *AWS) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutput, error) {
+	t, err := lookup(a, a.state.EC2.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := a.destination(t, in.DestinationCidrBlock, in.DestinationIpv6CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	target, err := a.target(t, destination, in.GatewayId, in.NatGatewayId, in.EgressOnlyInternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	at := t.routeFor(destination)
+	if at < 0 {
+		return nil, fail("InvalidParameterValue", "there is no route defined for '%s' in the route table", destination)
+	}
+	t.Routes[at].Target = target
+	return &ec2.ReplaceRouteOutput{}, nil
+}
+
+func (a *AWS) deleteRoute(in *ec2.DeleteRouteInput) (*ec2.DeleteRouteOutput, error) {
+	t, err := lookup(a, a.state.EC2.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := a.destination(t, in.DestinationCidrBlock, in.DestinationIpv6CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	at := t.routeFor(destination)
+	if at < 0 {
+		return nil, fail("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s", destination, t.ID)
+	}
+	t.Routes = slices.Delete(t.Routes, at, at+1)
+	return &ec2.DeleteRouteOutput{}, nil
+}
+
+// tableOf returns the table that a subnet is associated with, if any.
+func (a *AWS) tableOf(subnet string) *RouteTable {
+	for _, t := range a.state.EC2.RouteTables {
+		for _, s := range t.Associations {
+			if s == subnet {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func (a *AWS) associateRouteTable(in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
+	t, err := lookup(a, a.state.EC2.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	s, err := lookup(a, a.state.EC2.Subnets, "subnet", in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	if s.VPC != t.VPC {
+		return nil, fail("InvalidParameterValue", "route table %s and subnet %s belong to different networks", t.ID, s.ID)
+	}
+	if a.tableOf(s.ID) != nil {
+		return nil, fail("Resource.AlreadyAssociated", "the specified association for route table %s conflicts with an existing association", t.ID)
+	}
+	id := a.id("rtbassoc")
+	t.Associations[id] = s.ID
+	return &ec2.AssociateRouteTableOutput{
+		AssociationId: aws.String(id), AssociationState: &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated},
+	}, nil
+}
+
+// associated returns the table that an association belongs to.
+func (a *AWS) associated(id *string) (*RouteTable, error) {
+	for _, t := range a.state.EC2.RouteTables {
+		if _, ok := t.Associations[aws.ToString(id)]; ok || t.Main != "" && t.Main == aws.ToString(id) {
+			return t, nil
+		}
+	}
+	return nil, fail("InvalidAssociationID.NotFound", "the association ID '%s' does not exist", aws.ToString(id))
+}
+
+func (a *AWS) disassociateRouteTable(in *ec2.DisassociateRouteTableInput) (*ec2.DisassociateRouteTableOutput, error) {
+	t, err := a.associated(in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	if t.Main == *in.AssociationId {
+		return nil, fail("InvalidParameterValue", "cannot disassociate the main route table association %s", t.Main)
+	}
+	delete(t.Associations, *in.AssociationId)
+	return &ec2.DisassociateRouteTableOutput{}, nil
+}
+
+func (a *AWS) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssociationInput) (*ec2.ReplaceRouteTableAssociationOutput, error) {
+	old, err := a.associated(in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	t, err := lookup(a, a.state.EC2.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	if t.VPC != old.VPC {
+		return nil, fail("InvalidParameterValue", "route tables %s and %s belong to different networks", old.ID, t.ID)
+	}
+	id := a.id("rtbassoc")
+	if old.Main == *in.AssociationId {
+		old.Main, t.Main = "", id
+	} else {
+		subnet := old.Associations[*in.AssociationId]
+		delete(old.Associations, *in.AssociationId)
+		t.Associations[id] = subnet
+	}
+	return &ec2.ReplaceRouteTableAssociationOutput{
+		NewAssociationId: aws.String(id), AssociationState: &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated},
+	}, nil
+}
+
+// deleteRouteTable deletes a table that no subnet and no endpoint uses. AWS is
+// known to insist on the former; the latter is the stricter guess.
+func (a *AWS) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
+	t, err := lookup(a, a.state.EC2.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	users := sortedKeys(t.Associations)
+	if t.Main != "" {
+		users = append(users, t.Main)
+	}
+	for _, e := range a.state.EC2.Endpoints {
+		if slices.Contains(e.RouteTables, t.ID) {
+			users = append(users, e.ID)
+		}
+	}
+	if len(users) > 0 {
+		return nil, fail("DependencyViolation", "the routeTable '%s' has dependencies and cannot be deleted: %s", t.ID, strings.Join(users, ", "))
+	}
+	delete(a.state.EC2.RouteTables, t.ID)
+	return &ec2.DeleteRouteTableOutput{}, nil
+}

@@ -1,0 +1,485 @@
+package awssim
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// mostUserData is how many bytes of user data an instance can have.
+const mostUserData = 16384
+
+// launch is a call to RunInstances that is being checked.
+type launch struct {
+	in       *ec2.RunInstancesInput
+	image    *Image
+	kind     instanceType
+	subnet   *Subnet
+	groups   []string
+	nic      types.InstanceNetworkInterfaceSpecification // how to make the interface
+	existing []*Interface                                // or what to use instead, by device
+	ipv6     int32
+	public   bool
+	disks    []*Volume
+	tags     map[types.ResourceType]map[string]string
+	model    Instance // what all instances have in common
+	count    int
+}
+
+// runInstances launches instances: all checks first, so that a call that is
+// refused has changed nothing.
+func (a *AWS) runInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+	return once(a, "RunInstances", in.ClientToken, in, func() ([]string, error) {
+		l := &launch{in: in, model: Instance{Launch: map[string]string{}}}
+		for _, check := range []func(*launch) error{
+			a.checkImage, a.checkBasics, a.checkUserData, a.checkSubnet, a.checkInterfaces, a.checkDisks,
+			a.checkMarket, a.checkMetadata, a.checkNames, a.checkPlacement, a.checkTags, a.checkCount,
+		} {
+			if err := check(l); err != nil {
+				return nil, err
+			}
+		}
+		return a.start(l), nil
+	}, func(ids []string) *ec2.RunInstancesOutput {
+		dead := func(t Thing) *Instance { return &Instance{Thing: t, Terminating: t.Born, Terminated: t.Born.Add(1)} }
+		all := remembered(a.state.EC2.Instances, ids, dead)
+		return &ec2.RunInstancesOutput{Instances: each(all, a.instanceOut), OwnerId: aws.String(Account), ReservationId: text(all[0].Reservation)}
+	})
+}
+
+func (a *AWS) checkImage(l *launch) error {
+	id := aws.ToString(l.in.ImageId)
+	if id == "" {
+		return fail("MissingParameter", "the request must contain the parameter ImageId")
+	}
+	image, ok := a.state.EC2.Images[id]
+	if !ok {
+		return kindOf("ami").notFound(id)
+	}
+	kind, ok := typeNamed(string(l.in.InstanceType))
+	if !ok {
+		return fail("InvalidParameterValue", "invalid value '%s' for InstanceType", l.in.InstanceType)
+	}
+	if !slices.Contains(kind.architectures, types.ArchitectureType(image.Architecture)) {
+		return fail("InvalidParameterValue", "the architecture '%v' of the specified instance type does not match the architecture '%s' of the specified AMI",
+			kind.architectures, image.Architecture)
+	}
+	l.image, l.kind, l.model.Image, l.model.Type = image, kind, image.ID, kind.name
+	return nil
+}
+
+func (a *AWS) checkBasics(l *launch) error {
+	if key := aws.ToString(l.in.KeyName); key != "" && !a.state.EC2.KeyPairs[key] {
+		return fail("InvalidKeyPair.NotFound", "the key pair '%s' does not exist", key)
+	}
+	l.model.Key, l.model.Token, l.model.Protected = aws.ToString(l.in.KeyName), aws.ToString(l.in.ClientToken), aws.ToBool(l.in.DisableApiTermination)
+	p := l.in.IamInstanceProfile
+	if p == nil {
+		return nil
+	}
+	if err := only("RunInstances", p, "Name"); err != nil {
+		return err
+	}
+	if !a.instanceProfileExists(aws.ToString(p.Name)) {
+		return fail("InvalidParameterValue", "value (%s) for parameter iamInstanceProfile.name is invalid: invalid IAM instance profile name", aws.ToString(p.Name))
+	}
+	l.model.Profile = aws.ToString(p.Name)
+	return nil
+}
+
+func (a *AWS) checkUserData(l *launch) error {
+	raw, err := base64.StdEncoding.DecodeString(aws.ToString(l.in.UserData))
+	if err != nil {
+		return fail("InvalidUserData.Malformed", "invalid base64 encoding of user data")
+	}
+	if len(raw) > mostUserData {
+		return fail("InvalidParameterValue", "User data is limited to %d bytes", mostUserData)
+	}
+	l.model.UserData = aws.ToString(l.in.UserData)
+	return nil
+}
+
+// checkSubnet finds the subnet and the groups, which are named either by the
+// call itself or by its network interface. Without a subnet AWS takes one of
+// the default VPC, which nobody wants here.
+func (a *AWS) checkSubnet(l *launch) error {
+	subnet, groups := l.in.SubnetId, l.in.SecurityGroupIds
+	if len(l.in.NetworkInterfaces) > 0 {
+		if subnet != nil || len(groups) > 0 {
+			return fail("InvalidParameterCombination", "network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
+		}
+		l.nic = l.in.NetworkInterfaces[0]
+		subnet, groups = l.nic.SubnetId, l.nic.Groups
+		if l.nic.NetworkInterfaceId != nil {
+			return a.checkExisting(l)
+		}
+	}
+	s, err := lookup(a, a.state.EC2.Subnets, "subnet", subnet)
+	if err != nil {
+		return err
+	}
+	l.subnet = s
+	l.groups, err = a.groupsFor(s.VPC, groups)
+	return err
+}
+
+// checkExisting finds the network interfaces that an instance is to be made
+// with.
+func (a *AWS) checkExisting(l *launch) error {
+	if aws.ToInt32(l.in.MaxCount) > 1 {
+		return fail("InvalidParameterCombination", "a network interface may not be specified for more than one instance")
+	}
+	devices := map[int32]bool{}
+	for _, spec := range l.in.NetworkInterfaces {
+		if err := only("RunInstances", &spec, "NetworkInterfaceId", "DeviceIndex", "DeleteOnTermination"); err != nil {
+			return err
+		}
+		n, err := lookup(a, a.state.EC2.Interfaces, "eni", spec.NetworkInterfaceId)
+		if err != nil {
+			return err
+		}
+		if n.Owner != "" || slices.Contains(l.existing, n) {
+			return fail("InvalidNetworkInterface.InUse", "the interface '%s' is currently in use", n.ID)
+		}
+		device := aws.ToInt32(spec.DeviceIndex)
+		if spec.DeviceIndex == nil || devices[device] {
+			return fail("InvalidParameterValue", "each network interface requires a unique device index")
+		}
+		devices[device] = true
+		s := a.state.EC2.Subnets[n.Subnet]
+		if l.subnet != nil && l.subnet.Zone != s.Zone {
+			return fail("InvalidParameterCombination", "the network interfaces are in several zones")
+		}
+		if device == 0 || l.subnet == nil {
+			l.subnet = s
+		}
+		l.existing = append(l.existing, n)
+	}
+	if !devices[0] {
+		return fail("InvalidParameterValue", "there is no network interface with device index 0")
+	}
+	return nil
+}
+
+// checkInterfaces looks at the one network interface that is to be made, and
+// at the zone.
+func (a *AWS) checkInterfaces(l *launch) error {
+	if z, _ := a.zone(l.subnet.Zone); !z.offered(l.kind.name) {
+		return fail("Unsupported", "your requested instance type (%s) is not supported in your requested availability zone (%s)", l.kind.name, z.name)
+	}
+	l.model.Subnet, l.model.VPC, l.model.Zone = l.subnet.ID, l.subnet.VPC, l.subnet.Zone
+	if len(l.existing) > 0 {
+		return nil
+	}
+	if len(l.in.NetworkInterfaces) > 1 {
+		return fmt.Errorf("awssim: RunInstances: several new network interfaces are not simulated")
+	}
+	if err := only("RunInstances", &l.nic, "DeviceIndex", "SubnetId", "Groups", "AssociatePublicIpAddress", "InterfaceType",
+		"Ipv6AddressCount", "PrimaryIpv6", "DeleteOnTermination", "Description"); err != nil {
+		return err
+	}
+	if len(l.in.NetworkInterfaces) > 0 && (l.nic.DeviceIndex == nil || *l.nic.DeviceIndex != 0) {
+		return fail("InvalidParameterValue", "there is no network interface with device index 0")
+	}
+	l.public = l.subnet.MapPublicIP
+	if l.nic.AssociatePublicIpAddress != nil {
+		l.public = *l.nic.AssociatePublicIpAddress
+	}
+	l.ipv6 = aws.ToInt32(l.nic.Ipv6AddressCount)
+	if l.ipv6 == 0 && (l.subnet.AssignIPv6 || l.subnet.Native) {
+		l.ipv6 = 1
+	}
+	switch kind := aws.ToString(l.nic.InterfaceType); {
+	case kind != "" && kind != "interface" && kind != "efa":
+		return fail("InvalidParameterValue", "value (%s) for parameter interfaceType is invalid", kind)
+	case kind == "efa":
+		// No instance type of the catalogue has one.
+		return fail("Unsupported", "instance type %s does not support EFA interfaces", l.kind.name)
+	case l.ipv6 > 0 && l.subnet.IPv6CIDR == "":
+		return fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", l.subnet.ID)
+	case aws.ToBool(l.nic.PrimaryIpv6) && l.ipv6 == 0:
+		return fail("InvalidParameterCombination", "a primary IPv6 address requires an IPv6 address")
+	case l.public && l.subnet.Native:
+		return fail("InvalidParameterCombination", "instances of an IPv6-only subnet have no public IPv4 address")
+	case l.ipv6 > 0 && strings.HasPrefix(l.kind.name, "t2.") && l.subnet.Native:
+		return fail("Unsupported", "IPv6-only subnets take instance types of the Nitro System only")
+	}
+	return nil
+}
+
+// checkDisks makes the volumes from the block devices. The root's is there in
+// any case.
+func (a *AWS) checkDisks(l *launch) error {
+	root := &Volume{Device: l.image.RootDevice, Type: "gp2", Size: l.image.RootSize, DeleteWithInstance: true}
+	l.disks = []*Volume{root}
+	seen := map[string]bool{}
+	for _, m := range l.in.BlockDeviceMappings {
+		if err := only("RunInstances", &m, "DeviceName", "Ebs"); err != nil {
+			return err
+		}
+		device := aws.ToString(m.DeviceName)
+		if device == "" || m.Ebs == nil || seen[device] {
+			return fail("InvalidBlockDeviceMapping", "the device name %q is missing, there twice, or has no volume", device)
+		}
+		seen[device] = true
+		if err := only("RunInstances", m.Ebs, "VolumeSize", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "DeleteOnTermination"); err != nil {
+			return err
+		}
+		v := root
+		if device != root.Device {
+			v = &Volume{Device: device, Type: "gp2", DeleteWithInstance: true}
+			l.disks = append(l.disks, v)
+		}
+		v.IOPS, v.Throughput = aws.ToInt32(m.Ebs.Iops), aws.ToInt32(m.Ebs.Throughput)
+		v.Encrypted, v.Key = aws.ToBool(m.Ebs.Encrypted), aws.ToString(m.Ebs.KmsKeyId)
+		if m.Ebs.VolumeSize != nil {
+			v.Size = *m.Ebs.VolumeSize
+		}
+		if m.Ebs.VolumeType != "" {
+			v.Type = string(m.Ebs.VolumeType)
+		}
+		if m.Ebs.DeleteOnTermination != nil {
+			v.DeleteWithInstance = *m.Ebs.DeleteOnTermination
+		}
+		if v == root && v.Size < l.image.RootSize {
+			return fail("InvalidBlockDeviceMapping", "volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", v.Size, l.image.snapshot(), l.image.RootSize)
+		}
+		if err := v.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMarket looks at spot instances, capacity and CPU options.
+func (a *AWS) checkMarket(l *launch) error {
+	reserved := ""
+	if c := l.in.CapacityReservationSpecification; c != nil {
+		if t := c.CapacityReservationTarget; t != nil {
+			if err := only("RunInstances", t, "CapacityReservationId"); err != nil {
+				return err
+			}
+			reserved = aws.ToString(t.CapacityReservationId)
+			if !a.state.EC2.Reservations[reserved] {
+				return fail("InvalidCapacityReservationId.NotFound", "the capacity reservation '%s' does not exist", reserved)
+			}
+		}
+		if reserved != "" && c.CapacityReservationPreference != "" && c.CapacityReservationPreference != types.CapacityReservationPreferenceCapacityReservationsOnly {
+			return fail("InvalidParameterCombination", "a capacity reservation target and the preference %s exclude each other", c.CapacityReservationPreference)
+		}
+		l.model.Launch["capacity-reservation"], l.model.Launch["capacity-reservation-preference"] = reserved, string(c.CapacityReservationPreference)
+	}
+	if c := l.in.CpuOptions; c != nil {
+		if err := only("RunInstances", c, "AmdSevSnp", "NestedVirtualization"); err != nil {
+			return err
+		}
+		// No instance type of the catalogue has either.
+		if c.AmdSevSnp == types.AmdSevSnpSpecificationEnabled || c.NestedVirtualization == types.NestedVirtualizationSpecificationEnabled {
+			return fail("Unsupported", "instance type %s does not support these CPU options", l.kind.name)
+		}
+	}
+	m := l.in.InstanceMarketOptions
+	if m == nil {
+		return nil
+	}
+	switch m.MarketType {
+	case types.MarketTypeCapacityBlock:
+		if reserved == "" || m.SpotOptions != nil {
+			return fail("InvalidParameterCombination", "a capacity block needs a capacity reservation target and no spot options")
+		}
+		l.model.Launch["market"] = string(m.MarketType)
+		return nil
+	case types.MarketTypeSpot:
+		if reserved != "" {
+			return fail("InvalidParameterCombination", "a spot instance cannot use a capacity reservation")
+		}
+		return l.spot(m.SpotOptions)
+	default:
+		return fail("InvalidParameterValue", "value (%s) for parameter instanceMarketOptions.marketType is invalid", m.MarketType)
+	}
+}
+
+// spot looks at the options of a spot instance. A persistent request would
+// outlive its instance; it is not simulated.
+func (l *launch) spot(o *types.SpotMarketOptions) error {
+	l.model.Spot = true
+	if o == nil {
+		return nil
+	}
+	if err := only("RunInstances", o, "MaxPrice", "SpotInstanceType", "InstanceInterruptionBehavior"); err != nil {
+		return err
+	}
+	if o.SpotInstanceType == types.SpotInstanceTypePersistent {
+		return fmt.Errorf("awssim: RunInstances: persistent spot requests are not simulated")
+	}
+	if b := o.InstanceInterruptionBehavior; b != "" && b != types.InstanceInterruptionBehaviorTerminate {
+		return fail("InvalidParameterCombination", "a one-time spot request allows no interruption behavior but terminate")
+	}
+	if o.MaxPrice != nil {
+		if price, err := strconv.ParseFloat(*o.MaxPrice, 64); err != nil || price <= 0 {
+			return fail("InvalidParameterValue", "invalid price: %s", *o.MaxPrice)
+		}
+		l.model.MaxPrice = *o.MaxPrice
+	}
+	return nil
+}
+
+func (a *AWS) checkMetadata(l *launch) error {
+	l.model.Metadata = MetadataOptions{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1}
+	o := l.in.MetadataOptions
+	if o == nil {
+		return nil
+	}
+	return l.model.Metadata.set(string(o.HttpEndpoint), string(o.HttpProtocolIpv6), string(o.HttpTokens), string(o.InstanceMetadataTags), o.HttpPutResponseHopLimit)
+}
+
+func (a *AWS) checkNames(l *launch) error {
+	l.model.HostnameType, l.model.ResourceNameA, l.model.ResourceNameAAAA = l.subnet.HostnameType, l.subnet.ResourceNameA, l.subnet.ResourceNameAAAA
+	o := l.in.PrivateDnsNameOptions
+	if o == nil {
+		return nil
+	}
+	if o.HostnameType != "" {
+		if !slices.Contains(o.HostnameType.Values(), o.HostnameType) || l.subnet.Native && o.HostnameType == types.HostnameTypeIpName {
+			return fail("InvalidParameterValue", "value (%s) for parameter privateDnsNameOptions.hostnameType is invalid", o.HostnameType)
+		}
+		l.model.HostnameType = string(o.HostnameType)
+	}
+	if o.EnableResourceNameDnsAAAARecord != nil {
+		if *o.EnableResourceNameDnsAAAARecord && l.subnet.IPv6CIDR == "" {
+			return fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", l.subnet.ID)
+		}
+		l.model.ResourceNameAAAA = *o.EnableResourceNameDnsAAAARecord
+	}
+	if o.EnableResourceNameDnsARecord != nil {
+		l.model.ResourceNameA = *o.EnableResourceNameDnsARecord
+	}
+	return nil
+}
+
+func (a *AWS) checkPlacement(l *launch) error {
+	p := l.in.Placement
+	l.model.Placement.Tenancy = a.state.EC2.VPCs[l.subnet.VPC].Tenancy
+	if p == nil {
+		return nil
+	}
+	if err := only("RunInstances", p, "AvailabilityZone", "Tenancy", "GroupName", "PartitionNumber", "HostId", "Affinity"); err != nil {
+		return err
+	}
+	if p.Tenancy != "" {
+		l.model.Placement.Tenancy = string(p.Tenancy)
+	}
+	group, partition, host := aws.ToString(p.GroupName), aws.ToInt32(p.PartitionNumber), aws.ToString(p.HostId)
+	strategy, known := a.state.EC2.PlacementGroups[group]
+	switch {
+	case p.AvailabilityZone != nil && *p.AvailabilityZone != l.subnet.Zone:
+		return fail("InvalidParameterValue", "the subnet %s is not in the zone %s", l.subnet.ID, *p.AvailabilityZone)
+	case p.Tenancy != "" && !slices.Contains(p.Tenancy.Values(), p.Tenancy):
+		return fail("InvalidParameterValue", "value (%s) for parameter tenancy is invalid", p.Tenancy)
+	case group != "" && !known:
+		return fail("InvalidPlacementGroup.Unknown", "the placement group '%s' is unknown", group)
+	case partition != 0 && (strategy != "partition" || partition < 1 || partition > 7):
+		return fail("InvalidParameterCombination", "the partition number %d needs a placement group with partitions", partition)
+	case group != "" && strategy == "cluster" && strings.HasPrefix(l.kind.name, "t"):
+		return fail("InvalidParameterCombination", "cluster placement groups are not supported by the '%s' instance type", l.kind.name)
+	case host != "" && !a.state.EC2.Hosts[host]:
+		return fail("InvalidHostID.NotFound", "the host '%s' does not exist", host)
+	case (host != "" || p.Affinity != nil) && p.Tenancy != types.TenancyHost:
+		return fail("InvalidParameterCombination", "a host and affinity need the tenancy host")
+	case l.model.Spot && p.Tenancy == types.TenancyHost:
+		return fail("InvalidParameterCombination", "spot instances do not support the tenancy host")
+	case p.Affinity != nil && *p.Affinity != "default" && *p.Affinity != "host":
+		return fail("InvalidParameterValue", "value (%s) for parameter affinity is invalid", *p.Affinity)
+	}
+	l.model.Placement = Placement{
+		Tenancy: l.model.Placement.Tenancy, Group: group, Host: host, Affinity: aws.ToString(p.Affinity), Partition: partition,
+	}
+	return nil
+}
+
+func (a *AWS) checkTags(l *launch) (err error) {
+	kinds := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume, types.ResourceTypeNetworkInterface}
+	if l.model.Spot {
+		kinds = append(kinds, types.ResourceTypeSpotInstancesRequest)
+	}
+	if l.tags, err = specified(l.in.TagSpecifications, kinds...); err != nil {
+		return err
+	}
+	if len(l.existing) > 0 && l.tags[types.ResourceTypeNetworkInterface] != nil {
+		return fail("InvalidParameterCombination", "network interfaces that exist already cannot be tagged on launch")
+	}
+	return l.model.Metadata.allow(l.tags[types.ResourceTypeInstance])
+}
+
+// checkCount finds how many instances there will be: as many as possible.
+func (a *AWS) checkCount(l *launch) error {
+	least, wanted := int(aws.ToInt32(l.in.MinCount)), int(aws.ToInt32(l.in.MaxCount))
+	if least < 1 || wanted < least {
+		return fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
+	}
+	l.count = wanted
+	used := 0
+	for _, i := range a.state.EC2.Instances {
+		if i.Terminated.IsZero() || i.Terminated.After(a.now()) {
+			t, _ := typeNamed(i.Type)
+			used += int(t.vcpus)
+		}
+	}
+	l.count = min(l.count, (a.state.EC2.Limits.VCPUs-used)/int(l.kind.vcpus))
+	if l.count < least {
+		return fail("VcpuLimitExceeded", "you have requested more vCPU capacity than your current vCPU limit of %d allows", a.state.EC2.Limits.VCPUs)
+	}
+	if len(l.existing) == 0 && !l.subnet.Native {
+		l.count = min(l.count, a.freeAddresses(l.subnet))
+	}
+	if l.count < least {
+		return fail("InsufficientFreeAddressesInSubnet", "there are not enough free addresses in subnet '%s' to satisfy the requested number of instances", l.subnet.ID)
+	}
+	return nil
+}
+
+// start makes the instances of a launch that has passed all checks.
+func (a *AWS) start(l *launch) (ids []string) {
+	s, reservation := &a.state.EC2, a.id("r")
+	for index := range l.count {
+		i := l.model
+		i.Thing = a.made("i", maps.Clone(l.tags[types.ResourceTypeInstance]))
+		i.Launch = maps.Clone(l.model.Launch)
+		i.Reservation, i.Index, i.Running = reservation, index, a.now().Add(InstanceTakes)
+		for n, e := range l.existing {
+			spec := l.in.NetworkInterfaces[n]
+			e.Owner, e.Device, e.DeleteWithOwner = i.ID, aws.ToInt32(spec.DeviceIndex), aws.ToBool(spec.DeleteOnTermination)
+			i.Interfaces = append(i.Interfaces, e.ID)
+			for _, address := range s.Addresses {
+				if address.Interface == e.ID {
+					address.Instance = i.ID
+				}
+			}
+		}
+		if len(l.existing) == 0 {
+			n := a.userInterface(l.subnet, l.groups, l.tags[types.ResourceTypeNetworkInterface], l.ipv6)
+			n.Owner, n.Description = i.ID, aws.ToString(l.nic.Description)
+			n.DeleteWithOwner = l.nic.DeleteOnTermination == nil || *l.nic.DeleteOnTermination
+			if l.public {
+				n.PublicIP = a.publicIP()
+			}
+			i.Interfaces = []string{n.ID}
+		}
+		for _, d := range l.disks {
+			v := *d
+			v.Thing, v.Zone, v.Instance = a.made("vol", maps.Clone(l.tags[types.ResourceTypeVolume])), i.Zone, i.ID
+			s.Volumes[v.ID] = &v
+			i.Volumes = append(i.Volumes, v.ID)
+		}
+		s.Instances[i.ID] = &i
+		ids = append(ids, i.ID)
+	}
+	return ids
+}

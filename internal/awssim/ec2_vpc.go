@@ -1,0 +1,335 @@
+package awssim
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// mostBlocks is how many IPv4 CIDR blocks a VPC can have.
+const mostBlocks = 5
+
+func (a *AWS) simulateVPCs() {
+	on(a, a.createVPC, "CidrBlock", "AmazonProvidedIpv6CidrBlock", "InstanceTenancy", "TagSpecifications")
+	on(a, a.describeVPCs, "VpcIds", "Filters", "NextToken", "MaxResults")
+	on(a, a.describeVPCAttribute, "VpcId", "Attribute")
+	on(a, a.modifyVPCAttribute, "VpcId", "EnableDnsHostnames", "EnableDnsSupport")
+	on(a, a.associateVPCCIDRBlock, "VpcId", "CidrBlock", "AmazonProvidedIpv6CidrBlock")
+	on(a, a.disassociateVPCCIDRBlock, "AssociationId")
+	on(a, a.deleteVPC, "VpcId")
+}
+
+// createVPC makes a VPC. AWS knows no client token here, and lets callers use
+// a VPC that is still pending.
+func (a *AWS) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
+	s := &a.state.EC2
+	tags, err := tagged(in.TagSpecifications, types.ResourceTypeVpc)
+	if err != nil {
+		return nil, err
+	}
+	block, err := vpcBlock(in.CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	tenancy := in.InstanceTenancy
+	switch tenancy {
+	case "":
+		tenancy = types.TenancyDefault
+	case types.TenancyDefault, types.TenancyDedicated:
+	default:
+		return nil, fail("InvalidParameterValue", "the tenancy value %s is not supported for VPCs", tenancy)
+	}
+	if len(s.VPCs) >= s.Limits.VPCs {
+		return nil, fail("VpcLimitExceeded", "the maximum number of VPCs has been reached")
+	}
+	v := &VPC{Thing: a.made("vpc", tags), CIDR: block.String(), Tenancy: string(tenancy), DNSSupport: true}
+	if aws.ToBool(in.AmazonProvidedIpv6CidrBlock) {
+		v.IPv6 = a.amazonBlock()
+	}
+	s.VPCs[v.ID] = v
+	table := &RouteTable{Thing: a.made("rtb", nil), VPC: v.ID, Main: a.id("rtbassoc"), Associations: map[string]string{}}
+	s.RouteTables[table.ID] = table
+	group := a.newGroup(v, "default", "default VPC security group", nil)
+	group.Ingress = []Rule{{ID: a.id("sgr"), Protocol: "-1", From: -1, To: -1, Group: group.ID}}
+	out := a.vpcOut(v)
+	return &ec2.CreateVpcOutput{Vpc: &out}, nil
+}
+
+// vpcBlock checks an IPv4 block of a VPC.
+func vpcBlock(s *string) (netip.Prefix, error) {
+	if aws.ToString(s) == "" {
+		return netip.Prefix{}, fail("MissingParameter", "the request must contain the parameter cidrBlock")
+	}
+	block, err := cidr(s)
+	if err != nil {
+		return block, err
+	}
+	if !block.Addr().Is4() || block.Bits() < 16 || block.Bits() > 28 {
+		return block, fail("InvalidVpc.Range", "the CIDR '%s' is invalid: it must be between /16 and /28", *s)
+	}
+	return block, nil
+}
+
+// amazonBlock is the next free block of those that Amazon provides.
+func (a *AWS) amazonBlock() *Association {
+	id := a.id("vpc-cidr-assoc")
+	n := a.state.Serial
+	addr := netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x18, byte(n >> 16), byte(n >> 8), byte(n)})
+	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: a.now()}
+}
+
+// blocks are the IPv4 blocks of a VPC.
+func (v *VPC) blocks() []netip.Prefix {
+	all := []netip.Prefix{prefix(v.CIDR)}
+	for _, s := range v.Secondary {
+		all = append(all, prefix(s.CIDR))
+	}
+	return all
+}
+
+// primary is the ID of the association of a VPC's first block.
+func (v *VPC) primary() string { return "vpc-cidr-assoc-" + v.ID[len("vpc-"):] }
+
+// ipv6 returns the IPv6 block of a VPC once it is associated.
+func (a *AWS) ipv6(v *VPC) (netip.Prefix, bool) {
+	if v.IPv6 == nil || a.now().Sub(v.IPv6.Born) < IPv6BlockTakes {
+		return netip.Prefix{}, false
+	}
+	return prefix(v.IPv6.CIDR), true
+}
+
+func (a *AWS) vpcState(v *VPC) types.VpcState {
+	if a.now().Sub(v.Born) < VPCTakes {
+		return types.VpcStatePending
+	}
+	return types.VpcStateAvailable
+}
+
+func (a *AWS) blockState(s Association) *types.VpcCidrBlockState {
+	if a.now().Sub(s.Born) < IPv6BlockTakes {
+		return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociating}
+	}
+	return &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated}
+}
+
+func (a *AWS) vpcOut(v *VPC) types.Vpc {
+	out := types.Vpc{
+		VpcId: aws.String(v.ID), CidrBlock: aws.String(v.CIDR), DhcpOptionsId: aws.String(givenID("dopt", a.o.Region, "")),
+		InstanceTenancy: types.Tenancy(v.Tenancy), IsDefault: aws.Bool(v.Default), OwnerId: aws.String(Account), State: a.vpcState(v), Tags: tagsOut(v.Tags),
+		CidrBlockAssociationSet: []types.VpcCidrBlockAssociation{{
+			AssociationId: aws.String(v.primary()), CidrBlock: aws.String(v.CIDR),
+			CidrBlockState: &types.VpcCidrBlockState{State: types.VpcCidrBlockStateCodeAssociated},
+		}},
+	}
+	for _, s := range v.Secondary {
+		out.CidrBlockAssociationSet = append(out.CidrBlockAssociationSet, types.VpcCidrBlockAssociation{
+			AssociationId: aws.String(s.ID), CidrBlock: aws.String(s.CIDR), CidrBlockState: a.blockState(s),
+		})
+	}
+	if v.IPv6 != nil {
+		out.Ipv6CidrBlockAssociationSet = []types.VpcIpv6CidrBlockAssociation{a.ipv6Out(v)}
+	}
+	return out
+}
+
+func (a *AWS) ipv6Out(v *VPC) types.VpcIpv6CidrBlockAssociation {
+	block := ""
+	if p, ok := a.ipv6(v); ok {
+		block = p.String()
+	}
+	return types.VpcIpv6CidrBlockAssociation{
+		AssociationId: aws.String(v.IPv6.ID), Ipv6CidrBlock: aws.String(block), Ipv6CidrBlockState: a.blockState(*v.IPv6),
+		Ipv6Pool: aws.String("Amazon"), NetworkBorderGroup: aws.String(a.o.Region),
+	}
+}
+
+func (a *AWS) describeVPCs(in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
+	blocks := func(v *VPC) []string { return each(v.blocks(), netip.Prefix.String) }
+	vpcs, next, err := describe(a, a.state.EC2.VPCs, "vpc", query{in.VpcIds, in.Filters, in.NextToken, in.MaxResults}, fields[*VPC]{
+		"vpc-id":                            func(v *VPC) []string { return []string{v.ID} },
+		"state":                             func(v *VPC) []string { return []string{string(a.vpcState(v))} },
+		"cidr":                              func(v *VPC) []string { return []string{v.CIDR} },
+		"cidr-block-association.cidr-block": blocks,
+		"is-default":                        func(v *VPC) []string { return flag(v.Default) },
+		"owner-id":                          func(*VPC) []string { return []string{Account} },
+	}, a.vpcOut)
+	return &ec2.DescribeVpcsOutput{Vpcs: vpcs, NextToken: next}, err
+}
+
+func (a *AWS) describeVPCAttribute(in *ec2.DescribeVpcAttributeInput) (*ec2.DescribeVpcAttributeOutput, error) {
+	v, err := lookup(a, a.state.EC2.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if !a.visible(v.Born) {
+		return nil, kindOf("vpc").notFound(v.ID)
+	}
+	out := &ec2.DescribeVpcAttributeOutput{VpcId: in.VpcId}
+	switch in.Attribute {
+	case types.VpcAttributeNameEnableDnsHostnames:
+		out.EnableDnsHostnames = &types.AttributeBooleanValue{Value: aws.Bool(v.DNSHostnames)}
+	case types.VpcAttributeNameEnableDnsSupport:
+		out.EnableDnsSupport = &types.AttributeBooleanValue{Value: aws.Bool(v.DNSSupport)}
+	default:
+		return nil, fail("InvalidParameterValue", "the VPC attribute %q is not simulated", in.Attribute)
+	}
+	return out, nil
+}
+
+func (a *AWS) modifyVPCAttribute(in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
+	v, err := lookup(a, a.state.EC2.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if err := exactly(in.EnableDnsHostnames != nil, in.EnableDnsSupport != nil); err != nil {
+		return nil, err
+	}
+	if in.EnableDnsHostnames != nil {
+		v.DNSHostnames = aws.ToBool(in.EnableDnsHostnames.Value)
+	} else {
+		v.DNSSupport = aws.ToBool(in.EnableDnsSupport.Value)
+	}
+	return &ec2.ModifyVpcAttributeOutput{}, nil
+}
+
+func (a *AWS) associateVPCCIDRBlock(in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
+	v, err := lookup(a, a.state.EC2.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if err := exactly(in.CidrBlock != nil, aws.ToBool(in.AmazonProvidedIpv6CidrBlock)); err != nil {
+		return nil, err
+	}
+	if in.CidrBlock == nil {
+		if v.IPv6 != nil {
+			return nil, fail("CidrLimitExceeded", "this network '%s' has met its maximum number of allowed CIDRs: 1", v.ID)
+		}
+		v.IPv6 = a.amazonBlock()
+		out := a.ipv6Out(v)
+		return &ec2.AssociateVpcCidrBlockOutput{VpcId: in.VpcId, Ipv6CidrBlockAssociation: &out}, nil
+	}
+	block, err := vpcBlock(in.CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case slices.ContainsFunc(v.blocks(), block.Overlaps):
+		return nil, fail("InvalidVpc.Range", "the CIDR '%s' conflicts with another one of the VPC", block)
+	case len(v.blocks()) >= mostBlocks:
+		return nil, fail("CidrLimitExceeded", "this network '%s' has met its maximum number of allowed CIDRs: %d", v.ID, mostBlocks)
+	case restricted(prefix(v.CIDR), block):
+		return nil, fail("InvalidVpc.Range", "the CIDR '%s' is restricted: use one from the same private address range as the current VPC CIDR", block)
+	}
+	s := Association{ID: a.id("vpc-cidr-assoc"), CIDR: block.String(), Born: a.now()}
+	v.Secondary = append(v.Secondary, s)
+	return &ec2.AssociateVpcCidrBlockOutput{VpcId: in.VpcId, CidrBlockAssociation: &types.VpcCidrBlockAssociation{
+		AssociationId: aws.String(s.ID), CidrBlock: aws.String(s.CIDR), CidrBlockState: a.blockState(s),
+	}}, nil
+}
+
+// restricted reports whether a VPC cannot have another block besides its
+// first: private ranges do not mix ("VPC CIDR blocks" in the user guide).
+func restricted(first, other netip.Prefix) bool {
+	for _, private := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"} {
+		if p := prefix(private); p.Overlaps(other) && !p.Overlaps(first) {
+			return slices.ContainsFunc([]string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"}, func(s string) bool { return prefix(s).Overlaps(first) })
+		}
+	}
+	return prefix("198.19.0.0/16").Overlaps(other)
+}
+
+func (a *AWS) disassociateVPCCIDRBlock(in *ec2.DisassociateVpcCidrBlockInput) (*ec2.DisassociateVpcCidrBlockOutput, error) {
+	id := aws.ToString(in.AssociationId)
+	for _, v := range a.state.EC2.VPCs {
+		used := func(block string) bool {
+			return slices.ContainsFunc(a.subnetsOf(v.ID), func(s *Subnet) bool {
+				return s.CIDR != "" && within(prefix(block), prefix(s.CIDR)) || s.IPv6CIDR != "" && within(prefix(block), prefix(s.IPv6CIDR))
+			})
+		}
+		if id == v.primary() {
+			return nil, fail("OperationNotPermitted", "the vpc CIDR block with association ID %s may not be disassociated: it is the primary IPv4 CIDR block of the VPC", id)
+		}
+		if v.IPv6 != nil && v.IPv6.ID == id {
+			if used(v.IPv6.CIDR) {
+				return nil, fail("DependencyViolation", "the CIDR block %s has subnets in it", v.IPv6.CIDR)
+			}
+			v.IPv6 = nil
+			return &ec2.DisassociateVpcCidrBlockOutput{VpcId: aws.String(v.ID)}, nil
+		}
+		for n, s := range v.Secondary {
+			if s.ID != id {
+				continue
+			}
+			if used(s.CIDR) {
+				return nil, fail("DependencyViolation", "the CIDR block %s has subnets in it", s.CIDR)
+			}
+			v.Secondary = slices.Delete(v.Secondary, n, n+1)
+			return &ec2.DisassociateVpcCidrBlockOutput{VpcId: aws.String(v.ID)}, nil
+		}
+	}
+	return nil, fail("InvalidVpcCidrBlockAssociationIdError.NotFound", "the vpc CIDR block association ID '%s' does not exist", id)
+}
+
+// inVPC names something that still hangs on a VPC, or nothing.
+func (a *AWS) inVPC(id string) string {
+	s := &a.state.EC2
+	for _, t := range s.Subnets {
+		if t.VPC == id {
+			return t.ID
+		}
+	}
+	for _, gateways := range []map[string]*InternetGateway{s.InternetGateways, s.EgressOnlyGateways} {
+		for _, t := range gateways {
+			if t.VPC == id {
+				return t.ID
+			}
+		}
+	}
+	for _, t := range s.SecurityGroups {
+		if t.VPC == id && t.Name != "default" {
+			return t.ID
+		}
+	}
+	for _, t := range s.RouteTables {
+		if t.VPC == id && t.Main == "" {
+			return t.ID
+		}
+	}
+	for _, t := range s.Endpoints {
+		if t.VPC == id {
+			return t.ID
+		}
+	}
+	for _, t := range s.Interfaces {
+		if t.VPC == id {
+			return t.ID
+		}
+	}
+	return ""
+}
+
+func (a *AWS) deleteVPC(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
+	s := &a.state.EC2
+	v, err := lookup(a, s.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if user := a.inVPC(v.ID); user != "" {
+		return nil, fail("DependencyViolation", "the vpc '%s' has dependencies and cannot be deleted: %s", v.ID, user)
+	}
+	for id, t := range s.RouteTables {
+		if t.VPC == v.ID {
+			delete(s.RouteTables, id)
+		}
+	}
+	for id, g := range s.SecurityGroups {
+		if g.VPC == v.ID {
+			delete(s.SecurityGroups, id)
+		}
+	}
+	delete(s.VPCs, v.ID)
+	return &ec2.DeleteVpcOutput{}, nil
+}

@@ -1,0 +1,135 @@
+// Package cli is the command line: the root command, its settings, and what
+// the outcome of a command is to the shell.
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/cluster"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/version"
+	"clusterawsadm/pkg/reconcile"
+)
+
+// name is what the program is called.
+const name = "clusterawsadm"
+
+// Main runs the command of those arguments and returns its exit code.
+func Main(args []string, e *env.Env) int {
+	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // the root of all contexts
+	defer cancel(nil)
+	defer watch(e, cancel)()
+	root, begun := newRoot(e)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !*begun {
+		err = &env.UsageError{Err: err} // cobra's own: what was typed makes no command
+	}
+	code := env.ExitCode(ctx, err)
+	e.Explain(err)
+	goOn(e, err, args)
+	return code
+}
+
+// newRoot returns the root command, and whether a command of it has begun to
+// run: what goes wrong before that is a matter of what was typed.
+func newRoot(e *env.Env) (root *cobra.Command, begun *bool) {
+	begun = new(bool)
+	root = &cobra.Command{
+		Use:   name,
+		Short: "Kubernetes clusters on AWS from Cluster API manifests, without a management cluster",
+		Long: `clusterawsadm creates, shows and deletes Kubernetes clusters on AWS from the
+Cluster API manifests you have, unchanged and without a management cluster.
+
+Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
+--region) or in the configuration file (region: us-east-1).`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		DisableAutoGenTag: true,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              group,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := configure(cmd, e); err != nil {
+				return &env.UsageError{Err: err}
+			}
+			*begun = true
+			return nil
+		},
+	}
+	root.PersistentFlags().String("config", "", "configuration file (default "+defaultConfig(e, "…")+")")
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
+	})
+	c := cluster.New(e)
+	c.Args, c.RunE = cobra.ArbitraryArgs, group
+	root.AddCommand(c, version.New(e))
+	return root, begun
+}
+
+// group is what a command does that only has others below it: it helps.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	text := ""
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		text = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return env.Usagef("unknown command %q for %q%s (see '%s --help')", args[0], cmd.CommandPath(), text, cmd.CommandPath())
+}
+
+// watch stops the command at the user's first wish, as soon as the calls under
+// way have ended, and the process at the second.
+func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			case _, ok := <-e.Interrupts:
+				if !ok {
+					return
+				}
+			}
+			if n > 0 {
+				e.Leave(env.Interrupted)
+				return
+			}
+			e.Story("stopping once the calls under way have ended; press Ctrl-C again to exit at once")
+			cancel(env.ErrInterrupted)
+		}
+	}()
+	return func() { close(done) }
+}
+
+// goOn says how to go on after a run that ended half way.
+func goOn(e *env.Env, err error, args []string) {
+	var halfway *reconcile.HalfwayError
+	if !errors.As(err, &halfway) {
+		return
+	}
+	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", shell(append([]string{name}, args...)))
+}
+
+// shell quotes words so that a shell reads them as they are.
+func shell(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]{}!#~") {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,107 @@
+// Package cluster is the noun cluster of the command line: one file for each
+// command, with its options, its constructor and what it does.
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+// New returns the command that has all the others below it.
+func New(e *env.Env) *cobra.Command {
+	f := &flags{env: e, progress: choice{"auto", []string{"auto", "tree", "plain", "json", "none"}}}
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Create, show and delete clusters from Cluster API manifests",
+		Long: `Create, show and delete Kubernetes clusters on AWS from Cluster API manifests.
+
+Nothing is kept but what is in the AWS account: every command can be stopped at
+any time and run again, here or on another machine.`,
+		Example: `  clusterawsadm cluster generate demo > demo.yaml
+  clusterawsadm cluster create -f demo.yaml --simulate
+  clusterawsadm cluster describe demo --simulate`,
+	}
+	f.add(cmd)
+	cmd.AddCommand(
+		newValidate(f), newPlan(f), newCreate(f), newDelete(f), newList(f),
+		newDescribe(f), newKubeconfig(f), newGraph(f), newGenerate(f),
+	)
+	return cmd
+}
+
+// flags are what all commands have in common.
+type flags struct {
+	env *env.Env
+
+	files  []string
+	set    []string
+	strict bool
+
+	region, profile string
+	simulate        bool
+	simulateState   string
+	simulateSpeed   float64
+
+	parallel int
+	timeout  time.Duration
+	progress choice
+	verbose  bool
+}
+
+func (f *flags) add(cmd *cobra.Command) {
+	p := cmd.PersistentFlags()
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of them, or - for standard input; can be repeated")
+	p.StringArrayVar(&f.set, "set", nil, "value of a ${VARIABLE} of the manifest, as `KEY=VALUE`; goes before the environment; can be repeated")
+	p.BoolVar(&f.strict, "strict", false, "make errors of warnings about the manifest")
+	p.StringVar(&f.region, "region", "", "AWS region (default: the manifest's, then the environment's)")
+	p.StringVar(&f.profile, "profile", "", "profile of the AWS configuration files")
+	p.BoolVar(&f.simulate, "simulate", false, "work on a simulated AWS account that is kept in a file")
+	p.StringVar(&f.simulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the user's state directory)")
+	p.Float64Var(&f.simulateSpeed, "simulate-speed", 60, "how many times faster than life the simulated account is")
+	p.IntVar(&f.parallel, "parallel", 0, "calls to AWS under way at once (0: a good number)")
+	p.DurationVar(&f.timeout, "timeout", 0, "stop after so long, as if interrupted (0: never)")
+	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
+	p.BoolVarP(&f.verbose, "verbose", "v", false, "tell of every call to AWS")
+	complete(cmd, "progress", f.progress.of)
+}
+
+// choice is the value of a flag that has to be one of a few words.
+type choice struct {
+	value string
+	of    []string
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return c.value }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (c *choice) Set(v string) error {
+	if !slices.Contains(c.of, v) {
+		return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
+	}
+	c.value = v
+	return nil
+}
+
+// output adds the flag that says in which format the answer is printed; the
+// first format is the default.
+func output(cmd *cobra.Command, c *choice, formats ...string) {
+	*c = choice{formats[0], formats}
+	cmd.Flags().VarP(c, "output", "o", "format of the answer: "+strings.Join(formats, ", "))
+	complete(cmd, "output", formats)
+}
+
+// complete tells the shell what a flag may be.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	// The flag exists, and has no completion yet: there is no other error.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}

@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+type createOptions struct {
+	*flags
+	output      choice
+	yes, dryRun bool
+}
+
+func newCreate(f *flags) *cobra.Command {
+	o := &createOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:     "create -f FILE",
+		Aliases: []string{"apply"},
+		Short:   "Make the cluster of a manifest, or change it to be as the manifest says",
+		Long: `Make the cluster of a manifest, or change it to be as the manifest says. What
+there is already is found by its tags and kept; a run that was stopped goes on
+where it was. On a terminal it shows the plan and asks; elsewhere it needs --yes.`,
+		Example: `  clusterawsadm cluster create -f demo.yaml
+  clusterawsadm cluster create -f demo.yaml --set WORKER_MACHINE_COUNT=5 --yes`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	return cmd
+}
+
+func (o *createOptions) run(ctx context.Context) (err error) {
+	if o.dryRun {
+		return (&planOptions{flags: o.flags, output: o.output}).run(ctx)
+	}
+	ctx, cancel := o.within(ctx)
+	defer cancel()
+	c, s, err := o.subject(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer s.close(&err)
+	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, expected: func(p graph.Plan) time.Duration { return toCreate(c, p) }}
+	end := r.begin(s)
+	res, err := c.Apply(ctx, r.options(ctx))
+	end()
+	if err != nil {
+		return err
+	}
+	return o.tell(ctx, r, res)
+}
+
+// tell sums up what has been done. The API server's address is asked for only
+// where something was made, so that a run with nothing to do stays cheap.
+func (o *createOptions) tell(ctx context.Context, r *run, res reconcile.Result) error {
+	out := r.outcome(res)
+	text := fmt.Sprintf("Cluster %s in %s is as the manifest says: nothing to do, %s.", r.cluster.Name, r.cluster.Region, account(res))
+	if !res.Plan.Empty() {
+		text = fmt.Sprintf("Cluster %s in %s is as the manifest says, %s.", r.cluster.Name, r.cluster.Region, account(res))
+		if st, err := r.cluster.Status(ctx); err == nil && st.Endpoint != "" {
+			out.Endpoint = "https://" + st.Endpoint
+			text += " Its API server is " + out.Endpoint + "."
+		}
+	}
+	if o.flags.progress.value != "json" {
+		r.env.Story("%s\nNext: %s", text, r.again("kubeconfig"))
+	}
+	if o.output.value == "text" {
+		return nil
+	}
+	return render.Encode(o.env.Out, render.Format(o.output.value), out)
+}

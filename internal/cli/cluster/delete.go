@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+type deleteOptions struct {
+	*flags
+	output      choice
+	yes, dryRun bool
+}
+
+func newDelete(f *flags) *cobra.Command {
+	o := &deleteOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "delete {-f FILE | NAME}",
+		Short: "Remove everything of a cluster, and make sure that it is gone",
+		Long: `Remove everything of a cluster: all that carries its tag, whether or not the
+manifest is at hand. It waits until AWS says that it is gone, and then looks
+again. On a terminal it asks for the cluster's name; elsewhere it needs --yes.`,
+		Example: `  clusterawsadm cluster delete -f demo.yaml
+  clusterawsadm cluster delete demo --region eu-west-1 --yes`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and do nothing")
+	return cmd
+}
+
+func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
+	ctx, cancel := o.within(ctx)
+	defer cancel()
+	c, s, err := o.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer s.close(&err)
+	if o.dryRun {
+		return o.show(ctx, c)
+	}
+	r := &run{
+		flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name,
+		expected: func(p graph.Plan) time.Duration { return toDelete(c, p) },
+	}
+	end := r.begin(s)
+	res, err := c.Delete(ctx, r.options(ctx))
+	end()
+	if err != nil {
+		return err
+	}
+	return o.tell(r, res)
+}
+
+func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
+	p, err := c.PlanDelete(ctx)
+	if err != nil {
+		return err
+	}
+	return show(o.flags, o.output.value, p, view(o.flags, c, toDelete(c, p), false))
+}
+
+func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
+	text := fmt.Sprintf("Cluster %s in %s is gone: nothing carries its tag any more, %s.", r.cluster.Name, r.cluster.Region, account(res))
+	if res.Plan.Empty() {
+		text = fmt.Sprintf("There was nothing of cluster %s in %s to delete.", r.cluster.Name, r.cluster.Region)
+	}
+	if o.flags.progress.value != "json" {
+		r.env.Story("%s", text)
+	}
+	if o.output.value == "text" {
+		return nil
+	}
+	return render.Encode(o.env.Out, render.Format(o.output.value), r.outcome(res))
+}

@@ -1,0 +1,47 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+)
+
+type describeOptions struct {
+	*flags
+	output choice
+	full   bool
+}
+
+func newDescribe(f *flags) *cobra.Command {
+	o := &describeOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:     "describe {-f FILE | NAME}",
+		Aliases: []string{"status"},
+		Short:   "Show a cluster as a tree with the live state of everything in it",
+		Args:    cobra.MaximumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine")
+	return cmd
+}
+
+func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
+	ctx, cancel := o.within(ctx)
+	defer cancel()
+	c, s, err := o.subject(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer s.close(&err)
+	status, err := c.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if o.output.value != "text" {
+		return render.Encode(o.env.Out, render.Format(o.output.value), status)
+	}
+	return render.Status(o.env.Out, status, render.StatusView{Full: o.full, Style: o.env.OutStyle()})
+}

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+)
+
+type graphOptions struct {
+	*flags
+	output choice
+	full   bool
+}
+
+func newGraph(f *flags) *cobra.Command {
+	o := &graphOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "graph -f FILE",
+		Short: "Draw what a cluster is made of, and what needs what",
+		Long: `Draw what a cluster is made of, and what needs what, from its manifest alone.
+Mermaid is what GitHub draws in Markdown; DOT is the language of Graphviz.`,
+		Example: `  clusterawsadm cluster graph -f demo.yaml -o svg > demo.svg`,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	output(cmd, &o.output, "text", "mermaid", "dot", "svg", "json", "yaml")
+	cmd.Flags().BoolVar(&o.full, "full", false, "draw every machine, and arrows that follow from others")
+	return cmd
+}
+
+func (o *graphOptions) run(ctx context.Context) error {
+	m, err := o.load(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := reconcile.Open(m, reconcile.Target{}).Graph()
+	if err != nil {
+		return err
+	}
+	p := render.NewPicture(fmt.Sprintf("%s in %s", m.Name, m.Region), g, o.full)
+	switch o.output.value {
+	case "mermaid":
+		return p.Mermaid(o.env.Out)
+	case "dot":
+		return p.DOT(o.env.Out)
+	case "svg":
+		return p.SVG(o.env.Out)
+	case "text":
+		return p.Outline(o.env.Out, o.env.OutStyle())
+	}
+	return render.Encode(o.env.Out, render.Format(o.output.value), p)
+}

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// load reads the manifest and tells its warnings.
+func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
+	if len(f.files) == 0 {
+		return nil, env.Usagef("no manifest: name one with -f FILE, or - for standard input")
+	}
+	variables, err := f.variables()
+	if err != nil {
+		return nil, err
+	}
+	sources, err := f.sources()
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Load(sources, manifest.Options{
+		Lookup: func(name string) (string, bool) {
+			if v, ok := variables[name]; ok {
+				return v, true
+			}
+			return f.env.LookupEnv(name)
+		},
+		Region: f.ambientRegion(ctx),
+		Strict: f.strict,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range m.Warnings {
+		f.env.Story("warning: %s", w)
+	}
+	if f.region != "" {
+		m.Region, m.Infra.Spec.Region = f.region, f.region
+	}
+	return m, nil
+}
+
+// variables are those given with --set.
+func (f *flags) variables() (map[string]string, error) {
+	out := map[string]string{}
+	for _, s := range f.set {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, env.Usagef("--set %q: want KEY=VALUE", s)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// ambientRegion is the region for a manifest that has none.
+func (f *flags) ambientRegion(ctx context.Context) string {
+	switch {
+	case f.region != "":
+		return f.region
+	case f.simulate:
+		return defaultRegion
+	}
+	cfg, err := f.env.AWS(ctx, "", f.profile)
+	if err != nil {
+		return "" // whoever needs a region says so
+	}
+	return cfg.Region
+}
+
+// sources reads all that -f names.
+func (f *flags) sources() (out []manifest.Source, err error) {
+	for _, name := range f.files {
+		files := []string{name}
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			if files, err = manifestsIn(name); err != nil {
+				return nil, err
+			}
+		}
+		for _, file := range files {
+			data, err := f.read(file)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, manifest.Source{Name: file, Data: data})
+		}
+	}
+	return out, nil
+}
+
+// manifestsIn lists the YAML files of a directory.
+func manifestsIn(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, &env.UsageError{Err: err}
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, env.Usagef("%s: there is no YAML file in this directory", dir)
+	}
+	return files, nil
+}
+
+func (f *flags) read(file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(f.env.In)
+	}
+	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, env.Usagef("%s: there is no such file", file)
+	case err != nil:
+		return nil, &env.UsageError{Err: err}
+	}
+	return data, nil
+}

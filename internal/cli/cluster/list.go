@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+)
+
+type listOptions struct {
+	*flags
+	output     choice
+	allRegions bool
+}
+
+func newList(f *flags) *cobra.Command {
+	o := &listOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the clusters of an account, found by their tags",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	output(cmd, &o.output, "text", "wide", "json", "yaml")
+	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "look in every region that the account has switched on")
+	return cmd
+}
+
+func (o *listOptions) run(ctx context.Context) (err error) {
+	ctx, cancel := o.within(ctx)
+	defer cancel()
+	s, err := o.open(ctx, o.region)
+	if err != nil {
+		return err
+	}
+	defer s.close(&err)
+	found, err := o.find(ctx, s)
+	if err != nil {
+		return err
+	}
+	if o.output.value == "json" || o.output.value == "yaml" {
+		if found == nil {
+			found = []reconcile.Summary{}
+		}
+		return render.Encode(o.env.Out, render.Format(o.output.value), clusterList{render.Version, found})
+	}
+	if len(found) == 0 {
+		o.env.Story("no clusters found")
+		return nil
+	}
+	return o.table(found)
+}
+
+// clusterList is the answer for a program.
+type clusterList struct {
+	Version  int                 `json:"version"`
+	Clusters []reconcile.Summary `json:"clusters"`
+}
+
+// find looks in one region, or in all. A simulated account has only one.
+func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Summary, error) {
+	if !o.allRegions || s.account != nil {
+		return reconcile.List(ctx, s.target)
+	}
+	regions, err := regions(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	found := make([][]reconcile.Summary, len(regions))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for i, region := range regions {
+		g.Go(func() (err error) {
+			t := s.target
+			t.Config = t.Config.Copy()
+			t.Config.Region = region
+			if found[i], err = reconcile.List(ctx, t); err != nil {
+				return fmt.Errorf("%s: %w", region, err)
+			}
+			return nil
+		})
+	}
+	err = g.Wait()
+	return slices.Concat(found...), err
+}
+
+// regions lists those that the account has switched on.
+func regions(ctx context.Context, s *session) (names []string, err error) {
+	out, err := ec2.NewFromConfig(s.target.Config).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range out.Regions {
+		names = append(names, *r.RegionName)
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func (o *listOptions) table(found []reconcile.Summary) error {
+	headers := []string{"NAME", "REGION", "RESOURCES"}
+	if o.output.value == "wide" {
+		headers = append(headers, "KINDS")
+	}
+	slices.SortFunc(found, func(x, y reconcile.Summary) int {
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
+	})
+	rows := make([][]string, len(found))
+	for i, c := range found {
+		total := 0
+		kinds := make([]string, 0, len(c.Kinds))
+		for _, kind := range slices.Sorted(maps.Keys(c.Kinds)) {
+			total += c.Kinds[kind]
+			kinds = append(kinds, fmt.Sprintf("%s %d", kind, c.Kinds[kind]))
+		}
+		rows[i] = []string{c.Name, c.Region, strconv.Itoa(total)}
+		if o.output.value == "wide" {
+			rows[i] = append(rows[i], strings.Join(kinds, ", "))
+		}
+	}
+	return render.Table(o.env.Out, headers, rows)
+}

@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+type planOptions struct {
+	*flags
+	output       choice
+	full         bool
+	detailedExit bool
+}
+
+func newPlan(f *flags) *cobra.Command {
+	o := &planOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what create would do",
+		Long: `Show what create would do, field by field, without changing anything: it is
+the same program with every write refused.
+
+The exit code is 0 whether or not there is anything to do; with
+--detailed-exitcode it is 2 when there is.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	output(cmd, &o.output, "text", "json", "yaml")
+	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine and every tag")
+	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there is something to do")
+	return cmd
+}
+
+func (o *planOptions) run(ctx context.Context) (err error) {
+	ctx, cancel := o.within(ctx)
+	defer cancel()
+	c, s, err := o.subject(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer s.close(&err)
+	p, err := c.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if err := show(o.flags, o.output.value, p, view(o.flags, c, toCreate(c, p), o.full)); err != nil {
+		return err
+	}
+	if o.detailedExit && !p.Empty() {
+		return env.ErrChanges
+	}
+	return nil
+}
+
+// view is how a plan is shown as an answer.
+func view(f *flags, c *reconcile.Cluster, expected time.Duration, full bool) render.PlanView {
+	return render.PlanView{Cluster: c.Name, Region: c.Region, Expected: expected, Full: full, Style: f.env.OutStyle()}
+}
+
+// show prints a plan as an answer.
+func show(f *flags, format string, p graph.Plan, v render.PlanView) error {
+	if format == "text" {
+		return render.Plan(f.env.Out, p, v)
+	}
+	return render.Encode(f.env.Out, render.Format(format), render.NewPlanDocument(p, v))
+}

@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// run is one command that changes a cluster: what is shown of it, and what is
+// asked.
+type run struct {
+	*flags
+	verb     string // "create", "delete"
+	cluster  *reconcile.Cluster
+	yes      bool
+	word     string // what the user has to type to go on
+	expected func(graph.Plan) time.Duration
+
+	progress render.Progress
+}
+
+// begin shows the progress of the run until end is called.
+func (r *run) begin(s *session) (end func()) {
+	r.progress = r.newProgress(s)
+	r.env.TellThrough(r.progress.Note)
+	release := r.env.OnExit(r.progress.End)
+	r.progress.Look(render.Run{Verb: r.verb, Cluster: r.cluster.Name, Region: r.cluster.Region})
+	return func() {
+		r.progress.End()
+		r.env.TellThrough(nil)
+		release()
+	}
+}
+
+func (r *run) newProgress(s *session) render.Progress {
+	t := render.Terminal{Style: r.env.ErrStyle(), Clock: s.target.Clock, Size: r.env.Size}
+	kind := r.flags.progress.value
+	if kind == "auto" {
+		kind = "plain"
+		if r.env.ErrIsTerminal && !r.verbose && r.env.Getenv("TERM") != "dumb" && r.env.Getenv("CI") == "" {
+			kind = "tree"
+		}
+	}
+	switch kind {
+	case "tree":
+		return render.NewTree(r.env.Err, t)
+	case "json":
+		return render.NewNDJSON(r.env.Err, t)
+	case "none":
+		return render.NewNone(func(text string) { _, _ = io.WriteString(r.env.Err, text+"\n") })
+	}
+	return render.NewLines(r.env.Err, t)
+}
+
+// options are how the engine tells and asks.
+func (r *run) options(ctx context.Context) reconcile.Options {
+	return reconcile.Options{
+		Observe: r.progress.Event,
+		Confirm: func(p graph.Plan) (bool, error) { return r.confirm(ctx, p) },
+	}
+}
+
+// confirm shows the plan and asks whether to go on.
+func (r *run) confirm(ctx context.Context, p graph.Plan) (bool, error) {
+	expected := r.expected(p)
+	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Expected: expected, Style: r.env.ErrStyle()}
+	if r.yes {
+		if r.flags.progress.value != "json" {
+			r.env.Story("%s", render.Headline(p, view))
+		}
+		r.progress.Begin(p, expected)
+		return true, nil
+	}
+	if !r.env.InIsTerminal || !r.env.ErrIsTerminal {
+		return false, env.Usagef("there is nobody to ask: look at it with 'clusterawsadm cluster %s --dry-run', and go on with --yes\n%s",
+			r.verb, render.Headline(p, view))
+	}
+	r.progress.Pause()
+	if err := render.Plan(r.env.Err, p, view); err != nil {
+		return false, err
+	}
+	ok, err := r.ask(ctx)
+	if ok && err == nil {
+		r.progress.Begin(p, expected)
+	}
+	return ok, err
+}
+
+// ask puts the question and waits for the answer, or for the end of the
+// context.
+func (r *run) ask(ctx context.Context) (bool, error) {
+	question := fmt.Sprintf("\n%s cluster %s in %s? [y/N] ", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region)
+	if r.word != "" {
+		question = fmt.Sprintf("\nThis cannot be undone. Type the name of the cluster to delete it: ")
+	}
+	if _, err := io.WriteString(r.env.Err, question); err != nil {
+		return false, err
+	}
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(r.env.In).ReadString('\n') // no answer is an answer
+		answer <- strings.TrimSpace(line)
+	}()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case a := <-answer:
+		if r.word != "" {
+			return a == r.word, nil
+		}
+		a = strings.ToLower(a)
+		return a == "y" || a == "yes", nil
+	}
+}
+
+// outcome is what a command that changes a cluster prints for a program.
+type outcome struct {
+	Version  int           `json:"version"`
+	Cluster  string        `json:"cluster"`
+	Region   string        `json:"region"`
+	Changed  render.Counts `json:"changed"`
+	Reads    int64         `json:"reads"`
+	Writes   int64         `json:"writes"`
+	Took     float64       `json:"tookSeconds"`
+	Endpoint string        `json:"endpoint,omitempty"` // https://host:port of the API server
+}
+
+func (r *run) outcome(res reconcile.Result) outcome {
+	return outcome{
+		Version: render.Version, Cluster: r.cluster.Name, Region: r.cluster.Region, Changed: render.Summarize(res.Plan),
+		Reads: res.Reads, Writes: res.Writes, Took: res.Took.Round(time.Millisecond).Seconds(),
+	}
+}
+
+// account says how long it took and what it cost.
+func account(res reconcile.Result) string {
+	return fmt.Sprintf("in %s, with %d calls to AWS, %d of them writes", rounded(res.Took), res.Reads+res.Writes, res.Writes)
+}
+
+// rounded leaves out what nobody wants to know of a duration.
+func rounded(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond)
+	}
+	return d.Round(time.Second)
+}
+
+// again is the command line that does something else with the same cluster.
+func (r *run) again(command string) string {
+	words := "clusterawsadm cluster " + command
+	for _, file := range r.files {
+		if file == "-" {
+			words += " " + r.cluster.Name
+			break
+		}
+		words += " -f " + file
+	}
+	if len(r.files) == 0 {
+		words += " " + r.cluster.Name
+	}
+	if r.region != "" || len(r.files) == 0 || r.files[0] == "-" {
+		words += " --region " + r.cluster.Region
+	}
+	if r.profile != "" {
+		words += " --profile " + r.profile
+	}
+	if r.simulate {
+		words += " --simulate"
+	}
+	if r.simulateState != "" {
+		words += " --simulate-state " + r.simulateState
+	}
+	return words
+}

@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+type validateOptions struct {
+	*flags
+	output choice
+}
+
+func newValidate(f *flags) *cobra.Command {
+	o := &validateOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE",
+		Short: "Check a manifest without asking AWS",
+		Long: `Check a manifest as an API server with the webhooks of Cluster API and of its
+AWS provider would, and say what it describes. AWS is not asked.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	output(cmd, &o.output, "text", "json", "yaml")
+	return cmd
+}
+
+// valid is what a manifest describes, for a program.
+type valid struct {
+	Version       int      `json:"version"`
+	Valid         bool     `json:"valid"`
+	Cluster       string   `json:"cluster"`
+	Region        string   `json:"region"`
+	Kubernetes    string   `json:"kubernetes"`
+	ControlPlanes int32    `json:"controlPlanes"`
+	Workers       int32    `json:"workers"`
+	Deployments   []string `json:"deployments"`
+	Warnings      []string `json:"warnings"`
+}
+
+func (o *validateOptions) run(cmd *cobra.Command) error {
+	m, err := o.load(cmd.Context())
+	if err != nil {
+		return err
+	}
+	v := describe(m)
+	if o.output.value != "text" {
+		return render.Encode(o.env.Out, render.Format(o.output.value), v)
+	}
+	_, err = fmt.Fprintf(o.env.Out, "%s: valid: %s\n", strings.Join(o.files, ", "), v)
+	return err
+}
+
+func describe(m *manifest.Cluster) valid {
+	v := valid{
+		Version: render.Version, Valid: true, Cluster: m.Name, Region: m.Region, Kubernetes: m.Version,
+		Deployments: []string{}, Warnings: []string{},
+	}
+	if m.ControlPlane != nil {
+		v.ControlPlanes = replicas(m.ControlPlane.Object.Spec.Replicas)
+	}
+	for _, d := range m.Deployments {
+		v.Workers += replicas(d.Object.Spec.Replicas)
+		v.Deployments = append(v.Deployments, d.Object.Name)
+	}
+	for _, machine := range m.Machines {
+		if machine.ControlPlane {
+			v.ControlPlanes++
+		} else {
+			v.Workers++
+		}
+	}
+	for _, w := range m.Warnings {
+		v.Warnings = append(v.Warnings, w.String())
+	}
+	slices.Sort(v.Deployments)
+	return v
+}
+
+// replicas is 1 where the manifest does not say, as Cluster API has it.
+func replicas(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}
+
+func (v valid) String() string {
+	text := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, v.Kubernetes,
+		counted(v.ControlPlanes, "control plane"), counted(v.Workers, "worker"))
+	if n := len(v.Deployments); n > 0 {
+		text += " in " + counted(int32(n), "deployment") //nolint:gosec // there are not that many
+	}
+	return text
+}
+
+func counted(n int32, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+// configure sets the flags that were not given from the environment and the
+// configuration file, in this order. It is all there is of viper: the rest of
+// the program reads flags.
+func configure(cmd *cobra.Command, e *env.Env) error {
+	v := viper.New()
+	if err := readConfig(v, cmd, e); err != nil {
+		return err
+	}
+	var errs []error
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed || !settable(f.Name) {
+			return
+		}
+		if value, ok := e.LookupEnv(variable(f.Name)); ok {
+			errs = append(errs, set(f, variable(f.Name), split(f, value)))
+			return
+		}
+		if v.IsSet(f.Name) {
+			errs = append(errs, set(f, v.ConfigFileUsed(), listed(v, f)))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// readConfig reads the configuration file. Only one that was asked for has to
+// be there.
+func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) error {
+	file, asked := cmd.Flag("config").Value.String(), true
+	if file == "" {
+		file = e.Getenv(variable("config"))
+	}
+	if file == "" {
+		file, asked = defaultConfig(e, ""), false
+	}
+	if file == "" {
+		return nil
+	}
+	v.SetConfigFile(file)
+	v.SetConfigType("yaml")
+	err := v.ReadInConfig()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !asked:
+		return nil
+	case err != nil:
+		return fmt.Errorf("configuration: %w", err)
+	}
+	known := settings(cmd.Root())
+	for _, key := range v.AllKeys() {
+		if !slices.Contains(known, key) {
+			return fmt.Errorf("configuration: %s: there is no setting %q; settings are named like flags", file, key)
+		}
+	}
+	return nil
+}
+
+// defaultConfig is where the configuration file is looked for.
+func defaultConfig(e *env.Env, unknown string) string {
+	if e.ConfigDir == "" {
+		return unknown
+	}
+	return filepath.Join(e.ConfigDir, name, "config.yaml")
+}
+
+// settings lists the names of all flags of all commands.
+func settings(cmd *cobra.Command) (out []string) {
+	add := func(f *pflag.Flag) {
+		if settable(f.Name) {
+			out = append(out, f.Name)
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	cmd.PersistentFlags().VisitAll(add)
+	for _, c := range cmd.Commands() {
+		out = append(out, settings(c)...)
+	}
+	return out
+}
+
+func settable(flag string) bool { return !slices.Contains([]string{"config", "help", "version"}, flag) }
+
+// variable is the environment variable of a flag.
+func variable(flag string) string {
+	return "CLUSTERAWSADM_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// split takes the value of a variable apart for a flag that can be repeated:
+// at its commas.
+func split(f *pflag.Flag, value string) []string {
+	if _, many := f.Value.(pflag.SliceValue); many {
+		return strings.Split(value, ",")
+	}
+	return []string{value}
+}
+
+// listed returns the value of the configuration file for a flag.
+func listed(v *viper.Viper, f *pflag.Flag) []string {
+	if _, many := f.Value.(pflag.SliceValue); many {
+		if one, ok := v.Get(f.Name).(string); ok {
+			return []string{one}
+		}
+		return v.GetStringSlice(f.Name)
+	}
+	return []string{v.GetString(f.Name)}
+}
+
+// set gives a flag its value. A general wish for a format means nothing to a
+// command that does not have it.
+func set(f *pflag.Flag, source string, values []string) error {
+	for _, value := range values {
+		if err := f.Value.Set(value); err != nil && f.Name != "output" {
+			return fmt.Errorf("%s: %s: %w", source, f.Name, err)
+		}
+	}
+	f.Changed = true
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package env is what commands get from the process that runs them, and a
+// test gives them instead.
+package env
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"clusterawsadm/internal/render"
+)
+
+// Env is the world of a command.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer // the answer, and the story
+
+	InIsTerminal, OutIsTerminal, ErrIsTerminal bool
+
+	// Size returns the columns and rows of the terminal; 0 where it has none.
+	Size func() (columns, rows int)
+	// LookupEnv looks up an environment variable.
+	LookupEnv func(name string) (string, bool)
+	// HomeDir, ConfigDir and StateDir are the user's own, "" where unknown.
+	HomeDir, ConfigDir, StateDir string
+	// Who is the user, the machine and the process, for the lock of a cluster.
+	Who string
+	// AWS returns the configuration for a region and a profile, either of
+	// which may be "" for whatever the environment says. It makes no call.
+	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
+	// Interrupts delivers the user's wish to stop.
+	Interrupts <-chan os.Signal
+	// Exit ends the process at once.
+	Exit func(code int)
+
+	mu      sync.Mutex
+	onExit  map[int]func()
+	serials int
+	teller  func(string) // where the story goes while a terminal is being painted
+}
+
+// Getenv returns an environment variable, "" when it is not set.
+func (e *Env) Getenv(name string) string {
+	v, _ := e.LookupEnv(name)
+	return v
+}
+
+// OnExit has something done should the process have to end at once. The
+// function it returns takes that back.
+func (e *Env) OnExit(do func()) (cancel func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.onExit == nil {
+		e.onExit = map[int]func(){}
+	}
+	e.serials++
+	serial := e.serials
+	e.onExit[serial] = do
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.onExit, serial)
+	}
+}
+
+// Leave does what OnExit was asked to do, the last first, and ends the
+// process.
+func (e *Env) Leave(code int) {
+	e.mu.Lock()
+	hooks := e.onExit
+	e.onExit = nil
+	e.mu.Unlock()
+	serials := make([]int, 0, len(hooks))
+	for s := range hooks {
+		serials = append(serials, s)
+	}
+	slices.Sort(serials)
+	for _, s := range slices.Backward(serials) {
+		hooks[s]()
+	}
+	e.Exit(code)
+}
+
+// Story writes one line to where the story goes. That nobody listens to it is
+// no reason to stop.
+func (e *Env) Story(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	e.mu.Lock()
+	tell := e.teller
+	e.mu.Unlock()
+	if tell == nil {
+		tell = func(s string) { _, _ = io.WriteString(e.Err, s+"\n") }
+	}
+	tell(text)
+}
+
+// TellThrough has the lines of the story passed on to somebody who knows what
+// else is on the screen; nil ends that.
+func (e *Env) TellThrough(teller func(string)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.teller = teller
+}
+
+// OutStyle is the style for the answer.
+func (e *Env) OutStyle() render.Style { return render.Style{Colour: e.colour(e.OutIsTerminal)} }
+
+// ErrStyle is the style for the story.
+func (e *Env) ErrStyle() render.Style { return render.Style{Colour: e.colour(e.ErrIsTerminal)} }
+
+// colour follows https://no-color.org.
+func (e *Env) colour(terminal bool) bool {
+	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"golang.org/x/term"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+// Process returns the world of this process. It takes over the handling of
+// interrupts.
+func Process() *env.Env {
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	home, _ := os.UserHomeDir()         // "" means unknown
+	configHome, _ := os.UserConfigDir() // likewise
+	return &env.Env{
+		In:            os.Stdin,
+		Out:           os.Stdout,                                    //nolint:forbidigo // where all output begins
+		Err:           &serial{w: os.Stderr},                        //nolint:forbidigo // likewise
+		InIsTerminal:  isTerminal(os.Stdin),                         //
+		OutIsTerminal: isTerminal(os.Stdout),                        //nolint:forbidigo // a question, not output
+		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // likewise
+		Size:          func() (int, int) { return size(os.Stderr) }, //nolint:forbidigo // likewise
+		LookupEnv:     os.LookupEnv,                                 //nolint:forbidigo // handed on, not read
+		HomeDir:       home,
+		ConfigDir:     configHome,
+		StateDir:      stateDir(home),
+		Who:           who(),
+		AWS:           awsConfig,
+		Interrupts:    interrupts,
+		Exit:          os.Exit, //nolint:forbidigo // handed on, not called
+	}
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // a file descriptor is a small number
+
+func size(f *os.File) (columns, rows int) {
+	columns, rows, err := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is a small number
+	if err != nil {
+		return 0, 0
+	}
+	return columns, rows
+}
+
+// stateDir is where programs keep what is worth keeping: XDG_STATE_HOME and
+// its default, or the local application data on Windows.
+func stateDir(home string) string {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { //nolint:forbidigo // part of Process
+		return dir
+	}
+	if runtime.GOOS == "windows" {
+		return os.Getenv("LOCALAPPDATA") //nolint:forbidigo // part of Process
+	}
+	if home == "" {
+		return os.TempDir()
+	}
+	return filepath.Join(home, ".local", "state")
+}
+
+func who() string {
+	login := "somebody"
+	if u, err := user.Current(); err == nil {
+		login = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine without a name"
+	}
+	return fmt.Sprintf("%s@%s pid %d", login, host, os.Getpid())
+}
+
+// awsConfig returns what the environment and the user's files say. Credentials
+// of an EC2 instance are asked for last, and once: a laptop has none, and
+// nobody wants to wait for that.
+func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithEC2RoleCredentialOptions(func(o *ec2rolecreds.Options) {
+			o.Client = imds.New(imds.Options{
+				HTTPClient: &brief{},
+				Retryer:    retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts = 1 }),
+			})
+		}),
+	}
+	if region != "" {
+		options = append(options, config.WithRegion(region))
+	}
+	if profile != "" {
+		options = append(options, config.WithSharedConfigProfile(profile))
+	}
+	return config.LoadDefaultConfig(ctx, options...)
+}
+
+// patience is how long the metadata service of an instance may take. It is a
+// hop away, and answers within milliseconds.
+const patience = time.Second
+
+// serial is a writer that several may use.
+type serial struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (s *serial) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.w.Write(p)
+}

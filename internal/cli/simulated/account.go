@@ -1,0 +1,140 @@
+// Package simulated keeps a simulated AWS account in a file between the
+// commands of a user, so that create, plan, describe and delete can be tried
+// one after the other without an account.
+package simulated
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/clock"
+)
+
+// saving is how often an account in use is written to its file: what a
+// process that is killed leaves behind is at most that old.
+const saving = 500 * time.Millisecond
+
+// Options say which account to open.
+type Options struct {
+	File   string  // where the account lives; made when it is not there
+	Region string  // the one region it has
+	Speed  float64 // how much faster than the machine's its clock runs
+}
+
+// Account is a simulated account that is open.
+type Account struct {
+	Config aws.Config
+	Clock  *clock.Clock
+
+	file string
+	sim  *awssim.AWS
+	lock *os.File
+
+	mu     sync.Mutex // one writer at a time
+	saved  int        // how many calls had come in when it was last written
+	closed bool
+	stop   chan struct{}
+	done   sync.WaitGroup
+}
+
+// Open opens the account in a file, which nobody else may use until Close.
+// Its clock goes on where it stopped.
+func Open(o Options) (*Account, error) {
+	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
+		return nil, fmt.Errorf("simulated account: %w", err)
+	}
+	lock, err := acquire(o.File + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("simulated account %s: %w", o.File, err)
+	}
+	a := &Account{file: o.File, lock: lock, stop: make(chan struct{})}
+	if err := a.load(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; remove the file to begin anew", o.File, err), lock.Close())
+	}
+	a.Config = a.sim.Config()
+	a.done.Go(a.keep)
+	return a, nil
+}
+
+func (a *Account) load(o Options) error {
+	data, err := os.ReadFile(o.File)
+	origin := time.Now()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if origin, err = awssim.Saved(bytes.NewReader(data)); err != nil {
+			return err
+		}
+	}
+	a.Clock = clock.Fast(origin, o.Speed)
+	options := awssim.Options{Region: o.Region, Clock: a.Clock}
+	if data == nil {
+		a.sim = awssim.New(options)
+		return nil
+	}
+	a.sim, err = awssim.Load(bytes.NewReader(data), options)
+	return err
+}
+
+// keep writes the account from time to time while it is in use.
+func (a *Account) keep() {
+	tick := time.NewTicker(saving)
+	defer tick.Stop()
+	for {
+		select {
+		case <-a.stop:
+			return
+		case <-tick.C:
+			_ = a.Save() // Close says what is wrong, should it last
+		}
+	}
+}
+
+// Save writes the account to its file, all of it or nothing, if it has been
+// called since.
+func (a *Account) Save() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	calls := len(a.sim.Calls())
+	if calls == a.saved || a.closed {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(a.file), ".simulated-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.sim.Save(f), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), a.file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	a.saved = calls
+	return nil
+}
+
+// Close writes the account and lets others have it.
+func (a *Account) Close() error {
+	close(a.stop)
+	a.done.Wait()
+	err := a.Save()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	return errors.Join(err, a.lock.Close())
+}
+
+// errBusy says that another process has the account open.
+var errBusy = errors.New("another command is using it")

@@ -1,0 +1,105 @@
+// Package version is the version command, and what is known of the binary.
+package version
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/render"
+)
+
+//nolint:gochecknoglobals // set by the linker: -X clusterawsadm/internal/cli/version.gitVersion=v1.2.3
+var gitVersion string
+
+// Info is what is known of the binary. Its fields and their order are those
+// that clusterawsadm has always printed.
+type Info struct {
+	Major         string `json:"major,omitempty"`
+	Minor         string `json:"minor,omitempty"`
+	GitVersion    string `json:"gitVersion,omitempty"`
+	GitCommit     string `json:"gitCommit,omitempty"`
+	GitTreeState  string `json:"gitTreeState,omitempty"` // "clean" or "dirty"
+	BuildDate     string `json:"buildDate,omitempty"`
+	GoVersion     string `json:"goVersion,omitempty"`
+	AwsSdkVersion string `json:"awsSdkVersion,omitempty"` //nolint:revive // part of the printed form
+	Compiler      string `json:"compiler,omitempty"`
+	Platform      string `json:"platform,omitempty"`
+}
+
+// document is the shape of the answer for programs.
+type document struct {
+	Provider Info `json:"awsProviderVersion"`
+}
+
+// Get returns what the linker and the build information say.
+func Get() Info {
+	i := Info{
+		GitVersion: gitVersion,
+		GoVersion:  runtime.Version(),
+		Compiler:   runtime.Compiler,
+		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return i
+	}
+	if i.GitVersion == "" && build.Main.Version != "(devel)" {
+		i.GitVersion = build.Main.Version
+	}
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			i.GitCommit = s.Value
+		case "vcs.time":
+			i.BuildDate = s.Value
+		case "vcs.modified":
+			i.GitTreeState = map[string]string{"true": "dirty", "false": "clean"}[s.Value]
+		}
+	}
+	for _, d := range build.Deps {
+		if d.Path == "github.com/aws/aws-sdk-go-v2" {
+			i.AwsSdkVersion = d.Version
+		}
+	}
+	numbers := strings.SplitN(strings.TrimPrefix(i.GitVersion, "v"), ".", 3)
+	if len(numbers) == 3 {
+		i.Major, i.Minor = numbers[0], numbers[1]
+	}
+	return i
+}
+
+// New returns the version command.
+func New(e *env.Env) *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of clusterawsadm",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return run(e.Out, output, Get())
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "format of the answer: short, json or yaml")
+	return cmd
+}
+
+func run(w io.Writer, output string, i Info) error {
+	var err error
+	switch output {
+	case "":
+		_, err = fmt.Fprintf(w, "clusterawsadm version: %#v\n", &i)
+	case "short":
+		_, err = fmt.Fprintln(w, i.GitVersion)
+	case "json", "yaml":
+		err = render.Encode(w, render.Format(output), document{i})
+	default:
+		err = env.Usagef("invalid output format: %s", output)
+	}
+	return err
+}

@@ -1,0 +1,39 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Format is a way to print an answer.
+type Format string
+
+// The formats.
+const (
+	Text Format = "text"
+	JSON Format = "json"
+	YAML Format = "yaml"
+)
+
+// Encode prints a value as JSON or YAML. The YAML has the names of the JSON.
+func Encode(w io.Writer, f Format, v any) error {
+	out, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	switch f {
+	case JSON:
+		out = append(out, '\n')
+	case YAML:
+		if out, err = yaml.JSONToYAML(out); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("cannot encode as %q", f)
+	}
+	_, err = w.Write(out)
+	return err
+}

@@ -1,0 +1,127 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// fewMachines is how many machines of one group are still named one by one.
+const fewMachines = 3
+
+// block is what a plan does to one thing, or to many that differ only in name.
+type block struct {
+	area   Area
+	action graph.Action
+	title  string // the node, or "instance/md-0/…"
+	id     string // what AWS calls it
+	origin string
+	count  int
+	lines  []line
+}
+
+// blocks turns the steps that do something into blocks, in their order.
+func blocks(p graph.Plan, full bool) (out []block) {
+	many := map[string][]graph.Step{}
+	for _, s := range p.Steps {
+		if s.Does() {
+			many[fold(s)] = append(many[fold(s)], s)
+		}
+	}
+	done := map[string]bool{}
+	for _, s := range p.Steps {
+		switch alike := many[fold(s)]; {
+		case !s.Does() || done[fold(s)]:
+		case fold(s) == "" || full || len(alike) <= fewMachines:
+			out = append(out, single(s, full))
+		default:
+			done[fold(s)] = true
+			out = append(out, folded(alike))
+		}
+	}
+	return out
+}
+
+// fold is what steps have in common that are shown as one; "" for a step that
+// stands for itself.
+func fold(s graph.Step) string {
+	g := group(s.Node)
+	if g == "" || s.Action == graph.Conflict {
+		return ""
+	}
+	fields := []string{g, string(s.Action), s.Origin}
+	for _, c := range s.Diff {
+		fields = append(fields, c.Field)
+	}
+	return strings.Join(fields, "\n")
+}
+
+func single(s graph.Step, full bool) block {
+	k := block{area: AreaOf(s.Node), action: s.Action, title: string(s.Node), id: s.CloudID, origin: s.Origin, count: 1}
+	for _, c := range s.Diff {
+		k.lines = append(k.lines, line{c.Field, c.Have, c.Want, c.Remedy})
+	}
+	if s.Action == graph.Create && !full {
+		k.lines = briefTags(k.lines)
+	}
+	return k
+}
+
+// folded shows many steps as one: a field that all have in common keeps its
+// value, any other lists a few.
+func folded(steps []graph.Step) block {
+	first := steps[0]
+	k := block{area: AreaOf(first.Node), action: first.Action, title: group(first.Node) + "/…", origin: first.Origin, count: len(steps)}
+	for i, c := range first.Diff {
+		have, want := make([]string, len(steps)), make([]string, len(steps))
+		for n, s := range steps {
+			name := string(s.Node)[strings.LastIndexByte(string(s.Node), '/')+1:]
+			have[n] = strings.ReplaceAll(s.Diff[i].Have, name, "…")
+			want[n] = strings.ReplaceAll(s.Diff[i].Want, name, "…")
+		}
+		k.lines = append(k.lines, line{c.Field, several(have), several(want), c.Remedy})
+	}
+	if first.Action == graph.Create {
+		k.lines = briefTags(k.lines)
+	}
+	return k
+}
+
+// several prints the different values of a list.
+func several(values []string) string {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	if len(values) > fewMachines {
+		return fmt.Sprintf("%s | … (%d different values)", values[0], len(values))
+	}
+	return strings.Join(values, " | ")
+}
+
+// briefTags puts the tags of a new thing on one line: its name, and how many
+// more there are.
+func briefTags(lines []line) []line {
+	var out []line
+	var name string
+	n := 0
+	for _, l := range lines {
+		key, isTag := strings.CutPrefix(l.field, "tag ")
+		switch {
+		case !isTag:
+			out = append(out, l)
+			continue
+		case key == "Name":
+			name = "Name=" + l.want
+		}
+		n++
+	}
+	switch {
+	case n == 0:
+		return lines
+	case name == "":
+		name = fmt.Sprintf("%d of them", n)
+	case n > 1:
+		name += fmt.Sprintf(" and %d more", n-1)
+	}
+	return append(out, line{field: "tags", want: name, remedy: graph.Mend})
+}

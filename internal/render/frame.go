@@ -1,0 +1,142 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// named is how many nodes an area names at most.
+const named = 5
+
+// spinner returns the n-th picture of something that goes round.
+func spinner(n int) string {
+	const wheel = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+	r := []rune(wheel)
+	return string(r[n%len(r)])
+}
+
+// frame is what the terminal shows now, in at most that many columns and
+// lines.
+func (t *tree) frame(wide, high int) []string {
+	now := t.t.Clock.Now()
+	if t.looking {
+		text := fmt.Sprintf("looking at cluster %s in %s  %s", t.tally.run.Cluster, t.tally.run.Region, short(now.Sub(t.tally.began)))
+		return []string{t.t.Style.paint(cyan, spinner(t.beats)) + " " + cut(text, wide-2)}
+	}
+	lines := t.tell(wide, named)
+	if len(lines) > high-1 {
+		lines = t.tell(wide, 1)
+	}
+	if room := max(0, high-1); len(lines) > room {
+		lines = lines[:room]
+	}
+	return append([]string{t.header(wide, now)}, lines...)
+}
+
+// header says what goes on, for how long, and how long it may take.
+func (t *tree) header(wide int, now time.Time) string {
+	s := t.t.Style
+	elapsed := now.Sub(t.tally.began)
+	took := short(elapsed)
+	if t.tally.expected > 0 {
+		took += " of about " + short(t.tally.expected)
+	}
+	done, all := t.tally.count("", graph.Done), t.tally.all()
+	title := fmt.Sprintf("%s %s in %s", heading(Area(t.tally.run.doing())), t.tally.run.Cluster, t.tally.run.Region)
+	text := fmt.Sprintf("  %d/%d  %s", done, all, took)
+	bar := ""
+	if room := wide - width(title) - width(text) - 2; room >= 10 {
+		full := min(room, 24)
+		filled := full * done / max(1, all)
+		bar = "  " + s.paint(green, strings.Repeat("━", filled)) + s.paint(dim, strings.Repeat("─", full-filled))
+	}
+	if width(title)+width(text) > wide {
+		return cut(title+text, wide)
+	}
+	return s.paint(bold, title) + bar + text
+}
+
+// tell describes the areas, each with up to so many of the nodes that
+// something goes on with.
+func (t *tree) tell(wide, most int) (out []string) {
+	for _, a := range areas() {
+		if t.tally.total[a] == 0 {
+			continue
+		}
+		active := t.tally.active(a)
+		if most == 1 || len(active) <= 1 {
+			out = append(out, t.area(a, wide, active))
+			continue
+		}
+		out = append(out, t.area(a, wide, nil))
+		for i, n := range active {
+			if i == most-1 && len(active) > most {
+				out = append(out, t.t.Style.paint(dim, cut(fmt.Sprintf("    and %d more", len(active)-i), wide)))
+				break
+			}
+			out = append(out, t.working(n, wide))
+		}
+	}
+	return out
+}
+
+// area is the line of one area, with what takes longest in it.
+func (t *tree) area(a Area, wide int, active []*node) string {
+	s := t.t.Style
+	code, mark := t.mark(a)
+	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, graph.Done), t.tally.total[a]), 9)
+	if failed := t.tally.count(a, graph.Failed); failed > 0 {
+		head += " " + fmt.Sprintf("%d failed", failed)
+	}
+	detail := ""
+	if len(active) > 0 {
+		detail = " " + string(active[0].Node) + " " + active[0].text(t.t.Clock.Now())
+		if len(active) > 1 {
+			detail += fmt.Sprintf(", and %d more", len(active)-1)
+		}
+	}
+	head = cut(head, wide-2)
+	return s.paint(code, mark) + " " + strings.TrimRight(head+s.paint(dim, cut(detail, wide-2-width(head))), " ")
+}
+
+// working is the line of one node that something goes on with.
+func (t *tree) working(n *node, wide int) string {
+	text := n.text(t.t.Clock.Now())
+	if n.What == graph.Waiting && n.Detail != "" {
+		text += "  " + n.Detail
+	}
+	return cut("    "+pad(string(n.Node), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Node))+5)))
+}
+
+// mark says how an area does.
+func (t *tree) mark(a Area) (code, mark string) {
+	total := t.tally.total[a]
+	switch {
+	case t.tally.count(a, graph.Failed) > 0:
+		return red, "✗"
+	case t.tally.count(a, graph.Done) == total:
+		return green, "✓"
+	case len(t.tally.active(a)) > 0:
+		return cyan, spinner(t.beats)
+	}
+	return dim, "·"
+}
+
+// final is what stays on the screen when the run is over.
+func (t *tree) final() (out []string) {
+	wide, _ := t.size()
+	for _, a := range areas() {
+		if t.tally.total[a] == 0 {
+			continue
+		}
+		line := t.area(a, wide-1, nil)
+		if code, m := t.mark(a); m != "✓" && m != "✗" {
+			line = t.t.Style.paint(code, "·") + strings.TrimPrefix(line, t.t.Style.paint(code, m))
+		}
+		out = append(out, line)
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Sizes of the drawing, in pixels.
+const (
+	letter    = 6.7 // width of a letter of the boxes' font
+	boxHigh   = 36
+	boxGap    = 9
+	columnGap = 46
+	laneGap   = 12
+	lanePad   = 14
+	laneHead  = 22
+	margin    = 24
+	titleHigh = 40
+)
+
+// placed is a box with its place in the drawing.
+type placed struct {
+	Box
+	column, row      int // row counts within the lane and the column
+	x, y, wide, high float64
+}
+
+// lane is the band of one area.
+type lane struct {
+	area    Area
+	y, high float64
+}
+
+// drawing is a picture that has been laid out: a column for each step of the
+// longest way to a box, a band for each area.
+type drawing struct {
+	boxes      []*placed
+	byID       map[string]*placed
+	lanes      []lane
+	wide, high float64
+}
+
+func layOut(p Picture) *drawing {
+	d := &drawing{byID: map[string]*placed{}}
+	for _, n := range p.Nodes {
+		b := &placed{Box: n, high: boxHigh}
+		for _, a := range n.Needs {
+			if from := d.byID[a.ID]; from != nil {
+				b.column = max(b.column, from.column+1)
+			}
+		}
+		kind, rest := b.words()
+		b.wide = float64(max(len([]rune(kind)), len([]rune(rest))))*letter + 20
+		d.boxes, d.byID[n.ID] = append(d.boxes, b), b
+	}
+	d.sort(p)
+	d.columns()
+	d.rows(p)
+	return d
+}
+
+// words are the two lines of text in a box: the kind, and what is left of the
+// ID.
+func (b *placed) words() (kind, rest string) {
+	kind, rest, _ = strings.Cut(b.ID, "/")
+	if b.Count > 1 {
+		_, count, _ := strings.Cut(b.label(), " ")
+		kind += " " + count
+	}
+	return kind, rest
+}
+
+// cell lists the boxes of one area in one column, from top to bottom.
+func (d *drawing) cell(a Area, column int) (out []*placed) {
+	for _, b := range d.boxes {
+		if b.Area == a && b.column == column {
+			out = append(out, b)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y *placed) int { return cmp.Compare(x.row, y.row) })
+	return out
+}
+
+func (d *drawing) depth() (columns int) {
+	for _, b := range d.boxes {
+		columns = max(columns, b.column+1)
+	}
+	return columns
+}
+
+// sort orders the boxes of each cell so that few arrows cross: by the mean
+// place of what they need, and of what needs them, back and forth.
+func (d *drawing) sort(p Picture) {
+	near := map[string][]string{}
+	for _, b := range d.boxes {
+		for _, a := range b.Needs {
+			near[b.ID], near[a.ID] = append(near[b.ID], a.ID), append(near[a.ID], b.ID)
+		}
+	}
+	for _, a := range p.areas() {
+		for c := range d.depth() {
+			for row, b := range d.cell(a, c) {
+				b.row = row
+			}
+		}
+	}
+	for range 6 {
+		for _, a := range p.areas() {
+			for c := range d.depth() {
+				d.sortCell(d.cell(a, c), near)
+			}
+		}
+	}
+}
+
+func (d *drawing) sortCell(cell []*placed, near map[string][]string) {
+	middle := map[string]float64{}
+	for _, b := range cell {
+		sum, n := float64(b.row), 1.0
+		for _, id := range near[b.ID] {
+			if o := d.byID[id]; o.Area == b.Area {
+				sum, n = sum+float64(o.row), n+1
+			}
+		}
+		middle[b.ID] = sum / n
+	}
+	slices.SortStableFunc(cell, func(x, y *placed) int { return cmp.Compare(middle[x.ID], middle[y.ID]) })
+	for row, b := range cell {
+		b.row = row
+	}
+}
+
+// columns sets where each column begins, as wide as its widest box.
+func (d *drawing) columns() {
+	x := float64(margin + lanePad)
+	for c := range d.depth() {
+		wide := 0.0
+		for _, b := range d.boxes {
+			if b.column == c {
+				wide = max(wide, b.wide)
+			}
+		}
+		for _, b := range d.boxes {
+			if b.column == c {
+				b.x, b.wide = x, wide
+			}
+		}
+		x += wide + columnGap
+	}
+	d.wide = x - columnGap + lanePad + margin
+}
+
+// rows sets where each lane and each box in it stands. The boxes of a cell
+// are centred in their lane.
+func (d *drawing) rows(p Picture) {
+	y := float64(margin + titleHigh)
+	for _, a := range p.areas() {
+		most := 0
+		for c := range d.depth() {
+			most = max(most, len(d.cell(a, c)))
+		}
+		inside := float64(most*boxHigh + (most-1)*boxGap)
+		for c := range d.depth() {
+			cell := d.cell(a, c)
+			top := y + laneHead + (inside-float64(len(cell)*boxHigh+(len(cell)-1)*boxGap))/2
+			for i, b := range cell {
+				b.y = top + float64(i*(boxHigh+boxGap))
+			}
+		}
+		high := inside + laneHead + lanePad
+		d.lanes = append(d.lanes, lane{a, y, high})
+		y += high + laneGap
+	}
+	d.high = y - laneGap + margin
+}

@@ -1,0 +1,191 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// heartbeat is how often plain progress says what is still waited for.
+const heartbeat = 30 * time.Second
+
+// manyMachines is from how many machines in one group on they are counted
+// instead of told one by one.
+const manyMachines = 10
+
+// lines is a Progress that writes one line for each event.
+type lines struct {
+	w io.Writer
+	t Terminal
+
+	mu      sync.Mutex
+	tally   *tally
+	began   time.Time
+	ended   bool
+	cancel  context.CancelFunc
+	stopped sync.WaitGroup
+}
+
+// NewLines returns a Progress for logs: one plain line for each event, and a
+// sign of life every 30 seconds.
+func NewLines(w io.Writer, t Terminal) Progress { return &lines{w: w, t: t} }
+
+// Look implements Progress.
+func (l *lines) Look(r Run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.began = l.t.Clock.Now()
+	l.tally = newTally(r, l.began)
+	l.print(l.began, fmt.Sprintf("looking at cluster %s in %s", r.Cluster, r.Region))
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // lives until End, whatever becomes of the run
+	l.cancel = cancel
+	l.stopped.Go(func() { l.live(ctx) })
+}
+
+// Pause implements Progress.
+func (*lines) Pause() {}
+
+// Begin implements Progress.
+func (l *lines) Begin(p graph.Plan, expected time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.t.Clock.Now()
+	l.tally.plan(p, expected, now)
+	text := fmt.Sprintf("%s: %d things to do", l.tally.run.doing(), l.tally.all())
+	if expected > 0 {
+		text += ", AWS takes about " + roughly(expected)
+	}
+	l.print(now, text)
+}
+
+// Event implements Progress.
+func (l *lines) Event(e graph.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.tally.note(e) {
+		return
+	}
+	g := group(e.Node)
+	if e.What != graph.Failed && g != "" && l.tally.groups[g] > manyMachines {
+		if of := l.tally.groups[g]; e.What == graph.Done && l.done(g) == of {
+			l.print(e.At, column(g+"/…")+fmt.Sprintf("all %d done", of))
+		}
+		return
+	}
+	l.print(e.At, column(string(e.Node))+l.tally.sentence(e))
+}
+
+// sentence says what an event is about.
+func (t *tally) sentence(e graph.Event) string {
+	text := string(e.What)
+	switch e.What {
+	case graph.Waiting:
+		text += " for " + e.Detail
+	case graph.Done:
+		if t.deleting[e.Node] {
+			text = "gone"
+		}
+		if e.CloudID != "" {
+			text += "  " + e.CloudID
+		}
+		return text + " after " + short(e.Took)
+	case graph.Failed:
+		return text + ": " + e.Err.Error()
+	case graph.Creating, graph.Updating, graph.Deleting, graph.Kept, graph.Blocked:
+		if e.CloudID != "" {
+			text += " " + e.CloudID
+		}
+	}
+	if e.Expected >= 5*time.Second {
+		text += " (usually " + short(e.Expected) + ")"
+	}
+	return text
+}
+
+// Note implements Progress.
+func (l *lines) Note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = io.WriteString(l.w, text+"\n")
+}
+
+// End implements Progress.
+func (l *lines) End() {
+	l.mu.Lock()
+	if l.ended || l.tally == nil {
+		l.ended = true
+		l.mu.Unlock()
+		return
+	}
+	l.ended = true
+	if n := l.tally.count("", graph.Blocked); n > 0 {
+		l.print(l.t.Clock.Now(), plural(n, "thing")+" not begun")
+	}
+	l.cancel()
+	l.mu.Unlock()
+	l.stopped.Wait()
+}
+
+// live gives a sign of life from time to time.
+func (l *lines) live(ctx context.Context) {
+	for l.t.Clock.Sleep(ctx, heartbeat) == nil {
+		l.mu.Lock()
+		if text := l.waiting(); text != "" && !l.ended {
+			l.print(l.t.Clock.Now(), text)
+		}
+		l.mu.Unlock()
+	}
+}
+
+// waiting names what goes on.
+func (l *lines) waiting() string {
+	active := l.tally.active("")
+	if len(active) == 0 {
+		return ""
+	}
+	now := l.t.Clock.Now()
+	var parts, told []string
+	rest := 0
+	for _, n := range active {
+		g := n.group
+		switch {
+		case g != "" && l.tally.groups[g] > manyMachines:
+			if !slices.Contains(told, g) {
+				told = append(told, g)
+				parts = append(parts, fmt.Sprintf("%s/… %d of %d done", g, l.done(g), l.tally.groups[g]))
+			}
+		case len(parts) < named:
+			parts = append(parts, string(n.Node)+" "+n.text(now))
+		default:
+			rest++
+		}
+	}
+	if rest > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", rest))
+	}
+	return "still at work: " + strings.Join(parts, "; ")
+}
+
+// done counts the nodes of a group that are done.
+func (l *lines) done(g string) (c int) {
+	for _, n := range l.tally.nodes {
+		if n.What == graph.Done && n.group == g {
+			c++
+		}
+	}
+	return c
+}
+
+// print writes a line that begins with the time since the run began.
+func (l *lines) print(at time.Time, text string) {
+	_, _ = fmt.Fprintf(l.w, "%6s  %s\n", short(at.Sub(l.began)), text)
+}
+
+// column puts the name of a node before what is said about it.
+func column(name string) string { return pad(name, 40) + "  " }

@@ -1,0 +1,136 @@
+package render
+
+import (
+	"encoding/json"
+	"io"
+	"sync"
+	"time"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Record is one line of the stream of events for programs. docs/events.md
+// says what is in it.
+type Record struct {
+	Version  int        `json:"version"`
+	Type     string     `json:"type"` // look, plan, node, note, end
+	At       time.Time  `json:"at"`
+	Verb     string     `json:"verb,omitempty"`
+	Cluster  string     `json:"cluster,omitempty"`
+	Region   string     `json:"region,omitempty"`
+	Summary  *Counts    `json:"summary,omitempty"`
+	Node     graph.ID   `json:"node,omitempty"`
+	What     graph.What `json:"what,omitempty"`
+	CloudID  string     `json:"cloudID,omitempty"`
+	Detail   string     `json:"detail,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Took     *float64   `json:"tookSeconds,omitempty"`
+	Expected *float64   `json:"expectedSeconds,omitempty"`
+	Text     string     `json:"text,omitempty"`
+	Result   *Outcome   `json:"result,omitempty"`
+}
+
+// Outcome counts what has become of the nodes of a run.
+type Outcome struct {
+	Done    int `json:"done"`
+	Kept    int `json:"kept"`
+	Failed  int `json:"failed"`
+	Blocked int `json:"blocked"` // not begun, since one before it failed
+}
+
+// stream is a Progress that writes one JSON object on a line for each event.
+type stream struct {
+	w io.Writer
+	t Terminal
+
+	mu    sync.Mutex
+	tally *tally
+	ended bool
+}
+
+// NewNDJSON returns a Progress for programs: newline-delimited JSON.
+func NewNDJSON(w io.Writer, t Terminal) Progress { return &stream{w: w, t: t} }
+
+// Look implements Progress.
+func (s *stream) Look(r Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tally = newTally(r, s.t.Clock.Now())
+	s.write(Record{Type: "look", Verb: r.Verb, Cluster: r.Cluster, Region: r.Region})
+}
+
+// Pause implements Progress.
+func (*stream) Pause() {}
+
+// Begin implements Progress.
+func (s *stream) Begin(p graph.Plan, expected time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tally.plan(p, expected, s.t.Clock.Now())
+	c := Summarize(p)
+	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(expected)})
+}
+
+// Event implements Progress.
+func (s *stream) Event(e graph.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tally.note(e)
+	if e.What == graph.Kept {
+		return
+	}
+	took := seconds(e.Took)
+	r := Record{Type: "node", At: e.At, Node: e.Node, What: e.What, CloudID: e.CloudID, Detail: e.Detail, Took: &took, Expected: number(e.Expected)}
+	if e.Err != nil {
+		r.Error = e.Err.Error()
+	}
+	s.write(r)
+}
+
+// Note implements Progress.
+func (s *stream) Note(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write(Record{Type: "note", Text: text})
+}
+
+// End implements Progress.
+func (s *stream) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.tally == nil {
+		s.ended = true
+		return
+	}
+	s.ended = true
+	took := seconds(s.t.Clock.Since(s.tally.began))
+	s.write(Record{
+		Type: "end", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Took: &took,
+		Result: &Outcome{
+			Done: s.tally.count("", graph.Done), Kept: s.tally.kept,
+			Failed: s.tally.count("", graph.Failed), Blocked: s.tally.count("", graph.Blocked),
+		},
+	})
+}
+
+func (s *stream) write(r Record) {
+	r.Version = Version
+	if r.At.IsZero() {
+		r.At = s.t.Clock.Now()
+	}
+	r.At = r.At.UTC()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return // a Record holds nothing that cannot be encoded
+	}
+	_, _ = s.w.Write(append(line, '\n'))
+}
+
+// number is a duration in seconds, or nil for none.
+func number(d time.Duration) *float64 {
+	if d <= 0 {
+		return nil
+	}
+	s := seconds(d)
+	return &s
+}

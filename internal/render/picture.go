@@ -1,0 +1,225 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Picture is a graph to be drawn.
+type Picture struct {
+	Title string
+	Nodes []Box // each only after those it needs
+}
+
+// Box is one node of a picture.
+type Box struct {
+	ID    string  `json:"id"`
+	Area  Area    `json:"area"`
+	Count int     `json:"count,omitempty"` // more than 1 for a box that stands for many
+	Needs []Arrow `json:"needs,omitempty"`
+}
+
+// Arrow is a need of a box.
+type Arrow struct {
+	ID       string `json:"id"`
+	Existing bool   `json:"existing,omitempty"` // it is enough that the other exists
+	Loose    bool   `json:"loose,omitempty"`    // either may be deleted first
+}
+
+// NewPicture returns the picture of a graph. Unless it is to be drawn in full,
+// machines that differ only in name share a box, and arrows that follow from
+// others are left out.
+func NewPicture(title string, g *graph.Graph, full bool) Picture {
+	p := Picture{Title: title}
+	name, boxes := map[graph.ID]string{}, map[string]int{}
+	sizes := map[string]int{}
+	for _, n := range g.Nodes() {
+		sizes[group(n.ID())]++
+	}
+	for _, n := range g.Nodes() {
+		id := string(n.ID())
+		if k := group(n.ID()); !full && k != "" && sizes[k] > fewMachines {
+			id = k + "/…"
+		}
+		name[n.ID()] = id
+		at, ok := boxes[id]
+		if !ok {
+			at = len(p.Nodes)
+			boxes[id] = at
+			p.Nodes = append(p.Nodes, Box{ID: id, Area: AreaOf(n.ID())})
+		}
+		box := &p.Nodes[at]
+		box.Count++
+		for _, e := range n.Needs() {
+			a := Arrow{name[e.Node.ID()], e.Existing, e.Loose}
+			if a.ID != id && !slices.ContainsFunc(box.Needs, func(b Arrow) bool { return b.ID == a.ID }) {
+				box.Needs = append(box.Needs, a)
+			}
+		}
+	}
+	if !full {
+		p.reduce()
+	}
+	return p
+}
+
+// reduce drops the arrows that follow from others: what a needs of c, when a
+// needs b and b needs c.
+func (p *Picture) reduce() {
+	above := map[string]map[string]bool{} // all that a box needs, near and far
+	for i := range p.Nodes {
+		box := &p.Nodes[i]
+		far := map[string]bool{}
+		for _, a := range box.Needs {
+			for id := range above[a.ID] {
+				far[id] = true
+			}
+		}
+		all := map[string]bool{}
+		for id := range far {
+			all[id] = true
+		}
+		for _, a := range box.Needs {
+			all[a.ID] = true
+		}
+		above[box.ID] = all
+		box.Needs = slices.DeleteFunc(box.Needs, func(a Arrow) bool { return far[a.ID] })
+	}
+}
+
+func (b Box) label() string {
+	if b.Count > 1 {
+		return b.ID + " ×" + strconv.Itoa(b.Count)
+	}
+	return b.ID
+}
+
+// Outline prints a picture as text: below each node what it needs.
+func (p Picture) Outline(w io.Writer, s Style) error {
+	var b strings.Builder
+	for _, a := range p.areas() {
+		b.WriteString(s.paint(bold, heading(a)) + "\n")
+		for _, n := range p.in(a) {
+			b.WriteString("  " + n.label() + "\n")
+			for _, k := range n.Needs {
+				b.WriteString("    " + s.paint(dim, "← "+k.ID+k.note()) + "\n")
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// note says in words what is special about an arrow.
+func (a Arrow) note() string {
+	switch {
+	case a.Existing && a.Loose:
+		return " (only reads it)"
+	case a.Existing:
+		return " (as soon as it exists)"
+	case a.Loose:
+		return " (waits for it)"
+	}
+	return ""
+}
+
+// Mermaid prints a picture in the language of mermaid.js, which GitHub draws.
+func (p Picture) Mermaid(w io.Writer) error {
+	var b strings.Builder
+	name := p.names()
+	b.WriteString("flowchart LR\n")
+	for i, a := range p.areas() {
+		fmt.Fprintf(&b, "  subgraph area%d[\"%s\"]\n", i, a)
+		for _, n := range p.in(a) {
+			fmt.Fprintf(&b, "    %s[\"%s\"]\n", name[n.ID], n.label())
+		}
+		b.WriteString("  end\n")
+	}
+	for _, n := range p.Nodes {
+		for _, k := range n.Needs {
+			arrow := "-->"
+			if k.Existing {
+				arrow = "-.->"
+			}
+			fmt.Fprintf(&b, "  %s %s %s\n", name[k.ID], arrow, name[n.ID])
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// DOT prints a picture in the language of Graphviz.
+func (p Picture) DOT(w io.Writer) error {
+	var b strings.Builder
+	name := p.names()
+	fmt.Fprintf(&b, "digraph %s {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", fontsize=11];\n", strconv.Quote(p.Title))
+	for i, a := range p.areas() {
+		fill, stroke, _ := palette(a)
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s; color=\"%s\"; node [fillcolor=\"%s\", color=\"%s\"];\n", i, strconv.Quote(string(a)), stroke, fill, stroke)
+		for _, n := range p.in(a) {
+			fmt.Fprintf(&b, "    %s [label=%s];\n", name[n.ID], strconv.Quote(n.label()))
+		}
+		b.WriteString("  }\n")
+	}
+	for _, n := range p.Nodes {
+		for _, k := range n.Needs {
+			style := ""
+			if k.Existing {
+				style = " [style=dashed]"
+			}
+			fmt.Fprintf(&b, "  %s -> %s%s;\n", name[k.ID], name[n.ID], style)
+		}
+	}
+	b.WriteString("}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// names gives every box a name that every language accepts.
+func (p Picture) names() map[string]string {
+	out := map[string]string{}
+	for i, n := range p.Nodes {
+		out[n.ID] = "n" + strconv.Itoa(i)
+	}
+	return out
+}
+
+// areas lists the areas that the picture has anything of.
+func (p Picture) areas() []Area {
+	return slices.DeleteFunc(areas(), func(a Area) bool { return len(p.in(a)) == 0 })
+}
+
+func (p Picture) in(a Area) (out []Box) {
+	for _, n := range p.Nodes {
+		if n.Area == a {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// palette returns the colours of an area: of its boxes, their borders and
+// their text.
+func palette(a Area) (fill, stroke, text string) {
+	switch a {
+	case Network:
+		return "#e7f0fb", "#3b78c4", "#173a66"
+	case Security:
+		return "#fbe9ea", "#c4474f", "#661a1f"
+	case LoadBalancer:
+		return "#f1e9fb", "#7f4fc0", "#3c2066"
+	case ControlPlane:
+		return "#fdf1dd", "#c98516", "#5f3d04"
+	case Workers:
+		return "#e6f5ea", "#379154", "#174a28"
+	case Kubernetes:
+		return "#e5f4f6", "#2b8d9b", "#0f4850"
+	case Other:
+	}
+	return "#f0f0f0", "#777777", "#333333"
+}

@@ -1,0 +1,213 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// PlanView says how to show a plan, and of what it is one.
+type PlanView struct {
+	Cluster, Region string
+	Expected        time.Duration // how long AWS takes to carry it out; 0: unknown
+	Full            bool          // name every machine and every tag
+	Style           Style
+}
+
+// Plan prints a plan for a person, in the manner of terraform: a block for
+// each thing that changes, a line for each thing that stays as a whole.
+func Plan(w io.Writer, p graph.Plan, v PlanView) error {
+	var b strings.Builder
+	for _, s := range sections(p, v.Full) {
+		b.WriteString(v.Style.paint(bold, heading(s.area)) + "\n\n")
+		origin := ""
+		for i, k := range s.blocks {
+			if k.origin != "" && k.origin != origin {
+				b.WriteString("  " + v.Style.paint(dim, "# "+k.origin) + "\n")
+			}
+			origin = k.origin
+			k.write(&b, v)
+			if i == len(s.blocks)-1 || len(k.lines) > 0 || s.blocks[i+1].origin != origin || len(s.blocks[i+1].lines) > 0 {
+				b.WriteString("\n")
+			}
+		}
+	}
+	b.WriteString(unchanged(p, v.Style))
+	b.WriteString(Headline(p, v) + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Headline sums a plan up in one sentence.
+func Headline(p graph.Plan, v PlanView) string {
+	if p.Empty() {
+		return v.Style.paint(bold, "Nothing to do:") + " " + nothing(p)
+	}
+	s := Summarize(p)
+	parts := []string{
+		fmt.Sprintf("%d to create", s.Create), fmt.Sprintf("%d to change", s.Update), fmt.Sprintf("%d to delete", s.Delete),
+	}
+	if s.Settle > 0 {
+		parts = append(parts, fmt.Sprintf("%d on the way", s.Settle))
+	}
+	if s.Conflict > 0 {
+		parts = append(parts, v.Style.paint(red, plural(s.Conflict, "conflict")))
+	}
+	text := v.Style.paint(bold, "Plan:") + " " + strings.Join(parts, ", ")
+	switch {
+	case s.Conflict > 0:
+		return text + ". A conflict is a difference that AWS cannot change in place: nothing will be done."
+	case v.Expected > 0:
+		return text + "; AWS takes about " + roughly(v.Expected) + "."
+	}
+	return text + "."
+}
+
+func nothing(p graph.Plan) string {
+	if len(p.Steps) == 0 || p.Count(graph.Keep, graph.Leave) == 0 {
+		return "there is nothing of this cluster."
+	}
+	return fmt.Sprintf("all %d things are as wanted.", p.Count(graph.Keep, graph.Borrow, graph.Leave))
+}
+
+func heading(a Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
+
+// section is the part of a plan in one area.
+type section struct {
+	area   Area
+	blocks []block
+}
+
+// sections sorts the blocks of a plan by area, in the order in which the plan
+// first comes to each.
+func sections(p graph.Plan, full bool) (out []section) {
+	for _, k := range blocks(p, full) {
+		at := slices.IndexFunc(out, func(s section) bool { return s.area == k.area })
+		if at < 0 {
+			out = append(out, section{area: k.area})
+			at = len(out) - 1
+		}
+		out[at].blocks = append(out[at].blocks, k)
+	}
+	return out
+}
+
+// write prints one block.
+func (k block) write(b *strings.Builder, v PlanView) {
+	code, mark := symbol(k.action)
+	b.WriteString("  " + v.Style.paint(code, mark) + " " + k.title)
+	if k.count > 1 {
+		b.WriteString(v.Style.paint(bold, " ×"+strconv.Itoa(k.count)))
+	}
+	if k.id != "" {
+		b.WriteString(" " + v.Style.paint(dim, "("+k.id+")"))
+	}
+	b.WriteString("\n")
+	wide := 0
+	for _, l := range k.lines {
+		wide = max(wide, min(24, width(l.field)))
+	}
+	for _, l := range k.lines {
+		b.WriteString("      " + l.text(wide, k.action, v.Style) + "\n")
+	}
+}
+
+// symbol is how an action is marked.
+func symbol(a graph.Action) (code, mark string) {
+	switch a {
+	case graph.Create:
+		return green, "+"
+	case graph.Update:
+		return yellow, "~"
+	case graph.Remove:
+		return red, "-"
+	case graph.Conflict:
+		return red, "!"
+	case graph.Settle:
+		return cyan, "…"
+	case graph.Keep, graph.Borrow, graph.Leave:
+	}
+	return dim, " "
+}
+
+// line is one field of a block.
+type line struct {
+	field, have, want string
+	remedy            graph.Remedy
+}
+
+func (l line) text(wide int, a graph.Action, s Style) string {
+	field := pad(l.field, wide)
+	switch {
+	case a == graph.Create:
+		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
+	case l.remedy == graph.Wait:
+		return s.paint(cyan, "…") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
+	case l.remedy == graph.Replace:
+		return s.paint(red, "!") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s) + s.paint(red, "  AWS cannot change this")
+	case l.have == "":
+		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
+	case l.want == "":
+		return s.paint(red, "-") + " " + field + "  " + l.value(l.have, s)
+	}
+	return s.paint(yellow, "~") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
+}
+
+// value prints a value so that it can be told from what is around it.
+func (l line) value(v string, s Style) string {
+	switch {
+	case v == graph.Unknown:
+		return s.paint(dim, v)
+	case v == "":
+		return s.paint(dim, "(none)")
+	case strings.ContainsAny(v, "\n\t"):
+		v = strconv.Quote(v)
+	}
+	return cut(v, 160)
+}
+
+// unchanged sums up in at most three lines what the plan leaves alone.
+func unchanged(p graph.Plan, s Style) string {
+	if p.Empty() {
+		return ""
+	}
+	var b strings.Builder
+	for _, l := range []struct {
+		action graph.Action
+		text   string
+	}{{graph.Keep, "Unchanged"}, {graph.Borrow, "Used as they are, and not ours"}, {graph.Leave, "Left to the cluster"}} {
+		if n := p.Count(l.action); n > 0 {
+			b.WriteString(s.paint(dim, fmt.Sprintf("%s: %s", l.text, kinds(p, l.action))) + "\n")
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// kinds counts the steps with an action by their kind: "3 subnets, 1 vpc".
+func kinds(p graph.Plan, a graph.Action) string {
+	n := map[string]int{}
+	var order []string
+	for _, s := range p.Steps {
+		if s.Action != a || a == graph.Keep && s.CloudID == "" {
+			continue
+		}
+		if n[s.Node.Kind()]++; n[s.Node.Kind()] == 1 {
+			order = append(order, s.Node.Kind())
+		}
+	}
+	slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
+	parts := make([]string, len(order))
+	for i, k := range order {
+		parts[i] = plural(n[k], k)
+	}
+	return strings.Join(parts, ", ")
+}

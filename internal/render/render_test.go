@@ -1,0 +1,169 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/golden"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// printed returns what a renderer prints.
+func printed(t *testing.T, render func(io.Writer) error) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, render(&b))
+	return b.String()
+}
+
+func TestPlan(t *testing.T) {
+	demo := PlanView{Cluster: "demo", Region: "us-east-1", Expected: 3*time.Minute + 5*time.Second}
+	colour, full := demo, demo
+	colour.Style.Colour, full.Full = true, true
+	for name, c := range map[string]struct {
+		plan graph.Plan
+		view PlanView
+	}{
+		"create":   {sample(3), demo},
+		"colour":   {changes(true), colour},
+		"full":     {sample(1), full},
+		"folded":   {sample(1000), demo},
+		"changes":  {changes(false), demo},
+		"conflict": {changes(true), demo},
+		"nothing":  {graph.Plan{Steps: []graph.Step{{Node: "vpc", Action: graph.Keep, CloudID: "vpc-1"}}}, demo},
+		"gone":     {graph.Plan{}, demo},
+	} {
+		t.Run(name, func(t *testing.T) {
+			golden.Assert(t, "plan-"+name+".txt", printed(t, func(w io.Writer) error { return Plan(w, c.plan, c.view) }))
+		})
+	}
+}
+
+func TestPlanForDeletion(t *testing.T) {
+	p := sample(40)
+	for i := range p.Steps {
+		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = graph.Remove, nil, "id-1"
+	}
+	golden.Assert(t, "plan-delete.txt", printed(t, func(w io.Writer) error { return Plan(w, p, PlanView{}) }))
+}
+
+func TestPlanOfAThousandMachinesIsShort(t *testing.T) {
+	out := printed(t, func(w io.Writer) error { return Plan(w, sample(1000), PlanView{}) })
+	assert.Less(t, strings.Count(out, "\n"), 120)
+	assert.Contains(t, out, "instance/md-0/… ×1000")
+	assert.Contains(t, out, "1019 to create")
+}
+
+func TestPlanDocument(t *testing.T) {
+	for _, f := range []Format{JSON, YAML} {
+		golden.Assert(t, "plan."+string(f), printed(t, func(w io.Writer) error {
+			return Encode(w, f, NewPlanDocument(changes(true), PlanView{Cluster: "demo", Region: "us-east-1", Expected: time.Minute}))
+		}))
+	}
+	empty, err := json.Marshal(NewPlanDocument(graph.Plan{}, PlanView{}))
+	require.NoError(t, err)
+	assert.Contains(t, string(empty), `"steps":[]`, "a list is a list, even when it is empty")
+	require.Error(t, Encode(io.Discard, Text, 1))
+}
+
+func TestStatus(t *testing.T) {
+	for name, v := range map[string]StatusView{"": {}, "-colour": {Style: Style{Colour: true}}, "-full": {Full: true}} {
+		golden.Assert(t, "status"+name+".txt", printed(t, func(w io.Writer) error { return Status(w, status(), v) }))
+	}
+	golden.Assert(t, "status-gone.txt", printed(t, func(w io.Writer) error {
+		return Status(w, reconcile.Status{Name: "demo", Region: "us-east-1"}, StatusView{})
+	}))
+}
+
+func TestTable(t *testing.T) {
+	golden.Assert(t, "table.txt", printed(t, func(w io.Writer) error {
+		return Table(w, []string{"NAME", "REGION", "RESOURCES"}, [][]string{{"demo", "us-east-1", "72"}, {"a-longer-name", "eu-central-1", "9"}, {"empty", "", ""}})
+	}))
+	assert.Equal(t, "NAME   REGION\n", printed(t, func(w io.Writer) error { return Table(w, []string{"NAME", "REGION"}, nil) }))
+}
+
+func TestPicture(t *testing.T) {
+	p := picture()
+	p.reduce()
+	golden.Assert(t, "graph.txt", printed(t, func(w io.Writer) error { return p.Outline(w, Style{}) }))
+	golden.Assert(t, "graph.mmd", printed(t, p.Mermaid))
+	golden.Assert(t, "graph.dot", printed(t, p.DOT))
+	golden.Assert(t, "graph.svg", printed(t, p.SVG))
+}
+
+func TestSVGIsXMLAndNothingOverlaps(t *testing.T) {
+	p := picture()
+	dec := xml.NewDecoder(strings.NewReader(printed(t, p.SVG)))
+	for {
+		_, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+	}
+	d := layOut(p)
+	require.Len(t, d.boxes, len(p.Nodes))
+	for i, a := range d.boxes {
+		assert.LessOrEqual(t, a.x+a.wide, d.wide)
+		assert.LessOrEqual(t, a.y+a.high, d.high)
+		for _, n := range a.Needs {
+			assert.Less(t, d.byID[n.ID].x+d.byID[n.ID].wide, a.x, "%s is right of %s", a.ID, n.ID)
+		}
+		for _, b := range d.boxes[:i] {
+			apart := a.x+a.wide <= b.x || b.x+b.wide <= a.x || a.y+a.high <= b.y || b.y+b.high <= a.y
+			assert.True(t, apart, "%s and %s", a.ID, b.ID)
+		}
+	}
+}
+
+func TestReduceKeepsWhatDoesNotFollow(t *testing.T) {
+	p := Picture{Nodes: []Box{
+		{ID: "a"},
+		{ID: "b", Needs: []Arrow{{ID: "a"}}},
+		{ID: "c", Needs: []Arrow{{ID: "b"}, {ID: "a"}}},
+		{ID: "d", Needs: []Arrow{{ID: "a"}}},
+	}}
+	p.reduce()
+	assert.Equal(t, []Arrow{{ID: "b"}}, p.Nodes[2].Needs)
+	assert.Equal(t, []Arrow{{ID: "a"}}, p.Nodes[3].Needs)
+}
+
+func TestNumbers(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 42 * time.Second: "42s", 59600 * time.Millisecond: "1m", 125 * time.Second: "2m05s",
+		time.Hour: "1h", 70 * time.Minute: "1h10m",
+	} {
+		assert.Equal(t, want, short(d))
+	}
+	for d, want := range map[time.Duration]string{
+		time.Second: "5 seconds", 41 * time.Second: "40 seconds", 100 * time.Second: "2 minutes", 185 * time.Second: "3 minutes",
+	} {
+		assert.Equal(t, want, roughly(d))
+	}
+	assert.Equal(t, []string{"1 policy", "2 policies", "3 nat-gateways", "2 user-data", "2 security-group-rules"},
+		[]string{plural(1, "policy"), plural(2, "policy"), plural(3, "nat-gateway"), plural(2, "user-data"), plural(2, "security-group-rules")})
+	assert.Equal(t, "ab…", cut("abcd", 3))
+	assert.Empty(t, cut("abcd", 0))
+}
+
+func TestAreaOf(t *testing.T) {
+	for id, want := range map[graph.ID]Area{
+		"vpc": Network, "subnet/private/us-east-1a": Network, "vpc-endpoint/s3": Network, "route-table/public/us-east-1a": Network,
+		"security-group/control-plane": Security, "bucket": Security, "instance-profile/nodes": Security,
+		"load-balancer/api-server": LoadBalancer, "listener/api-server/6443": LoadBalancer,
+		"instance/control-plane/demo-control-plane-x": ControlPlane, "instance/demo-control-plane/x": ControlPlane, "user-data/md-0/x": Workers,
+		"secret/control-plane/x": ControlPlane, "kubernetes/api-server": Kubernetes, "eks-cluster": ControlPlane, "whatever": Other,
+	} {
+		assert.Equal(t, want, AreaOf(id), id)
+	}
+}

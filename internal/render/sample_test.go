@@ -1,0 +1,133 @@
+package render
+
+import (
+	"fmt"
+	"time"
+
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// zones of the sample cluster.
+func zones() []string { return []string{"us-east-1a", "us-east-1b", "us-east-1c"} }
+
+// sample is the plan of a cluster of the usual shape, made from nothing.
+func sample(workers int) graph.Plan {
+	var p graph.Plan
+	add := func(id, origin string, fields ...string) {
+		s := graph.Step{Node: graph.ID(id), Action: graph.Create, Origin: origin}
+		for i := 0; i < len(fields); i += 2 {
+			s.Diff = append(s.Diff, graph.Change{Field: fields[i], Want: fields[i+1], Remedy: graph.Mend})
+		}
+		p.Steps = append(p.Steps, s)
+	}
+	const network, owned = "cluster.yaml:31 AWSCluster/demo spec.network", "tag sigs.k8s.io/cluster-api-provider-aws/cluster/demo"
+	add("vpc", network+".vpc", "cidr", "10.0.0.0/16", "tag Name", "demo-vpc", owned, "owned", "tag sigs.k8s.io/cluster-api-provider-aws/role", "common")
+	add("internet-gateway", network+".vpc", "vpc", graph.Unknown, "tag Name", "demo-igw", owned, "owned")
+	for i, z := range zones() {
+		add("subnet/public/"+z, network+".subnets", "cidr", fmt.Sprintf("10.0.%d.0/20", i*16), "zone", z, "tag Name", "demo-subnet-public-"+z)
+		add("subnet/private/"+z, network+".subnets", "cidr", fmt.Sprintf("10.0.%d.0/18", 64*(i+1)), "zone", z, "tag Name", "demo-subnet-private-"+z)
+		add("elastic-ip/"+z, "")
+		add("nat-gateway/"+z, network+".subnets", "subnet", graph.Unknown)
+	}
+	add("security-group/control-plane", network, "vpc", graph.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
+	add("load-balancer/api-server", "cluster.yaml:40 AWSCluster/demo spec.controlPlaneLoadBalancer", "scheme", "internet-facing")
+	for i := range 3 {
+		add(fmt.Sprintf("instance/control-plane/demo-control-plane-%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", graph.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
+	}
+	for i := range workers {
+		name := fmt.Sprintf("demo-md-0-%04d", i)
+		add("instance/md-0/"+name, "cluster.yaml:95 MachineDeployment/demo-md-0", "type", "m5.large", "private DNS name", name+".ec2.internal", "subnet", "subnet-"+zones()[i%3], "tag Name", name)
+	}
+	return p
+}
+
+// changes is the plan of a cluster that somebody has played with.
+func changes(conflict bool) graph.Plan {
+	p := sample(1)
+	for i := range p.Steps {
+		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = graph.Keep, nil, fmt.Sprintf("id-%04d", i)
+	}
+	set := func(id graph.ID, a graph.Action, d ...graph.Change) {
+		for i := range p.Steps {
+			if p.Steps[i].Node == id {
+				p.Steps[i].Action, p.Steps[i].Diff = a, d
+			}
+		}
+	}
+	set("vpc", graph.Borrow)
+	set("security-group/control-plane", graph.Update,
+		graph.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: graph.Mend},
+		graph.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.Mend},
+		graph.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: graph.Mend})
+	set("nat-gateway/us-east-1b", graph.Settle, graph.Change{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait})
+	set("instance/md-0/demo-md-0-0000", graph.Remove)
+	if conflict {
+		set("subnet/public/us-east-1a", graph.Conflict, graph.Change{Field: "cidr", Have: "10.0.0.0/24", Want: "10.0.0.0/20", Remedy: graph.Replace})
+	}
+	return p
+}
+
+func status() reconcile.Status {
+	s := reconcile.Status{Name: "demo", Region: "us-east-1", Version: "v1.34.2", Endpoint: "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com:6443"}
+	for i, k := range sample(40).Steps {
+		n := reconcile.NodeStatus{Node: k.Node, State: "ok", CloudID: fmt.Sprintf("%s-%05x", k.Node.Kind()[:3], i), Origin: k.Origin}
+		switch k.Node {
+		case "vpc":
+			n.State, n.Detail = "foreign", "10.0.0.0/16"
+		case "nat-gateway/us-east-1a":
+			n.Detail = "203.0.113.7"
+		case "nat-gateway/us-east-1b":
+			n.State = "pending"
+		case "load-balancer/api-server":
+			n.Detail = "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com"
+		case "security-group/control-plane":
+			n.State, n.Changes = "differs", graph.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.Mend}}
+		case "instance/control-plane/demo-control-plane-1":
+			n.State, n.CloudID = "missing", ""
+		}
+		s.Nodes = append(s.Nodes, n)
+	}
+	return s
+}
+
+// picture is the sample cluster, drawn.
+func picture() Picture {
+	p := Picture{Title: "demo in us-east-1"}
+	box := func(id string, needs ...string) {
+		b := Box{ID: id, Area: AreaOf(graph.ID(id)), Count: 1}
+		for _, n := range needs {
+			b.Needs = append(b.Needs, Arrow{ID: n})
+		}
+		p.Nodes = append(p.Nodes, b)
+	}
+	box("vpc")
+	box("internet-gateway", "vpc")
+	for _, z := range zones() {
+		box("subnet/public/"+z, "vpc")
+		box("subnet/private/"+z, "vpc")
+		box("route-table/public/"+z, "internet-gateway", "subnet/public/"+z)
+		box("elastic-ip/"+z, "internet-gateway")
+		box("nat-gateway/"+z, "elastic-ip/"+z, "route-table/public/"+z)
+		box("route-table/private/"+z, "nat-gateway/"+z, "subnet/private/"+z)
+	}
+	for _, g := range []string{"control-plane", "node", "apiserver-lb", "lb"} {
+		box("security-group/"+g, "vpc")
+		box("security-group-rules/"+g, "security-group/"+g)
+	}
+	box("load-balancer/api-server", "subnet/public/us-east-1a", "subnet/public/us-east-1b", "subnet/public/us-east-1c", "security-group/apiserver-lb")
+	box("target-group/api-server", "vpc")
+	box("listener/api-server", "load-balancer/api-server", "target-group/api-server")
+	for i := range 3 {
+		id := fmt.Sprintf("instance/control-plane/demo-control-plane-%d", i)
+		box(id, "subnet/private/"+zones()[i], "security-group-rules/control-plane")
+		p.Nodes[len(p.Nodes)-1].Needs = append(p.Nodes[len(p.Nodes)-1].Needs, Arrow{ID: "load-balancer/api-server", Existing: true, Loose: true})
+		box("target/control-plane/demo-control-plane-"+fmt.Sprint(i), id, "listener/api-server")
+	}
+	box("instance/md-0/…", "security-group-rules/node", "route-table/private/us-east-1a", "target/control-plane/demo-control-plane-0")
+	p.Nodes[len(p.Nodes)-1].Count = 40
+	return p
+}
+
+// epoch is when the sample runs begin.
+func epoch() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }

@@ -1,0 +1,199 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// manyAlike is how many machines of one group, all in the same state, are
+// still listed one by one.
+const manyAlike = 12
+
+// StatusView says how to show a cluster.
+type StatusView struct {
+	Full  bool // name every machine
+	Style Style
+}
+
+// Status prints a cluster as a tree: its areas, and in each the things with
+// the state that they are in.
+func Status(w io.Writer, s reconcile.Status, v StatusView) error {
+	var b strings.Builder
+	b.WriteString(v.Style.paint(bold, s.Name) + "  " + s.Region)
+	if s.Version != "" {
+		b.WriteString("  Kubernetes " + s.Version)
+	}
+	if s.Endpoint != "" {
+		b.WriteString("  https://" + s.Endpoint)
+	}
+	b.WriteString("\n")
+	var shown []branch
+	for _, a := range areas() {
+		if k := branchOf(a, s.Nodes, v); len(k.leaves) > 0 {
+			shown = append(shown, k)
+		}
+	}
+	wide := columns(shown)
+	for i, k := range shown {
+		k.write(&b, i == len(shown)-1, wide, v.Style)
+	}
+	b.WriteString(verdict(s, v.Style) + "\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// branch is one area of the tree.
+type branch struct {
+	area   Area
+	ok, of int
+	worst  string // the state to be shown for the area
+	leaves []leaf
+}
+
+// leaf is one line of the tree.
+type leaf struct {
+	state, title, id, detail string
+	changes                  graph.Diff
+}
+
+func branchOf(a Area, nodes []reconcile.NodeStatus, v StatusView) branch {
+	k := branch{area: a, worst: "ok"}
+	alike := map[string]int{}
+	for _, n := range nodes {
+		alike[group(n.Node)+" "+n.State]++
+	}
+	told := map[string]bool{}
+	for _, n := range nodes {
+		if AreaOf(n.Node) != a {
+			continue
+		}
+		if k.of++; fine(n.State) {
+			k.ok++
+		} else if rank(n.State) > rank(k.worst) {
+			k.worst = n.State
+		}
+		g := group(n.Node) + " " + n.State
+		switch {
+		case v.Full || group(n.Node) == "" || alike[g] <= manyAlike:
+			k.leaves = append(k.leaves, leaf{n.State, string(n.Node), n.CloudID, n.Detail, n.Changes})
+		case !told[g]:
+			told[g] = true
+			k.leaves = append(k.leaves, leaf{state: n.State, title: group(n.Node) + "/…", id: "×" + strconv.Itoa(alike[g])})
+		}
+	}
+	return k
+}
+
+// fine reports whether a state is what one hopes for.
+func fine(state string) bool { return state == "ok" || state == "foreign" }
+
+// rank orders states by how much they ask for attention.
+func rank(state string) int {
+	switch state {
+	case "ok", "foreign":
+		return 0
+	case "pending":
+		return 1
+	case "extra":
+		return 2
+	case "differs":
+		return 3
+	case "missing":
+		return 4
+	}
+	return 5
+}
+
+// mark is how a state is shown.
+func mark(state string, s Style) string {
+	switch state {
+	case "ok":
+		return s.paint(green, "✓")
+	case "foreign":
+		return s.paint(dim, "✓")
+	case "pending":
+		return s.paint(cyan, "…")
+	case "extra":
+		return s.paint(yellow, "-")
+	case "differs":
+		return s.paint(yellow, "~")
+	case "missing":
+		return s.paint(red, "✗")
+	}
+	return s.paint(red, "!")
+}
+
+// columns returns how wide titles and IDs get.
+func columns(shown []branch) (wide [2]int) {
+	for _, k := range shown {
+		for _, l := range k.leaves {
+			wide[0] = max(wide[0], min(48, width(l.title)))
+			wide[1] = max(wide[1], min(30, width(l.id)))
+		}
+	}
+	return wide
+}
+
+func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
+	stem, rail := "├─ ", "│  "
+	if last {
+		stem, rail = "└─ ", "   "
+	}
+	fmt.Fprintf(b, "%s%s %s %s\n", s.paint(dim, stem), mark(k.worst, s), s.paint(bold, string(k.area)), s.paint(dim, fmt.Sprintf("%d/%d", k.ok, k.of)))
+	for i, l := range k.leaves {
+		twig, below := "├─ ", "│  "
+		if i == len(k.leaves)-1 {
+			twig, below = "└─ ", "   "
+		}
+		detail := l.detail
+		if l.state != "ok" && l.title != "" && !strings.HasSuffix(l.title, "…") {
+			detail = strings.TrimSpace(stateText(l.state) + "  " + detail)
+		}
+		text := pad(l.title, wide[0]) + "  " + s.paint(dim, pad(l.id, wide[1])) + "  " + detail
+		if detail == "" {
+			text = pad(l.title, wide[0]) + "  " + s.paint(dim, l.id)
+		}
+		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(text, " ") + "\n")
+		for _, c := range l.changes {
+			change := line{c.Field, c.Have, c.Want, c.Remedy}
+			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(c.Field), graph.Update, s) + "\n")
+		}
+	}
+}
+
+// stateText says a state in words.
+func stateText(state string) string {
+	switch state {
+	case "foreign":
+		return "not ours"
+	case "extra":
+		return "no longer wanted"
+	}
+	return state
+}
+
+// verdict sums a cluster up in one line.
+func verdict(s reconcile.Status, style Style) string {
+	n := map[string]int{}
+	for _, k := range s.Nodes {
+		n[k.State]++
+	}
+	if len(s.Nodes) == 0 {
+		return "There is nothing of this cluster."
+	}
+	if n["ok"]+n["foreign"] == len(s.Nodes) {
+		return style.paint(green, fmt.Sprintf("All %d things are as wanted.", len(s.Nodes)))
+	}
+	parts := []string{fmt.Sprintf("%d of %d as wanted", n["ok"]+n["foreign"], len(s.Nodes))}
+	for _, state := range []string{"conflict", "missing", "differs", "extra", "pending"} {
+		if n[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[state], stateText(state)))
+		}
+	}
+	return strings.Join(parts, ", ") + "."
+}

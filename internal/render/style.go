@@ -1,0 +1,93 @@
+// Package render turns plans, states and events into what a person or a
+// program reads. It writes to what it is given and knows nothing of AWS.
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Style paints text, or leaves it as it is.
+type Style struct{ Colour bool }
+
+// The SGR codes in use.
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (s Style) paint(code, text string) string {
+	if !s.Colour || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// width is how many columns a text without colours takes. What is printed is
+// ASCII but for a few marks, each one column wide.
+func width(text string) int { return utf8.RuneCountInString(text) }
+
+// pad fills text up with blanks.
+func pad(text string, to int) string {
+	return text + strings.Repeat(" ", max(0, to-width(text)))
+}
+
+// cut shortens text to so many columns, and shows that it did.
+func cut(text string, to int) string {
+	if width(text) <= to {
+		return text
+	}
+	if to < 1 {
+		return ""
+	}
+	return string([]rune(text)[:to-1]) + "…"
+}
+
+// short prints a duration as briefly as it can be read: "42s", "2m05s", "1h10m".
+func short(d time.Duration) string {
+	s := int(d.Round(time.Second).Seconds())
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600 && s%60 == 0:
+		return fmt.Sprintf("%dm", s/60)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	case s%3600 < 60:
+		return fmt.Sprintf("%dh", s/3600)
+	}
+	return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
+}
+
+// roughly prints a duration in words, as one would say it.
+func roughly(d time.Duration) string {
+	if d < 90*time.Second {
+		return plural(max(5, int(d.Round(5*time.Second).Seconds())), "second")
+	}
+	return plural(int((d + 30*time.Second).Minutes()), "minute")
+}
+
+// plural prints a number of things whose name forms its plural with an s, or
+// with ies after a y.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %s", n, pluralName(thing))
+}
+
+func pluralName(thing string) string {
+	switch {
+	case strings.HasSuffix(thing, "s"), strings.HasSuffix(thing, "data"):
+		return thing
+	case strings.HasSuffix(thing, "y") && !strings.HasSuffix(thing, "ay") && !strings.HasSuffix(thing, "ey"):
+		return strings.TrimSuffix(thing, "y") + "ies"
+	}
+	return thing + "s"
+}

@@ -1,0 +1,201 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Control sequences of a terminal.
+const (
+	hideCursor = "\x1b[?25l"
+	showCursor = "\x1b[?25h"
+	holdFrame  = "\x1b[?2026h" // synchronized output: draw nothing ...
+	drawFrame  = "\x1b[?2026l" // ... until the frame is complete
+	clearRight = "\x1b[K"
+	clearBelow = "\x1b[J"
+)
+
+// repaint is how often a tree is drawn.
+const repaint = 100 * time.Millisecond
+
+// tree is a Progress that repaints the areas of a cluster in place.
+type tree struct {
+	w io.Writer
+	t Terminal
+
+	mu      sync.Mutex
+	tally   *tally
+	looking bool
+	ended   bool
+	painted []string // the lines on the screen, without colours
+	beats   int
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// NewTree returns a Progress for a terminal that can be repainted.
+func NewTree(w io.Writer, t Terminal) Progress {
+	return &tree{w: w, t: t, stop: make(chan struct{})}
+}
+
+// Look implements Progress.
+func (t *tree) Look(r Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tally, t.looking = newTally(r, t.t.Clock.Now()), true
+	t.write(hideCursor)
+	t.paint()
+	t.stopped.Go(t.animate)
+}
+
+// Pause implements Progress.
+func (t *tree) Pause() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.looking = false
+	t.write(t.erase() + showCursor)
+}
+
+// Begin implements Progress.
+func (t *tree) Begin(p graph.Plan, expected time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.looking = false
+	t.tally.plan(p, expected, t.t.Clock.Now())
+	t.write(hideCursor)
+	t.paint()
+}
+
+// Event implements Progress.
+func (t *tree) Event(e graph.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tally.note(e) && e.What == graph.Failed {
+		t.above(t.t.Style.paint(red, "✗ "+string(e.Node)+": ") + e.Err.Error())
+	}
+}
+
+// Note implements Progress.
+func (t *tree) Note(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.above(text)
+}
+
+// End implements Progress.
+func (t *tree) End() {
+	t.mu.Lock()
+	if t.ended || t.tally == nil {
+		t.ended = true
+		t.mu.Unlock()
+		return
+	}
+	t.ended, t.looking = true, false
+	lines := []string(nil)
+	if len(t.tally.nodes) > 0 {
+		lines = t.final()
+	}
+	var b strings.Builder
+	b.WriteString(t.erase())
+	for _, l := range lines {
+		b.WriteString(l + "\n")
+	}
+	t.write(b.String() + showCursor)
+	close(t.stop)
+	t.mu.Unlock()
+	t.stopped.Wait()
+}
+
+func (t *tree) animate() {
+	tick := time.NewTicker(repaint)
+	defer tick.Stop()
+	for {
+		select {
+		case <-t.stop:
+			return
+		case <-tick.C:
+			t.mu.Lock()
+			t.beats++
+			t.paint()
+			t.mu.Unlock()
+		}
+	}
+}
+
+// above prints a line that stays, above the tree.
+func (t *tree) above(text string) {
+	t.write(t.erase() + text + "\n")
+	t.paint()
+}
+
+// paint draws the present state over what was painted last.
+func (t *tree) paint() {
+	if t.ended || t.tally == nil || !t.looking && len(t.tally.planned) == 0 {
+		return
+	}
+	wide, high := t.size()
+	var b strings.Builder
+	b.WriteString(holdFrame + t.home(wide))
+	t.painted = t.painted[:0]
+	for _, l := range t.frame(wide-1, high-1) {
+		b.WriteString(l + clearRight + "\n")
+		t.painted = append(t.painted, plain(l))
+	}
+	b.WriteString(clearBelow + drawFrame)
+	t.write(b.String())
+}
+
+// erase takes what was painted off the screen.
+func (t *tree) erase() string {
+	wide, _ := t.size()
+	s := t.home(wide) + clearBelow
+	t.painted = t.painted[:0]
+	return s
+}
+
+// home moves to where the painted lines begin. A terminal that has become
+// narrower since has broken them.
+func (t *tree) home(wide int) string {
+	rows := 0
+	for _, l := range t.painted {
+		rows += max(1, (width(l)+wide-1)/wide)
+	}
+	if rows == 0 {
+		return "\r"
+	}
+	return fmt.Sprintf("\r\x1b[%dA", rows)
+}
+
+func (t *tree) size() (wide, high int) {
+	if t.t.Size != nil {
+		wide, high = t.t.Size()
+	}
+	if wide <= 0 {
+		wide = 80
+	}
+	if high <= 0 {
+		high = 24
+	}
+	return wide, high
+}
+
+// write draws. That a terminal has gone away is no reason to stop a run.
+func (t *tree) write(s string) { _, _ = io.WriteString(t.w, s) }
+
+// plain returns a text without its colours.
+func plain(s string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "\x1b[")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		_, s, _ = strings.Cut(after, "m")
+	}
+}

@@ -1,0 +1,362 @@
+package boot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// clcConfig is a Container Linux Config, the YAML from which Flatcar's
+// transpiler makes Ignition 2.3. Sections that are not here (etcd, flannel,
+// passwd.users[].create, files from the transpiler's machine) are refused by
+// name: they are gone from Flatcar, or would need what only the transpiler's
+// command line has.
+type clcConfig struct {
+	Version   int              `yaml:"version"`
+	Ignition  clcIgnition      `yaml:"ignition"`
+	Storage   clcStorage       `yaml:"storage"`
+	Systemd   ignSystemd       `yaml:"systemd"`
+	Networkd  ignNetworkd      `yaml:"networkd"`
+	Passwd    ignPasswd        `yaml:"passwd"`
+	Docker    *clcDocker       `yaml:"docker"`
+	Update    *clcUpdate       `yaml:"update"`
+	Locksmith *clcUpdateWindow `yaml:"locksmith"`
+}
+
+type clcIgnition struct {
+	Config struct {
+		Append []clcSource `yaml:"append"`
+	} `yaml:"config"`
+	Timeouts ignTimeouts `yaml:"timeouts"`
+	Security struct {
+		TLS struct {
+			CertificateAuthorities []clcSource `yaml:"certificate_authorities"`
+		} `yaml:"tls"`
+	} `yaml:"security"`
+}
+
+type clcSource struct {
+	Source       string          `yaml:"source"`
+	Verification clcVerification `yaml:"verification"`
+}
+
+type clcVerification struct {
+	Hash struct {
+		Function string `yaml:"function"`
+		Sum      string `yaml:"sum"`
+	} `yaml:"hash"`
+}
+
+type clcStorage struct {
+	Disks       []clcDisk       `yaml:"disks"`
+	RAID        []ignRAID       `yaml:"raid"`
+	Filesystems []ignFilesystem `yaml:"filesystems"`
+	Files       []clcFile       `yaml:"files"`
+	Directories []ignDirectory  `yaml:"directories"`
+	Links       []ignLink       `yaml:"links"`
+}
+
+type clcDisk struct {
+	Device     string         `yaml:"device"`
+	WipeTable  bool           `yaml:"wipe_table"`
+	Partitions []clcPartition `yaml:"partitions"`
+}
+
+type clcPartition struct {
+	Label    *string `yaml:"label"`
+	Number   int     `yaml:"number"`
+	Size     string  `yaml:"size"`  // "10GiB"; empty for what is left
+	Start    string  `yaml:"start"` // "1MiB"; empty for the next free place
+	GUID     string  `yaml:"guid"`
+	TypeGUID string  `yaml:"type_guid"`
+}
+
+type clcFile struct {
+	ignNode  `yaml:",inline"`
+	Mode     *int `yaml:"mode"`
+	Append   bool `yaml:"append"`
+	Contents struct {
+		Inline string `yaml:"inline"`
+		Remote struct {
+			URL          string          `yaml:"url"`
+			Compression  string          `yaml:"compression"`
+			Verification clcVerification `yaml:"verification"`
+		} `yaml:"remote"`
+	} `yaml:"contents"`
+}
+
+type clcDocker struct {
+	Flags []string `yaml:"flags"`
+}
+
+type clcUpdate struct {
+	Group            string `yaml:"group"`
+	Server           string `yaml:"server"`
+	PCRPolicyServer  string `yaml:"pcr_policy_server"`
+	DownloadUser     string `yaml:"download_user"`
+	DownloadPassword string `yaml:"download_password"`
+	MachineAlias     string `yaml:"machine_alias"`
+}
+
+// clcUpdateWindow is the section locksmith: when a machine may reboot into an
+// update.
+type clcUpdateWindow struct {
+	RebootStrategy string `yaml:"reboot_strategy"`
+	WindowStart    string `yaml:"window_start"`
+	WindowLength   string `yaml:"window_length"`
+	Group          string `yaml:"group"`
+	EtcdEndpoints  string `yaml:"etcd_endpoints"`
+	EtcdCAFile     string `yaml:"etcd_cafile"`
+	EtcdCertFile   string `yaml:"etcd_certfile"`
+	EtcdKeyFile    string `yaml:"etcd_keyfile"`
+}
+
+// mergeContainerLinuxConfig translates a Container Linux Config and merges it
+// over config by Ignition's rules: lists are appended, and a machine that
+// finds a systemd unit twice joins their drop-ins and lets the later contents
+// win.
+func mergeContainerLinuxConfig(config *ignConfig, text string) error {
+	clc, err := parseContainerLinuxConfig(text)
+	if err != nil {
+		return err
+	}
+	mergeMeta(&config.Ignition, clc.Ignition)
+	if err := mergeStorage(&config.Storage, clc.Storage); err != nil {
+		return err
+	}
+	if clc.Docker != nil {
+		config.Systemd.Units = append(config.Systemd.Units, ignUnit{
+			Name:   "docker.service",
+			Enable: true,
+			Dropins: []ignDropin{{
+				Name:     "20-clct-docker.conf",
+				Contents: "[Service]\nEnvironment=\"DOCKER_OPTS=" + strings.Join(clc.Docker.Flags, " ") + `"`,
+			}},
+		})
+	}
+	config.Systemd.Units = append(config.Systemd.Units, clc.Systemd.Units...)
+	config.Networkd.Units = append(config.Networkd.Units, clc.Networkd.Units...)
+	config.Passwd.Users = append(config.Passwd.Users, clc.Passwd.Users...)
+	config.Passwd.Groups = append(config.Passwd.Groups, clc.Passwd.Groups...)
+	if settings := updateConfig(clc.Update, clc.Locksmith); settings != "" {
+		config.addFile("/etc/coreos/update.conf", 0o644, settings)
+	}
+	return nil
+}
+
+// parseContainerLinuxConfig decodes strictly: a field that is not known is an
+// error with its line and name.
+func parseContainerLinuxConfig(text string) (clcConfig, error) {
+	var clc clcConfig
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	decoder.KnownFields(true)
+	err := decoder.Decode(&clc)
+	var unknown *yaml.TypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return clc, nil
+	case errors.As(err, &unknown):
+		goTypes := regexp.MustCompile(` not found in type \S+`)
+		return clc, errors.New(goTypes.ReplaceAllString(strings.Join(unknown.Errors, "; "), " is not supported"))
+	case err != nil:
+		return clc, fmt.Errorf("not a Container Linux Config: %w", err)
+	case clc.Version != 0:
+		return clc, fmt.Errorf("version %d is not known", clc.Version)
+	}
+	return clc, nil
+}
+
+func mergeMeta(meta *ignMeta, clc clcIgnition) {
+	for _, s := range clc.Config.Append {
+		meta.Config.Append = append(meta.Config.Append, s.ignition())
+	}
+	for _, s := range clc.Security.TLS.CertificateAuthorities {
+		meta.Security.TLS.CertificateAuthorities = append(meta.Security.TLS.CertificateAuthorities, s.ignition())
+	}
+	meta.Timeouts = clc.Timeouts
+}
+
+func (s clcSource) ignition() ignSource {
+	return ignSource{Source: s.Source, Verification: s.Verification.ignition()}
+}
+
+// ignition returns nil unless both halves are there, as Flatcar's transpiler
+// does.
+func (v clcVerification) ignition() *ignVerification {
+	if v.Hash.Function == "" || v.Hash.Sum == "" {
+		return nil
+	}
+	return &ignVerification{Hash: v.Hash.Function + "-" + v.Hash.Sum}
+}
+
+func mergeStorage(storage *ignStorage, clc clcStorage) error {
+	for i, d := range clc.Disks {
+		disk, err := d.ignition()
+		if err != nil {
+			return fmt.Errorf("storage.disks[%d]: %w", i, err)
+		}
+		storage.Disks = append(storage.Disks, disk)
+	}
+	storage.RAID = append(storage.RAID, clc.RAID...)
+	storage.Filesystems = append(storage.Filesystems, clc.Filesystems...)
+	for i, f := range clc.Files {
+		file, err := f.ignition()
+		if err != nil {
+			return fmt.Errorf("storage.files[%d]: %w", i, err)
+		}
+		storage.Files = append(storage.Files, file)
+	}
+	for _, d := range clc.Directories {
+		d.ignNode = d.onRoot()
+		if d.Mode == nil {
+			mode := 0o755
+			d.Mode = &mode
+		}
+		storage.Directories = append(storage.Directories, d)
+	}
+	for _, l := range clc.Links {
+		l.ignNode = l.onRoot()
+		storage.Links = append(storage.Links, l)
+	}
+	return nil
+}
+
+// onRoot returns the node on the root filesystem unless it names another.
+func (n ignNode) onRoot() ignNode {
+	if n.Filesystem == "" {
+		n.Filesystem = rootFilesystem
+	}
+	return n
+}
+
+func (f clcFile) ignition() (ignFile, error) {
+	remote := f.Contents.Remote
+	if f.Contents.Inline != "" && remote.URL != "" {
+		return ignFile{}, errors.New("contents has both inline and remote")
+	}
+	mode := 0o644
+	if f.Mode == nil {
+		f.Mode = &mode
+	}
+	source := remote.URL
+	switch {
+	case f.Contents.Inline != "":
+		source = dataURL([]byte(f.Contents.Inline))
+	case source == "":
+		source = "data:,"
+	}
+	return ignFile{
+		ignNode: f.onRoot(),
+		Mode:    f.Mode,
+		Append:  f.Append,
+		Contents: ignContents{
+			Source:       source,
+			Compression:  remote.Compression,
+			Verification: remote.Verification.ignition(),
+		},
+	}, nil
+}
+
+func (d clcDisk) ignition() (ignDisk, error) {
+	disk := ignDisk{Device: d.Device, WipeTable: d.WipeTable}
+	for i, p := range d.Partitions {
+		size, err := mebibytes(p.Size)
+		if err != nil {
+			return ignDisk{}, fmt.Errorf("partitions[%d].size: %w", i, err)
+		}
+		start, err := mebibytes(p.Start)
+		if err != nil {
+			return ignDisk{}, fmt.Errorf("partitions[%d].start: %w", i, err)
+		}
+		disk.Partitions = append(disk.Partitions, ignPartition{
+			Label: p.Label, Number: p.Number, SizeMiB: size, StartMiB: start,
+			GUID: p.GUID, TypeGUID: partitionGUID(p.TypeGUID),
+		})
+	}
+	return disk, nil
+}
+
+// mebibytes reads a size such as "512MiB" or "2GB", whose units are all powers
+// of 1,024, as Flatcar's transpiler reads them. Empty is nil.
+func mebibytes(size string) (*int, error) {
+	if size == "" {
+		return nil, nil //nolint:nilnil // an absent size is not an error.
+	}
+	parts := regexp.MustCompile(`^(\d+)([KMGT])i?B$`).FindStringSubmatch(size)
+	if parts == nil {
+		return nil, fmt.Errorf("%q is not a size like 10GiB", size)
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a size: %w", size, err)
+	}
+	switch parts[2] {
+	case "K":
+		if n%1024 != 0 {
+			return nil, fmt.Errorf("%q is not a whole number of MiB", size)
+		}
+		n /= 1024
+	case "G":
+		n *= 1024
+	case "T":
+		n *= 1024 * 1024
+	}
+	return &n, nil
+}
+
+// partitionGUID returns the GPT type for the names a Container Linux Config
+// knows, and GUIDs as they are.
+func partitionGUID(name string) string {
+	switch name {
+	case "raid_containing_root":
+		return "be9067b9-ea49-4f15-b4f6-f36f8c9e1818"
+	case "linux_filesystem_data":
+		return "0fc63daf-8483-4772-8e79-3d69d8477de4"
+	case "swap_partition":
+		return "0657fd6d-a4ab-43c4-84e5-0933c84b4f4f"
+	case "raid_partition":
+		return "a19d880f-05fc-4d3b-a006-743f0f84911e"
+	default:
+		return name
+	}
+}
+
+// updateConfig is the content of update.conf, which update_engine and
+// locksmithd read.
+func updateConfig(update *clcUpdate, window *clcUpdateWindow) string {
+	var lines []string
+	add := func(key, value string) {
+		if value != "" {
+			lines = append(lines, key+"="+value)
+		}
+	}
+	if u := update; u != nil {
+		add("GROUP", strings.ToLower(u.Group))
+		add("SERVER", u.Server)
+		add("PCR_POLICY_SERVER", u.PCRPolicyServer)
+		add("DOWNLOAD_USER", u.DownloadUser)
+		add("DOWNLOAD_PASSWORD", u.DownloadPassword)
+		add("MACHINE_ALIAS", u.MachineAlias)
+	}
+	quoted := func(key, value string) {
+		if value != "" {
+			add(key, strconv.Quote(value))
+		}
+	}
+	if w := window; w != nil {
+		quoted("REBOOT_STRATEGY", w.RebootStrategy)
+		quoted("LOCKSMITHD_REBOOT_WINDOW_START", w.WindowStart)
+		quoted("LOCKSMITHD_REBOOT_WINDOW_LENGTH", w.WindowLength)
+		quoted("LOCKSMITHD_GROUP", w.Group)
+		quoted("LOCKSMITHD_ENDPOINT", w.EtcdEndpoints)
+		quoted("LOCKSMITHD_ETCD_CAFILE", w.EtcdCAFile)
+		quoted("LOCKSMITHD_ETCD_CERTFILE", w.EtcdCertFile)
+		quoted("LOCKSMITHD_ETCD_KEYFILE", w.EtcdKeyFile)
+	}
+	return strings.Join(lines, "\n")
+}

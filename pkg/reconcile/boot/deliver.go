@@ -1,0 +1,281 @@
+package boot
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime/multipart"
+	"net/textproto"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+)
+
+// Backend is where bootstrap data waits for the machine.
+type Backend string
+
+// The backends. The first two have the names of cloudInit.secureSecretsBackend
+// in an AWSMachine.
+const (
+	SecretsManager Backend = "secrets-manager"
+	ParameterStore Backend = "ssm-parameter-store"
+	ObjectStore    Backend = "s3"        // Ignition only
+	UserData       Backend = "user-data" // in the launch request itself
+)
+
+// Sizes of one chunk, CAPA's: below the 64 KB of a secret, and below the 4,096
+// characters of a standard parameter.
+const (
+	secretChunk    = 7000
+	parameterChunk = 4000
+)
+
+// maxUserData is EC2's limit in bytes, before base64.
+const maxUserData = 16 * 1024
+
+// Chunks compresses data and splits it for Secrets Manager (SecretBinary,
+// 7,000 bytes each) or the Parameter Store (base64, 4,000 characters each).
+func Chunks(b Backend, data []byte) ([][]byte, error) {
+	compressed, err := compress(data)
+	if err != nil {
+		return nil, err
+	}
+	switch b {
+	case SecretsManager:
+		return slices.Collect(slices.Chunk(compressed, secretChunk)), nil
+	case ParameterStore:
+		encoded := base64.StdEncoding.AppendEncode(nil, compressed)
+		return slices.Collect(slices.Chunk(encoded, parameterChunk)), nil
+	case ObjectStore, UserData:
+	}
+	return nil, fmt.Errorf("the backend %s does not take chunks", b)
+}
+
+// compress makes a gzip stream without a time in it.
+func compress(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("compress: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Prefix returns the prefix under which a backend keeps the chunks of a
+// machine: the wanted one, or aws.cluster.x-k8s.io/<id>, which is what the
+// policies of nodes allow. The Parameter Store reserves names that begin with
+// aws or ssm and wants a leading slash.
+func Prefix(b Backend, wanted, id string) string {
+	prefix := wanted
+	if prefix == "" {
+		prefix = path.Join("aws.cluster.x-k8s.io", id)
+	}
+	if b != ParameterStore {
+		return prefix
+	}
+	prefix = regexp.MustCompile(`(?i)^/?(aws|ssm)\.?`).ReplaceAllString(prefix, "")
+	if !strings.HasPrefix(prefix, "/") {
+		prefix = "/" + prefix
+	}
+	return prefix
+}
+
+// ChunkName names chunk i (from 0) of a prefix that Prefix returned.
+func ChunkName(b Backend, prefix string, i int) string {
+	if b == ParameterStore {
+		return prefix + "/" + strconv.Itoa(i)
+	}
+	return prefix + "-" + strconv.Itoa(i)
+}
+
+// Fetch says where a machine finds its bootstrap data.
+type Fetch struct {
+	Backend  Backend // SecretsManager or ParameterStore
+	Prefix   string  // as Prefix returned it
+	Chunks   int     // how many Chunks returned
+	Region   string
+	Endpoint string // URL of the service; empty for AWS's own
+
+	// Keep leaves the chunks in AWS. It is for machines that share them, which
+	// all may fetch at any time; otherwise the machine deletes its own.
+	Keep bool
+}
+
+//go:embed fetch-userdata.sh
+var fetchScript string
+
+// mimeBoundary separates the two parts. It is fixed, so that the same machine
+// gets the same user data; no line of the parts begins with it.
+const mimeBoundary = "clusterawsadm-user-data"
+
+// includedFile is where the script leaves what it has fetched, a path that
+// images made for Cluster API know.
+const includedFile = "file:///etc/secret-userdata.txt\n"
+
+// Boothook returns the user data of a machine whose bootstrap data is in a
+// backend: a MIME message of a script that fetches it and an include of what
+// was fetched.
+func Boothook(f Fetch) ([]byte, error) {
+	script, err := f.script()
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	out.WriteString("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + mimeBoundary + "\"\n\n")
+	w := multipart.NewWriter(&out)
+	if err := w.SetBoundary(mimeBoundary); err != nil {
+		return nil, fmt.Errorf("user data: %w", err)
+	}
+	for _, part := range []struct{ kind, content string }{
+		{"text/cloud-boothook", "#cloud-boothook\n" + script},
+		{"text/x-include-url", includedFile},
+	} {
+		p, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {part.kind}})
+		if err != nil {
+			return nil, fmt.Errorf("user data: %w", err)
+		}
+		if _, err := p.Write([]byte(part.content)); err != nil {
+			return nil, fmt.Errorf("user data: %w", err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("user data: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// script is the shell script with its settings on top.
+func (f Fetch) script() (string, error) {
+	if f.Backend != SecretsManager && f.Backend != ParameterStore {
+		return "", fmt.Errorf("a machine cannot fetch its bootstrap data from the backend %s", f.Backend)
+	}
+	if f.Chunks < 1 {
+		return "", fmt.Errorf("%d chunks of bootstrap data", f.Chunks)
+	}
+	keep := "no"
+	if f.Keep {
+		keep = "yes"
+	}
+	settings := []struct{ name, value string }{
+		{"BACKEND", string(f.Backend)},
+		{"PREFIX", f.Prefix},
+		{"CHUNKS", strconv.Itoa(f.Chunks)},
+		{"REGION", f.Region},
+		{"ENDPOINT", f.Endpoint},
+		{"KEEP", keep},
+	}
+	out := "#!/bin/bash\n"
+	for _, s := range settings {
+		out += s.name + "=" + shellQuote(s.value) + "\n"
+	}
+	return out + fetchScript, nil
+}
+
+// shellQuote makes a word that the shell takes as it is.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Fit returns what is given to EC2 as user data. It is compressed when
+// uncompressedUserData is false, and also when that is not said and the data
+// would not fit otherwise. Ignition cannot read compressed user data.
+func Fit(format string, data []byte, uncompressed *bool) ([]byte, error) {
+	if format == Ignition {
+		if uncompressed != nil && !*uncompressed {
+			return nil, errors.New("uncompressedUserData is false, but Ignition cannot read compressed user data")
+		}
+		return data, fits(data, "use ignition.storageType ClusterObjectStore")
+	}
+	plain := uncompressed == nil || *uncompressed
+	if plain && len(data) <= maxUserData {
+		return data, nil
+	}
+	if uncompressed != nil && *uncompressed {
+		return nil, fits(data, "leave uncompressedUserData out or set it to false, or do not set cloudInit.insecureSkipSecretsManager")
+	}
+	compressed, err := compress(data)
+	if err != nil {
+		return nil, err
+	}
+	return compressed, fits(compressed, "even compressed: do not set cloudInit.insecureSkipSecretsManager, or make files in kubeadmConfigSpec smaller")
+}
+
+// fits returns an error with the advice when EC2 would refuse the data.
+func fits(data []byte, advice string) error {
+	if over := len(data) - maxUserData; over > 0 {
+		return fmt.Errorf("user data is %d bytes larger than the %d that EC2 allows: %s", over, maxUserData, advice)
+	}
+	return nil
+}
+
+// IgnitionPointer returns the small configuration that makes Ignition load the
+// bootstrap data from source, an s3:// or https:// URL. The spec is that of the
+// AWSMachine; nil means the defaults.
+func IgnitionPointer(spec *infrav1.Ignition, source string) ([]byte, error) {
+	if spec == nil {
+		spec = &infrav1.Ignition{}
+	}
+	wanted := spec.Version
+	if wanted == "" {
+		wanted = infrav1.DefaultIgnitionVersion
+	}
+	version, err := semver.ParseTolerant(wanted)
+	if err != nil {
+		return nil, fmt.Errorf("ignition.version %q: %w", wanted, err)
+	}
+	meta := ignMeta{Version: version.String()}
+	switch version.Major {
+	case 2:
+		if spec.Proxy != nil || spec.TLS != nil {
+			return nil, fmt.Errorf("ignition.proxy and ignition.tls need version 3.1 or later, not %s", wanted)
+		}
+		meta.Config.Append = []ignSource{{Source: source}}
+	case 3:
+		meta.Config.Merge = []ignSource{{Source: source}}
+		addProxy(&meta, spec)
+	default:
+		return nil, fmt.Errorf("ignition.version %q is not known", wanted)
+	}
+	out, err := json.Marshal(ignConfig{Ignition: meta})
+	if err != nil {
+		return nil, fmt.Errorf("encode the Ignition configuration: %w", err)
+	}
+	return out, nil
+}
+
+// addProxy adds how Ignition reaches the source: proxies, and authorities to
+// trust beside the image's.
+func addProxy(meta *ignMeta, spec *infrav1.Ignition) {
+	if p := spec.Proxy; p != nil {
+		meta.Proxy = &ignProxy{}
+		if p.HTTPProxy != nil {
+			meta.Proxy.HTTPProxy = *p.HTTPProxy
+		}
+		if p.HTTPSProxy != nil {
+			meta.Proxy.HTTPSProxy = *p.HTTPSProxy
+		}
+		for _, host := range p.NoProxy {
+			meta.Proxy.NoProxy = append(meta.Proxy.NoProxy, string(host))
+		}
+	}
+	if t := spec.TLS; t != nil {
+		for _, ca := range t.CASources {
+			meta.Security.TLS.CertificateAuthorities = append(meta.Security.TLS.CertificateAuthorities, ignSource{Source: string(ca)})
+		}
+	}
+}

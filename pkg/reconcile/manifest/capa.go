@@ -1,0 +1,130 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	"sigs.k8s.io/cluster-api-provider-aws/v2/webhooks"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// capaHook is the part of CAPA's webhooks that needs no API server. Some also
+// set defaults.
+type capaHook interface {
+	ValidateCreate(ctx context.Context, obj runtime.Object) (admission.Warnings, error)
+}
+
+type capaDefaulter interface {
+	Default(ctx context.Context, obj runtime.Object) error
+}
+
+func hookFor(kind string) capaHook {
+	switch kind {
+	case kindAWSCluster:
+		return &webhooks.AWSCluster{}
+	case kindAWSMachine:
+		return &webhooks.AWSMachine{}
+	case kindAWSMachineTemplate:
+		return &webhooks.AWSMachineTemplate{}
+	case kindControllerIdentity:
+		return &webhooks.AWSClusterControllerIdentity{}
+	case kindRoleIdentity:
+		return &webhooks.AWSClusterRoleIdentity{}
+	case kindStaticIdentity:
+		return &webhooks.AWSClusterStaticIdentity{}
+	default:
+		return nil
+	}
+}
+
+// capaWebhook runs CAPA's own webhook on an object of CAPA.
+func (l *loader) capaWebhook(ctx context.Context, o *object, value any) {
+	obj, ok := value.(runtime.Object)
+	hook := hookFor(o.kind)
+	if !ok || hook == nil {
+		return
+	}
+	if defaulter, ok := hook.(capaDefaulter); ok {
+		if err := guard(func() error { return defaulter.Default(ctx, obj) }); err != nil {
+			l.failHook(o, err)
+			return
+		}
+	}
+	if machine, ok := value.(*infrav1.AWSMachine); ok {
+		infrav1.SetDefaults_AWSMachineSpec(&machine.Spec)
+	}
+	var warnings admission.Warnings
+	err := guard(func() error {
+		var err error
+		warnings, err = hook.ValidateCreate(ctx, obj)
+		return err
+	})
+	for _, w := range warnings {
+		l.warn(o.problem("spec.controlPlaneLoadBalancer", lowerFirst(w), ""))
+	}
+	if err != nil {
+		l.failHook(o, err)
+		return
+	}
+	if template, ok := value.(*infrav1.AWSMachineTemplate); ok {
+		l.asMachine(ctx, o, template)
+	}
+}
+
+// asMachine gives the machines of a template the defaults that they would get
+// when they are made, and finds what would be refused only then.
+func (l *loader) asMachine(ctx context.Context, o *object, t *infrav1.AWSMachineTemplate) {
+	machine := &infrav1.AWSMachine{ObjectMeta: t.ObjectMeta, Spec: t.Spec.Template.Spec}
+	l.capaWebhook(ctx, &object{kind: kindAWSMachine, name: o.name, titled: o.title(), version: o.version, set: o.set}, machine)
+	t.Spec.Template.Spec = machine.Spec
+}
+
+// failHook reports the error of a webhook, cause by cause.
+func (l *loader) failHook(o *object, err error) {
+	var single *field.Error
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &single):
+		l.failFields(o, field.ErrorList{single})
+	case errors.As(err, &status) && status.Status().Details != nil:
+		for _, c := range status.Status().Details.Causes {
+			l.fail(o.cause(c))
+		}
+	default:
+		l.fail(o.problem("", err.Error(), ""))
+	}
+}
+
+// cause reads back what an API status says about a field: its message holds
+// the kind of error, the value and the detail, joined by colons.
+func (o *object) cause(c metav1.StatusCause) Problem {
+	e := &field.Error{Type: field.ErrorType(c.Type), Field: c.Field}
+	rest := strings.TrimPrefix(c.Message, e.Type.String())
+	rest = strings.TrimPrefix(rest, ": ")
+	if e.Type == field.ErrorTypeInvalid || e.Type == field.ErrorTypeNotSupported {
+		e.BadValue, rest = cutValue(rest)
+	}
+	e.Detail = rest
+	return o.fieldProblem(e)
+}
+
+// cutValue takes the printed value off the front of a message.
+func cutValue(message string) (value any, rest string) {
+	if quoted, err := strconv.QuotedPrefix(message); err == nil {
+		text, _ := strconv.Unquote(quoted)
+		return text, strings.TrimPrefix(message[len(quoted):], ": ")
+	}
+	decoder := json.NewDecoder(strings.NewReader(message))
+	if err := decoder.Decode(&value); err != nil {
+		return nil, message
+	}
+	return value, strings.TrimPrefix(message[decoder.InputOffset():], ": ")
+}

@@ -1,0 +1,156 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (l *loader) failFields(o *object, errs field.ErrorList) {
+	for _, e := range errs {
+		l.fail(o.fieldProblem(e))
+	}
+}
+
+// fieldProblem puts an error of a Kubernetes validation into our words. The
+// value is quoted only when it is short and cannot be a secret.
+func (o *object) fieldProblem(e *field.Error) Problem {
+	what, fix := describe(e)
+	return o.problem(e.Field, what, fix)
+}
+
+func describe(e *field.Error) (what, fix string) {
+	detail := lowerFirst(tidy(e.Detail))
+	switch e.Type {
+	case field.ErrorTypeRequired:
+		return joinNonEmpty("a value is required", detail), "set it"
+	case field.ErrorTypeNotSupported:
+		return notSupported(e)
+	case field.ErrorTypeDuplicate:
+		return joinNonEmpty("is there twice", shown(e)), "remove one of them"
+	case field.ErrorTypeForbidden:
+		if strings.Contains(detail, "is required") {
+			return detail, "set it"
+		}
+		return orElse(detail, "must not be set"), "remove or change it"
+	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
+		return orElse(detail, "is too long"), "shorten it"
+	case field.ErrorTypeTypeInvalid:
+		return wrongType(e, detail)
+	case field.ErrorTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
+		return joinNonEmpty(shown(e), detail), "change the value"
+	default:
+		return joinNonEmpty(shown(e), detail), "change the value"
+	}
+}
+
+// notSupported reports a value outside of an enumeration.
+func notSupported(e *field.Error) (what, fix string) {
+	var choices []string
+	for _, m := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(e.Detail, -1) {
+		choices = append(choices, m[1])
+	}
+	value, _ := e.BadValue.(string)
+	what = joinNonEmpty(shown(e), "is not supported")
+	what = strings.Replace(what, ": is", " is", 1)
+	if meant := nearest(value, choices); meant != "" && value != "" {
+		return what, fmt.Sprintf("did you mean %q? allowed: %s", meant, strings.Join(choices, ", "))
+	}
+	return what, "use one of " + strings.Join(choices, ", ")
+}
+
+// wrongType reports a value of another type than the schema wants.
+func wrongType(e *field.Error, detail string) (what, fix string) {
+	m := regexp.MustCompile(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
+	if m == nil {
+		return joinNonEmpty(shown(e), detail), "change the value"
+	}
+	return fmt.Sprintf("must be of type %s, not %s", m[1], m[2]), typeFix(m[1], m[2])
+}
+
+// typeFix is what to do about a value of another type than is wanted.
+func typeFix(wanted, have string) string {
+	scalars := []string{"integer", "number", "boolean"}
+	switch {
+	case wanted == "string" && slices.Contains(scalars, have):
+		return "put the value in quotes"
+	case have == "string" && slices.Contains(scalars, wanted):
+		return fmt.Sprintf("write the %s without quotes", wanted)
+	case wanted == "array":
+		return "write a list"
+	case wanted == "object":
+		return "write a mapping"
+	case have == "null":
+		return "set a value or remove the field"
+	default:
+		return "change the value"
+	}
+}
+
+// tidy removes the path that the OpenAPI validator puts in front of what it
+// says; the path is printed anyway.
+func tidy(detail string) string {
+	if _, rest, ok := strings.Cut(detail, " in body "); ok && !strings.Contains(detail[:len(detail)-len(rest)-len(" in body ")], " ") {
+		return rest
+	}
+	return detail
+}
+
+// shown is the value of an error, when it may be shown.
+func shown(e *field.Error) string {
+	for step := range strings.FieldsFuncSeq(e.Field, func(r rune) bool { return r == '.' || r == '[' }) {
+		switch strings.ToLower(step) {
+		case "content", "passwd", "token", "data", "stringdata", "secret":
+			return ""
+		}
+	}
+	switch v := e.BadValue.(type) {
+	case string:
+		if v == "" || len(v) > 80 {
+			return ""
+		}
+		return strconv.Quote(v)
+	case bool, int32, int64, float64:
+		return fmt.Sprint(v)
+	case *string:
+		if v == nil || *v == "" || len(*v) > 80 {
+			return ""
+		}
+		return strconv.Quote(*v)
+	default:
+		return ""
+	}
+}
+
+func joinNonEmpty(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + ": " + b
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// lowerFirst makes a sentence fit into the middle of a line; abbreviations and
+// names keep their capitals.
+func lowerFirst(s string) string {
+	runes := []rune(s)
+	if len(runes) < 2 || !unicode.IsUpper(runes[0]) || !unicode.IsLower(runes[1]) {
+		return s
+	}
+	word, _, _ := strings.Cut(s, " ")
+	if strings.IndexFunc(word[1:], unicode.IsUpper) >= 0 {
+		return s
+	}
+	return string(unicode.ToLower(runes[0])) + string(runes[1:])
+}

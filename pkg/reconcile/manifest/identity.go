@@ -1,0 +1,167 @@
+package manifest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+)
+
+// Keys of the Secret behind an AWSClusterStaticIdentity.
+const (
+	secretAccessKeyID     = "AccessKeyID"
+	secretSecretAccessKey = "SecretAccessKey"
+	secretSessionToken    = "SessionToken"
+)
+
+// resolveIdentity follows identityRef to the chain of identities.
+func (l *loader) resolveIdentity() {
+	if l.cluster.Infra == nil || l.cluster.Infra.Spec.IdentityRef == nil {
+		return
+	}
+	from := l.lookup(kindAWSCluster, l.cluster.Infra.Name)
+	l.cluster.Identity = l.chain(from, "spec.identityRef", l.cluster.Infra.Spec.IdentityRef, nil)
+}
+
+// chain resolves one reference and everything it builds on, the source first.
+// The names already passed are kept to find circles.
+func (l *loader) chain(from *object, path string, ref *infrav1.AWSIdentityReference, passed []string) []Identity {
+	title := string(ref.Kind) + "/" + ref.Name
+	if slices.Contains(passed, title) {
+		l.fail(from.problem(path, "the identities go round in a circle: "+strings.Join(append(passed, title), " → "), "let one of them use AWSClusterControllerIdentity/default"))
+		return nil
+	}
+	passed = append(passed, title)
+	r := reference{from: from, path: path, kind: string(ref.Kind), name: ref.Name}
+	switch r.kind {
+	case kindControllerIdentity:
+		l.controllerIdentity(r)
+		return nil
+	case kindStaticIdentity:
+		return l.staticIdentity(r)
+	case kindRoleIdentity:
+		return l.roleIdentity(r, passed)
+	default:
+		l.fail(from.problem(path+".kind", fmt.Sprintf("%q is not a kind of identity", ref.Kind),
+			didYouMean(string(ref.Kind), []string{kindControllerIdentity, kindRoleIdentity, kindStaticIdentity})))
+		return nil
+	}
+}
+
+// controllerIdentity stands for the credentials the program runs with. It need
+// not be in the manifest: CAPA makes the one named "default" itself.
+func (l *loader) controllerIdentity(r reference) {
+	if r.name != infrav1.AWSClusterControllerIdentityName {
+		l.fail(r.from.problem(r.path+".name", "the only AWSClusterControllerIdentity is named default", "use default"))
+		return
+	}
+	o := l.lookup(kindControllerIdentity, r.name)
+	if o == nil {
+		return
+	}
+	o.used = true
+	if x, ok := o.typed.(*infrav1.AWSClusterControllerIdentity); ok {
+		l.mayUse(r, o, x.Spec.AllowedNamespaces)
+	}
+}
+
+func (l *loader) staticIdentity(r reference) []Identity {
+	o := l.follow(r, kindStaticIdentity)
+	if o == nil {
+		return nil
+	}
+	x, ok := o.typed.(*infrav1.AWSClusterStaticIdentity)
+	if !ok {
+		return nil
+	}
+	l.mayUse(r, o, x.Spec.AllowedNamespaces)
+	s := l.identitySecret(o, x.Spec.SecretRef)
+	if s == nil {
+		return nil
+	}
+	return []Identity{{Origin: o.title(), Static: &StaticIdentity{
+		AccessKeyID:     strings.TrimSpace(string(s.Data[secretAccessKeyID])),
+		SecretAccessKey: strings.TrimSpace(string(s.Data[secretSecretAccessKey])),
+		SessionToken:    strings.TrimSpace(string(s.Data[secretSessionToken])),
+	}}}
+}
+
+// identitySecret finds the Secret with the keys. It lives in the namespace of
+// CAPA's controller, whatever that is called, so any namespace will do.
+func (l *loader) identitySecret(o *object, name string) *corev1.Secret {
+	var found *object
+	for _, candidate := range l.ofKind(kindSecret) {
+		if candidate.name == name {
+			found = candidate
+			break
+		}
+	}
+	if found == nil {
+		l.fail(o.problem("spec.secretRef", fmt.Sprintf("there is no Secret/%s in the input", name), l.namesOf(kindSecret, name)))
+		return nil
+	}
+	found.used = true
+	s, ok := found.typed.(*corev1.Secret)
+	if !ok {
+		return nil
+	}
+	for _, entry := range []string{secretAccessKeyID, secretSecretAccessKey} {
+		if len(s.Data[entry]) == 0 {
+			l.fail(found.problem("data", fmt.Sprintf("the key %s is missing", entry), "set AccessKeyID and SecretAccessKey, and SessionToken for temporary keys"))
+		}
+	}
+	return s
+}
+
+func (l *loader) roleIdentity(r reference, passed []string) []Identity {
+	o := l.follow(r, kindRoleIdentity)
+	if o == nil {
+		return nil
+	}
+	x, ok := o.typed.(*infrav1.AWSClusterRoleIdentity)
+	if !ok {
+		return nil
+	}
+	l.mayUse(r, o, x.Spec.AllowedNamespaces)
+	var chain []Identity
+	if x.Spec.SourceIdentityRef != nil {
+		chain = l.chain(o, "spec.sourceIdentityRef", x.Spec.SourceIdentityRef, passed)
+	}
+	return append(chain, Identity{Origin: o.title(), Role: &x.Spec})
+}
+
+// mayUse checks allowedNamespaces: nothing means nobody, an empty value means
+// everybody, and otherwise the list or the selector must have the namespace.
+func (l *loader) mayUse(r reference, o *object, allowed *infrav1.AllowedNamespaces) {
+	namespace := l.cluster.Namespace
+	if allowed != nil && (reflect.ValueOf(*allowed).IsZero() || slices.Contains(allowed.NamespaceList, namespace)) {
+		return
+	}
+	if allowed != nil {
+		selector, err := metav1.LabelSelectorAsSelector(&allowed.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(l.namespaceLabels(namespace)) {
+			return
+		}
+	}
+	l.fail(r.from.problem(r.path, fmt.Sprintf("%s may not be used from the namespace %s", o.title(), namespace),
+		"allow it in spec.allowedNamespaces of the identity; {} allows all"))
+}
+
+// namespaceLabels are the labels of a Namespace of the input, and the one that
+// every namespace has.
+func (l *loader) namespaceLabels(name string) labels.Set {
+	set := labels.Set{corev1.LabelMetadataName: name}
+	if o := l.byKey[key{kind: kindNamespace, name: name}]; o != nil {
+		if n, ok := o.typed.(*corev1.Namespace); ok {
+			for label, value := range n.Labels {
+				set[label] = value
+			}
+		}
+	}
+	return set
+}

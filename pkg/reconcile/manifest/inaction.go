@@ -1,0 +1,167 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// inaction is a field that exists and is not acted on.
+type inaction struct {
+	kinds  []string
+	path   string // as in the manifest, of either version; [] stands for any index
+	value  string // only this value; empty means any
+	refuse bool   // ignoring it would make another cluster than the one described
+	remark string
+}
+
+// inactions is the list to shorten as features are added.
+func inactions() []inaction {
+	var (
+		cluster    = []string{kindCluster}
+		aws        = []string{kindAWSCluster}
+		plane      = []string{kindControlPlane}
+		deployment = []string{kindDeployment}
+		machine    = []string{kindMachine}
+		template   = []string{kindAWSMachineTemplate}
+		instance   = []string{kindAWSMachine}
+	)
+	rows := []inaction{
+		{cluster, "spec.paused", "true", false, "it stops Cluster API's controllers, and there are none"},
+		{cluster, "spec.availabilityGates", "", false, ""},
+
+		{aws, "spec.network.vpc.ipamPool", "", true, "give the VPC a cidrBlock"},
+		{aws, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
+		{aws, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
+		{aws, "spec.network.vpc.carrierGatewayId", "", true, "Wavelength zones are not supported"},
+		{aws, "spec.network.subnets[].zoneType", "local-zone", true, "use subnets in availability zones"},
+		{aws, "spec.network.subnets[].zoneType", "wavelength-zone", true, "use subnets in availability zones"},
+		{aws, "spec.network.vpc.elasticIpPool", "", true, "addresses come from Amazon's pool"},
+		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "no version of Cluster API Provider AWS reads it any more"},
+		{aws, "spec.secondaryControlPlaneLoadBalancer.disableHostsRewrite", "true", false, "no version of Cluster API Provider AWS reads it any more"},
+
+		{plane, "spec.rollout", "", false, "a change replaces one machine after the other"},
+		{plane, "spec.rolloutStrategy", "", false, "a change replaces one machine after the other"},
+		{plane, "spec.rolloutBefore", "", false, "renew certificates by rolling the machines"},
+		{plane, "spec.rolloutAfter", "", false, ""},
+		{plane, "spec.remediation", "", false, "it acts only under a management cluster"},
+		{plane, "spec.remediationStrategy", "", false, "it acts only under a management cluster"},
+
+		{deployment, "spec.rollout", "", false, "a change replaces machines one by one"},
+		{deployment, "spec.strategy", "", false, "a change replaces machines one by one"},
+		{deployment, "spec.rolloutAfter", "", false, ""},
+		{deployment, "spec.remediation", "", false, "it acts only under a management cluster"},
+		{deployment, "spec.deletion", "", false, ""},
+		{deployment, "spec.paused", "true", false, "it stops Cluster API's controllers, and there are none"},
+		{deployment, "spec.minReadySeconds", "", false, ""},
+		{deployment, "spec.progressDeadlineSeconds", "", false, "Cluster API dropped it"},
+		{deployment, "spec.revisionHistoryLimit", "", false, "Cluster API dropped it"},
+
+		{template, "spec.template.spec.elasticIpPool", "", true, "addresses come from Amazon's pool"},
+		{instance, "spec.elasticIpPool", "", true, "addresses come from Amazon's pool"},
+		{template, "spec.template.spec.dynamicHostAllocation", "", true, "name the dedicated host with hostID"},
+		{instance, "spec.dynamicHostAllocation", "", true, "name the dedicated host with hostID"},
+	}
+	for _, where := range []struct {
+		kinds  []string
+		prefix string
+	}{
+		{plane, "spec.machineTemplate.spec."},
+		{plane, "spec.machineTemplate."},
+		{deployment, "spec.template.spec."},
+		{machine, "spec."},
+	} {
+		for _, name := range []string{"deletion", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout", "readinessGates", "taints", "minReadySeconds"} {
+			rows = append(rows, inaction{where.kinds, where.prefix + name, "", false, ""})
+		}
+	}
+	for kind, prefix := range map[string]string{
+		kindControlPlane:   "spec.kubeadmConfigSpec.",
+		kindConfig:         "spec.",
+		kindConfigTemplate: "spec.template.spec.",
+	} {
+		rows = append(rows, inaction{[]string{kind}, prefix + "files[].contentFormat", "Template", true, "write the content without placeholders"})
+	}
+	return rows
+}
+
+// notActedOn tells which fields of an object have no effect. Only what the
+// manifest sets counts, not defaults, so it runs before them.
+func (l *loader) notActedOn(o *object) {
+	index := regexp.MustCompile(`\[\d+\]`)
+	for _, row := range inactions() {
+		if !slices.Contains(row.kinds, o.kind) {
+			continue
+		}
+		for _, path := range sortedPaths(o, row.path, index) {
+			value := at(o.value, path)
+			if value == nil || row.value != "" && fmt.Sprint(value) != row.value {
+				continue
+			}
+			p := o.problem("", "is not acted on yet", row.remark)
+			p.Path, p.Position = path, o.position(path)
+			if row.value != "" && row.value != "true" {
+				p.What = fmt.Sprintf("%q is not supported yet", row.value)
+			} else if row.refuse {
+				p.What = "is not supported yet"
+			}
+			if row.refuse {
+				l.fail(p)
+			} else {
+				l.warn(p)
+			}
+		}
+	}
+}
+
+// sortedPaths lists the paths an object sets that match a pattern.
+func sortedPaths(o *object, pattern string, index *regexp.Regexp) []string {
+	if !strings.Contains(pattern, "[]") {
+		if _, set := o.set[pattern]; set {
+			return []string{pattern}
+		}
+		return nil
+	}
+	var paths []string
+	for path := range o.set {
+		if index.ReplaceAllString(path, "[]") == pattern {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// remove deletes a field from an object and tells whether it was there. List
+// items stay, or the others would change their places.
+func remove(object map[string]any, path string) bool {
+	holder, _ := at(object, parent(path)).(map[string]any)
+	if parent(path) == "" {
+		holder = object
+	}
+	name := path[strings.LastIndexAny(path, ".[")+1:]
+	_, found := holder[name]
+	delete(holder, name)
+	return found
+}
+
+// at is the value at a path of an object, or nil.
+func at(value any, path string) any {
+	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			i, err := strconv.Atoi(strings.TrimSuffix(step, "]"))
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}

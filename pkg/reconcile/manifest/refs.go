@@ -1,0 +1,292 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// assemble puts the objects together around the one Cluster. What depends on
+// an object that is wrong is skipped: its problem is told already.
+func (l *loader) assemble() {
+	if l.incomplete {
+		return
+	}
+	l.collectPayloads()
+	o := l.theCluster()
+	if o == nil {
+		return
+	}
+	o.used = true
+	c, ok := o.typed.(*clusterv1.Cluster)
+	if !ok {
+		return
+	}
+	l.cluster.Object = c
+	l.cluster.Name = c.Name
+	l.cluster.Namespace = orElse(c.Namespace, "default")
+	l.fillNamespaces()
+	l.resolveInfrastructure(o, c)
+	l.resolveControlPlane(o, c)
+	l.resolveDeployments()
+	l.resolveMachines()
+	l.resolveAddons(c)
+	l.resolveIdentity()
+	if !l.mended {
+		l.checkWhole(o)
+		l.tellUnused()
+	}
+}
+
+// fillNamespaces puts objects without a namespace into that of the Cluster, as
+// kubectl apply -n would.
+func (l *loader) fillNamespaces() {
+	for _, o := range l.objects {
+		meta, ok := o.typed.(metav1.Object)
+		if ok && meta.GetNamespace() == "" && !l.kinds[o.kind].clusterScoped {
+			meta.SetNamespace(l.cluster.Namespace)
+		}
+	}
+}
+
+// theCluster is the one Cluster of the input.
+func (l *loader) theCluster() *object {
+	found := l.ofKind(kindCluster)
+	switch len(found) {
+	case 1:
+		return found[0]
+	case 0:
+		if len(l.problems) == 0 {
+			l.fail(Problem{What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
+		}
+		return nil
+	default:
+		for _, o := range found[1:] {
+			l.fail(o.problem("", "the input has more than one Cluster, the first is "+found[0].title(), "give one cluster at a time"))
+		}
+		return nil
+	}
+}
+
+func (l *loader) ofKind(kind string) []*object {
+	var found []*object
+	for _, o := range l.objects {
+		if o.kind == kind {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// reference is a mention of one object by another.
+type reference struct {
+	from              *object
+	path              string // of the reference
+	group, kind, name string
+}
+
+// contract makes a reference of Cluster API's own form.
+func contract(from *object, path string, r clusterv1.ContractVersionedObjectReference) reference {
+	return reference{from: from, path: path, group: r.APIGroup, kind: r.Kind, name: r.Name}
+}
+
+// follow finds the object that a reference names. It must be of the wanted
+// kind. A nil answer was reported.
+func (l *loader) follow(r reference, wanted string) *object {
+	if reason, ok := refused()[r.kind]; ok {
+		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("%s cannot be used: %s", r.kind, reason), "use "+wanted))
+		return nil
+	}
+	if r.kind != wanted {
+		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("must be %s, not %s", wanted, r.kind), "change the reference"))
+		return nil
+	}
+	if group := l.kinds[wanted].group; r.group != "" && r.group != group {
+		l.fail(r.from.problem(r.path, fmt.Sprintf("%s is in the API group %s, not %s", wanted, group, r.group), "change the reference"))
+		return nil
+	}
+	o := l.lookup(wanted, r.name)
+	if o == nil {
+		l.fail(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", wanted, r.name), l.namesOf(wanted, r.name)))
+		return nil
+	}
+	o.used = true
+	return o
+}
+
+// lookup finds an object in the namespace of the Cluster.
+func (l *loader) lookup(kind, name string) *object {
+	for _, namespace := range []string{l.cluster.Namespace, ""} {
+		if o := l.byKey[key{kind, namespace, name}]; o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// namesOf is advice on a name that was not found.
+func (l *loader) namesOf(kind, name string) string {
+	var names []string
+	for _, o := range l.ofKind(kind) {
+		if o.namespace != "" && o.namespace != l.cluster.Namespace && o.name == name {
+			return fmt.Sprintf("it is in the namespace %s, but the Cluster is in %s", o.namespace, l.cluster.Namespace)
+		}
+		names = append(names, o.name)
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("add it: the input has no %s", kind)
+	}
+	if meant := nearest(name, names); meant != "" {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	slices.Sort(names)
+	return "the input has " + strings.Join(names, ", ")
+}
+
+// resolved follows a reference to its typed object; nil when it is missing or
+// wrong, which was told.
+func resolved[T any](l *loader, r reference, wanted string) *T {
+	o := l.follow(r, wanted)
+	if o == nil {
+		return nil
+	}
+	t, _ := o.typed.(*T)
+	return t
+}
+
+// resolveInfrastructure finds the AWSCluster and the region.
+func (l *loader) resolveInfrastructure(o *object, c *clusterv1.Cluster) {
+	if !c.Spec.InfrastructureRef.IsDefined() {
+		l.fail(o.problem("spec.infrastructureRef", "the Cluster names no AWSCluster", "set it"))
+		return
+	}
+	r := contract(o, "spec.infrastructureRef", c.Spec.InfrastructureRef)
+	infra := resolved[infrav1.AWSCluster](l, r, kindAWSCluster)
+	for _, other := range l.ofKind(kindAWSCluster) {
+		if r.kind == kindAWSCluster && other.name != r.name {
+			other.used = true
+			l.fail(other.problem("", "there is more than one AWSCluster; the Cluster uses AWSCluster/"+r.name, "remove this one"))
+		}
+	}
+	if infra == nil {
+		return
+	}
+	l.cluster.Infra = infra
+	l.cluster.Region = orElse(infra.Spec.Region, l.options.Region)
+	if l.cluster.Region == "" {
+		l.fail(l.lookup(kindAWSCluster, r.name).problem("spec.region", "no region is given", "set it, or give --region"))
+	}
+}
+
+// resolveControlPlane finds the KubeadmControlPlane and its template.
+func (l *loader) resolveControlPlane(o *object, c *clusterv1.Cluster) {
+	if !c.Spec.ControlPlaneRef.IsDefined() {
+		return
+	}
+	r := contract(o, "spec.controlPlaneRef", c.Spec.ControlPlaneRef)
+	plane := resolved[controlplanev1.KubeadmControlPlane](l, r, kindControlPlane)
+	if plane == nil {
+		return
+	}
+	from := l.lookup(kindControlPlane, r.name)
+	l.cluster.Version = plane.Spec.Version
+	l.cluster.ControlPlane = &ControlPlane{
+		Object: plane,
+		Template: resolved[infrav1.AWSMachineTemplate](l,
+			contract(from, "spec.machineTemplate.spec.infrastructureRef", plane.Spec.MachineTemplate.Spec.InfrastructureRef), kindAWSMachineTemplate),
+	}
+}
+
+// resolveDeployments finds the MachineDeployments of the cluster.
+func (l *loader) resolveDeployments() {
+	for _, o := range l.ofKind(kindDeployment) {
+		o.used = true
+		d, ok := o.typed.(*clusterv1.MachineDeployment)
+		if !ok || !l.belongs(o, d.Spec.ClusterName) {
+			continue
+		}
+		machine := d.Spec.Template.Spec
+		deployment := Deployment{Object: d}
+		deployment.Template = resolved[infrav1.AWSMachineTemplate](l,
+			contract(o, "spec.template.spec.infrastructureRef", machine.InfrastructureRef), kindAWSMachineTemplate)
+		if machine.Bootstrap.ConfigRef.IsDefined() {
+			deployment.Bootstrap = resolved[bootstrapv1.KubeadmConfigTemplate](l,
+				contract(o, "spec.template.spec.bootstrap.configRef", machine.Bootstrap.ConfigRef), kindConfigTemplate)
+		} else {
+			l.dataSecret(o, "spec.template.spec.bootstrap.dataSecretName", machine.Bootstrap.DataSecretName)
+		}
+		l.cluster.Deployments = append(l.cluster.Deployments, deployment)
+	}
+}
+
+// resolveMachines finds the stand-alone Machines of the cluster.
+func (l *loader) resolveMachines() {
+	for _, o := range l.ofKind(kindMachine) {
+		o.used = true
+		m, ok := o.typed.(*clusterv1.Machine)
+		if !ok || !l.belongs(o, m.Spec.ClusterName) {
+			continue
+		}
+		machine := Machine{Object: m}
+		_, machine.ControlPlane = m.Labels[clusterv1.MachineControlPlaneLabel]
+		machine.Infra = resolved[infrav1.AWSMachine](l, contract(o, "spec.infrastructureRef", m.Spec.InfrastructureRef), kindAWSMachine)
+		if m.Spec.Bootstrap.ConfigRef.IsDefined() {
+			machine.Bootstrap = resolved[bootstrapv1.KubeadmConfig](l, contract(o, "spec.bootstrap.configRef", m.Spec.Bootstrap.ConfigRef), kindConfig)
+		} else {
+			l.dataSecret(o, "spec.bootstrap.dataSecretName", m.Spec.Bootstrap.DataSecretName)
+		}
+		l.cluster.Machines = append(l.cluster.Machines, machine)
+	}
+}
+
+// belongs checks that a machine object names the Cluster of the input.
+func (l *loader) belongs(o *object, name string) bool {
+	if name == l.cluster.Name {
+		return true
+	}
+	l.fail(o.problem("spec.clusterName", fmt.Sprintf("names the cluster %q, but the Cluster of the input is %q", name, l.cluster.Name), "use one name"))
+	return false
+}
+
+// dataSecret checks a Secret with ready-made user data.
+func (l *loader) dataSecret(o *object, path string, name *string) {
+	if name != nil {
+		l.secretKey(o, path, *name, "value")
+	}
+}
+
+// secretKey checks that a Secret of the input has a key.
+func (l *loader) secretKey(o *object, path, name, entry string) {
+	found := l.lookup(kindSecret, name)
+	if found == nil {
+		l.fail(o.problem(path, fmt.Sprintf("there is no Secret/%s in the input", name), l.namesOf(kindSecret, name)))
+		return
+	}
+	found.used = true
+	s := l.cluster.Secrets[name]
+	if s == nil {
+		return
+	}
+	if _, ok := s.Data[entry]; !ok {
+		l.fail(o.problem(path, fmt.Sprintf("Secret/%s has no key %q", name, entry), "add the key to the Secret"))
+	}
+}
+
+// tellUnused warns about objects that nothing refers to.
+func (l *loader) tellUnused() {
+	for _, o := range l.objects {
+		switch {
+		case o.kind == kindHealthCheck, o.kind == kindDrainRule:
+			l.warn(o.problem("", "acts only under a management cluster", ""))
+		case o.used, o.kind == kindNamespace:
+		default:
+			l.warn(o.problem("", "nothing in the input refers to it, so it has no effect", "remove it, or refer to it"))
+		}
+	}
+}

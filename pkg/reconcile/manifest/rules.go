@@ -1,0 +1,258 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+const (
+	oldestMinor             = 22   // the oldest Kubernetes 1.x that Cluster API can set up
+	minorsBehind            = 3    // how far kubelets may lag behind the API server
+	apiPort                 = 6443 // where the API server listens, and every NLB too
+	longestLoadBalancerName = 32   // a longer generated name is replaced by a hash
+
+	ownedTagPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
+)
+
+// checkWhole holds the rules that need more than one object. CAPA and Cluster
+// API would find them out while running; here they are told before the start.
+func (l *loader) checkWhole(cluster *object) {
+	l.checkName(cluster)
+	if l.cluster.Infra != nil {
+		infra := l.lookup(kindAWSCluster, l.cluster.Infra.Name)
+		l.checkLoadBalancers(cluster, infra)
+		l.checkNetwork(infra)
+	}
+	l.checkControlPlane(cluster)
+	l.checkWorkers()
+	l.checkSecrets()
+}
+
+// checkName refuses names that a network load balancer cannot have. (Names of
+// security groups need no check: CAPA changes those that begin with sg-.)
+func (l *loader) checkName(o *object) {
+	if l.cluster.Infra == nil || l.cluster.Infra.Spec.ControlPlaneLoadBalancer == nil {
+		return
+	}
+	lb := l.cluster.Infra.Spec.ControlPlaneLoadBalancer
+	if lb.LoadBalancerType != infrav1.LoadBalancerTypeNLB {
+		return
+	}
+	const reserved, fix = "AWS reserves names of load balancers that begin with internal-", "choose another name"
+	if lb.Name != nil && strings.HasPrefix(*lb.Name, "internal-") {
+		l.fail(l.lookup(kindAWSCluster, l.cluster.Infra.Name).problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
+	}
+	generated := l.cluster.Namespace + "-" + l.cluster.Name + "-apiserver"
+	if lb.Name == nil && strings.HasPrefix(generated, "internal-") && len(generated) <= longestLoadBalancerName {
+		l.fail(o.problem("metadata.namespace", reserved+", and this would be "+generated, "set spec.controlPlaneLoadBalancer.name of the AWSCluster"))
+	}
+}
+
+// checkLoadBalancers refuses what cannot work and warns about what is ignored.
+func (l *loader) checkLoadBalancers(cluster, o *object) {
+	primary, secondary := l.cluster.Infra.Spec.ControlPlaneLoadBalancer, l.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
+	l.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
+	l.checkLoadBalancer(o, "spec.secondaryControlPlaneLoadBalancer", secondary)
+	if primary == nil {
+		return
+	}
+	if secondary != nil && primary.Name != nil && secondary.Name != nil && *primary.Name == *secondary.Name {
+		l.fail(o.problem("spec.secondaryControlPlaneLoadBalancer.name", "both load balancers have the same name", "change one of them"))
+	}
+	port := l.cluster.Object.Spec.ClusterNetwork.APIServerPort
+	if primary.LoadBalancerType == infrav1.LoadBalancerTypeNLB && port != 0 && port != apiPort {
+		l.warn(cluster.problem("spec.clusterNetwork.apiServerPort", fmt.Sprintf("a network load balancer always listens on %d", apiPort), "use a classic load balancer for another port"))
+	}
+}
+
+func (l *loader) checkLoadBalancer(o *object, path string, lb *infrav1.AWSLoadBalancerSpec) {
+	if lb == nil {
+		return
+	}
+	switch lb.LoadBalancerType {
+	case infrav1.LoadBalancerTypeALB:
+		l.fail(o.problem(path+".loadBalancerType", "alb cannot work: an Application Load Balancer takes no TCP listeners", "use nlb"))
+	case infrav1.LoadBalancerTypeELB:
+		l.fail(o.problem(path+".loadBalancerType", "elb cannot work: CAPA makes a Gateway Load Balancer of it", "use nlb or classic"))
+	case infrav1.LoadBalancerTypeDisabled:
+		if l.cluster.Infra.Spec.ControlPlaneEndpoint.Host == "" && l.cluster.Object.Spec.ControlPlaneEndpoint.Host == "" {
+			l.fail(o.problem("spec.controlPlaneEndpoint", "without a load balancer nobody knows the address of the API server", "set host and port"))
+		}
+	case infrav1.LoadBalancerTypeClassic, infrav1.LoadBalancerTypeNLB:
+	}
+}
+
+// checkNetwork checks what an existing VPC needs.
+func (l *loader) checkNetwork(o *object) {
+	network := l.cluster.Infra.Spec.NetworkSpec
+	_, owned := network.VPC.Tags[ownedTagPrefix+l.cluster.Name]
+	existing := network.VPC.ID != "" && !owned
+	if existing && len(network.Subnets) == 0 {
+		l.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
+	}
+	for i, s := range network.Subnets {
+		if existing && !strings.HasPrefix(s.ID, "subnet-") {
+			l.fail(o.problem(fmt.Sprintf("spec.network.subnets[%d].id", i), fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID), "give an id that begins with subnet-"))
+		}
+	}
+	if len(network.SecurityGroupOverrides) > 0 && !existing {
+		l.fail(o.problem("spec.network.securityGroupOverrides", "security groups can be given only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"))
+	}
+}
+
+// checkControlPlane finds the version and checks the machines of the control
+// plane.
+func (l *loader) checkControlPlane(cluster *object) {
+	if plane := l.cluster.ControlPlane; plane != nil {
+		o := l.lookup(kindControlPlane, plane.Object.Name)
+		l.checkVersion(o, "spec.version", plane.Object.Spec.Version)
+		l.checkFormat(o, "spec.kubeadmConfigSpec.format", plane.Object.Spec.KubeadmConfigSpec.Format, plane.Template)
+		l.checkFiles(o, "spec.kubeadmConfigSpec", &plane.Object.Spec.KubeadmConfigSpec)
+	}
+	singles := 0
+	for _, m := range l.cluster.Machines {
+		if !m.ControlPlane {
+			continue
+		}
+		singles++
+		if l.cluster.ControlPlane != nil {
+			l.fail(l.lookup(kindMachine, m.Object.Name).problem("metadata.labels", "a control plane is made by KubeadmControlPlane or of single Machines, not both", "remove one of them"))
+			continue
+		}
+		if l.cluster.Version == "" {
+			l.cluster.Version = m.Object.Spec.Version
+		}
+	}
+	if singles == 0 && l.cluster.ControlPlane == nil && len(l.ofKind(kindMachine)) == len(l.cluster.Machines) && !l.cluster.Object.Spec.ControlPlaneRef.IsDefined() {
+		l.fail(cluster.problem("spec.controlPlaneRef", "the cluster has no control plane", "name a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane"))
+	}
+}
+
+// checkWorkers checks MachineDeployments and single Machines.
+func (l *loader) checkWorkers() {
+	for _, d := range l.cluster.Deployments {
+		o := l.lookup(kindDeployment, d.Object.Name)
+		spec := d.Object.Spec.Template.Spec
+		if d.Template != nil {
+			l.checkImage(o, "spec.template.spec.version", spec.Version, d.Template.Spec.Template.Spec.AMI)
+		}
+		l.checkWorkerVersion(o, "spec.template.spec.version", spec.Version)
+		if d.Bootstrap != nil {
+			config := l.lookup(kindConfigTemplate, d.Bootstrap.Name)
+			l.checkFormat(config, "spec.template.spec.format", d.Bootstrap.Spec.Template.Spec.Format, d.Template)
+			l.checkFiles(config, "spec.template.spec", &d.Bootstrap.Spec.Template.Spec)
+		}
+	}
+	for _, m := range l.cluster.Machines {
+		o := l.lookup(kindMachine, m.Object.Name)
+		if m.Infra != nil {
+			l.checkImage(o, "spec.version", m.Object.Spec.Version, m.Infra.Spec.AMI)
+		}
+		l.checkWorkerVersion(o, "spec.version", m.Object.Spec.Version)
+		if m.Bootstrap != nil {
+			config := l.lookup(kindConfig, m.Bootstrap.Name)
+			l.checkIgnition(config, "spec.format", m.Bootstrap.Spec.Format, m.Infra)
+			l.checkFiles(config, "spec", &m.Bootstrap.Spec)
+		}
+	}
+}
+
+// checkImage makes sure that an AMI can be found: by id, or by version.
+func (l *loader) checkImage(o *object, path, version string, ami infrav1.AMIReference) {
+	if version == "" && ami.ID == nil {
+		l.fail(o.problem(path, "neither a version nor an AMI says what to start", "set the version, or ami.id of the machine's AWS object"))
+	}
+}
+
+// checkVersion refuses versions that kubeadm's configuration cannot be written
+// for.
+func (l *loader) checkVersion(o *object, path, version string) {
+	v, err := semver.Parse(strings.TrimPrefix(version, "v"))
+	if err == nil && (v.Major != 1 || v.Minor < oldestMinor) {
+		l.fail(o.problem(path, fmt.Sprintf("Kubernetes %s is not supported", version), fmt.Sprintf("use v1.%d or newer", oldestMinor)))
+	}
+}
+
+// checkWorkerVersion compares with the control plane.
+func (l *loader) checkWorkerVersion(o *object, path, version string) {
+	if version == "" {
+		return
+	}
+	l.checkVersion(o, path, version)
+	worker, err := semver.Parse(strings.TrimPrefix(version, "v"))
+	if err != nil {
+		return
+	}
+	plane, err := semver.Parse(strings.TrimPrefix(l.cluster.Version, "v"))
+	if err != nil {
+		return
+	}
+	switch {
+	case worker.Minor > plane.Minor:
+		l.fail(o.problem(path, fmt.Sprintf("%s is newer than the control plane, %s", version, l.cluster.Version), "upgrade the control plane first"))
+	case worker.Minor+minorsBehind < plane.Minor:
+		l.fail(o.problem(path, fmt.Sprintf("%s is more than %d minor versions older than the control plane, %s", version, minorsBehind, l.cluster.Version), "use a newer version"))
+	}
+}
+
+func (l *loader) checkFormat(o *object, path string, format bootstrapv1.Format, template *infrav1.AWSMachineTemplate) {
+	if template != nil {
+		l.checkIgnition(o, path, format, &infrav1.AWSMachine{ObjectMeta: template.ObjectMeta, Spec: template.Spec.Template.Spec})
+	}
+}
+
+// checkIgnition makes sure that the machine's AWS object and its bootstrap
+// configuration agree on the format, and that there is a bucket for Ignition.
+func (l *loader) checkIgnition(o *object, path string, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
+	if machine == nil || l.cluster.Infra == nil {
+		return
+	}
+	if machine.Spec.Ignition != nil && format != bootstrapv1.Ignition {
+		l.fail(o.problem(path, fmt.Sprintf("the machine expects Ignition (spec.ignition of %s), but this writes cloud-config", machine.Name), "set format: ignition"))
+		return
+	}
+	if format != bootstrapv1.Ignition {
+		return
+	}
+	inline := machine.Spec.Ignition != nil && machine.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionUnencryptedUserData
+	if !inline && l.cluster.Infra.Spec.S3Bucket == nil {
+		l.fail(o.problem(path, "Ignition is kept in a bucket, and AWSCluster/"+l.cluster.Infra.Name+" has none",
+			"set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine"))
+	}
+}
+
+// checkFiles makes sure that the Secrets named by a configuration are there.
+func (l *loader) checkFiles(o *object, path string, c *bootstrapv1.KubeadmConfigSpec) {
+	for i, f := range c.Files {
+		if f.ContentFrom.IsDefined() {
+			l.secretKey(o, fmt.Sprintf("%s.files[%d].contentFrom.secret", path, i), f.ContentFrom.Secret.Name, f.ContentFrom.Secret.Key)
+		}
+	}
+	for i, u := range c.Users {
+		if u.PasswdFrom.IsDefined() {
+			l.secretKey(o, fmt.Sprintf("%s.users[%d].passwdFrom.secret", path, i), u.PasswdFrom.Secret.Name, u.PasswdFrom.Secret.Key)
+		}
+	}
+}
+
+// checkSecrets looks at the Secrets that Cluster API finds by their names:
+// certificates the user brings, and those that external etcd needs.
+func (l *loader) checkSecrets() {
+	for _, suffix := range []string{"ca", "etcd", "proxy", "sa", "apiserver-etcd-client"} {
+		if o := l.lookup(kindSecret, l.cluster.Name+"-"+suffix); o != nil {
+			o.used = true
+		}
+	}
+	if l.cluster.ControlPlane == nil || !l.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined() {
+		return
+	}
+	o := l.lookup(kindControlPlane, l.cluster.ControlPlane.Object.Name)
+	path := "spec.kubeadmConfigSpec.clusterConfiguration.etcd.external"
+	l.secretKey(o, path, l.cluster.Name+"-etcd", "tls.crt")
+	l.secretKey(o, path, l.cluster.Name+"-apiserver-etcd-client", "tls.crt")
+	l.secretKey(o, path, l.cluster.Name+"-apiserver-etcd-client", "tls.key")
+}

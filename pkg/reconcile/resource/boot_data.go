@@ -1,0 +1,209 @@
+package resource
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	secretstypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/boot"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// BootData is what a machine gets to boot with, and the way in which it gets
+// it (facts C.1). It is made when the machine is launched.
+type BootData struct {
+	// Plain is handed over as it is; with it, no other field matters.
+	Plain []byte
+
+	Machine  boot.Machine // its endpoint, keys and token are filled in here
+	Endpoint Endpoint
+	PKI      *graph.Ref[PKIState]
+
+	Backend      boot.Backend
+	ID           string // what secrets are named by
+	Prefix       string // cloudInit.secretPrefix; "" for one made of ID
+	Keep         bool   // machines share the secret, so none may delete it
+	Uncompressed *bool
+	Ignition     *infrav1.Ignition
+	Bucket       *graph.Ref[BucketState]
+	Object       string        // key in the bucket: "control-plane/demo-abcde"
+	Presigned    time.Duration // how long the link to the object works; 0: no link, the machine's role reads it
+	Tags         cloud.Tags
+}
+
+func (b *BootData) needs() []graph.Edge {
+	return append(append(b.Endpoint.needs(), graph.Awaits(b.PKI)...), graph.On(b.Bucket)...)
+}
+
+// prepare renders the data, puts it where the machine finds it, and returns
+// the user data that leads there. Machines that share their data share the
+// work.
+func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+	switch {
+	case b == nil:
+		return nil, errors.New("there is none: the machine existed a moment ago")
+	case b.Plain != nil:
+		return b.Plain, nil
+	}
+	return cloud.Batch(ctx, c, "bootstrap data "+b.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
+		data, err := b.deliver(ctx, c)
+		out := make([][]byte, len(all))
+		for i := range out {
+			out[i] = data
+		}
+		return out, err
+	})
+}
+
+func (b *BootData) deliver(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+	m := b.Machine
+	keys, ok := b.PKI.Found()
+	if !ok {
+		return nil, errors.New("the cluster's keys are missing")
+	}
+	m.Endpoint, m.PKI, m.Token = b.Endpoint.String(), keys.PKI, keys.Token
+	data, err := boot.Render(m)
+	if err != nil {
+		return nil, err
+	}
+	switch b.Backend {
+	case boot.SecretsManager, boot.ParameterStore:
+		return b.secret(ctx, c, data)
+	case boot.ObjectStore:
+		return b.object(ctx, c, data)
+	case boot.UserData:
+	}
+	return boot.Fit(data.Format, data.Content, b.Uncompressed)
+}
+
+// secret keeps the data in Secrets Manager or Parameter Store, from where the
+// machine fetches it.
+func (b *BootData) secret(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
+	chunks, err := boot.Chunks(b.Backend, data.Content)
+	if err != nil {
+		return nil, err
+	}
+	prefix := boot.Prefix(b.Backend, b.Prefix, b.ID)
+	for i, chunk := range chunks {
+		name := boot.ChunkName(b.Backend, prefix, i)
+		if b.Backend == boot.ParameterStore {
+			err = b.putParameter(ctx, c, name, string(chunk))
+		} else {
+			err = b.putSecret(ctx, c, name, chunk)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	hook, err := boot.Boothook(boot.Fetch{Backend: b.Backend, Prefix: prefix, Chunks: len(chunks), Region: c.Region, Keep: b.Keep})
+	if err != nil {
+		return nil, err
+	}
+	return boot.Fit(boot.CloudConfig, hook, b.Uncompressed)
+}
+
+func (b *BootData) putSecret(ctx context.Context, c *cloud.Clients, name string, chunk []byte) error {
+	var tags []secretstypes.Tag
+	for k, v := range b.Tags {
+		tags = append(tags, secretstypes.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	_, err := c.Secrets.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretBinary: chunk, Tags: tags})
+	if !cloud.Is(err, "ResourceExistsException") {
+		return err
+	}
+	_, err = c.Secrets.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{SecretId: &name, SecretBinary: chunk})
+	return err
+}
+
+func (b *BootData) putParameter(ctx context.Context, c *cloud.Clients, name, value string) error {
+	var tags []ssmtypes.Tag
+	for k, v := range b.Tags {
+		tags = append(tags, ssmtypes.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	in := &ssm.PutParameterInput{Name: &name, Value: &value, Type: ssmtypes.ParameterTypeSecureString, Overwrite: aws.Bool(false), Tags: tags}
+	_, err := c.SSM.PutParameter(ctx, in)
+	if !cloud.Is(err, "ParameterAlreadyExists") {
+		return err
+	}
+	in.Overwrite, in.Tags = aws.Bool(true), nil // AWS takes tags only with a new parameter
+	_, err = c.SSM.PutParameter(ctx, in)
+	return err
+}
+
+// object keeps the data in the cluster's bucket, from where Ignition loads it.
+func (b *BootData) object(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
+	bucket := b.Bucket.CloudID()
+	_, err := c.S3.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &bucket, Key: &b.Object, Body: bytes.NewReader(data.Content), ServerSideEncryption: s3types.ServerSideEncryptionAwsKms,
+	})
+	if err != nil {
+		return nil, err
+	}
+	source := fmt.Sprintf("s3://%s/%s", bucket, b.Object)
+	if b.Presigned > 0 {
+		link, err := s3.NewPresignClient(c.S3).PresignGetObject(ctx, &s3.GetObjectInput{Bucket: &bucket, Key: &b.Object}, s3.WithPresignExpires(b.Presigned))
+		if err != nil {
+			return nil, err
+		}
+		source = link.URL
+	}
+	pointer, err := boot.IgnitionPointer(b.Ignition, source)
+	if err != nil {
+		return nil, err
+	}
+	return boot.Fit(boot.Ignition, pointer, b.Uncompressed)
+}
+
+// SecretID returns the ID of the secrets of a machine or group: the same for
+// the same words, in the form of a UUID, as CAPA's are.
+func SecretID(words ...string) string {
+	h := sha256.New()
+	for _, w := range words {
+		h.Write([]byte(w))
+		h.Write([]byte{0})
+	}
+	x := hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%s-%s-%s-%s-%s", x[:8], x[8:12], x[12:16], x[16:20], x[20:32])
+}
+
+// Endpoint is where the API server answers: at one of the load balancers, or
+// at a name that the manifest gives.
+type Endpoint struct {
+	Network *graph.Ref[LoadBalancerState]
+	Classic *graph.Ref[ClassicLoadBalancerState]
+	Host    string // wins over the load balancers' names
+	Port    int32
+}
+
+func (e Endpoint) needs() []graph.Edge {
+	return append(graph.Reads(e.Network), graph.Reads(e.Classic)...)
+}
+
+// String returns host and port, or graph.Unknown.
+func (e Endpoint) String() string {
+	host := e.Host
+	if lb, ok := e.Network.Found(); ok && host == "" {
+		host = lb.DNS
+	}
+	if lb, ok := e.Classic.Found(); ok && host == "" {
+		host = lb.DNS
+	}
+	if host == "" {
+		return graph.Unknown
+	}
+	return fmt.Sprintf("%s:%d", host, e.Port)
+}

@@ -1,0 +1,195 @@
+package resource
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Bucket keeps what machines load with Ignition (CAPA: spec.s3Bucket).
+type Bucket struct {
+	Name      string
+	Partition string            // of ARNs: aws, aws-cn, aws-us-gov
+	Account   string            // its number, for ARNs of roles
+	Readers   map[string]Reader // by the statement's ID, in a policy of one statement each
+	Tags      cloud.Tags
+	// BestEffort ignores being denied the deletion of objects
+	// (bestEffortDeleteObjects).
+	BestEffort bool
+}
+
+// Reader is a role that may read the objects below some prefixes.
+type Reader struct {
+	Role     string
+	Prefixes []string // "control-plane/*"
+}
+
+// BucketState is a bucket that exists.
+type BucketState struct {
+	Name   string
+	Tags   cloud.Tags
+	Policy string // canonical JSON
+}
+
+// CloudID implements graph.State.
+func (s BucketState) CloudID() string { return s.Name }
+
+var _ graph.Resource[BucketState] = (*Bucket)(nil)
+
+// Needs implements graph.Resource.
+func (b *Bucket) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Resource.
+func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	return cloud.Remember(ctx, c, "bucket "+b.Name, func(ctx context.Context) (*BucketState, error) {
+		_, err := c.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
+		switch {
+		case cloud.Is(err, "NotFound", "NoSuchBucket"):
+			return nil, nil //nolint:nilnil // none is Find's documented answer
+		case cloud.Is(err, "Forbidden", "AccessDenied"):
+			return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name", b.Name)
+		case err != nil:
+			return nil, err
+		}
+		s := &BucketState{Name: b.Name, Tags: cloud.Tags{}}
+		tagging, err := c.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name})
+		if err != nil && !cloud.NotFound(err) {
+			return nil, err
+		} else if err == nil {
+			for _, t := range tagging.TagSet {
+				s.Tags[str(t.Key)] = str(t.Value)
+			}
+		}
+		policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
+		if err != nil && !cloud.NotFound(err) {
+			return nil, err
+		} else if err == nil {
+			s.Policy = canonicalJSON(str(policy.Policy))
+		}
+		return s, nil
+	})
+}
+
+// Diff implements graph.Resource.
+func (b *Bucket) Diff(have *BucketState) (d graph.Diff) {
+	d.Fixed("name", have.Name, b.Name)
+	d.Set("policy", have.Policy, b.policy())
+	d.Tags(have.Tags, b.Tags)
+	return d
+}
+
+// policy returns the bucket's policy: nothing goes unencrypted, and each role
+// reads what is its own (facts B.12).
+func (b *Bucket) policy() string {
+	arn := fmt.Sprintf("arn:%s:s3:::%s", b.Partition, b.Name)
+	statements := []map[string]any{{
+		"Sid": "ForceSSLOnlyAccess", "Effect": "Deny", "Principal": map[string]any{"AWS": "*"}, "Action": "s3:*", "Resource": arn + "/*",
+		"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
+	}}
+	for _, sid := range slices.Sorted(maps.Keys(b.Readers)) {
+		r := b.Readers[sid]
+		var objects []string
+		for _, prefix := range r.Prefixes {
+			objects = append(objects, arn+"/"+prefix)
+		}
+		statements = append(statements, map[string]any{
+			"Sid": sid, "Effect": "Allow", "Action": "s3:GetObject", "Resource": objects,
+			"Principal": map[string]any{"AWS": fmt.Sprintf("arn:%s:iam::%s:role/%s", b.Partition, b.Account, r.Role)},
+		})
+	}
+	out, _ := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements}) //nolint:errchkjson // plain maps and strings
+	return string(out)
+}
+
+func canonicalJSON(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	out, _ := json.Marshal(v) //nolint:errchkjson // it was JSON
+	return string(out)
+}
+
+// Create implements graph.Resource.
+func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	in := &s3.CreateBucketInput{Bucket: &b.Name}
+	if c.Region != "us-east-1" { // which must not be named
+		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(c.Region)}
+	}
+	_, err := c.S3.CreateBucket(ctx, in)
+	if cloud.Is(err, "BucketAlreadyExists") {
+		return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name: %w", b.Name, err)
+	}
+	if err != nil && !cloud.Is(err, "BucketAlreadyOwnedByYou") {
+		return nil, err
+	}
+	return &BucketState{Name: b.Name}, nil
+}
+
+// Update implements graph.Resource.
+func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d graph.Diff) (*BucketState, error) {
+	after := *have
+	if d.HasTags() {
+		after.Tags = have.Tags.With(b.Tags) // the call replaces all of them
+		var set []types.Tag
+		for _, k := range slices.Sorted(maps.Keys(after.Tags)) {
+			set = append(set, types.Tag{Key: aws.String(k), Value: aws.String(after.Tags[k])})
+		}
+		if _, err := c.S3.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{Bucket: &b.Name, Tagging: &types.Tagging{TagSet: set}}); err != nil {
+			return nil, err
+		}
+	}
+	if d.Has("policy") {
+		after.Policy = b.policy()
+		if _, err := c.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Name, Policy: &after.Policy}); err != nil {
+			return nil, err
+		}
+	}
+	return &after, nil
+}
+
+// Delete implements graph.Resource. Every version of every object goes first.
+func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
+	err := b.empty(ctx, c)
+	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
+		return err
+	}
+	_, err = c.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &have.Name})
+	return err
+}
+
+func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
+	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &b.Name}); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		var gone []types.ObjectIdentifier
+		for _, v := range page.Versions {
+			gone = append(gone, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+		}
+		for _, m := range page.DeleteMarkers {
+			gone = append(gone, types.ObjectIdentifier{Key: m.Key, VersionId: m.VersionId})
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		out, err := c.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: gone, Quiet: aws.Bool(true)}})
+		if err != nil {
+			return err
+		}
+		if len(out.Errors) > 0 {
+			return fmt.Errorf("%s: %s", str(out.Errors[0].Key), str(out.Errors[0].Message))
+		}
+	}
+	return nil
+}

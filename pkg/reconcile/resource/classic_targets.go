@@ -1,0 +1,96 @@
+package resource
+
+import (
+	"context"
+	"slices"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// ClassicTargets are the machines behind a classic load balancer.
+type ClassicTargets struct {
+	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
+	Instances    []*graph.Ref[InstanceState]
+	Shared       bool // the load balancer is somebody else's: instances that others registered stay
+}
+
+var _ graph.Resource[TargetsState] = (*ClassicTargets)(nil)
+
+// Needs implements graph.Resource.
+func (t *ClassicTargets) Needs() []graph.Edge {
+	needs := graph.Exists(t.LoadBalancer)
+	for _, i := range t.Instances {
+		needs = append(needs, graph.On(i)...)
+	}
+	return needs
+}
+
+// Find implements graph.Resource.
+func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
+	lb, ok := t.LoadBalancer.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := classicLoadBalancers(ctx, c)
+	for _, x := range all {
+		if x.ID == lb.ID {
+			return &TargetsState{x.ID, x.Instances}, err
+		}
+	}
+	return nil, err
+}
+
+// Diff implements graph.Resource.
+func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
+	return (&Targets{Instances: t.Instances, Shared: t.Shared}).Diff(have)
+}
+
+// Create implements graph.Resource.
+func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
+	have := &TargetsState{Group: t.LoadBalancer.CloudID()}
+	if len(t.Instances) == 0 {
+		return have, nil
+	}
+	return t.Update(ctx, c, have, t.Diff(have))
+}
+
+// Update implements graph.Resource.
+func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
+	if gone := d.Removed("target"); len(gone) > 0 {
+		if err := t.deregister(ctx, c, have.Group, gone); err != nil {
+			return nil, err
+		}
+	}
+	if added := d.Added("target"); len(added) > 0 {
+		_, err := c.ELB.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &have.Group, Instances: classicInstances(added)})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &TargetsState{have.Group, idsOf(t.Instances)}, nil
+}
+
+func (t *ClassicTargets) deregister(ctx context.Context, c *cloud.Clients, name string, gone []string) error {
+	_, err := c.ELB.DeregisterInstancesFromLoadBalancer(ctx, &elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &name, Instances: classicInstances(gone)})
+	return err
+}
+
+// Delete implements graph.Resource.
+func (t *ClassicTargets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsState) error {
+	gone := slices.DeleteFunc(slices.Clone(have.Instances), func(i string) bool { return !slices.Contains(idsOf(t.Instances), i) })
+	if !t.Shared || len(gone) == 0 {
+		return nil
+	}
+	return t.deregister(ctx, c, have.Group, gone)
+}
+
+func classicInstances(ids []string) (out []types.Instance) {
+	for _, id := range ids {
+		out = append(out, types.Instance{InstanceId: &id})
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package resource
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// ImageState is a machine image.
+type ImageState struct {
+	ID, Name, RootDevice string
+	RootSize             int32 // GiB
+}
+
+// CloudID implements graph.State.
+func (s ImageState) CloudID() string { return s.ID }
+
+// ImageQuery is what CAPA looks for when the manifest names no image (facts
+// C.2).
+type ImageQuery struct {
+	Name         string // a pattern
+	Owner        string
+	Architecture string
+	Version      string // of Kubernetes, for messages
+}
+
+// ImageByID looks up an image that the manifest names.
+func ImageByID(id string) graph.Lookup[ImageState] {
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		all, err := cloud.Remember(ctx, c, "image "+id, func(ctx context.Context) ([]types.Image, error) {
+			out, err := c.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
+			if err != nil {
+				return nil, err
+			}
+			return out.Images, nil
+		})
+		if cloud.Is(err, "InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable") || err == nil && len(all) == 0 {
+			return nil, fmt.Errorf("image %s does not exist in %s, or is not shared with this account", id, c.Region)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return imageSeen(all[0]), nil
+	}
+}
+
+// ImageByName looks up the newest image that matches.
+func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		all, err := imagesNamed(ctx, c, []types.Filter{
+			cloud.Filter("owner-id", q.Owner), cloud.Filter("name", q.Name), cloud.Filter("architecture", q.Architecture),
+			cloud.Filter("state", "available"), cloud.Filter("virtualization-type", "hvm"),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("no image named %s of owner %s for %s in %s: name one in spec.template.spec.ami.id, or see `clusterawsadm ami list --kubernetes-version %s`",
+				q.Name, q.Owner, q.Architecture, c.Region, q.Version)
+		}
+		return newest(all), nil
+	}
+}
+
+// Owners of Canonical's images.
+const (
+	canonical         = "099720109477"
+	canonicalGovCloud = "513442679011"
+)
+
+// UbuntuImage looks up Canonical's newest Ubuntu 24.04, on which the bastion
+// runs (facts B.11).
+func UbuntuImage(region string) graph.Lookup[ImageState] {
+	owner := canonical
+	if strings.HasPrefix(region, "us-gov-") {
+		owner = canonicalGovCloud
+	}
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		all, err := imagesNamed(ctx, c, []types.Filter{
+			cloud.Filter("owner-id", owner), cloud.Filter("architecture", "x86_64"), cloud.Filter("state", "available"),
+			cloud.Filter("virtualization-type", "hvm"), cloud.Filter("description", "Canonical??Ubuntu??24.04??amd64?noble?image*"),
+		})
+		if err == nil && len(all) == 0 {
+			err = errors.New("no Ubuntu 24.04 image of Canonical's: name one in spec.bastion.ami")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return newest(all), nil
+	}
+}
+
+func imagesNamed(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
+	var question []string
+	for _, f := range filters {
+		question = append(question, str(f.Name)+"="+strings.Join(f.Values, ","))
+	}
+	return cloud.Remember(ctx, c, "images "+strings.Join(question, " "), func(ctx context.Context) ([]types.Image, error) {
+		p := ec2.NewDescribeImagesPaginator(c.EC2, &ec2.DescribeImagesInput{Filters: filters})
+		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeImagesOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeImagesOutput) []types.Image { return o.Images })
+	})
+}
+
+func newest(all []types.Image) *ImageState {
+	return imageSeen(slices.MaxFunc(all, func(a, b types.Image) int { return cmp.Compare(str(a.CreationDate), str(b.CreationDate)) }))
+}
+
+func imageSeen(x types.Image) *ImageState {
+	s := &ImageState{ID: str(x.ImageId), Name: str(x.Name), RootDevice: str(x.RootDeviceName)}
+	for _, m := range x.BlockDeviceMappings {
+		if m.Ebs != nil && str(m.DeviceName) == s.RootDevice {
+			s.RootSize = aws.ToInt32(m.Ebs.VolumeSize)
+		}
+	}
+	return s
+}

@@ -1,0 +1,72 @@
+package resource
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// InitMarker remembers which machine was launched to begin the control plane
+// (kubeadm init). When that one is lost, the machine in its place joins the
+// others: a second beginning would be a second cluster behind one endpoint.
+type InitMarker struct {
+	Machine *graph.Ref[InstanceState]
+}
+
+var _ graph.Resource[Named] = (*InitMarker)(nil)
+
+// Needs implements graph.Resource.
+func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
+
+// Find implements graph.Resource.
+func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*Named, error) {
+	id, err := Initialized(ctx, c)
+	if err != nil || id == "" {
+		return nil, err
+	}
+	n := Named(id)
+	return &n, nil
+}
+
+// Diff implements graph.Resource: the first one stays.
+func (m *InitMarker) Diff(*Named) graph.Diff { return nil }
+
+// Create implements graph.Resource.
+func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*Named, error) {
+	n := Named(m.Machine.CloudID())
+	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(c.ParameterPath("init")), Value: aws.String(string(n)), Type: types.ParameterTypeString, Overwrite: aws.Bool(false),
+	})
+	return &n, err
+}
+
+// Update implements graph.Resource.
+func (m *InitMarker) Update(context.Context, *cloud.Clients, *Named, graph.Diff) (*Named, error) {
+	return nil, nil //nolint:nilnil // nothing can be updated
+}
+
+// Delete implements graph.Resource.
+func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *Named) error {
+	_, err := c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath("init"))})
+	return err
+}
+
+// Initialized returns the machine that was launched to begin the control
+// plane; "" when none was.
+func Initialized(ctx context.Context, c *cloud.Clients) (string, error) {
+	return cloud.Remember(ctx, c, "init", func(ctx context.Context) (string, error) {
+		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("init"))})
+		if cloud.NotFound(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		return str(out.Parameter.Value), nil
+	})
+}

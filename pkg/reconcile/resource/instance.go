@@ -1,0 +1,380 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Instance is one machine (CAPA: AWSMachine, or the bastion).
+type Instance struct {
+	// Spec is the AWSMachine's, with the cluster's defaults filled in. What
+	// other fields say (subnet, groups, image, key) wins over it.
+	Spec infrav1.AWSMachineSpec
+
+	Subnet *graph.Ref[SubnetState]
+	Pinned bool // the manifest names the subnet or its zone, so that it may not be another
+	Groups []*graph.Ref[SecurityGroupState]
+	Image  *graph.Ref[ImageState] // nil when the machine exists: its image is not looked up
+	Key    string                 // key pair; "" for none
+	Boot   *BootData              // nil when the machine exists
+	Tags   cloud.Tags
+
+	// Batch is the part of the tags that is this machine's alone: its name.
+	// Machines that differ in nothing else are launched together.
+	Batch cloud.Tags
+	// Claimed is a machine that was launched together with others, by a run
+	// that ended before it could name it.
+	Claimed string
+
+	// Needed lists what has to be there before the machine may boot.
+	Needed []graph.Edge
+}
+
+// InstanceState is a machine that exists.
+type InstanceState struct {
+	Object
+	Status                                    string
+	Type, Image, Subnet, VPC, Zone            string
+	PrivateIP, PublicIP, PrivateDNS           string
+	Key, Profile                              string
+	Groups                                    []string
+	Metadata                                  Metadata
+	Interfaces                                []string // by device index
+	LaunchedAt                                time.Time
+	Spot, Stopped                             bool
+	hostnameA, hostnameAAAA, hostnameResource bool
+}
+
+// Metadata are the settings of a machine's metadata service (IMDS).
+type Metadata struct {
+	Endpoint, IPv6, Tokens, Tags string
+	HopLimit                     int32
+}
+
+// String prints the settings: "endpoint enabled, tokens required, …".
+func (m Metadata) String() string {
+	if m == (Metadata{}) {
+		return ""
+	}
+	return fmt.Sprintf("endpoint %s, ipv6 %s, hop limit %d, tokens %s, tags %s", m.Endpoint, m.IPv6, m.HopLimit, m.Tokens, m.Tags)
+}
+
+var _ graph.Resource[InstanceState] = (*Instance)(nil)
+
+// Needs implements graph.Resource.
+func (i *Instance) Needs() []graph.Edge {
+	needs := graph.Exists(i.Subnet)
+	for _, g := range i.Groups {
+		needs = append(needs, graph.Exists(g)...)
+	}
+	needs = append(needs, graph.Reads(i.Image)...)
+	if i.Boot != nil {
+		needs = append(needs, i.Boot.needs()...)
+	}
+	return append(needs, i.Needed...)
+}
+
+// Takes implements graph.Timed.
+func (i *Instance) Takes() (create, remove time.Duration) { return instanceTakes, instanceGoes }
+
+// Find implements graph.Resource.
+func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	all, err := instances(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if i.Claimed != "" {
+		return all.byID[i.Claimed], nil
+	}
+	found := all.byNode[i.Tags[cloud.NodeTag]]
+	if len(found) == 0 {
+		for _, x := range all.byName[i.Tags["Name"]] {
+			if x.Tags[cloud.NodeTag] == "" {
+				found = append(found, x)
+			}
+		}
+	}
+	s, err := one(found, i.Tags[cloud.NodeTag])
+	if s == nil {
+		return nil, err
+	}
+	return *s, nil
+}
+
+// Diff implements graph.Resource.
+func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
+	if have.Stopped {
+		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
+	}
+	d.Await("state", have.Status, string(types.InstanceStateNameRunning))
+	d.Fixed("instanceType", have.Type, i.Spec.InstanceType)
+	if id := aws.ToString(i.Spec.AMI.ID); id != "" {
+		d.Fixed("image", have.Image, id)
+	} else if i.Image != nil && have.ID == "" {
+		d.Fixed("image", "", i.Image.CloudID())
+	}
+	if i.Pinned || have.ID == "" {
+		d.Fixed("subnet", have.Subnet, i.Subnet.CloudID())
+	}
+	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile)
+	d.Fixed("key", have.Key, i.Key)
+	d.Lines("securityGroup", have.Groups, i.groups())
+	d.Set("metadata", have.Metadata, i.metadata())
+	d.Tags(have.Tags, i.Tags)
+	return d
+}
+
+func (i *Instance) groups() []string {
+	ids := idsOf(i.Groups)
+	for _, g := range i.Spec.AdditionalSecurityGroups {
+		if g.ID != nil {
+			ids = append(ids, *g.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// metadata returns the wanted settings of the metadata service, with CAPA's
+// defaults (AWSMachine.spec.instanceMetadataOptions).
+func (i *Instance) metadata() Metadata {
+	m := Metadata{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1}
+	o := i.Spec.InstanceMetadataOptions
+	if o == nil {
+		return m
+	}
+	m.Endpoint = orElse(string(o.HTTPEndpoint), m.Endpoint)
+	m.IPv6 = orElse(string(o.HTTPProtocolIPv6), m.IPv6)
+	m.Tokens = orElse(string(o.HTTPTokens), m.Tokens)
+	m.Tags = orElse(string(o.InstanceMetadataTags), m.Tags)
+	if o.HTTPPutResponseHopLimit > 0 {
+		m.HopLimit = int32(o.HTTPPutResponseHopLimit) //nolint:gosec // validated to lie in 1..64
+	}
+	return m
+}
+
+// Create implements graph.Resource.
+func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	data, err := i.Boot.prepare(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap data: %w", err)
+	}
+	return i.launch(ctx, c, data)
+}
+
+// Update implements graph.Resource.
+func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceState, d graph.Diff) (*InstanceState, error) {
+	after := *have
+	if d.Has("securityGroup") {
+		for _, eni := range have.Interfaces[:min(len(have.Interfaces), max(1, len(i.Spec.NetworkInterfaces)))] {
+			_, err := c.EC2.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: i.groups()})
+			if err != nil {
+				return nil, err
+			}
+		}
+		after.Groups = i.groups()
+	}
+	if d.Has("metadata") {
+		m := i.metadata()
+		_, err := c.EC2.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{
+			InstanceId: &have.ID, HttpEndpoint: types.InstanceMetadataEndpointState(m.Endpoint), HttpProtocolIpv6: types.InstanceMetadataProtocolState(m.IPv6),
+			HttpTokens: types.HttpTokensState(m.Tokens), HttpPutResponseHopLimit: &m.HopLimit, InstanceMetadataTags: types.InstanceMetadataTagsState(m.Tags),
+		})
+		if err != nil {
+			return nil, err
+		}
+		after.Metadata = m
+	}
+	if d.HasTags() {
+		after.Tags = have.Tags.With(i.Tags)
+		if err := tagWithInterfaces(ctx, c, have, i.Tags); err != nil {
+			return nil, err
+		}
+	}
+	return &after, nil
+}
+
+// tagWithInterfaces tags a machine and the network interfaces it was launched
+// with.
+func tagWithInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceState, tags cloud.Tags) error {
+	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: append([]string{have.ID}, have.Interfaces...), Tags: tags.EC2()})
+	return err
+}
+
+// Delete implements graph.Resource. Machines that go at the same time go in
+// one call.
+func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
+	if err := i.release(ctx, c, have); err != nil {
+		return err
+	}
+	return terminate(ctx, c, have.ID)
+}
+
+func terminate(ctx context.Context, c *cloud.Clients, id string) error {
+	_, err := cloud.Batch(ctx, c, "terminate", id, func(ctx context.Context, ids []string) ([]struct{}, error) {
+		for part := range slices.Chunk(ids, 500) {
+			if _, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part}); err != nil {
+				return nil, err
+			}
+		}
+		return make([]struct{}, len(ids)), nil
+	})
+	return err
+}
+
+// release takes the cluster's groups off network interfaces that somebody
+// else brought: they stay, and would keep the groups from being deleted. AWS
+// wants at least one group on each, so the VPC's own takes their place.
+func (i *Instance) release(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
+	if len(i.Spec.NetworkInterfaces) == 0 {
+		return nil
+	}
+	found, err := interfaces(ctx, c, cloud.Filter("network-interface-id", i.Spec.NetworkInterfaces...))
+	if err != nil {
+		return err
+	}
+	for _, eni := range found {
+		keep, err := i.foreign(ctx, c, eni, have.VPC)
+		if err != nil {
+			return err
+		}
+		_, err = c.EC2.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: eni.NetworkInterfaceId, Groups: keep})
+		if cloud.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Instance) foreign(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
+	for _, g := range eni.Groups {
+		if !slices.Contains(idsOf(i.Groups), str(g.GroupId)) {
+			keep = append(keep, str(g.GroupId))
+		}
+	}
+	if len(keep) > 0 {
+		return keep, nil
+	}
+	all, err := securityGroups(ctx, c, vpc)
+	for _, g := range all {
+		if g.Name == "default" {
+			keep = append(keep, g.ID)
+		}
+	}
+	return keep, err
+}
+
+// inventory is the listing of a cluster's machines, by what they are asked for.
+type inventory struct {
+	list           []*InstanceState
+	byID           map[string]*InstanceState
+	byNode, byName map[string][]*InstanceState
+}
+
+// instances lists the machines of the cluster that are not terminated.
+func instances(ctx context.Context, c *cloud.Clients) (*inventory, error) {
+	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*inventory, error) {
+		in := &ec2.DescribeInstancesInput{
+			Filters:    c.Ours(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
+			MaxResults: aws.Int32(1000),
+		}
+		all := &inventory{byID: map[string]*InstanceState{}, byNode: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
+		for p := ec2.NewDescribeInstancesPaginator(c.EC2, in); p.HasMorePages(); {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page.Reservations {
+				for _, x := range r.Instances {
+					all.add(instanceSeen(x))
+				}
+			}
+		}
+		return all, nil
+	})
+}
+
+func (l *inventory) add(s *InstanceState) {
+	l.list, l.byID[s.ID] = append(l.list, s), s
+	if node := s.Tags[cloud.NodeTag]; node != "" {
+		l.byNode[node] = append(l.byNode[node], s)
+	}
+	l.byName[s.Tags["Name"]] = append(l.byName[s.Tags["Name"]], s)
+}
+
+// Instances lists the machines of the cluster that are not terminated.
+func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
+	all, err := instances(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all.list {
+		out = append(out, *s)
+	}
+	return out, nil
+}
+
+func instanceSeen(x types.Instance) *InstanceState {
+	s := &InstanceState{
+		Object: Object{str(x.InstanceId), cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: str(x.ImageId),
+		Subnet: str(x.SubnetId), VPC: str(x.VpcId), Key: str(x.KeyName), PrivateIP: str(x.PrivateIpAddress), PublicIP: str(x.PublicIpAddress),
+		PrivateDNS: str(x.PrivateDnsName), LaunchedAt: aws.ToTime(x.LaunchTime), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+	}
+	if x.State != nil {
+		s.Status = string(x.State.Name)
+		s.Stopped = x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping
+	}
+	if x.Placement != nil {
+		s.Zone = str(x.Placement.AvailabilityZone)
+	}
+	if x.IamInstanceProfile != nil {
+		s.Profile = lastPart(str(x.IamInstanceProfile.Arn))
+	}
+	for _, g := range x.SecurityGroups {
+		s.Groups = append(s.Groups, str(g.GroupId))
+	}
+	slices.SortFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
+	for _, n := range x.NetworkInterfaces {
+		s.Interfaces = append(s.Interfaces, str(n.NetworkInterfaceId))
+	}
+	if m := x.MetadataOptions; m != nil {
+		s.Metadata = Metadata{string(m.HttpEndpoint), string(m.HttpProtocolIpv6), string(m.HttpTokens), string(m.InstanceMetadataTags), aws.ToInt32(m.HttpPutResponseHopLimit)}
+	}
+	return s
+}
+
+func deviceIndex(n types.InstanceNetworkInterface) int32 {
+	if n.Attachment == nil {
+		return 0
+	}
+	return aws.ToInt32(n.Attachment.DeviceIndex)
+}
+
+func lastPart(arn string) string {
+	for i := len(arn) - 1; i >= 0; i-- {
+		if arn[i] == '/' {
+			return arn[i+1:]
+		}
+	}
+	return arn
+}
+
+// common returns the tags without those that are one machine's alone.
+func (i *Instance) common() cloud.Tags {
+	tags := maps.Clone(i.Tags)
+	for k := range i.Batch {
+		delete(tags, k)
+	}
+	return tags
+}

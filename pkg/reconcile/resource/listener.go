@@ -1,0 +1,127 @@
+package resource
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Listener sends what arrives at one TCP port of a load balancer to a target
+// group.
+type Listener struct {
+	LoadBalancer *graph.Ref[LoadBalancerState]
+	Target       *graph.Ref[TargetGroupState]
+	Port         int32
+	Tags         cloud.Tags
+}
+
+// ListenerState is a listener that exists.
+type ListenerState struct {
+	Object // the ID is its ARN
+	Port   int32
+	Target string
+}
+
+var _ graph.Resource[ListenerState] = (*Listener)(nil)
+
+// Needs implements graph.Resource. A listener goes with its load balancer, so
+// only the target group has to outlive it.
+func (l *Listener) Needs() []graph.Edge {
+	return append(graph.Exists(l.LoadBalancer), graph.Exists(l.Target)...)
+}
+
+// Find implements graph.Resource.
+func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
+	lb, ok := l.LoadBalancer.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := listeners(ctx, c, lb.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if x.Port != l.Port {
+			continue
+		}
+		x.Tags, err = tagsELB(ctx, c, x.ID)
+		return &x, err
+	}
+	return nil, nil //nolint:nilnil // none is Find's documented answer
+}
+
+// Diff implements graph.Resource.
+func (l *Listener) Diff(have *ListenerState) (d graph.Diff) {
+	d.Fixed("port", have.Port, l.Port)
+	d.Set("target", have.Target, l.Target.CloudID())
+	d.Tags(have.Tags, l.Tags)
+	return d
+}
+
+func (l *Listener) forward() []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(l.Target.CloudID())}}
+}
+
+// Create implements graph.Resource.
+func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
+	out, err := c.ELBV2.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: aws.String(l.LoadBalancer.CloudID()), Port: &l.Port, Protocol: types.ProtocolEnumTcp,
+		DefaultActions: l.forward(), Tags: elbTags(l.Tags),
+	})
+	if err != nil || len(out.Listeners) == 0 {
+		return nil, err
+	}
+	s := listenerSeen(out.Listeners[0])
+	s.Tags = l.Tags
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerState, d graph.Diff) (*ListenerState, error) {
+	after := *have
+	if d.Has("target") {
+		if _, err := c.ELBV2.ModifyListener(ctx, &elb.ModifyListenerInput{ListenerArn: &have.ID, DefaultActions: l.forward()}); err != nil {
+			return nil, err
+		}
+		after.Target = l.Target.CloudID()
+	}
+	if d.HasTags() {
+		if err := retagELB(ctx, c, have.ID, l.Tags); err != nil {
+			return nil, err
+		}
+		after.Tags = have.Tags.With(l.Tags)
+	}
+	return &after, nil
+}
+
+// Delete implements graph.Resource.
+func (l *Listener) Delete(ctx context.Context, c *cloud.Clients, have *ListenerState) error {
+	_, err := c.ELBV2.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: &have.ID})
+	return err
+}
+
+func listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
+	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {
+		p := elb.NewDescribeListenersPaginator(c.ELBV2, &elb.DescribeListenersInput{LoadBalancerArn: &lb})
+		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeListenersOutput, error) { return p.NextPage(ctx) },
+			func(o *elb.DescribeListenersOutput) (out []ListenerState) {
+				for _, x := range o.Listeners {
+					out = append(out, listenerSeen(x))
+				}
+				return out
+			})
+	})
+}
+
+func listenerSeen(x types.Listener) ListenerState {
+	s := ListenerState{Object: Object{ID: str(x.ListenerArn)}, Port: aws.ToInt32(x.Port)}
+	for _, a := range x.DefaultActions {
+		s.Target = str(a.TargetGroupArn)
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// NetworkInterfaces are those that hang around in the security groups and
+// subnets of a cluster: load balancers leave theirs behind for a minute or
+// two, and a CNI may leave free ones for good. Deletion waits for the first
+// and removes the second.
+type NetworkInterfaces struct {
+	VPC    *graph.Ref[VPCState]
+	Groups []*graph.Ref[SecurityGroupState]
+}
+
+// NetworkInterfacesState are the network interfaces that are still there.
+type NetworkInterfacesState struct {
+	Free []string // IDs of those that can be removed
+	Busy []string // what AWS says of the rest
+}
+
+// CloudID implements graph.State.
+func (s NetworkInterfacesState) CloudID() string {
+	return strings.Join(append(append([]string{}, s.Free...), s.Busy...), ", ")
+}
+
+var _ graph.Resource[NetworkInterfacesState] = (*NetworkInterfaces)(nil)
+
+// Needs implements graph.Resource.
+func (n *NetworkInterfaces) Needs() []graph.Edge {
+	needs := graph.Exists(n.VPC)
+	for _, g := range n.Groups {
+		needs = append(needs, graph.Exists(g)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (n *NetworkInterfaces) Takes() (create, remove time.Duration) { return 0, interfacesGo }
+
+// Find implements graph.Resource.
+func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
+	var groups []string
+	for _, g := range n.Groups {
+		if s, ok := g.Found(); ok {
+			groups = append(groups, s.ID)
+		}
+	}
+	vpc, ok := n.VPC.Found()
+	if !ok || len(groups) == 0 {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	return lingering(ctx, c, vpc.ID, groups)
+}
+
+// lingering lists the network interfaces of a VPC that are in one of the
+// groups.
+func lingering(ctx context.Context, c *cloud.Clients, vpc string, groups []string) (*NetworkInterfacesState, error) {
+	found, err := interfaces(ctx, c, cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", groups...))
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	s := &NetworkInterfacesState{}
+	for _, x := range found {
+		if x.Status == types.NetworkInterfaceStatusAvailable {
+			s.Free = append(s.Free, str(x.NetworkInterfaceId))
+		} else {
+			s.Busy = append(s.Busy, interfaceName(x))
+		}
+	}
+	return s, nil
+}
+
+// Diff implements graph.Resource.
+func (n *NetworkInterfaces) Diff(*NetworkInterfacesState) graph.Diff { return nil }
+
+// Create implements graph.Resource.
+func (n *NetworkInterfaces) Create(context.Context, *cloud.Clients) (*NetworkInterfacesState, error) {
+	return nil, nil //nolint:nilnil // they come by themselves
+}
+
+// Update implements graph.Resource.
+func (n *NetworkInterfaces) Update(context.Context, *cloud.Clients, *NetworkInterfacesState, graph.Diff) (*NetworkInterfacesState, error) {
+	return nil, nil //nolint:nilnil // nothing can be updated
+}
+
+// Delete implements graph.Resource. Those in use go with what they serve.
+func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *NetworkInterfacesState) error {
+	for _, id := range have.Free {
+		_, err := c.EC2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
+		if cloud.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interfaces lists network interfaces, whoever they belong to.
+func interfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.NetworkInterface, error) {
+	p := ec2.NewDescribeNetworkInterfacesPaginator(c.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
+	return pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNetworkInterfacesOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
+}
+
+// interfacesIn names the network interfaces of a VPC, subnet or group, as what
+// blocks its deletion; "" when there are none or AWS does not say.
+func interfacesIn(ctx context.Context, c *cloud.Clients, filter, id string) string {
+	found, err := interfaces(ctx, c, cloud.Filter(filter, id))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, x := range found {
+		names = append(names, interfaceName(x))
+	}
+	return strings.Join(names, ", ")
+}
+
+func interfaceName(x types.NetworkInterface) string {
+	return fmt.Sprintf("%s (%s)", str(x.NetworkInterfaceId), orElse(str(x.Description), string(x.InterfaceType)))
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,151 @@
+package resource
+
+import (
+	"context"
+	"crypto/rand"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/boot"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// PKI is the cluster's keys and the token with which machines join, kept in
+// SSM Parameter Store where node roles cannot read them. Each is written only
+// once: whoever comes first wins.
+type PKI struct {
+	Algorithm string // clusterConfiguration.encryptionAlgorithm
+	Days      int32  // clusterConfiguration.caCertificateValidityPeriodDays
+	Given     *boot.PKI
+}
+
+// PKIState is the keys as they are kept.
+type PKIState struct {
+	Path  string
+	Names []string // what is there: "ca.crt", …, "token"
+	PKI   *boot.PKI
+	Token string
+}
+
+// CloudID implements graph.State.
+func (s PKIState) CloudID() string { return s.Path }
+
+var _ graph.Resource[PKIState] = (*PKI)(nil)
+
+const tokenName = "token"
+
+// names lists what there has to be.
+func (p *PKI) names() []string {
+	names := []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub", tokenName}
+	if p.Given != nil && len(p.Given.EtcdClient.Cert) > 0 { // an external etcd has its own authority
+		return append(names, "apiserver-etcd-client.crt", "apiserver-etcd-client.key", "etcd-ca.crt")
+	}
+	return append(names, "etcd-ca.crt", "etcd-ca.key")
+}
+
+// Needs implements graph.Resource.
+func (p *PKI) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Resource.
+func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
+	kept, err := keptPKI(ctx, c)
+	if err != nil || len(kept) == 0 {
+		return nil, err
+	}
+	s := &PKIState{Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(kept)), Token: string(kept[tokenName])}
+	if len(s.missing(p)) == 0 {
+		s.PKI, err = boot.ParsePKI(kept)
+	}
+	return s, err
+}
+
+func (s *PKIState) missing(p *PKI) []string {
+	return slices.DeleteFunc(p.names(), func(n string) bool { return slices.Contains(s.Names, n) })
+}
+
+// Diff implements graph.Resource. Names are all it shows.
+func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
+	for _, n := range have.missing(p) {
+		d.Set(n, "", "generated")
+	}
+	return d
+}
+
+// Create implements graph.Resource.
+func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
+	return p.Update(ctx, c, &PKIState{}, nil)
+}
+
+// Update implements graph.Resource. Parts are missing only when a run died
+// while it wrote them: no machine has seen them yet, so all are made anew.
+func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
+	keys := &boot.PKI{}
+	if p.Given != nil {
+		*keys = *p.Given
+	}
+	if err := keys.Complete(p.Algorithm, p.Days, c.Clock.Now()); err != nil {
+		return nil, err
+	}
+	token, err := boot.NewToken(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	parts := keys.Marshal()
+	parts[tokenName] = []byte(token)
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+			Name: aws.String(c.ParameterPath("pki", name)), Value: aws.String(string(parts[name])),
+			Type: types.ParameterTypeSecureString, Overwrite: aws.Bool(len(have.Names) > 0),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &PKIState{c.ParameterPath("pki"), slices.Sorted(maps.Keys(parts)), keys, token}, nil
+}
+
+// Delete implements graph.Resource.
+func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) error {
+	var names []string
+	for _, n := range have.Names {
+		names = append(names, c.ParameterPath("pki", n))
+	}
+	for part := range slices.Chunk(names, 10) {
+		if _, err := c.SSM.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keptPKI reads what is kept, by name.
+func keptPKI(ctx context.Context, c *cloud.Clients) (map[string][]byte, error) {
+	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (map[string][]byte, error) {
+		kept := map[string][]byte{}
+		path := c.ParameterPath("pki")
+		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, x := range page.Parameters {
+				kept[lastPart(str(x.Name))] = []byte(str(x.Value))
+			}
+		}
+		return kept, nil
+	})
+}
+
+// KeptPKI returns the keys of the cluster, or nil when the account has none.
+func KeptPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
+	kept, err := keptPKI(ctx, c)
+	if err != nil || len(kept) == 0 {
+		return nil, err
+	}
+	return boot.ParsePKI(kept)
+}

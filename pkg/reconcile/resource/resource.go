@@ -1,0 +1,107 @@
+// Package resource holds one file for each kind of thing in AWS that a
+// cluster is made of: what it should be, and how to find, make, mend and
+// remove it. No resource knows what cluster it is in; none waits or retries.
+//
+// Each file keeps one order: the wanted thing, its state, Needs, Find, Diff,
+// Create, Update, Delete, the listing that all of the kind share, lookups of
+// things that are somebody else's.
+package resource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// Object is what the states of all things with an ID and tags have in common.
+type Object struct {
+	ID   string
+	Tags cloud.Tags
+}
+
+// CloudID implements graph.State.
+func (o Object) CloudID() string { return o.ID }
+
+// mine returns the one thing of the list that the wanted tags identify: by
+// the node tag, or, for what Cluster API made, which has none, by its name.
+func mine[T any](list []T, want cloud.Tags, tagsOf func(T) cloud.Tags) (*T, error) {
+	var found, named []T
+	for _, t := range list {
+		have := tagsOf(t)
+		switch node := have[cloud.NodeTag]; {
+		case node == want[cloud.NodeTag] && node != "":
+			found = append(found, t)
+		case node == "" && have["Name"] == want["Name"]:
+			named = append(named, t)
+		}
+	}
+	if len(found) == 0 {
+		found = named
+	}
+	return one(found, want[cloud.NodeTag])
+}
+
+// one returns the only element of a list, nil when it is empty, and an error
+// when there are several: two things that claim to be the same one.
+func one[T any](list []T, what string) (*T, error) {
+	switch len(list) {
+	case 0:
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	case 1:
+		return &list[0], nil
+	}
+	return nil, fmt.Errorf("found %d things in AWS that are tagged as %s; delete the ones that are not in use", len(list), what)
+}
+
+// tag sets tags on a thing of EC2.
+func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
+	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
+	return err
+}
+
+// retagged sets tags on a thing of EC2 and returns its object as it is then.
+func retagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tags) (Object, error) {
+	have.Tags = have.Tags.With(tags)
+	return have, tag(ctx, c, have.ID, tags)
+}
+
+// How long AWS usually takes, for polling and for messages.
+const (
+	natGatewayTakes   = 100 * time.Second
+	natGatewayGoes    = 50 * time.Second
+	loadBalancerTakes = 150 * time.Second
+	interfacesGo      = 75 * time.Second
+	instanceTakes     = 30 * time.Second
+	instanceGoes      = 35 * time.Second
+	endpointGoes      = 10 * time.Second
+)
+
+// anywhere are all addresses, by family.
+const (
+	anywhereIPv4 = "0.0.0.0/0"
+	anywhereIPv6 = "::/0"
+)
+
+func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
+	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }
+}
+
+// pages collects all pages of a listing.
+func pages[P, T any](ctx context.Context, more func() bool, next func(context.Context) (P, error), items func(P) []T) (out []T, err error) {
+	for more() {
+		p, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, items(p)...)
+	}
+	return out, nil
+}
+
+func str(p *string) string { return aws.ToString(p) }

@@ -1,0 +1,274 @@
+package topology
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/boot"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// group is a set of machines that are alike but for their names and zones: a
+// KubeadmControlPlane, a MachineDeployment, or a single Machine.
+type group struct {
+	name         string // of the object
+	origin       string // object and path in the manifest: "MachineDeployment/demo-md-0 spec"
+	controlPlane bool
+	count        int
+	version      string
+	spec         infrav1.AWSMachineSpec
+	specAt       string // object of spec, for messages: "AWSMachineTemplate/demo-md-0"
+	kubeadm      *bootstrapv1.KubeadmConfigSpec
+	data         []byte // given bootstrap data, when there is no kubeadm configuration
+	zone         string // failureDomain
+	nameOf       func(i int) string
+	machineOf    func(i int) string // name of the Machine object
+}
+
+// machines adds all machines, and what they have in common.
+func (b *builder) machines() {
+	b.secrets()
+	var control []*graph.Ref[resource.InstanceState]
+	for _, g := range b.allGroups() {
+		made := b.group1(g)
+		if g.controlPlane {
+			control = append(control, made...)
+		}
+		for _, n := range made {
+			b.made = append(b.made, Machine{g.name, g.controlPlane, n})
+		}
+	}
+	b.retireMachines()
+	if len(control) > 0 {
+		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: control[0]})
+	}
+	for _, t := range b.lb.targets {
+		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{Group: t.group, Instances: control, Shared: t.shared}, b.infra("spec.controlPlaneLoadBalancer"))
+	}
+	if b.lb.classic != nil {
+		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared}, b.infra("spec.controlPlaneLoadBalancer"))
+	}
+}
+
+// secrets adds the cluster's keys, and the places where machines fetch what
+// they boot with, to be swept.
+func (b *builder) secrets() {
+	pki := &resource.PKI{Given: boot.GivenPKI(b.m.Name, b.m.Secrets)}
+	origin := graph.From("")
+	if cp := b.m.ControlPlane; cp != nil {
+		config := cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration
+		pki.Algorithm, pki.Days = string(config.EncryptionAlgorithm), config.CACertificateValidityPeriodDays
+		origin = graph.From(b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.kubeadmConfigSpec"))
+	}
+	b.keys = graph.Add(b.Graph, "certificates", pki, origin)
+	backends := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
+	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
+		if slices.ContainsFunc(b.allGroups(), func(g group) bool { return backendOf(g) == backend }) {
+			graph.Sweep(b.Graph, backends[backend], &resource.BootstrapSecrets{Backend: backend})
+		}
+	}
+}
+
+// allGroups lists the groups of machines, control plane first.
+func (b *builder) allGroups() (out []group) {
+	if cp := b.m.ControlPlane; cp != nil {
+		replicas := int32(1)
+		if cp.Object.Spec.Replicas != nil {
+			replicas = *cp.Object.Spec.Replicas
+		}
+		name := cp.Object.Name
+		machine := func(i int) string { return shorten(name, 6) + "-" + suffix(b.m.Namespace, name, strconv.Itoa(i)) }
+		out = append(out, group{
+			name: name, origin: b.m.Origin("KubeadmControlPlane/"+name, "spec"), controlPlane: true, count: int(replicas),
+			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name,
+			kubeadm: &cp.Object.Spec.KubeadmConfigSpec, nameOf: machine, machineOf: machine,
+		})
+	}
+	out = append(out, b.singles(true)...)
+	for _, d := range b.m.Deployments {
+		replicas := int32(1)
+		if d.Object.Spec.Replicas != nil {
+			replicas = *d.Object.Spec.Replicas
+		}
+		name := d.Object.Name
+		machine := func(i int) string {
+			return shorten(name, 12) + "-" + suffix(b.m.Namespace, name) + "-" + suffix(b.m.Namespace, name, strconv.Itoa(i))
+		}
+		g := group{
+			name: name, origin: b.m.Origin("MachineDeployment/"+name, "spec"), count: int(replicas), version: d.Object.Spec.Template.Spec.Version,
+			spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name,
+			zone: d.Object.Spec.Template.Spec.FailureDomain, nameOf: machine, machineOf: machine,
+		}
+		if d.Bootstrap != nil {
+			g.kubeadm = &d.Bootstrap.Spec.Template.Spec
+		} else if s := d.Object.Spec.Template.Spec.Bootstrap.DataSecretName; s != nil {
+			g.data = b.givenData(*s)
+		}
+		out = append(out, g)
+	}
+	return append(out, b.singles(false)...)
+}
+
+// singles lists the stand-alone Machines of one kind.
+func (b *builder) singles(controlPlane bool) (out []group) {
+	for _, m := range b.m.Machines {
+		if m.ControlPlane != controlPlane {
+			continue
+		}
+		g := group{
+			name: m.Object.Name, origin: b.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, count: 1, version: m.Object.Spec.Version,
+			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, zone: m.Object.Spec.FailureDomain,
+			nameOf: func(int) string { return m.Infra.Name }, machineOf: func(int) string { return m.Object.Name },
+		}
+		if m.Bootstrap != nil {
+			g.kubeadm = &m.Bootstrap.Spec
+		} else if s := m.Object.Spec.Bootstrap.DataSecretName; s != nil {
+			g.data = b.givenData(*s)
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// givenData returns bootstrap data that the manifest brings in a Secret.
+func (b *builder) givenData(secret string) []byte {
+	if s := b.m.Secrets[secret]; s != nil {
+		return s.Data["value"]
+	}
+	return nil
+}
+
+// existing is a machine of the inventory that takes the place of an index.
+type existing struct {
+	name, machine, claimed string
+	zone                   string
+}
+
+// assign gives the machines of the inventory their places in the group: by
+// their node tag; or, made by Cluster API, by their names; or, launched
+// together and not yet named, in any free place.
+func (b *builder) assign(g group) map[int]existing {
+	taken, base := map[int]existing{}, "machine/"+g.name
+	var loose []existing
+	likeOurs := regexp.MustCompile(`^` + regexp.QuoteMeta(b.m.Namespace+"/"+g.name) + `(-[a-z0-9]{5})?-[a-z0-9]{5}$`)
+	for _, m := range b.inv.Machines {
+		node, e := m.Tags[cloud.NodeTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone}
+		at, indexed := strings.CutPrefix(node, base+"/")
+		i, err := strconv.Atoi(at)
+		switch {
+		case m.Status == "shutting-down":
+		case indexed && err == nil:
+			taken[i] = existing{zone: m.Zone}
+		case node == base:
+			loose = append(loose, existing{claimed: m.ID, zone: m.Zone})
+		case node == "" && (likeOurs.MatchString(m.Tags["MachineName"]) || g.count == 1 && m.Tags["Name"] == g.nameOf(0)):
+			loose = append(loose, e)
+		}
+	}
+	for i, next := 0, 0; next < len(loose); i++ {
+		if _, ok := taken[i]; !ok {
+			taken[i] = loose[next]
+			next++
+		}
+	}
+	return taken
+}
+
+// group1 adds the machines of a group.
+func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
+	taken := b.assign(g)
+	for i := range g.count {
+		e, exists := taken[i]
+		out = append(out, b.machine(g, i, e, exists))
+	}
+	return out
+}
+
+// machine adds one machine.
+func (b *builder) machine(g group, i int, e existing, exists bool) *graph.Ref[resource.InstanceState] {
+	id := graph.ID(fmt.Sprintf("machine/%s/%d", g.name, i))
+	r := b.instance(g, i, id, e)
+	zone := g.zone
+	switch {
+	case exists && g.zone == "":
+		zone = e.zone
+	case zone == "" && g.controlPlane && g.count > 1:
+		zone = b.spread(g, i)
+	}
+	r.Subnet, r.Pinned = b.placed(g, zone)
+	if r.Subnet == nil {
+		return graph.Use(b.Graph, id, nothing) // b.err says why
+	}
+	if !exists {
+		r.Image = b.image(g)
+		r.Boot = b.boot(g, i, id)
+		r.Needed = append(r.Needed, b.keyPair(r.Key)...)
+		r.Needed = append(r.Needed, b.profile(g.spec.IAMInstanceProfile)...)
+		r.Needed = append(r.Needed, b.net.egress[b.subnetName(r.Subnet)]...)
+	}
+	r.Needed = append(r.Needed, graph.Exists(b.lb.leftovers)...)
+	return graph.Add(b.Graph, id, r, graph.From(g.origin))
+}
+
+// instance returns a machine without its place.
+func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.Instance {
+	role := roleNode
+	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupLB}
+	if g.controlPlane {
+		role, roles = roleControlPlane, append(roles, infrav1.SecurityGroupControlPlane)
+	}
+	name, machine := g.nameOf(i), g.machineOf(i)
+	if e.name != "" {
+		name = e.name
+	}
+	if e.machine != "" {
+		machine = e.machine
+	}
+	own := cloud.Tags{"Name": name, "MachineName": b.m.Namespace + "/" + machine, cloud.NodeTag: string(id)}
+	common := b.machineTags(role, g.spec.AdditionalTags)
+	if given, ok := common["Name"]; ok {
+		own["Name"] = given // the user's wins
+	}
+	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
+	for _, role := range roles {
+		r.Groups = append(r.Groups, b.machineGroup(g, role))
+	}
+	for n, given := range g.spec.AdditionalSecurityGroups {
+		if given.ID == nil {
+			r.Groups = append(r.Groups, b.filteredGroup(g, n, given.Filters))
+		}
+	}
+	return r
+}
+
+// spread returns the zone of the i-th control-plane machine: round and round
+// the zones that have a private subnet and offer the type.
+func (b *builder) spread(g group, i int) string {
+	var zones []string
+	public := b.wantsPublic(g) || len(b.net.of(false)) == 0
+	for _, s := range b.net.of(public) {
+		if !slices.Contains(zones, s.zone) && b.offered(g.spec.InstanceType, s.zone) {
+			zones = append(zones, s.zone)
+		}
+	}
+	if len(zones) == 0 {
+		return ""
+	}
+	return zones[i%len(zones)]
+}
+
+func (b *builder) wantsPublic(g group) bool { return g.spec.PublicIP != nil && *g.spec.PublicIP }
+
+// offered reports whether a zone has the type. What is not known is hoped for.
+func (b *builder) offered(instanceType, zone string) bool {
+	t, ok := b.inv.Types[instanceType]
+	return !ok || len(t.Zones) == 0 || slices.Contains(t.Zones, zone)
+}

@@ -1,0 +1,56 @@
+package topology
+
+import (
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// AddRemains adds what carries the cluster's tag, and is not in the graph, so
+// that it goes with the rest; an empty graph becomes that of a cluster of
+// which only the name is known. The graph has to have been looked at: what it
+// found is claimed by ID.
+func AddRemains(g *graph.Graph, all resource.Remains) {
+	claimed := map[string]bool{}
+	var ranked []rankedNode
+	for _, n := range g.Nodes() {
+		claimed[n.CloudID()] = true
+		ranked = append(ranked, rankedNode{n, rankOf(n)})
+	}
+	for _, r := range all {
+		id := graph.ID(r.Kind + "/" + r.ID)
+		if r.Kind == "network-interfaces" && g.Node("network-interfaces") != nil || claimed[r.ID] || g.Node(id) != nil || g.Node(graph.ID(r.Kind)) != nil && r.Node == "" && r.Rank == resource.RankSecret {
+			continue
+		}
+		if tagged := graph.ID(r.Node); r.Node != "" && g.Node(tagged) == nil {
+			id = tagged
+		}
+		var hangs []graph.Edge
+		for _, n := range ranked {
+			if n.rank < r.Rank {
+				hangs = append(hangs, graph.Exists(n.node)...)
+			}
+		}
+		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs), r.Rank})
+	}
+}
+
+type rankedNode struct {
+	node graph.Node
+	rank int
+}
+
+// rankOf returns the rank of a node of a built graph; nodes that nothing hangs
+// on rank highest.
+func rankOf(n graph.Node) int {
+	switch n.ID().Kind() {
+	case "vpc":
+		return resource.RankVPC
+	case "subnet", "internet-gateway", "egress-only-gateway", "security-group":
+		return resource.RankInVPC
+	case "network-interfaces":
+		return resource.RankInterfaces
+	case "elastic-ip", "target-group":
+		return resource.RankUnderneath
+	}
+	return resource.RankSecret
+}

@@ -1,0 +1,81 @@
+package topology
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"net"
+	"slices"
+
+	"github.com/apparentlymart/go-cidr/cidr"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+)
+
+// defaultCIDR is the block of a VPC for which the manifest names none.
+const defaultCIDR = "10.0.0.0/16"
+
+// Split cuts the block of a VPC into a public and a private one for each of n
+// zones, as CAPA does (facts B.4): n+1 equal parts, rounded up to a power of
+// two; the first is cut again, for the kind of subnet that gets less.
+func Split(block string, n int, publicFirst bool) (public, private []string, err error) {
+	_, whole, err := net.ParseCIDR(block)
+	if err != nil {
+		return nil, nil, err
+	}
+	outer, inner := bits.Len(uint(n)), bits.Len(uint(n-1)) //nolint:gosec // a number of zones
+	first, err := cidr.Subnet(whole, outer, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s is too small for %d zones: %w", block, n, err)
+	}
+	var less, more []string
+	for i := range n {
+		small, err := cidr.Subnet(first, inner, i)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s is too small for %d zones: %w", block, n, err)
+		}
+		large, err := cidr.Subnet(whole, outer, i+1)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s is too small for %d zones: %w", block, n, err)
+		}
+		less, more = append(less, small.String()), append(more, large.String())
+	}
+	if ones, _ := first.Mask.Size(); ones+inner > 28 {
+		return nil, nil, fmt.Errorf("%s is too small for %d zones: AWS wants subnets of /28 or larger", block, n)
+	}
+	if publicFirst {
+		return more, less, nil
+	}
+	return less, more, nil
+}
+
+// pickZones chooses the zones of a cluster whose subnets are not listed: those
+// it has, and as many more as the manifest asks for, in order of name or in an
+// order that hangs on the cluster's name alone.
+func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) []string {
+	limit := 3
+	if spec.AvailabilityZoneUsageLimit != nil {
+		limit = *spec.AvailabilityZoneUsageLimit
+	}
+	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
+	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
+		slices.SortFunc(rest, func(a, b string) int { return int(int64(shuffled(cluster, a)) - int64(shuffled(cluster, b))) })
+	}
+	zones := append(slices.Clone(used), rest...)
+	zones = zones[:min(limit, len(zones))]
+	slices.Sort(zones)
+	return zones
+}
+
+func shuffled(cluster, zone string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(cluster + "/" + zone)) // never fails
+	return h.Sum32() >> 1
+}
+
+// ZoneLimit returns how many zones a cluster uses whose subnets are not listed.
+func ZoneLimit(spec *infrav1.VPCSpec) int {
+	if spec.AvailabilityZoneUsageLimit != nil {
+		return *spec.AvailabilityZoneUsageLimit
+	}
+	return 3
+}

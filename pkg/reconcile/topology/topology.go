@@ -1,0 +1,129 @@
+// Package topology says what a cluster is made of: it turns the manifest, and
+// what an inventory has found, into a graph of resources. It talks to nobody.
+package topology
+
+import (
+	"fmt"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// Inventory is what has to be known of the account before the graph can be
+// built. The zero value is an empty account of which nothing is known.
+type Inventory struct {
+	Zones        []string                         // that can be used, in order of name
+	Subnets      []resource.SubnetState           // of the cluster
+	Machines     []resource.InstanceState         // of the cluster
+	Types        map[string]resource.InstanceType // of the machines that are still to be made
+	Account      string                           // its number; only where a bucket's policy needs it
+	NATAddresses []string                         // of NAT gateways in subnets that are somebody else's
+	Foreign      map[string]bool                  // load balancers of that name that are somebody else's
+	Initialized  bool                             // a machine has been launched to begin the control plane
+}
+
+// Cluster is the graph of a cluster, and the nodes that its users ask for.
+type Cluster struct {
+	*graph.Graph
+	Endpoint resource.Endpoint
+	Machines []Machine
+}
+
+// Machine is one machine of the cluster.
+type Machine struct {
+	Group        string // name of the KubeadmControlPlane, the MachineDeployment or the Machine
+	ControlPlane bool
+	Node         *graph.Ref[resource.InstanceState]
+}
+
+// Build returns the graph of everything that the manifest wants.
+func Build(m *manifest.Cluster, inv Inventory) (Cluster, error) {
+	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv}
+	b.network()
+	b.securityGroups()
+	b.loadBalancers()
+	b.bucket()
+	b.bastion()
+	b.machines()
+	return Cluster{b.Graph, b.endpoint, b.made}, b.err
+}
+
+// builder holds what parts of the graph hand on to each other.
+type builder struct {
+	*graph.Graph
+	m    *manifest.Cluster
+	spec *infrav1.AWSClusterSpec
+	inv  Inventory
+	err  error // the first problem: something that only the account could tell
+
+	net      network
+	groups   map[infrav1.SecurityGroupRole]*graph.Ref[resource.SecurityGroupState]
+	lb       loadBalancers
+	endpoint resource.Endpoint
+	store    *graph.Ref[resource.BucketState]
+	keys     *graph.Ref[resource.PKIState]
+	made     []Machine
+}
+
+// fail notes the first problem.
+func (b *builder) fail(format string, args ...any) {
+	if b.err == nil {
+		b.err = fmt.Errorf(format, args...)
+	}
+}
+
+// infra returns an option that names a part of the AWSCluster as the origin.
+func (b *builder) infra(path string) graph.Option {
+	return graph.From(b.m.Origin("AWSCluster/"+b.m.Infra.Name, path))
+}
+
+// tags returns the tags of a thing, in the order in which CAPA builds them
+// (facts B.2): its name, what the user adds, whose it is and what for. The
+// node tag, its identity to us, comes on top.
+func (b *builder) tags(node graph.ID, name, role string, more ...cloud.Tags) cloud.Tags {
+	tags := cloud.Tags{"Name": name}.With(cloud.Tags(b.spec.AdditionalTags))
+	for _, t := range more {
+		tags = tags.With(t)
+	}
+	tags[cloud.ClusterTagPrefix+b.m.Name] = cloud.Owned
+	tags[cloud.RoleTag] = role
+	tags[cloud.NodeTag] = string(node)
+	return tags
+}
+
+// cloudProvider is the tag by which the AWS cloud controller manager finds
+// what it may use.
+func (b *builder) cloudProvider(value string) cloud.Tags {
+	return cloud.Tags{cloud.CloudProviderTagPrefix + b.m.Name: value}
+}
+
+// Values of the role tag.
+const (
+	roleCommon    = "common"
+	rolePublic    = "public"
+	rolePrivate   = "private"
+	roleAPIServer = "apiserver"
+	roleBastion   = "bastion"
+)
+
+// partition returns the partition of ARNs in the region.
+func partition(spec *infrav1.AWSClusterSpec, region string) string {
+	switch {
+	case spec.Partition != "":
+		return spec.Partition
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	case strings.HasPrefix(region, "us-iso-"):
+		return "aws-iso"
+	case strings.HasPrefix(region, "us-isob-"):
+		return "aws-iso-b"
+	}
+	return "aws"
+}

@@ -14,8 +14,7 @@ import (
 // is there, each with all that was asked for: attributes, rules, routes, tags.
 // Neither IDs nor addresses nor times are in it, so that two accounts compare
 // equal when the same was built in them, in whatever order. Of secrets and
-// user data it tells only that they exist. Load balancers, IAM, buckets and
-// secrets are as in Inventory.
+// user data it tells only that they exist.
 func (a *AWS) Detailed() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +39,7 @@ func (a *AWS) Detailed() []string {
 	for _, p := range a.state.SSM.Parameters {
 		all = append(all, fmt.Sprintf("Parameter %s: %s; tags %s", p.Name, p.Type, pairs(p.Tags)))
 	}
-	all = slices.Concat(all, a.inventoryELB(), a.inventoryIAM(), a.inventoryS3(), a.inventorySecrets())
+	all = slices.Concat(all, a.detailedELB(), a.detailedIAM(), a.detailedS3(), a.detailedSecrets())
 	slices.Sort(all)
 	return all
 }
@@ -75,6 +74,21 @@ func (d dump) rules(rules []Rule) string {
 	return "[" + strings.Join(slices.Sorted(slices.Values(all)), ", ") + "]"
 }
 
+// given are the group and the route table that came with a VPC.
+func (d dump) given(v *VPC) (text string) {
+	for _, g := range d.aws.state.EC2.SecurityGroups {
+		if g.VPC == v.ID && g.Name == "default" {
+			text += "default group in " + d.rules(g.Ingress) + " out " + d.rules(g.Egress) + " tags " + pairs(g.Tags)
+		}
+	}
+	for _, t := range d.aws.state.EC2.RouteTables {
+		if t.VPC == v.ID && t.Main != "" {
+			text += " main routes " + d.routes(t) + " tags " + pairs(t.Tags)
+		}
+	}
+	return text
+}
+
 // details are the attributes of a thing. IPv6 blocks are Amazon's choice: of
 // a subnet's only its place in that of the VPC counts.
 func (d dump) details(t thing) []string {
@@ -84,7 +98,7 @@ func (d dump) details(t thing) []string {
 		secondary := each(t.Secondary, func(b Association) string { return b.CIDR })
 		return []string{
 			f("CIDR %s %v", t.CIDR, slices.Sorted(slices.Values(secondary))), f("IPv6 %t", t.IPv6 != nil), "tenancy " + t.Tenancy,
-			f("DNS hostnames %t support %t", t.DNSHostnames, t.DNSSupport),
+			f("DNS hostnames %t support %t", t.DNSHostnames, t.DNSSupport), d.given(t),
 		}
 	case *Subnet:
 		place := "none"

@@ -35,11 +35,6 @@ const (
 	EndpointDeletes = 10 * time.Second
 	// VolumeTakes is how long a volume that was made by itself is creating.
 	VolumeTakes = 2 * time.Second
-	// InterfacesLinger is how long the network interfaces of a deleted load
-	// balancer are still there, at least.
-	InterfacesLinger = 60 * time.Second
-	// InterfacesLingerMost is how long they are still there, at most.
-	InterfacesLingerMost = 90 * time.Second
 )
 
 // between picks a whole number of seconds between two durations, the same for

@@ -139,7 +139,7 @@ func lookup[T thing](a *AWS, among map[string]T, prefix string, id *string) (non
 		return none, fail("MissingParameter", "the request must contain the parameter %sId", k.name)
 	}
 	t, ok := among[*id]
-	if !ok || a.now().Sub(t.thing().Born) < a.o.LagRefs {
+	if !ok || !t.thing().Given && a.now().Sub(t.thing().Born) < a.o.LagRefs {
 		return none, k.notFound(*id)
 	}
 	return t, nil
@@ -205,7 +205,7 @@ func only(op string, part any, fields ...string) error {
 		models[f] = true
 	}
 	if f := unmodelled(part, models); f != "" {
-		return fmt.Errorf("awssim: %s: parameter %T %s is not simulated", op, part, f)
+		return notSimulated("%s: parameter %T %s", op, part, f)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func (a *AWS) simulateAddresses() {
 func (a *AWS) publicIP() string {
 	a.state.Serial++
 	n := a.state.Serial
-	return netip.AddrFrom4([4]byte{54, byte(160 + n>>16&63), byte(n >> 8), byte(n)}).String()
+	return netip.AddrFrom4([4]byte{54, byte(160 + n>>16&63), byte(n >> 8), byte(n)}).String() //nolint:gosec // bytes of a number
 }
 
 // allocateAddress makes an elastic IP. AWS knows no client token here.

@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,23 +134,24 @@ func (a *AWS) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOffering
 	if err != nil {
 		return nil, err
 	}
+	kind := cmp.Or(in.LocationType, types.LocationTypeRegion)
 	locations, offers := map[string][]zone{}, []types.InstanceTypeOffering(nil)
 	for _, z := range zonesOf(a.o.Region) {
-		switch in.LocationType {
+		switch kind { //nolint:exhaustive // the others are not simulated
 		case types.LocationTypeAvailabilityZone:
 			locations[z.name] = []zone{z}
 		case types.LocationTypeAvailabilityZoneId:
 			locations[z.id] = []zone{z}
-		case "", types.LocationTypeRegion:
+		case types.LocationTypeRegion:
 			locations[a.o.Region] = append(locations[a.o.Region], z)
 		default:
-			return nil, fmt.Errorf("awssim: the location type %q is not simulated", in.LocationType)
+			return nil, notSimulated("the location type %q", in.LocationType)
 		}
 	}
 	for _, t := range instanceTypes() {
 		for _, place := range slices.Sorted(maps.Keys(locations)) {
 			if slices.ContainsFunc(locations[place], func(z zone) bool { return z.offered(t.name) }) {
-				o := types.InstanceTypeOffering{InstanceType: types.InstanceType(t.name), Location: aws.String(place), LocationType: in.LocationType}
+				o := types.InstanceTypeOffering{InstanceType: types.InstanceType(t.name), Location: aws.String(place), LocationType: kind}
 				if keep(o) {
 					offers = append(offers, o)
 				}
@@ -197,11 +199,12 @@ func (a *AWS) describeImages(in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOu
 		"root-device-type":    constant("ebs"),
 		"hypervisor":          constant("xen"),
 	}
+	asked := in.Filters
 	if len(in.Owners) > 0 {
 		owners := slices.DeleteFunc(slices.Clone(in.Owners), func(o string) bool { return o == "self" || o == "amazon" })
-		in.Filters = append(slices.Clip(in.Filters), types.Filter{Name: aws.String("owner-id"), Values: append(owners, "-")})
+		asked = append(slices.Clip(asked), types.Filter{Name: aws.String("owner-id"), Values: append(owners, "-")})
 	}
-	q := query{ids: in.ImageIds, filters: in.Filters, token: in.NextToken, size: in.MaxResults}
+	q := query{ids: in.ImageIds, filters: asked, token: in.NextToken, size: in.MaxResults}
 	if in.MaxResults == nil && in.NextToken == nil { // AWS returns all at once
 		all, err := find(a, a.state.EC2.Images, "ami", q, filters)
 		return &ec2.DescribeImagesOutput{Images: each(all, (*Image).out)}, err
@@ -246,7 +249,7 @@ func (a *AWS) describeAccountAttributes(in *ec2.DescribeAccountAttributesInput) 
 	out := &ec2.DescribeAccountAttributesOutput{}
 	for _, name := range in.AttributeNames {
 		if values[string(name)] == "" {
-			return nil, fmt.Errorf("awssim: the account attribute %q is not simulated", name)
+			return nil, notSimulated("the account attribute %q", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

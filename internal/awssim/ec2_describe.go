@@ -45,7 +45,7 @@ func find[T thing](a *AWS, among map[string]T, prefix string, q query, f fields[
 	}
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.ids))) {
 		t, ok := among[id]
-		if !ok || !a.visible(t.thing().Born) {
+		if !ok || !a.shows(t) {
 			return nil, kindOf(prefix).notFound(id)
 		}
 		if keep(t) {
@@ -56,13 +56,17 @@ func find[T thing](a *AWS, among map[string]T, prefix string, q query, f fields[
 		return found, nil
 	}
 	for _, t := range among {
-		if a.visible(t.thing().Born) && keep(t) {
+		if a.shows(t) && keep(t) {
 			found = append(found, t)
 		}
 	}
 	slices.SortFunc(found, func(x, y T) int { return strings.Compare(x.thing().ID, y.thing().ID) })
 	return found, nil
 }
+
+// shows reports whether a thing shows in lists yet. What every account has
+// always does: it may be younger than a clock that begins in the past.
+func (a *AWS) shows(t thing) bool { return t.thing().Given || a.visible(t.thing().Born) }
 
 // paged cuts a page out of what a Describe call found. A page holds 5 to 1,000
 // items, and IDs exclude pages. AWS says the latter of some operations only.

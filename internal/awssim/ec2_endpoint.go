@@ -25,7 +25,7 @@ func (a *AWS) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateVpcEndp
 			return nil, err
 		}
 		if in.VpcEndpointType != "" && in.VpcEndpointType != types.VpcEndpointTypeGateway {
-			return nil, fail("InvalidParameterValue", "only gateway endpoints are simulated")
+			return nil, notSimulated("an endpoint of type %s", in.VpcEndpointType)
 		}
 		v, err := lookup(a, s.VPCs, "vpc", in.VpcId)
 		if err != nil {

@@ -8,9 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// natGatewaysPerZone is how many NAT gateways a zone can have.
-const natGatewaysPerZone = 5
-
 func (a *AWS) simulateNATGateways() {
 	on(a, a.createNATGateway, "SubnetId", "AllocationId", "ConnectivityType", "ClientToken", "TagSpecifications")
 	on(a, a.describeNATGateways, "NatGatewayIds", "Filter", "NextToken", "MaxResults")
@@ -47,7 +44,7 @@ func (a *AWS) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.CreateNatGat
 			return nil, err
 		}
 		if in.ConnectivityType != "" && in.ConnectivityType != types.ConnectivityTypePublic {
-			return nil, fail("InvalidParameterValue", "only public NAT gateways are simulated")
+			return nil, notSimulated("a NAT gateway of connectivity type %s", in.ConnectivityType)
 		}
 		subnet, err := lookup(a, s.Subnets, "subnet", in.SubnetId)
 		if err != nil {
@@ -60,7 +57,7 @@ func (a *AWS) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.CreateNatGat
 		if address.Association != "" || a.promised(address.ID) {
 			return nil, fail("Resource.AlreadyAssociated", "elastic IP address %s is already associated", address.ID)
 		}
-		if a.natGatewaysIn(subnet.Zone) >= natGatewaysPerZone {
+		if a.natGatewaysIn(subnet.Zone) >= NATGatewaysPerZone {
 			return nil, fail("NatGatewayLimitExceeded", "the maximum number of NAT gateways in %s has been reached", subnet.Zone)
 		}
 		if subnet.CIDR == "" || a.freeAddresses(subnet) < 1 {

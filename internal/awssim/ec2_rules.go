@@ -163,7 +163,7 @@ func (a *AWS) authorize(g *SecurityGroup, direction *[]Rule, perms []types.IpPer
 	return each(rules, func(r Rule) types.SecurityGroupRule { return ruleOut(g, r, direction == &g.Egress) }), nil
 }
 
-func ruleOut(g *SecurityGroup, r Rule, egress bool) types.SecurityGroupRule { //nolint:revive // egress is a field of the answer
+func ruleOut(g *SecurityGroup, r Rule, egress bool) types.SecurityGroupRule {
 	out := types.SecurityGroupRule{
 		SecurityGroupRuleId: aws.String(r.ID), GroupId: aws.String(g.ID), GroupOwnerId: aws.String(Account), IsEgress: aws.Bool(egress),
 		IpProtocol: aws.String(r.Protocol), FromPort: aws.Int32(r.From), ToPort: aws.Int32(r.To),

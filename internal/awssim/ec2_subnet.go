@@ -158,7 +158,7 @@ func nth(block netip.Prefix, n int) string {
 	b := block.Addr().As4()
 	for at := 3; at >= 0; at-- {
 		n += int(b[at])
-		b[at] = byte(n)
+		b[at] = byte(n) //nolint:gosec // the lowest byte
 		n >>= 8
 	}
 	return netip.AddrFrom4(b).String()
@@ -169,7 +169,7 @@ func (a *AWS) ipv6Address(s *Subnet) string {
 	a.state.Serial++
 	b := prefix(s.IPv6CIDR).Addr().As16()
 	for at, n := 15, a.state.Serial; at > 11; at, n = at-1, n>>8 {
-		b[at] = byte(n)
+		b[at] = byte(n) //nolint:gosec // the lowest byte
 	}
 	return netip.AddrFrom16(b).String()
 }

@@ -106,14 +106,52 @@ func gather[T thing](all map[string]thing, some map[string]T) {
 	}
 }
 
+// withID returns the thing with an ID, if there is one that can have tags.
+func (a *AWS) withID(id string) map[string]thing {
+	s := &a.state.EC2
+	switch kindOf(id).prefix {
+	case "vpc":
+		return pick(s.VPCs, id)
+	case "subnet":
+		return pick(s.Subnets, id)
+	case "igw":
+		return pick(s.InternetGateways, id)
+	case "eigw":
+		return pick(s.EgressOnlyGateways, id)
+	case "nat":
+		return pick(s.NATGateways, id)
+	case "eipalloc":
+		return pick(s.Addresses, id)
+	case "rtb":
+		return pick(s.RouteTables, id)
+	case "sg":
+		return pick(s.SecurityGroups, id)
+	case "vpce":
+		return pick(s.Endpoints, id)
+	case "eni":
+		return pick(s.Interfaces, id)
+	case "i":
+		return pick(s.Instances, id)
+	case "vol":
+		return pick(s.Volumes, id)
+	}
+	return nil
+}
+
+func pick[T thing](some map[string]T, id string) map[string]thing {
+	if t, ok := some[id]; ok {
+		return map[string]thing{id: t}
+	}
+	return nil
+}
+
 // toTag returns the things that a call names, all or none.
 func (a *AWS) toTag(ids []string) (things []thing, err error) {
 	if len(ids) == 0 || len(ids) > most {
 		return nil, fail("InvalidParameterValue", "1 to %d resources can be tagged in one call", most)
 	}
-	all := a.taggable()
 	for _, id := range ids {
-		t, err := lookup(a, all, id, &id)
+		t, err := lookup(a, a.withID(id), id, &id)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +228,7 @@ func (a *AWS) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, 
 	}
 	var found []types.TagDescription
 	for id, t := range a.taggable() {
-		if !a.visible(t.thing().Born) {
+		if !a.shows(t) {
 			continue
 		}
 		for k, v := range t.thing().Tags {

@@ -152,7 +152,7 @@ func (a *AWS) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOutput, 
 	if err != nil {
 		return nil, err
 	}
-	switch v.state(a.now()) {
+	switch v.state(a.now()) { //nolint:exhaustive // in other states it can go
 	case types.VolumeStateInUse:
 		return nil, fail("VolumeInUse", "volume %s is currently attached to %s", v.ID, v.Instance)
 	case types.VolumeStateCreating:

@@ -35,7 +35,7 @@ func (a *AWS) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 		return nil, err
 	}
 	tenancy := in.InstanceTenancy
-	switch tenancy {
+	switch tenancy { //nolint:exhaustive // the others are refused
 	case "":
 		tenancy = types.TenancyDefault
 	case types.TenancyDefault, types.TenancyDedicated:
@@ -77,7 +77,7 @@ func vpcBlock(s *string) (netip.Prefix, error) {
 func (a *AWS) amazonBlock() *Association {
 	id := a.id("vpc-cidr-assoc")
 	n := a.state.Serial
-	addr := netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x18, byte(n >> 16), byte(n >> 8), byte(n)})
+	addr := netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x18, byte(n >> 16), byte(n >> 8), byte(n)}) //nolint:gosec // bytes of a number
 	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: a.now()}
 }
 
@@ -164,17 +164,17 @@ func (a *AWS) describeVPCAttribute(in *ec2.DescribeVpcAttributeInput) (*ec2.Desc
 	if err != nil {
 		return nil, err
 	}
-	if !a.visible(v.Born) {
+	if !a.shows(v) {
 		return nil, kindOf("vpc").notFound(v.ID)
 	}
 	out := &ec2.DescribeVpcAttributeOutput{VpcId: in.VpcId}
-	switch in.Attribute {
+	switch in.Attribute { //nolint:exhaustive // the others are not simulated
 	case types.VpcAttributeNameEnableDnsHostnames:
 		out.EnableDnsHostnames = &types.AttributeBooleanValue{Value: aws.Bool(v.DNSHostnames)}
 	case types.VpcAttributeNameEnableDnsSupport:
 		out.EnableDnsSupport = &types.AttributeBooleanValue{Value: aws.Bool(v.DNSSupport)}
 	default:
-		return nil, fail("InvalidParameterValue", "the VPC attribute %q is not simulated", in.Attribute)
+		return nil, notSimulated("the VPC attribute %q", in.Attribute)
 	}
 	return out, nil
 }

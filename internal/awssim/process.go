@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -75,10 +76,14 @@ func (p *Process) Config() aws.Config {
 	}
 }
 
-type inputKey struct{}
+type (
+	inputKey  struct{}
+	accessKey struct{}
+)
 
 // hook keeps the typed input at the top of the stack and answers below the
-// retryer, where the request would have been signed and sent.
+// signer, where the request would have been sent. A request that is only
+// presigned is not sent, and has no retryer.
 func (p *Process) hook(stack *middleware.Stack) error {
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SimInput",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
@@ -87,14 +92,27 @@ func (p *Process) hook(stack *middleware.Stack) error {
 	if err != nil {
 		return err
 	}
+	if _, sent := stack.Finalize.Get("Retry"); !sent {
+		return nil
+	}
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("SimAnswer",
-		func(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+		func(ctx context.Context, in middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+			ctx = middleware.WithStackValue(ctx, accessKey{}, signer(in.Request))
 			out.Result, err = p.send(ctx, awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), middleware.GetStackValue(ctx, inputKey{}))
-			if err != nil {
-				err = &smithy.OperationError{ServiceID: awsmiddleware.GetServiceID(ctx), OperationName: awsmiddleware.GetOperationName(ctx), Err: err}
-			}
 			return out, md, err
-		}), "Retry", middleware.After)
+		}), "Signing", middleware.After)
+}
+
+// signer returns the access key that a request is signed with, and "" when it
+// is not signed.
+func signer(request any) string {
+	r, ok := request.(*smithyhttp.Request)
+	if !ok {
+		return ""
+	}
+	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	key, _, _ := strings.Cut(credential, "/")
+	return key
 }
 
 var errLost = errors.New("connection reset by peer")

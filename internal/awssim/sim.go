@@ -74,6 +74,7 @@ type Call struct {
 	Service, Operation string
 	At                 time.Time
 	Err                string // its error code, if it was refused
+	Role               string // ARN of the assumed role that it was made in; "" for the account's user
 }
 
 // New returns an account as AWS hands it out: empty, but for what every
@@ -159,6 +160,11 @@ type handler struct {
 // fields that it understands. A call that sets any other field is not
 // simulated.
 func on[I, O any](a *AWS, answer func(*I) (*O, error), fields ...string) {
+	onContext(a, func(_ context.Context, in *I) (*O, error) { return answer(in) }, fields...)
+}
+
+// onContext is on for an answer that depends on who calls.
+func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), fields ...string) {
 	models := map[string]bool{}
 	for _, f := range fields {
 		if _, ok := reflect.TypeFor[I]().FieldByName(f); !ok {
@@ -166,12 +172,12 @@ func on[I, O any](a *AWS, answer func(*I) (*O, error), fields ...string) {
 		}
 		models[f] = true
 	}
-	a.handlers[reflect.TypeFor[*I]()] = handler{models, func(_ context.Context, in any) (any, error) {
+	a.handlers[reflect.TypeFor[*I]()] = handler{models, func(ctx context.Context, in any) (any, error) {
 		i, ok := in.(*I)
 		if !ok {
 			return nil, fmt.Errorf("awssim: %T is not %T", in, i)
 		}
-		out, err := answer(i)
+		out, err := answer(ctx, i)
 		if err != nil {
 			return nil, err // a typed nil pointer would be no nil answer
 		}
@@ -185,7 +191,7 @@ func (a *AWS) call(ctx context.Context, service, op string, in any) (out any, er
 	defer a.mu.Unlock()
 	a.settle()
 	at := len(a.calls)
-	a.calls = append(a.calls, Call{Service: service, Operation: op, At: a.now()})
+	a.calls = append(a.calls, Call{Service: service, Operation: op, At: a.now(), Role: a.roleOf(ctx)})
 	defer func() {
 		if err != nil {
 			a.calls[at].Err = err.Error()
@@ -229,8 +235,12 @@ func (a *AWS) id(prefix string) string {
 	return prefix + "-0" + hex.EncodeToString(sum[:8])
 }
 
-// visible reports whether a thing of that age shows up in lists.
-func (a *AWS) visible(born time.Time) bool { return a.now().Sub(born) >= a.o.Lag }
+// visible reports whether a thing of that age shows up in lists. What has a
+// date of its own, as images have, may be younger than a virtual clock.
+func (a *AWS) visible(born time.Time) bool {
+	age := a.now().Sub(born)
+	return age < 0 || age >= a.o.Lag
+}
 
 // fail returns an AWS error as a client sees it.
 func fail(code, format string, args ...any) error {

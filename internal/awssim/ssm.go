@@ -30,6 +30,7 @@ func (a *AWS) simulateSSM() {
 	on(a, a.putParameter, "Name", "Value", "Type", "Overwrite", "Tags", "Description", "Tier")
 	on(a, a.getParameter, "Name", "WithDecryption")
 	on(a, a.getParametersByPath, "Path", "Recursive", "WithDecryption", "NextToken", "MaxResults")
+	on(a, a.describeParameters, "ParameterFilters", "NextToken", "MaxResults")
 	on(a, a.deleteParameter, "Name")
 	on(a, a.deleteParameters, "Names")
 }
@@ -90,6 +91,26 @@ func (a *AWS) getParametersByPath(in *ssm.GetParametersByPathInput) (*ssm.GetPar
 	}
 	part, next, err := page(a, found, in.NextToken, in.MaxResults, 10)
 	return &ssm.GetParametersByPathOutput{Parameters: part, NextToken: next}, err
+}
+
+// describeParameters knows one kind of filter: tag:KEY with option Equals.
+func (a *AWS) describeParameters(in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
+	var found []types.ParameterMetadata
+	for _, name := range slices.Sorted(maps.Keys(a.state.SSM.Parameters)) {
+		p, matches := a.state.SSM.Parameters[name], true
+		for _, f := range in.ParameterFilters {
+			key, isTag := strings.CutPrefix(aws.ToString(f.Key), "tag:")
+			if !isTag || aws.ToString(f.Option) != "Equals" {
+				return nil, fail("ValidationException", "filter %s is not simulated", aws.ToString(f.Key))
+			}
+			matches = matches && slices.Contains(f.Values, p.Tags[key])
+		}
+		if matches {
+			found = append(found, types.ParameterMetadata{Name: aws.String(p.Name), Type: types.ParameterType(p.Type), Version: p.Version, LastModifiedDate: aws.Time(p.Modified)})
+		}
+	}
+	part, next, err := page(a, found, in.NextToken, in.MaxResults, 50)
+	return &ssm.DescribeParametersOutput{Parameters: part, NextToken: next}, err
 }
 
 func (a *AWS) deleteParameter(in *ssm.DeleteParameterInput) (*ssm.DeleteParameterOutput, error) {

@@ -24,7 +24,7 @@ func Main(args []string, e *env.Env) int {
 	defer cancel(nil)
 	defer watch(e, cancel)()
 	root, begun := newRoot(e)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	err := root.ExecuteContext(ctx)
 	if err != nil && !*begun {
 		err = &env.UsageError{Err: err} // cobra's own: what was typed makes no command

@@ -25,6 +25,7 @@ const (
 	unlockedKey
 	recorderKey
 	snapshotKey
+	briefKey
 )
 
 // ReadOnly returns a context in which every call that could change something

@@ -81,6 +81,13 @@ func InSnapshot(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey, true)
 }
 
+// Briefly returns a context for looks that only have to tell what exists and
+// whose it is, not how it is set up.
+func Briefly(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey, true) }
+
+// IsBrief reports whether it is enough to tell what exists.
+func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey) == true }
+
 // Live returns a context in which an answer is never older than a second.
 func Live(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey, false)

@@ -12,48 +12,58 @@ type Area string
 
 // The areas, in the order in which a cluster is built.
 const (
-	Network      Area = "network"
-	Security     Area = "security"
-	LoadBalancer Area = "load balancer"
-	ControlPlane Area = "control plane"
-	Workers      Area = "workers"
-	Kubernetes   Area = "kubernetes"
-	Other        Area = "other"
+	Prerequisites Area = "prerequisites"
+	Network       Area = "network"
+	Security      Area = "security"
+	LoadBalancer  Area = "load balancer"
+	ControlPlane  Area = "control plane"
+	Workers       Area = "workers"
+	Kubernetes    Area = "kubernetes"
+	Other         Area = "other"
 )
 
 func areas() []Area {
-	return []Area{Network, Security, LoadBalancer, ControlPlane, Workers, Kubernetes, Other}
+	return []Area{Prerequisites, Network, Security, LoadBalancer, ControlPlane, Workers, Kubernetes, Other}
 }
 
-// AreaOf tells the area of a node by the words of its ID: its kind, and for
-// what belongs to a machine, whose machine it is.
-func AreaOf(id graph.ID) Area {
+// AreaOf tells the area of a node by the words of its ID, and that of a
+// machine by the object of the manifest that it comes from. Where the origin
+// is unknown, the name of the machine's group has to do.
+func AreaOf(id graph.ID, origin string) Area {
 	kind := id.Kind()
 	switch {
-	case contains(kind, "security-group", "role", "polic", "profile", "key", "bucket", "secret", "parameter", "certificate", "oidc", "identity"):
-		if perMachine(id) {
-			return machineArea(id)
-		}
+	case contains(kind, "image", "key-pair", "profile"):
+		return Prerequisites
+	case kind == "network-interfaces" || kind == "bastion":
+		return Network
+	case ofMachine(kind):
+		return machineArea(id, origin)
+	case contains(kind, "security-group", "role", "polic", "bucket", "secret", "parameter", "certificate", "oidc"):
 		return Security
 	case contains(kind, "load-balancer", "listener", "target", "dns"):
 		return LoadBalancer
-	case contains(kind, "instance", "machine", "interface", "user-data", "userdata", "volume", "launch-template", "placement", "node-group", "asg", "autoscaling", "retired", "spot"):
-		return machineArea(id)
-	case contains(kind, "control-plane", "eks", "bootstrap"):
+	case contains(kind, "control-plane", "eks", "init"):
 		return ControlPlane
-	case contains(kind, "kubernetes", "addon", "resource-set", "node", "api-server", "apiserver"):
+	case contains(kind, "kubernetes", "addon", "resource-set", "node", "api-server"):
 		return Kubernetes
-	case contains(kind, "vpc", "subnet", "gateway", "route", "elastic-ip", "address", "endpoint", "cidr", "network", "zone", "dhcp"):
+	case contains(kind, "vpc", "subnet", "gateway", "route", "elastic-ip", "endpoint"):
 		return Network
 	}
 	return Other
 }
 
-// perMachine reports whether an ID has the form kind/group/name, as that of
-// everything a machine has for itself.
-func perMachine(id graph.ID) bool { return strings.Count(string(id), "/") >= 2 }
+// ofMachine reports whether a node of that kind is a machine, or a part of one.
+func ofMachine(kind string) bool {
+	return contains(kind, "machine", "instance", "retired", "interface", "user-data", "volume", "launch-template", "node-group")
+}
 
-func machineArea(id graph.ID) Area {
+func machineArea(id graph.ID, origin string) Area {
+	switch {
+	case strings.Contains(origin, "KubeadmControlPlane/"):
+		return ControlPlane
+	case strings.Contains(origin, "MachineDeployment/"):
+		return Workers
+	}
 	for word := range strings.SplitSeq(string(id), "/") {
 		if strings.HasPrefix(word, "control-plane") || strings.HasSuffix(word, "control-plane") {
 			return ControlPlane
@@ -67,11 +77,17 @@ func contains(kind string, words ...string) bool {
 }
 
 // group is what the names of machines of one kind and one group have in
-// common: "instance/md-0" of "instance/md-0/x7k2p". It is "" for a node that
-// is not one of many.
+// common: "machine/md-0" of "machine/md-0/17", and "retired/machine/md-0" of
+// "retired/machine/md-0/17/i-0123". It is "" for a node that is not one of
+// many.
 func group(id graph.ID) string {
-	if a := AreaOf(id); !perMachine(id) || a != ControlPlane && a != Workers {
+	words := strings.Split(string(id), "/")
+	last := 1
+	if id.Kind() == "retired" {
+		last = 2
+	}
+	if !ofMachine(id.Kind()) || len(words) < last+2 {
 		return ""
 	}
-	return string(id)[:strings.LastIndexByte(string(id), '/')]
+	return strings.Join(words[:len(words)-last], "/")
 }

@@ -59,7 +59,7 @@ func fold(s graph.Step) string {
 }
 
 func single(s graph.Step, full bool) block {
-	k := block{area: AreaOf(s.Node), action: s.Action, title: string(s.Node), id: s.CloudID, origin: s.Origin, count: 1}
+	k := block{area: AreaOf(s.Node, s.Origin), action: s.Action, title: string(s.Node), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, line{c.Field, c.Have, c.Want, c.Remedy})
 	}
@@ -73,13 +73,12 @@ func single(s graph.Step, full bool) block {
 // value, any other lists a few.
 func folded(steps []graph.Step) block {
 	first := steps[0]
-	k := block{area: AreaOf(first.Node), action: first.Action, title: group(first.Node) + "/…", origin: first.Origin, count: len(steps)}
+	k := block{area: AreaOf(first.Node, first.Origin), action: first.Action, title: group(first.Node) + "/…", origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
 		have, want := make([]string, len(steps)), make([]string, len(steps))
 		for n, s := range steps {
 			name := string(s.Node)[strings.LastIndexByte(string(s.Node), '/')+1:]
-			have[n] = strings.ReplaceAll(s.Diff[i].Have, name, "…")
-			want[n] = strings.ReplaceAll(s.Diff[i].Want, name, "…")
+			have[n], want[n] = nameless(s.Diff[i].Have, name), nameless(s.Diff[i].Want, name)
 		}
 		k.lines = append(k.lines, line{c.Field, several(have), several(want), c.Remedy})
 	}
@@ -87,6 +86,17 @@ func folded(steps []graph.Step) block {
 		k.lines = briefTags(k.lines)
 	}
 	return k
+}
+
+// nameless returns a value without the name of the machine at its end, if it
+// has it there: a name may be as short as "3", and turn up anywhere.
+func nameless(value, name string) string {
+	for _, before := range []string{"-", "/"} {
+		if rest, ok := strings.CutSuffix(value, before+name); ok {
+			return rest + before + "…"
+		}
+	}
+	return value
 }
 
 // several prints the different values of a list.

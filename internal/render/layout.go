@@ -8,15 +8,16 @@ import (
 
 // Sizes of the drawing, in pixels.
 const (
-	letter    = 6.7 // width of a letter of the boxes' font
-	boxHigh   = 36
-	boxGap    = 9
-	columnGap = 46
-	laneGap   = 12
-	lanePad   = 14
-	laneHead  = 22
-	margin    = 24
-	titleHigh = 40
+	letter      = 6.7 // width of a letter of the boxes' font
+	mostLetters = 28  // of a name; the whole one is in the box's tool tip
+	boxHigh     = 36
+	boxGap      = 9
+	columnGap   = 46
+	laneGap     = 12
+	lanePad     = 14
+	laneHead    = 22
+	margin      = 24
+	titleHigh   = 40
 )
 
 // placed is a box with its place in the drawing.
@@ -68,7 +69,7 @@ func (b *placed) words() (kind, rest string) {
 		_, count, _ := strings.Cut(b.label(), " ")
 		kind += " " + count
 	}
-	return kind, rest
+	return kind, cut(rest, mostLetters)
 }
 
 // cell lists the boxes of one area in one column, from top to bottom.
@@ -89,45 +90,27 @@ func (d *drawing) depth() (columns int) {
 	return columns
 }
 
-// sort orders the boxes of each cell so that few arrows cross: by the mean
-// place of what they need, and of what needs them, back and forth.
+// sort orders the boxes of each cell: kind by kind as they come in the
+// picture, and by name in each, so that the zones always stand in one order.
 func (d *drawing) sort(p Picture) {
-	near := map[string][]string{}
+	rank := map[string]int{}
 	for _, b := range d.boxes {
-		for _, a := range b.Needs {
-			near[b.ID], near[a.ID] = append(near[b.ID], a.ID), append(near[a.ID], b.ID)
+		if kind, _ := b.words(); rank[kind] == 0 {
+			rank[kind] = len(rank) + 1
 		}
 	}
 	for _, a := range p.areas() {
 		for c := range d.depth() {
-			for row, b := range d.cell(a, c) {
+			cell := d.cell(a, c)
+			slices.SortStableFunc(cell, func(x, y *placed) int {
+				kind, name := x.words()
+				other, otherName := y.words()
+				return cmp.Or(cmp.Compare(rank[kind], rank[other]), cmp.Compare(name, otherName))
+			})
+			for row, b := range cell {
 				b.row = row
 			}
 		}
-	}
-	for range 6 {
-		for _, a := range p.areas() {
-			for c := range d.depth() {
-				d.sortCell(d.cell(a, c), near)
-			}
-		}
-	}
-}
-
-func (d *drawing) sortCell(cell []*placed, near map[string][]string) {
-	middle := map[string]float64{}
-	for _, b := range cell {
-		sum, n := float64(b.row), 1.0
-		for _, id := range near[b.ID] {
-			if o := d.byID[id]; o.Area == b.Area {
-				sum, n = sum+float64(o.row), n+1
-			}
-		}
-		middle[b.ID] = sum / n
-	}
-	slices.SortStableFunc(cell, func(x, y *placed) int { return cmp.Compare(middle[x.ID], middle[y.ID]) })
-	for row, b := range cell {
-		b.row = row
 	}
 }
 

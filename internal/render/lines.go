@@ -55,13 +55,7 @@ func (*lines) Pause() {}
 func (l *lines) Begin(p graph.Plan, expected time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.t.Clock.Now()
-	l.tally.plan(p, expected, now)
-	text := fmt.Sprintf("%s: %d things to do", l.tally.run.doing(), l.tally.all())
-	if expected > 0 {
-		text += ", AWS takes about " + roughly(expected)
-	}
-	l.print(now, text)
+	l.tally.plan(p, expected, l.t.Clock.Now())
 }
 
 // Event implements Progress.
@@ -86,20 +80,23 @@ func (t *tally) sentence(e graph.Event) string {
 	text := string(e.What)
 	switch e.What {
 	case graph.Waiting:
-		text += " for " + e.Detail
+		return text + " for " + e.Detail
 	case graph.Done:
 		if t.deleting[e.Node] {
 			text = "gone"
 		}
-		if e.CloudID != "" {
-			text += "  " + e.CloudID
+		if e.Took >= time.Second {
+			text += " after " + short(e.Took)
 		}
-		return text + " after " + short(e.Took)
+		if e.CloudID != "" {
+			text += "  " + brief(e.CloudID)
+		}
+		return text
 	case graph.Failed:
 		return text + ": " + e.Err.Error()
 	case graph.Creating, graph.Updating, graph.Deleting, graph.Kept, graph.Blocked:
 		if e.CloudID != "" {
-			text += " " + e.CloudID
+			text += "  " + brief(e.CloudID)
 		}
 	}
 	if e.Expected >= 5*time.Second {

@@ -51,7 +51,7 @@ func NewPicture(title string, g *graph.Graph, full bool) Picture {
 		if !ok {
 			at = len(p.Nodes)
 			boxes[id] = at
-			p.Nodes = append(p.Nodes, Box{ID: id, Area: AreaOf(n.ID())})
+			p.Nodes = append(p.Nodes, Box{ID: id, Area: AreaOf(n.ID(), n.Origin())})
 		}
 		box := &p.Nodes[at]
 		box.Count++
@@ -207,6 +207,8 @@ func (p Picture) in(a Area) (out []Box) {
 // their text.
 func palette(a Area) (fill, stroke, text string) {
 	switch a {
+	case Prerequisites:
+		return "#f2f3f5", "#6e7781", "#32383f"
 	case Network:
 		return "#e7f0fb", "#3b78c4", "#173a66"
 	case Security:

@@ -73,7 +73,7 @@ func nothing(p graph.Plan) string {
 	if len(p.Steps) == 0 || p.Count(graph.Keep, graph.Leave) == 0 {
 		return "there is nothing of this cluster."
 	}
-	return fmt.Sprintf("all %d things are as wanted.", p.Count(graph.Keep, graph.Borrow, graph.Leave))
+	return "everything is as wanted (" + plural(p.Count(graph.Keep, graph.Borrow, graph.Leave), "thing") + ")."
 }
 
 func heading(a Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
@@ -106,7 +106,7 @@ func (k block) write(b *strings.Builder, v PlanView) {
 		b.WriteString(v.Style.paint(bold, " ×"+strconv.Itoa(k.count)))
 	}
 	if k.id != "" {
-		b.WriteString(" " + v.Style.paint(dim, "("+k.id+")"))
+		b.WriteString(" " + v.Style.paint(dim, "("+brief(k.id)+")"))
 	}
 	b.WriteString("\n")
 	wide := 0
@@ -182,8 +182,8 @@ func unchanged(p graph.Plan, s Style) string {
 		action graph.Action
 		text   string
 	}{{graph.Keep, "Unchanged"}, {graph.Borrow, "Used as they are, and not ours"}, {graph.Leave, "Left to the cluster"}} {
-		if n := p.Count(l.action); n > 0 {
-			b.WriteString(s.paint(dim, fmt.Sprintf("%s: %s", l.text, kinds(p, l.action))) + "\n")
+		if what := kinds(p, l.action); what != "" {
+			b.WriteString(s.paint(dim, l.text+": "+what) + "\n")
 		}
 	}
 	if b.Len() > 0 {

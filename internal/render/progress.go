@@ -71,7 +71,7 @@ type tally struct {
 	began    time.Time
 	expected time.Duration
 	nodes    map[graph.ID]*node
-	planned  map[graph.ID]bool // there is something to do
+	planned  map[graph.ID]Area // what there is something to do with
 	total    map[Area]int
 	groups   map[string]int // how many nodes of a group there is something to do for
 	deleting map[graph.ID]bool
@@ -80,7 +80,7 @@ type tally struct {
 
 func newTally(r Run, now time.Time) *tally {
 	return &tally{
-		run: r, began: now, nodes: map[graph.ID]*node{}, planned: map[graph.ID]bool{},
+		run: r, began: now, nodes: map[graph.ID]*node{}, planned: map[graph.ID]Area{},
 		total: map[Area]int{}, groups: map[string]int{}, deleting: map[graph.ID]bool{},
 	}
 }
@@ -90,17 +90,17 @@ func (t *tally) plan(p graph.Plan, expected time.Duration, now time.Time) {
 	t.began, t.expected = now, expected
 	for _, s := range p.Steps {
 		if s.Does() {
-			t.add(s.Node)
+			t.add(s.Node, s.Origin)
 		}
 	}
 }
 
-func (t *tally) add(id graph.ID) {
-	if t.planned[id] {
+func (t *tally) add(id graph.ID, origin string) {
+	if t.planned[id] != "" {
 		return
 	}
-	t.planned[id] = true
-	t.total[AreaOf(id)]++
+	t.planned[id] = AreaOf(id, origin)
+	t.total[t.planned[id]]++
 	t.groups[group(id)]++
 }
 
@@ -110,13 +110,13 @@ func (t *tally) note(e graph.Event) bool {
 		t.kept++
 		return false
 	}
-	t.add(e.Node)
+	t.add(e.Node, "")
 	if e.What == graph.Deleting {
 		t.deleting[e.Node] = true
 	}
 	n := t.nodes[e.Node]
 	if n == nil {
-		n = &node{order: len(t.nodes), area: AreaOf(e.Node), group: group(e.Node)}
+		n = &node{order: len(t.nodes), area: t.planned[e.Node], group: group(e.Node)}
 		t.nodes[e.Node] = n
 	}
 	if !n.active() {

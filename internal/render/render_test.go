@@ -60,7 +60,7 @@ func TestPlanForDeletion(t *testing.T) {
 func TestPlanOfAThousandMachinesIsShort(t *testing.T) {
 	out := printed(t, func(w io.Writer) error { return Plan(w, sample(1000), PlanView{}) })
 	assert.Less(t, strings.Count(out, "\n"), 120)
-	assert.Contains(t, out, "instance/md-0/… ×1000")
+	assert.Contains(t, out, "machine/demo-md-0/… ×1000")
 	assert.Contains(t, out, "1019 to create")
 }
 
@@ -158,12 +158,32 @@ func TestNumbers(t *testing.T) {
 
 func TestAreaOf(t *testing.T) {
 	for id, want := range map[graph.ID]Area{
-		"vpc": Network, "subnet/private/us-east-1a": Network, "vpc-endpoint/s3": Network, "route-table/public/us-east-1a": Network,
-		"security-group/control-plane": Security, "bucket": Security, "instance-profile/nodes": Security,
-		"load-balancer/api-server": LoadBalancer, "listener/api-server/6443": LoadBalancer,
-		"instance/control-plane/demo-control-plane-x": ControlPlane, "instance/demo-control-plane/x": ControlPlane, "user-data/md-0/x": Workers,
-		"secret/control-plane/x": ControlPlane, "kubernetes/api-server": Kubernetes, "eks-cluster": ControlPlane, "whatever": Other,
+		"vpc": Network, "subnet/private/us-east-1a": Network, "vpc-endpoint/s3": Network, "vpc-block/10.1.0.0/16": Network, "network-interfaces": Network,
+		"security-group/control-plane": Security, "bucket": Security, "certificates": Security, "image/ubuntu-24.04/1.34.2/x86_64": Prerequisites,
+		"load-balancer/network": LoadBalancer, "listener/api-server": LoadBalancer, "targets/api-server": LoadBalancer, "init-marker": ControlPlane,
+		"machine/demo-control-plane/0": ControlPlane, "machine/md-0/17": Workers, "retired/machine/demo-control-plane/0/i-1": ControlPlane,
+		"kubernetes/api-server": Kubernetes, "whatever": Other,
 	} {
-		assert.Equal(t, want, AreaOf(id), id)
+		assert.Equal(t, want, AreaOf(id, ""), id)
 	}
+}
+
+func TestAreaOfAMachineComesFromItsOrigin(t *testing.T) {
+	assert.Equal(t, ControlPlane, AreaOf("machine/cp/0", "a.yaml:3 KubeadmControlPlane/cp spec"))
+	assert.Equal(t, Workers, AreaOf("machine/control-plane-helpers/0", "a.yaml:3 MachineDeployment/control-plane-helpers spec"))
+}
+
+func TestGroup(t *testing.T) {
+	for id, want := range map[graph.ID]string{
+		"machine/md-0/17": "machine/md-0", "retired/machine/md-0/17/i-1": "retired/machine/md-0",
+		"vpc": "", "subnet/public/us-east-1a": "", "vpc-block/10.1.0.0/16": "", "image/ubuntu/1.34.2/x86_64": "",
+	} {
+		assert.Equal(t, want, group(id), id)
+	}
+}
+
+func TestANameIsTakenOffOnlyAtTheEnd(t *testing.T) {
+	assert.Equal(t, "demo-md-0-…", nameless("demo-md-0-3", "3"))
+	assert.Equal(t, "t3.large", nameless("t3.large", "3"))
+	assert.Equal(t, "10.0.3.3", nameless("10.0.3.3", "3"))
 }

@@ -31,13 +31,13 @@ func sample(workers int) graph.Plan {
 		add("nat-gateway/"+z, network+".subnets", "subnet", graph.Unknown)
 	}
 	add("security-group/control-plane", network, "vpc", graph.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
-	add("load-balancer/api-server", "cluster.yaml:40 AWSCluster/demo spec.controlPlaneLoadBalancer", "scheme", "internet-facing")
+	add("load-balancer/network", "cluster.yaml:40 AWSCluster/demo spec.controlPlaneLoadBalancer", "scheme", "internet-facing")
 	for i := range 3 {
-		add(fmt.Sprintf("instance/control-plane/demo-control-plane-%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", graph.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
+		add(fmt.Sprintf("machine/demo-control-plane/%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", graph.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
 	}
 	for i := range workers {
-		name := fmt.Sprintf("demo-md-0-%04d", i)
-		add("instance/md-0/"+name, "cluster.yaml:95 MachineDeployment/demo-md-0", "type", "m5.large", "private DNS name", name+".ec2.internal", "subnet", "subnet-"+zones()[i%3], "tag Name", name)
+		name := fmt.Sprintf("demo-md-0-%d", i)
+		add(fmt.Sprintf("machine/demo-md-0/%d", i), "cluster.yaml:95 MachineDeployment/demo-md-0", "type", "m5.large", "subnet", "subnet-"+zones()[i%3], "tag Name", name)
 	}
 	return p
 }
@@ -61,7 +61,7 @@ func changes(conflict bool) graph.Plan {
 		graph.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.Mend},
 		graph.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: graph.Mend})
 	set("nat-gateway/us-east-1b", graph.Settle, graph.Change{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait})
-	set("instance/md-0/demo-md-0-0000", graph.Remove)
+	set("machine/demo-md-0/0", graph.Remove)
 	if conflict {
 		set("subnet/public/us-east-1a", graph.Conflict, graph.Change{Field: "cidr", Have: "10.0.0.0/24", Want: "10.0.0.0/20", Remedy: graph.Replace})
 	}
@@ -79,11 +79,11 @@ func status() reconcile.Status {
 			n.Detail = "203.0.113.7"
 		case "nat-gateway/us-east-1b":
 			n.State = "pending"
-		case "load-balancer/api-server":
+		case "load-balancer/network":
 			n.Detail = "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com"
 		case "security-group/control-plane":
 			n.State, n.Changes = "differs", graph.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.Mend}}
-		case "instance/control-plane/demo-control-plane-1":
+		case "machine/demo-control-plane/1":
 			n.State, n.CloudID = "missing", ""
 		}
 		s.Nodes = append(s.Nodes, n)
@@ -95,7 +95,7 @@ func status() reconcile.Status {
 func picture() Picture {
 	p := Picture{Title: "demo in us-east-1"}
 	box := func(id string, needs ...string) {
-		b := Box{ID: id, Area: AreaOf(graph.ID(id)), Count: 1}
+		b := Box{ID: id, Area: AreaOf(graph.ID(id), ""), Count: 1}
 		for _, n := range needs {
 			b.Needs = append(b.Needs, Arrow{ID: n})
 		}
@@ -115,16 +115,18 @@ func picture() Picture {
 		box("security-group/"+g, "vpc")
 		box("security-group-rules/"+g, "security-group/"+g)
 	}
-	box("load-balancer/api-server", "subnet/public/us-east-1a", "subnet/public/us-east-1b", "subnet/public/us-east-1c", "security-group/apiserver-lb")
+	box("load-balancer/network", "subnet/public/us-east-1a", "subnet/public/us-east-1b", "subnet/public/us-east-1c", "security-group/apiserver-lb")
 	box("target-group/api-server", "vpc")
-	box("listener/api-server", "load-balancer/api-server", "target-group/api-server")
+	box("listener/api-server", "load-balancer/network", "target-group/api-server")
+	control := []string{"target-group/api-server"}
 	for i := range 3 {
-		id := fmt.Sprintf("instance/control-plane/demo-control-plane-%d", i)
+		id := fmt.Sprintf("machine/demo-control-plane/%d", i)
 		box(id, "subnet/private/"+zones()[i], "security-group-rules/control-plane")
-		p.Nodes[len(p.Nodes)-1].Needs = append(p.Nodes[len(p.Nodes)-1].Needs, Arrow{ID: "load-balancer/api-server", Existing: true, Loose: true})
-		box("target/control-plane/demo-control-plane-"+fmt.Sprint(i), id, "listener/api-server")
+		p.Nodes[len(p.Nodes)-1].Needs = append(p.Nodes[len(p.Nodes)-1].Needs, Arrow{ID: "load-balancer/network", Existing: true, Loose: true})
+		control = append(control, id)
 	}
-	box("instance/md-0/…", "security-group-rules/node", "route-table/private/us-east-1a", "target/control-plane/demo-control-plane-0")
+	box("targets/api-server", control...)
+	box("machine/demo-md-0/…", "security-group-rules/node", "route-table/private/us-east-1a", "targets/api-server")
 	p.Nodes[len(p.Nodes)-1].Count = 40
 	return p
 }

@@ -69,7 +69,7 @@ func branchOf(a Area, nodes []reconcile.NodeStatus, v StatusView) branch {
 	}
 	told := map[string]bool{}
 	for _, n := range nodes {
-		if AreaOf(n.Node) != a {
+		if AreaOf(n.Node, n.Origin) != a {
 			continue
 		}
 		if k.of++; fine(n.State) {
@@ -133,7 +133,7 @@ func columns(shown []branch) (wide [2]int) {
 	for _, k := range shown {
 		for _, l := range k.leaves {
 			wide[0] = max(wide[0], min(48, width(l.title)))
-			wide[1] = max(wide[1], min(30, width(l.id)))
+			wide[1] = max(wide[1], min(30, width(brief(l.id))))
 		}
 	}
 	return wide
@@ -154,9 +154,9 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 		if l.state != "ok" && l.title != "" && !strings.HasSuffix(l.title, "…") {
 			detail = strings.TrimSpace(stateText(l.state) + "  " + detail)
 		}
-		text := pad(l.title, wide[0]) + "  " + s.paint(dim, pad(l.id, wide[1])) + "  " + detail
+		text := pad(l.title, wide[0]) + "  " + s.paint(dim, pad(brief(l.id), wide[1])) + "  " + detail
 		if detail == "" {
-			text = pad(l.title, wide[0]) + "  " + s.paint(dim, l.id)
+			text = pad(l.title, wide[0]) + "  " + s.paint(dim, brief(l.id))
 		}
 		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(text, " ") + "\n")
 		for _, c := range l.changes {

@@ -49,6 +49,15 @@ func cut(text string, to int) string {
 	return string([]rune(text)[:to-1]) + "…"
 }
 
+// brief returns what identifies a thing within its account: of an ARN, the
+// part behind the account.
+func brief(id string) string {
+	if parts := strings.SplitN(id, ":", 6); len(parts) == 6 && parts[0] == "arn" {
+		return parts[5]
+	}
+	return id
+}
+
 // short prints a duration as briefly as it can be read: "42s", "2m05s", "1h10m".
 func short(d time.Duration) string {
 	s := int(d.Round(time.Second).Seconds())

@@ -3,7 +3,6 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -118,31 +117,3 @@ func (e *LeftoverError) Error() string {
 
 // ErrDeclined says that the user did not want the plan carried out.
 var ErrDeclined = errors.New("not confirmed; nothing was changed")
-
-// Plan says what Apply would do. It changes nothing.
-func (c *Cluster) Plan(ctx context.Context) (graph.Plan, error) { return graph.Plan{}, nil }
-
-// PlanDelete says what Delete would do. It changes nothing.
-func (c *Cluster) PlanDelete(ctx context.Context) (graph.Plan, error) { return graph.Plan{}, nil }
-
-// Apply makes the cluster as the manifest says. It can be stopped at any time,
-// and run again.
-func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) { return Result{}, nil }
-
-// Delete removes everything of the cluster, and looks again whether anything
-// is left, which is a LeftoverError.
-func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) { return Result{}, nil }
-
-// Status looks at the cluster.
-func (c *Cluster) Status(ctx context.Context) (Status, error) { return Status{}, nil }
-
-// Kubeconfig returns an administrator's kubeconfig. It needs the cluster CA's
-// key, which lives in the account.
-func (c *Cluster) Kubeconfig(ctx context.Context) ([]byte, error) { return nil, nil }
-
-// Graph returns the graph of the manifest, as it would be built on an empty
-// account. It makes no call.
-func (c *Cluster) Graph() (*graph.Graph, error) { return graph.New(), nil }
-
-// List finds the clusters of the target's region by their tags alone.
-func List(ctx context.Context, t Target) ([]Summary, error) { return nil, nil }

@@ -22,6 +22,7 @@ func (r *Ref[S]) see(ctx context.Context, x *Executor) (*S, error) {
 		r.pending = time.Time{} // it shows: from here on AWS can be asked
 	}
 	r.set(have)
+	r.seen = x.Cloud.Clock.Now()
 	return have, nil
 }
 
@@ -53,21 +54,27 @@ func (r *Ref[S]) step(have *S) Step {
 	return step
 }
 
-type againKey struct{}
-
-// again marks a walk that comes back to nodes whose state is known: they are
-// looked at before anything is believed.
-func again(ctx context.Context) context.Context { return context.WithValue(ctx, againKey{}, true) }
-
 // converge makes the next move until there is none left to make.
 func (r *Ref[S]) converge(ctx context.Context, x *Executor) error {
-	a := &attempt[S]{Ref: r, x: x, began: x.Cloud.Clock.Now(), stale: ctx.Value(againKey{}) != nil}
+	a := &attempt[S]{Ref: r, x: x, began: x.Cloud.Clock.Now()}
 	switch r.role {
-	case sweep:
+	case sweep, borrow:
+		a.done(r.CloudID())
 		return nil
 	case retire:
 		return a.repeat(ctx, a.clear)
 	}
+	return a.repeat(ctx, a.mend)
+}
+
+// prove looks at what is ours once more, unless it was seen just now, and
+// mends what is not as wanted after all.
+func (r *Ref[S]) prove(ctx context.Context, x *Executor) error {
+	now := x.Cloud.Clock.Now()
+	if r.role != own || now.Sub(r.seen) < time.Second {
+		return nil
+	}
+	a := &attempt[S]{Ref: r, x: x, began: now, stale: true}
 	return a.repeat(ctx, a.mend)
 }
 
@@ -154,10 +161,12 @@ func (a *attempt[S]) clear(ctx context.Context) (last bool, err error) {
 	case have == nil:
 		a.done("")
 		return true, nil
-	case a.deleted:
+	case a.deleted && a.role != sweep: // more of what is swept may have come to be removable
 		return false, NotYet(errors.New("it to go"))
 	}
-	a.emit(Deleting, (*have).CloudID())
+	if !a.deleted {
+		a.emit(Deleting, (*have).CloudID())
+	}
 	return a.delete(ctx, have)
 }
 
@@ -172,8 +181,10 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 		a.done("")
 		return true, nil
 	case err == nil:
+		if !a.deleted {
+			a.acted, a.polls = a.x.Cloud.Clock.Now(), 0
+		}
 		a.deleted, a.stale = true, true
-		a.acted, a.polls = a.x.Cloud.Clock.Now(), 0
 		return false, NotYet(errors.New("it to go"))
 	case cloud.InUse(err):
 		return false, NotYet(fmt.Errorf("what still uses it%s: %w", a.blockers(ctx, have), err))
@@ -202,6 +213,7 @@ func (a *attempt[S]) create(ctx context.Context) error {
 	a.acted, a.polls = now, 0
 	have, err := a.resource.Create(a.lasting(ctx), a.x.Cloud)
 	a.x.Cloud.Forget(&a.asked)
+	a.acted = a.x.Cloud.Clock.Now()
 	switch {
 	case err == nil:
 		a.created, a.pending = now, time.Time{}

@@ -26,16 +26,25 @@ type Executor struct {
 // lost: for a while it may turn up without having been seen.
 func (x *Executor) InTheDark() bool { return x.dark.Load() }
 
-// Plan says what Apply would do. It changes nothing.
+// Plan says what Apply would do. It changes nothing. It is part of the current
+// reading: what has been asked since the last Snapshot is not asked again.
 func (x *Executor) Plan(ctx context.Context, g *Graph) (Plan, error) {
-	return x.plan(ctx, g, Node.look, false)
+	return x.plan(ctx, g, lookToApply)
 }
 
 // PlanDelete says what Delete would do. It changes nothing.
 func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (Plan, error) {
-	p, err := x.plan(ctx, g, lookToDelete, true)
+	p, err := x.plan(cloud.Briefly(ctx), g, lookToDelete)
 	slices.Reverse(p.Steps)
 	return p, err
+}
+
+// lookToApply looks at a node, unless Apply leaves it alone anyway.
+func lookToApply(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+	if n.Role() == sweep {
+		return Step{Node: n.ID(), Origin: n.Origin(), Action: Leave}, nil
+	}
+	return n.look(ctx, x)
 }
 
 func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
@@ -51,10 +60,8 @@ func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //no
 	return s, err
 }
 
-// plan looks at every node. When onlyOrder is set, an Existing edge waits like
-// any other: what is looked at to be deleted is not brought into existence.
-func (x *Executor) plan(ctx context.Context, g *Graph, look func(Node, context.Context, *Executor) (Step, error), _ bool) (Plan, error) {
-	x.Cloud.Snapshot()
+// plan looks at every node, in an order in which each finds what it reads.
+func (x *Executor) plan(ctx context.Context, g *Graph, look func(Node, context.Context, *Executor) (Step, error)) (Plan, error) {
 	steps := make([]Step, len(g.nodes))
 	at := map[Node]int{}
 	for i, n := range g.nodes {
@@ -80,6 +87,7 @@ const lookedRecently = 30 * time.Second
 // does is to look at everything once more.
 func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
+		x.Cloud.Snapshot()
 		if _, err := x.Plan(ctx, g); err != nil {
 			return err
 		}
@@ -89,13 +97,14 @@ func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 	}
 	x.quiet.Store(true)
 	x.Cloud.Snapshot()
-	return x.walk(cloud.InSnapshot(ctx), g.nodes, settledFirst, func(ctx context.Context, n Node) error { return n.converge(again(ctx), x) })
+	return x.walk(cloud.InSnapshot(ctx), g.nodes, inAnyOrder, func(ctx context.Context, n Node) error { return n.prove(ctx, x) })
 }
 
 // Delete removes every node that is not somebody else's, in the reverse order.
 func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
 		// Deleting a thing may need the IDs of what it hangs on: look first.
+		x.Cloud.Snapshot()
 		if _, err := x.PlanDelete(ctx, g); err != nil {
 			return err
 		}
@@ -103,7 +112,10 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	users := map[Node][]wait{}
 	for _, n := range g.nodes {
 		for _, e := range n.Needs() {
-			if !e.Loose {
+			switch {
+			case e.Outlives:
+				users[n] = append(users[n], wait{e.Node, false})
+			case !e.Loose:
 				users[e.Node] = append(users[e.Node], wait{n, false})
 			}
 		}
@@ -135,6 +147,9 @@ func settledFirst(n Node) (out []wait) {
 	}
 	return out
 }
+
+// inAnyOrder waits for nothing: for a walk over what is known to exist.
+func inAnyOrder(Node) []wait { return nil }
 
 // visited is the outcome of one node.
 type visited struct {

@@ -77,6 +77,9 @@ type Edge struct {
 	// Loose edges say nothing about deletion. With any other edge the other
 	// node is removed only when this one is gone.
 	Loose bool
+	// Outlives turns that round: this node is removed only when the other one
+	// is gone.
+	Outlives bool
 }
 
 // On returns edges to nodes that have to be settled first, and outlive us.
@@ -93,6 +96,10 @@ func Reads(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true, Loos
 // Awaits returns edges to nodes that have to be settled first; which of us is
 // removed first does not matter.
 func Awaits(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true}) }
+
+// Outlives returns edges to nodes of which only a value is read once they
+// exist, and which are removed before us.
+func Outlives(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true}) }
 
 func edges(nodes []Node, like Edge) (out []Edge) {
 	for _, n := range nodes {

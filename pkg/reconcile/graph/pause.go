@@ -37,13 +37,13 @@ func (a *attempt[S]) expected() time.Duration {
 
 // next returns how long to wait for the next look. The first comes when AWS
 // can be expected to be done; from then on they come a second apart at first
-// and five in the end, on whole steps of the clock, so that nodes of one kind
-// look together and share the call.
+// and five in the end. All come on whole steps of the clock, so that nodes of
+// one kind look together and share the call.
 func (a *attempt[S]) next(now time.Time) time.Duration {
 	a.polls++
 	if usual := a.expected(); a.polls == 1 && usual > 0 {
 		if left := usual - now.Sub(a.acted); left > 0 {
-			return left
+			return now.Add(left).Truncate(time.Second).Add(time.Second).Sub(now)
 		}
 	}
 	step := min(time.Duration(a.polls)*time.Second, 5*time.Second)

@@ -30,6 +30,7 @@ type Node interface {
 	existing() <-chan struct{}
 	look(ctx context.Context, x *Executor) (Step, error)
 	converge(ctx context.Context, x *Executor) error
+	prove(ctx context.Context, x *Executor) error
 	remove(ctx context.Context, x *Executor) error
 }
 
@@ -58,6 +59,7 @@ type Ref[S State] struct {
 	closing sync.Once
 	asked   cloud.Questions // what Find asks, so that a write can forget it
 	pending time.Time       // when it was asked for with no answer
+	seen    time.Time       // when it was last looked at
 }
 
 // Unknown stands in a plan for the ID of a thing that is yet to be made.

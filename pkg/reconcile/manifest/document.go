@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -297,12 +298,12 @@ func (v *values) number(n *yaml.Node, path string) any {
 	if n.ShortTag() == intTag && n.Decode(&whole) == nil {
 		return whole
 	}
-	var real float64
-	if err := n.Decode(&real); err != nil || real != real || real-real != 0 {
+	var fraction float64
+	if err := n.Decode(&fraction); err != nil || math.IsNaN(fraction) || math.IsInf(fraction, 0) {
 		v.report(n, path, fmt.Sprintf("%s is not a number that JSON knows", n.Value), "write a finite number, or quote it")
 		return nil
 	}
-	return real
+	return fraction
 }
 
 func join(path, name string) string {

@@ -17,6 +17,9 @@ type inaction struct {
 	remark string
 }
 
+// annotation is the path of an annotation, before its name.
+const annotation = "metadata.annotations."
+
 // inactions is the list to shorten as features are added.
 func inactions() []inaction {
 	var (
@@ -24,14 +27,15 @@ func inactions() []inaction {
 		aws        = []string{kindAWSCluster}
 		plane      = []string{kindControlPlane}
 		deployment = []string{kindDeployment}
-		machine    = []string{kindMachine}
 		template   = []string{kindAWSMachineTemplate}
 		instance   = []string{kindAWSMachine}
 	)
 	rows := []inaction{
 		{cluster, "spec.paused", "true", false, "it stops Cluster API's controllers, and there are none"},
 		{cluster, "spec.availabilityGates", "", false, ""},
+		{cluster, annotation + "cluster.x-k8s.io/paused", "", false, "it stops Cluster API's controllers, and there are none"},
 
+		{aws, annotation + "cluster.x-k8s.io/managed-by", "", true, "the infrastructure cannot be left to someone else"},
 		{aws, "spec.network.vpc.ipamPool", "", true, "give the VPC a cidrBlock"},
 		{aws, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
 		{aws, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
@@ -64,17 +68,20 @@ func inactions() []inaction {
 		{template, "spec.template.spec.dynamicHostAllocation", "", true, "name the dedicated host with hostID"},
 		{instance, "spec.dynamicHostAllocation", "", true, "name the dedicated host with hostID"},
 	}
-	for _, where := range []struct {
-		kinds  []string
-		prefix string
-	}{
-		{plane, "spec.machineTemplate.spec."},
-		{plane, "spec.machineTemplate."},
-		{deployment, "spec.template.spec."},
-		{machine, "spec."},
+	return append(rows, repeated()...)
+}
+
+// repeated lists the fields that several kinds have in common.
+func repeated() []inaction {
+	var rows []inaction
+	for _, where := range []struct{ kind, prefix string }{
+		{kindControlPlane, "spec.machineTemplate.spec."},
+		{kindControlPlane, "spec.machineTemplate."},
+		{kindDeployment, "spec.template.spec."},
+		{kindMachine, "spec."},
 	} {
 		for _, name := range []string{"deletion", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout", "readinessGates", "taints", "minReadySeconds"} {
-			rows = append(rows, inaction{where.kinds, where.prefix + name, "", false, ""})
+			rows = append(rows, inaction{[]string{where.kind}, where.prefix + name, "", false, ""})
 		}
 	}
 	for kind, prefix := range map[string]string{
@@ -83,6 +90,10 @@ func inactions() []inaction {
 		kindConfigTemplate: "spec.template.spec.",
 	} {
 		rows = append(rows, inaction{[]string{kind}, prefix + "files[].contentFormat", "Template", true, "write the content without placeholders"})
+		for _, name := range []string{"networking", "kubernetesVersion", "clusterName"} {
+			rows = append(rows, inaction{[]string{kind}, prefix + "clusterConfiguration." + name, "", false, "Cluster API ignores it too: it comes from the Cluster and the Machine"})
+		}
+		rows = append(rows, inaction{[]string{kind}, prefix + "useExperimentalRetryJoin", "true", false, "Cluster API dropped it"})
 	}
 	return rows
 }
@@ -96,7 +107,7 @@ func (l *loader) notActedOn(o *object) {
 			continue
 		}
 		for _, path := range sortedPaths(o, row.path, index) {
-			value := at(o.value, path)
+			value := o.valueAt(path)
 			if value == nil || row.value != "" && fmt.Sprint(value) != row.value {
 				continue
 			}
@@ -114,6 +125,16 @@ func (l *loader) notActedOn(o *object) {
 			}
 		}
 	}
+}
+
+// valueAt is the value the manifest sets at a path; names of annotations hold
+// dots.
+func (o *object) valueAt(path string) any {
+	if name, ok := strings.CutPrefix(path, annotation); ok {
+		annotations, _ := at(o.value, "metadata.annotations").(map[string]any)
+		return annotations[name]
+	}
+	return at(o.value, path)
 }
 
 // sortedPaths lists the paths an object sets that match a pattern.

@@ -137,6 +137,14 @@ func TestIdentityChain(t *testing.T) {
 	assert.Equal(t, "arn:aws:iam::123456789012:role/builder", c.Identity[1].Role.RoleArn)
 }
 
+// The labels of a Namespace in the input count for allowedNamespaces.
+func TestIdentityBySelector(t *testing.T) {
+	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
+		"kind: Namespace\nmetadata:\n  name: prod\n", "kind: Namespace\nmetadata:\n  name: prod\n  labels: {team: a}\n",
+		"    list: [prod]\n", "    selector: {matchLabels: {team: a}}\n")
+	assert.Len(t, mustLoad(t, yaml, manifest.Options{}).Identity, 2)
+}
+
 // Resources in their order, keys by the alphabet, objects of one key by what
 // needs what.
 func TestResourceSetOrder(t *testing.T) {
@@ -158,6 +166,7 @@ func TestResourceSetOrder(t *testing.T) {
 func TestSingleMachines(t *testing.T) {
 	c := mustLoad(t, read(t, "testdata/good/machines.yaml"), manifest.Options{Region: "eu-north-1", Strict: true})
 	assert.Equal(t, "eu-north-1", c.Region)
+	assert.Equal(t, "eu-north-1", c.Infra.Spec.Region)
 	assert.Equal(t, "v1.33.1", c.Version)
 	assert.Nil(t, c.ControlPlane)
 	require.Len(t, c.Machines, 2)

@@ -111,6 +111,9 @@ func (l *loader) follow(r reference, wanted string) *object {
 		l.fail(r.from.problem(r.path, fmt.Sprintf("%s is in the API group %s, not %s", wanted, group, r.group), "change the reference"))
 		return nil
 	}
+	if namespace, ok := at(r.from.value, r.from.oldName(r.path)+".namespace").(string); ok && namespace != l.cluster.Namespace {
+		l.warn(r.from.problem(r.path+".namespace", fmt.Sprintf("the reference says %s, but Cluster API looks in the namespace of the Cluster, %s", namespace, l.cluster.Namespace), "remove it"))
+	}
 	o := l.lookup(wanted, r.name)
 	if o == nil {
 		l.fail(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", wanted, r.name), l.namesOf(wanted, r.name)))
@@ -179,6 +182,7 @@ func (l *loader) resolveInfrastructure(o *object, c *clusterv1.Cluster) {
 	}
 	l.cluster.Infra = infra
 	l.cluster.Region = orElse(infra.Spec.Region, l.options.Region)
+	infra.Spec.Region = l.cluster.Region
 	if l.cluster.Region == "" {
 		l.fail(l.lookup(kindAWSCluster, r.name).problem("spec.region", "no region is given", "set it, or give --region"))
 	}

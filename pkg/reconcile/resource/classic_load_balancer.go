@@ -237,7 +237,11 @@ func classicSeen(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 }
 
 // complete asks for what listings leave out: attributes and tags.
-func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Clients) error {
+func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
+	if cloud.IsBrief(ctx) {
+		s.Tags, err = classicTagsOf(ctx, c, s.ID)
+		return err
+	}
 	attributes, err := cloud.Remember(ctx, c, "attributes of classic "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 		return c.ELB.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &s.ID})
 	})

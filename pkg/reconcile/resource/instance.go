@@ -90,6 +90,9 @@ func (i *Instance) Takes() (create, remove time.Duration) { return instanceTakes
 
 // Find implements graph.Resource.
 func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
+		return nil, nil //nolint:nilnil // the inventory has not seen it, and there is no place where it could be
+	}
 	all, err := instances(ctx, c)
 	if err != nil {
 		return nil, err

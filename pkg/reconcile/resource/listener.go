@@ -29,10 +29,9 @@ type ListenerState struct {
 
 var _ graph.Resource[ListenerState] = (*Listener)(nil)
 
-// Needs implements graph.Resource. A listener goes with its load balancer, so
-// only the target group has to outlive it.
+// Needs implements graph.Resource.
 func (l *Listener) Needs() []graph.Edge {
-	return append(graph.Exists(l.LoadBalancer), graph.Exists(l.Target)...)
+	return append(graph.Outlives(l.LoadBalancer), graph.Exists(l.Target)...)
 }
 
 // Find implements graph.Resource.
@@ -48,6 +47,9 @@ func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, 
 	for _, x := range all {
 		if x.Port != l.Port {
 			continue
+		}
+		if cloud.IsBrief(ctx) {
+			return &x, nil
 		}
 		x.Tags, err = tagsELB(ctx, c, x.ID)
 		return &x, err
@@ -99,11 +101,9 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 	return &after, nil
 }
 
-// Delete implements graph.Resource.
-func (l *Listener) Delete(ctx context.Context, c *cloud.Clients, have *ListenerState) error {
-	_, err := c.ELBV2.DeleteListener(ctx, &elb.DeleteListenerInput{ListenerArn: &have.ID})
-	return err
-}
+// Delete implements graph.Resource. A listener goes with its load balancer,
+// which goes first.
+func (l *Listener) Delete(context.Context, *cloud.Clients, *ListenerState) error { return nil }
 
 func listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
 	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {

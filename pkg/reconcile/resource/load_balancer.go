@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -205,7 +206,11 @@ func loadBalancerSeen(x types.LoadBalancer) LoadBalancerState {
 }
 
 // complete asks for what listings leave out: attributes and tags.
-func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) error {
+func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
+	if cloud.IsBrief(ctx) {
+		s.Tags, err = tagsELB(ctx, c, s.ID)
+		return err
+	}
 	attributes, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
 		return c.ELBV2.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerArn: &s.ID})
 	})
@@ -288,4 +293,39 @@ func idsOf[S graph.State](refs []*graph.Ref[S]) (out []string) {
 		out = append(out, r.CloudID())
 	}
 	return out
+}
+
+// TaggedEndpoint returns host and port of the API server at the load balancer
+// that carries the cluster's tag; "" when there is none.
+func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
+	balancers, err := ownBalancers(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	slices.SortFunc(balancers, func(a, b LoadBalancerState) int { return boolOrder(!a.Internal, !b.Internal) })
+	for _, lb := range balancers {
+		all, err := listeners(ctx, c, lb.ID)
+		for _, l := range all {
+			tags, err := tagsELB(ctx, c, l.ID)
+			if err != nil {
+				return "", err
+			}
+			if strings.HasSuffix(tags[cloud.NodeTag], "/api") || len(all) == 1 {
+				return fmt.Sprintf("%s:%d", lb.DNS, l.Port), nil
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	classic, err := ownClassic(ctx, c)
+	for _, lb := range classic {
+		for _, l := range lb.Listeners {
+			var port int
+			if _, err := fmt.Sscanf(l, "TCP %d", &port); err == nil {
+				return fmt.Sprintf("%s:%d", lb.DNS, port), nil
+			}
+		}
+	}
+	return "", err
 }

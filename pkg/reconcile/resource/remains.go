@@ -108,13 +108,15 @@ func listed[S graph.State](id string, list func(context.Context, *cloud.Clients)
 	}
 }
 
-// AllRemains lists everything that carries the tag of the cluster. One
-// question finds out what kinds there are; only those are looked at.
-func AllRemains(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
-	kinds, err := taggedKinds(ctx, c)
+// AllRemains lists everything that carries the tag of the cluster, but for
+// what is claimed by ID. One question finds out what there is; only kinds of
+// which something is not claimed are looked at.
+func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) (out Remains, err error) {
+	kinds, err := unclaimedKinds(ctx, c, claimed)
 	if err != nil {
 		return nil, err
 	}
+	ctx = cloud.Briefly(ctx)
 	for _, k := range []struct {
 		kind types.ResourceType
 		list func(context.Context, *cloud.Clients) (Remains, error)
@@ -126,7 +128,7 @@ func AllRemains(ctx context.Context, c *cloud.Clients) (out Remains, err error) 
 		{types.ResourceTypeVpcEndpoint, remainingEndpoints}, {types.ResourceTypeInstance, remainingInstances},
 		{"", remainingBalancers}, {"", remainingSecrets},
 	} {
-		if k.kind != "" && kinds[k.kind] == 0 {
+		if k.kind != "" && !kinds[k.kind] {
 			continue
 		}
 		found, err := k.list(ctx, c)
@@ -139,23 +141,23 @@ func AllRemains(ctx context.Context, c *cloud.Clients) (out Remains, err error) 
 	return out, nil
 }
 
-// taggedKinds counts the things of EC2 that carry the tag of the cluster, by
-// kind. Some of them may be gone: AWS keeps tags for an hour.
-func taggedKinds(ctx context.Context, c *cloud.Clients) (map[types.ResourceType]int, error) {
-	return cloud.Remember(ctx, c, "tags", func(ctx context.Context) (map[types.ResourceType]int, error) {
-		kinds := map[types.ResourceType]int{}
-		in := &ec2.DescribeTagsInput{Filters: []types.Filter{cloud.Filter("key", c.OwnerTag()), cloud.Filter("value", cloud.Owned)}}
-		for p := ec2.NewDescribeTagsPaginator(c.EC2, in); p.HasMorePages(); {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range page.Tags {
-				kinds[t.ResourceType]++
+// unclaimedKinds lists the kinds of EC2's things that carry the tag of the
+// cluster and are not claimed. They may be gone: AWS keeps tags for an hour.
+func unclaimedKinds(ctx context.Context, c *cloud.Clients, claimed map[string]bool) (map[types.ResourceType]bool, error) {
+	kinds := map[types.ResourceType]bool{}
+	in := &ec2.DescribeTagsInput{Filters: []types.Filter{cloud.Filter("key", c.OwnerTag()), cloud.Filter("value", cloud.Owned)}}
+	for p := ec2.NewDescribeTagsPaginator(c.EC2, in); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page.Tags {
+			if !claimed[str(t.ResourceId)] {
+				kinds[t.ResourceType] = true
 			}
 		}
-		return kinds, nil
-	})
+	}
+	return kinds, nil
 }
 
 func remainingVPCs(ctx context.Context, c *cloud.Clients) (out Remains, err error) {

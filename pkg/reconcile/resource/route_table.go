@@ -39,7 +39,7 @@ var _ graph.Resource[RouteTableState] = (*RouteTable)(nil)
 
 // Needs implements graph.Resource.
 func (r *RouteTable) Needs() []graph.Edge {
-	needs := graph.Exists(r.VPC, r.Subnet)
+	needs := append(graph.Exists(r.VPC), graph.Outlives(r.Subnet)...) // a subnet that goes takes its association along
 	for _, route := range r.Routes {
 		needs = append(needs, graph.Awaits(route.Via)...) // a route may outlive its gateway: it just leads nowhere
 	}
@@ -171,16 +171,24 @@ func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace 
 	return err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Resource. Associations with subnets that stay are
+// taken off when they turn out to be in the way.
 func (r *RouteTable) Delete(ctx context.Context, c *cloud.Clients, have *RouteTableState) error {
+	remove := func() error {
+		_, err := c.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &have.ID})
+		return err
+	}
+	err := remove()
+	if !cloud.InUse(err) {
+		return err
+	}
 	for _, association := range have.Associations {
 		_, err := c.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: &association})
 		if cloud.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
-	_, err := c.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &have.ID})
-	return err
+	return remove()
 }
 
 // routeTables lists the route tables of the cluster.

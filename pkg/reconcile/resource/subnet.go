@@ -222,3 +222,8 @@ func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
 		return nil, fmt.Errorf("subnet %s is not in VPC %s", id, in)
 	}
 }
+
+// SubnetsOf lists the subnets of a VPC, whoever they belong to.
+func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState, error) {
+	return describeSubnets(ctx, c, "subnets of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+}

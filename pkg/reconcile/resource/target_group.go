@@ -197,7 +197,11 @@ func targetGroupSeen(x types.TargetGroup) TargetGroupState {
 }
 
 // complete asks for what listings leave out: attributes and tags.
-func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) error {
+func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err error) {
+	if cloud.IsBrief(ctx) {
+		s.Tags, err = tagsELB(ctx, c, s.ID)
+		return err
+	}
 	out, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeTargetGroupAttributesOutput, error) {
 		return c.ELBV2.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: &s.ID})
 	})

@@ -43,7 +43,7 @@ func (t *Targets) Needs() []graph.Edge {
 // Find implements graph.Resource.
 func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	group, ok := t.Group.Found()
-	if !ok {
+	if !ok || cloud.IsBrief(ctx) && !t.Shared { // targets go with their group
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
 	out, err := cloud.Remember(ctx, c, "targets of "+group.ID, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {

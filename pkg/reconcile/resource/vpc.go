@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -132,6 +133,13 @@ func CountVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
 	return len(all), err
 }
 
+// OwnsVPC reports whether the cluster has a VPC of its own. Without one, it
+// has nothing that lives in a VPC.
+func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
+	all, err := vpcs(ctx, c)
+	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
+}
+
 func vpcSeen(x types.Vpc) VPCState {
 	s := VPCState{Object: Object{str(x.VpcId), cloud.FromEC2(x.Tags)}, CIDR: str(x.CidrBlock), Blocks: map[string]string{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
@@ -149,6 +157,9 @@ func vpcSeen(x types.Vpc) VPCState {
 
 func vpcState(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, error) {
 	s := vpcSeen(x)
+	if cloud.IsBrief(ctx) {
+		return &s, nil
+	}
 	attribute := func(name types.VpcAttributeName) (*ec2.DescribeVpcAttributeOutput, error) {
 		return cloud.Remember(ctx, c, "VPC attribute "+string(name)+" of "+s.ID, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
 			return c.EC2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &s.ID, Attribute: name})

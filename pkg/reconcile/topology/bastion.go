@@ -30,7 +30,7 @@ func (b *builder) bastion() {
 	i := &resource.Instance{
 		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[resource.SecurityGroupState]{b.groups[infrav1.SecurityGroupBastion]},
 		Key: b.keyOf(nil), Tags: b.tags("bastion", b.m.Name+"-bastion", roleBastion),
-		Needed: append(append([]graph.Edge{}, b.net.egress[public.name]...), graph.Exists(b.lb.leftovers)...),
+		Needed: append([]graph.Edge{}, b.net.egress[public.name]...),
 	}
 	if !b.exists("bastion", b.m.Name+"-bastion") {
 		lookup := resource.UbuntuImage(b.m.Region)

@@ -113,7 +113,7 @@ func (b *builder) listener(lb *graph.Ref[resource.LoadBalancerState], spec *infr
 			"preserve_client_ip.enabled":                                   strconv.FormatBool(spec.PreserveClientIP),
 		},
 		Tags: b.tags(groupID, name, roleAPIServer),
-	}, b.infra(path))
+	}, b.infra(path), graph.With(graph.Outlives(lb))) // AWS keeps a group that a listener sends to
 	graph.Add(b.Graph, listenerID, &resource.Listener{
 		LoadBalancer: lb, Target: group, Port: port, Tags: b.tags(listenerID, name, roleAPIServer),
 	}, b.infra(path))

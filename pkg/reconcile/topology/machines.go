@@ -214,7 +214,6 @@ func (b *builder) machine(g group, i int, e existing, exists bool) *graph.Ref[re
 		r.Needed = append(r.Needed, b.profile(g.spec.IAMInstanceProfile)...)
 		r.Needed = append(r.Needed, b.net.egress[b.subnetName(r.Subnet)]...)
 	}
-	r.Needed = append(r.Needed, graph.Exists(b.lb.leftovers)...)
 	return graph.Add(b.Graph, id, r, graph.From(g.origin))
 }
 

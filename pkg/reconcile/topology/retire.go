@@ -28,7 +28,7 @@ func (b *builder) retireMachines() {
 		id := graph.ID("retired/" + node + "/" + m.ID)
 		r := &resource.Instance{Claimed: m.ID, Tags: m.Tags}
 		r.Spec.InstanceType = m.Type
-		graph.Retire(b.Graph, id, r, graph.With(graph.Awaits(stay...), graph.Exists(b.lb.leftovers)), graph.From("no longer in the manifest"))
+		graph.Retire(b.Graph, id, r, graph.With(graph.Awaits(stay...)), graph.From("no longer in the manifest"))
 	}
 }
 

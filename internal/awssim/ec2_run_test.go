@@ -1,0 +1,114 @@
+package awssim
+
+import (
+	"bytes"
+	"encoding/base64"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRunInstancesChecks(t *testing.T) {
+	in(t, Options{}, func(t *testing.T, n *testbed) {
+		old := n.newSubnet("10.0.7.0/24", "us-east-1e")
+		data := func(size int) *string {
+			return aws.String(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("x"), size)))
+		}
+		disk := func(d types.EbsBlockDevice) []types.BlockDeviceMapping {
+			return []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sda1"), Ebs: &d}}
+		}
+		for name, c := range map[string]struct {
+			change func(*ec2.RunInstancesInput)
+			want   string
+		}{
+			"as it is":       {func(*ec2.RunInstancesInput) {}, ""},
+			"image":          {func(r *ec2.RunInstancesInput) { r.ImageId = aws.String("ami-00000000000000000") }, "InvalidAMIID.NotFound"},
+			"architecture":   {func(r *ec2.RunInstancesInput) { r.InstanceType = "m6g.large" }, "InvalidParameterValue"},
+			"zone":           {func(r *ec2.RunInstancesInput) { r.SubnetId = &old }, "Unsupported"},
+			"key":            {func(r *ec2.RunInstancesInput) { r.KeyName = aws.String("none") }, "InvalidKeyPair.NotFound"},
+			"user data":      {func(r *ec2.RunInstancesInput) { r.UserData = data(16384) }, ""},
+			"long user data": {func(r *ec2.RunInstancesInput) { r.UserData = data(16385) }, "InvalidParameterValue"},
+			"raw user data":  {func(r *ec2.RunInstancesInput) { r.UserData = aws.String("#!/bin/sh") }, "InvalidUserData.Malformed"},
+			"small root": {func(r *ec2.RunInstancesInput) {
+				r.BlockDeviceMappings = disk(types.EbsBlockDevice{VolumeSize: aws.Int32(7)})
+			}, "InvalidBlockDeviceMapping"},
+			"key not encrypted": {func(r *ec2.RunInstancesInput) {
+				r.BlockDeviceMappings = disk(types.EbsBlockDevice{KmsKeyId: aws.String("k")})
+			}, "InvalidParameterDependency"},
+			"groups":          {func(r *ec2.RunInstancesInput) { r.SecurityGroupIds = []string{"sg-00000000000000000"} }, "InvalidGroup.NotFound"},
+			"placement group": {func(r *ec2.RunInstancesInput) { r.Placement = &types.Placement{GroupName: aws.String("none")} }, "InvalidPlacementGroup.Unknown"},
+			"host": {func(r *ec2.RunInstancesInput) {
+				r.Placement = &types.Placement{HostId: aws.String("h-0"), Tenancy: "host"}
+			}, "InvalidHostID.NotFound"},
+			"capacity block": {func(r *ec2.RunInstancesInput) {
+				r.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: "capacity-block"}
+			}, "InvalidParameterCombination"},
+			"counts": {func(r *ec2.RunInstancesInput) { r.MinCount = aws.Int32(2) }, "InvalidParameterValue"},
+			"tags":   {func(r *ec2.RunInstancesInput) { r.TagSpecifications = named("vpc", "x") }, "InvalidParameterValue"},
+			"tags in the metadata": {func(r *ec2.RunInstancesInput) {
+				r.MetadataOptions = &types.InstanceMetadataOptionsRequest{InstanceMetadataTags: "enabled"}
+				r.TagSpecifications[0].Tags = append(r.TagSpecifications[0].Tags, types.Tag{Key: aws.String("kubernetes.io/cluster/demo"), Value: aws.String("owned")})
+			}, "InvalidParameterValue"},
+			"hop limit": {func(r *ec2.RunInstancesInput) {
+				r.MetadataOptions = &types.InstanceMetadataOptionsRequest{HttpPutResponseHopLimit: aws.Int32(65)}
+			}, "InvalidParameterValue"},
+			"no IPv6": {func(r *ec2.RunInstancesInput) {
+				r.NetworkInterfaces = []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: r.SubnetId, Ipv6AddressCount: aws.Int32(1)}}
+				r.SubnetId, r.SecurityGroupIds = nil, nil
+			}, "InvalidParameterValue"},
+			"subnet twice": {func(r *ec2.RunInstancesInput) {
+				r.NetworkInterfaces = []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: r.SubnetId}}
+			}, "InvalidParameterCombination"},
+		} {
+			r := n.launch(1, "a")
+			c.change(r)
+			before := len(n.aws.Detailed())
+			_, err := n.ec2.RunInstances(t.Context(), r)
+			assert.Equal(t, c.want, code(err), name)
+			if c.want != "" {
+				assert.Len(t, n.aws.Detailed(), before, name)
+			}
+		}
+	})
+}
+
+func TestAThousandInstances(t *testing.T) {
+	in(t, Options{}, func(t *testing.T, n *testbed) {
+		n.subnet = n.newSubnet("10.0.64.0/18", "us-east-1a")
+		began := len(n.aws.Calls())
+		n.run(n.launch(1000, "worker"))
+		out, err := n.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{Filters: filter("tag:Name", "worker")})
+		require.NoError(t, err)
+		assert.Len(t, out.Reservations[0].Instances, 1000)
+		assert.Len(t, n.aws.Calls(), began+2)
+		addresses := map[string]bool{}
+		for _, i := range out.Reservations[0].Instances {
+			addresses[*i.PrivateIpAddress] = true
+		}
+		assert.Len(t, addresses, 1000)
+	})
+}
+
+func BenchmarkDescribeInstances(b *testing.B) {
+	a := New(Options{})
+	c := ec2.NewFromConfig(a.Config())
+	ctx := b.Context()
+	vpc, err := c.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+	require.NoError(b, err)
+	subnet, err := c.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: aws.String("10.0.0.0/18"), AvailabilityZone: aws.String("us-east-1a")})
+	require.NoError(b, err)
+	image := newestImage(a, "capa-ami-", "x86_64")
+	_, err = c.RunInstances(ctx, &ec2.RunInstancesInput{
+		MinCount: aws.Int32(1000), MaxCount: aws.Int32(1000), ImageId: &image, InstanceType: "t3.medium", SubnetId: subnet.Subnet.SubnetId,
+		TagSpecifications: named("instance", "worker"),
+	})
+	require.NoError(b, err)
+	for b.Loop() {
+		_, err := a.describeInstances(&ec2.DescribeInstancesInput{Filters: filter("tag:Name", "worker")})
+		require.NoError(b, err)
+	}
+}

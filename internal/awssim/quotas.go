@@ -1,0 +1,66 @@
+package awssim
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas/types"
+)
+
+// NATGatewaysPerZone is how many NAT gateways the account may have in one
+// zone.
+const NATGatewaysPerZone = 5
+
+func (a *AWS) simulateQuotas() {
+	on(a, a.getServiceQuota, "ServiceCode", "QuotaCode")
+	on(a, a.listServiceQuotas, "ServiceCode", "NextToken", "MaxResults")
+}
+
+// quotas are the quotas that are simulated: those of the account, in order of
+// service and code.
+func (a *AWS) quotas() []types.ServiceQuota {
+	quota := func(service, code, name string, value int) types.ServiceQuota {
+		return types.ServiceQuota{
+			ServiceCode: aws.String(service), ServiceName: aws.String(map[string]string{"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "vpc": "Amazon Virtual Private Cloud (Amazon VPC)"}[service]),
+			QuotaCode: aws.String(code), QuotaName: aws.String(name), Value: aws.Float64(float64(value)), Unit: aws.String("None"), Adjustable: true,
+			QuotaArn: aws.String(a.regionalARN("servicequotas", service+"/"+code)), QuotaAppliedAtLevel: types.AppliedLevelEnumAccount,
+		}
+	}
+	l := a.state.EC2.Limits
+	return []types.ServiceQuota{
+		quota("ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", l.Addresses),
+		quota("ec2", "L-1216C47A", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", l.VCPUs),
+		quota("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup),
+		quota("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs),
+		quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", NATGatewaysPerZone),
+	}
+}
+
+func (a *AWS) getServiceQuota(in *servicequotas.GetServiceQuotaInput) (*servicequotas.GetServiceQuotaOutput, error) {
+	for _, q := range a.quotas() {
+		if *q.ServiceCode == aws.ToString(in.ServiceCode) && *q.QuotaCode == aws.ToString(in.QuotaCode) {
+			return &servicequotas.GetServiceQuotaOutput{Quota: &q}, nil
+		}
+	}
+	return nil, a.noQuota(aws.ToString(in.ServiceCode), aws.ToString(in.QuotaCode))
+}
+
+// noQuota tells a quota that AWS does not have from one that is only not
+// simulated, as far as the form of the code can tell.
+func (a *AWS) noQuota(service, code string) error {
+	if (service == "ec2" || service == "vpc") && strings.HasPrefix(code, "L-") && len(code) == 10 {
+		return notSimulated("the quota %s of %s", code, service)
+	}
+	return &types.NoSuchResourceException{Message: aws.String("The request failed because the specified quota does not exist.")}
+}
+
+func (a *AWS) listServiceQuotas(in *servicequotas.ListServiceQuotasInput) (*servicequotas.ListServiceQuotasOutput, error) {
+	list := slices.DeleteFunc(a.quotas(), func(q types.ServiceQuota) bool { return *q.ServiceCode != aws.ToString(in.ServiceCode) })
+	if len(list) == 0 {
+		return nil, &types.NoSuchResourceException{Message: aws.String("The request failed because the specified service does not exist.")}
+	}
+	part, next, err := page(a, list, in.NextToken, in.MaxResults, 100)
+	return &servicequotas.ListServiceQuotasOutput{Quotas: part, NextToken: next}, err
+}

@@ -1,0 +1,363 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/golden"
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// shellEnv is a user at a shell.
+type shellEnv struct {
+	*env.Env
+	out, err  bytes.Buffer
+	variables map[string]string
+}
+
+func newShell(t *testing.T) *shellEnv {
+	t.Helper()
+	dir := t.TempDir()
+	s := &shellEnv{variables: map[string]string{}}
+	s.Env = &env.Env{
+		In: strings.NewReader(""), Out: &s.out, Err: &s.err,
+		LookupEnv: func(name string) (string, bool) { v, ok := s.variables[name]; return v, ok },
+		HomeDir:   filepath.Join(dir, "home"), ConfigDir: filepath.Join(dir, "config"), StateDir: filepath.Join(dir, "state"),
+		Who: "a test",
+		AWS: func(_ context.Context, region, profile string) (aws.Config, error) {
+			if profile == "nope" {
+				return aws.Config{}, errors.New("there is no profile nope")
+			}
+			if region == "" {
+				region = s.variables["AWS_REGION"]
+			}
+			return aws.Config{Region: region}, nil
+		},
+		Interrupts: make(chan os.Signal),
+		Exit:       func(int) { t.Error("exit") },
+	}
+	return s
+}
+
+// run types a command.
+func (s *shellEnv) run(args ...string) (code int) {
+	s.out.Reset()
+	s.err.Reset()
+	return Main(args, s.Env)
+}
+
+// generated is the file of a manifest as generate prints it.
+func (s *shellEnv) generated(t *testing.T, args ...string) string {
+	t.Helper()
+	require.Equal(t, 0, s.run(append([]string{"cluster", "generate", "demo"}, args...)...), s.err.String())
+	file := filepath.Join(t.TempDir(), "demo.yaml")
+	require.NoError(t, os.WriteFile(file, s.out.Bytes(), 0o600))
+	return file
+}
+
+func TestHelp(t *testing.T) {
+	s := newShell(t)
+	s.ConfigDir = "/home/ada/.config"
+	for name, args := range map[string][]string{
+		"root": nil, "cluster": {"cluster"}, "create": {"cluster", "create", "--help"}, "delete": {"help", "cluster", "delete"},
+	} {
+		require.Equal(t, 0, s.run(args...), s.err.String())
+		golden.Assert(t, "help-"+name+".txt", s.out.String())
+		assert.Empty(t, s.err.String())
+	}
+}
+
+func TestEveryCommandHelpsAndCompletes(t *testing.T) {
+	root, _ := newRoot(newShell(t).Env)
+	var visit func(*cobra.Command)
+	visit = func(c *cobra.Command) {
+		assert.NotEmpty(t, c.Short, c.CommandPath())
+		assert.NotContains(t, c.Short, "\n")
+		assert.False(t, strings.HasSuffix(c.Short, "."), c.CommandPath())
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	s := newShell(t)
+	require.Equal(t, 0, s.run("__complete", "cluster", "plan", "-o", ""))
+	assert.Contains(t, s.out.String(), "text\njson\nyaml\n")
+	require.Equal(t, 0, s.run("completion", "bash"))
+	assert.Contains(t, s.out.String(), "__start_clusterawsadm")
+}
+
+func TestWhatIsTypedWrong(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"clutser"}, `error: unknown command "clutser" for "clusterawsadm", did you mean cluster? (see 'clusterawsadm --help')`},
+		{[]string{"cluster", "crate"}, `did you mean create?`},
+		{[]string{"cluster", "plan", "--nope"}, `error: unknown flag: --nope (see 'clusterawsadm cluster plan --help')`},
+		{[]string{"cluster", "plan"}, "error: which cluster? Name it, or its manifest with -f FILE"},
+		{[]string{"cluster", "validate"}, "error: no manifest: name one with -f FILE, or - for standard input"},
+		{[]string{"cluster", "plan", "-f", "nope.yaml"}, "error: nope.yaml: there is no such file"},
+		{[]string{"cluster", "plan", "-f", dir}, "there is no YAML file in this directory"},
+		{[]string{"cluster", "plan", "demo"}, `unknown command "demo"`},
+		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, json, yaml"},
+		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set "nothing": want KEY=VALUE`},
+		{[]string{"cluster", "describe", "demo", "-f", "x.yaml"}, "but not both"},
+		{[]string{"cluster", "describe", "demo"}, "error: no AWS region: use --region, set AWS_REGION, or give the AWSCluster a spec.region"},
+		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" cannot be the name of a cluster`},
+		{[]string{"cluster", "generate", "demo", "--flavor", "nope"}, "must be one of"},
+		{[]string{"version", "-o", "xml"}, "invalid output format: xml"},
+		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},
+	} {
+		s := newShell(t)
+		assert.Equal(t, env.Wrong, s.run(c.args...), c.args)
+		assert.Contains(t, s.err.String(), c.want)
+		assert.Equal(t, 1, strings.Count(s.err.String(), "error: "), "told once: %s", s.err.String())
+		assert.NotContains(t, s.err.String(), "Usage:")
+		assert.Empty(t, s.out.String(), "stdout is for answers")
+	}
+}
+
+func TestAccountOutOfReach(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, env.Failed, s.run("cluster", "describe", "demo", "--region", "us-east-1"))
+	assert.Contains(t, s.err.String(), "error: no AWS credentials: use --profile")
+	require.Equal(t, env.Failed, s.run("cluster", "describe", "demo", "--profile", "nope"))
+	assert.Equal(t, "error: AWS configuration: there is no profile nope\n", s.err.String())
+	s.Env.AWS = func(context.Context, string, string) (aws.Config, error) {
+		return aws.Config{Region: "us-east-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{}, errors.New("the token has expired")
+		})}, nil
+	}
+	require.Equal(t, env.Failed, s.run("cluster", "list"))
+	assert.Contains(t, s.err.String(), "(the token has expired)")
+}
+
+func TestValidate(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file), s.err.String())
+	assert.Equal(t, file+": valid: cluster demo in us-east-1, Kubernetes v1.34.2, 1 control plane, 1 worker in 1 deployment\n", s.out.String())
+
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "-o", "json", "--region", "eu-west-1"))
+	var v struct {
+		Version int
+		Valid   bool
+		Region  string
+		Workers int
+	}
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &v))
+	assert.Equal(t, 1, v.Version)
+	assert.True(t, v.Valid)
+	assert.Equal(t, "eu-west-1", v.Region, "the flag goes before the manifest")
+	assert.Equal(t, 1, v.Workers)
+
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	s.In = bytes.NewReader(text)
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", "-"))
+	assert.True(t, strings.HasPrefix(s.out.String(), "-: valid: "))
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", filepath.Dir(file)), "a directory stands for the files in it")
+}
+
+func TestManifestProblemsAreToldOneByOne(t *testing.T) {
+	s := newShell(t)
+	text, err := os.ReadFile(s.generated(t))
+	require.NoError(t, err)
+	wrong := strings.NewReplacer("loadBalancerType: nlb", "loadBalancerTyp: nlb", "instanceType: t3.large", "instanceTyp: t3.large").Replace(string(text))
+	s.In = strings.NewReader(wrong)
+	require.Equal(t, env.Wrong, s.run("cluster", "plan", "-f", "-", "--simulate"))
+	lines := strings.Split(strings.TrimSpace(s.err.String()), "\n")
+	assert.Contains(t, lines[0], "-:")
+	assert.Contains(t, lines[0], "loadBalancerTyp")
+	assert.Equal(t, fmt.Sprintf("error: %d problems", len(lines)-1), lines[len(lines)-1])
+}
+
+func TestGenerate(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, 0, s.run("cluster", "generate", "prod", "--region", "eu-central-1"))
+	assert.Contains(t, s.out.String(), "name: prod-control-plane\n")
+	assert.Contains(t, s.out.String(), "  region: eu-central-1\n")
+	assert.NotContains(t, s.out.String(), "quickstart")
+	assert.True(t, strings.HasPrefix(s.out.String(), "# "), "it begins with an explanation")
+}
+
+func TestSettings(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	region := func(args ...string) string {
+		t.Helper()
+		require.Equal(t, 0, s.run(append([]string{"cluster", "validate", "-f", file, "-o", "json"}, args...)...), s.err.String())
+		var v struct{ Region string }
+		require.NoError(t, json.Unmarshal(s.out.Bytes(), &v))
+		return v.Region
+	}
+	assert.Equal(t, "us-east-1", region(), "the manifest's")
+	config := filepath.Join(s.ConfigDir, "clusterawsadm", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	require.NoError(t, os.WriteFile(config, []byte("region: eu-west-1\nset: [A=b]\nparallel: 7\n"), 0o600))
+	assert.Equal(t, "eu-west-1", region(), "the configuration file's")
+	s.variables["CLUSTERAWSADM_REGION"] = "eu-west-2"
+	assert.Equal(t, "eu-west-2", region(), "the environment's")
+	assert.Equal(t, "eu-west-3", region("--region", "eu-west-3"), "the flag's")
+
+	s.variables["CLUSTERAWSADM_FILENAME"] = file
+	require.Equal(t, 0, s.run("cluster", "validate"), s.err.String())
+	s.variables["CLUSTERAWSADM_OUTPUT"] = "json"
+	require.Equal(t, 0, s.run("cluster", "validate"))
+	assert.True(t, json.Valid(s.out.Bytes()))
+	s.variables["CLUSTERAWSADM_OUTPUT"] = "wide"
+	require.Equal(t, 0, s.run("cluster", "validate"), "a format that only others have is passed over")
+	delete(s.variables, "CLUSTERAWSADM_OUTPUT")
+
+	s.variables["CLUSTERAWSADM_PARALLEL"] = "many"
+	assert.Equal(t, env.Wrong, s.run("cluster", "validate"))
+	assert.Contains(t, s.err.String(), "CLUSTERAWSADM_PARALLEL: parallel: ")
+	delete(s.variables, "CLUSTERAWSADM_PARALLEL")
+
+	require.NoError(t, os.WriteFile(config, []byte("regin: eu-west-1\n"), 0o600))
+	assert.Equal(t, env.Wrong, s.run("cluster", "validate"))
+	assert.Contains(t, s.err.String(), `there is no setting "regin"`)
+}
+
+func TestVariablesOfTheManifest(t *testing.T) {
+	s := newShell(t)
+	text, err := os.ReadFile(s.generated(t))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "v.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "replicas: 1", "replicas: ${N}")), 0o600))
+	s.variables["N"] = "3"
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file), s.err.String())
+	assert.Contains(t, s.out.String(), "3 control planes, 3 workers")
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "N=5"), s.err.String())
+	assert.Contains(t, s.out.String(), "5 control planes, 5 workers")
+}
+
+func TestExitCodes(t *testing.T) {
+	background := t.Context()
+	interrupted, cancel := context.WithCancelCause(background)
+	cancel(env.ErrInterrupted)
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want int
+	}{
+		{background, nil, 0},
+		{background, errors.New("x"), 1},
+		{background, env.ErrChanges, 2},
+		{background, env.Usagef("x"), 3},
+		{background, &manifest.InvalidError{}, 3},
+		{background, fmt.Errorf("confirm: %w", env.Usagef("x")), 3},
+		{background, &reconcile.RefusedError{Reasons: []error{errors.New("x")}}, 4},
+		{background, fmt.Errorf("x: %w", reconcile.ErrDeclined), 4},
+		{background, &reconcile.HalfwayError{Err: errors.New("x")}, 5},
+		{background, &reconcile.LeftoverError{Left: []string{"vpc-1"}}, 6},
+		{interrupted, &reconcile.HalfwayError{Err: context.Canceled}, 130},
+		{interrupted, nil, 0},
+	} {
+		assert.Equal(t, c.want, env.ExitCode(c.ctx, c.err), "%v", c.err)
+	}
+}
+
+func TestHalfwaySaysHowToGoOn(t *testing.T) {
+	s := newShell(t)
+	goOn(s.Env, errors.New("x"), nil)
+	assert.Empty(t, s.err.String())
+	goOn(s.Env, &reconcile.HalfwayError{Err: errors.New("x")}, []string{"cluster", "create", "-f", "my demo.yaml", "--set", "A=it's"})
+	assert.Contains(t, s.err.String(), `  clusterawsadm cluster create -f 'my demo.yaml' --set 'A=it'\''s'`)
+}
+
+func TestInterrupts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShell(t)
+		interrupts := make(chan os.Signal)
+		s.Interrupts = interrupts
+		var log []string
+		s.Exit = func(code int) { log = append(log, fmt.Sprint("exit ", code)) }
+		s.OnExit(func() { log = append(log, "first") })
+		s.OnExit(func() { log = append(log, "second") })
+		s.OnExit(func() { log = append(log, "taken back") })()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stop := watch(s.Env, cancel)
+		interrupts <- os.Interrupt
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(ctx), env.ErrInterrupted)
+		assert.Contains(t, s.err.String(), "press Ctrl-C again")
+		assert.Empty(t, log)
+		interrupts <- os.Interrupt
+		synctest.Wait()
+		assert.Equal(t, []string{"second", "first", "exit 130"}, log)
+		stop()
+	})
+}
+
+func TestVersion(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, 0, s.run("version"))
+	assert.True(t, strings.HasPrefix(s.out.String(), `clusterawsadm version: &version.Info{Major:"`), s.out.String())
+	require.Equal(t, 0, s.run("version", "-o", "json"))
+	var v map[string]map[string]string
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &v))
+	assert.NotEmpty(t, v["awsProviderVersion"]["goVersion"])
+	require.Equal(t, 0, s.run("version", "-o", "yaml"))
+	assert.Contains(t, s.out.String(), "awsProviderVersion:\n")
+	require.Equal(t, 0, s.run("version", "-o", "short"))
+	assert.Equal(t, 1, strings.Count(s.out.String(), "\n"))
+}
+
+func TestTheStoryOfAnError(t *testing.T) {
+	s := newShell(t)
+	s.Explain(errors.New("one\ntwo"))
+	assert.Equal(t, "error: one\n       two\n", s.err.String())
+	s.err.Reset()
+	s.ErrIsTerminal = true
+	s.Explain(errors.New("x"))
+	assert.Equal(t, "\x1b[31merror:\x1b[0m x\n", s.err.String())
+	s.err.Reset()
+	s.variables["NO_COLOR"] = "1"
+	s.Explain(errors.New("x"))
+	assert.Equal(t, "error: x\n", s.err.String())
+	assert.Equal(t, render.Style{}, s.ErrStyle())
+	s.Explain(env.ErrChanges)
+	assert.Equal(t, "error: x\n", s.err.String(), "that there are changes is no error")
+}
+
+func TestTheProcess(t *testing.T) {
+	e := Process()
+	assert.NotNil(t, e.Interrupts)
+	assert.NotEmpty(t, e.StateDir)
+	assert.Contains(t, e.Who, " pid ")
+	t.Setenv("XDG_STATE_HOME", "/somewhere")
+	assert.Equal(t, "/somewhere", stateDir("/home/ada"))
+	t.Setenv("XDG_STATE_HOME", "")
+	assert.Equal(t, "/home/ada/.local/state", stateDir("/home/ada"))
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_REGION", "eu-north-1")
+	cfg, err := e.AWS(t.Context(), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, "eu-north-1", cfg.Region)
+	cfg, err = e.AWS(t.Context(), "eu-west-1", "")
+	require.NoError(t, err)
+	assert.Equal(t, "eu-west-1", cfg.Region)
+	_, err = e.AWS(t.Context(), "", "no-such-profile")
+	require.Error(t, err)
+	_, err = io.WriteString(&serial{w: io.Discard}, "x")
+	require.NoError(t, err)
+}

@@ -1,0 +1,64 @@
+package simulated
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAccountIsKeptBetweenCommands(t *testing.T) {
+	o := Options{File: filepath.Join(t.TempDir(), "deep", "account.json"), Region: "us-east-1", Speed: 60}
+	a, err := Open(o)
+	require.NoError(t, err)
+	put := &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString}
+	_, err = ssm.NewFromConfig(a.Config).PutParameter(t.Context(), put)
+	require.NoError(t, err)
+	then := a.Clock.Now()
+	require.NoError(t, a.Close())
+
+	b, err := Open(o)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	out, err := ssm.NewFromConfig(b.Config).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/a")})
+	require.NoError(t, err)
+	assert.Equal(t, "b", aws.ToString(out.Parameter.Value))
+	assert.False(t, b.Clock.Now().Before(then), "its clock goes on, and not back")
+	assert.WithinDuration(t, then, b.Clock.Now(), 10*time.Minute, "it stands still while nobody looks")
+}
+
+func TestAccountServesOneAtATime(t *testing.T) {
+	o := Options{File: filepath.Join(t.TempDir(), "account.json")}
+	a, err := Open(o)
+	require.NoError(t, err)
+	_, err = Open(o)
+	require.ErrorIs(t, err, errBusy)
+	require.NoError(t, a.Close())
+	b, err := Open(o)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+}
+
+func TestBrokenFileIsNotOverwritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "account.json")
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	_, err := Open(Options{File: file})
+	require.ErrorContains(t, err, "remove the file to begin anew")
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "{", string(data))
+}
+
+func TestLookingDoesNotMakeAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "account.json")
+	a, err := Open(Options{File: file})
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	assert.NoFileExists(t, file)
+}

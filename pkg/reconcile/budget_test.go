@@ -1,0 +1,111 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+const threeZones = "../../configs/three-zones.yaml"
+
+// withWorkers returns the example with another number of workers.
+func withWorkers(t *testing.T, file string, n int32) *manifest.Cluster {
+	t.Helper()
+	m := load(t, file, nil)
+	m.Deployments[0].Object.Spec.Replicas = &n
+	return m
+}
+
+// since returns the calls after the first n.
+func since(a *awssim.AWS, n int) []awssim.Call { return a.Calls()[n:] }
+
+// Calls cost time, money and throttling: three zones with three control planes
+// and three workers may take no more than these, the lock's and the secrets'
+// not counted.
+func TestCallBudgets(t *testing.T) {
+	m := load(t, threeZones, nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		check := func(what string, most int, do func()) {
+			before := len(a.Calls())
+			do()
+			n, ops := counted(since(a, before))
+			t.Logf("%s: %d calls %v", what, n, ops)
+			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
+		}
+		check("create", 85, func() { mustApply(t, m, a) })
+		check("no-op", 20, func() { mustApply(t, m, a) })
+		check("plan", 20, func() { require.True(t, mustPlan(t, m, a).Empty()) })
+		check("delete", 60, func() { mustDelete(t, m, a) })
+	})
+}
+
+// A run that has nothing to do asks as many questions of a thousand workers as
+// of three, but for pages.
+func TestNoOpOfAThousandWorkers(t *testing.T) {
+	m := withWorkers(t, threeZones, 1000)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		mustApply(t, m, a)
+		before := len(a.Calls())
+		require.True(t, mustPlan(t, m, a).Empty())
+		n, ops := counted(since(a, before))
+		require.LessOrEqual(t, n-(ops["DescribeInstances"]-1), 20, "%v", ops)
+	})
+}
+
+// EC2 takes five requests to launch at once and then two a second: a thousand
+// workers go out within ten seconds all the same.
+func TestAThousandWorkersLaunchAtOnce(t *testing.T) {
+	m := withWorkers(t, threeZones, 1000)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		mustApply(t, m, a)
+		var first, last time.Time
+		for _, c := range a.Calls() {
+			if c.Operation != "RunInstances" || c.Err != "" {
+				continue
+			}
+			if first.IsZero() {
+				first = c.At
+			}
+			last = c.At
+		}
+		require.LessOrEqual(t, last.Sub(first), 10*time.Second)
+		machines := 0
+		for _, line := range a.Inventory() {
+			if strings.HasPrefix(line, "Instance ") {
+				machines++
+			}
+		}
+		require.Equal(t, 1003, machines)
+	})
+}
+
+// A create takes as long as AWS does, and no longer: its time on the virtual
+// clock is within a twentieth of the critical path of the graph.
+func TestMakespan(t *testing.T) {
+	for _, file := range examples(t) {
+		t.Run(name(file), func(t *testing.T) {
+			m := load(t, file, nil)
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, 0)
+				prepare(t, file, a, m)
+				began := time.Now()
+				mustApply(t, m, a)
+				took := time.Since(began)
+				g, err := open(m, a.Process()).Graph()
+				require.NoError(t, err)
+				t.Logf("%s: %s, critical path %s", name(file), took, g.Expected())
+				require.LessOrEqual(t, took.Seconds()/g.Expected().Seconds(), 1.05, fmt.Sprint(took))
+			})
+		})
+	}
+}

@@ -1,0 +1,142 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// sweepExamples are the clusters over which every call is made to fail.
+func sweepExamples() []string {
+	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml"}
+}
+
+// callsOf returns how many calls an undisturbed apply makes, and what it
+// leaves in the account.
+func callsOf(t *testing.T, m *manifest.Cluster) (calls int, detailed []string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		p := a.Process()
+		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		calls, detailed = p.Calls(), a.Detailed()
+	})
+	return calls, detailed
+}
+
+// disturbed runs an apply of which the n-th call fails.
+func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awssim.Fault) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := a.Process()
+	p.Fault = func(call int, _, _ string) awssim.Fault {
+		if call == n {
+			return fault
+		}
+		return awssim.None
+	}
+	p.Killed = cancel
+	_, err := open(m, p).Apply(ctx, reconcile.Options{})
+	return err
+}
+
+// Whichever call fails, and however, running again ends with what an
+// undisturbed run makes: no twin, no orphan. Deleting leaves nothing.
+func TestEveryCallMayFail(t *testing.T) {
+	for _, file := range sweepExamples() {
+		m := load(t, file, nil)
+		total, want := callsOf(t, m)
+		for _, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter} {
+			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
+				t.Parallel()
+				for n := 1; n <= total; n++ {
+					t.Run(fmt.Sprint(n), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							a := account(m, lag)
+							before := a.Inventory()
+							err := disturbed(t, m, a, n, fault)
+							if fault == awssim.Throttled {
+								require.NoError(t, err, "call %d", n)
+							}
+							if errors.As(err, new(*reconcile.HalfwayError)) {
+								require.NotEqual(t, before, a.Inventory())
+							}
+							mustApply(t, m, a)
+							require.True(t, mustPlan(t, m, a).Empty(), "call %d", n)
+							require.Equal(t, want, a.Detailed(), "call %d", n)
+							mustDelete(t, m, a)
+							require.Equal(t, before, a.Inventory(), "call %d", n)
+						})
+					})
+				}
+			})
+		}
+	}
+}
+
+// Deleting right after a crash finds even what AWS does not show yet.
+func TestDeleteAfterCrash(t *testing.T) {
+	for _, file := range sweepExamples() {
+		m := load(t, file, nil)
+		total, _ := callsOf(t, m)
+		t.Run(name(file), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= total; n++ {
+				synctest.Test(t, func(t *testing.T) {
+					a := account(m, lag)
+					before := a.Inventory()
+					_ = disturbed(t, m, a, n, awssim.KillAfter)
+					mustDelete(t, m, a)
+					require.Equal(t, before, a.Inventory(), "call %d", n)
+				})
+			}
+		})
+	}
+}
+
+// A deletion that dies at any call is finished by the next one.
+func TestDeleteMayDie(t *testing.T) {
+	for _, file := range sweepExamples() {
+		m := load(t, file, nil)
+		for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.Denied} {
+			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
+				t.Parallel()
+				for n := 1; ; n++ {
+					made := 0
+					synctest.Test(t, func(t *testing.T) {
+						a := account(m, lag)
+						before := a.Inventory()
+						mustApply(t, m, a)
+						ctx, cancel := context.WithCancel(t.Context())
+						defer cancel()
+						p := a.Process()
+						p.Killed = cancel
+						p.Fault = func(call int, _, _ string) awssim.Fault {
+							if call == n {
+								return fault
+							}
+							return awssim.None
+						}
+						_, _ = open(m, p).Delete(ctx, reconcile.Options{})
+						made = p.Calls()
+						mustDelete(t, m, a)
+						require.Equal(t, before, a.Inventory(), "call %d", n)
+					})
+					if made < n {
+						break // the deletion was over before the n-th call
+					}
+				}
+			})
+		}
+	}
+}

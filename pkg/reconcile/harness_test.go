@@ -1,0 +1,111 @@
+package reconcile_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// lag is how long the simulated AWS hides what is new: reads that come early
+// do not see it.
+const lag = 3 * time.Second
+
+// load reads an example. The examples use no variables but those of env.
+func load(t *testing.T, file string, env map[string]string) *manifest.Cluster {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: raw}}, manifest.Options{
+		Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+	})
+	require.NoError(t, err)
+	return m
+}
+
+// account returns a simulated account in the region of the manifest.
+func account(m *manifest.Cluster, lag time.Duration) *awssim.AWS {
+	return awssim.New(awssim.Options{Region: m.Region, Lag: lag})
+}
+
+// open returns the cluster as a new process sees it.
+func open(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
+	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test"})
+}
+
+// mustPlan returns the plan of a new process.
+func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) graph.Plan {
+	t.Helper()
+	p, err := open(m, a.Process()).Plan(t.Context())
+	require.NoError(t, err)
+	return p
+}
+
+// mustApply applies, as a new process, and returns what it did.
+func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
+	t.Helper()
+	res, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	require.NoError(t, err)
+	return res
+}
+
+// mustDelete deletes, as a new process.
+func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
+	t.Helper()
+	res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+	require.NoError(t, err)
+	return res
+}
+
+// tell logs events when -v is given.
+func tell(t *testing.T) func(graph.Event) {
+	t.Helper()
+	if !testing.Verbose() || os.Getenv("TELL") == "" {
+		return nil
+	}
+	began := time.Now()
+	return func(e graph.Event) {
+		t.Logf("%8s %-9s %-40s %s %s %v", time.Since(began).Round(100*time.Millisecond), e.What, e.Node, e.CloudID, e.Detail, e.Err)
+	}
+}
+
+// counted counts the calls that a budget is about: those of the lock and of
+// secrets are not.
+func counted(calls []awssim.Call) (n int, ops map[string]int) {
+	ops = map[string]int{}
+	for _, c := range calls {
+		if c.Service == "SSM" || c.Service == "Secrets Manager" {
+			continue
+		}
+		n++
+		ops[c.Operation]++
+	}
+	return n, ops
+}
+
+// examples lists the files of configs/.
+func examples(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../configs/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	slices.Sort(files)
+	return files
+}
+
+func name(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
+
+// prepare makes in the account what the user of an example brings: a VPC, a
+// load balancer, keys.
+func prepare(t *testing.T, file string, a *awssim.AWS, m *manifest.Cluster) {
+	t.Helper()
+}

@@ -1,0 +1,159 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/resource"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// observe finds out what has to be known of the account before the graph can
+// be built, and asks for no more than that.
+func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory, err error) {
+	spec := &m.Infra.Spec
+	managed := spec.NetworkSpec.VPC.ID == ""
+	begun := true // there may be something that lives in the VPC
+	if managed {
+		if begun, err = resource.OwnsVPC(ctx, c); err != nil {
+			return inv, fmt.Errorf("VPCs: %w", err)
+		}
+		err = observeNetwork(ctx, c, m, begun, &inv)
+	} else {
+		err = observeForeign(ctx, c, m, &inv)
+	}
+	if err != nil {
+		return inv, err
+	}
+	if begun {
+		if inv.Machines, err = resource.Instances(ctx, c); err != nil {
+			return inv, fmt.Errorf("machines of the cluster: %w", err)
+		}
+	}
+	if id, err := resource.Initialized(ctx, c); err != nil {
+		return inv, fmt.Errorf("state of the control plane: %w", err)
+	} else if id != "" {
+		inv.Initialized = true
+	}
+	if types := missingTypes(m, inv); len(types) > 0 {
+		if inv.Types, err = resource.InstanceTypes(ctx, c, types); err != nil {
+			return inv, fmt.Errorf("instance types: %w", err)
+		}
+	}
+	if inv.Foreign, err = foreignBalancers(ctx, c, spec); err != nil {
+		return inv, fmt.Errorf("load balancers: %w", err)
+	}
+	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {
+		who, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return inv, fmt.Errorf("number of the account: %w", err)
+		}
+		inv.Account = *who.Account
+	}
+	return inv, nil
+}
+
+// observeNetwork looks at the subnets that the cluster has, and at the zones
+// for more where they are too few.
+func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, begun bool, inv *topology.Inventory) (err error) {
+	spec := &m.Infra.Spec.NetworkSpec
+	if len(spec.Subnets) > 0 {
+		return nil
+	}
+	if begun {
+		if inv.Subnets, err = resource.Subnets(ctx, c); err != nil {
+			return fmt.Errorf("subnets of the cluster: %w", err)
+		}
+	}
+	zones := map[string]bool{}
+	for _, s := range inv.Subnets {
+		zones[s.Zone] = true
+	}
+	if len(zones) >= topology.ZoneLimit(&spec.VPC) {
+		return nil
+	}
+	if inv.Zones, err = resource.Zones(ctx, c); err != nil {
+		return fmt.Errorf("availability zones: %w", err)
+	}
+	return nil
+}
+
+// observeForeign looks at the subnets that somebody else brings, and at the
+// NAT gateways in them.
+func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
+	spec := &m.Infra.Spec.NetworkSpec
+	all, err := resource.SubnetsOf(ctx, c, spec.VPC.ID)
+	if err != nil {
+		return fmt.Errorf("subnets of %s: %w", spec.VPC.ID, err)
+	}
+	inv.Subnets = all
+	var ids []string
+	for _, s := range spec.Subnets {
+		ids = append(ids, s.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	if inv.NATAddresses, err = resource.NATAddresses(ctx, c, ids); err != nil {
+		return fmt.Errorf("NAT gateways of %s: %w", spec.VPC.ID, err)
+	}
+	return nil
+}
+
+// missingTypes lists the types of machines of which there are fewer than
+// wanted: only those have to be looked up.
+func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
+	wanted := map[string]int{}
+	if cp := m.ControlPlane; cp != nil {
+		n := int32(1)
+		if r := cp.Object.Spec.Replicas; r != nil {
+			n = *r
+		}
+		wanted[cp.Template.Spec.Template.Spec.InstanceType] += int(n)
+	}
+	for _, d := range m.Deployments {
+		n := int32(1)
+		if r := d.Object.Spec.Replicas; r != nil {
+			n = *r
+		}
+		wanted[d.Template.Spec.Template.Spec.InstanceType] += int(n)
+	}
+	for _, x := range m.Machines {
+		wanted[x.Infra.Spec.InstanceType]++
+	}
+	for _, x := range inv.Machines {
+		if x.Tags[cloud.RoleTag] != "bastion" {
+			wanted[x.Type]--
+		}
+	}
+	maps.DeleteFunc(wanted, func(_ string, n int) bool { return n <= 0 })
+	return slices.Sorted(maps.Keys(wanted))
+}
+
+// foreignBalancers finds out which of the load balancers that the manifest
+// names are somebody else's.
+func foreignBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSClusterSpec) (map[string]bool, error) {
+	foreign := map[string]bool{}
+	for _, lb := range []*infrav1.AWSLoadBalancerSpec{spec.ControlPlaneLoadBalancer, spec.SecondaryControlPlaneLoadBalancer} {
+		if lb == nil || lb.Name == nil {
+			continue
+		}
+		find := resource.ForeignClassicLoadBalancer
+		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+			find = resource.ForeignLoadBalancer
+		}
+		is, err := find(ctx, c, *lb.Name)
+		if err != nil {
+			return nil, err
+		}
+		foreign[*lb.Name] = is
+	}
+	return foreign, nil
+}

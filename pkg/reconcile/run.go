@@ -1,0 +1,241 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/resource"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// run is one command at work on one cluster.
+type run struct {
+	c     *Cluster
+	cloud *cloud.Clients
+	x     *graph.Executor
+	began time.Time
+	built topology.Cluster
+	plan  graph.Plan
+}
+
+func (c *Cluster) begin(o Options) *run {
+	cfg := c.target.Config
+	if c.manifest != nil {
+		cfg.Region = c.Region
+		cfg = as(cfg, c.manifest.Identity)
+	}
+	clients := cloud.New(cfg, c.Name, cloud.Options{Clock: c.target.Clock, Parallel: c.target.Parallel, Log: c.target.Log})
+	return &run{
+		c: c, cloud: clients, began: c.target.Clock.Now(),
+		x: &graph.Executor{Cloud: clients, Observe: o.Observe, Patience: c.target.Patience},
+	}
+}
+
+// build reads what has to be known and builds the graph.
+func (r *run) build(ctx context.Context) (err error) {
+	r.cloud.Snapshot()
+	if r.c.manifest == nil {
+		r.built = topology.Cluster{Graph: graph.New()}
+		return nil
+	}
+	inv, err := observe(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.c.manifest)
+	if err != nil {
+		return err
+	}
+	r.built, err = topology.Build(r.c.manifest, inv)
+	if err != nil {
+		return &RefusedError{[]error{err}}
+	}
+	return nil
+}
+
+// look builds the graph and plans it.
+func (r *run) look(ctx context.Context) (err error) {
+	if err := r.build(ctx); err != nil {
+		return err
+	}
+	r.plan, err = r.x.Plan(ctx, r.built.Graph)
+	return refused(err)
+}
+
+// refused says that what a plan has found stands in the way: nothing was
+// written.
+func refused(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &RefusedError{[]error{err}}
+}
+
+// lookToDelete builds the graph of what is there, by manifest and by tag, and
+// plans its deletion.
+func (r *run) lookToDelete(ctx context.Context) error {
+	if err := r.build(ctx); err != nil && r.c.manifest != nil {
+		return err
+	}
+	if _, err := r.x.PlanDelete(ctx, r.built.Graph); err != nil {
+		return refused(err)
+	}
+	claimed := map[string]bool{}
+	for _, n := range r.built.Nodes() {
+		claimed[n.CloudID()] = true
+	}
+	all, err := resource.AllRemains(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, claimed)
+	if err != nil {
+		return refused(err)
+	}
+	topology.AddRemains(r.built.Graph, all)
+	r.plan, err = r.x.PlanDelete(ctx, r.built.Graph)
+	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
+	return refused(err)
+}
+
+// lock takes the lock of the cluster: the account's, or this machine's where
+// SSM is denied.
+func (r *run) lock(ctx context.Context, command string) error {
+	t := r.c.target
+	o := cloud.LockOptions{Who: t.Who, Command: command, Settle: t.Settle, Waiting: func(h cloud.Holder, left time.Duration) {
+		r.warn("%s holds the lock (%s, since %s) and may be dead; it is taken over in %s unless it shows a sign of life", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
+	}}
+	err := r.cloud.AcquireLock(ctx, o)
+	if cloud.Denied(err) && t.StateDir != "" {
+		r.warn("SSM Parameter Store is denied (%v): the lock is kept on this machine, where a run on another one does not see it", cloud.Code(err))
+		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
+	}
+	if errors.As(err, new(*cloud.LockedError)) || cloud.Denied(err) {
+		return &RefusedError{[]error{err}}
+	}
+	return err
+}
+
+// unlock gives the lock back, also after an interrupt.
+func (r *run) unlock(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if err := r.cloud.Lock.Release(ctx, r.x.InTheDark()); err != nil && !errors.Is(err, cloud.ErrLockLost) {
+		r.warn("the lock could not be given back (%v); the next run takes it over after a minute", err)
+	}
+}
+
+func (r *run) warn(format string, args ...any) {
+	if r.c.target.Warn != nil {
+		r.c.target.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// result says what the run has done; an error after the first write is one of
+// a run that stopped half way.
+func (r *run) result(err error) (Result, error) {
+	s := r.cloud.Stats()
+	res := Result{Plan: r.plan, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.c.target.Clock.Since(r.began)}
+	if err != nil && res.Writes > 0 && !errors.As(err, new(*LeftoverError)) {
+		err = &HalfwayError{err}
+	}
+	return res, err
+}
+
+// confirmed shows the plan and asks whether to go on.
+func confirmed(o Options, p graph.Plan) error {
+	if o.Confirm == nil || p.Empty() {
+		return nil
+	}
+	yes, err := o.Confirm(p)
+	if err == nil && !yes {
+		err = ErrDeclined
+	}
+	return err
+}
+
+// Plan says what Apply would do. It changes nothing. What would stop the run
+// before its first write is a RefusedError, and the plan is returned with it.
+func (c *Cluster) Plan(ctx context.Context) (graph.Plan, error) {
+	r := c.begin(Options{})
+	if err := r.look(ctx); err != nil {
+		return r.plan, err
+	}
+	return r.plan, preflight(ctx, r.cloud, r.plan)
+}
+
+// PlanDelete says what Delete would do. It changes nothing.
+func (c *Cluster) PlanDelete(ctx context.Context) (graph.Plan, error) {
+	r := c.begin(Options{})
+	err := r.lookToDelete(ctx)
+	return r.plan, err
+}
+
+// Apply makes the cluster as the manifest says. It can be stopped at any time,
+// and run again.
+func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
+	r := c.begin(o)
+	if err := r.lock(ctx, "create"); err != nil {
+		return r.result(err)
+	}
+	defer r.unlock(ctx)
+	if err := r.look(ctx); err != nil {
+		return r.result(err)
+	}
+	if err := preflight(ctx, r.cloud, r.plan); err != nil {
+		return r.result(err)
+	}
+	if err := confirmed(o, r.plan); err != nil {
+		return r.result(err)
+	}
+	if r.plan.Empty() {
+		return r.result(nil)
+	}
+	return r.result(r.x.Apply(ctx, r.built.Graph))
+}
+
+// Delete removes everything of the cluster, and looks again whether anything
+// is left, which is a LeftoverError.
+func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
+	r := c.begin(o)
+	if err := r.lock(ctx, "delete"); err != nil {
+		return r.result(err)
+	}
+	defer r.unlock(ctx)
+	if err := r.lookToDelete(ctx); err != nil {
+		return r.result(err)
+	}
+	if err := confirmed(o, r.plan); err != nil {
+		return r.result(err)
+	}
+	if r.plan.Empty() {
+		return r.result(nil)
+	}
+	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
+		return r.result(err)
+	}
+	r.cloud.Snapshot()
+	left, err := resource.AllRemains(cloud.InSnapshot(ctx), r.cloud, nil)
+	if err != nil {
+		return r.result(fmt.Errorf("last look: %w", err))
+	}
+	var names []string
+	for _, l := range left {
+		if l.Kind != "network-interfaces" {
+			names = append(names, l.String())
+		}
+	}
+	if len(names) > 0 {
+		return r.result(&LeftoverError{names})
+	}
+	return r.result(nil)
+}
+
+// Graph returns the graph of the manifest, as it would be built on an empty
+// account with three zones. It makes no call.
+func (c *Cluster) Graph() (*graph.Graph, error) {
+	inv := topology.Inventory{}
+	for _, z := range "abc" {
+		inv.Zones = append(inv.Zones, c.Region+string(z))
+	}
+	built, err := topology.Build(c.manifest, inv)
+	return built.Graph, err
+}

@@ -1,0 +1,198 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/boot"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// Status looks at the cluster. Without a manifest it shows what carries the
+// cluster's tag.
+func (c *Cluster) Status(ctx context.Context) (Status, error) {
+	r := c.begin(Options{})
+	s := Status{Name: c.Name, Region: c.Region}
+	if c.manifest == nil {
+		if err := r.lookToDelete(ctx); err != nil {
+			return s, err
+		}
+		slices.Reverse(r.plan.Steps)
+	} else {
+		if err := r.look(ctx); err != nil {
+			return s, err
+		}
+		s.Version = c.manifest.Version
+		s.Endpoint = known(r.built.Endpoint.String())
+	}
+	for _, step := range r.plan.Steps {
+		n := r.built.Node(step.Node)
+		if n == nil || step.Action == graph.Leave || n.Role() == "sweep" {
+			continue
+		}
+		state, detail := seen(n)
+		if e := known(detail.endpoint); e != "" && s.Endpoint == "" && c.manifest == nil {
+			s.Endpoint = e
+		}
+		s.Nodes = append(s.Nodes, NodeStatus{
+			Node: step.Node, CloudID: step.CloudID, State: word(step, state, c.manifest == nil), Detail: detail.text, Origin: step.Origin, Changes: changes(step),
+		})
+	}
+	return s, nil
+}
+
+func known(endpoint string) string {
+	if strings.HasPrefix(endpoint, graph.Unknown) {
+		return ""
+	}
+	return endpoint
+}
+
+// changes are the differences of a thing that exists.
+func changes(s graph.Step) graph.Diff {
+	if s.Action == graph.Create {
+		return nil
+	}
+	return s.Diff
+}
+
+// word says in one word how a thing is.
+func word(s graph.Step, state string, byTag bool) string {
+	switch s.Action {
+	case graph.Create:
+		return "missing"
+	case graph.Update:
+		return "differs"
+	case graph.Settle:
+		return "pending"
+	case graph.Conflict:
+		return "conflict"
+	case graph.Borrow:
+		return "foreign"
+	case graph.Remove:
+		if !byTag {
+			return "extra"
+		}
+		return orOK(state)
+	case graph.Keep, graph.Leave:
+	}
+	return "ok"
+}
+
+func orOK(state string) string {
+	if state == "" || state == "running" || state == "available" || state == "active" {
+		return "ok"
+	}
+	return "pending"
+}
+
+// details are what a reader looks for.
+type details struct{ text, endpoint string }
+
+// seen returns the state that AWS gives a thing, and its details.
+func seen(n graph.Node) (state string, d details) {
+	switch r := n.(type) {
+	case *graph.Ref[resource.InstanceState]:
+		if s, ok := r.Found(); ok {
+			d.text = strings.Join(slices.DeleteFunc([]string{s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"]}, func(x string) bool { return x == "" }), " ")
+			return s.Status, d
+		}
+	case *graph.Ref[resource.LoadBalancerState]:
+		if s, ok := r.Found(); ok {
+			return s.Status, details{s.DNS, s.DNS}
+		}
+	case *graph.Ref[resource.ClassicLoadBalancerState]:
+		if s, ok := r.Found(); ok {
+			return "", details{s.DNS, s.DNS}
+		}
+	case *graph.Ref[resource.VPCState]:
+		if s, ok := r.Found(); ok {
+			return "", details{text: strings.TrimSpace(s.CIDR + " " + s.IPv6CIDR)}
+		}
+	case *graph.Ref[resource.SubnetState]:
+		if s, ok := r.Found(); ok {
+			return "", details{text: strings.TrimSpace(s.CIDR + " " + s.IPv6CIDR)}
+		}
+	case *graph.Ref[resource.NATGatewayState]:
+		if s, ok := r.Found(); ok {
+			return string(s.Status), details{text: s.PublicIP}
+		}
+	case *graph.Ref[resource.ElasticIPState]:
+		if s, ok := r.Found(); ok {
+			return "", details{text: s.PublicIP}
+		}
+	case *graph.Ref[resource.ImageState]:
+		if s, ok := r.Found(); ok {
+			return "", details{text: s.Name}
+		}
+	}
+	return "", d
+}
+
+// Kubeconfig returns an administrator's kubeconfig. It needs the cluster CA's
+// key, which lives in the account.
+func (c *Cluster) Kubeconfig(ctx context.Context) ([]byte, error) {
+	r := c.begin(Options{})
+	keys, err := resource.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
+	if err != nil {
+		return nil, fmt.Errorf("keys of the cluster: %w", err)
+	}
+	if keys == nil {
+		return nil, fmt.Errorf("the account keeps no keys of cluster %s in %s: create it first", c.Name, c.Region)
+	}
+	endpoint, err := r.endpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return boot.Kubeconfig(c.Name, endpoint, keys, c.target.Clock.Now())
+}
+
+// endpoint returns where the API server answers, by the manifest or by the
+// load balancer that carries the cluster's tag.
+func (r *run) endpoint(ctx context.Context) (string, error) {
+	if r.c.manifest != nil {
+		if err := r.look(ctx); err != nil {
+			return "", err
+		}
+		if e := known(r.built.Endpoint.String()); e != "" {
+			return e, nil
+		}
+	} else if e, err := resource.TaggedEndpoint(cloud.ReadOnly(ctx), r.cloud); e != "" || err != nil {
+		return e, err
+	}
+	return "", fmt.Errorf("cluster %s has no load balancer in %s yet", r.c.Name, r.c.Region)
+}
+
+// List finds the clusters of the target's region by their tags alone.
+func List(ctx context.Context, t Target) ([]Summary, error) {
+	c := cloud.New(t.Config, "", cloud.Options{Clock: t.Clock, Parallel: t.Parallel, Log: t.Log})
+	found := map[string]*Summary{}
+	in := &ec2.DescribeTagsInput{}
+	in.Filters = append(in.Filters, cloud.Filter("key", cloud.ClusterTagPrefix+"*"), cloud.Filter("value", cloud.Owned))
+	for p := ec2.NewDescribeTagsPaginator(c.EC2, in); p.HasMorePages(); {
+		page, err := p.NextPage(cloud.ReadOnly(ctx))
+		if err != nil {
+			return nil, err
+		}
+		for _, tag := range page.Tags {
+			name := strings.TrimPrefix(aws.ToString(tag.Key), cloud.ClusterTagPrefix)
+			if found[name] == nil {
+				found[name] = &Summary{Name: name, Region: t.Config.Region, Kinds: map[string]int{}}
+			}
+			found[name].Kinds[string(tag.ResourceType)]++
+		}
+	}
+	var out []Summary
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[name])
+	}
+	return out, nil
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -92,7 +93,8 @@ func group(cmd *cobra.Command, args []string) error {
 // way have ended, and the process at the second.
 func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 	done := make(chan struct{})
-	go func() {
+	var ended sync.WaitGroup
+	ended.Go(func() {
 		for n := 0; ; n++ {
 			select {
 			case <-done:
@@ -109,8 +111,11 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 			e.Story("stopping once the calls under way have ended; press Ctrl-C again to exit at once")
 			cancel(env.ErrInterrupted)
 		}
-	}()
-	return func() { close(done) }
+	})
+	return func() {
+		close(done)
+		ended.Wait()
+	}
 }
 
 // goOn says how to go on after a run that ended half way.

@@ -37,7 +37,7 @@ func newShell(t *testing.T) *shellEnv {
 	dir := t.TempDir()
 	s := &shellEnv{variables: map[string]string{}}
 	s.Env = &env.Env{
-		In: strings.NewReader(""), Out: &s.out, Err: &s.err,
+		In: strings.NewReader(""), Out: &s.out, Err: &serial{w: &s.err},
 		LookupEnv: func(name string) (string, bool) { v, ok := s.variables[name]; return v, ok },
 		HomeDir:   filepath.Join(dir, "home"), ConfigDir: filepath.Join(dir, "config"), StateDir: filepath.Join(dir, "state"),
 		Who: "a test",

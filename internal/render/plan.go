@@ -207,7 +207,9 @@ func kinds(p graph.Plan, a graph.Action) string {
 	slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
 	parts := make([]string, len(order))
 	for i, k := range order {
-		parts[i] = plural(n[k], k)
+		if parts[i] = plural(n[k], k); a == graph.Leave {
+			parts[i] = k // how many there are is nobody's business
+		}
 	}
 	return strings.Join(parts, ", ")
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Progress shows a run while it goes on. Look and Begin each come at most
-// once, in this order; End comes last, and always. All methods may be called
+// once, in this order; End comes always. All methods may be called
 // from several goroutines.
 type Progress interface {
 	// Look says that the run has begun to look at what there is.
@@ -23,8 +23,8 @@ type Progress interface {
 	Event(e graph.Event)
 	// Note tells what is not about a node, such as a warning.
 	Note(text string)
-	// End says that the run is over. Nothing is shown afterwards, and a
-	// terminal is as it was before.
+	// End says that the run is over: a terminal is as it was before. Only
+	// notes may follow.
 	End()
 }
 

@@ -232,9 +232,9 @@ func TestLinesGiveSignsOfLife(t *testing.T) {
 		p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
 		p.Event(graph.Event{Node: "nat-gateway/a", What: graph.Creating, Expected: 100 * time.Second, At: time.Now()})
 		time.Sleep(95 * time.Second)
+		p.End()
 		assert.Equal(t, 3, strings.Count(b.String(), "still at work: nat-gateway/a creating"))
 		assert.Contains(t, b.String(), "creating 1m30s of ~1m40s")
-		p.End()
 	})
 }
 

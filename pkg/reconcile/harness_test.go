@@ -103,9 +103,3 @@ func examples(t *testing.T) []string {
 }
 
 func name(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
-
-// prepare makes in the account what the user of an example brings: a VPC, a
-// load balancer, keys.
-func prepare(t *testing.T, file string, a *awssim.AWS, m *manifest.Cluster) {
-	t.Helper()
-}

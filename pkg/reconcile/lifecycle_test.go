@@ -1,28 +1,80 @@
 package reconcile_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
 )
 
-// A cluster that is planned, applied, planned again, deleted: the plan after
-// the apply is empty, and the account after the deletion is as it was before.
-func TestLifecycle(t *testing.T) {
+// each runs a test over every example, each in an account of its own that has
+// what the example's user brings.
+func each(t *testing.T, o awssim.Options, do func(t *testing.T, a *awssim.AWS, m *manifest.Cluster)) {
+	t.Helper()
 	for _, file := range examples(t) {
 		t.Run(name(file), func(t *testing.T) {
+			t.Parallel()
 			m := load(t, file, nil)
 			synctest.Test(t, func(t *testing.T) {
-				a := account(m, lag)
-				before := a.Inventory()
-				mustApply(t, m, a)
-				for _, s := range mustPlan(t, m, a).Steps {
-					require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
-				}
-				mustDelete(t, m, a)
-				require.Equal(t, before, a.Inventory())
+				o.Region = m.Region
+				a := awssim.New(o)
+				prepare(t, file, a, m)
+				do(t, a, m)
 			})
 		})
 	}
+}
+
+// requireEmpty makes sure that a new process finds nothing to do.
+func requireEmpty(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+	t.Helper()
+	for _, s := range mustPlan(t, m, a).Steps {
+		require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+	}
+}
+
+// writes lists the calls that change something. Those of the lock, which come
+// before it is known whether there is anything to write, do not count.
+func writes(calls []awssim.Call) (out []string) {
+	for _, c := range calls {
+		if c.Service != "SSM" && !slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "AssumeRole"}, func(p string) bool { return strings.HasPrefix(c.Operation, p) }) {
+			out = append(out, c.Operation)
+		}
+	}
+	return out
+}
+
+// A cluster that is planned, applied, planned again, deleted: the plan before
+// names all that comes to be, and writes nothing; the plan after the apply is
+// empty; and the account after the deletion is as it was before, to the tag.
+func TestLifecycle(t *testing.T) {
+	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		before, detailed, calls := a.Inventory(), a.Detailed(), len(a.Calls())
+		p := mustPlan(t, m, a)
+		require.Empty(t, writes(since(a, calls)))
+		require.Equal(t, detailed, a.Detailed())
+		for _, s := range p.Steps {
+			require.Contains(t, []graph.Action{graph.Create, graph.Borrow, graph.Leave}, s.Action, s.Node)
+		}
+		applied := mustApply(t, m, a)
+		require.Equal(t, p.Steps, applied.Plan.Steps)
+		requireEmpty(t, m, a)
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+		require.Equal(t, detailed, a.Detailed())
+		p, err = open(m, a.Process()).PlanDelete(t.Context())
+		require.NoError(t, err)
+		for _, s := range p.Steps {
+			require.False(t, s.Does(), "%s: %s", s.Node, s.Action)
+		}
+	})
 }

@@ -46,11 +46,11 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	defer s.close(&err)
 	if o.dryRun {
-		return o.show(ctx, c)
+		return o.show(ctx, c, len(args) == 0)
 	}
 	r := &run{
 		flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name,
-		expected: func(p graph.Plan) time.Duration { return toDelete(c, p) },
+		expected: func(p graph.Plan) time.Duration { return toDelete(c, p, len(args) == 0) },
 	}
 	end := r.begin(s)
 	res, err := c.Delete(ctx, r.options(ctx))
@@ -61,12 +61,12 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	return o.tell(r, res)
 }
 
-func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
+func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byManifest bool) error {
 	p, err := c.PlanDelete(ctx)
 	if err != nil {
 		return err
 	}
-	return show(o.flags, o.output.value, p, view(o.flags, c, toDelete(c, p), false))
+	return show(o.flags, o.output.value, p, view(o.flags, c, toDelete(c, p, byManifest), false))
 }
 
 func (o *deleteOptions) tell(r *run, res reconcile.Result) error {

@@ -35,8 +35,12 @@ func toCreate(c *reconcile.Cluster, p graph.Plan) time.Duration {
 	return end
 }
 
-// toDelete is the same for a deletion, which goes backwards.
-func toDelete(c *reconcile.Cluster, p graph.Plan) time.Duration {
+// toDelete is the same for a deletion, which goes backwards. Of a cluster
+// without a manifest nobody knows what hangs on what.
+func toDelete(c *reconcile.Cluster, p graph.Plan, byManifest bool) time.Duration {
+	if !byManifest {
+		return 0
+	}
 	g, err := c.Graph()
 	if err != nil {
 		return 0

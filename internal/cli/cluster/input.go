@@ -11,11 +11,13 @@ import (
 	"strings"
 
 	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/render"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
 
 // load reads the manifest and tells its warnings.
 func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
+	f.tellInRecords()
 	if len(f.files) == 0 {
 		return nil, env.Usagef("no manifest: name one with -f FILE, or - for standard input")
 	}
@@ -47,6 +49,14 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 		m.Region, m.Infra.Spec.Region = f.region, f.region
 	}
 	return m, nil
+}
+
+// tellInRecords has every line of the story be a record where a program reads
+// it: warnings and errors too.
+func (f *flags) tellInRecords() {
+	if f.progress.value == "json" {
+		f.env.TellThrough(render.NewNDJSON(f.env.Err, render.Terminal{}).Note)
+	}
 }
 
 // variables are those given with --set.

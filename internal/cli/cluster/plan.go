@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,16 +49,33 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 	}
 	defer s.close(&err)
 	p, err := c.Plan(ctx)
-	if err != nil {
+	if err != nil && !worthShowing(p, err) {
 		return err
 	}
 	if err := show(o.flags, o.output.value, p, view(o.flags, c, toCreate(c, p), o.full)); err != nil {
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	if o.detailedExit && !p.Empty() {
 		return env.ErrChanges
 	}
 	return nil
+}
+
+// worthShowing reports whether a plan that cannot be carried out is complete
+// all the same: what stands in the way was found only after everything had
+// been looked at.
+func worthShowing(p graph.Plan, err error) bool {
+	var node *graph.NodeError
+	switch {
+	case !errors.As(err, new(*reconcile.RefusedError)), len(p.Steps) == 0:
+		return false
+	case slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Node == "" }):
+		return false
+	}
+	return len(p.Conflicts()) > 0 || !errors.As(err, &node)
 }
 
 // view is how a plan is shown as an answer.

@@ -35,8 +35,10 @@ func (r *run) begin(s *session) (end func()) {
 	r.progress.Look(render.Run{Verb: r.verb, Cluster: r.cluster.Name, Region: r.cluster.Region})
 	return func() {
 		r.progress.End()
-		r.env.TellThrough(nil)
 		release()
+		if r.flags.progress.value != "json" {
+			r.env.TellThrough(nil)
+		}
 	}
 }
 
@@ -99,7 +101,7 @@ func (r *run) confirm(ctx context.Context, p graph.Plan) (bool, error) {
 func (r *run) ask(ctx context.Context) (bool, error) {
 	question := fmt.Sprintf("\n%s cluster %s in %s? [y/N] ", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region)
 	if r.word != "" {
-		question = fmt.Sprintf("\nThis cannot be undone. Type the name of the cluster to delete it: ")
+		question = "\nThis cannot be undone. Type the name of the cluster to delete it: "
 	}
 	if _, err := io.WriteString(r.env.Err, question); err != nil {
 		return false, err

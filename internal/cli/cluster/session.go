@@ -31,6 +31,7 @@ type session struct {
 // open gets access to the account. The region may be "" for whatever the
 // environment says.
 func (f *flags) open(ctx context.Context, region string) (*session, error) {
+	f.tellInRecords()
 	s := &session{release: func() {}}
 	s.target = reconcile.Target{
 		Parallel: f.parallel,

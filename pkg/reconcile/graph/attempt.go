@@ -93,6 +93,7 @@ type attempt[S State] struct {
 	x       *Executor
 	began   time.Time
 	stale   bool      // look before the next move
+	blind   bool      // make the next move without a look: its answer tells
 	created time.Time // Create was accepted
 	deleted bool      // Delete was accepted
 	acted   time.Time // something was last asked for
@@ -111,7 +112,7 @@ func (a *attempt[S]) repeat(ctx context.Context, move func(context.Context) (las
 		var soon *notYetError
 		if errors.As(err, &soon) {
 			err = a.pause(ctx, soon.error)
-			a.stale = true
+			a.stale = !a.blind
 			ctx = cloud.Live(ctx)
 		}
 		if last || err != nil {
@@ -174,6 +175,7 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 	err = a.resource.Delete(a.lasting(ctx), a.x.Cloud, have)
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()
+	a.blind = cloud.InUse(err)
 	switch {
 	case cloud.NotFound(err), err == nil && takes == 0:
 		a.set(nil)
@@ -188,6 +190,8 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 		return false, NotYet(errors.New("it to go"))
 	case cloud.InUse(err):
 		return false, NotYet(fmt.Errorf("what still uses it%s: %w", a.blockers(ctx, have), err))
+	case errors.As(err, new(*notYetError)):
+		return false, err
 	case !cloud.Refused(err) && !cloud.Unsent(err) && a.again(ctx):
 		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
 	}

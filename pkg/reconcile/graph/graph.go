@@ -99,7 +99,9 @@ func Awaits(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true}) }
 
 // Outlives returns edges to nodes of which only a value is read once they
 // exist, and which are removed before us.
-func Outlives(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true}) }
+func Outlives(nodes ...Node) []Edge {
+	return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true})
+}
 
 func edges(nodes []Node, like Edge) (out []Edge) {
 	for _, n := range nodes {

@@ -47,6 +47,9 @@ func (a *attempt[S]) next(now time.Time) time.Duration {
 		}
 	}
 	step := min(time.Duration(a.polls)*time.Second, 5*time.Second)
+	if a.blind { // a refused move counts against the pace of writes
+		step = min(2*step, 10*time.Second)
+	}
 	return now.Add(step).Truncate(step).Sub(now)
 }
 

@@ -37,8 +37,9 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 	}
 	all, err := classicLoadBalancers(ctx, c)
 	for _, x := range all {
-		if x.ID == lb.ID {
-			return &TargetsState{x.ID, x.Instances}, err
+		s := &TargetsState{x.ID, x.Instances}
+		if x.ID == lb.ID && (!t.Shared || s.anyOf(t.Instances)) {
+			return s, err
 		}
 	}
 	return nil, err

@@ -56,7 +56,7 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 		}
 	}
 	vpc, ok := n.VPC.Found()
-	if !ok || len(groups) == 0 {
+	if !ok || len(groups) == 0 || cloud.IsBrief(ctx) { // what lingers is only known when the rest has gone
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
 	return lingering(ctx, c, vpc.ID, groups)

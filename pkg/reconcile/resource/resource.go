@@ -74,7 +74,7 @@ func retagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tag
 // How long AWS usually takes, for polling and for messages.
 const (
 	natGatewayTakes   = 100 * time.Second
-	natGatewayGoes    = 50 * time.Second
+	natGatewayGoes    = 60 * time.Second
 	loadBalancerTakes = 150 * time.Second
 	interfacesGo      = 75 * time.Second
 	instanceTakes     = 30 * time.Second

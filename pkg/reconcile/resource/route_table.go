@@ -125,7 +125,8 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 	if err == nil {
 		return str(out.AssociationId), nil
 	}
-	if !cloud.Is(err, "Resource.AlreadyAssociated") {
+	taken := err
+	if !cloud.Is(taken, "Resource.AlreadyAssociated") {
 		return "", err
 	}
 	there, err := c.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{cloud.Filter("association.subnet-id", subnet)}})
@@ -141,7 +142,7 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 			return str(out.NewAssociationId), nil
 		}
 	}
-	return "", graph.NotYet(err)
+	return "", graph.NotYet(taken) // by an association that is not shown yet
 }
 
 // put makes the route, in place of another to the same destination.

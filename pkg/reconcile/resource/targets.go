@@ -58,7 +58,16 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 			s.Instances = append(s.Instances, str(d.Target.Id))
 		}
 	}
+	if t.Shared && !s.anyOf(t.Instances) {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
 	return s, nil
+}
+
+// anyOf reports whether one of the machines is registered. There is nothing
+// to register where there are none.
+func (s *TargetsState) anyOf(all []*graph.Ref[InstanceState]) bool {
+	return len(all) == 0 || slices.ContainsFunc(idsOf(all), func(id string) bool { return slices.Contains(s.Instances, id) })
 }
 
 // Diff implements graph.Resource.

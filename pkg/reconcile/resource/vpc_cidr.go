@@ -14,6 +14,9 @@ import (
 type VPCBlock struct {
 	VPC  *graph.Ref[VPCState]
 	CIDR string
+	// Foreign VPCs are somebody else's. A block stays in them, as with CAPA: it
+	// may have been there before, and others may use it by now.
+	Foreign bool
 }
 
 // VPCBlockState is a secondary block that is associated.
@@ -30,7 +33,7 @@ func (b *VPCBlock) Needs() []graph.Edge { return graph.On(b.VPC) }
 // Find implements graph.Resource.
 func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc, ok := b.VPC.Found()
-	if !ok {
+	if !ok || b.Foreign && cloud.IsBrief(ctx) {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
 	all, err := vpcs(ctx, c)

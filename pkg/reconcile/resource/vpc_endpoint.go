@@ -57,7 +57,7 @@ func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayE
 
 // Diff implements graph.Resource.
 func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
-	d.Await("state", have.Status, string(types.StateAvailable))
+	d.Await("state", have.Status, seenState(types.StateAvailable))
 	d.Fixed("service", have.Service, e.Service)
 	var want []string
 	for _, t := range e.RouteTables {
@@ -122,8 +122,8 @@ func endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, e
 		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcEndpointsOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
 				for _, x := range o.VpcEndpoints {
-					if x.State != types.StateDeleted {
-						out = append(out, endpointSeen(x))
+					if s := endpointSeen(x); s.Status != seenState(types.StateDeleted) {
+						out = append(out, s)
 					}
 				}
 				return out
@@ -134,6 +134,10 @@ func endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, e
 func endpointSeen(x types.VpcEndpoint) GatewayEndpointState {
 	return GatewayEndpointState{
 		Object: Object{str(x.VpcEndpointId), cloud.FromEC2(x.Tags)}, Service: str(x.ServiceName),
-		RouteTables: x.RouteTableIds, Status: strings.ToLower(string(x.State)), // the API says both Available and available
+		RouteTables: x.RouteTableIds, Status: seenState(x.State),
 	}
 }
+
+// seenState spells a state in one way: the API says both Available and
+// available.
+func seenState(s types.State) string { return strings.ToLower(string(s)) }

@@ -98,8 +98,9 @@ func blockOf(spec infrav1.VPCSpec) string {
 // blocks adds the VPC's secondary blocks.
 func (b *builder) blocks() {
 	for i, block := range b.spec.NetworkSpec.VPC.SecondaryCidrBlocks {
-		graph.Add(b.Graph, graph.ID("vpc-block/"+block.IPv4CidrBlock), &resource.VPCBlock{VPC: b.net.vpc, CIDR: block.IPv4CidrBlock},
-			b.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i)))
+		graph.Add(b.Graph, graph.ID("vpc-block/"+block.IPv4CidrBlock), &resource.VPCBlock{
+			VPC: b.net.vpc, CIDR: block.IPv4CidrBlock, Foreign: !b.managed(),
+		}, b.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i)))
 	}
 }
 

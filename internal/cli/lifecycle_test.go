@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/reconcile"
+)
+
+// terminal seats the user at one, with an answer to the next question.
+func (s *shellEnv) terminal(answer string) {
+	s.InIsTerminal, s.ErrIsTerminal = true, true
+	s.In = strings.NewReader(answer)
+}
+
+// simulated has all commands work on a simulated account that is in a hurry.
+func (s *shellEnv) simulated() {
+	s.variables["CLUSTERAWSADM_SIMULATE"] = "true"
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
+	s.variables["NO_COLOR"] = "1"
+	s.Size = func() (int, int) { return 100, 30 }
+}
+
+// TestLifeOfACluster has a user try out everything, one command after the
+// other, on a simulated account that outlives each.
+func TestLifeOfACluster(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	s.simulated()
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+
+	step(0, "plan", "-f", file)
+	assert.Contains(t, s.out.String(), "+ vpc\n")
+	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete; AWS takes about 3 minutes\.`, s.out.String())
+	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
+	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
+	assert.NotContains(t, s.err.String(), "error")
+
+	step(env.Wrong, "create", "-f", file)
+	assert.Contains(t, s.err.String(), "there is nobody to ask")
+	assert.Contains(t, s.err.String(), "--yes")
+	s.terminal("n\n")
+	step(env.Refused, "create", "-f", file)
+	assert.Contains(t, s.err.String(), "Create cluster demo in us-east-1? [y/N]")
+	assert.Contains(t, s.err.String(), "not confirmed; nothing was changed")
+	assert.Empty(t, s.out.String())
+
+	s.terminal("y\n")
+	step(0, "create", "-f", file)
+	assert.Contains(t, s.err.String(), "✓ network ")
+	assert.Contains(t, s.err.String(), "Its API server is https://")
+	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster kubeconfig -f "+file+" --simulate")
+	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
+	assert.Empty(t, s.out.String())
+
+	s.terminal("")
+	step(0, "create", "-f", file, "-o", "json")
+	var result struct {
+		Version, Writes int
+		Changed         map[string]int
+	}
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &result))
+	assert.Equal(t, 1, result.Version)
+	assert.Zero(t, result.Writes, "a second run has nothing to do, and does not ask")
+	assert.Zero(t, result.Changed["create"])
+	step(0, "plan", "-f", file, "--detailed-exitcode")
+	assert.Contains(t, s.out.String(), "Nothing to do: everything is as wanted")
+
+	step(0, "describe", "-f", file)
+	assert.Contains(t, s.out.String(), "✓ network")
+	assert.Contains(t, s.out.String(), "things are as wanted.")
+	step(0, "list")
+	assert.Regexp(t, `^NAME   REGION      RESOURCES\ndemo   us-east-1   \d+\n$`, s.out.String())
+
+	testKubeconfig(t, s, file)
+	testConflict(t, s, file)
+
+	s.terminal("dmeo\n")
+	step(env.Refused, "delete", "demo")
+	assert.Contains(t, s.err.String(), "Type the name of the cluster")
+	s.terminal("demo\n")
+	step(0, "delete", "demo")
+	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
+	step(0, "list", "-o", "json")
+	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
+	step(0, "delete", "demo", "--yes")
+	assert.Contains(t, s.err.String(), "There was nothing of cluster demo")
+}
+
+func testKubeconfig(t *testing.T, s *shellEnv, manifest string) {
+	t.Helper()
+	require.Equal(t, 0, s.run("cluster", "kubeconfig", "-f", manifest), s.err.String())
+	_, err := clientcmd.Load(s.out.Bytes())
+	require.NoError(t, err)
+	assert.NotContains(t, s.err.String(), "client-key-data")
+
+	file := filepath.Join(s.HomeDir, ".kube", "config")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	old := "apiVersion: v1\nkind: Config\ncurrent-context: other\ncontexts: [{name: other, context: {cluster: other, user: other}}]\n" +
+		"clusters: [{name: other, cluster: {server: https://other}}]\nusers: [{name: other, user: {token: t}}]\n"
+	require.NoError(t, os.WriteFile(file, []byte(old), 0o644)) //nolint:gosec // as careless as a user may be
+	require.Equal(t, 0, s.run("cluster", "kubeconfig", "demo", "--merge"), s.err.String())
+	assert.Empty(t, s.out.String(), "a secret is told in one place only")
+	merged, err := clientcmd.LoadFromFile(file)
+	require.NoError(t, err)
+	assert.Len(t, merged.Contexts, 2, "what was there stays")
+	assert.Contains(t, merged.CurrentContext, "demo")
+	assert.Equal(t, "https://other", merged.Clusters["other"].Server)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	elsewhere := filepath.Join(t.TempDir(), "kubeconfig")
+	require.Equal(t, 0, s.run("cluster", "kubeconfig", "demo", "-o", elsewhere), s.err.String())
+	info, err = os.Stat(elsewhere)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func testConflict(t *testing.T, s *shellEnv, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	s.In = strings.NewReader(strings.ReplaceAll(string(text), "t3.large", "t3.xlarge"))
+	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-"))
+	assert.Contains(t, s.out.String(), "AWS cannot change this")
+	assert.Contains(t, s.err.String(), `AWS cannot change instanceType from "t3.large" to "t3.xlarge"`)
+}
+
+func TestGraphNeedsNoAccount(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	for format, want := range map[string]string{"text": "Network\n", "mermaid": "flowchart LR", "dot": "digraph", "svg": "</svg>", "json": `"needs"`} {
+		require.Equal(t, 0, s.run("cluster", "graph", "-f", file, "-o", format), s.err.String())
+		assert.Contains(t, s.out.String(), want)
+	}
+}
+
+// TestProgressForPrograms reads a whole run as a program would.
+func TestProgressForPrograms(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	s.simulated()
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes", "--progress", "json", "-o", "json"), s.err.String())
+	assert.True(t, json.Valid(s.out.Bytes()))
+	var last map[string]any
+	for line := range strings.Lines(s.err.String()) {
+		if strings.HasPrefix(line, "{") {
+			last = nil
+			require.NoError(t, json.Unmarshal([]byte(line), &last))
+		}
+	}
+	assert.Equal(t, "end", last["type"])
+	assert.Equal(t, []string{"{"}, firsts(s.err.String()), "every line is a record")
+	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--yes", "--progress", "none"), s.err.String())
+	assert.NotContains(t, s.err.String(), "deleting")
+}
+
+// firsts lists the different first letters of lines.
+func firsts(text string) (out []string) {
+	seen := map[string]bool{}
+	for line := range strings.Lines(text) {
+		if !seen[line[:1]] {
+			seen[line[:1]] = true
+			out = append(out, line[:1])
+		}
+	}
+	return out
+}
+
+func TestAnInterruptStopsTheRunAndTheNextGoesOn(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	s.simulated()
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "100"
+	interrupts := make(chan os.Signal)
+	s.Interrupts = interrupts
+	s.Err = &watched{Writer: &serial{w: &s.err}, word: "nat-gateway/us-east-1a", then: func() { go func() { interrupts <- os.Interrupt }() }}
+	require.Equal(t, env.Interrupted, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+	assert.Contains(t, s.err.String(), "To go on, run it again:\n\n  clusterawsadm cluster create -f "+file+" --yes")
+	s.Err = &serial{w: &s.err}
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+	assert.NotContains(t, s.err.String(), "vpc  ", "what was made is not made again")
+	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--yes"), s.err.String())
+}
+
+// watched is a writer that does something when a word first passes.
+type watched struct {
+	io.Writer
+	word string
+	then func()
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	if w.then != nil && strings.Contains(string(p), w.word) {
+		w.then()
+		w.then = nil
+	}
+	return w.Writer.Write(p)
+}
+
+func TestSummaryOfErrorsIsTyped(t *testing.T) {
+	err := &reconcile.LeftoverError{Left: []string{"vpc-1", "subnet-2"}}
+	s := newShell(t)
+	s.Explain(err)
+	assert.Equal(t, "error: 2 things are still there: vpc-1, subnet-2\n", s.err.String())
+}

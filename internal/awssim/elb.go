@@ -24,7 +24,7 @@ func (a *AWS) simulateELB() {
 	on(a, a.describeLoadBalancerAttributes, "LoadBalancerArn")
 	on(a, a.modifyLoadBalancerAttributes, "LoadBalancerArn", "Attributes")
 	on(a, a.setSecurityGroups, "LoadBalancerArn", "SecurityGroups")
-	on(a, a.setSubnets, "LoadBalancerArn", "Subnets", "SubnetMappings")
+	on(a, a.setSubnets, "LoadBalancerArn", "Subnets", "SubnetMappings", "IpAddressType")
 	on(a, a.deleteLoadBalancer, "LoadBalancerArn")
 	a.simulateTargetGroups()
 	a.simulateListeners()

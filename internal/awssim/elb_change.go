@@ -162,7 +162,7 @@ func (a *AWS) setSubnets(in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error)
 	if err := a.checkAllocations(b, zones); err != nil {
 		return nil, err
 	}
-	changed := &LoadBalancer{Type: b.Type, IPType: b.IPType, Zones: zones}
+	changed := &LoadBalancer{Type: b.Type, IPType: first(string(in.IpAddressType), b.IPType), Zones: zones}
 	if err := a.checkIPType(changed); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (a *AWS) setSubnets(in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, error)
 			a.releaseInterfaces(b.owner(o.Subnet), BalancerInterfacesLinger)
 		}
 	}
-	b.Zones = zones
+	b.Zones, b.IPType = zones, changed.IPType
 	return &elb.SetSubnetsOutput{AvailabilityZones: showZones(zones), IpAddressType: types.IpAddressType(b.IPType)}, nil
 }
 

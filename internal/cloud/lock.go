@@ -130,7 +130,7 @@ func (l *Lock) take(ctx context.Context, settle time.Duration) error {
 			if last != nil && last.Run == top.Run && last.Beats != top.Beats && !top.Released {
 				return &LockedError{*top}
 			}
-			if left := settle + beat - top.age; left > 0 {
+			if left := top.honoured(settle) - top.age; left > 0 {
 				last = top
 				if err := l.outwait(ctx, *top, left); err != nil {
 					return err
@@ -149,6 +149,15 @@ func (l *Lock) take(ctx context.Context, settle time.Duration) error {
 			return l.clear(ctx)
 		}
 	}
+}
+
+// honoured is how long a record counts after its last sign of life. A holder
+// that gave it back has asked for nothing since.
+func (h Holder) honoured(settle time.Duration) time.Duration {
+	if h.Released {
+		return settle
+	}
+	return settle + beat
 }
 
 // outwait pauses before the next look at somebody else's record: a little more

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/pkg/reconcile"
@@ -19,6 +21,25 @@ func sweepExamples() []string {
 	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml"}
 }
 
+// loadQuick reads an example and lets its keys be of the kind that is quick to
+// make: a sweep makes thousands.
+func loadQuick(t *testing.T, file string) *manifest.Cluster {
+	t.Helper()
+	m := load(t, file, nil)
+	m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.EncryptionAlgorithm = bootstrapv1.EncryptionAlgorithmECDSAP256
+	return m
+}
+
+// described returns all of an account but for what is drawn by lot (addresses)
+// and how often a secret was written.
+func described(a *awssim.AWS) (out []string) {
+	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+`)
+	for _, line := range a.Detailed() {
+		out = append(out, lot.ReplaceAllString(line, "…"))
+	}
+	return out
+}
+
 // callsOf returns how many calls an undisturbed apply makes, and what it
 // leaves in the account.
 func callsOf(t *testing.T, m *manifest.Cluster) (calls int, detailed []string) {
@@ -28,7 +49,7 @@ func callsOf(t *testing.T, m *manifest.Cluster) (calls int, detailed []string) {
 		p := a.Process()
 		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
-		calls, detailed = p.Calls(), a.Detailed()
+		calls, detailed = p.Calls(), described(a)
 	})
 	return calls, detailed
 }
@@ -54,7 +75,7 @@ func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault aw
 // undisturbed run makes: no twin, no orphan. Deleting leaves nothing.
 func TestEveryCallMayFail(t *testing.T) {
 	for _, file := range sweepExamples() {
-		m := load(t, file, nil)
+		m := loadQuick(t, file)
 		total, want := callsOf(t, m)
 		for _, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
@@ -72,8 +93,8 @@ func TestEveryCallMayFail(t *testing.T) {
 								require.NotEqual(t, before, a.Inventory())
 							}
 							mustApply(t, m, a)
-							require.True(t, mustPlan(t, m, a).Empty(), "call %d", n)
-							require.Equal(t, want, a.Detailed(), "call %d", n)
+							requireNoChange(t, m, a)
+							require.Equal(t, want, described(a), "call %d", n)
 							mustDelete(t, m, a)
 							require.Equal(t, before, a.Inventory(), "call %d", n)
 						})
@@ -87,7 +108,7 @@ func TestEveryCallMayFail(t *testing.T) {
 // Deleting right after a crash finds even what AWS does not show yet.
 func TestDeleteAfterCrash(t *testing.T) {
 	for _, file := range sweepExamples() {
-		m := load(t, file, nil)
+		m := loadQuick(t, file)
 		total, _ := callsOf(t, m)
 		t.Run(name(file), func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +128,7 @@ func TestDeleteAfterCrash(t *testing.T) {
 // A deletion that dies at any call is finished by the next one.
 func TestDeleteMayDie(t *testing.T) {
 	for _, file := range sweepExamples() {
-		m := load(t, file, nil)
+		m := loadQuick(t, file)
 		for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.Denied} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()

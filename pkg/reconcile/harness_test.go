@@ -58,6 +58,14 @@ func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resul
 	return res
 }
 
+// requireNoChange requires that a plan has nothing to do.
+func requireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+	t.Helper()
+	for _, s := range mustPlan(t, m, a).Steps {
+		require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+	}
+}
+
 // mustDelete deletes, as a new process.
 func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
 	t.Helper()

@@ -92,7 +92,7 @@ func bringVPC(s *awssim.EC2State, m *manifest.Cluster) {
 				Thing: thing(given.ID, fmt.Sprintf("company-%d", i)), VPC: spec.VPC.ID, CIDR: fmt.Sprintf("10.0.%d.0/24", i), Zone: zone,
 				MapPublicIP: public, HostnameType: "ip-name", Next: 16,
 			}
-			subnet.Tags["kubernetes.io/cluster/another"] = "shared"
+			tagSubnet(subnet, i)
 			s.Subnets[given.ID] = subnet
 			table := &awssim.RouteTable{
 				Thing: thing(fmt.Sprintf("rtb-0000000000000001%d", i), fmt.Sprintf("company-%d", i)), VPC: spec.VPC.ID,
@@ -107,6 +107,21 @@ func bringVPC(s *awssim.EC2State, m *manifest.Cluster) {
 			}
 			table.Routes = []awssim.Route{{Destination: "0.0.0.0/0", Target: via}}
 		}
+	}
+}
+
+// tagSubnet puts tags on a subnet as others do: Cluster API, for a cluster that
+// is there, on one; the network team on the next; and nobody on the one after.
+func tagSubnet(s *awssim.Subnet, i int) {
+	role, kind := "kubernetes.io/role/internal-elb", "private"
+	if s.MapPublicIP {
+		role, kind = "kubernetes.io/role/elb", "public"
+	}
+	switch i % 3 {
+	case 0:
+		s.Tags["kubernetes.io/cluster/another"], s.Tags[role], s.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] = "shared", "1", kind
+	case 1:
+		s.Tags[role] = ""
 	}
 }
 

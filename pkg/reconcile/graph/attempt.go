@@ -22,7 +22,7 @@ func (r *Ref[S]) see(ctx context.Context, x *Executor) (*S, error) {
 		r.pending = time.Time{} // it shows: from here on AWS can be asked
 	}
 	r.set(have)
-	r.seen = x.Cloud.Clock.Now()
+	r.seen, r.changed = x.Cloud.Clock.Now(), false
 	return have, nil
 }
 
@@ -71,11 +71,20 @@ func (r *Ref[S]) converge(ctx context.Context, x *Executor) error {
 // mends what is not as wanted after all.
 func (r *Ref[S]) prove(ctx context.Context, x *Executor) error {
 	now := x.Cloud.Clock.Now()
-	if r.role != own || now.Sub(r.seen) < time.Second {
+	if r.role != own || !r.changed && now.Sub(r.seen) < time.Second {
 		return nil
 	}
 	a := &attempt[S]{Ref: r, x: x, began: now, stale: true}
 	return a.repeat(ctx, a.mend)
+}
+
+// shown reports whether AWS shows the thing, if this run has made it.
+func (r *Ref[S]) shown(ctx context.Context, x *Executor) bool {
+	if r.made.IsZero() || !r.changed {
+		return true
+	}
+	have, err := r.see(ctx, x)
+	return err == nil && have != nil
 }
 
 // remove deletes the thing, if it is ours, and waits until it is gone.
@@ -94,7 +103,6 @@ type attempt[S State] struct {
 	began   time.Time
 	stale   bool      // look before the next move
 	blind   bool      // make the next move without a look: its answer tells
-	created time.Time // Create was accepted
 	deleted bool      // Delete was accepted
 	acted   time.Time // something was last asked for
 	mended  Diff      // what Update was last accepted for
@@ -210,17 +218,18 @@ func (a *attempt[S]) blockers(ctx context.Context, have *S) string {
 // create asks for the thing, unless it may be on its way already.
 func (a *attempt[S]) create(ctx context.Context) error {
 	now := a.x.Cloud.Clock.Now()
-	if !a.created.IsZero() || !a.pending.IsZero() && now.Sub(a.pending) < cloud.Settle {
+	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.Settle {
 		return NotYet(errors.New("it to appear"))
 	}
 	a.emit(Creating, "")
 	a.acted, a.polls = now, 0
 	have, err := a.resource.Create(a.lasting(ctx), a.x.Cloud)
+	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	a.acted = a.x.Cloud.Clock.Now()
 	switch {
 	case err == nil:
-		a.created, a.pending = now, time.Time{}
+		a.made, a.pending = now, time.Time{}
 		if have == nil {
 			return NotYet(errors.New("it to appear"))
 		}
@@ -249,6 +258,7 @@ func (a *attempt[S]) update(ctx context.Context, have *S, d Diff) error {
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
 	after, err := a.resource.Update(a.lasting(ctx), a.x.Cloud, have, d)
+	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	switch {
 	case err == nil:
@@ -305,6 +315,13 @@ func (a *attempt[S]) emit(what What, cloudID string) {
 		create = remove
 	}
 	a.x.emit(Event{Node: a.id, What: what, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began), Expected: create})
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func orNothing(s string) string {

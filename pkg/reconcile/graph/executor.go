@@ -22,8 +22,8 @@ type Executor struct {
 	dark      atomic.Bool
 }
 
-// InTheDark reports whether something was asked of AWS and the answer got
-// lost: for a while it may turn up without having been seen.
+// InTheDark reports whether a run that failed has made something that AWS does
+// not show yet, or asked for something and lost the answer.
 func (x *Executor) InTheDark() bool { return x.dark.Load() }
 
 // Plan says what Apply would do. It changes nothing. It is part of the current
@@ -93,11 +93,26 @@ func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 		}
 	}
 	if err := x.walk(ctx, g.nodes, needsOf, func(ctx context.Context, n Node) error { return n.converge(ctx, x) }); err != nil {
+		x.lookBack(ctx, g)
 		return err
 	}
 	x.quiet.Store(true)
 	x.Cloud.Snapshot()
 	return x.walk(cloud.InSnapshot(ctx), g.nodes, inAnyOrder, func(ctx context.Context, n Node) error { return n.prove(ctx, x) })
+}
+
+// lookBack finds out, at the end of a run that failed, whether AWS shows all
+// that it has made. What does not show yet would be made twice by a run that
+// came right after.
+func (x *Executor) lookBack(ctx context.Context, g *Graph) {
+	x.Cloud.Snapshot()
+	ctx = cloud.InSnapshot(cloud.ReadOnly(context.WithoutCancel(ctx)))
+	_ = x.walk(ctx, g.nodes, inAnyOrder, func(ctx context.Context, n Node) error {
+		if !n.shown(ctx, x) {
+			x.dark.Store(true)
+		}
+		return nil
+	})
 }
 
 // Delete removes every node that is not somebody else's, in the reverse order.

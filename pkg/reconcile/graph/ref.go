@@ -31,6 +31,7 @@ type Node interface {
 	look(ctx context.Context, x *Executor) (Step, error)
 	converge(ctx context.Context, x *Executor) error
 	prove(ctx context.Context, x *Executor) error
+	shown(ctx context.Context, x *Executor) bool
 	remove(ctx context.Context, x *Executor) error
 }
 
@@ -60,6 +61,8 @@ type Ref[S State] struct {
 	asked   cloud.Questions // what Find asks, so that a write can forget it
 	pending time.Time       // when it was asked for with no answer
 	seen    time.Time       // when it was last looked at
+	made    time.Time       // when Create was accepted
+	changed bool            // something was changed since
 }
 
 // Unknown stands in a plan for the ID of a thing that is yet to be made.

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -69,6 +72,12 @@ func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 				s.Tags[str(t.Key)] = str(t.Value)
 			}
 		}
+		if s.Tags[c.OwnerTag()] != cloud.Owned {
+			kept, err := keptBucket(ctx, c)
+			if err != nil || kept != b.Name { // else a run died before it could tag it
+				return nil, cmp.Or(err, fmt.Errorf("bucket %s does not carry the tag %s=%s: add the tag, or give spec.s3Bucket.name another name", b.Name, c.OwnerTag(), cloud.Owned))
+			}
+		}
 		policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
 		if err != nil && !cloud.NotFound(err) {
 			return nil, err
@@ -119,13 +128,21 @@ func canonicalJSON(text string) string {
 	return string(out)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Resource. The name is kept in the account first: by
+// it the bucket is known as the cluster's before it is tagged, and without the
+// manifest.
 func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(c.ParameterPath(bucketName)), Value: &b.Name, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, err
+	}
 	in := &s3.CreateBucketInput{Bucket: &b.Name}
 	if c.Region != "us-east-1" { // which must not be named
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(c.Region)}
 	}
-	_, err := c.S3.CreateBucket(ctx, in)
+	_, err = c.S3.CreateBucket(ctx, in)
 	if cloud.Is(err, "BucketAlreadyExists") {
 		return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name: %w", b.Name, err)
 	}
@@ -157,14 +174,19 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 	return &after, nil
 }
 
-// Delete implements graph.Resource. Every version of every object goes first.
+// Delete implements graph.Resource. Every version of every object goes first,
+// and the name last.
 func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
-	err := b.empty(ctx, c)
+	err := cloud.IgnoreNotFound(b.empty(ctx, c))
 	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
 		return err
 	}
 	_, err = c.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &have.Name})
-	return err
+	if cloud.IgnoreNotFound(err) != nil {
+		return err
+	}
+	_, err = c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath(bucketName))})
+	return cloud.IgnoreNotFound(err)
 }
 
 func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
@@ -192,4 +214,12 @@ func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
 		}
 	}
 	return nil
+}
+
+const bucketName = "bucket"
+
+// keptBucket returns the name of the bucket that was made for the cluster; ""
+// when none was.
+func keptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
+	return keptParameter(ctx, c, bucketName)
 }

@@ -59,8 +59,14 @@ func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *Named) err
 // Initialized returns the machine that was launched to begin the control
 // plane; "" when none was.
 func Initialized(ctx context.Context, c *cloud.Clients) (string, error) {
-	return cloud.Remember(ctx, c, "init", func(ctx context.Context) (string, error) {
-		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("init"))})
+	return keptParameter(ctx, c, "init")
+}
+
+// keptParameter returns what the account keeps for the cluster under a name;
+// "" when there is nothing.
+func keptParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+	return cloud.Remember(ctx, c, name, func(ctx context.Context) (string, error) {
+		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(name))})
 		if cloud.NotFound(err) {
 			return "", nil
 		}

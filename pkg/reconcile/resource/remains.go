@@ -126,7 +126,7 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		{types.ResourceTypeSecurityGroup, remainingGroups}, {types.ResourceTypeRouteTable, remainingTables},
 		{types.ResourceTypeElasticIp, remainingAddresses}, {types.ResourceTypeNatgateway, remainingNATs},
 		{types.ResourceTypeVpcEndpoint, remainingEndpoints}, {types.ResourceTypeInstance, remainingInstances},
-		{"", remainingBalancers}, {"", remainingSecrets},
+		{types.ResourceTypeSubnet, remainingSubnetTags}, {"", remainingBalancers}, {"", remainingBucket}, {"", remainingSecrets},
 	} {
 		if k.kind != "" && !kinds[k.kind] {
 			continue
@@ -145,14 +145,14 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 // cluster and are not claimed. They may be gone: AWS keeps tags for an hour.
 func unclaimedKinds(ctx context.Context, c *cloud.Clients, claimed map[string]bool) (map[types.ResourceType]bool, error) {
 	kinds := map[types.ResourceType]bool{}
-	in := &ec2.DescribeTagsInput{Filters: []types.Filter{cloud.Filter("key", c.OwnerTag()), cloud.Filter("value", cloud.Owned)}}
+	in := &ec2.DescribeTagsInput{Filters: []types.Filter{cloud.Filter("key", c.OwnerTag(), addedTagPrefix+c.Cluster)}}
 	for p := ec2.NewDescribeTagsPaginator(c.EC2, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range page.Tags {
-			if !claimed[str(t.ResourceId)] {
+			if !claimed[str(t.ResourceId)] && (str(t.Key) != c.OwnerTag() || str(t.Value) == cloud.Owned) {
 				kinds[t.ResourceType] = true
 			}
 		}
@@ -174,6 +174,15 @@ func remainingSubnets(ctx context.Context, c *cloud.Clients) (out Remains, err e
 	all, err := subnets(ctx, c)
 	for _, s := range all {
 		out = append(out, remain("subnet", RankInVPC, s, s.Object, 0, listed(s.ID, subnets), (&Subnet{}).Delete))
+	}
+	return out, err
+}
+
+// remainingSubnetTags lists the tags on subnets that are somebody else's.
+func remainingSubnetTags(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
+	all, err := taggedSubnets(ctx, c)
+	for _, s := range all {
+		out = append(out, remain("subnet-tags", RankSecret, s, Object{}, 0, listed(s.ID, taggedSubnets), (&SubnetTags{}).Delete))
 	}
 	return out, err
 }
@@ -354,6 +363,23 @@ func remainingBalancers(ctx context.Context, c *cloud.Clients) (out Remains, err
 		out = append(out, remain("load-balancer", RankOnTop, s, s.Object, 0, listed(s.ID, ownClassic), (&ClassicLoadBalancer{}).Delete))
 	}
 	return out, err
+}
+
+// remainingBucket finds the bucket, or what a run that died has left of it, by
+// the name that is kept in the account.
+func remainingBucket(ctx context.Context, c *cloud.Clients) (Remains, error) {
+	name, err := keptBucket(ctx, c)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	again := func(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+		name, err := keptBucket(ctx, c)
+		if err != nil || name == "" {
+			return nil, err
+		}
+		return &BucketState{Name: name}, nil
+	}
+	return Remains{remain("bucket", RankSecret, BucketState{Name: name}, Object{}, 0, again, (&Bucket{Name: name}).Delete)}, nil
 }
 
 // remainingSecrets lists the cluster's keys and what machines boot with.

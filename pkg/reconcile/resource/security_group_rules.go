@@ -80,14 +80,22 @@ func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*Secur
 	return nil, nil //nolint:nilnil // none is Find's documented answer
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Resource. In a shared group, a rule of ours that
+// somebody describes in other words is still ours.
 func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) {
-	lines := have.Lines
+	lines, want := have.Lines, r.lines()
 	if r.Shared {
-		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !slices.Contains(r.lines(), l) })
+		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+			return !slices.ContainsFunc(want, func(w string) bool { return undescribed(w) == undescribed(l) })
+		})
 	}
-	d.Lines("ingress", lines, r.lines())
+	d.Lines("ingress", lines, want)
 	return d
+}
+
+// undescribed returns a line without its description.
+func undescribed(line string) string {
+	return strings.Join(strings.SplitN(line, " ", 4)[:3], " ")
 }
 
 func (r *SecurityGroupRules) lines() (out []string) {

@@ -15,18 +15,25 @@ import (
 )
 
 // SubnetTags are the tags that a subnet which is somebody else's carries for
-// the cluster, and loses with it (CAPA: TagUnmanagedNetworkResources). Only
-// the cluster's own tag is removed: other clusters share the rest.
+// the cluster, and loses with it (CAPA: TagUnmanagedNetworkResources). What it
+// carried before stays as it is: one more tag lists the keys that were added.
 type SubnetTags struct {
 	Subnet *graph.Ref[SubnetState]
 	Tags   cloud.Tags
-	Own    string // the key of the tag that is the cluster's alone
 }
 
-// SubnetTagsState are the cluster's tags on a subnet.
-type SubnetTagsState struct{ Object }
+// SubnetTagsState are the tags of a subnet, and which were added for the
+// cluster.
+type SubnetTagsState struct {
+	Object
+	Added []string // keys
+}
 
 var _ graph.Resource[SubnetTagsState] = (*SubnetTags)(nil)
+
+// addedTagPrefix is followed by the name of the cluster; the value lists the
+// keys of the tags that were added for it, spaces between them.
+const addedTagPrefix = "clusterawsadm/added/"
 
 // Needs implements graph.Resource.
 func (t *SubnetTags) Needs() []graph.Edge { return graph.On(t.Subnet) }
@@ -37,47 +44,97 @@ func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsSta
 	if !ok {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	all, err := describeSubnets(ctx, c, "subnets of "+subnet.VPC, []types.Filter{cloud.Filter("vpc-id", subnet.VPC)})
+	all, err := SubnetsOf(ctx, c, subnet.VPC)
 	for _, x := range all {
-		if _, tagged := x.Tags[t.Own]; x.ID == subnet.ID && tagged {
-			return &SubnetTagsState{x.Object}, err
+		if x.ID == subnet.ID {
+			return subnetTagsSeen(c, x), err
 		}
 	}
 	return nil, err
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Resource. Where a tag was there before, its value is
+// its owner's business.
 func (t *SubnetTags) Diff(have *SubnetTagsState) (d graph.Diff) {
-	d.Tags(have.Tags, t.Tags)
+	want := maps.Clone(t.Tags)
+	maps.DeleteFunc(want, func(k, _ string) bool {
+		_, there := have.Tags[k]
+		return there && !slices.Contains(have.Added, k)
+	})
+	d.Tags(have.Tags, want)
 	return d
 }
 
 // Create implements graph.Resource.
 func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsState, error) {
-	id := t.Subnet.CloudID()
-	return &SubnetTagsState{Object{id, t.Tags}}, tag(ctx, c, id, t.Tags)
+	subnet, _ := t.Subnet.Found()
+	return t.Update(ctx, c, &SubnetTagsState{Object: subnet.Object}, nil)
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Resource. What another cluster has added counts as
+// added for this one too: whoever goes last takes it along.
 func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
-	o, err := retagged(ctx, c, have.Object, t.Tags)
-	return &SubnetTagsState{o}, err
+	added, tags, others := slices.Clone(have.Added), cloud.Tags{}, addedForOthers(c, have.Tags)
+	for _, k := range slices.Sorted(maps.Keys(t.Tags)) {
+		if _, there := have.Tags[k]; (!there || slices.Contains(others, k)) && !slices.Contains(added, k) {
+			added = append(added, k)
+		}
+		if slices.Contains(added, k) {
+			tags[k] = t.Tags[k]
+		}
+	}
+	tags[addedTagPrefix+c.Cluster] = strings.Join(added, " ")
+	o, err := retagged(ctx, c, have.Object, tags)
+	return &SubnetTagsState{o, added}, err
 }
 
-// Delete implements graph.Resource. The tags for load balancers stay while
-// another cluster uses the subnet.
+// Delete implements graph.Resource. Tags that others need stay: those that
+// another cluster has on its list; and all but the cluster's own while there
+// is a cluster that keeps no such list, for Cluster API made it.
 func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetTagsState) error {
-	gone := []types.Tag{{Key: aws.String(t.Own)}}
-	shared := slices.ContainsFunc(slices.Collect(maps.Keys(have.Tags)), func(k string) bool {
-		return strings.HasPrefix(k, cloud.CloudProviderTagPrefix) && k != t.Own
+	own, others := cloud.CloudProviderTagPrefix+c.Cluster, addedForOthers(c, have.Tags)
+	used := slices.ContainsFunc(slices.Collect(maps.Keys(have.Tags)), func(k string) bool {
+		name, is := strings.CutPrefix(k, cloud.CloudProviderTagPrefix)
+		_, listed := have.Tags[addedTagPrefix+name]
+		return is && name != c.Cluster && !listed
 	})
-	if !shared {
-		for _, k := range slices.Sorted(maps.Keys(t.Tags)) {
-			if k != t.Own && have.Tags[k] == t.Tags[k] {
-				gone = append(gone, types.Tag{Key: &k})
-			}
+	gone := []types.Tag{{Key: aws.String(addedTagPrefix + c.Cluster)}}
+	for _, k := range have.Added {
+		if k == own || !used && !slices.Contains(others, k) {
+			gone = append(gone, types.Tag{Key: &k})
 		}
 	}
 	_, err := c.EC2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{have.ID}, Tags: gone})
 	return err
+}
+
+// addedForOthers lists the keys of the tags that were added for other clusters.
+func addedForOthers(c *cloud.Clients, tags cloud.Tags) (keys []string) {
+	for k, list := range tags {
+		if name, is := strings.CutPrefix(k, addedTagPrefix); is && name != c.Cluster {
+			keys = append(keys, strings.Fields(list)...)
+		}
+	}
+	return keys
+}
+
+// subnetTagsSeen returns the cluster's tags on a subnet, or nil.
+func subnetTagsSeen(c *cloud.Clients, s SubnetState) *SubnetTagsState {
+	list, ok := s.Tags[addedTagPrefix+c.Cluster]
+	if !ok {
+		return nil
+	}
+	return &SubnetTagsState{s.Object, strings.Fields(list)}
+}
+
+// taggedSubnets lists the subnets that are somebody else's and carry tags for
+// the cluster.
+func taggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState, err error) {
+	all, err := describeSubnets(ctx, c, "subnets with tags of ours", []types.Filter{cloud.Filter("tag-key", addedTagPrefix+c.Cluster)})
+	for _, x := range all {
+		if s := subnetTagsSeen(c, x); s != nil {
+			out = append(out, *s)
+		}
+	}
+	return out, err
 }

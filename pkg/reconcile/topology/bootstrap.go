@@ -39,7 +39,11 @@ func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
 		d.Object = kind + g.name // all of a group load the same one
 	}
 	d.Keep = shared
-	d.Tags = b.machineTags(strings.TrimSuffix(kind, "/"), nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.NodeTag: string(id)})
+	owner := string(id)
+	if shared {
+		owner = resource.GroupNode(owner)
+	}
+	d.Tags = b.machineTags(strings.TrimSuffix(kind, "/"), nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.NodeTag: owner})
 	if s := b.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {
 		d.Presigned = s.PresignedURLDuration.Duration
 	}

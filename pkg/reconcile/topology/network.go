@@ -278,8 +278,7 @@ func (b *builder) foreignNetwork() {
 		node := graph.ID("subnet/" + kind + "/" + id)
 		s.ref = graph.Use(b.Graph, node, resource.SubnetByID(b.net.vpc, id), graph.With(graph.On(b.net.vpc)), b.infra(s.path))
 		graph.Add(b.Graph, graph.ID("subnet-tags/"+id), &resource.SubnetTags{
-			Subnet: s.ref, Own: cloud.CloudProviderTagPrefix + b.m.Name,
-			Tags: b.cloudProvider("shared").With(cloud.Tags{elb: "1", cloud.RoleTag: kind}),
+			Subnet: s.ref, Tags: b.cloudProvider("shared").With(cloud.Tags{elb: "1", cloud.RoleTag: kind}),
 		}, b.infra(s.path))
 		b.net.subnets = append(b.net.subnets, s)
 	}

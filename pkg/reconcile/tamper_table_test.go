@@ -1,0 +1,194 @@
+package reconcile_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"clusterawsadm/internal/awssim"
+)
+
+// tamper changes one thing behind the cluster's back.
+type tamper func(s *awssim.State, id, field string)
+
+// tampers holds a change for every field that can be mended, by kind of node
+// and field. The part of a field after a space (which tag, which route) is not
+// part of the key.
+func tampers() map[string]tamper {
+	all := map[string]tamper{
+		"vpc dnsHostnames": func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].DNSHostnames = false },
+		"vpc dnsSupport":   func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].DNSSupport = false },
+		"subnet mapPublicIP": func(s *awssim.State, id, _ string) {
+			s.EC2.Subnets[id].MapPublicIP = !s.EC2.Subnets[id].MapPublicIP
+		},
+		"subnet assignIPv6":    func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].AssignIPv6 = false },
+		"subnet hostnameType":  func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].HostnameType = "ip-name" },
+		"internet-gateway vpc": func(s *awssim.State, id, _ string) { s.EC2.InternetGateways[id].VPC = "" },
+		"route-table route": func(s *awssim.State, id, field string) {
+			t, to := s.EC2.RouteTables[id], strings.TrimPrefix(field, "route ")
+			t.Routes = slices.DeleteFunc(t.Routes, func(r awssim.Route) bool { return r.Destination == to })
+		},
+		"route-table subnet": func(s *awssim.State, id, _ string) { clear(s.EC2.RouteTables[id].Associations) },
+		"vpc-endpoint routeTable": func(s *awssim.State, id, _ string) {
+			s.EC2.Endpoints[id].RouteTables = s.EC2.Endpoints[id].RouteTables[1:]
+		},
+		"security-group-rules ingress": func(s *awssim.State, id, _ string) { rewrite(s.EC2.SecurityGroups[id]) },
+		"machine securityGroup":        regroupMachine,
+		"bastion securityGroup":        regroupMachine,
+		"machine metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.HopLimit = 7 },
+		"bastion metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.Tags = "enabled" },
+		"bucket policy":                func(s *awssim.State, id, _ string) { s.S3.Buckets[id].Policy = `{"Version":"2012-10-17","Statement":[]}` },
+	}
+	maps.Copy(all, balancerTampers())
+	for _, kind := range []string{
+		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
+		"machine", "bastion", "load-balancer", "target-group", "listener", "bucket", "subnet-tags",
+	} {
+		all[kind+" tag"] = retag
+	}
+	return all
+}
+
+// balancerTampers are the tampers with load balancers.
+func balancerTampers() map[string]tamper {
+	return map[string]tamper{
+		"load-balancer ipAddressType": func(s *awssim.State, id, _ string) {
+			b := s.ELB.LoadBalancers[id]
+			b.IPType = map[string]string{"ipv4": "dualstack", "dualstack": "ipv4"}[b.IPType]
+		},
+		"load-balancer crossZone": func(s *awssim.State, id, _ string) {
+			if c := s.ELB.Classic[id]; c != nil {
+				c.CrossZone = !c.CrossZone
+			} else {
+				s.ELB.LoadBalancers[id].Attributes["load_balancing.cross_zone.enabled"] = "false"
+			}
+		},
+		"load-balancer idleTimeout": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].IdleTimeout = 61 },
+		"load-balancer healthCheck": func(s *awssim.State, id, _ string) { s.ELB.Classic[id].Check.Timeout = 2 },
+		"load-balancer subnet":      leaveSubnet,
+		"load-balancer securityGroup": func(s *awssim.State, id, _ string) {
+			if c := s.ELB.Classic[id]; c != nil {
+				c.Groups = []string{defaultGroup(s, c.VPC)}
+			} else {
+				b := s.ELB.LoadBalancers[id]
+				b.Groups = append(slices.Clone(b.Groups), defaultGroup(s, b.VPC))
+			}
+		},
+		"target-group healthCheck": func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].Check.Unhealthy = 9 },
+		"target-group attribute": func(s *awssim.State, id, field string) {
+			s.ELB.TargetGroups[id].Attributes[strings.TrimPrefix(field, "attribute ")] = "tampered"
+		},
+		"listener target": func(s *awssim.State, id, _ string) {
+			l := s.ELB.Listeners[id]
+			other := *s.ELB.TargetGroups[l.TargetGroup]
+			other.ARN, other.Name, other.Tags = other.ARN+tampered, tampered, map[string]string{}
+			s.ELB.TargetGroups[other.ARN], l.TargetGroup = &other, other.ARN
+		},
+		"targets target": func(s *awssim.State, id, _ string) {
+			if c := s.ELB.Classic[id]; c != nil {
+				clear(c.Instances)
+			} else {
+				s.ELB.TargetGroups[id].Targets = s.ELB.TargetGroups[id].Targets[1:]
+			}
+		},
+	}
+}
+
+const tampered = "-tampered"
+
+// tidy takes away what tampers have put in beside the cluster.
+func tidy(s *awssim.State) {
+	maps.DeleteFunc(s.ELB.TargetGroups, func(arn string, _ *awssim.TargetGroup) bool { return strings.HasSuffix(arn, tampered) })
+}
+
+// rewrite takes a rule out of a group, puts another in, and describes a third
+// in other words. The group of load balancers may have rules of others, so
+// there it does the last alone.
+func rewrite(g *awssim.SecurityGroup) {
+	g.Ingress = slices.Clone(g.Ingress)
+	if strings.HasSuffix(g.Name, "-lb") && !strings.HasSuffix(g.Name, "-apiserver-lb") {
+		g.Ingress[0].Description = "tampered"
+		return
+	}
+	if len(g.Ingress) > 1 {
+		g.Ingress[1].Description = "tampered"
+	}
+	g.Ingress = append(g.Ingress[1:], awssim.Rule{ID: "sgr-0000000000000000d", Protocol: "udp", From: 53, To: 53, CIDR: "192.0.2.0/24"})
+}
+
+func regroupMachine(s *awssim.State, id, _ string) {
+	i := s.EC2.Instances[id]
+	s.EC2.Interfaces[i.Interfaces[0]].Groups = []string{defaultGroup(s, i.VPC)}
+}
+
+func defaultGroup(s *awssim.State, vpc string) string {
+	for id, g := range s.EC2.SecurityGroups {
+		if g.VPC == vpc && g.Name == "default" {
+			return id
+		}
+	}
+	return ""
+}
+
+// leaveSubnet takes a load balancer out of a subnet.
+func leaveSubnet(s *awssim.State, id, _ string) {
+	var owner string
+	if c := s.ELB.Classic[id]; c != nil {
+		owner, c.Subnets = c.Subnets[0], c.Subnets[1:]
+	} else {
+		b := s.ELB.LoadBalancers[id]
+		owner, b.Zones = b.Zones[0].Subnet, b.Zones[1:]
+	}
+	maps.DeleteFunc(s.EC2.Interfaces, func(_ string, n *awssim.Interface) bool {
+		return strings.HasSuffix(n.Owner, id+" "+owner)
+	})
+}
+
+// retag changes a tag; one that says which node a thing is it takes away.
+func retag(s *awssim.State, id, field string) {
+	key, tags := strings.TrimPrefix(field, "tag "), tagsOf(s, id)
+	if key == "clusterawsadm/node" {
+		delete(tags, key)
+	} else {
+		tags[key] = "tampered"
+	}
+}
+
+// tagsOf returns the tags of a thing of any kind.
+func tagsOf(s *awssim.State, id string) map[string]string {
+	switch prefix, _, _ := strings.Cut(id, "-"); prefix {
+	case "vpc":
+		return s.EC2.VPCs[id].Tags
+	case "subnet":
+		return s.EC2.Subnets[id].Tags
+	case "igw":
+		return s.EC2.InternetGateways[id].Tags
+	case "eigw":
+		return s.EC2.EgressOnlyGateways[id].Tags
+	case "eipalloc":
+		return s.EC2.Addresses[id].Tags
+	case "nat":
+		return s.EC2.NATGateways[id].Tags
+	case "rtb":
+		return s.EC2.RouteTables[id].Tags
+	case "vpce":
+		return s.EC2.Endpoints[id].Tags
+	case "sg":
+		return s.EC2.SecurityGroups[id].Tags
+	case "i":
+		return s.EC2.Instances[id].Tags
+	}
+	if b := s.S3.Buckets[id]; b != nil {
+		return b.Tags
+	}
+	if c := s.ELB.Classic[id]; c != nil {
+		return c.Tags
+	}
+	if b := s.ELB.LoadBalancers[id]; b != nil {
+		return b.Tags
+	}
+	if g := s.ELB.TargetGroups[id]; g != nil {
+		return g.Tags
+	}
+	return s.ELB.Listeners[id].Tags
+}

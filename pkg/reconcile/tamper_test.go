@@ -1,0 +1,136 @@
+package reconcile_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// victim is a node of a cluster that stands, and its fields of one remedy.
+type victim struct {
+	node   graph.ID
+	id     string // what AWS calls it
+	fields []string
+}
+
+// victims lists the nodes that are the cluster's own, with those of their
+// fields that have the remedy.
+func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (out []victim) {
+	t.Helper()
+	g, err := open(m, a.Process()).Graph()
+	require.NoError(t, err)
+	for _, s := range mustPlan(t, m, a).Steps {
+		if s.Action != graph.Keep {
+			continue
+		}
+		v := victim{node: s.Node, id: s.CloudID}
+		for _, d := range g.Node(s.Node).Wanted() {
+			if d.Remedy == r && !slices.Contains(v.fields, d.Field) {
+				v.fields = append(v.fields, d.Field)
+			}
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// key is how the tables know a field.
+func key(n graph.ID, field string) string {
+	field, _, _ = strings.Cut(field, " ")
+	return n.Kind() + " " + field
+}
+
+// changed lists what a plan would do: each node with each of its fields.
+func changed(t *testing.T, p graph.Plan) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	for _, s := range p.Steps {
+		if s.Does() {
+			require.Equal(t, graph.Update, s.Action, "%s %v", s.Node, s.Diff)
+			for _, d := range s.Diff {
+				out[string(s.Node)+": "+d.Field] = true
+			}
+		}
+	}
+	return out
+}
+
+// Whatever somebody changes behind the cluster's back, the next plan names it,
+// and nothing else, and an apply puts it right. In each round every node has
+// one of its fields changed, each time another one.
+func TestTamper(t *testing.T) {
+	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		before, table := a.Inventory(), tampers()
+		mustApply(t, m, a)
+		standing := a.Detailed()
+		all := victims(t, m, a, graph.Mend)
+		rounds := 0
+		a.Edit(func(s *awssim.State) {
+			for i := range all {
+				all[i].fields = slices.DeleteFunc(all[i].fields, func(f string) bool { return identifies(m, all[i], f) || others(s, m, all[i], f) })
+				rounds = max(rounds, len(all[i].fields))
+			}
+		})
+		for round := range rounds {
+			want, nth := map[string]bool{}, map[string]int{}
+			a.Edit(func(s *awssim.State) {
+				for _, v := range all {
+					n := round + nth[v.node.Kind()] // things of one kind may have one name: not all lose their node tags at once
+					nth[v.node.Kind()]++
+					if round >= len(v.fields) {
+						continue
+					}
+					field := v.fields[n%len(v.fields)]
+					do := table[key(v.node, field)]
+					require.NotNil(t, do, "no tamper for %q of %s", field, v.node)
+					do(s, v.id, field)
+					want[string(v.node)+": "+field] = true
+				}
+			})
+			require.Equal(t, want, changed(t, mustPlan(t, m, a)))
+			mustApply(t, m, a)
+			a.Edit(tidy)
+			requireEmpty(t, m, a)
+			require.Equal(t, standing, a.Detailed(), "round %d", round)
+		}
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+	})
+}
+
+// identifies reports whether a field is how the thing is known as ours, so
+// that without it there is nothing to mend; and whether it is of a secret that
+// only a run that dies while it writes them leaves out.
+func identifies(m *manifest.Cluster, v victim, field string) bool {
+	return field == "tag "+cloud.ClusterTagPrefix+m.Name || v.node.Kind() == "certificates"
+}
+
+// others reports whether a field is a tag that was on a subnet before: its
+// value is nothing to the cluster.
+func others(s *awssim.State, m *manifest.Cluster, v victim, field string) bool {
+	return v.node.Kind() == "subnet-tags" && !strings.Contains(tagsOf(s, v.id)["clusterawsadm/added/"+m.Name], strings.TrimPrefix(field, "tag "))
+}
+
+// The table holds no field that no example has.
+func TestTamperTableIsTight(t *testing.T) {
+	unused := tampers()
+	for _, file := range examples(t) {
+		m := load(t, file, nil)
+		g, err := open(m, account(m, 0).Process()).Graph()
+		require.NoError(t, err)
+		for _, n := range g.Nodes() {
+			for _, d := range n.Wanted() {
+				delete(unused, key(n.ID(), d.Field))
+			}
+		}
+	}
+	require.Empty(t, slices.Collect(maps.Keys(unused)))
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -37,6 +38,7 @@ func described(a *awssim.AWS) (out []string) {
 	for _, line := range a.Detailed() {
 		out = append(out, lot.ReplaceAllString(line, "…"))
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -67,7 +69,7 @@ func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault aw
 		return awssim.None
 	}
 	p.Killed = cancel
-	_, err := open(m, p).Apply(ctx, reconcile.Options{})
+	_, err := open(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
 	return err
 }
 

@@ -43,6 +43,8 @@ type Result struct {
 	Reads  int64      // calls that only looked; the lock's are not counted
 	Writes int64      // calls that could change something
 	Took   time.Duration
+	// Endpoint is host and port of the API server, once they are known.
+	Endpoint string
 }
 
 // Cluster is one cluster in one account and region.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
@@ -65,9 +67,11 @@ func (r *run) look(ctx context.Context) (err error) {
 }
 
 // refused says that what a plan has found stands in the way: nothing was
-// written.
+// written. That AWS could not be reached, or could not answer, is no such
+// thing.
 func refused(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, new(*smithyhttp.RequestSendError)) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
 		return err
 	}
 	return &RefusedError{[]error{err}}
@@ -133,7 +137,10 @@ func (r *run) warn(format string, args ...any) {
 // a run that stopped half way.
 func (r *run) result(err error) (Result, error) {
 	s := r.cloud.Stats()
-	res := Result{Plan: r.plan, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.c.target.Clock.Since(r.began)}
+	res := Result{
+		Plan: r.plan, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.c.target.Clock.Since(r.began),
+		Endpoint: known(r.built.Endpoint.String()),
+	}
 	if err != nil && res.Writes > 0 && !errors.As(err, new(*LeftoverError)) {
 		err = &HalfwayError{err}
 	}
@@ -232,6 +239,9 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 // Graph returns the graph of the manifest, as it would be built on an empty
 // account with three zones. It makes no call.
 func (c *Cluster) Graph() (*graph.Graph, error) {
+	if c.manifest == nil {
+		return nil, errors.New("a graph needs a manifest")
+	}
 	inv := topology.Inventory{}
 	for _, z := range "abc" {
 		inv.Zones = append(inv.Zones, c.Region+string(z))

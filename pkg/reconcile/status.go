@@ -26,6 +26,10 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 			return s, err
 		}
 		slices.Reverse(r.plan.Steps)
+		var err error
+		if s.Endpoint, err = resource.TaggedEndpoint(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud); err != nil {
+			return s, err
+		}
 	} else {
 		if err := r.look(ctx); err != nil {
 			return s, err
@@ -39,11 +43,8 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 			continue
 		}
 		state, detail := seen(n)
-		if e := known(detail.endpoint); e != "" && s.Endpoint == "" && c.manifest == nil {
-			s.Endpoint = e
-		}
 		s.Nodes = append(s.Nodes, NodeStatus{
-			Node: step.Node, CloudID: step.CloudID, State: word(step, state, c.manifest == nil), Detail: detail.text, Origin: step.Origin, Changes: changes(step),
+			Node: step.Node, CloudID: step.CloudID, State: word(step, state, c.manifest == nil), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
 	}
 	return s, nil
@@ -94,47 +95,39 @@ func orOK(state string) string {
 	return "pending"
 }
 
-// details are what a reader looks for.
-type details struct{ text, endpoint string }
-
-// seen returns the state that AWS gives a thing, and its details.
-func seen(n graph.Node) (state string, d details) {
+// seen returns the state that AWS gives a thing, and what a reader looks for.
+func seen(n graph.Node) (state, detail string) {
 	switch r := n.(type) {
 	case *graph.Ref[resource.InstanceState]:
-		if s, ok := r.Found(); ok {
-			d.text = strings.Join(slices.DeleteFunc([]string{s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"]}, func(x string) bool { return x == "" }), " ")
-			return s.Status, d
-		}
+		s, _ := r.Found()
+		return s.Status, joined(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
 	case *graph.Ref[resource.LoadBalancerState]:
-		if s, ok := r.Found(); ok {
-			return s.Status, details{s.DNS, s.DNS}
-		}
+		s, _ := r.Found()
+		return s.Status, s.DNS
 	case *graph.Ref[resource.ClassicLoadBalancerState]:
-		if s, ok := r.Found(); ok {
-			return "", details{s.DNS, s.DNS}
-		}
+		s, _ := r.Found()
+		return "", s.DNS
 	case *graph.Ref[resource.VPCState]:
-		if s, ok := r.Found(); ok {
-			return "", details{text: strings.TrimSpace(s.CIDR + " " + s.IPv6CIDR)}
-		}
+		s, _ := r.Found()
+		return "", joined(s.CIDR, s.IPv6CIDR)
 	case *graph.Ref[resource.SubnetState]:
-		if s, ok := r.Found(); ok {
-			return "", details{text: strings.TrimSpace(s.CIDR + " " + s.IPv6CIDR)}
-		}
+		s, _ := r.Found()
+		return "", joined(s.CIDR, s.IPv6CIDR)
 	case *graph.Ref[resource.NATGatewayState]:
-		if s, ok := r.Found(); ok {
-			return string(s.Status), details{text: s.PublicIP}
-		}
+		s, _ := r.Found()
+		return string(s.Status), s.PublicIP
 	case *graph.Ref[resource.ElasticIPState]:
-		if s, ok := r.Found(); ok {
-			return "", details{text: s.PublicIP}
-		}
+		s, _ := r.Found()
+		return "", s.PublicIP
 	case *graph.Ref[resource.ImageState]:
-		if s, ok := r.Found(); ok {
-			return "", details{text: s.Name}
-		}
+		s, _ := r.Found()
+		return "", s.Name
 	}
-	return "", d
+	return "", ""
+}
+
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
 // Kubeconfig returns an administrator's kubeconfig. It needs the cluster CA's
@@ -187,7 +180,7 @@ func List(ctx context.Context, t Target) ([]Summary, error) {
 			if found[name] == nil {
 				found[name] = &Summary{Name: name, Region: t.Config.Region, Kinds: map[string]int{}}
 			}
-			found[name].Kinds[string(tag.ResourceType)]++
+			found[name].Kinds[resource.KindOf(tag.ResourceType)]++
 		}
 	}
 	var out []Summary

@@ -37,7 +37,9 @@ func tampers() map[string]tamper {
 		"bastion securityGroup":        regroupMachine,
 		"machine metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.HopLimit = 7 },
 		"bastion metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.Tags = "enabled" },
-		"bucket policy":                func(s *awssim.State, id, _ string) { s.S3.Buckets[id].Policy = `{"Version":"2012-10-17","Statement":[]}` },
+		"bucket policy": func(s *awssim.State, id, _ string) {
+			s.S3.Buckets[id].Policy = `{"Version":"2012-10-17","Statement":[]}`
+		},
 	}
 	maps.Copy(all, balancerTampers())
 	for _, kind := range []string{
@@ -47,6 +49,50 @@ func tampers() map[string]tamper {
 		all[kind+" tag"] = retag
 	}
 	return all
+}
+
+// conflicts holds a change for every field that AWS does not let anybody
+// change: somebody has made the thing anew, and otherwise.
+func conflicts() map[string]tamper {
+	return map[string]tamper{
+		"vpc cidr":                func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].CIDR = "172.20.0.0/16" },
+		"subnet cidr":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].CIDR = "10.99.0.0/24" },
+		"subnet zone":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].Zone = "us-east-1f" },
+		"subnet ipv6":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].IPv6CIDR = "2001:db8::/64" },
+		"egress-only-gateway vpc": func(s *awssim.State, id, _ string) { s.EC2.EgressOnlyGateways[id].VPC = "vpc-00000000000000009" },
+		"nat-gateway subnet":      func(s *awssim.State, id, _ string) { s.EC2.NATGateways[id].Subnet = "subnet-00000000000000009" },
+		"nat-gateway address":     func(s *awssim.State, id, _ string) { s.EC2.NATGateways[id].Address = "eipalloc-00000000000000009" },
+		"vpc-endpoint service":    func(s *awssim.State, id, _ string) { s.EC2.Endpoints[id].Service = "com.amazonaws.us-east-1.dynamodb" },
+		"security-group description": func(s *awssim.State, id, _ string) {
+			s.EC2.SecurityGroups[id].Description = "tampered"
+		},
+		"machine instanceType": func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
+		"machine profile":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Profile = "tampered" },
+		"machine key":          func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Key = "tampered" },
+		"bastion instanceType": func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
+		"load-balancer internal": func(s *awssim.State, id, _ string) {
+			flip := map[string]string{"internal": "internet-facing", "internet-facing": "internal"}
+			if c := s.ELB.Classic[id]; c != nil {
+				c.Scheme = flip[c.Scheme]
+			} else {
+				s.ELB.LoadBalancers[id].Scheme = flip[s.ELB.LoadBalancers[id].Scheme]
+			}
+		},
+		"load-balancer listener":     func(s *awssim.State, id, _ string) { s.ELB.Classic[id].Listeners[0].InstancePort = 8443 },
+		"target-group port":          func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].Port = 8443 },
+		"target-group ipAddressType": func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].IPType = "tampered" },
+	}
+}
+
+// otherSubnet returns another subnet of the machine's VPC.
+func otherSubnet(s *awssim.State, machine string) string {
+	i := s.EC2.Instances[machine]
+	for id, n := range s.EC2.Subnets {
+		if n.VPC == i.VPC && id != i.Subnet {
+			return id
+		}
+	}
+	return ""
 }
 
 // balancerTampers are the tampers with load balancers.

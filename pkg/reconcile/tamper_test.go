@@ -1,15 +1,20 @@
 package reconcile_test
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
@@ -33,7 +38,8 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (
 		}
 		v := victim{node: s.Node, id: s.CloudID}
 		for _, d := range g.Node(s.Node).Wanted() {
-			if d.Remedy == r && !slices.Contains(v.fields, d.Field) {
+			is := d.Remedy == r || r == graph.Replace && d.Want == graph.Unknown && d.Remedy == graph.Wait // it may yet turn out to be the same
+			if is && !slices.Contains(v.fields, d.Field) {
 				v.fields = append(v.fields, d.Field)
 			}
 		}
@@ -104,6 +110,104 @@ func TestTamper(t *testing.T) {
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Inventory())
 	})
+}
+
+// What AWS does not let anybody change is refused before the first write, and
+// the plan shows it.
+func TestConflicts(t *testing.T) {
+	seen := map[string]bool{} // fields of all examples
+	var mu sync.Mutex
+	t.Run("examples", func(t *testing.T) {
+		each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+			mustApply(t, m, a)
+			var account bytes.Buffer
+			require.NoError(t, a.Save(&account))
+			for _, v := range victims(t, m, a, graph.Replace) {
+				for _, field := range v.fields {
+					mu.Lock()
+					done := seen[key(v.node, field)]
+					seen[key(v.node, field)] = true
+					mu.Unlock()
+					if done || names(key(v.node, field)) {
+						continue
+					}
+					do := conflicts()[key(v.node, field)]
+					require.NotNil(t, do, "no conflict for %q of %s", field, v.node)
+					b, err := awssim.Load(bytes.NewReader(account.Bytes()), awssim.Options{Region: m.Region})
+					require.NoError(t, err)
+					b.Edit(func(s *awssim.State) { do(s, v.id, field) })
+					requireRefused(t, m, b, v.node, field)
+				}
+			}
+		})
+	})
+	for field := range conflicts() {
+		require.True(t, seen[field], "no example has the field %q", field)
+	}
+}
+
+// names reports whether a field is what a thing is looked up by: another name
+// is another thing. It also leaves out what is only shown of machines that are
+// yet to be made; what manifests pin of it is TestPinned's.
+func names(field string) bool {
+	return slices.Contains([]string{
+		"security-group name", "load-balancer name", "target-group name", "listener port", "bucket name", "vpc-block cidr",
+		"machine image", "machine subnet", "bastion image", "bastion subnet",
+	}, field)
+}
+
+// A machine whose manifest names its image, zone or subnet may have no other;
+// where it names none, any will do.
+func TestPinned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, 0)
+		mustApply(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			for id, i := range s.EC2.Instances {
+				i.Subnet, i.Zone, i.Image = otherSubnet(s, id), "us-east-1b", "ami-0123456789abcdef0"
+			}
+		})
+		requireEmpty(t, m, a)
+		const node = graph.ID("machine/quickstart-md-0/0")
+		spec := &m.Deployments[0].Template.Spec.Template.Spec
+		spec.AMI.ID = aws.String("ami-00000000000000000")
+		requireRefused(t, m, a, node, "image")
+		spec.AMI.ID = nil
+		m.Deployments[0].Object.Spec.Template.Spec.FailureDomain = "us-east-1c"
+		requireRefused(t, m, a, node, "subnet")
+	})
+}
+
+// Keys of a cluster that has machines cannot be made anew: what is lost is
+// lost, and no other may take its place.
+func TestLostKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, 0)
+		mustApply(t, m, a)
+		a.Edit(func(s *awssim.State) { delete(s.SSM.Parameters, "/clusterawsadm/quickstart/pki/ca.key") })
+		requireRefused(t, m, a, "certificates", "ca.key")
+		mustDelete(t, m, a)
+		require.Empty(t, a.Inventory())
+	})
+}
+
+// requireRefused makes sure that a difference is a conflict, and that an apply
+// stops before its first write.
+func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node graph.ID, field string) {
+	t.Helper()
+	calls := len(a.Calls())
+	p, err := open(m, a.Process()).Plan(t.Context())
+	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
+	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Node == node })
+	require.Equal(t, graph.Conflict, p.Steps[at].Action, "%s: %s", node, field)
+	require.True(t, p.Steps[at].Diff.Has(field), "%s: %s", node, field)
+	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
+	require.NotErrorAs(t, err, new(*reconcile.HalfwayError))
+	require.ErrorContains(t, err, field)
+	require.Empty(t, writes(since(a, calls)))
 }
 
 // identifies reports whether a field is how the thing is known as ours, so

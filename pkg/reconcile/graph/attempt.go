@@ -21,8 +21,11 @@ func (r *Ref[S]) see(ctx context.Context, x *Executor) (*S, error) {
 	case have != nil:
 		r.pending = time.Time{} // it shows: from here on AWS can be asked
 	}
-	r.set(have)
-	r.seen, r.changed = x.Cloud.Clock.Now(), false
+	now := x.Cloud.Clock.Now()
+	if have != nil || now.Sub(r.made) > cloud.Settle { // else AWS does not show yet what it has made
+		r.set(have)
+		r.seen, r.changed = now, false
+	}
 	return have, nil
 }
 
@@ -158,6 +161,9 @@ func (a *attempt[S]) mend(ctx context.Context) (last bool, err error) {
 			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orNothing(busy[0].Have))) // do not interfere
 		}
 	}
+	if unknown := slices.IndexFunc(step.Diff, func(c Change) bool { return c.Want == Unknown }); unknown >= 0 {
+		return false, NotYet(fmt.Errorf("what %s is to be", step.Diff[unknown].Field))
+	}
 	return false, a.update(ctx, have, step.Diff)
 }
 
@@ -187,7 +193,7 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 	switch {
 	case cloud.NotFound(err), err == nil && takes == 0:
 		a.set(nil)
-		a.acted = a.x.Cloud.Clock.Now()
+		a.made, a.acted = time.Time{}, a.x.Cloud.Clock.Now()
 		a.done("")
 		return true, nil
 	case err == nil:

@@ -76,7 +76,7 @@ func (x *Executor) plan(ctx context.Context, g *Graph, look func(Node, context.C
 	if err == nil {
 		g.read = x.Cloud.Clock.Now()
 	}
-	return Plan{steps}, err
+	return Plan{slices.DeleteFunc(steps, func(s Step) bool { return s.Action == Leave && s.CloudID == "" })}, err
 }
 
 // lookedRecently is how long a plan is good enough to start from.

@@ -61,8 +61,8 @@ func ProfileByName(name string) graph.Lookup[Named] {
 
 // InstanceType is what a cluster has to know of a type of machine.
 type InstanceType struct {
-	Architecture string // x86_64 or arm64
-	Zones        []string
+	Architecture string   // x86_64 or arm64
+	Zones        []string // that offer it; nil when that is not known
 	VCPUs        int32
 }
 
@@ -82,6 +82,7 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 			found[string(t.InstanceType)] = instanceType(t)
 		}
 	}
+	zones := map[string][]string{}
 	offered := &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: []types.Filter{cloud.Filter("instance-type", names...)}}
 	for p := ec2.NewDescribeInstanceTypeOfferingsPaginator(c.EC2, offered); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
@@ -92,11 +93,13 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 			return nil, err
 		}
 		for _, o := range page.InstanceTypeOfferings {
-			t := found[string(o.InstanceType)]
-			t.Zones = append(t.Zones, str(o.Location))
-			slices.Sort(t.Zones)
-			found[string(o.InstanceType)] = t
+			zones[string(o.InstanceType)] = append(zones[string(o.InstanceType)], str(o.Location))
 		}
+	}
+	for _, name := range names {
+		t := found[name]
+		t.Zones = append([]string{}, slices.Sorted(slices.Values(zones[name]))...)
+		found[name] = t
 	}
 	return found, nil
 }

@@ -22,6 +22,7 @@ type PKI struct {
 	Algorithm string // clusterConfiguration.encryptionAlgorithm
 	Days      int32  // clusterConfiguration.caCertificateValidityPeriodDays
 	Given     *boot.PKI
+	Used      bool // machines have been made with the keys, which therefore cannot be made anew
 }
 
 // PKIState is the keys as they are kept.
@@ -71,7 +72,11 @@ func (s *PKIState) missing(p *PKI) []string {
 // Diff implements graph.Resource. Names are all it shows.
 func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
 	for _, n := range have.missing(p) {
-		d.Set(n, "", "generated")
+		if p.Used {
+			d.Fixed(n, "", "as it was")
+		} else {
+			d.Set(n, "", "generated")
+		}
 	}
 	return d
 }

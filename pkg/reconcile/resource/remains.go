@@ -160,6 +160,19 @@ func unclaimedKinds(ctx context.Context, c *cloud.Clients, claimed map[string]bo
 	return kinds, nil
 }
 
+// KindOf returns the first word of node IDs for a kind of EC2's.
+func KindOf(t types.ResourceType) string {
+	switch t {
+	case types.ResourceTypeNatgateway:
+		return "nat-gateway"
+	case types.ResourceTypeInstance:
+		return "machine"
+	case types.ResourceTypeEgressOnlyInternetGateway:
+		return "egress-only-gateway"
+	}
+	return string(t)
+}
+
 func remainingVPCs(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
 	all, err := vpcs(ctx, c)
 	for _, x := range all {
@@ -220,7 +233,11 @@ func remainingGroups(ctx context.Context, c *cloud.Clients) (out Remains, err er
 		vpcs[s.VPC] = append(vpcs[s.VPC], s.ID)
 		out = append(out, remain("security-group", RankInVPC, s, s.Object, 0, listed(s.ID, ownGroups), func(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
 			lines := &SecurityGroupRulesState{have.ID, permissionLines(have.Ingress)}
-			if err := (&SecurityGroupRules{}).Delete(ctx, c, lines); err != nil {
+			err := (&SecurityGroupRules{}).Delete(ctx, c, lines)
+			if cloud.NotFound(err) {
+				return graph.NotYet(err) // a group that the rules name has gone, and its rules with it: look again
+			}
+			if err != nil {
 				return err
 			}
 			return (&SecurityGroup{}).Delete(ctx, c, have)

@@ -35,6 +35,7 @@ type group struct {
 
 // machines adds all machines, and what they have in common.
 func (b *builder) machines() {
+	b.oneNamespace()
 	b.secrets()
 	var control []*graph.Ref[resource.InstanceState]
 	for _, g := range b.allGroups() {
@@ -58,10 +59,20 @@ func (b *builder) machines() {
 	}
 }
 
+// oneNamespace refuses a cluster whose name another one has that is in another
+// namespace: to AWS, as tags go, the two would be one.
+func (b *builder) oneNamespace() {
+	for _, m := range b.inv.Machines {
+		if other, _, ok := strings.Cut(m.Tags["MachineName"], "/"); ok && other != b.m.Namespace {
+			b.fail("%s has a cluster of the name %s in the namespace %s: choose another name", b.m.Region, b.m.Name, other)
+		}
+	}
+}
+
 // secrets adds the cluster's keys, and the places where machines fetch what
 // they boot with, to be swept.
 func (b *builder) secrets() {
-	pki := &resource.PKI{Given: boot.GivenPKI(b.m.Name, b.m.Secrets)}
+	pki := &resource.PKI{Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized}
 	origin := graph.From("")
 	if cp := b.m.ControlPlane; cp != nil {
 		config := cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration
@@ -269,5 +280,5 @@ func (b *builder) wantsPublic(g group) bool { return g.spec.PublicIP != nil && *
 // offered reports whether a zone has the type. What is not known is hoped for.
 func (b *builder) offered(instanceType, zone string) bool {
 	t, ok := b.inv.Types[instanceType]
-	return !ok || len(t.Zones) == 0 || slices.Contains(t.Zones, zone)
+	return !ok || t.Zones == nil || slices.Contains(t.Zones, zone)
 }

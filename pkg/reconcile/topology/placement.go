@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -35,13 +36,22 @@ func (b *builder) placed(g group, zone string) (*graph.Ref[resource.SubnetState]
 	case !ok:
 		b.fail("%s: the cluster has no %s subnet", g.origin, kind)
 	case !b.offered(g.spec.InstanceType, s.zone):
-		where := s.zone
-		if zone == "" {
-			where = "any zone of the cluster"
-		}
-		b.fail("%s: instance type %s is not offered in %s, but in %v", b.m.Origin(g.specAt, "spec.template.spec.instanceType"), g.spec.InstanceType, where, b.inv.Types[g.spec.InstanceType].Zones)
+		b.notOffered(g, zone)
 	}
 	return s.ref, g.zone != ""
+}
+
+// notOffered says where the type of a machine can be had.
+func (b *builder) notOffered(g group, zone string) {
+	where, zones := zone, b.inv.Types[g.spec.InstanceType].Zones
+	if zone == "" {
+		where = "any zone of the cluster"
+	}
+	but := "nor in any other of " + b.m.Region
+	if len(zones) > 0 {
+		but = "but in " + strings.Join(zones, ", ")
+	}
+	b.fail("%s: instance type %s is not offered in %s, %s", b.m.Origin(g.specAt, "spec.template.spec.instanceType"), g.spec.InstanceType, where, but)
 }
 
 // namedSubnet returns the subnet that a machine's spec names: one of the

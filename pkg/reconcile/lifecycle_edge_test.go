@@ -1,0 +1,233 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+const quickstart = "../../configs/quickstart.yaml"
+
+// rewritten reads an example with words of it replaced: old and new in turn.
+func rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for i := 0; i < len(oldnew); i += 2 {
+		require.Contains(t, string(raw), oldnew[i])
+		raw = bytes.ReplaceAll(raw, []byte(oldnew[i]), []byte(oldnew[i+1]))
+	}
+	m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: raw}}, manifest.Options{})
+	require.NoError(t, err)
+	return m
+}
+
+// byName returns the cluster as it is seen without its manifest.
+func byName(name string, a *awssim.AWS) *reconcile.Cluster {
+	return reconcile.OpenByName(name, reconcile.Target{Config: a.Config(), Who: "test"})
+}
+
+// Deleting by name alone leaves the account as it was before, to the tag.
+func TestDeleteByName(t *testing.T) {
+	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		before := a.Detailed()
+		mustApply(t, m, a)
+		_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// Lists that come in pages of two make no difference.
+func TestSmallPages(t *testing.T) {
+	each(t, awssim.Options{Page: 2}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		before := a.Detailed()
+		mustApply(t, m, a)
+		requireEmpty(t, m, a)
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// Two clusters of which one's name begins with the other's, and which are in
+// different namespaces, have nothing to do with each other.
+func TestTwoClusters(t *testing.T) {
+	one := rewritten(t, quickstart, "quickstart", "demo")
+	two := rewritten(t, quickstart, "quickstart", "demo-2", "metadata:\n", "metadata:\n  namespace: other\n")
+	for name, pair := range map[string][2]*manifest.Cluster{"longer": {one, two}, "shorter": {two, one}} {
+		for how, remove := range map[string]func(*testing.T, *manifest.Cluster, *awssim.AWS){
+			"manifest": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) { t.Helper(); mustDelete(t, m, a) },
+			"name": func(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+				t.Helper()
+				_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+			},
+		} {
+			t.Run(name+" by "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					first, second := pair[0], pair[1]
+					a := account(first, 0)
+					a.Edit(func(s *awssim.State) { s.EC2.Limits.Addresses = 10 })
+					mustApply(t, first, a)
+					alone := a.Detailed()
+					mustApply(t, second, a)
+					requireEmpty(t, first, a)
+					requireEmpty(t, second, a)
+					require.Subset(t, a.Detailed(), alone)
+					remove(t, second, a)
+					require.Equal(t, alone, a.Detailed())
+					requireEmpty(t, first, a)
+					remove(t, first, a)
+					require.Empty(t, a.Inventory())
+				})
+			})
+		}
+	}
+}
+
+// A name that another cluster has in another namespace is refused: their tags
+// would be the same.
+func TestOneNameInTwoNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := load(t, quickstart, nil), rewritten(t, quickstart, "metadata:\n", "metadata:\n  namespace: other\n")
+		a := account(one, 0)
+		mustApply(t, one, a)
+		standing, calls := a.Detailed(), len(a.Calls())
+		for _, do := range []func() error{
+			func() error { _, err := open(two, a.Process()).Apply(t.Context(), reconcile.Options{}); return err },
+			func() error { _, err := open(two, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
+		} {
+			err := do()
+			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorContains(t, err, "namespace default")
+		}
+		require.Empty(t, writes(since(a, calls)))
+		require.Equal(t, standing, a.Detailed())
+	})
+}
+
+// A load balancer's name is cut to what AWS takes.
+func TestLongName(t *testing.T) {
+	for _, file := range []string{quickstart, "../../configs/classic-elb.yaml"} {
+		t.Run(name(file), func(t *testing.T) {
+			m := rewritten(t, file, name(file), "a-name-that-is-longer-than-a-load-balancer-takes")
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, 0)
+				mustApply(t, m, a)
+				requireEmpty(t, m, a)
+				at := slices.IndexFunc(a.Inventory(), func(l string) bool { return strings.Contains(l, "LoadBalancer ") })
+				require.Regexp(t, `LoadBalancer [a-z0-9]{28}-k8s$`, a.Inventory()[at])
+				mustDelete(t, m, a)
+				require.Empty(t, a.Inventory())
+			})
+		})
+	}
+}
+
+// Machines go where their type is offered; where there is no such place, that
+// is told before anything is made, with the zones in which there is.
+func TestWhereTypesAreOffered(t *testing.T) {
+	subnets := func(zones ...string) string {
+		list := "  network:\n    subnets:\n"
+		for i, z := range zones {
+			for _, kind := range []string{"public", "private"} {
+				block := map[string]string{"public": "10.0." + string(rune('0'+i)) + ".0/24", "private": "10.0.1" + string(rune('0'+i)) + ".0/24"}[kind]
+				list += "    - {id: " + kind + z + ", availabilityZone: us-east-1" + z + ", cidrBlock: " + block + ", isPublic: " + map[string]string{"public": "true", "private": "false"}[kind] + "}\n"
+			}
+		}
+		return list + "  controlPlaneLoadBalancer:\n"
+	}
+	const balancer = "  controlPlaneLoadBalancer:\n"
+	t.Run("another zone", func(t *testing.T) {
+		m := rewritten(t, quickstart, balancer, subnets("e", "a"))
+		synctest.Test(t, func(t *testing.T) {
+			a := account(m, 0)
+			mustApply(t, m, a)
+			a.Edit(func(s *awssim.State) {
+				for _, i := range s.EC2.Instances {
+					require.Equal(t, "us-east-1a", i.Zone)
+				}
+			})
+			mustDelete(t, m, a)
+		})
+	})
+	for what, m := range map[string]*manifest.Cluster{
+		"us-east-1a, us-east-1b, us-east-1c, us-east-1d, us-east-1f":                        rewritten(t, quickstart, balancer, subnets("e")),
+		"us-east-1e, but in us-east-1a":                                                     rewritten(t, quickstart, balancer, subnets("a", "e"), "      version: v1.34.2\n      bootstrap:", "      version: v1.34.2\n      failureDomain: us-east-1e\n      bootstrap:"),
+		"no private subnet in us-east-1f":                                                   rewritten(t, quickstart, "      version: v1.34.2\n      bootstrap:", "      version: v1.34.2\n      failureDomain: us-east-1f\n      bootstrap:"),
+		"t9.large is not offered in any zone of the cluster, nor in any other of us-east-1": rewritten(t, quickstart, "t3.large", "t9.large"),
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, 0)
+				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				require.ErrorAs(t, err, new(*reconcile.RefusedError))
+				require.ErrorContains(t, err, what)
+				require.Empty(t, writes(a.Calls()))
+				require.Empty(t, a.Inventory())
+			})
+		})
+	}
+}
+
+// does lists what a plan would do, as "action node".
+func does(p graph.Plan) (out []string) {
+	for _, s := range p.Steps {
+		if s.Does() {
+			node := string(s.Node)
+			if s.Action == graph.Remove {
+				node = strings.TrimSuffix(node, "/"+s.CloudID)
+			}
+			out = append(out, string(s.Action)+" "+node)
+		}
+	}
+	return out
+}
+
+// A MachineDeployment grows, shrinks and goes; the bastion does, too.
+func TestScale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := account(load(t, threeZones, nil), lag)
+		mustApply(t, withWorkers(t, threeZones, 3), a)
+		step := func(m *manifest.Cluster, want ...string) {
+			require.ElementsMatch(t, want, does(mustPlan(t, m, a)))
+			mustApply(t, m, a)
+			requireEmpty(t, m, a)
+		}
+		const md = "machine/three-zones-md-0/"
+		step(withWorkers(t, threeZones, 5), "create "+md+"3", "create "+md+"4")
+		step(withWorkers(t, threeZones, 2), "delete retired/"+md+"2", "delete retired/"+md+"3", "delete retired/"+md+"4")
+		gone := load(t, threeZones, nil)
+		gone.Deployments = nil
+		step(gone, "delete retired/"+md+"0", "delete retired/"+md+"1")
+		mustDelete(t, gone, a)
+		require.Empty(t, a.Inventory())
+	})
+}
+
+func TestBastionOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/bastion.yaml", nil)
+		a := account(m, lag)
+		mustApply(t, m, a)
+		m.Infra.Spec.Bastion.Enabled = false
+		require.ElementsMatch(t, []string{
+			"update security-group-rules/controlplane", "update security-group-rules/node", "delete retired/bastion", "delete retired/security-group/bastion",
+		}, does(mustPlan(t, m, a)))
+		mustApply(t, m, a)
+		requireEmpty(t, m, a)
+		mustDelete(t, m, a)
+		require.Empty(t, a.Inventory())
+	})
+}

@@ -40,9 +40,10 @@ type Process struct {
 
 	aws *AWS
 
-	mu    sync.Mutex
-	calls int
-	dead  bool
+	mu     sync.Mutex
+	calls  int
+	dead   bool
+	asleep <-chan struct{}
 }
 
 // Process returns a new program that talks to the account.
@@ -56,6 +57,33 @@ func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dead = true
+}
+
+// Sleep stops the process, as a laptop that is shut does: what it sends before
+// the channel is closed gets lost.
+func (p *Process) Sleep(until <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asleep = until
+}
+
+// sleepThrough waits until the process is awake, and reports whether it was
+// not.
+func (p *Process) sleepThrough() bool {
+	p.mu.Lock()
+	asleep := p.asleep
+	p.mu.Unlock()
+	if asleep == nil {
+		return false
+	}
+	<-asleep
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slept := p.asleep != nil
+	if p.asleep == asleep {
+		p.asleep = nil
+	}
+	return slept
 }
 
 // Calls returns how many calls the process has made.
@@ -121,6 +149,9 @@ var errLost = errors.New("connection reset by peer")
 func (p *Process) send(ctx context.Context, service, op string, in any) (any, error) {
 	if err := p.aws.o.Clock.Sleep(ctx, p.aws.o.Latency); err != nil {
 		return nil, err
+	}
+	if slept := p.sleepThrough(); slept {
+		return nil, &smithyhttp.RequestSendError{Err: errLost} // no connection outlives such a sleep
 	}
 	fault, err := p.admit(service, op)
 	if err != nil {

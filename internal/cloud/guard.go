@@ -49,8 +49,8 @@ func (e *RefusedError) Error() string { return e.Operation + " refused: this run
 func (c *Clients) guard(stack *middleware.Stack) error {
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Guard",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
-			if err = c.admit(ctx); err != nil {
-				return out, md, err
+			if op := awsmiddleware.GetOperationName(ctx); ctx.Value(readOnlyKey) != nil && !Reads(op) {
+				return out, md, &RefusedError{op}
 			}
 			select {
 			case c.slots <- struct{}{}:
@@ -76,16 +76,11 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 		}), "Retry", middleware.After)
 }
 
-// admit decides whether a call may be made.
-func (c *Clients) admit(ctx context.Context) error {
+// locked makes sure that a call which can change something is covered by the
+// lock. Every attempt is: between two of them a machine may have slept.
+func (c *Clients) locked(ctx context.Context) error {
 	op := awsmiddleware.GetOperationName(ctx)
-	if Reads(op) {
-		return nil
-	}
-	if ctx.Value(readOnlyKey) != nil {
-		return &RefusedError{op}
-	}
-	if ctx.Value(unlockedKey) != nil || c.Lock == nil {
+	if Reads(op) || ctx.Value(unlockedKey) != nil || c.Lock == nil {
 		return nil
 	}
 	if err := c.Lock.check(ctx); err != nil {
@@ -99,6 +94,9 @@ func (c *Clients) admit(ctx context.Context) error {
 func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	service, op := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 	if err = c.buckets.wait(ctx, service, op); err != nil {
+		return out, md, err
+	}
+	if err = c.locked(ctx); err != nil {
 		return out, md, err
 	}
 	if ctx.Value(unlockedKey) == nil {

@@ -223,7 +223,7 @@ func TestBastionOff(t *testing.T) {
 		mustApply(t, m, a)
 		m.Infra.Spec.Bastion.Enabled = false
 		require.ElementsMatch(t, []string{
-			"update security-group-rules/controlplane", "update security-group-rules/node", "delete retired/bastion", "delete retired/security-group/bastion",
+			"update security-group-rules/controlplane", "update security-group-rules/node", "delete retired/bastion",
 		}, does(mustPlan(t, m, a)))
 		mustApply(t, m, a)
 		requireEmpty(t, m, a)

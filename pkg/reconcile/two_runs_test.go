@@ -1,0 +1,117 @@
+package reconcile_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile"
+)
+
+// Of two runs at once exactly one writes: the other one notices within a beat
+// of the lock that the first is alive, and says who it is.
+func TestTwoRunsAtOnce(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	for _, delay := range []time.Duration{0, time.Millisecond, 20 * time.Second, 2 * time.Minute} {
+		t.Run(delay.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				var both sync.WaitGroup
+				errs := make([]error, 2)
+				writes := make([]int64, 2)
+				for i, who := range []string{"first", "second"} {
+					both.Go(func() {
+						time.Sleep(time.Duration(i) * delay)
+						c := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: who})
+						res, err := c.Apply(t.Context(), reconcile.Options{})
+						errs[i], writes[i] = err, res.Writes
+					})
+				}
+				both.Wait()
+				lost := 0
+				for i, err := range errs {
+					if err == nil {
+						continue
+					}
+					lost++
+					var locked *cloud.LockedError
+					require.ErrorAs(t, err, &locked)
+					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.Contains(t, []string{"first", "second"}, locked.Holder.Who)
+					require.Zero(t, writes[i])
+				}
+				require.Equal(t, 1, lost)
+				requireNoChange(t, m, a)
+			})
+		})
+	}
+}
+
+// A killed run's lock is taken over when a minute and a beat have passed since
+// its last sign of life, and not before: AWS may need that long to show what
+// it was asked for.
+func TestDeadRunsLockIsTakenOver(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		ctx, cancel := context.WithCancel(t.Context())
+		p := a.Process()
+		var died time.Time
+		time.AfterFunc(40*time.Second, func() { died = time.Now(); p.Kill(); cancel() })
+		_, err := open(m, p).Apply(ctx, reconcile.Options{})
+		require.Error(t, err)
+		beat := 10 * time.Second // it died that long after its last sign of life
+
+		var waited []time.Duration
+		next := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "second", Warn: func(string) { waited = append(waited, time.Since(died)) }})
+		before := len(a.Calls())
+		_, err = next.Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		require.NotEmpty(t, waited, "the second run has to say what it waits for")
+		var first time.Time
+		for _, c := range a.Calls()[before:] {
+			if c.Service == "EC2" {
+				first = c.At
+				break
+			}
+		}
+		took := first.Sub(died) + beat
+		require.GreaterOrEqual(t, took, 75*time.Second)
+		require.LessOrEqual(t, took, 92*time.Second)
+	})
+}
+
+// A run that was stopped for so long that another one has taken its lock over
+// makes no further change when it wakes up.
+func TestRunThatLostItsLockStopsWriting(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		morning := make(chan struct{})
+		p := a.Process()
+		result := make(chan error, 1)
+		go func() {
+			_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+			result <- err
+		}()
+		time.Sleep(90 * time.Second) // it waits for NAT gateways; route tables are still to be made
+		p.Sleep(morning)
+		time.Sleep(10 * time.Minute)
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		sent := p.Calls()
+		all := len(a.Calls())
+		close(morning)
+		require.ErrorIs(t, <-result, cloud.ErrLockLost)
+		require.Positive(t, p.Calls()-sent, "it has to look at the lock")
+		for _, c := range a.Calls()[all:] {
+			require.True(t, cloud.Reads(c.Operation), "%s after the lock was lost", c.Operation)
+		}
+		requireNoChange(t, m, a)
+	})
+}

@@ -39,7 +39,7 @@ func byName(name string, a *awssim.AWS) *reconcile.Cluster {
 }
 
 // Deleting by name alone leaves the account as it was before, to the tag.
-func TestDeleteByName(t *testing.T) {
+func TestLifecycleByName(t *testing.T) {
 	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
 		mustApply(t, m, a)

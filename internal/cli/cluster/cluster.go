@@ -47,6 +47,7 @@ type flags struct {
 	simulate        bool
 	simulateState   string
 	simulateSpeed   float64
+	emulatorSpeed   float64
 
 	parallel int
 	timeout  time.Duration
@@ -64,6 +65,8 @@ func (f *flags) add(cmd *cobra.Command) {
 	p.BoolVar(&f.simulate, "simulate", false, "work on a simulated AWS account that is kept in a file")
 	p.StringVar(&f.simulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the user's state directory)")
 	p.Float64Var(&f.simulateSpeed, "simulate-speed", 60, "how many times faster than life the simulated account is")
+	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "how many times faster than AWS the emulator at AWS_ENDPOINT_URL is: all waits, the lock's too, get that much shorter")
+	_ = p.MarkHidden("emulator-speed") // it exists: there is no other error
 	p.IntVar(&f.parallel, "parallel", 0, "calls to AWS under way at once (0: a good number)")
 	p.DurationVar(&f.timeout, "timeout", 0, "stop after so long, as if interrupted (0: never)")
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))

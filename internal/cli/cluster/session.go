@@ -11,6 +11,7 @@ import (
 
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/cli/simulated"
+	"clusterawsadm/internal/clock"
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile"
 )
@@ -54,6 +55,12 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	}
 	if err := credentials(ctx, cfg); err != nil {
 		return nil, err
+	}
+	if f.emulatorSpeed != 1 {
+		if cfg.BaseEndpoint == nil {
+			return nil, env.Usagef("--emulator-speed is for an emulator, and AWS_ENDPOINT_URL names none")
+		}
+		s.target.Clock = clock.Fast(time.Now(), f.emulatorSpeed)
 	}
 	s.target.Config = cfg
 	return s, nil

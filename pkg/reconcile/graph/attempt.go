@@ -107,6 +107,7 @@ type attempt[S State] struct {
 	stale   bool      // look before the next move
 	blind   bool      // make the next move without a look: its answer tells
 	deleted bool      // Delete was accepted
+	told    bool      // that it is being deleted
 	acted   time.Time // something was last asked for
 	mended  Diff      // what Update was last accepted for
 	awaited string    // what the last Waiting event said
@@ -179,7 +180,8 @@ func (a *attempt[S]) clear(ctx context.Context) (last bool, err error) {
 	case a.deleted && a.role != sweep: // more of what is swept may have come to be removable
 		return false, NotYet(errors.New("it to go"))
 	}
-	if !a.deleted {
+	if !a.told {
+		a.told = true
 		a.emit(Deleting, (*have).CloudID())
 	}
 	return a.delete(ctx, have)
@@ -189,8 +191,10 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 	err = a.resource.Delete(a.lasting(ctx), a.x.Cloud, have)
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()
-	a.blind = cloud.InUse(err)
+	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
 	switch {
+	case errors.As(err, new(*notYetError)):
+		return false, err
 	case cloud.NotFound(err), err == nil && takes == 0:
 		a.set(nil)
 		a.made, a.acted = time.Time{}, a.x.Cloud.Clock.Now()
@@ -204,8 +208,6 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 		return false, NotYet(errors.New("it to go"))
 	case cloud.InUse(err):
 		return false, NotYet(fmt.Errorf("what still uses it%s: %w", a.blockers(ctx, have), err))
-	case errors.As(err, new(*notYetError)):
-		return false, err
 	case !cloud.Refused(err) && !cloud.Unsent(err) && a.again(ctx):
 		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
 	}

@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -25,7 +24,12 @@ type BootstrapSecrets struct{ Backend boot.Backend }
 type BootstrapSecretsState struct{ Names []string }
 
 // CloudID implements graph.State.
-func (s BootstrapSecretsState) CloudID() string { return strings.Join(s.Names, ", ") }
+func (s BootstrapSecretsState) CloudID() string {
+	if n := len(s.Names); n > 1 {
+		return fmt.Sprintf("%s and %d more", s.Names[0], n-1)
+	}
+	return s.Names[0]
+}
 
 var _ graph.Resource[BootstrapSecretsState] = (*BootstrapSecrets)(nil)
 

@@ -183,6 +183,7 @@ func (i *Instance) networkInterfaces() (out []types.InstanceNetworkInterfaceSpec
 	}
 	nic := types.InstanceNetworkInterfaceSpecification{
 		DeviceIndex: aws.Int32(0), SubnetId: aws.String(i.Subnet.CloudID()), Groups: i.groups(), AssociatePublicIpAddress: i.Spec.PublicIP,
+		DeleteOnTermination: aws.Bool(true), // what AWS does when nothing is said, but not every emulator
 	}
 	if i.Spec.NetworkInterfaceType == infrav1.NetworkInterfaceTypeEFAWithENAInterface {
 		nic.InterfaceType = aws.String("efa")

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -137,7 +138,9 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		}
 		out = append(out, found...)
 	}
-	slices.SortStableFunc(out, func(a, b Remain) int { return a.Rank - b.Rank })
+	slices.SortStableFunc(out, func(a, b Remain) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Node, b.Node), cmp.Compare(a.ID, b.ID))
+	})
 	return out, nil
 }
 
@@ -195,7 +198,7 @@ func remainingSubnets(ctx context.Context, c *cloud.Clients) (out Remains, err e
 func remainingSubnetTags(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
 	all, err := taggedSubnets(ctx, c)
 	for _, s := range all {
-		out = append(out, remain("subnet-tags", RankSecret, s, Object{}, 0, listed(s.ID, taggedSubnets), (&SubnetTags{}).Delete))
+		out = append(out, remain("subnet-tags", RankOnTop, s, Object{}, 0, listed(s.ID, taggedSubnets), (&SubnetTags{}).Delete))
 	}
 	return out, err
 }
@@ -424,7 +427,7 @@ func remainingSecrets(ctx context.Context, c *cloud.Clients) (out Remains, err e
 			return nil, err
 		}
 		if s != nil {
-			out = append(out, remain("bootstrap-secrets", RankSecret, *s, Object{}, 0, b.Find, b.Delete))
+			out = append(out, remain(map[boot.Backend]string{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}[backend], RankSecret, *s, Object{}, 0, b.Find, b.Delete))
 		}
 	}
 	return out, nil

@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"strings"
+
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
 )
@@ -18,7 +20,10 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 	}
 	for _, r := range all {
 		id := graph.ID(r.Kind + "/" + r.ID)
-		if r.Kind == "network-interfaces" && g.Node("network-interfaces") != nil || claimed[r.ID] || g.Node(id) != nil || g.Node(graph.ID(r.Kind)) != nil && r.Node == "" && r.Rank == resource.RankSecret {
+		if r.Rank == resource.RankSecret && strings.ContainsAny(r.ID, "/ ") {
+			id = graph.ID(r.Kind) // there is one of each, and its ID is a path
+		}
+		if r.Kind == "network-interfaces" && g.Node("network-interfaces") != nil || claimed[r.ID] || g.Node(id) != nil {
 			continue
 		}
 		if tagged := graph.ID(r.Node); r.Node != "" && g.Node(tagged) == nil {

@@ -60,7 +60,7 @@ func TestLifeOfACluster(t *testing.T) {
 	s.terminal("y\n")
 	step(0, "create", "-f", file)
 	assert.Contains(t, s.err.String(), "✓ network ")
-	assert.Contains(t, s.err.String(), "Its API server is https://")
+	assert.Contains(t, s.err.String(), "the API server is to answer at https://")
 	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster kubeconfig -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
 	assert.Empty(t, s.out.String())

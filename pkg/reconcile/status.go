@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -167,25 +164,13 @@ func (r *run) endpoint(ctx context.Context) (string, error) {
 // List finds the clusters of the target's region by their tags alone.
 func List(ctx context.Context, t Target) ([]Summary, error) {
 	c := cloud.New(t.Config, "", cloud.Options{Clock: t.Clock, Parallel: t.Parallel, Log: t.Log})
-	found := map[string]*Summary{}
-	in := &ec2.DescribeTagsInput{}
-	in.Filters = append(in.Filters, cloud.Filter("key", cloud.ClusterTagPrefix+"*"), cloud.Filter("value", cloud.Owned))
-	for p := ec2.NewDescribeTagsPaginator(c.EC2, in); p.HasMorePages(); {
-		page, err := p.NextPage(cloud.ReadOnly(ctx))
-		if err != nil {
-			return nil, err
-		}
-		for _, tag := range page.Tags {
-			name := strings.TrimPrefix(aws.ToString(tag.Key), cloud.ClusterTagPrefix)
-			if found[name] == nil {
-				found[name] = &Summary{Name: name, Region: t.Config.Region, Kinds: map[string]int{}}
-			}
-			found[name].Kinds[resource.KindOf(tag.ResourceType)]++
-		}
+	all, err := resource.Clusters(cloud.ReadOnly(ctx), c)
+	if err != nil {
+		return nil, err
 	}
 	var out []Summary
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, *found[name])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, Summary{Name: name, Region: t.Config.Region, Kinds: all[name]})
 	}
 	return out, nil
 }

@@ -56,19 +56,20 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.tell(ctx, r, res)
+	return o.tell(r, res)
 }
 
-// tell sums up what has been done. The API server's address is asked for only
-// where something was made, so that a run with nothing to do stays cheap.
-func (o *createOptions) tell(ctx context.Context, r *run, res reconcile.Result) error {
+// tell sums up what has been done.
+func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
 	text := fmt.Sprintf("Cluster %s in %s is as the manifest says: nothing to do, %s.", r.cluster.Name, r.cluster.Region, account(res))
 	if !res.Plan.Empty() {
 		text = fmt.Sprintf("Cluster %s in %s is as the manifest says, %s.", r.cluster.Name, r.cluster.Region, account(res))
-		if st, err := r.cluster.Status(ctx); err == nil && st.Endpoint != "" {
-			out.Endpoint = "https://" + st.Endpoint
-			text += " Its API server is " + out.Endpoint + "."
+	}
+	if res.Endpoint != "" {
+		out.Endpoint = "https://" + res.Endpoint
+		if !res.Plan.Empty() {
+			text += " Its machines are booting; the API server is to answer at " + out.Endpoint + "."
 		}
 	}
 	if o.flags.progress.value != "json" {

@@ -344,10 +344,14 @@ func instanceSeen(x types.Instance) *InstanceState {
 	if x.IamInstanceProfile != nil {
 		s.Profile = lastPart(str(x.IamInstanceProfile.Arn))
 	}
-	for _, g := range x.SecurityGroups {
+	slices.SortFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
+	groups := x.SecurityGroups
+	if len(x.NetworkInterfaces) > 0 {
+		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from
+	}
+	for _, g := range groups {
 		s.Groups = append(s.Groups, str(g.GroupId))
 	}
-	slices.SortFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
 	for _, n := range x.NetworkInterfaces {
 		s.Interfaces = append(s.Interfaces, str(n.NetworkInterfaceId))
 	}

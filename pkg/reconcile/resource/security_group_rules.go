@@ -158,22 +158,28 @@ func (r IngressRule) line() string {
 	source := r.CIDR + r.FromID
 	switch {
 	case r.From != nil:
-		source = r.From.CloudID()
+		if source = r.From.CloudID(); source == graph.Unknown {
+			source = string(r.From.ID())
+		}
 	case r.Address != nil:
-		source = hostBlock(r.Address.Found())
+		source = hostBlock(r.Address)
 	case r.VPC != nil:
 		source = vpcBlock(r.VPC, r.IPv6)
 	}
 	return ruleLine(r.Protocol, r.First, r.Last, source, r.Description)
 }
 
-func hostBlock(a ElasticIPState, known bool) string {
-	if !known || a.PublicIP == "" {
-		return "(address known after apply)"
+// hostBlock returns the block of one address; before that is known, the name
+// of its node.
+func hostBlock(ref *graph.Ref[ElasticIPState]) string {
+	if a, known := ref.Found(); known && a.PublicIP != "" {
+		return a.PublicIP + "/32"
 	}
-	return a.PublicIP + "/32"
+	return string(ref.ID())
 }
 
+// vpcBlock returns the block of a VPC; before that is known, the name of its
+// node.
 func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
 	s, _ := vpc.Found()
 	block := s.CIDR
@@ -181,7 +187,7 @@ func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
 		block = s.IPv6CIDR
 	}
 	if block == "" {
-		return "(VPC's block known after apply)"
+		return string(vpc.ID())
 	}
 	return block
 }

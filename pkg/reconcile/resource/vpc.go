@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -114,7 +115,20 @@ func (v *VPC) Delete(ctx context.Context, c *cloud.Clients, have *VPCState) erro
 
 // Blockers implements graph.Explained.
 func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) string {
-	return interfacesIn(ctx, c, "vpc-id", have.ID)
+	var names []string
+	if in := interfacesIn(ctx, c, "vpc-id", have.ID); in != "" {
+		names = append(names, in)
+	}
+	all, err := securityGroups(ctx, c, have.ID)
+	if err != nil {
+		return ""
+	}
+	for _, g := range all {
+		if g.Name != "default" { // which goes with the VPC
+			names = append(names, fmt.Sprintf("%s (security group %s)", g.ID, g.Name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // vpcs lists all VPCs of the region: there are few, and their number counts

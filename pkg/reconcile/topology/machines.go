@@ -214,7 +214,7 @@ func (b *builder) machine(g group, i int, e existing, exists bool) *graph.Ref[re
 	case zone == "" && g.controlPlane && g.count > 1:
 		zone = b.spread(g, i)
 	}
-	r.Subnet, r.Pinned = b.placed(g, zone)
+	r.Subnet, r.Pinned = b.placed(g, zone, exists)
 	if r.Subnet == nil {
 		return graph.Use(b.Graph, id, nothing) // b.err says why
 	}

@@ -16,7 +16,7 @@ import (
 
 // placed returns the subnet of a machine (facts C.3), and whether the manifest
 // allows no other.
-func (b *builder) placed(g group, zone string) (*graph.Ref[resource.SubnetState], bool) {
+func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[resource.SubnetState], bool) {
 	if given := g.spec.Subnet; given != nil {
 		return b.namedSubnet(g, given, zone), true
 	}
@@ -35,7 +35,7 @@ func (b *builder) placed(g group, zone string) (*graph.Ref[resource.SubnetState]
 		b.fail("%s: the cluster has no %s subnet in %s", g.origin, kind, zone)
 	case !ok:
 		b.fail("%s: the cluster has no %s subnet", g.origin, kind)
-	case !b.offered(g.spec.InstanceType, s.zone):
+	case !exists && !b.offered(g.spec.InstanceType, s.zone):
 		b.notOffered(g, zone)
 	}
 	return s.ref, g.zone != ""

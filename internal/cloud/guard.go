@@ -52,11 +52,13 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 			if op := awsmiddleware.GetOperationName(ctx); ctx.Value(readOnlyKey) != nil && !Reads(op) {
 				return out, md, &RefusedError{op}
 			}
-			select {
-			case c.slots <- struct{}{}:
-				defer func() { <-c.slots }()
-			case <-ctx.Done():
-				return out, md, context.Cause(ctx)
+			if ctx.Value(unlockedKey) == nil { // the lock's own calls are made while others hold all slots and wait for it
+				select {
+				case c.slots <- struct{}{}:
+					defer func() { <-c.slots }()
+				case <-ctx.Done():
+					return out, md, context.Cause(ctx)
+				}
 			}
 			began := c.Clock.Now()
 			out, md, err = next.HandleInitialize(ctx, in)

@@ -85,3 +85,17 @@ func liveThings(ctx context.Context, c *cloud.Clients, tags []types.TagDescripti
 	}
 	return live, nil
 }
+
+// typed says of what type tagged things are by their IDs: emulators have names
+// of their own for some types.
+func typed(tags []types.TagDescription) []types.TagDescription {
+	for n, t := range tags {
+		switch prefix, _, _ := strings.Cut(str(t.ResourceId), "-"); prefix {
+		case "nat":
+			tags[n].ResourceType = types.ResourceTypeNatgateway
+		case "eipalloc":
+			tags[n].ResourceType = types.ResourceTypeElasticIp
+		}
+	}
+	return tags
+}

@@ -163,20 +163,6 @@ func unclaimedKinds(ctx context.Context, c *cloud.Clients, claimed map[string]bo
 	return kinds, nil
 }
 
-// typed says of what type tagged things are by their IDs: emulators have names
-// of their own for some types.
-func typed(tags []types.TagDescription) []types.TagDescription {
-	for n, t := range tags {
-		switch prefix, _, _ := strings.Cut(str(t.ResourceId), "-"); prefix {
-		case "nat":
-			tags[n].ResourceType = types.ResourceTypeNatgateway
-		case "eipalloc":
-			tags[n].ResourceType = types.ResourceTypeElasticIp
-		}
-	}
-	return tags
-}
-
 // KindOf returns the first word of node IDs for a kind of EC2's.
 func KindOf(t types.ResourceType) string {
 	switch t {

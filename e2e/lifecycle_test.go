@@ -1,0 +1,111 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/test/moto"
+)
+
+// noIPinIP takes the place of the rules for Calico that a manifest without
+// spec.network.cni gets: moto fails on rules for IP protocol 4.
+const noIPinIP = `
+    cni:
+      cniIngressRules:
+      - {description: VXLAN (calico), protocol: udp, fromPort: 4789, toPort: 4789}
+`
+
+// example returns a copy of an example of configs/ that moto can stand.
+func example(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "configs", name+".yaml"))
+	require.NoError(t, err)
+	return without4(t, name, string(text))
+}
+
+// without4 writes the manifest with noIPinIP.
+func without4(t *testing.T, name, text string) string {
+	t.Helper()
+	switch {
+	case strings.Contains(text, "cniIngressRules:"):
+	case strings.Contains(text, "\n  network:\n"):
+		text = strings.Replace(text, "\n  network:\n", "\n  network:"+noIPinIP, 1)
+	default:
+		require.Contains(t, text, "\n  region: ")
+		text = strings.Replace(text, "\n  region: ", "\n  network:"+noIPinIP+"  region: ", 1)
+	}
+	file := filepath.Join(t.TempDir(), name+".yaml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// TestLifecycle has a cluster made, looked at and deleted.
+func TestLifecycle(t *testing.T) {
+	server := moto.Start(t)
+	for _, name := range []string{"quickstart", "three-zones", "classic-elb", "bastion", "dual-stack", "flatcar", "node-groups", "single-machines", "public-only", "two-zones"} {
+		t.Run(name, func(t *testing.T) {
+			live(t, server, name, example(t, name))
+		})
+	}
+}
+
+// TestTemplates does so with Cluster API Provider AWS's own templates, where
+// CAPA_TEMPLATES names a folder of them. They need nothing but values for
+// their variables, and rules that moto can stand.
+func TestTemplates(t *testing.T) {
+	folder := os.Getenv("CAPA_TEMPLATES")
+	if folder == "" {
+		t.Skip("CAPA_TEMPLATES names no folder with templates")
+	}
+	server := moto.Start(t)
+	for _, name := range []string{"cluster-template", "cluster-template-flatcar", "cluster-template-dualstack-ipv4-primary"} {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join(folder, name+".yaml"))
+			require.NoError(t, err)
+			live(t, server, "demo", without4(t, name, string(text)),
+				"CLUSTER_NAME=demo", "AWS_SSH_KEY_NAME=default", "KUBERNETES_VERSION=v1.34.2", "AWS_S3_BUCKET_NAME=demo-ignition",
+				"CONTROL_PLANE_MACHINE_COUNT=3", "WORKER_MACHINE_COUNT=2", "AWS_CONTROL_PLANE_MACHINE_TYPE=t3.large", "AWS_NODE_MACHINE_TYPE=t3.large")
+		})
+	}
+}
+
+func live(t *testing.T, server *moto.Server, cluster, manifest string, env ...string) {
+	t.Helper()
+	server.Reset(t)
+	server.Bootstrap(t)
+	_, err := ec2.NewFromConfig(server.Config).CreateKeyPair(t.Context(), &ec2.CreateKeyPairInput{KeyName: aws.String("default")})
+	require.NoError(t, err)
+	before := inventory(t, server)
+	s := newShell(t, server, env...)
+
+	s.run(t, 2, "plan", "-f", manifest, "--detailed-exitcode")
+	assert.Equal(t, before, inventory(t, server), "a plan changes nothing")
+	s.run(t, 0, "create", "-f", manifest, "--yes")
+	s.run(t, 0, "plan", "-f", manifest, "--detailed-exitcode")
+	answer, _ := s.run(t, 0, "create", "-f", manifest, "--yes", "-o", "json")
+	var second struct{ Writes int }
+	require.NoError(t, json.Unmarshal([]byte(answer), &second))
+	assert.Zero(t, second.Writes, "a second run has nothing to do")
+
+	tree, _ := s.run(t, 0, "describe", "-f", manifest)
+	assert.Contains(t, tree, "things are as wanted")
+	kubeconfig, _ := s.run(t, 0, "kubeconfig", cluster)
+	assert.Contains(t, kubeconfig, "client-key-data:")
+	list, _ := s.run(t, 0, "list")
+	assert.Contains(t, list, cluster)
+
+	s.run(t, 0, "delete", cluster, "--yes")
+	assert.Equal(t, before, inventory(t, server), "the account is as it was before")
+	_, story := s.run(t, 0, "delete", "-f", manifest, "--yes")
+	assert.Contains(t, story, "There was nothing of cluster "+cluster)
+}

@@ -1,0 +1,61 @@
+package reconcile_test
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/pkg/reconcile"
+)
+
+// TestFigures prints what a life cycle costs, for 3, 100 and 1,000 workers:
+//
+//	FIGURES=1 go test ./pkg/reconcile -run TestFigures -v
+//
+// Times are those of the virtual clock; processor time and memory are real,
+// and those of the simulated AWS are among them.
+func TestFigures(t *testing.T) {
+	if os.Getenv("FIGURES") == "" {
+		t.Skip("FIGURES is not set")
+	}
+	t.Logf("%7s  %-7s %6s %6s %9s %9s %9s", "workers", "run", "calls", "writes", "makespan", "CPU", "memory")
+	for _, workers := range []int32{3, 100, 1000} {
+		m := withWorkers(t, threeZones, workers)
+		synctest.Test(t, func(t *testing.T) {
+			a := account(m, 0)
+			figure := func(run string, do func(*reconcile.Cluster) (reconcile.Result, error)) {
+				calls, began, cpu, mem := len(a.Calls()), time.Now(), processorTime(t), allocated()
+				res, err := do(open(m, a.Process()))
+				require.NoError(t, err)
+				n, _ := counted(since(a, calls))
+				t.Logf("%7d  %-7s %6d %6d %9s %9s %6d MiB", workers, run, n, res.Writes, time.Since(began).Round(time.Second),
+					(processorTime(t) - cpu).Round(time.Millisecond), (allocated()-mem)>>20)
+			}
+			apply := func(c *reconcile.Cluster) (reconcile.Result, error) { return c.Apply(t.Context(), reconcile.Options{}) }
+			figure("create", apply)
+			figure("no-op", apply)
+			figure("delete", func(c *reconcile.Cluster) (reconcile.Result, error) { return c.Delete(t.Context(), reconcile.Options{}) })
+		})
+	}
+}
+
+// processorTime is what the process has used so far.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// allocated is all the memory that was ever asked for.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+

@@ -1,0 +1,149 @@
+// Package moto starts moto_server, an emulator of AWS that speaks its wire
+// protocols, for tests. It has to be installed: PyPI has it as moto[server].
+package moto
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/stretchr/testify/require"
+)
+
+// Region is where tests work.
+const Region = "us-east-1"
+
+// Server is a moto_server.
+type Server struct {
+	URL    string
+	Config aws.Config // for a client of the AWS SDK
+}
+
+// images are the machine images of the account: of Kubernetes, as Cluster API
+// publishes them, of Flatcar, and of Ubuntu for a bastion. A creation_date
+// would make moto fail.
+const images = `[
+{"ami_id": "ami-0c0ffee0000000001", "name": "capa-ami-ubuntu-24.04-v1.34.2-1760000000", "owner_id": "819546954734",
+ "description": "Kubernetes v1.34.2 on Ubuntu 24.04", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
+ "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"},
+{"ami_id": "ami-0c0ffee0000000002", "name": "capa-ami-flatcar-stable-v1.34.2-1760000000", "owner_id": "819546954734",
+ "description": "Kubernetes v1.34.2 on Flatcar", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
+ "public": true, "image_type": "machine", "root_device_name": "/dev/xvda", "root_device_type": "ebs", "hypervisor": "xen"},
+{"ami_id": "ami-0c0ffee0000000003", "name": "ubuntu/images/hvm-ssd/ubuntu-noble-24.04-amd64-server-20261101", "owner_id": "099720109477",
+ "description": "Canonical, Ubuntu, 24.04, amd64 noble image", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
+ "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"}
+]`
+
+// address is how moto says where it listens.
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`) //nolint:gochecknoglobals // a constant
+
+// Start starts a server that lives as long as the test. That it is not
+// installed fails the test: to skip it would be to say that all is well.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	program, err := exec.LookPath("moto_server")
+	require.NoError(t, err, "moto_server is not installed; this test needs it (pip install 'moto[server]')")
+	seed := filepath.Join(t.TempDir(), "images.json")
+	require.NoError(t, os.WriteFile(seed, []byte(images), 0o600))
+
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-H", "127.0.0.1", "-p", "0") //nolint:gosec // found in PATH
+	cmd.Env = append(os.Environ(), "MOTO_AMIS_PATH="+seed, "MOTO_ENABLE_AMI_VALIDATION=true", "MOTO_ENABLE_KEYPAIR_VALIDATION=true",
+		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	cmd.Stdout = cmd.Stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // a wrapper of pyenv's, and the server below it
+		_ = cmd.Wait()
+	})
+	s := &Server{URL: listening(t, out)}
+	s.Config = aws.Config{
+		Region: Region, BaseEndpoint: &s.URL,
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+		HTTPClient:  &http.Client{Transport: unhurried{http.DefaultTransport}, Timeout: time.Minute},
+		Retryer:     func() aws.Retryer { return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }) },
+	}
+	return s
+}
+
+// listening reads the log until the server says where it listens, and has the
+// rest of it thrown away.
+func listening(t *testing.T, log io.Reader) string {
+	t.Helper()
+	found := make(chan string, 1)
+	var said strings.Builder
+	go func() {
+		defer close(found)
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			said.WriteString(lines.Text() + "\n")
+			if url := address.FindString(lines.Text()); url != "" {
+				found <- url
+				_, _ = io.Copy(io.Discard, log)
+				return
+			}
+		}
+	}()
+	select {
+	case url, ok := <-found:
+		require.True(t, ok, "moto_server ended:\n%s", &said)
+		return url
+	case <-time.After(2 * time.Minute):
+		require.Fail(t, "moto_server does not say where it listens")
+		return ""
+	}
+}
+
+// unhurried hides from the transport that a request can be rewound: moto's
+// server closes idle connections, and the transport then repeats requests that
+// have come through.
+type unhurried struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (u unhurried) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body = io.NopCloser(r.Body)
+	}
+	return u.RoundTripper.RoundTrip(r)
+}
+
+// Reset empties the account.
+func (s *Server) Reset(t *testing.T) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/moto-api/reset", nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+}
+
+// Bootstrap makes the instance profiles that have to be there before the first
+// cluster of an account.
+func (s *Server) Bootstrap(t *testing.T) {
+	t.Helper()
+	c := iam.NewFromConfig(s.Config)
+	for _, role := range []string{"control-plane", "nodes"} {
+		name := role + ".cluster-api-provider-aws.sigs.k8s.io"
+		_, err := c.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: aws.String("{}")})
+		require.NoError(t, err)
+		_, err = c.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &name})
+		require.NoError(t, err)
+		_, err = c.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &name, RoleName: &name})
+		require.NoError(t, err)
+	}
+}

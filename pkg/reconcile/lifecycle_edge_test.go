@@ -30,7 +30,7 @@ func rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 	}
 	m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: raw}}, manifest.Options{})
 	require.NoError(t, err)
-	return m
+	return quick(m)
 }
 
 // byName returns the cluster as it is seen without its manifest.
@@ -100,7 +100,7 @@ func TestTwoClusters(t *testing.T) {
 // would be the same.
 func TestOneNameInTwoNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one, two := load(t, quickstart, nil), rewritten(t, quickstart, "metadata:\n", "metadata:\n  namespace: other\n")
+		one, two := quick(load(t, quickstart, nil)), rewritten(t, quickstart, "metadata:\n", "metadata:\n  namespace: other\n")
 		a := account(one, 0)
 		mustApply(t, one, a)
 		standing, calls := a.Detailed(), len(a.Calls())
@@ -199,7 +199,7 @@ func does(p graph.Plan) (out []string) {
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := account(load(t, threeZones, nil), lag)
-		mustApply(t, withWorkers(t, threeZones, 3), a)
+		mustApply(t, quick(withWorkers(t, threeZones, 3)), a)
 		step := func(m *manifest.Cluster, want ...string) {
 			require.ElementsMatch(t, want, does(mustPlan(t, m, a)))
 			mustApply(t, m, a)
@@ -218,7 +218,7 @@ func TestScale(t *testing.T) {
 
 func TestBastionOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := load(t, "../../configs/bastion.yaml", nil)
+		m := quick(load(t, "../../configs/bastion.yaml", nil))
 		a := account(m, lag)
 		mustApply(t, m, a)
 		m.Infra.Spec.Bastion.Enabled = false

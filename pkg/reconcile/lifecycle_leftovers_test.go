@@ -85,7 +85,7 @@ func observer(waiting *[]string) func(graph.Event) {
 // up. With that out of the way, running again ends it.
 func TestDeletionNamesWhatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := load(t, threeZones, nil)
+		m := quick(load(t, threeZones, nil))
 		a := account(m, lag)
 		mustApply(t, m, a)
 		x := thingsOf(a, m)
@@ -116,7 +116,7 @@ func TestDeletionNamesWhatBlocks(t *testing.T) {
 // stays, for it may hold data.
 func TestDeletionSweepsInterfaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := load(t, threeZones, nil)
+		m := quick(load(t, threeZones, nil))
 		a := account(m, lag)
 		mustApply(t, m, a)
 		x := thingsOf(a, m)

@@ -30,7 +30,7 @@ func TestUpstreamTemplates(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(templates, file)); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("the template is not there")
 			}
-			m := load(t, filepath.Join(templates, file), env)
+			m := quick(load(t, filepath.Join(templates, file), env))
 			synctest.Test(t, func(t *testing.T) {
 				a := account(m, lag)
 				before := a.Inventory()

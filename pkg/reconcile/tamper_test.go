@@ -160,7 +160,7 @@ func names(field string) bool {
 // where it names none, any will do.
 func TestPinned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := load(t, "../../configs/quickstart.yaml", nil)
+		m := quick(load(t, quickstart, nil))
 		a := account(m, 0)
 		mustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
@@ -183,7 +183,7 @@ func TestPinned(t *testing.T) {
 // lost, and no other may take its place.
 func TestLostKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := load(t, "../../configs/quickstart.yaml", nil)
+		m := quick(load(t, quickstart, nil))
 		a := account(m, 0)
 		mustApply(t, m, a)
 		a.Edit(func(s *awssim.State) { delete(s.SSM.Parameters, "/clusterawsadm/quickstart/pki/ca.key") })

@@ -72,20 +72,31 @@ func (b *builder) oneNamespace() {
 // secrets adds the cluster's keys, and the places where machines fetch what
 // they boot with, to be swept.
 func (b *builder) secrets() {
-	pki := &resource.PKI{Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized}
-	origin := graph.From("")
-	if cp := b.m.ControlPlane; cp != nil {
-		config := cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration
-		pki.Algorithm, pki.Days = string(config.EncryptionAlgorithm), config.CACertificateValidityPeriodDays
-		origin = graph.From(b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.kubeadmConfigSpec"))
-	}
-	b.keys = graph.Add(b.Graph, "certificates", pki, origin)
+	config, at := b.clusterConfiguration()
+	b.keys = graph.Add(b.Graph, "certificates", &resource.PKI{
+		Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized,
+		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
+	}, graph.From(at))
 	backends := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
 	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
 		if slices.ContainsFunc(b.allGroups(), func(g group) bool { return backendOf(g) == backend }) {
 			graph.Sweep(b.Graph, backends[backend], &resource.BootstrapSecrets{Backend: backend})
 		}
 	}
+}
+
+// clusterConfiguration returns what kubeadm is told of the cluster as a whole,
+// and where the manifest says so.
+func (b *builder) clusterConfiguration() (config bootstrapv1.ClusterConfiguration, at string) {
+	if cp := b.m.ControlPlane; cp != nil {
+		return cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration, b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.kubeadmConfigSpec")
+	}
+	for _, m := range b.m.Machines { // the first of the control plane begins the cluster
+		if m.ControlPlane && m.Bootstrap != nil {
+			return m.Bootstrap.Spec.ClusterConfiguration, b.m.Origin("KubeadmConfig/"+m.Bootstrap.Name, "spec")
+		}
+	}
+	return config, ""
 }
 
 // allGroups lists the groups of machines, control plane first.

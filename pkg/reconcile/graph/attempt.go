@@ -77,7 +77,7 @@ func (r *Ref[S]) prove(ctx context.Context, x *Executor) error {
 	if r.role != own || !r.changed && now.Sub(r.seen) < time.Second {
 		return nil
 	}
-	a := &attempt[S]{Ref: r, x: x, began: now, stale: true}
+	a := &attempt[S]{Ref: r, x: x, began: now, stale: true, proving: true}
 	return a.repeat(ctx, a.mend)
 }
 
@@ -106,6 +106,7 @@ type attempt[S State] struct {
 	began   time.Time
 	stale   bool      // look before the next move
 	blind   bool      // make the next move without a look: its answer tells
+	proving bool      // answers to writes prove nothing: only a look does
 	deleted bool      // Delete was accepted
 	told    bool      // that it is being deleted
 	acted   time.Time // something was last asked for
@@ -242,12 +243,15 @@ func (a *attempt[S]) create(ctx context.Context) error {
 			return NotYet(errors.New("it to appear"))
 		}
 		a.set(have)
+		a.stale = a.proving
 		return nil
 	case cloud.Exists(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
 	case cloud.NotFound(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
-	case cloud.Refused(err), cloud.Unsent(err), errors.As(err, new(*notYetError)):
+	case errors.As(err, new(*notYetError)):
+		return NotYet(err)
+	case cloud.Refused(err), cloud.Unsent(err):
 		return fmt.Errorf("create: %w", err)
 	}
 	a.pending = now
@@ -271,7 +275,7 @@ func (a *attempt[S]) update(ctx context.Context, have *S, d Diff) error {
 	switch {
 	case err == nil:
 		a.mended, a.absent = d, time.Time{}
-		if after == nil {
+		if after == nil || a.proving {
 			a.stale = true
 			return nil
 		}

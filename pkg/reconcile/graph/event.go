@@ -10,7 +10,7 @@ type Event struct {
 	Node     ID
 	What     What
 	CloudID  string        // what AWS calls the thing, once that is known
-	Detail   string        // what is being waited for, or which node blocks
+	Detail   string        // what is being waited for, or which node blocks; "" when the run was stopped
 	Err      error         // of a Failed event
 	Took     time.Duration // since work on the node began
 	Expected time.Duration // how long AWS usually takes for what goes on; 0 if next to nothing

@@ -186,7 +186,12 @@ func (x *Executor) walk(ctx context.Context, nodes []Node, before func(Node) []w
 			if o.err = x.ready(ctx, n, before(n), outcome); o.err != nil {
 				return
 			}
-			if err := visit(ctx, n); err != nil {
+			switch err := visit(ctx, n); {
+			case err == nil:
+			case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)): // nothing is wrong with the node
+				o.err = errNotVisited
+				x.emit(Event{Node: n.ID(), What: Blocked, Detail: "the run was stopped"})
+			default:
 				o.err = &NodeError{n.ID(), n.Origin(), err}
 				x.emit(Event{Node: n.ID(), What: Failed, Err: err})
 			}
@@ -224,6 +229,7 @@ func (x *Executor) ready(ctx context.Context, n Node, before []wait, outcome map
 		}
 	}
 	if ctx.Err() != nil {
+		x.emit(Event{Node: n.ID(), What: Blocked})
 		return errNotVisited
 	}
 	return nil

@@ -56,7 +56,7 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 		}
 	}
 	vpc, ok := n.VPC.Found()
-	if !ok || len(groups) == 0 || cloud.IsBrief(ctx) { // what lingers is only known when the rest has gone
+	if !ok || len(groups) == 0 {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
 	return lingering(ctx, c, vpc.ID, groups)
@@ -65,6 +65,9 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 // lingering lists the network interfaces of a VPC that are in one of the
 // groups.
 func lingering(ctx context.Context, c *cloud.Clients, vpc string, groups []string) (*NetworkInterfacesState, error) {
+	if cloud.IsBrief(ctx) {
+		return nil, nil //nolint:nilnil // what lingers is only known when the rest has gone
+	}
 	found, err := interfaces(ctx, c, cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", groups...))
 	if err != nil || len(found) == 0 {
 		return nil, err

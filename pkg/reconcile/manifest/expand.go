@@ -181,7 +181,7 @@ func (v *variables) unset() []Problem {
 		places := v.missing[name]
 		what := fmt.Sprintf("the variable %s is not set", name)
 		if len(places) > 1 {
-			what += "; it is also used at " + list(places[1:])
+			what += "; it is also used in " + alsoIn(places[0].File, places[1:])
 		}
 		problems = append(problems, Problem{
 			Position: places[0],
@@ -192,12 +192,24 @@ func (v *variables) unset() []Problem {
 	return problems
 }
 
-func list(places []Position) string {
-	words := make([]string, 0, len(places))
+// alsoIn names further places: by line alone in the file already named.
+func alsoIn(file string, places []Position) string {
+	var here, elsewhere []string
 	for _, p := range places {
-		words = append(words, p.String())
+		if p.File == file {
+			here = append(here, strconv.Itoa(p.Line))
+		} else {
+			elsewhere = append(elsewhere, p.String())
+		}
 	}
-	return strings.Join(words, ", ")
+	switch len(here) {
+	case 0:
+	case 1:
+		elsewhere = append([]string{"line " + here[0]}, elsewhere...)
+	default:
+		elsewhere = append([]string{"lines " + strings.Join(here, ", ")}, elsewhere...)
+	}
+	return strings.Join(elsewhere, ", ")
 }
 
 // substring evaluates "offset" or "offset:length".

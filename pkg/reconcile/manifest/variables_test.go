@@ -83,7 +83,7 @@ spec:
 `, manifest.Options{})
 	require.Error(t, err)
 	assert.Equal(t, strings.Join([]string{
-		"cluster.yaml:4: the variable CLUSTER_NAME is not set; it is also used at cluster.yaml:8 — set it in the environment or with --set CLUSTER_NAME=VALUE",
+		"cluster.yaml:4: the variable CLUSTER_NAME is not set; it is also used in line 8 — set it in the environment or with --set CLUSTER_NAME=VALUE",
 		`cluster.yaml:7: Cluster/CLUSTER_NAME spec.infrastructureReff: the field does not exist — did you mean "infrastructureRef"?`,
 		"cluster.yaml:8: the variable SUFFIX is not set — set it in the environment or with --set SUFFIX=VALUE",
 		"cluster.yaml:9: the variable PAUSED is not set — set it in the environment or with --set PAUSED=VALUE",

@@ -34,7 +34,7 @@ func TestKilled(t *testing.T) {
 	server := moto.Start(t)
 	server.Bootstrap(t)
 	before := inventory(t, server)
-	s, manifest := newShell(t, server), example(t, "quickstart")
+	s, manifest := newShell(t, server), example("quickstart")
 
 	began := time.Now()
 	s.run(t, 0, "create", "-f", manifest, "--yes")

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,51 +16,24 @@ import (
 	"clusterawsadm/test/moto"
 )
 
-// noIPinIP takes the place of the rules for Calico that a manifest without
-// spec.network.cni gets: moto fails on rules for IP protocol 4.
-const noIPinIP = `
-    cni:
-      cniIngressRules:
-      - {description: VXLAN (calico), protocol: udp, fromPort: 4789, toPort: 4789}
-`
+// example returns the path of an example.
+func example(name string) string { return filepath.Join("..", "configs", name+".yaml") }
 
-// example returns a copy of an example of configs/ that moto can stand.
-func example(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "configs", name+".yaml"))
-	require.NoError(t, err)
-	return without4(t, name, string(text))
-}
-
-// without4 writes the manifest with noIPinIP.
-func without4(t *testing.T, name, text string) string {
-	t.Helper()
-	switch {
-	case strings.Contains(text, "cniIngressRules:"):
-	case strings.Contains(text, "\n  network:\n"):
-		text = strings.Replace(text, "\n  network:\n", "\n  network:"+noIPinIP, 1)
-	default:
-		require.Contains(t, text, "\n  region: ")
-		text = strings.Replace(text, "\n  region: ", "\n  network:"+noIPinIP+"  region: ", 1)
-	}
-	file := filepath.Join(t.TempDir(), name+".yaml")
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return file
-}
-
-// TestLifecycle has a cluster made, looked at and deleted.
+// TestLifecycle has clusters made, looked at and deleted. Those of the other
+// examples cannot be made on moto: two-zones is in another region, and moto
+// does not keep the host name type of its subnets; the rest need things that
+// have to be there before.
 func TestLifecycle(t *testing.T) {
 	server := moto.Start(t)
-	for _, name := range []string{"quickstart", "three-zones", "classic-elb", "bastion", "dual-stack", "flatcar", "node-groups", "single-machines", "public-only", "two-zones"} {
+	for _, name := range []string{"quickstart", "three-zones", "classic-elb", "bastion", "dual-stack", "flatcar", "node-groups", "single-machines", "public-only"} {
 		t.Run(name, func(t *testing.T) {
-			live(t, server, name, example(t, name))
+			live(t, server, name, example(name))
 		})
 	}
 }
 
-// TestTemplates does so with Cluster API Provider AWS's own templates, where
-// CAPA_TEMPLATES names a folder of them. They need nothing but values for
-// their variables, and rules that moto can stand.
+// TestTemplates does so with Cluster API Provider AWS's own templates, unchanged,
+// where CAPA_TEMPLATES names a folder of them.
 func TestTemplates(t *testing.T) {
 	folder := os.Getenv("CAPA_TEMPLATES")
 	if folder == "" {
@@ -70,9 +42,7 @@ func TestTemplates(t *testing.T) {
 	server := moto.Start(t)
 	for _, name := range []string{"cluster-template", "cluster-template-flatcar", "cluster-template-dualstack-ipv4-primary"} {
 		t.Run(name, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join(folder, name+".yaml"))
-			require.NoError(t, err)
-			live(t, server, "demo", without4(t, name, string(text)),
+			live(t, server, "demo", filepath.Join(folder, name+".yaml"),
 				"CLUSTER_NAME=demo", "AWS_SSH_KEY_NAME=default", "KUBERNETES_VERSION=v1.34.2", "AWS_S3_BUCKET_NAME=demo-ignition",
 				"CONTROL_PLANE_MACHINE_COUNT=3", "WORKER_MACHINE_COUNT=2", "AWS_CONTROL_PLANE_MACHINE_TYPE=t3.large", "AWS_NODE_MACHINE_TYPE=t3.large")
 		})

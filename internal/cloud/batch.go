@@ -51,13 +51,12 @@ func join[I, O any](ctx context.Context, c *Clients, key string, item I, run fun
 		c.batches.open[key] = b
 		go func() {
 			defer close(b.done)
-			if b.err = c.Clock.Sleep(ctx, window); b.err != nil {
-				return
-			}
+			ctx := context.WithoutCancel(ctx)
+			_ = c.Clock.Sleep(ctx, window) // never ends early
 			c.batches.mu.Lock()
 			delete(c.batches.open, key)
 			c.batches.mu.Unlock()
-			b.results, b.err = run(context.WithoutCancel(ctx), b.items)
+			b.results, b.err = run(ctx, b.items)
 		}()
 	}
 	b.items = append(b.items, item)

@@ -28,7 +28,10 @@ func Is(err error, codes ...string) bool { return slices.Contains(codes, Code(er
 // connection does, and so does an answer of "internal error".
 func Refused(err error) bool {
 	var api smithy.APIError
-	return errors.As(err, &api) && !slices.Contains([]string{"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable", "ServerInternal"}, api.ErrorCode())
+	return errors.As(err, &api) && !slices.Contains([]string{
+		"InternalError", "InternalFailure", "InternalServerError", "InternalServiceError", "ServerInternal", "ServiceFailure", // each service has its own word
+		"ServiceUnavailable", "Unavailable", "RequestTimeout", "RequestTimeoutException", "UnknownError",
+	}, api.ErrorCode())
 }
 
 // NotFound reports whether err says that the thing does not exist.
@@ -87,5 +90,5 @@ func Throttled(err error) bool {
 func Unsent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, ErrLockLost) || errors.As(err, new(*RefusedError)) ||
-		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(*smithy.InvalidParamsError))
+		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))
 }

@@ -100,11 +100,15 @@ func (r *fileRecords) name(epoch int) string {
 }
 
 func (r *fileRecords) list(context.Context) (out []Holder, err error) {
-	names, err := filepath.Glob(filepath.Join(r.folder, "lock-*.json"))
-	if err != nil {
+	files, err := os.ReadDir(r.folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, f := range files {
+		if is, _ := filepath.Match("lock-*.json", f.Name()); !is {
+			continue
+		}
+		name := filepath.Join(r.folder, f.Name())
 		raw, err := os.ReadFile(name) //nolint:gosec // the name comes from our own folder
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -127,7 +131,9 @@ type fileRecord struct {
 	Seen time.Time `json:"seen"`
 }
 
-func (r *fileRecords) put(h Holder, flags int) error {
+// put writes a record aside and then sets it in place, so that nobody reads
+// half of it.
+func (r *fileRecords) put(h Holder, place func(from, to string) error) error {
 	if err := os.MkdirAll(r.folder, 0o700); err != nil {
 		return err
 	}
@@ -135,23 +141,27 @@ func (r *fileRecords) put(h Holder, flags int) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(r.name(h.Epoch), flags|os.O_WRONLY|os.O_CREATE, 0o600)
+	f, err := os.CreateTemp(r.folder, "writing-*")
 	if err != nil {
 		return err
 	}
+	defer func() { _ = os.Remove(f.Name()) }() // which is gone where it was renamed
 	_, err = f.Write(raw)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return place(f.Name(), r.name(h.Epoch))
 }
 
 func (r *fileRecords) create(_ context.Context, h Holder) (taken bool, err error) {
-	err = r.put(h, os.O_EXCL)
+	err = r.put(h, os.Link) // which, unlike a renaming, fails where there is one
 	if errors.Is(err, fs.ErrExist) {
 		return true, nil
 	}
 	return false, err
 }
 
-func (r *fileRecords) write(_ context.Context, h Holder) error { return r.put(h, os.O_TRUNC) }
+func (r *fileRecords) write(_ context.Context, h Holder) error { return r.put(h, os.Rename) }
 
 func (r *fileRecords) remove(_ context.Context, epoch int) error {
 	err := os.Remove(r.name(epoch))

@@ -13,14 +13,14 @@ import (
 // node has written something.
 func Remember[T any](ctx context.Context, c *Clients, question string, ask func(context.Context) (T, error)) (answer T, err error) {
 	record(ctx, question)
-	m := c.memo(question)
+	m, arrived := c.memo(question), c.Clock.Now()
 	select {
 	case m.turn <- struct{}{}: // a mutex is never held over a call
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
 		return answer, context.Cause(ctx)
 	}
-	if !m.fresh(ctx, c) {
+	if !m.fresh(ctx, c, arrived) {
 		reading, at := c.reading.Load(), c.Clock.Now()
 		if answer, err = ask(ctx); err != nil {
 			return answer, err
@@ -48,18 +48,21 @@ type memo struct {
 	answer  any
 }
 
-func (m *memo) fresh(ctx context.Context, c *Clients) bool {
+// fresh reports whether the answer will do for one who came at that time. All
+// who wait while it is asked come close to that asking, or before it.
+func (m *memo) fresh(ctx context.Context, c *Clients, arrived time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	stale := m.stale
-	m.stale = false
+	if m.stale {
+		m.stale, m.at = false, time.Time{} // for good, even if the next asking fails
+	}
 	switch {
-	case stale || m.at.IsZero() || m.reading != c.reading.Load():
+	case m.at.IsZero() || m.reading != c.reading.Load():
 		return false
 	case ctx.Value(snapshotKey) == true:
 		return true
 	}
-	return c.Clock.Since(m.at) < freshness
+	return arrived.Sub(m.at) < freshness
 }
 
 func (m *memo) store(reading int64, at time.Time, answer any) {

@@ -26,7 +26,6 @@ func TestUpstreamTemplates(t *testing.T) {
 	}
 	for _, file := range []string{"cluster-template.yaml", "cluster-template-flatcar.yaml", "cluster-template-dualstack-ipv4-primary.yaml"} {
 		t.Run(file, func(t *testing.T) {
-			t.Parallel()
 			if _, err := os.Stat(filepath.Join(templates, file)); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("the template is not there")
 			}

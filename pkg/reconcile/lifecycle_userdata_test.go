@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -83,7 +84,7 @@ func boothook(t *testing.T, data []byte) string {
 	content := map[string]string{}
 	for {
 		part, err := parts.NextPart()
-		if err == io.EOF { //nolint:errorlint // documented to be returned as it is
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ package moto
 import (
 	"bufio"
 	"context"
+	_ "embed" // for mended
 	"io"
 	"net/http"
 	"os"
@@ -44,8 +45,16 @@ const images = `[
  "public": true, "image_type": "machine", "root_device_name": "/dev/xvda", "root_device_type": "ebs", "hypervisor": "xen"},
 {"ami_id": "ami-0c0ffee0000000003", "name": "ubuntu/images/hvm-ssd/ubuntu-noble-24.04-amd64-server-20261101", "owner_id": "099720109477",
  "description": "Canonical, Ubuntu, 24.04, amd64 noble image", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
+ "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"},
+{"ami_id": "ami-0c0ffee0000000004", "name": "capa-ami-ubuntu-24.04-v1.34.2-1760000001", "owner_id": "819546954734",
+ "description": "Kubernetes v1.34.2 on Ubuntu 24.04", "architecture": "arm64", "state": "available", "virtualization_type": "hvm",
  "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"}
 ]`
+
+// mended is what Python loads before moto.
+//
+//go:embed sitecustomize.py
+var mended []byte
 
 // address is how moto says where it listens.
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`) //nolint:gochecknoglobals // a constant
@@ -56,12 +65,14 @@ func Start(t *testing.T) *Server {
 	t.Helper()
 	program, err := exec.LookPath("moto_server")
 	require.NoError(t, err, "moto_server is not installed; this test needs it (pip install 'moto[server]')")
-	seed := filepath.Join(t.TempDir(), "images.json")
+	folder := t.TempDir()
+	seed := filepath.Join(folder, "images.json")
 	require.NoError(t, os.WriteFile(seed, []byte(images), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "sitecustomize.py"), mended, 0o600))
 
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-H", "127.0.0.1", "-p", "0") //nolint:gosec // found in PATH
 	cmd.Env = append(os.Environ(), "MOTO_AMIS_PATH="+seed, "MOTO_ENABLE_AMI_VALIDATION=true", "MOTO_ENABLE_KEYPAIR_VALIDATION=true",
-		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1")
+		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1", "PYTHONPATH="+folder)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -91,6 +102,9 @@ func listening(t *testing.T, log io.Reader) string {
 		defer close(found)
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			said.WriteString(lines.Text() + "\n")
+			if strings.Contains(lines.Text(), "Error in sitecustomize") {
+				return // this version of moto wants to be mended in another way
+			}
 			if url := address.FindString(lines.Text()); url != "" {
 				found <- url
 				_, _ = io.Copy(io.Discard, log)

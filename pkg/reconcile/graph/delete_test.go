@@ -68,7 +68,9 @@ func TestDeleteWaitsForWhatIsInTheWay(t *testing.T) {
 
 type explained struct{ *toy }
 
-func (*explained) Blockers(context.Context, *cloud.Clients, *seen) string { return "eni-1 of a stranger" }
+func (*explained) Blockers(context.Context, *cloud.Clients, *seen) string {
+	return "eni-1 of a stranger"
+}
 
 // What is gone already is gone; what cannot be deleted is an error, and what
 // it hangs on stays.

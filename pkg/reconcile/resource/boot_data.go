@@ -72,8 +72,8 @@ func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error
 func (b *BootData) deliver(ctx context.Context, c *cloud.Clients) ([]byte, error) {
 	m := b.Machine
 	keys, ok := b.PKI.Found()
-	if !ok {
-		return nil, errors.New("the cluster's keys are missing")
+	if !ok || keys.PKI == nil {
+		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
 	}
 	m.Endpoint, m.PKI, m.Token = b.Endpoint.String(), keys.PKI, keys.Token
 	data, err := boot.Render(m)

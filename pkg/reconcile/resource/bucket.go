@@ -91,7 +91,7 @@ func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 // Diff implements graph.Resource.
 func (b *Bucket) Diff(have *BucketState) (d graph.Diff) {
 	d.Fixed("name", have.Name, b.Name)
-	d.Set("policy", have.Policy, b.policy())
+	d.Set("policy", have.Policy, canonicalJSON(b.policy()))
 	d.Tags(have.Tags, b.Tags)
 	return d
 }
@@ -119,13 +119,33 @@ func (b *Bucket) policy() string {
 	return string(out)
 }
 
+// canonicalJSON spells a policy in one way: keys in order, lists of texts in
+// order, and a list of one as that one, as which AWS may give it back.
 func canonicalJSON(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
 		return text
 	}
-	out, _ := json.Marshal(v) //nolint:errchkjson // it was JSON
+	out, _ := json.Marshal(inOneWay(v)) //nolint:errchkjson // it was JSON
 	return string(out)
+}
+
+func inOneWay(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = inOneWay(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = inOneWay(x)
+		}
+		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		if len(v) == 1 {
+			return v[0]
+		}
+	}
+	return v
 }
 
 // Create implements graph.Resource. The name is kept in the account first: by
@@ -166,10 +186,11 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 		}
 	}
 	if d.Has("policy") {
-		after.Policy = b.policy()
-		if _, err := c.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Name, Policy: &after.Policy}); err != nil {
+		policy := b.policy()
+		if _, err := c.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Name, Policy: &policy}); err != nil {
 			return nil, err
 		}
+		after.Policy = canonicalJSON(policy)
 	}
 	return &after, nil
 }
@@ -222,4 +243,21 @@ const bucketName = "bucket"
 // when none was.
 func keptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
 	return keptParameter(ctx, c, bucketName)
+}
+
+// remainingBucket finds the bucket, or what a run that died has left of it, by
+// the name that is kept in the account.
+func remainingBucket(ctx context.Context, c *cloud.Clients) (Remains, error) {
+	name, err := keptBucket(ctx, c)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	again := func(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+		name, err := keptBucket(ctx, c)
+		if err != nil || name == "" {
+			return nil, err
+		}
+		return &BucketState{Name: name}, nil
+	}
+	return Remains{remain("bucket", RankSecret, BucketState{Name: name}, Object{}, 0, again, (&Bucket{Name: name}).Delete)}, nil
 }

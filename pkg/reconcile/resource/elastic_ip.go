@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -10,9 +11,10 @@ import (
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
-// ElasticIP is a public IPv4 address.
+// ElasticIP is the public IPv4 address of a NAT gateway.
 type ElasticIP struct {
-	Tags cloud.Tags
+	Subnet *graph.Ref[SubnetState] // in which the NAT gateway stands
+	Tags   cloud.Tags
 }
 
 // ElasticIPState is an address that is allocated.
@@ -25,11 +27,16 @@ type ElasticIPState struct {
 var _ graph.Resource[ElasticIPState] = (*ElasticIP)(nil)
 
 // Needs implements graph.Resource.
-func (e *ElasticIP) Needs() []graph.Edge { return nil }
+func (e *ElasticIP) Needs() []graph.Edge { return graph.Reads(e.Subnet) }
 
-// Find implements graph.Resource.
+// Find implements graph.Resource. Cluster API gives all addresses one name:
+// which is which, the NAT gateways tell.
 func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
 	all, err := addresses(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	used, err := e.used(ctx, c, all)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +46,25 @@ func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState
 			ours = append(ours, x)
 		}
 	}
-	return mine(ours, e.Tags, func(x ElasticIPState) cloud.Tags { return x.Tags })
+	tagsOf := func(x ElasticIPState) cloud.Tags { return x.Tags }
+	return mine(narrowed(ours, tagsOf, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, tagsOf)
+}
+
+// used returns the address of the NAT gateway that stands in the subnet, where
+// there are addresses that do not say what they are for.
+func (e *ElasticIP) used(ctx context.Context, c *cloud.Clients, all []ElasticIPState) (string, error) {
+	subnet, ok := e.Subnet.Found()
+	nameless := func(x ElasticIPState) bool { return x.Tags[c.OwnerTag()] == cloud.Owned && x.Tags[cloud.NodeTag] == "" }
+	if !ok || !slices.ContainsFunc(all, nameless) {
+		return "", nil
+	}
+	nats, err := natGateways(ctx, c)
+	for _, n := range nats {
+		if n.Subnet == subnet.ID {
+			return n.Address, err
+		}
+	}
+	return "", err
 }
 
 // Diff implements graph.Resource.

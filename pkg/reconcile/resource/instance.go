@@ -1,10 +1,12 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -225,15 +227,31 @@ func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceS
 }
 
 func terminate(ctx context.Context, c *cloud.Clients, id string) error {
-	_, err := cloud.Batch(ctx, c, "terminate", id, func(ctx context.Context, ids []string) ([]struct{}, error) {
+	refused, err := cloud.Batch(ctx, c, "terminate", id, func(ctx context.Context, ids []string) ([]error, error) {
+		out := make([]error, 0, len(ids))
 		for part := range slices.Chunk(ids, 500) {
-			if _, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part}); err != nil {
-				return nil, err
+			_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
+			if len(part) > 1 && cloud.Refused(err) { // AWS refuses all on account of one
+				out = append(out, terminateEach(ctx, c, part)...)
+				continue
 			}
+			out = append(out, slices.Repeat([]error{err}, len(part))...)
 		}
-		return make([]struct{}, len(ids)), nil
+		return out, nil
 	})
-	return err
+	return cmp.Or(err, refused)
+}
+
+func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error {
+	out := make([]error, len(ids))
+	var g sync.WaitGroup
+	for n, id := range ids {
+		g.Go(func() {
+			_, out[n] = c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+		})
+	}
+	g.Wait()
+	return out
 }
 
 // release takes the cluster's groups off network interfaces that somebody

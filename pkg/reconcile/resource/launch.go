@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,13 +9,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"golang.org/x/sync/errgroup"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
@@ -36,6 +36,14 @@ type asked struct {
 	tags cloud.Tags
 }
 
+// launch1 is what became of one machine of a launch: some may run where others
+// were refused, for want of quota or capacity.
+type launch1 struct {
+	state   *InstanceState
+	unnamed bool // it runs, but does not carry its own tags yet
+	err     error
+}
+
 // launch runs the machine, together with those that differ in nothing but
 // their names.
 func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*InstanceState, error) {
@@ -50,54 +58,63 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 	sum := sha256.Sum256(like)
 	key := groupNodeOnly + hex.EncodeToString(sum[:])
 	common := i.common()
-	return cloud.Batch(ctx, c, key, asked{i.Tags[cloud.NodeTag], i.Batch}, func(ctx context.Context, all []asked) ([]*InstanceState, error) {
+	made, err := cloud.Batch(ctx, c, key, asked{i.Tags[cloud.NodeTag], i.Batch}, func(ctx context.Context, all []asked) ([]launch1, error) {
 		if len(all) > launchSingly {
-			return launchMany(ctx, c, in, common, all)
+			return launchMany(ctx, c, in, common, all), nil
 		}
-		out := make([]*InstanceState, len(all))
-		var g errgroup.Group
+		out := make([]launch1, len(all))
+		var g sync.WaitGroup
 		for n, a := range all {
-			g.Go(func() (err error) {
-				out[n], err = launchOne(ctx, c, in, common.With(a.tags))
-				return err
-			})
+			g.Go(func() { out[n] = launchOne(ctx, c, in, common.With(a.tags)) })
 		}
-		return out, g.Wait()
+		g.Wait()
+		return out, nil
 	})
+	if made.unnamed {
+		i.Claimed = made.state.ID // by which it is found until it has its tags
+	}
+	return made.state, cmp.Or(err, made.err)
 }
 
-func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, tags cloud.Tags) (*InstanceState, error) {
+func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, tags cloud.Tags) launch1 {
 	in := *like
 	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(1)
 	in.TagSpecifications = launchTags(like, tags)
 	in.ClientToken = c.Token("run", tags[cloud.NodeTag])
 	out, err := c.EC2.RunInstances(ctx, &in)
 	if err != nil {
-		return nil, err
+		return launch1{err: err}
 	}
 	if len(out.Instances) != 1 {
-		return nil, fmt.Errorf("AWS answered with %d instances", len(out.Instances))
+		return launch1{err: fmt.Errorf("AWS answered with %d instances", len(out.Instances))}
 	}
-	return launched(out.Instances[0], tags), nil
+	return launch1{state: launched(out.Instances[0], tags)}
 }
 
 // launchMany launches machines by the hundred, and gives each its name. Until
 // then they carry the node tag of their group, by which a later run can claim
 // them.
-func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []asked) ([]*InstanceState, error) {
-	out := make([]*InstanceState, len(all))
-	var g errgroup.Group
+func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []asked) []launch1 {
+	out := make([]launch1, len(all))
+	var g sync.WaitGroup
 	for from := 0; from < len(all); from += launchAtOnce {
 		part := all[from:min(from+launchAtOnce, len(all))]
-		g.Go(func() error { return launchPart(ctx, c, like, common, part, out[from:from+len(part)]) })
+		g.Go(func() {
+			if err := launchPart(ctx, c, like, common, part, out[from:from+len(part)]); err != nil {
+				for n := range part {
+					out[from+n].err = err
+				}
+			}
+		})
 	}
-	return out, g.Wait()
+	g.Wait()
+	return out
 }
 
-func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []asked, out []*InstanceState) error {
-	in := *like
+func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []asked, out []launch1) error {
+	in, group := *like, common.With(cloud.Tags{cloud.NodeTag: GroupNode(part[0].node)})
 	in.MinCount, in.MaxCount = aws.Int32(int32(len(part))), aws.Int32(int32(len(part))) //nolint:gosec // at most launchAtOnce
-	in.TagSpecifications = launchTags(like, common.With(cloud.Tags{cloud.NodeTag: GroupNode(part[0].node)}))
+	in.TagSpecifications = launchTags(like, group)
 	in.ClientToken = c.Token("run", part[0].node, fmt.Sprint(len(part)))
 	answer, err := c.EC2.RunInstances(ctx, &in)
 	if err != nil {
@@ -106,13 +123,17 @@ func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	if len(answer.Instances) != len(part) {
 		return fmt.Errorf("AWS answered with %d instances where %d were asked for", len(answer.Instances), len(part))
 	}
-	var g errgroup.Group
+	var g sync.WaitGroup
 	for n, x := range answer.Instances {
-		tags := common.With(part[n].tags)
-		out[n] = launched(x, tags)
-		g.Go(func() error { return tagWithInterfaces(ctx, c, out[n], part[n].tags) })
+		g.Go(func() {
+			out[n].state = launched(x, common.With(part[n].tags))
+			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // AWS may not know a machine yet that it has just launched
+				out[n].state.Tags, out[n].unnamed = group, true
+			}
+		})
 	}
-	return g.Wait()
+	g.Wait()
+	return nil
 }
 
 // GroupNode returns the node tag that machines of a group carry before each

@@ -55,6 +55,9 @@ func (p *PKI) Needs() []graph.Edge { return nil }
 // Find implements graph.Resource.
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	kept, err := keptPKI(ctx, c)
+	if err == nil && len(kept) == 0 && p.Used && !p.given() && !cloud.IsBrief(ctx) {
+		return &PKIState{Path: elsewhere}, nil
+	}
 	if err != nil || len(kept) == 0 {
 		return nil, err
 	}
@@ -65,12 +68,26 @@ func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	return s, err
 }
 
+// elsewhere stands for where the keys are of a cluster that Cluster API made:
+// in its management cluster. Its machines live on; none can be added.
+const elsewhere = "kept elsewhere"
+
+// given reports whether the manifest brings all that there has to be.
+func (p *PKI) given() bool {
+	whole := func(k boot.KeyPair) bool { return len(k.Cert) > 0 && len(k.Key) > 0 }
+	return p.Given != nil && whole(p.Given.CA) && whole(p.Given.FrontProxy) && whole(p.Given.ServiceAccount) &&
+		(whole(p.Given.Etcd) || len(p.Given.EtcdClient.Cert) > 0)
+}
+
 func (s *PKIState) missing(p *PKI) []string {
 	return slices.DeleteFunc(p.names(), func(n string) bool { return slices.Contains(s.Names, n) })
 }
 
 // Diff implements graph.Resource. Names are all it shows.
 func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
+	if have.Path == elsewhere {
+		return nil
+	}
 	for _, n := range have.missing(p) {
 		if p.Used {
 			d.Fixed(n, "", "as it was")
@@ -153,4 +170,17 @@ func KeptPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
 		return nil, err
 	}
 	return boot.ParsePKI(kept)
+}
+
+// kept finds the keys, whole or not.
+func (p *PKI) kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
+	kept, err := keptPKI(ctx, c)
+	if err != nil || len(kept) == 0 {
+		return nil, err
+	}
+	s := &PKIState{Path: c.ParameterPath("pki")}
+	for name := range kept {
+		s.Names = append(s.Names, name)
+	}
+	return s, nil
 }

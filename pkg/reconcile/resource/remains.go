@@ -194,15 +194,6 @@ func remainingSubnets(ctx context.Context, c *cloud.Clients) (out Remains, err e
 	return out, err
 }
 
-// remainingSubnetTags lists the tags on subnets that are somebody else's.
-func remainingSubnetTags(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
-	all, err := taggedSubnets(ctx, c)
-	for _, s := range all {
-		out = append(out, remain("subnet-tags", RankOnTop, s, Object{}, 0, listed(s.ID, taggedSubnets), (&SubnetTags{}).Delete))
-	}
-	return out, err
-}
-
 func remainingGateways(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
 	all, err := internetGateways(ctx, c)
 	for _, s := range all {
@@ -236,11 +227,7 @@ func remainingGroups(ctx context.Context, c *cloud.Clients) (out Remains, err er
 		vpcs[s.VPC] = append(vpcs[s.VPC], s.ID)
 		out = append(out, remain("security-group", RankInVPC, s, s.Object, 0, listed(s.ID, ownGroups), func(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
 			lines := &SecurityGroupRulesState{have.ID, permissionLines(have.Ingress)}
-			err := (&SecurityGroupRules{}).Delete(ctx, c, lines)
-			if cloud.NotFound(err) {
-				return graph.NotYet(err) // a group that the rules name has gone, and its rules with it: look again
-			}
-			if err != nil {
+			if err := (&SecurityGroupRules{}).Delete(ctx, c, lines); err != nil {
 				return err
 			}
 			return (&SecurityGroup{}).Delete(ctx, c, have)
@@ -385,23 +372,6 @@ func remainingBalancers(ctx context.Context, c *cloud.Clients) (out Remains, err
 	return out, err
 }
 
-// remainingBucket finds the bucket, or what a run that died has left of it, by
-// the name that is kept in the account.
-func remainingBucket(ctx context.Context, c *cloud.Clients) (Remains, error) {
-	name, err := keptBucket(ctx, c)
-	if err != nil || name == "" {
-		return nil, err
-	}
-	again := func(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
-		name, err := keptBucket(ctx, c)
-		if err != nil || name == "" {
-			return nil, err
-		}
-		return &BucketState{Name: name}, nil
-	}
-	return Remains{remain("bucket", RankSecret, BucketState{Name: name}, Object{}, 0, again, (&Bucket{Name: name}).Delete)}, nil
-}
-
 // remainingSecrets lists the cluster's keys and what machines boot with.
 func remainingSecrets(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
 	kept, err := keptPKI(ctx, c)
@@ -431,17 +401,4 @@ func remainingSecrets(ctx context.Context, c *cloud.Clients) (out Remains, err e
 		}
 	}
 	return out, nil
-}
-
-// kept finds the keys, whole or not.
-func (p *PKI) kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
-	kept, err := keptPKI(ctx, c)
-	if err != nil || len(kept) == 0 {
-		return nil, err
-	}
-	s := &PKIState{Path: c.ParameterPath("pki")}
-	for name := range kept {
-		s.Names = append(s.Names, name)
-	}
-	return s, nil
 }

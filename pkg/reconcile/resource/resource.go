@@ -10,6 +10,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,6 +46,17 @@ func mine[T any](list []T, want cloud.Tags, tagsOf func(T) cloud.Tags) (*T, erro
 		found = named
 	}
 	return one(found, want[cloud.NodeTag])
+}
+
+// narrowed leaves out things that do not say which they are, as those that
+// Cluster API made do not, where a better sign than their name tells that
+// another one is meant.
+func narrowed[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []T {
+	nameless := func(t T) bool { return tagsOf(t)[cloud.NodeTag] == "" }
+	if !slices.ContainsFunc(list, func(t T) bool { return nameless(t) && meant(t) }) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return nameless(t) && !meant(t) })
 }
 
 // one returns the only element of a list, nil when it is empty, and an error

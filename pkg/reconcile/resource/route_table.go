@@ -55,7 +55,8 @@ func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableSta
 	if err != nil {
 		return nil, err
 	}
-	return mine(all, r.Tags, func(x RouteTableState) cloud.Tags { return x.Tags })
+	tagsOf := func(x RouteTableState) cloud.Tags { return x.Tags }
+	return mine(narrowed(all, tagsOf, func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }), r.Tags, tagsOf)
 }
 
 // Diff implements graph.Resource.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -98,9 +99,16 @@ func undescribed(line string) string {
 	return strings.Join(strings.SplitN(line, " ", 4)[:3], " ")
 }
 
+// lines lists the rules that are wanted. Of two that differ in their
+// description alone AWS keeps one: the first.
 func (r *SecurityGroupRules) lines() (out []string) {
+	seen := map[string]bool{}
 	for _, rule := range r.Rules {
-		out = append(out, rule.line())
+		l := rule.line()
+		if key := undescribed(l); !seen[key] {
+			seen[key] = true
+			out = append(out, l)
+		}
 	}
 	return out
 }
@@ -145,17 +153,27 @@ func (r *SecurityGroupRules) Delete(ctx context.Context, c *cloud.Clients, have 
 	if len(naming) == 0 {
 		return nil
 	}
-	_, err := c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(naming)})
-	if cloud.Is(err, "InvalidPermission.NotFound") {
-		return nil
+	err := revoke(ctx, c, have.Group, naming)
+	if !cloud.Is(err, "InvalidPermission.NotFound", "InvalidGroup.NotFound") {
+		return err
 	}
+	for _, l := range naming { // one of them has gone; the others may be there
+		if err := revoke(ctx, c, have.Group, []string{l}); err != nil && !cloud.Is(err, "InvalidPermission.NotFound", "InvalidGroup.NotFound") {
+			return err
+		}
+	}
+	return nil
+}
+
+func revoke(ctx context.Context, c *cloud.Clients, group string, lines []string) error {
+	_, err := c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &group, IpPermissions: permissions(lines)})
 	return err
 }
 
 // line prints a rule so that it compares and reads well:
 // "tcp 6443 sg-0123 Kubernetes API".
 func (r IngressRule) line() string {
-	source := r.CIDR + r.FromID
+	source := canonicalBlock(r.CIDR) + r.FromID
 	switch {
 	case r.From != nil:
 		if source = r.From.CloudID(); source == graph.Unknown {
@@ -171,6 +189,15 @@ func (r IngressRule) line() string {
 
 // hostBlock returns the block of one address; before that is known, the name
 // of its node.
+// canonicalBlock spells a block as AWS keeps it: without the bits of hosts, and
+// in small letters.
+func canonicalBlock(block string) string {
+	if p, err := netip.ParsePrefix(block); err == nil {
+		return p.Masked().String()
+	}
+	return block
+}
+
 func hostBlock(ref *graph.Ref[ElasticIPState]) string {
 	if a, known := ref.Found(); known && a.PublicIP != "" {
 		return a.PublicIP + "/32"

@@ -64,7 +64,8 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 			here = append(here, x)
 		}
 	}
-	return mine(here, s.Tags, func(x SubnetState) cloud.Tags { return x.Tags })
+	tagsOf := func(x SubnetState) cloud.Tags { return x.Tags }
+	return mine(narrowed(here, tagsOf, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags, tagsOf)
 }
 
 // Diff implements graph.Resource.

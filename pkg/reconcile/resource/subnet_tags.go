@@ -138,3 +138,12 @@ func taggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 	}
 	return out, err
 }
+
+// remainingSubnetTags lists the tags on subnets that are somebody else's.
+func remainingSubnetTags(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
+	all, err := taggedSubnets(ctx, c)
+	for _, s := range all {
+		out = append(out, remain("subnet-tags", RankOnTop, s, Object{}, 0, listed(s.ID, taggedSubnets), (&SubnetTags{}).Delete))
+	}
+	return out, err
+}

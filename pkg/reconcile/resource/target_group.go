@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -17,13 +18,15 @@ import (
 // TargetGroup is where a listener of a network load balancer sends what it
 // takes in.
 type TargetGroup struct {
-	Name       string
-	VPC        *graph.Ref[VPCState]
-	Port       int32
-	IPType     string // ipv4 or ipv6: how targets are reached
-	Check      HealthCheck
-	Attributes map[string]string
-	Tags       cloud.Tags
+	Name         string
+	Stem         string // of the name: what Cluster API puts before five random characters
+	VPC          *graph.Ref[VPCState]
+	LoadBalancer *graph.Ref[LoadBalancerState] // that sends to it, and goes before it
+	Port         int32
+	IPType       string // ipv4 or ipv6: how targets are reached
+	Check        HealthCheck
+	Attributes   map[string]string
+	Tags         cloud.Tags
 }
 
 // HealthCheck is how a load balancer tells whether a target works.
@@ -48,7 +51,9 @@ type TargetGroupState struct {
 var _ graph.Resource[TargetGroupState] = (*TargetGroup)(nil)
 
 // Needs implements graph.Resource.
-func (t *TargetGroup) Needs() []graph.Edge { return graph.Exists(t.VPC) }
+func (t *TargetGroup) Needs() []graph.Edge {
+	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS keeps a group that a listener sends to
+}
 
 // Find implements graph.Resource.
 func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
@@ -61,17 +66,50 @@ func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupS
 		return nil, err
 	}
 	for _, x := range all {
-		if x.Name != t.Name || x.VPC != vpc.ID {
+		if x.Name == t.Name && x.VPC == vpc.ID {
+			return &x, x.complete(ctx, c)
+		}
+	}
+	x, err := t.adopted(ctx, c, vpc.ID, all)
+	if x == nil {
+		return nil, err
+	}
+	return x, x.complete(ctx, c)
+}
+
+// adopted returns the group that Cluster API made, whose name is random, among
+// all of the region's. It matches them as we do: by stem, port and IP type.
+func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
+	lb, _ := t.LoadBalancer.Found()
+	var ours, here []TargetGroupState
+	for _, x := range all {
+		if t.Stem == "" || !strings.HasPrefix(x.Name, t.Stem) || x.VPC != vpc || x.Port != t.Port || x.IPType != t.IPType {
 			continue
 		}
-		return &x, x.complete(ctx, c)
+		tags, err := tagsELB(ctx, c, x.ID)
+		if err != nil {
+			return nil, err
+		}
+		x.Tags = tags
+		switch node := tags[cloud.NodeTag]; {
+		case tags[c.OwnerTag()] != cloud.Owned:
+		case node == t.Tags[cloud.NodeTag]:
+			ours = append(ours, x)
+		case node == "" && slices.Contains(x.LoadBalancer, lb.ID):
+			here = append(here, x)
+		}
 	}
-	return nil, nil //nolint:nilnil // none is Find's documented answer
+	if len(ours) == 0 {
+		ours = here
+	}
+	return one(ours, t.Tags[cloud.NodeTag])
 }
 
 // Diff implements graph.Resource.
 func (t *TargetGroup) Diff(have *TargetGroupState) (d graph.Diff) {
-	d.Fixed("name", have.Name, t.Name)
+	if have.ID == "" { // one that exists keeps the name it has
+		d.Fixed("name", have.Name, t.Name)
+	}
 	d.Fixed("port", have.Port, t.Port)
 	d.Fixed("ipAddressType", have.IPType, t.IPType)
 	d.Set("healthCheck", have.Check, t.Check)

@@ -54,7 +54,7 @@ func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
 // Create implements graph.Resource.
 func (b *VPCBlock) Create(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc := b.VPC.CloudID()
-	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR})
+	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR}, cloud.AskOnce)
 	return nil, err // looked for until it is associated
 }
 

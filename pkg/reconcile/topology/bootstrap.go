@@ -56,14 +56,14 @@ func (b *builder) role(g group, i int) boot.Role {
 	switch {
 	case !g.controlPlane:
 		return boot.JoinWorker
-	case i > 0 || b.made != nil || b.inv.Initialized && b.othersControl(g):
+	case i > 0 || b.made != nil || b.inv.Initialized && b.othersControl():
 		return boot.JoinControlPlane
 	}
 	return boot.Init
 }
 
 // othersControl reports whether the control plane has machines.
-func (b *builder) othersControl(group) bool {
+func (b *builder) othersControl() bool {
 	for _, m := range b.inv.Machines {
 		if m.Tags[cloud.RoleTag] == roleControlPlane && m.Status != "shutting-down" {
 			return true

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -70,12 +71,9 @@ func (b *builder) loadBalancers() {
 // groups, or looks up one that somebody else made.
 func (b *builder) network1(spec *infrav1.AWSLoadBalancerSpec, prefix, path string) *graph.Ref[resource.LoadBalancerState] {
 	id := graph.ID("load-balancer/" + prefix + "network")
-	name := loadBalancerName(b.m.Namespace + "-" + b.m.Name)
-	if spec.Name != nil {
-		name = *spec.Name
-		if b.inv.Foreign[name] {
-			return b.foreignNetworkLoadBalancer(id, name, spec, prefix, path)
-		}
+	name := b.balancerName(spec)
+	if spec.Name != nil && b.inv.Foreign[name] {
+		return b.foreignNetworkLoadBalancer(id, name, spec, prefix, path)
 	}
 	r := &resource.LoadBalancer{
 		Name: name, VPC: b.net.vpc, Subnets: b.balanced(spec), Groups: []*graph.Ref[resource.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
@@ -97,6 +95,15 @@ func (b *builder) network1(spec *infrav1.AWSLoadBalancerSpec, prefix, path strin
 	return lb
 }
 
+// balancerName returns the name of a network load balancer, which its target
+// groups and listeners carry as a tag too.
+func (b *builder) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
+	if spec.Name != nil {
+		return *spec.Name
+	}
+	return loadBalancerName(b.m.Namespace + "-" + b.m.Name)
+}
+
 // listener adds a target group and the listener that sends to it.
 func (b *builder) listener(lb *graph.Ref[resource.LoadBalancerState], spec *infrav1.AWSLoadBalancerSpec, prefix, what string, port, to int32, check resource.HealthCheck, ipType *infrav1.TargetGroupIPType, path string) {
 	stem := "additional-listener-"
@@ -104,18 +111,18 @@ func (b *builder) listener(lb *graph.Ref[resource.LoadBalancerState], spec *infr
 		stem = "apiserver-target-"
 	}
 	groupID, listenerID := graph.ID("target-group/"+prefix+what), graph.ID("listener/"+prefix+what)
-	name := stem + suffix(b.m.Namespace, b.m.Name, prefix, what, fmt.Sprint(to))
+	name, lbName := stem+suffix(b.m.Namespace, b.m.Name, prefix, what, fmt.Sprint(to)), b.balancerName(spec)
 	group := graph.Add(b.Graph, groupID, &resource.TargetGroup{
-		Name: name, VPC: b.net.vpc, Port: to, IPType: b.ipType(ipType), Check: check,
+		Name: name, Stem: stem, VPC: b.net.vpc, LoadBalancer: lb, Port: to, IPType: b.ipType(ipType), Check: check,
 		Attributes: map[string]string{
 			"target_health_state.unhealthy.connection_termination.enabled": "false",
 			"target_health_state.unhealthy.draining_interval_seconds":      "300",
 			"preserve_client_ip.enabled":                                   strconv.FormatBool(spec.PreserveClientIP),
 		},
-		Tags: b.tags(groupID, name, roleAPIServer),
-	}, b.infra(path), graph.With(graph.Outlives(lb))) // AWS keeps a group that a listener sends to
+		Tags: b.tags(groupID, lbName, roleAPIServer),
+	}, b.infra(path))
 	graph.Add(b.Graph, listenerID, &resource.Listener{
-		LoadBalancer: lb, Target: group, Port: port, Tags: b.tags(listenerID, name, roleAPIServer),
+		LoadBalancer: lb, Target: group, Port: port, Tags: b.tags(listenerID, lbName, roleAPIServer),
 	}, b.infra(path))
 	b.lb.targets = append(b.lb.targets, target{name: prefix + what, group: group})
 }
@@ -128,8 +135,8 @@ func (b *builder) foreignNetworkLoadBalancer(id graph.ID, name string, spec *inf
 	for _, l := range spec.AdditionalListeners {
 		ports[strconv.FormatInt(l.Port, 10)] = int32(l.Port) //nolint:gosec // a port
 	}
-	for what, port := range ports {
-		group := graph.Use(b.Graph, graph.ID("target-group/"+prefix+what), resource.TargetGroupOf(lb, port), b.infra(path), graph.With(graph.On(lb)))
+	for _, what := range slices.Sorted(maps.Keys(ports)) {
+		group := graph.Use(b.Graph, graph.ID("target-group/"+prefix+what), resource.TargetGroupOf(lb, ports[what]), b.infra(path), graph.With(graph.On(lb)))
 		b.lb.targets = append(b.lb.targets, target{prefix + what, group, true})
 	}
 	return lb

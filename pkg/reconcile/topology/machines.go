@@ -180,7 +180,11 @@ type existing struct {
 func (b *builder) assign(g group) map[int]existing {
 	taken, base := map[int]existing{}, "machine/"+g.name
 	var loose []existing
-	likeOurs := regexp.MustCompile(`^` + regexp.QuoteMeta(b.m.Namespace+"/"+g.name) + `(-[a-z0-9]{5})?-[a-z0-9]{5}$`)
+	set := `-[a-z0-9]{5,10}` // of the MachineSet, which a control plane has none of
+	if g.controlPlane {
+		set = ""
+	}
+	likeOurs := regexp.MustCompile(`^` + regexp.QuoteMeta(b.m.Namespace+"/"+g.name) + set + `-[a-z0-9]{5}$`)
 	for _, m := range b.inv.Machines {
 		node, e := m.Tags[cloud.NodeTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone}
 		at, indexed := strings.CutPrefix(node, base+"/")
@@ -188,7 +192,10 @@ func (b *builder) assign(g group) map[int]existing {
 		switch {
 		case m.Status == "shutting-down":
 		case indexed && err == nil:
-			taken[i] = existing{zone: m.Zone}
+			if !likeOurs.MatchString(m.Tags["MachineName"]) || e.name != e.machine { // else it may be Cluster API's name, and stays
+				e = existing{zone: m.Zone}
+			}
+			taken[i] = e
 		case node == base:
 			loose = append(loose, existing{claimed: m.ID, zone: m.Zone})
 		case node == "" && (likeOurs.MatchString(m.Tags["MachineName"]) || g.count == 1 && m.Tags["Name"] == g.nameOf(0)):

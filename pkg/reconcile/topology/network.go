@@ -199,7 +199,7 @@ func (b *builder) natGateways() map[string]*graph.Ref[resource.NATGatewayState] 
 			continue
 		}
 		ip, nat := graph.ID("elastic-ip/"+s.zone), graph.ID("nat-gateway/"+s.zone)
-		address := graph.Add(b.Graph, ip, &resource.ElasticIP{Tags: b.tags(ip, b.m.Name+"-eip-common", roleCommon)}, b.infra("spec.network"))
+		address := graph.Add(b.Graph, ip, &resource.ElasticIP{Subnet: public.ref, Tags: b.tags(ip, b.m.Name+"-eip-common", roleCommon)}, b.infra("spec.network"))
 		made[s.zone] = graph.Add(b.Graph, nat, &resource.NATGateway{
 			Subnet: public.ref, Address: address, Internet: b.net.internet, Tags: b.tags(nat, b.m.Name+"-nat", roleCommon),
 		}, b.infra("spec.network"))

@@ -26,7 +26,9 @@ func (b *builder) securityGroups() {
 	var sweep []*graph.Ref[resource.SecurityGroupState]
 	for _, role := range roles {
 		b.groups[role] = b.group(role)
-		sweep = append(sweep, b.groups[role])
+		if b.spec.NetworkSpec.SecurityGroupOverrides[role] == "" { // what is in somebody else's group is somebody else's
+			sweep = append(sweep, b.groups[role])
+		}
 	}
 	for _, role := range roles {
 		if b.spec.NetworkSpec.SecurityGroupOverrides[role] != "" {

@@ -1,0 +1,56 @@
+# Everything a contributor runs. Needs Go and make, and nothing else but for
+# "make e2e", which needs moto_server.
+
+BIN     := bin/clusterawsadm
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LINT    := go tool -modfile=tools/go.mod golangci-lint
+FUZZ    ?= 30s
+GOLDEN  := ./internal/cli ./internal/render ./pkg/reconcile/boot ./pkg/reconcile/manifest
+
+.DEFAULT_GOAL := help
+.PHONY: help build quickstart test race lint fmt shape fuzz golden cover bench e2e ci clean
+
+help: ## show what there is to make
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+build: ## build bin/clusterawsadm, the same bytes on every machine
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
+
+quickstart: build ## create, describe, plan and delete a cluster on a simulated AWS
+	./test/quickstart.sh $(BIN)
+
+test: ## run all hermetic tests
+	go test -shuffle=on ./...
+
+race: ## run all hermetic tests with the race detector
+	go test -race -shuffle=on ./...
+
+lint: ## find what is not written as it should be
+	$(LINT) run ./...
+	$(LINT) run --build-tags e2e ./e2e/... ./test/...
+
+fmt: ## write it as it should be written, as far as that goes by itself
+	$(LINT) fmt
+
+shape: ## show the longest files and functions; the tests fail over budget
+	go test -run TestShape -v ./e2e
+
+fuzz: ## look for manifests that make the loader panic, for FUZZ=30s
+	go test -run '^$$' -fuzz . -fuzztime $(FUZZ) ./pkg/reconcile/manifest
+
+golden: ## rewrite the expected output of tests; look at the difference like at code
+	go test $(GOLDEN) -update
+
+cover: ## show how much of each package is tested
+	go test -cover ./internal/... ./pkg/...
+
+bench: ## measure calls, time and memory for 3, 100 and 1000 workers
+	FIGURES=1 go test -count 1 -run TestFigures -v ./pkg/reconcile
+
+e2e: build ## run the binary against moto_server, and kill it at random moments
+	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
+
+ci: lint test e2e ## what CI runs
+
+clean: ## remove what was built
+	rm -rf bin

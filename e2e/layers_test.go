@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// module is the path of this module.
+const module = "clusterawsadm"
+
+// listed is what "go list" says of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string // of the code, without that of tests
+	Deps       []string // and all that those import
+}
+
+// TestLayers keeps imports pointing downwards. The linter says the same of
+// direct imports; here indirect ones count too.
+func TestLayers(t *testing.T) {
+	for _, p := range packages(t) {
+		path := strings.TrimPrefix(p.ImportPath, module+"/")
+		may := func(condition bool, what string) {
+			assert.True(t, condition, "%s must not import %s", path, what)
+		}
+		imports := func(prefix string) bool {
+			return slices.ContainsFunc(p.Deps, func(d string) bool { return d == prefix || strings.HasPrefix(d, prefix+"/") })
+		}
+		if !within(path, "internal/cli", "cmd", "e2e") {
+			may(!imports(module+"/internal/cli"), "the command line")
+		}
+		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "test") {
+			may(!imports(module+"/internal/awssim"), "the simulated AWS")
+		}
+		switch path {
+		case "pkg/reconcile/manifest":
+			may(!imports(module+"/internal/cloud"), "the door to AWS")
+		case "pkg/reconcile/graph":
+			for _, d := range p.Imports {
+				may(!strings.Contains(d, ".") && !strings.HasPrefix(d, module+"/pkg/"), d)
+			}
+		case "pkg/reconcile/resource":
+			may(!imports(module+"/pkg/reconcile/topology"), "topology")
+			may(!imports(module+"/pkg/reconcile/manifest"), "manifest")
+		case "internal/cloud":
+			may(!imports(module+"/pkg"), "anything above it")
+		}
+	}
+}
+
+func within(path string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") })
+}
+
+func packages(t *testing.T) (all []listed) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,120 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	secretstypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// What each service says when a thing is not there, in the SDK's own types and
+// in the codes of EC2, which has none.
+func TestNotFound(t *testing.T) {
+	for _, err := range []error{
+		refusal("InvalidVpcID.NotFound"), refusal("InvalidSubnetID.NotFound"), refusal("InvalidGroup.NotFound"), refusal("InvalidInstanceID.NotFound"),
+		refusal("InvalidInternetGatewayID.NotFound"), refusal("NatGatewayNotFound"), refusal("InvalidAllocationID.NotFound"), refusal("InvalidRouteTableID.NotFound"),
+		refusal("InvalidAssociationID.NotFound"), refusal("InvalidVpcEndpointId.NotFound"), refusal("InvalidNetworkInterfaceID.NotFound"), refusal("InvalidPermission.NotFound"),
+		refusal("InvalidAMIID.Malformed"), refusal("InvalidEgressOnlyInternetGatewayId.NotFound"), refusal("InvalidVpcCidrBlockAssociationID.NotFound"),
+		&elbtypes.AccessPointNotFoundException{}, &elbtypes.SubnetNotFoundException{},
+		&elbv2types.LoadBalancerNotFoundException{}, &elbv2types.TargetGroupNotFoundException{}, &elbv2types.ListenerNotFoundException{}, &elbv2types.SubnetNotFoundException{},
+		&iamtypes.NoSuchEntityException{}, &s3types.NoSuchBucket{}, &s3types.NotFound{}, &s3types.NoSuchKey{}, refusal("NoSuchTagSet"), refusal("NoSuchBucketPolicy"),
+		&secretstypes.ResourceNotFoundException{}, &ssmtypes.ParameterNotFound{},
+	} {
+		wrapped := fmt.Errorf("look: %w", err)
+		require.True(t, cloud.NotFound(wrapped), "%v", err)
+		require.NoError(t, cloud.IgnoreNotFound(wrapped))
+		require.True(t, cloud.Refused(wrapped), "%v", err)
+		require.False(t, cloud.Unsent(wrapped))
+		require.False(t, cloud.Exists(err) || cloud.InUse(err) || cloud.Denied(err) || cloud.Quota(err) || cloud.Throttled(err), "%v", err)
+	}
+	for _, err := range []error{nil, errors.New("not found"), refusal("InvalidParameterValue"), lost()} {
+		require.False(t, cloud.NotFound(err), "%v", err)
+		require.Equal(t, err, cloud.IgnoreNotFound(err))
+	}
+}
+
+func TestErrorClasses(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		is   func(error) bool
+		errs []error
+	}{
+		{"exists", cloud.Exists, []error{
+			refusal("InvalidGroup.Duplicate"), refusal("InvalidPermission.Duplicate"), refusal("RouteAlreadyExists"), refusal("InvalidSubnet.Conflict"),
+			refusal("Resource.AlreadyAssociated"), &elbtypes.DuplicateAccessPointNameException{}, &elbv2types.DuplicateLoadBalancerNameException{},
+			&elbv2types.DuplicateTargetGroupNameException{}, &elbv2types.DuplicateListenerException{}, &iamtypes.EntityAlreadyExistsException{},
+			&secretstypes.ResourceExistsException{}, &ssmtypes.ParameterAlreadyExists{}, &s3types.BucketAlreadyOwnedByYou{},
+		}},
+		{"in use", cloud.InUse, []error{
+			refusal("DependencyViolation"), refusal("InvalidGroup.InUse"), refusal("InvalidIPAddress.InUse"), refusal("InvalidNetworkInterface.InUse"),
+			&elbv2types.ResourceInUseException{}, &iamtypes.DeleteConflictException{},
+		}},
+		{"denied", cloud.Denied, []error{refusal("UnauthorizedOperation"), refusal("AccessDenied"), refusal("AccessDeniedException"), refusal("AuthFailure"), refusal("Forbidden")}},
+		{"quota", cloud.Quota, []error{
+			refusal("VpcLimitExceeded"), refusal("AddressLimitExceeded"), refusal("NatGatewayLimitExceeded"), refusal("InternetGatewayLimitExceeded"), refusal("InstanceLimitExceeded"),
+			refusal("VcpuLimitExceeded"), refusal("SecurityGroupLimitExceeded"), refusal("RulesPerSecurityGroupLimitExceeded"), &ssmtypes.ParameterLimitExceeded{},
+			&elbtypes.TooManyAccessPointsException{}, &elbv2types.TooManyLoadBalancersException{}, &elbv2types.TooManyTargetGroupsException{}, refusal("TooManyBuckets"),
+			&secretstypes.LimitExceededException{},
+		}},
+		{"throttled", cloud.Throttled, []error{
+			refusal("RequestLimitExceeded"), refusal("Throttling"), refusal("ThrottlingException"), refusal("SlowDown"), refusal("TooManyRequestsException"), refusal("RequestThrottled"),
+		}},
+	} {
+		for _, err := range c.errs {
+			require.True(t, c.is(fmt.Errorf("call: %w", err)), "%s: %v", c.name, err)
+			require.True(t, cloud.Refused(err), "%s: %v", c.name, err)
+		}
+		for _, err := range []error{nil, errors.New("text"), refusal("InvalidParameterValue"), lost()} {
+			require.False(t, c.is(err), "%s: %v", c.name, err)
+		}
+	}
+	require.False(t, cloud.Quota(refusal("RequestLimitExceeded")))
+	require.False(t, cloud.Quota(refusal("TooManyRequestsException")))
+}
+
+// Where AWS itself has failed, or the connection, what was asked for may have
+// happened.
+func TestRefusedOrUnknown(t *testing.T) {
+	for _, err := range []error{
+		refusal("InternalError"), refusal("InternalFailure"), refusal("ServiceUnavailable"), refusal("Unavailable"), refusal("UnknownError"), refusal("RequestTimeout"),
+		&ssmtypes.InternalServerError{}, &secretstypes.InternalServiceError{}, &iamtypes.ServiceFailureException{}, &smithy.DeserializationError{}, lost(), context.DeadlineExceeded,
+	} {
+		require.False(t, cloud.Refused(err), "%v", err)
+		require.False(t, cloud.Unsent(err), "%v", err)
+	}
+	for _, err := range []error{refusal("InsufficientInstanceCapacity"), refusal("InvalidParameterValue"), refusal("UnsupportedOperation")} {
+		require.True(t, cloud.Refused(err), "%v", err)
+	}
+}
+
+// What has not left the machine cannot have happened.
+func TestUnsent(t *testing.T) {
+	for _, err := range []error{
+		&net.OpError{Op: "dial", Err: errors.New("refused")}, cloud.ErrLockLost, &cloud.RefusedError{Operation: "CreateVpc"},
+		&smithy.SerializationError{}, smithy.InvalidParamsError{}, &smithy.InvalidParamsError{},
+	} {
+		require.True(t, cloud.Unsent(fmt.Errorf("call: %w", err)), "%T", err)
+	}
+	require.False(t, cloud.Unsent(&net.OpError{Op: "read", Err: errors.New("reset")}))
+	require.False(t, cloud.Unsent(nil))
+}
+
+func TestCode(t *testing.T) {
+	require.Equal(t, "DependencyViolation", cloud.Code(fmt.Errorf("x: %w", refusal("DependencyViolation"))))
+	require.Empty(t, cloud.Code(errors.New("text")))
+	require.Empty(t, cloud.Code(nil))
+	require.False(t, cloud.Is(nil, ""))
+	require.False(t, cloud.Is(errors.New("text"), "text"))
+}

@@ -1,0 +1,210 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// teller answers a question with how often it was asked, and takes its time.
+type teller struct {
+	asked int
+	takes time.Duration
+	err   error
+}
+
+func (r *teller) ask(ctx context.Context) (int, error) {
+	r.asked++
+	n := r.asked
+	select {
+	case <-time.After(r.takes):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	return n, r.err
+}
+
+func (r *teller) remembered(ctx context.Context, c *cloud.Clients) (int, error) {
+	return cloud.Remember(ctx, c, "question", r.ask)
+}
+
+// Askers at the same time share one call.
+func TestRememberShares(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c, r := newWire(nil).clients(), &teller{takes: 10 * time.Second}
+		together(100, func() {
+			n, err := r.remembered(t.Context(), c)
+			require.NoError(t, err)
+			require.Positive(t, n)
+		})
+		require.Equal(t, 1, r.asked)
+		go func() { _, _ = r.remembered(t.Context(), c) }()
+		time.Sleep(5 * time.Second)
+		together(100, func() {
+			n, err := r.remembered(t.Context(), c)
+			require.NoError(t, err)
+			require.Equal(t, 3, n, "the answer that is on its way is too old for one who comes so late")
+		})
+	})
+}
+
+// An answer holds for less than a second; in a snapshot until the next begins.
+func TestRememberFreshness(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c, r := newWire(nil).clients(), &teller{}
+		want := func(n int, ctx context.Context) { //nolint:revive // it reads better
+			t.Helper()
+			got, err := r.remembered(ctx, c)
+			require.NoError(t, err)
+			require.Equal(t, n, got)
+		}
+		live := t.Context()
+		want(1, live)
+		time.Sleep(800 * time.Millisecond)
+		want(1, live)
+		time.Sleep(200 * time.Millisecond)
+		want(2, live)
+		snapshot := cloud.InSnapshot(live)
+		time.Sleep(time.Hour)
+		want(2, snapshot)
+		want(3, cloud.Live(snapshot))
+		c.Snapshot()
+		want(4, snapshot)
+		time.Sleep(time.Hour)
+		want(4, snapshot)
+	})
+}
+
+// A write forgets what its asker has asked, and nothing else; also when the
+// answer is on its way.
+func TestForget(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c, r, other := newWire(nil).clients(), &teller{takes: 10 * time.Second}, &teller{}
+		var mine cloud.Questions
+		ctx := cloud.InSnapshot(cloud.Recording(t.Context(), &mine))
+		_, err := cloud.Remember(cloud.InSnapshot(t.Context()), c, "other", other.ask)
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(5 * time.Second)
+			c.Forget(&mine)
+		}()
+		n, err := r.remembered(ctx, c)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		n, err = r.remembered(ctx, c)
+		require.NoError(t, err)
+		require.Equal(t, 2, n, "the answer may be of before the write")
+		n, err = r.remembered(ctx, c)
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+		_, err = cloud.Remember(cloud.InSnapshot(t.Context()), c, "other", other.ask)
+		require.NoError(t, err)
+		require.Equal(t, 1, other.asked)
+	})
+}
+
+// An error is not remembered; nor does the answer of before a write come back
+// when the look after it fails.
+func TestRememberErrors(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c, r := newWire(nil).clients(), &teller{}
+		var mine cloud.Questions
+		ctx := cloud.InSnapshot(cloud.Recording(t.Context(), &mine))
+		_, err := r.remembered(ctx, c)
+		require.NoError(t, err)
+		c.Forget(&mine)
+		r.err = errors.New("no")
+		_, err = r.remembered(ctx, c)
+		require.EqualError(t, err, "no")
+		r.err = nil
+		n, err := r.remembered(ctx, c)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+	})
+}
+
+// An asker that gives up leaves the others alone.
+func TestRememberGivesUp(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c, r := newWire(nil).clients(), &teller{takes: 10 * time.Second}
+		brief, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		go func() { _, _ = r.remembered(t.Context(), c) }()
+		time.Sleep(time.Second)
+		_, err := r.remembered(brief, c)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 1, r.asked)
+		_, err = cloud.Remember(cloud.InSnapshot(t.Context()), c, "question", func(context.Context) (string, error) { return "", nil })
+		require.ErrorContains(t, err, "two types")
+	})
+}
+
+// Items that come in time share a run, and each gets its own result.
+func TestBatch(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c := newWire(nil).clients()
+		var runs [][]int
+		double := func(_ context.Context, items []int) (out []int, err error) {
+			runs = append(runs, items)
+			for _, i := range items {
+				out = append(out, 2*i)
+			}
+			return out, nil
+		}
+		i := make(chan int, 30)
+		for n := range 30 {
+			i <- n
+		}
+		together(30, func() {
+			n := <-i
+			got, err := cloud.Batch(t.Context(), c, "double", n, double)
+			require.NoError(t, err)
+			require.Equal(t, 2*n, got)
+		})
+		require.Len(t, runs, 1)
+		_, err := cloud.Batch(t.Context(), c, "double", 1, double)
+		require.NoError(t, err)
+		require.Len(t, runs, 2)
+		failing := func(context.Context, []int) ([]int, error) { return nil, errors.New("no") }
+		together(3, func() {
+			_, err := cloud.Batch(t.Context(), c, "fails", 1, failing)
+			require.EqualError(t, err, "no")
+		})
+	})
+}
+
+// A batch runs though the asker that opened it gives up, and the next one is a
+// new one.
+func TestBatchOutlivesItsFirstAsker(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c := newWire(nil).clients()
+		ran := 0
+		run := func(_ context.Context, items []int) ([]int, error) {
+			ran += len(items)
+			return items, nil
+		}
+		brief, cancel := context.WithCancel(t.Context())
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			cancel()
+		}()
+		go func() {
+			time.Sleep(5 * time.Millisecond)
+			n, err := cloud.Batch(t.Context(), c, "key", 7, run)
+			require.NoError(t, err)
+			require.Equal(t, 7, n)
+		}()
+		_, err := cloud.Batch(brief, c, "key", 1, run)
+		require.ErrorIs(t, err, context.Canceled)
+		time.Sleep(time.Second)
+		require.Equal(t, 2, ran)
+		n, err := cloud.Batch(t.Context(), c, "key", 3, run)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+	})
+}

@@ -1,0 +1,65 @@
+package reconcile_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// A cluster whose things carry Cluster API's tags alone is known all the same:
+// it gets the tags that are ours, and nothing else.
+func TestAdoption(t *testing.T) {
+	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		before := a.Detailed()
+		mustApply(t, m, a)
+		standing := a.Detailed()
+		a.Edit(func(s *awssim.State) {
+			for _, tags := range allTags(s) {
+				delete(tags, "clusterawsadm/node")
+			}
+		})
+		for _, s := range mustPlan(t, m, a).Steps {
+			if s.Does() {
+				require.Equal(t, graph.Update, s.Action, s.Node)
+				require.Equal(t, graph.Diff{{Field: "tag clusterawsadm/node", Want: string(s.Node), Remedy: graph.Mend}}, s.Diff, s.Node)
+			}
+		}
+		mustApply(t, m, a)
+		requireEmpty(t, m, a)
+		require.Equal(t, unnumbered(standing), unnumbered(a.Detailed()))
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// unnumbered leaves out which machine of its group a machine is: any order of
+// those that are alike will do.
+func unnumbered(lines []string) (out []string) {
+	number := regexp.MustCompile(`(clusterawsadm/node=machine/[^/]+)/\d+`)
+	for _, l := range lines {
+		out = append(out, number.ReplaceAllString(l, "$1"))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// allTags lists the tags of everything that an account holds.
+func allTags(s *awssim.State) (all []map[string]string) {
+	e, b := s.EC2, s.ELB
+	for _, id := range slices.Concat(
+		ids(e.VPCs), ids(e.Subnets), ids(e.InternetGateways), ids(e.EgressOnlyGateways), ids(e.Addresses), ids(e.NATGateways), ids(e.RouteTables),
+		ids(e.SecurityGroups), ids(e.Endpoints), ids(e.Instances), ids(b.Classic), ids(b.LoadBalancers), ids(b.TargetGroups), ids(b.Listeners), ids(s.S3.Buckets),
+	) {
+		all = append(all, tagsOf(s, id))
+	}
+	return all
+}
+
+func ids[T any](m map[string]T) []string { return slices.Collect(maps.Keys(m)) }

@@ -1,0 +1,88 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// stride is how many calls are left out between two that fail: the sweeps of
+// crash_test.go try every call, over fewer clusters.
+const stride = 31
+
+// Whatever a cluster is made of, a creation that ended early is gone on with,
+// or deleted, without a trace.
+func TestLifecycleAfterCrash(t *testing.T) {
+	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillAfter, awssim.LostAfter} {
+		t.Run(string(fault), func(t *testing.T) {
+			each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+				before := a.Detailed()
+				for n := stride; ; n += stride {
+					p := a.Process()
+					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
+						_, err := open(m, p).Apply(ctx, reconcile.Options{})
+						return err
+					})
+					if n%2 == 0 {
+						mustApply(t, m, a)
+						requireEmpty(t, m, a)
+					}
+					mustDelete(t, m, a)
+					require.Equal(t, before, a.Detailed(), "call %d", n)
+					if err == nil && p.Calls() < n {
+						break
+					}
+				}
+			})
+		})
+	}
+}
+
+// A deletion that ended early is gone on with, by manifest or by name.
+func TestLifecycleAfterCrashOfDeletion(t *testing.T) {
+	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillAfter} {
+		t.Run(string(fault), func(t *testing.T) {
+			each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+				before := a.Detailed()
+				for n := stride; ; n += stride {
+					mustApply(t, m, a)
+					p := a.Process()
+					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
+						_, err := open(m, p).Delete(ctx, reconcile.Options{})
+						return err
+					})
+					if n%2 == 0 {
+						mustDelete(t, m, a)
+					} else {
+						_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+						require.NoError(t, err)
+					}
+					require.Equal(t, before, a.Detailed(), "call %d", n)
+					if err == nil && p.Calls() < n {
+						break
+					}
+				}
+			})
+		})
+	}
+}
+
+// spoilt does something as a process of which the n-th call fails.
+func spoilt(t *testing.T, p *awssim.Process, n int, fault awssim.Fault, do func(context.Context) error) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p.Killed = cancel
+	p.Fault = func(call int, _, _ string) awssim.Fault {
+		if call == n {
+			return fault
+		}
+		return awssim.None
+	}
+	return do(ctx)
+}

@@ -8,7 +8,7 @@ FUZZ    ?= 30s
 GOLDEN  := ./internal/cli ./internal/render ./pkg/reconcile/boot ./pkg/reconcile/manifest
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test race lint fmt shape fuzz golden cover bench e2e ci clean
+.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench e2e ci clean
 
 help: ## show what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -17,7 +17,7 @@ build: ## build bin/clusterawsadm, the same bytes on every machine
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
 
 quickstart: build ## create, describe, plan and delete a cluster on a simulated AWS
-	./test/quickstart.sh $(BIN)
+	./hack/quickstart.sh $(BIN)
 
 test: ## run all hermetic tests
 	go test -shuffle=on ./...
@@ -40,6 +40,9 @@ fuzz: ## look for manifests that make the loader panic, for FUZZ=30s
 
 golden: ## rewrite the expected output of tests; look at the difference like at code
 	go test $(GOLDEN) -update
+
+picture: build ## draw the README's picture of the graph anew
+	$(BIN) cluster graph -f configs/quickstart.yaml -o svg > docs/quickstart.svg
 
 cover: ## show how much of each package is tested
 	go test -cover ./internal/... ./pkg/...

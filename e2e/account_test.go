@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -81,7 +82,7 @@ func networkThings(ctx context.Context, t *testing.T, s *moto.Server, vpcs map[s
 	endpoints, err := c.DescribeVpcEndpoints(ctx, &ec2.DescribeVpcEndpointsInput{})
 	require.NoError(t, err)
 	for _, x := range endpoints.VpcEndpoints {
-		if x.State != types.StateDeleted {
+		if !strings.EqualFold(string(x.State), "deleted") {
 			all = append(all, "VPC endpoint "+*x.VpcEndpointId)
 		}
 	}

@@ -25,7 +25,7 @@ func example(name string) string { return filepath.Join("..", "configs", name+".
 // have to be there before.
 func TestLifecycle(t *testing.T) {
 	server := moto.Start(t)
-	for _, name := range []string{"quickstart", "three-zones", "classic-elb", "bastion", "dual-stack", "flatcar", "node-groups", "single-machines", "public-only"} {
+	for _, name := range []string{"quickstart", "three-zones", "classic-elb", "bastion", "dual-stack", "ipv6", "flatcar", "node-groups", "single-machines", "public-only"} {
 		t.Run(name, func(t *testing.T) {
 			live(t, server, name, example(name))
 		})

@@ -1,15 +1,21 @@
-#!/usr/bin/env bash
-# A cluster's life on a simulated AWS: quickstart.sh BINARY MANIFEST
-set -euo pipefail
-binary=$1 manifest=$2
-state=$(mktemp -d)
-trap 'rm -rf "$state"' EXIT
-run() {
-  printf '\n$ clusterawsadm %s\n' "$*"
-  "$binary" "$@" --simulate --simulate-state "$state/account.json"
+#!/bin/sh
+# Creates, shows, plans and deletes a cluster on a simulated AWS account that
+# lives in a temporary file: a first look at the program, which is $1.
+set -eu
+
+program=$1
+manifest=configs/quickstart.yaml
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+step() {
+	printf '\n$ clusterawsadm cluster %s\n' "$*"
+	"$program" cluster "$@" --simulate --simulate-state "$folder/account.json" --progress "${PROGRESS:-auto}"
 }
-run cluster create -f "$manifest" --yes
-run cluster describe -f "$manifest"
-run cluster plan -f "$manifest" --detailed-exitcode
-run cluster delete -f "$manifest" --yes
-run cluster list
+
+step create -f $manifest --yes
+step describe -f $manifest
+step plan -f $manifest --detailed-exitcode # 2 if there were anything to do
+step delete -f $manifest --yes
+step list
+printf '\nThat was simulated. README.md says how to do the same on a real account.\n'

@@ -39,7 +39,9 @@ func TestFigures(t *testing.T) {
 			apply := func(c *reconcile.Cluster) (reconcile.Result, error) { return c.Apply(t.Context(), reconcile.Options{}) }
 			figure("create", apply)
 			figure("no-op", apply)
-			figure("delete", func(c *reconcile.Cluster) (reconcile.Result, error) { return c.Delete(t.Context(), reconcile.Options{}) })
+			figure("delete", func(c *reconcile.Cluster) (reconcile.Result, error) {
+				return c.Delete(t.Context(), reconcile.Options{})
+			})
 		})
 	}
 }
@@ -58,4 +60,3 @@ func allocated() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
-

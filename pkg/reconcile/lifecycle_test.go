@@ -24,8 +24,9 @@ func each(t *testing.T, o awssim.Options, do func(t *testing.T, a *awssim.AWS, m
 			t.Parallel()
 			m := quick(load(t, file, nil))
 			synctest.Test(t, func(t *testing.T) {
-				o.Region = m.Region
-				a := awssim.New(o)
+				mine := o
+				mine.Region = m.Region
+				a := awssim.New(mine)
 				prepare(t, file, a, m)
 				do(t, a, m)
 			})

@@ -19,28 +19,13 @@ import (
 // be built, and asks for no more than that.
 func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory, err error) {
 	spec := &m.Infra.Spec
-	managed := spec.NetworkSpec.VPC.ID == ""
-	begun := true // there may be something that lives in the VPC
-	if managed {
-		if begun, err = resource.OwnsVPC(ctx, c); err != nil {
-			return inv, fmt.Errorf("VPCs: %w", err)
-		}
-		err = observeNetwork(ctx, c, m, begun, &inv)
-	} else {
+	if spec.NetworkSpec.VPC.ID != "" {
 		err = observeForeign(ctx, c, m, &inv)
+	} else {
+		err = observeNetwork(ctx, c, m, &inv)
 	}
 	if err != nil {
 		return inv, err
-	}
-	if begun {
-		if inv.Machines, err = resource.Instances(ctx, c); err != nil {
-			return inv, fmt.Errorf("machines of the cluster: %w", err)
-		}
-	}
-	if id, err := resource.Initialized(ctx, c); err != nil {
-		return inv, fmt.Errorf("state of the control plane: %w", err)
-	} else if id != "" {
-		inv.Initialized = true
 	}
 	if types := missingTypes(m, inv); len(types) > 0 {
 		if inv.Types, err = resource.InstanceTypes(ctx, c, types); err != nil {
@@ -60,23 +45,41 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 	return inv, nil
 }
 
+// observeMachines looks at the machines that the cluster has.
+func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Inventory) (err error) {
+	if inv.Machines, err = resource.Instances(ctx, c); err != nil {
+		return fmt.Errorf("machines of the cluster: %w", err)
+	}
+	id, err := resource.Initialized(ctx, c)
+	if err != nil {
+		return fmt.Errorf("state of the control plane: %w", err)
+	}
+	inv.Initialized = id != ""
+	return nil
+}
+
 // observeNetwork looks at the subnets that the cluster has, and at the zones
-// for more where they are too few.
-func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, begun bool, inv *topology.Inventory) (err error) {
+// for more where they are too few. Without a VPC of its own there is nothing
+// to look at: neither a subnet nor a machine.
+func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
 	spec := &m.Infra.Spec.NetworkSpec
-	if len(spec.Subnets) > 0 {
-		return nil
+	begun, err := resource.OwnsVPC(ctx, c)
+	if err != nil {
+		return fmt.Errorf("VPCs: %w", err)
 	}
 	if begun {
 		if inv.Subnets, err = resource.Subnets(ctx, c); err != nil {
 			return fmt.Errorf("subnets of the cluster: %w", err)
+		}
+		if err := observeMachines(ctx, c, inv); err != nil {
+			return err
 		}
 	}
 	zones := map[string]bool{}
 	for _, s := range inv.Subnets {
 		zones[s.Zone] = true
 	}
-	if len(zones) >= topology.ZoneLimit(&spec.VPC) {
+	if len(spec.Subnets) > 0 || len(zones) >= topology.ZoneLimit(&spec.VPC) {
 		return nil
 	}
 	if inv.Zones, err = resource.Zones(ctx, c); err != nil {
@@ -94,6 +97,9 @@ func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 		return fmt.Errorf("subnets of %s: %w", spec.VPC.ID, err)
 	}
 	inv.Subnets = all
+	if err := observeMachines(ctx, c, inv); err != nil {
+		return err
+	}
 	var ids []string
 	for _, s := range spec.Subnets {
 		ids = append(ids, s.ID)

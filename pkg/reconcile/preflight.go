@@ -26,9 +26,27 @@ func quotas() []quota {
 }
 
 // preflight finds what would stop the plan half way: conflicts, and quotas
-// that it would exceed. A quota that may not be read is left to AWS.
+// that it would exceed.
 func preflight(ctx context.Context, c *cloud.Clients, p graph.Plan) error {
-	var reasons []error
+	reasons := conflicts(p)
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	for _, q := range quotas() {
+		reason, err := q.exceeded(ctx, c, p)
+		if err != nil {
+			return err
+		}
+		if reason != nil {
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) > 0 {
+		return &RefusedError{reasons}
+	}
+	return nil
+}
+
+// conflicts lists what AWS does not let us change.
+func conflicts(p graph.Plan) (reasons []error) {
 	for _, s := range p.Conflicts() {
 		for _, d := range s.Diff {
 			if d.Remedy == graph.Replace {
@@ -36,34 +54,31 @@ func preflight(ctx context.Context, c *cloud.Clients, p graph.Plan) error {
 			}
 		}
 	}
-	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	for _, q := range quotas() {
-		wanted := 0
-		for _, s := range p.Steps {
-			if s.Action == graph.Create && s.Node.Kind() == q.kind {
-				wanted++
-			}
-		}
-		if wanted == 0 {
-			continue
-		}
-		used, err := q.used(ctx, c)
-		if err != nil {
-			return err
-		}
-		if used+wanted <= q.least {
-			continue
-		}
-		out, err := c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.service, QuotaCode: &q.code})
-		if err != nil || out.Quota == nil || out.Quota.Value == nil {
-			continue
-		}
-		if limit := int(*out.Quota.Value); used+wanted > limit {
-			reasons = append(reasons, fmt.Errorf("%d %s are wanted, but of %d that %s allows %d are in use: delete some, or ask for more (quota %s)", wanted, q.name, limit, c.Region, used, q.code))
+	return reasons
+}
+
+// exceeded says why the plan wants more than the account may have, if it does.
+// A quota that may not be read is left to AWS.
+func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (reason, err error) {
+	wanted := 0
+	for _, s := range p.Steps {
+		if s.Action == graph.Create && s.Node.Kind() == q.kind {
+			wanted++
 		}
 	}
-	if len(reasons) > 0 {
-		return &RefusedError{reasons}
+	if wanted == 0 {
+		return nil, nil //nolint:nilnil // no reason, and no error
 	}
-	return nil
+	used, err := q.used(ctx, c)
+	if err != nil || used+wanted <= q.least {
+		return nil, err
+	}
+	out, unread := c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.service, QuotaCode: &q.code})
+	if unread != nil || out.Quota == nil || out.Quota.Value == nil {
+		return nil, nil //nolint:nilerr,nilnil // what may not be read cannot be told
+	}
+	if limit := int(*out.Quota.Value); used+wanted > limit {
+		reason = fmt.Errorf("%d %s are wanted, but of %d that %s allows %d are in use: delete some, or ask for more (quota %s)", wanted, q.name, limit, c.Region, used, q.code)
+	}
+	return reason, nil
 }

@@ -166,8 +166,8 @@ func settledFirst(n Node) (out []wait) {
 // inAnyOrder waits for nothing: for a walk over what is known to exist.
 func inAnyOrder(Node) []wait { return nil }
 
-// visited is the outcome of one node.
-type visited struct {
+// outcome is how the visit of one node ended.
+type outcome struct {
 	done chan struct{}
 	err  error
 }
@@ -175,32 +175,24 @@ type visited struct {
 // walk visits every node once those in before(node) are ready. A node is not
 // visited when one before it failed; the others go on.
 func (x *Executor) walk(ctx context.Context, nodes []Node, before func(Node) []wait, visit func(context.Context, Node) error) error {
-	outcome := make(map[Node]*visited, len(nodes))
+	outcomes := make(map[Node]*outcome, len(nodes))
 	for _, n := range nodes {
-		outcome[n] = &visited{done: make(chan struct{})}
+		outcomes[n] = &outcome{done: make(chan struct{})}
 	}
 	for _, n := range nodes {
 		go func() {
-			o := outcome[n]
+			o := outcomes[n]
 			defer close(o.done)
-			if o.err = x.ready(ctx, n, before(n), outcome); o.err != nil {
+			if o.err = x.ready(ctx, n, before(n), outcomes); o.err != nil {
 				return
 			}
-			switch err := visit(ctx, n); {
-			case err == nil:
-			case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)): // nothing is wrong with the node
-				o.err = errNotVisited
-				x.emit(Event{Node: n.ID(), What: Blocked, Detail: "the run was stopped"})
-			default:
-				o.err = &NodeError{n.ID(), n.Origin(), err}
-				x.emit(Event{Node: n.ID(), What: Failed, Err: err})
-			}
+			o.err = x.visited(ctx, n, visit(ctx, n))
 		}()
 	}
 	var errs []error
 	for _, n := range nodes {
-		<-outcome[n].done
-		if err := outcome[n].err; err != nil && !errors.Is(err, errNotVisited) {
+		<-outcomes[n].done
+		if err := outcomes[n].err; err != nil && !errors.Is(err, errNotVisited) {
 			errs = append(errs, err)
 		}
 	}
@@ -210,10 +202,23 @@ func (x *Executor) walk(ctx context.Context, nodes []Node, before func(Node) []w
 	return errors.Join(errs...)
 }
 
+// visited tells how a visit ended, and returns what that means for the walk.
+func (x *Executor) visited(ctx context.Context, n Node, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)): // nothing is wrong with the node
+		x.emit(Event{Node: n.ID(), What: Blocked, Detail: "the run was stopped"})
+		return errNotVisited
+	}
+	x.emit(Event{Node: n.ID(), What: Failed, Err: err})
+	return &NodeError{n.ID(), n.Origin(), err}
+}
+
 // ready waits for what comes before a node.
-func (x *Executor) ready(ctx context.Context, n Node, before []wait, outcome map[Node]*visited) error {
+func (x *Executor) ready(ctx context.Context, n Node, before []wait, outcomes map[Node]*outcome) error {
 	for _, w := range before {
-		o := outcome[w.node]
+		o := outcomes[w.node]
 		var exists <-chan struct{}
 		if w.existing {
 			exists = w.node.existing()

@@ -99,3 +99,16 @@ func typed(tags []types.TagDescription) []types.TagDescription {
 	}
 	return tags
 }
+
+// KindOf returns the first word of node IDs for a kind of EC2's.
+func KindOf(t types.ResourceType) string {
+	switch t {
+	case types.ResourceTypeNatgateway:
+		return "nat-gateway"
+	case types.ResourceTypeInstance:
+		return "machine"
+	case types.ResourceTypeEgressOnlyInternetGateway:
+		return "egress-only-gateway"
+	}
+	return string(t)
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -393,13 +392,4 @@ func lastPart(arn string) string {
 		}
 	}
 	return arn
-}
-
-// common returns the tags without those that are one machine's alone.
-func (i *Instance) common() cloud.Tags {
-	tags := maps.Clone(i.Tags)
-	for k := range i.Batch {
-		delete(tags, k)
-	}
-	return tags
 }

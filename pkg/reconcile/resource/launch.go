@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -74,6 +75,15 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 		i.Claimed = made.state.ID // by which it is found until it has its tags
 	}
 	return made.state, cmp.Or(err, made.err)
+}
+
+// common returns the tags without those that are one machine's alone.
+func (i *Instance) common() cloud.Tags {
+	tags := maps.Clone(i.Tags)
+	for k := range i.Batch {
+		delete(tags, k)
+	}
+	return tags
 }
 
 func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, tags cloud.Tags) launch1 {

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -87,6 +88,10 @@ func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState
 func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerState, d graph.Diff) (*ListenerState, error) {
 	after := *have
 	if d.Has("target") {
+		lb, _ := l.LoadBalancer.Found()
+		if to, _ := l.Target.Found(); to.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && lb.IPType != string(types.IpAddressTypeDualstack) {
+			return nil, graph.NotYet(errors.New("the load balancer to take IPv6"))
+		}
 		if _, err := c.ELBV2.ModifyListener(ctx, &elb.ModifyListenerInput{ListenerArn: &have.ID, DefaultActions: l.forward()}); err != nil {
 			return nil, err
 		}

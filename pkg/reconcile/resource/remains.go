@@ -163,19 +163,6 @@ func unclaimedKinds(ctx context.Context, c *cloud.Clients, claimed map[string]bo
 	return kinds, nil
 }
 
-// KindOf returns the first word of node IDs for a kind of EC2's.
-func KindOf(t types.ResourceType) string {
-	switch t {
-	case types.ResourceTypeNatgateway:
-		return "nat-gateway"
-	case types.ResourceTypeInstance:
-		return "machine"
-	case types.ResourceTypeEgressOnlyInternetGateway:
-		return "egress-only-gateway"
-	}
-	return string(t)
-}
-
 func remainingVPCs(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
 	all, err := vpcs(ctx, c)
 	for _, x := range all {

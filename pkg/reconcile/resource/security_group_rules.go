@@ -187,8 +187,6 @@ func (r IngressRule) line() string {
 	return ruleLine(r.Protocol, r.First, r.Last, source, r.Description)
 }
 
-// hostBlock returns the block of one address; before that is known, the name
-// of its node.
 // canonicalBlock spells a block as AWS keeps it: without the bits of hosts, and
 // in small letters.
 func canonicalBlock(block string) string {
@@ -198,6 +196,8 @@ func canonicalBlock(block string) string {
 	return block
 }
 
+// hostBlock returns the block of one address; before that is known, the name
+// of its node.
 func hostBlock(ref *graph.Ref[ElasticIPState]) string {
 	if a, known := ref.Found(); known && a.PublicIP != "" {
 		return a.PublicIP + "/32"
@@ -228,6 +228,9 @@ func (r IngressRule) Source() string {
 	}
 	if r.Address != nil {
 		return fmt.Sprint(r.Protocol, r.First, r.Last, r.Address.ID())
+	}
+	if r.VPC != nil {
+		return fmt.Sprint(r.Protocol, r.First, r.Last, r.VPC.ID(), r.IPv6)
 	}
 	return r.line()
 }

@@ -74,7 +74,7 @@ func (b *builder) oneNamespace() {
 func (b *builder) secrets() {
 	config, at := b.clusterConfiguration()
 	b.keys = graph.Add(b.Graph, "certificates", &resource.PKI{
-		Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized,
+		Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized || b.othersControl(),
 		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
 	}, graph.From(at))
 	backends := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}

@@ -1,8 +1,9 @@
 package topology
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"fmt"
-	"hash/fnv"
 	"math/bits"
 	"net"
 	"slices"
@@ -58,7 +59,7 @@ func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) 
 	}
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
 	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
-		slices.SortFunc(rest, func(a, b string) int { return int(int64(shuffled(cluster, a)) - int64(shuffled(cluster, b))) })
+		slices.SortFunc(rest, func(a, b string) int { return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b)) })
 	}
 	zones := append(slices.Clone(used), rest...)
 	zones = zones[:min(limit, len(zones))]
@@ -66,10 +67,11 @@ func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) 
 	return zones
 }
 
-func shuffled(cluster, zone string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(cluster + "/" + zone)) // never fails
-	return h.Sum32() >> 1
+// shuffled returns what a zone is sorted by where the order is to look like
+// chance: names that differ in their last letter must not stay side by side.
+func shuffled(cluster, zone string) string {
+	sum := sha256.Sum256([]byte(cluster + "/" + zone))
+	return string(sum[:])
 }
 
 // ZoneLimit returns how many zones a cluster uses whose subnets are not listed.

@@ -1,0 +1,44 @@
+//go:build e2e
+
+package conformance
+
+// difference is an answer of moto's that is not AWS's, and why.
+type difference struct{ question, moto, reason string }
+
+// differences is where moto does not answer as AWS does. Where the simulated
+// AWS does not, it is to be mended instead. What moto is spared by
+// test/moto/sitecustomize.py is not here: rules for IP protocols without ports,
+// which it fails on, and the conditions of bucket policies, which it ignores.
+func differences() []difference {
+	return []difference{
+		{"vpc: create", "10.0.0.0/16 demo available", "moto: everything is ready at once"},
+		{"subnet: its host names", "ip-name", "moto takes the host name type of a subnet and forgets it"},
+		{"NAT gateway: create", "available", "moto: everything is ready at once"},
+		{"NAT gateway: create again with the same token", "error Resource.AlreadyAssociated", "moto ignores client tokens; the address is in use by the first one"},
+		{"elastic IP: release while in use", "ok", "moto deletes in any order"},
+		{"subnet: delete under a NAT gateway", "ok", "moto deletes in any order"},
+		{"NAT gateway: then", "deleted", "moto: everything is gone at once"},
+		{"security group: delete one that a rule names", "ok", "moto deletes in any order"},
+		{"rule: revoke the one that named the other group", "error InvalidGroup.NotFound", "follows from the line above: moto keeps the rule and cannot remove it any more"},
+		{"tags: the type of an elastic IP", "vpc-elastic-ip", "moto has its own names for the types of elastic IPs and of NAT gateways"},
+		{"tags: of an elastic IP that is gone", "1", "moto keeps the tags of what is gone"},
+		{"instance: run of a type that is not there", "error InvalidInstanceType.NotFound", "moto has a code of its own; AWS says InvalidParameterValue"},
+		{"instance: run in a group that is not there", "ok", "moto does not look at the groups of an interface"},
+		{"instance: run with a profile that is not there", "error NoSuchEntity", "moto hands on IAM's code; EC2 says InvalidParameterValue"},
+		{"instance: run again with the same token", "the same: false", "moto ignores client tokens"},
+		{"instance: its security groups", "0", "moto shows the groups of an interface with the interface alone"},
+		{"instance: its interface", "1 1 false", "moto deletes an interface with its instance only where that was asked for; with AWS that is the default"},
+		{"security group: delete under an instance", "ok", "moto deletes in any order"},
+		{"subnet: delete under an instance", "ok", "moto deletes in any order"},
+		{"instance: interfaces that it leaves behind", "2", "follows from the interfaces above; two, as the token was ignored"},
+		{"load balancer: its ARN", "app", "moto gives network load balancers the ARNs of application load balancers"},
+		{"load balancer: create with a long name", "ok", "moto does not limit names to 32 characters"},
+		{"target group: create again", "error DuplicateTargetGroupName", "with AWS the same request succeeds again"},
+		{"target group: register an instance that is not there", "ok", "moto does not look whether targets exist"},
+		{"target group: its targets", "1", "follows from the line above"},
+		{"target group: delete", "error ResourceInUse", "moto takes a target group for in use as long as its load balancer lives"},
+		{"target group: delete again", "error ResourceInUse", "follows from the line above; with AWS a second deletion succeeds"},
+		{"security group: delete under a load balancer", "ok", "moto deletes in any order"},
+		{"parameter: put more than 4 KiB", "ok", "moto does not limit standard parameters to 4 KiB"},
+	}
+}

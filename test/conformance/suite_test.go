@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/require"
+)
+
+// answer is what an account answered to one question.
+type answer struct{ question, said string }
+
+// suite asks an account questions, one after the other.
+type suite struct {
+	t       *testing.T
+	ctx     context.Context //nolint:containedctx // that of the test
+	settle  func()          // waits until what was asked for has come about
+	answers []answer
+
+	ec2     *ec2.Client
+	classic *elasticloadbalancing.Client
+	elb     *elasticloadbalancingv2.Client
+	iam     *iam.Client
+	s3      *s3.Client
+	ssm     *ssm.Client
+	secrets *secretsmanager.Client
+	sts     *sts.Client
+	quotas  *servicequotas.Client
+
+	vpc, subnet, group, image string // what several parts use
+}
+
+// run asks everything.
+func run(t *testing.T, cfg aws.Config, settle func()) []answer {
+	t.Helper()
+	s := &suite{
+		t: t, ctx: t.Context(), settle: settle,
+		ec2: ec2.NewFromConfig(cfg), classic: elasticloadbalancing.NewFromConfig(cfg), elb: elasticloadbalancingv2.NewFromConfig(cfg),
+		iam: iam.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }),
+		ssm: ssm.NewFromConfig(cfg), secrets: secretsmanager.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), quotas: servicequotas.NewFromConfig(cfg),
+	}
+	s.network()
+	s.gateways()
+	s.groups()
+	s.tags()
+	s.machines()
+	s.balancers()
+	s.classicBalancers()
+	s.parameters()
+	s.secretsOf()
+	s.buckets()
+	s.account()
+	s.teardown()
+	return s.answers
+}
+
+// see notes what a call answered: its error code, or else what is said of it,
+// in a form in which two accounts can agree.
+func (s *suite) see(question string, err error, said ...any) {
+	s.t.Helper()
+	a := answer{question, "ok"}
+	switch {
+	case err != nil:
+		a.said = "error " + code(err)
+	case len(said) > 0:
+		words := make([]string, len(said))
+		for i, w := range said {
+			words[i] = fmt.Sprint(w)
+		}
+		a.said = strings.Join(words, " ")
+	}
+	s.answers = append(s.answers, a)
+}
+
+// need ends the suite where nothing that follows makes sense.
+func (s *suite) need(err error) {
+	s.t.Helper()
+	require.NoError(s.t, err)
+}
+
+// code is the error code of AWS, or, where there is none, what went wrong.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+func str(p *string) string { return aws.ToString(p) }
+
+func filter(name string, values ...string) []types.Filter {
+	return []types.Filter{{Name: &name, Values: values}}
+}
+
+func tagged(kind types.ResourceType, name string) []types.TagSpecification {
+	return []types.TagSpecification{{ResourceType: kind, Tags: []types.Tag{{Key: aws.String("Name"), Value: &name}}}}
+}
+
+func names(tags []types.Tag) string {
+	for _, t := range tags {
+		if str(t.Key) == "Name" {
+			return str(t.Value)
+		}
+	}
+	return "(no name)"
+}

@@ -94,11 +94,8 @@ const (
 	endpointGoes      = 10 * time.Second
 )
 
-// anywhere are all addresses, by family.
-const (
-	anywhereIPv4 = "0.0.0.0/0"
-	anywhereIPv6 = "::/0"
-)
+// anywhereIPv4 is every IPv4 address.
+const anywhereIPv4 = "0.0.0.0/0"
 
 func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
 	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }

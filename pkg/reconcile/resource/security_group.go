@@ -24,7 +24,7 @@ type SecurityGroup struct {
 type SecurityGroupState struct {
 	Object
 	VPC, Name, Description string
-	Ingress                []types.IpPermission
+	Ingress, Egress        []types.IpPermission
 }
 
 var _ graph.Resource[SecurityGroupState] = (*SecurityGroup)(nil)
@@ -105,7 +105,7 @@ func securityGroupsSeen(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGrou
 	for _, x := range o.SecurityGroups {
 		out = append(out, SecurityGroupState{
 			Object: Object{str(x.GroupId), cloud.FromEC2(x.Tags)}, VPC: str(x.VpcId),
-			Name: str(x.GroupName), Description: str(x.Description), Ingress: x.IpPermissions,
+			Name: str(x.GroupName), Description: str(x.Description), Ingress: x.IpPermissions, Egress: x.IpPermissionsEgress,
 		})
 	}
 	return out

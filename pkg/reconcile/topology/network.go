@@ -72,6 +72,9 @@ func (b *builder) network() {
 	}, b.infra("spec.network.vpc"))
 	b.net.vpc = vpc
 	b.blocks()
+	if spec.EmptyRoutesDefaultVPCSecurityGroup {
+		graph.Add(b.Graph, "default-group", &resource.DefaultGroup{VPC: vpc}, b.infra("spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup"))
+	}
 	b.net.internet = graph.Add(b.Graph, "internet-gateway", &resource.InternetGateway{
 		VPC: vpc, Tags: b.tags("internet-gateway", b.m.Name+"-igw", roleCommon),
 	}, b.infra("spec.network"))

@@ -1,0 +1,46 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// The rules that AWS gives to the security group of a new VPC are taken away,
+// and again when somebody puts them back.
+func TestDefaultGroupIsEmptied(t *testing.T) {
+	m := load(t, "../../configs/two-zones.yaml", nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		mustApply(t, m, a)
+		var group *awssim.SecurityGroup
+		a.Edit(func(s *awssim.State) {
+			for _, g := range s.EC2.SecurityGroups {
+				if v := s.EC2.VPCs[g.VPC]; g.Name == "default" && !v.Default {
+					group = g
+				}
+			}
+		})
+		require.NotNil(t, group)
+		require.Empty(t, group.Ingress)
+		require.Empty(t, group.Egress)
+
+		a.Edit(func(*awssim.State) {
+			group.Egress = []awssim.Rule{{ID: "sgr-1", Protocol: "-1", From: -1, To: -1, CIDR: "0.0.0.0/0"}}
+		})
+		var changed []string
+		for _, s := range mustPlan(t, m, a).Steps {
+			if s.Does() {
+				require.Equal(t, graph.Update, s.Action)
+				changed = append(changed, string(s.Node))
+			}
+		}
+		require.Equal(t, []string{"default-group"}, changed)
+		mustApply(t, m, a)
+		require.Empty(t, group.Egress)
+	})
+}

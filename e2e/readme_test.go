@@ -136,5 +136,5 @@ func TestPicture(t *testing.T) {
 	require.NoError(t, err)
 	t.Chdir("..")
 	got := newUser(t).types(t, "clusterawsadm cluster graph -f configs/quickstart.yaml -o svg")
-	assert.True(t, string(drawn) == got, "docs/quickstart.svg is not what is drawn now; run make picture")
+	assert.Equal(t, string(drawn), got, "docs/quickstart.svg is not what is drawn now; run make picture")
 }

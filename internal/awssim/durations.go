@@ -42,5 +42,6 @@ const (
 func between(least, most time.Duration, id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
-	return least + time.Duration(h.Sum32())%((most-least)/time.Second+1)*time.Second
+	choices := int64((most-least)/time.Second) + 1
+	return least + time.Duration(int64(h.Sum32())%choices)*time.Second
 }

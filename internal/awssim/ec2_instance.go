@@ -55,8 +55,10 @@ func (m *MetadataOptions) set(endpoint, ipv6, tokens, tags string, hopLimit *int
 		value  string
 		values []string
 	}{
-		{&m.Endpoint, endpoint, []string{"enabled", "disabled"}}, {&m.IPv6, ipv6, []string{"enabled", "disabled"}},
-		{&m.Tokens, tokens, []string{"optional", "required"}}, {&m.Tags, tags, []string{"enabled", "disabled"}},
+		{&m.Endpoint, endpoint, []string{"enabled", "disabled"}},
+		{&m.IPv6, ipv6, []string{"enabled", "disabled"}},
+		{&m.Tokens, tokens, []string{"optional", "required"}},
+		{&m.Tags, tags, []string{"enabled", "disabled"}},
 	} {
 		if o.value == "" {
 			continue

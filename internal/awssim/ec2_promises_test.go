@@ -29,7 +29,7 @@ func TestClientTokens(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(InstanceStops)
 		again := n.run(run)
-		assert.Equal(t, ids, []string{*again[0].InstanceId, *again[1].InstanceId})
+		assert.Equal(t, []string{*again[0].InstanceId, *again[1].InstanceId}, ids)
 		assert.Equal(t, types.InstanceStateNameTerminated, again[0].State.Name)
 		time.Sleep(InstanceShown)
 		again = n.run(run)
@@ -143,7 +143,7 @@ func TestPagesAndFilters(t *testing.T) {
 			assert.Len(t, found, want)
 		}
 		_, err := n.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filter("shoe-size", "43")})
-		assert.ErrorContains(t, err, "not simulated")
+		require.ErrorContains(t, err, "not simulated")
 		_, err = n.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(4)})
 		assert.Equal(t, "InvalidParameterValue", code(err))
 		_, err = n.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: all[:1], MaxResults: aws.Int32(5)})
@@ -184,7 +184,7 @@ func TestUnknownParametersFail(t *testing.T) {
 		r := n.launch(1, "a")
 		r.EbsOptimized = aws.Bool(true)
 		_, err := n.ec2.RunInstances(t.Context(), r)
-		assert.ErrorContains(t, err, "EbsOptimized is not simulated")
+		require.ErrorContains(t, err, "EbsOptimized is not simulated")
 		r = n.launch(1, "a")
 		r.Placement = &types.Placement{GroupId: aws.String("pg-0")}
 		_, err = n.ec2.RunInstances(t.Context(), r)

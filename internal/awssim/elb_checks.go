@@ -148,7 +148,6 @@ func (a *AWS) instanceRuns(i *Instance) bool {
 // tagRules say what a service answers to tags it does not take.
 type tagRules struct {
 	tooMany, duplicate, invalid string // error codes
-
 }
 
 func elbTagRules() tagRules {

@@ -169,6 +169,7 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillBefore:
 		p.die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	case None, LostAfter, KillAfter:
 	}
 	out, err := p.aws.call(ctx, service, op, in)
 	switch fault {
@@ -177,6 +178,7 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillAfter:
 		p.die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	case None, Throttled, Denied, Broken, LostBefore, KillBefore: // they came before
 	}
 	return out, err
 }

@@ -103,7 +103,9 @@ func TestRefusedOrUnknown(t *testing.T) {
 func TestUnsent(t *testing.T) {
 	for _, err := range []error{
 		&net.OpError{Op: "dial", Err: errors.New("refused")}, cloud.ErrLockLost, &cloud.RefusedError{Operation: "CreateVpc"},
-		&smithy.SerializationError{}, smithy.InvalidParamsError{}, &smithy.InvalidParamsError{},
+		&smithy.SerializationError{},
+		smithy.InvalidParamsError{},
+		&smithy.InvalidParamsError{},
 	} {
 		require.True(t, cloud.Unsent(fmt.Errorf("call: %w", err)), "%T", err)
 	}

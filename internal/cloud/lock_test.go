@@ -2,7 +2,6 @@ package cloud_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -218,7 +217,7 @@ func TestFileLockIsNeverHalfWritten(t *testing.T) {
 		require.Len(t, files, 1)
 		raw, err := os.ReadFile(files[0])
 		require.NoError(t, err)
-		require.True(t, json.Valid(raw), fmt.Sprintf("%q", raw))
+		require.True(t, json.Valid(raw), "%q", raw)
 	}
 	require.NoError(t, p.Lock.Release(t.Context(), false))
 }

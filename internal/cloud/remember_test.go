@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/internal/cloud"
@@ -57,7 +58,7 @@ func TestRememberShares(t *testing.T) {
 func TestRememberFreshness(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c, r := newWire(nil).clients(), &teller{}
-		want := func(n int, ctx context.Context) { //nolint:revive // it reads better
+		want := func(n int, ctx context.Context) {
 			t.Helper()
 			got, err := r.remembered(ctx, c)
 			require.NoError(t, err)
@@ -196,8 +197,8 @@ func TestBatchOutlivesItsFirstAsker(t *testing.T) {
 		go func() {
 			time.Sleep(5 * time.Millisecond)
 			n, err := cloud.Batch(t.Context(), c, "key", 7, run)
-			require.NoError(t, err)
-			require.Equal(t, 7, n)
+			assert.NoError(t, err)
+			assert.Equal(t, 7, n)
 		}()
 		_, err := cloud.Batch(brief, c, "key", 1, run)
 		require.ErrorIs(t, err, context.Canceled)

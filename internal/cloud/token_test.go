@@ -14,7 +14,8 @@ import (
 // words, however they are cut, and in another run.
 func TestToken(t *testing.T) {
 	c, other := newWire(nil).clients(), newWire(nil).clients()
-	require.Equal(t, *c.Token("run", "machine/0"), *c.Token("run", "machine/0"))
+	first := *c.Token("run", "machine/0")
+	require.Equal(t, first, *c.Token("run", "machine/0"))
 	require.Len(t, *c.Token("run"), 32)
 	seen := map[string]bool{}
 	for _, words := range [][]string{{"a", "b"}, {"ab"}, {"a", "", "b"}, {"b", "a"}, {"ab", ""}, {}} {

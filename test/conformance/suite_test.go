@@ -28,8 +28,8 @@ type answer struct{ question, said string }
 // suite asks an account questions, one after the other.
 type suite struct {
 	t       *testing.T
-	ctx     context.Context //nolint:containedctx // that of the test
-	settle  func()          // waits until what was asked for has come about
+	ctx     context.Context
+	settle  func() // waits until what was asked for has come about
 	answers []answer
 
 	ec2     *ec2.Client

@@ -57,7 +57,7 @@ const images = `[
 var mended []byte
 
 // address is how moto says where it listens.
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`) //nolint:gochecknoglobals // a constant
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // Start starts a server that lives as long as the test. That it is not
 // installed fails the test: to skip it would be to say that all is well.
@@ -70,7 +70,7 @@ func Start(t *testing.T) *Server {
 	require.NoError(t, os.WriteFile(seed, []byte(images), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "sitecustomize.py"), mended, 0o600))
 
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-H", "127.0.0.1", "-p", "0") //nolint:gosec // found in PATH
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-H", "127.0.0.1", "-p", "0")
 	cmd.Env = append(os.Environ(), "MOTO_AMIS_PATH="+seed, "MOTO_ENABLE_AMI_VALIDATION=true", "MOTO_ENABLE_KEYPAIR_VALIDATION=true",
 		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1", "PYTHONPATH="+folder)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -72,7 +72,7 @@ func (o *createOptions) tell(r *run, res reconcile.Result) error {
 			text += " Its machines are booting; the API server is to answer at " + out.Endpoint + "."
 		}
 	}
-	if o.flags.progress.value != "json" {
+	if o.progress.value != "json" {
 		r.env.Story("%s\nNext: %s", text, r.again("kubeconfig"))
 	}
 	if o.output.value == "text" {

@@ -74,7 +74,7 @@ func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
 	if res.Plan.Empty() {
 		text = fmt.Sprintf("There was nothing of cluster %s in %s to delete.", r.cluster.Name, r.cluster.Region)
 	}
-	if o.flags.progress.value != "json" {
+	if o.progress.value != "json" {
 		r.env.Story("%s", text)
 	}
 	if o.output.value == "text" {

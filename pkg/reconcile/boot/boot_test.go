@@ -297,7 +297,7 @@ func TestScriptsParse(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), bash, "-n")
 		cmd.Stdin = strings.NewReader(script)
 		out, err := cmd.CombinedOutput()
-		assert.NoError(t, err, "%s: %s", name, out)
+		require.NoError(t, err, "%s: %s", name, out)
 		if shellcheck, err := exec.LookPath("shellcheck"); err == nil {
 			cmd := exec.CommandContext(t.Context(), shellcheck, "-")
 			cmd.Stdin = strings.NewReader(script)

@@ -263,7 +263,7 @@ func TestFit(t *testing.T) {
 	} {
 		got, err := Fit(c.format, c.data, c.uncompressed)
 		if c.err != "" {
-			assert.ErrorContains(t, err, c.err, name)
+			require.ErrorContains(t, err, c.err, name)
 			continue
 		}
 		require.NoError(t, err, name)

@@ -35,7 +35,7 @@ const localModeGate = "ControlPlaneKubeletLocalMode"
 // Properties of the bootstrap token, those of kubeadm and Cluster API.
 const (
 	tokenGroup       = "system:bootstrappers:kubeadm:default-node-token"
-	tokenDescription = "lets the machines of this cluster join, made by clusterawsadm" //nolint:gosec // G101: a description of a token, not one.
+	tokenDescription = "lets the machines of this cluster join, made by clusterawsadm"
 )
 
 // kubeadmConfig returns the documents kubeadm reads. It fills in spec what

@@ -66,6 +66,7 @@ func (r *Ref[S]) converge(ctx context.Context, x *Executor) error {
 		return nil
 	case retire:
 		return a.repeat(ctx, a.clear)
+	case own:
 	}
 	return a.repeat(ctx, a.mend)
 }

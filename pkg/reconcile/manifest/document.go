@@ -140,7 +140,6 @@ const (
 // kubectl does before it sends a document, and notes where each value stands.
 type values struct {
 	doc      document
-	object   string
 	lines    map[string]Position // by path; the root is ""
 	problems []Problem
 	budget   int  // nodes that may still be visited: aliases can multiply

@@ -255,4 +255,4 @@ func validateResourceSet(s *addonsv1.ClusterResourceSet) field.ErrorList {
 
 // addonSecretType is what a Secret must be to be applied by a
 // ClusterResourceSet.
-const addonSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set"
+const addonSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set" //nolint:gosec // a type, not a secret

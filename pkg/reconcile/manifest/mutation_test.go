@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/pkg/reconcile/manifest"
 )
@@ -37,9 +38,7 @@ func check(t *testing.T, yaml, what string) {
 		return
 	}
 	var invalid *manifest.InvalidError
-	if !assert.ErrorAs(t, err, &invalid, what) {
-		return
-	}
+	require.ErrorAs(t, err, &invalid, what)
 	for _, p := range invalid.Problems {
 		assert.NotEmpty(t, p.What, what)
 		if p.What != "there is no Cluster in the input" {

@@ -63,29 +63,34 @@ func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 		case err != nil:
 			return nil, err
 		}
-		s := &BucketState{Name: b.Name, Tags: cloud.Tags{}}
-		tagging, err := c.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name})
-		if err != nil && !cloud.NotFound(err) {
-			return nil, err
-		} else if err == nil {
-			for _, t := range tagging.TagSet {
-				s.Tags[str(t.Key)] = str(t.Value)
-			}
-		}
-		if s.Tags[c.OwnerTag()] != cloud.Owned {
-			kept, err := keptBucket(ctx, c)
-			if err != nil || kept != b.Name { // else a run died before it could tag it
-				return nil, cmp.Or(err, fmt.Errorf("bucket %s does not carry the tag %s=%s: add the tag, or give spec.s3Bucket.name another name", b.Name, c.OwnerTag(), cloud.Owned))
-			}
-		}
-		policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
-		if err != nil && !cloud.NotFound(err) {
-			return nil, err
-		} else if err == nil {
-			s.Policy = canonicalJSON(str(policy.Policy))
-		}
-		return s, nil
+		return b.seen(ctx, c)
 	})
+}
+
+// seen returns the bucket, which exists, with its tags and its policy.
+func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	s := &BucketState{Name: b.Name, Tags: cloud.Tags{}}
+	tagging, err := c.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name})
+	if err != nil && !cloud.NotFound(err) {
+		return nil, err
+	} else if err == nil {
+		for _, t := range tagging.TagSet {
+			s.Tags[str(t.Key)] = str(t.Value)
+		}
+	}
+	if s.Tags[c.OwnerTag()] != cloud.Owned {
+		kept, err := keptBucket(ctx, c)
+		if err != nil || kept != b.Name { // else a run died before it could tag it
+			return nil, cmp.Or(err, fmt.Errorf("bucket %s does not carry the tag %s=%s: add the tag, or give spec.s3Bucket.name another name", b.Name, c.OwnerTag(), cloud.Owned))
+		}
+	}
+	policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
+	if err != nil && !cloud.NotFound(err) {
+		return nil, err
+	} else if err == nil {
+		s.Policy = canonicalJSON(str(policy.Policy))
+	}
+	return s, nil
 }
 
 // Diff implements graph.Resource.

@@ -76,9 +76,13 @@ func TestRulesRoundTrip(t *testing.T) {
 	group := graph.New()
 	ref := graph.Use(group, "g", resource.SecurityGroupByID(graph.Use(group, "vpc", resource.VPCByID(*vpc.Vpc.VpcId)), *made.GroupId), graph.With(graph.On(group.Node("vpc"))))
 	r := &resource.SecurityGroupRules{Group: ref, Rules: []resource.IngressRule{
-		{Protocol: "-1", From: ref, Description: "all of us"}, {Protocol: "4", From: ref, First: -1, Last: 65535}, {Protocol: "50", CIDR: "192.0.2.0/24"},
-		{Protocol: "58", First: -1, Last: -1, CIDR: "2001:db8::/32"}, {Protocol: "icmp", First: 8, Last: -1, CIDR: "0.0.0.0/0", Description: "ping"},
-		{Protocol: "tcp", First: 1, Last: 9, CIDR: "192.0.2.0/24", Description: "x y"}, {Protocol: "udp", First: 4789, Last: 4789, From: ref},
+		{Protocol: "-1", From: ref, Description: "all of us"},
+		{Protocol: "4", From: ref, First: -1, Last: 65535},
+		{Protocol: "50", CIDR: "192.0.2.0/24"},
+		{Protocol: "58", First: -1, Last: -1, CIDR: "2001:db8::/32"},
+		{Protocol: "icmp", First: 8, Last: -1, CIDR: "0.0.0.0/0", Description: "ping"},
+		{Protocol: "tcp", First: 1, Last: 9, CIDR: "192.0.2.0/24", Description: "x y"},
+		{Protocol: "udp", First: 4789, Last: 4789, From: ref},
 	}}
 	rules := graph.Add(group, "rules", r)
 	x := &graph.Executor{Cloud: c}

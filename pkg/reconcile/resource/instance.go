@@ -45,16 +45,15 @@ type Instance struct {
 // InstanceState is a machine that exists.
 type InstanceState struct {
 	Object
-	Status                                    string
-	Type, Image, Subnet, VPC, Zone            string
-	PrivateIP, PublicIP, PrivateDNS           string
-	Key, Profile                              string
-	Groups                                    []string
-	Metadata                                  Metadata
-	Interfaces                                []string // by device index
-	LaunchedAt                                time.Time
-	Spot, Stopped                             bool
-	hostnameA, hostnameAAAA, hostnameResource bool
+	Status                          string
+	Type, Image, Subnet, VPC, Zone  string
+	PrivateIP, PublicIP, PrivateDNS string
+	Key, Profile                    string
+	Groups                          []string
+	Metadata                        Metadata
+	Interfaces                      []string // by device index
+	LaunchedAt                      time.Time
+	Spot, Stopped                   bool
 }
 
 // Metadata are the settings of a machine's metadata service (IMDS).

@@ -122,12 +122,20 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		kind types.ResourceType
 		list func(context.Context, *cloud.Clients) (Remains, error)
 	}{
-		{types.ResourceTypeVpc, remainingVPCs}, {types.ResourceTypeSubnet, remainingSubnets},
-		{types.ResourceTypeInternetGateway, remainingGateways}, {types.ResourceTypeEgressOnlyInternetGateway, remainingEgressOnly},
-		{types.ResourceTypeSecurityGroup, remainingGroups}, {types.ResourceTypeRouteTable, remainingTables},
-		{types.ResourceTypeElasticIp, remainingAddresses}, {types.ResourceTypeNatgateway, remainingNATs},
-		{types.ResourceTypeVpcEndpoint, remainingEndpoints}, {types.ResourceTypeInstance, remainingInstances},
-		{types.ResourceTypeSubnet, remainingSubnetTags}, {"", remainingBalancers}, {"", remainingBucket}, {"", remainingSecrets},
+		{types.ResourceTypeVpc, remainingVPCs},
+		{types.ResourceTypeSubnet, remainingSubnets},
+		{types.ResourceTypeInternetGateway, remainingGateways},
+		{types.ResourceTypeEgressOnlyInternetGateway, remainingEgressOnly},
+		{types.ResourceTypeSecurityGroup, remainingGroups},
+		{types.ResourceTypeRouteTable, remainingTables},
+		{types.ResourceTypeElasticIp, remainingAddresses},
+		{types.ResourceTypeNatgateway, remainingNATs},
+		{types.ResourceTypeVpcEndpoint, remainingEndpoints},
+		{types.ResourceTypeInstance, remainingInstances},
+		{types.ResourceTypeSubnet, remainingSubnetTags},
+		{"", remainingBalancers},
+		{"", remainingBucket},
+		{"", remainingSecrets},
 	} {
 		if k.kind != "" && !kinds[k.kind] {
 			continue

@@ -237,9 +237,10 @@ func (r IngressRule) Source() string {
 
 func ruleLine(protocol string, first, last int32, source, description string) string {
 	ports := fmt.Sprintf("%d-%d", first, last)
-	switch {
-	case protocol == "58":
+	if protocol == "58" {
 		protocol = "icmpv6" // the name that AWS answers with
+	}
+	switch {
 	case protocol == "-1" || !slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, protocol):
 		ports = "all" // AWS keeps no ports for other protocols
 	case first == last:

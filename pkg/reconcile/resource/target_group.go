@@ -83,7 +83,7 @@ func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string,
 	lb, _ := t.LoadBalancer.Found()
 	var ours, here []TargetGroupState
 	for _, x := range all {
-		if t.Stem == "" || !strings.HasPrefix(x.Name, t.Stem) || x.VPC != vpc || x.Port != t.Port || x.IPType != t.IPType {
+		if x.VPC != vpc || !t.alike(x) {
 			continue
 		}
 		tags, err := tagsELB(ctx, c, x.ID)
@@ -103,6 +103,11 @@ func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string,
 		ours = here
 	}
 	return one(ours, t.Tags[cloud.NodeTag])
+}
+
+// alike reports whether a group may be what Cluster API makes in our place.
+func (t *TargetGroup) alike(x TargetGroupState) bool {
+	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
 }
 
 // Diff implements graph.Resource.

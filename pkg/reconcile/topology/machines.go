@@ -180,11 +180,7 @@ type existing struct {
 func (b *builder) assign(g group) map[int]existing {
 	taken, base := map[int]existing{}, "machine/"+g.name
 	var loose []existing
-	set := `-[a-z0-9]{5,10}` // of the MachineSet, which a control plane has none of
-	if g.controlPlane {
-		set = ""
-	}
-	likeOurs := regexp.MustCompile(`^` + regexp.QuoteMeta(b.m.Namespace+"/"+g.name) + set + `-[a-z0-9]{5}$`)
+	likeOurs := b.machinePattern(g)
 	for _, m := range b.inv.Machines {
 		node, e := m.Tags[cloud.NodeTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone}
 		at, indexed := strings.CutPrefix(node, base+"/")
@@ -202,13 +198,28 @@ func (b *builder) assign(g group) map[int]existing {
 			loose = append(loose, e)
 		}
 	}
+	fill(taken, loose)
+	return taken
+}
+
+// machinePattern matches the MachineName tags that Cluster API gives to the
+// machines of a group.
+func (b *builder) machinePattern(g group) *regexp.Regexp {
+	set := `-[a-z0-9]{5,10}` // of the MachineSet, which a control plane has none of
+	if g.controlPlane {
+		set = ""
+	}
+	return regexp.MustCompile(`^` + regexp.QuoteMeta(b.m.Namespace+"/"+g.name) + set + `-[a-z0-9]{5}$`)
+}
+
+// fill gives machines the lowest places that are free.
+func fill(taken map[int]existing, loose []existing) {
 	for i, next := 0, 0; next < len(loose); i++ {
 		if _, ok := taken[i]; !ok {
 			taken[i] = loose[next]
 			next++
 		}
 	}
-	return taken
 }
 
 // group1 adds the machines of a group.

@@ -19,10 +19,7 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 		ranked = append(ranked, rankedNode{n, rankOf(n)})
 	}
 	for _, r := range all {
-		id := graph.ID(r.Kind + "/" + r.ID)
-		if r.Rank == resource.RankSecret && strings.ContainsAny(r.ID, "/ ") {
-			id = graph.ID(r.Kind) // there is one of each, and its ID is a path
-		}
+		id := remainID(r)
 		if r.Kind == "network-interfaces" && g.Node("network-interfaces") != nil || claimed[r.ID] || g.Node(id) != nil {
 			continue
 		}
@@ -37,6 +34,14 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 		}
 		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs), r.Rank})
 	}
+}
+
+// remainID names the node of a remain that has no node tag.
+func remainID(r resource.Remain) graph.ID {
+	if r.Rank == resource.RankSecret && strings.ContainsAny(r.ID, "/ ") {
+		return graph.ID(r.Kind) // there is one of each, and its ID is a path
+	}
+	return graph.ID(r.Kind + "/" + r.ID)
 }
 
 type rankedNode struct {

@@ -162,11 +162,11 @@ func (z zone) offered(instanceType string) bool {
 // imagesOf returns the images of a region. Of each version there are several;
 // the names do not sort by age.
 func imagesOf(region string) (images []*Image) {
-	add := func(owner, name, description, architecture, device string, created int64, size int32) {
+	add := func(owner, name, description, architecture, device string, created int64) {
 		images = append(images, &Image{
 			Thing: Thing{ID: givenID("ami", region, name), Tags: map[string]string{}, Born: time.Unix(created, 0).UTC(), Given: true},
 			Name:  name, Owner: owner, Description: description, Architecture: architecture, RootDevice: device,
-			Created: time.Unix(created, 0).UTC(), RootSize: size,
+			Created: time.Unix(created, 0).UTC(), RootSize: 8,
 		})
 	}
 	const day = 24 * 60 * 60
@@ -177,10 +177,10 @@ func imagesOf(region string) (images []*Image) {
 				built := 1_700_000_000 + int64(n)*120*day + int64(m)*3600 + int64(k)*600
 				for build := range int64(3) {
 					at := built + build*20*day
-					add(communityImages, fmt.Sprintf("capa-ami-%s-v%s-%d", base, version, at), "Kubernetes v"+version+" on "+base, architecture, device, at, 8)
+					add(communityImages, fmt.Sprintf("capa-ami-%s-v%s-%d", base, version, at), "Kubernetes v"+version+" on "+base, architecture, device, at)
 				}
 				// An older image whose name comes last.
-				add(communityImages, fmt.Sprintf("capa-ami-%s-v%s-rebuilt-%d", base, version, k), "Kubernetes v"+version+" on "+base, architecture, device, built-day, 8)
+				add(communityImages, fmt.Sprintf("capa-ami-%s-v%s-rebuilt-%d", base, version, k), "Kubernetes v"+version+" on "+base, architecture, device, built-day)
 			}
 		}
 	}
@@ -188,9 +188,9 @@ func imagesOf(region string) (images []*Image) {
 		at := 1_740_000_000 + n*30*day
 		date := time.Unix(at, 0).UTC().Format("20060102")
 		add(canonicalImages, "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-"+date,
-			"Canonical, Ubuntu, 24.04, amd64 noble image", "x86_64", "/dev/sda1", at, 8)
+			"Canonical, Ubuntu, 24.04, amd64 noble image", "x86_64", "/dev/sda1", at)
 		add(canonicalImages, "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-arm64-server-"+date,
-			"Canonical, Ubuntu, 24.04, arm64 noble image", "arm64", "/dev/sda1", at, 8)
+			"Canonical, Ubuntu, 24.04, arm64 noble image", "arm64", "/dev/sda1", at)
 	}
 	return images
 }

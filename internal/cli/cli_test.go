@@ -141,7 +141,7 @@ func TestAccountOutOfReach(t *testing.T) {
 	assert.Contains(t, s.err.String(), "error: no AWS credentials: use --profile")
 	require.Equal(t, env.Failed, s.run("cluster", "describe", "demo", "--profile", "nope"))
 	assert.Equal(t, "error: AWS configuration: there is no profile nope\n", s.err.String())
-	s.Env.AWS = func(context.Context, string, string) (aws.Config, error) {
+	s.AWS = func(context.Context, string, string) (aws.Config, error) {
 		return aws.Config{Region: "us-east-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{}, errors.New("the token has expired")
 		})}, nil

@@ -110,7 +110,7 @@ func testKubeconfig(t *testing.T, s *shellEnv, manifest string) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	old := "apiVersion: v1\nkind: Config\ncurrent-context: other\ncontexts: [{name: other, context: {cluster: other, user: other}}]\n" +
 		"clusters: [{name: other, cluster: {server: https://other}}]\nusers: [{name: other, user: {token: t}}]\n"
-	require.NoError(t, os.WriteFile(file, []byte(old), 0o644)) //nolint:gosec // as careless as a user may be
+	require.NoError(t, os.WriteFile(file, []byte(old), 0o644))
 	require.Equal(t, 0, s.run("cluster", "kubeconfig", "demo", "--merge"), s.err.String())
 	assert.Empty(t, s.out.String(), "a secret is told in one place only")
 	merged, err := clientcmd.LoadFromFile(file)

@@ -49,10 +49,10 @@ func Process() *env.Env {
 	}
 }
 
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // a file descriptor is a small number
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 func size(f *os.File) (columns, rows int) {
-	columns, rows, err := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is a small number
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0, 0
 	}

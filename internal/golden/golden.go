@@ -17,15 +17,15 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // Assert fails the test when got is not what testdata/name holds.
-func Assert(t testing.TB, name, got string) {
-	t.Helper()
+func Assert(tb testing.TB, name, got string) {
+	tb.Helper()
 	file := filepath.Join("testdata", filepath.FromSlash(name))
 	if *update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755)) //nolint:gosec // test data is for everybody
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644)) //nolint:gosec // test data is for everybody
+		require.NoError(tb, os.MkdirAll(filepath.Dir(file), 0o755)) //nolint:gosec // test data is for everybody
+		require.NoError(tb, os.WriteFile(file, []byte(got), 0o644)) //nolint:gosec // test data is for everybody
 		return
 	}
 	want, err := os.ReadFile(file) //nolint:gosec // a path that the test chose
-	require.NoError(t, err, "run the test with -update to make the file")
-	assert.Equal(t, string(want), got, "%s differs; run the test with -update if the change is wanted", file)
+	require.NoError(tb, err, "run the test with -update to make the file")
+	assert.Equal(tb, string(want), got, "%s differs; run the test with -update if the change is wanted", file)
 }

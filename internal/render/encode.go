@@ -31,6 +31,8 @@ func Encode(w io.Writer, f Format, v any) error {
 		if out, err = yaml.JSONToYAML(out); err != nil {
 			return err
 		}
+	case Text:
+		fallthrough
 	default:
 		return fmt.Errorf("cannot encode as %q", f)
 	}

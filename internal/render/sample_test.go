@@ -130,6 +130,3 @@ func picture() Picture {
 	p.Nodes[len(p.Nodes)-1].Count = 40
 	return p
 }
-
-// epoch is when the sample runs begin.
-func epoch() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }

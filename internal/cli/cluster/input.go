@@ -29,7 +29,7 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := manifest.Load(sources, manifest.Options{
+	m, err := manifest.Load(sources, manifest.Options{ //nolint:contextcheck // it reads what is in memory
 		Lookup: func(name string) (string, bool) {
 			if v, ok := variables[name]; ok {
 				return v, true

@@ -27,7 +27,7 @@ type Info struct {
 	GitTreeState  string `json:"gitTreeState,omitempty"` // "clean" or "dirty"
 	BuildDate     string `json:"buildDate,omitempty"`
 	GoVersion     string `json:"goVersion,omitempty"`
-	AwsSdkVersion string `json:"awsSdkVersion,omitempty"` //nolint:revive // part of the printed form
+	AwsSdkVersion string `json:"awsSdkVersion,omitempty"`
 	Compiler      string `json:"compiler,omitempty"`
 	Platform      string `json:"platform,omitempty"`
 }

@@ -31,7 +31,7 @@ func TestWaitsForWhatIsMadeToAppear(t *testing.T) {
 // "There is one already" is an answer to wait on: it was made a moment ago,
 // and does not show. After a minute it is a failure.
 func TestExistsAlready(t *testing.T) {
-	in(t, func(t *testing.T, b *bench) {
+	in(t, func(_ *testing.T, b *bench) {
 		b.put("a", "v")
 		b.toys["a"].born, b.lag = time.Now(), 20*time.Second
 		b.fail("create a", slices.Repeat([]fault{{err: refusal("InvalidGroup.Duplicate")}}, 100)...)

@@ -111,20 +111,23 @@ func shown(e *field.Error) string {
 	}
 	switch v := e.BadValue.(type) {
 	case string:
-		if v == "" || len(v) > 80 {
-			return ""
-		}
-		return strconv.Quote(v)
+		return quoted(v)
 	case bool, int32, int64, float64:
 		return fmt.Sprint(v)
 	case *string:
-		if v == nil || *v == "" || len(*v) > 80 {
-			return ""
+		if v != nil {
+			return quoted(*v)
 		}
-		return strconv.Quote(*v)
-	default:
+	}
+	return ""
+}
+
+// quoted quotes a text that is short enough to be read in a message.
+func quoted(s string) string {
+	if s == "" || len(s) > 80 {
 		return ""
 	}
+	return strconv.Quote(s)
 }
 
 func joinNonEmpty(a, b string) string {

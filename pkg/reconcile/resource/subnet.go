@@ -97,7 +97,7 @@ func (s *Subnet) wantIPv6() string {
 		return graph.Unknown
 	}
 	b := block.Addr().As16()
-	b[7] += byte(s.IPv6Index)
+	b[7] += byte(s.IPv6Index) //nolint:gosec // a VPC of /56 has 256 of them
 	return netip.PrefixFrom(netip.AddrFrom16(b), 64).String()
 }
 

@@ -93,7 +93,7 @@ func TestMachineNames(t *testing.T) {
 }
 
 // rolesOf returns the parts of the control-plane machines that are to be made.
-func rolesOf(m *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
+func rolesOf(_ *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
 	for _, machine := range c.Machines {
 		if i, ok := machine.Node.Resource().(*resource.Instance); ok && machine.ControlPlane && i.Boot != nil {
 			out = append(out, i.Boot.Machine.Role)

@@ -23,7 +23,7 @@ func Split(block string, n int, publicFirst bool) (public, private []string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	outer, inner := bits.Len(uint(n)), bits.Len(uint(n-1)) //nolint:gosec // a number of zones
+	outer, inner := bits.Len(uint(n)), bits.Len(uint(n-1))
 	first, err := cidr.Subnet(whole, outer, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s is too small for %d zones: %w", block, n, err)

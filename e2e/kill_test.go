@@ -23,14 +23,14 @@ const kills = 20
 // and deletes the cluster; every fourth time it is the deletion that is killed.
 // E2E_SEED repeats a sequence.
 func TestKilled(t *testing.T) {
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("E2E_SEED"); s != "" {
 		var err error
 		seed, err = strconv.ParseUint(s, 10, 64)
 		require.NoError(t, err)
 	}
 	t.Logf("E2E_SEED=%d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // not for secrets
+	random := rand.New(rand.NewPCG(seed, 0))
 	server := moto.Start(t)
 	server.Bootstrap(t)
 	before := inventory(t, server)

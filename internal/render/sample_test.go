@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"time"
 
 	"clusterawsadm/pkg/reconcile"
 	"clusterawsadm/pkg/reconcile/graph"

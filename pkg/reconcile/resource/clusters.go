@@ -102,7 +102,7 @@ func typed(tags []types.TagDescription) []types.TagDescription {
 
 // KindOf returns the first word of node IDs for a kind of EC2's.
 func KindOf(t types.ResourceType) string {
-	switch t {
+	switch t { //nolint:exhaustive // EC2 has a hundred kinds; the rest keep their names
 	case types.ResourceTypeNatgateway:
 		return "nat-gateway"
 	case types.ResourceTypeInstance:

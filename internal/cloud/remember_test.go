@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,14 +15,13 @@ import (
 
 // teller answers a question with how often it was asked, and takes its time.
 type teller struct {
-	asked int
+	asked atomic.Int32
 	takes time.Duration
 	err   error
 }
 
 func (r *teller) ask(ctx context.Context) (int, error) {
-	r.asked++
-	n := r.asked
+	n := int(r.asked.Add(1))
 	select {
 	case <-time.After(r.takes):
 	case <-ctx.Done():
@@ -43,7 +43,7 @@ func TestRememberShares(t *testing.T) {
 			require.NoError(t, err)
 			require.Positive(t, n)
 		})
-		require.Equal(t, 1, r.asked)
+		require.EqualValues(t, 1, r.asked.Load())
 		go func() { _, _ = r.remembered(t.Context(), c) }()
 		time.Sleep(5 * time.Second)
 		together(100, func() {
@@ -105,7 +105,7 @@ func TestForget(t *testing.T) {
 		require.Equal(t, 2, n)
 		_, err = cloud.Remember(cloud.InSnapshot(t.Context()), c, "other", other.ask)
 		require.NoError(t, err)
-		require.Equal(t, 1, other.asked)
+		require.EqualValues(t, 1, other.asked.Load())
 	})
 }
 
@@ -139,7 +139,7 @@ func TestRememberGivesUp(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err := r.remembered(brief, c)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 1, r.asked)
+		require.EqualValues(t, 1, r.asked.Load())
 		_, err = cloud.Remember(cloud.InSnapshot(t.Context()), c, "question", func(context.Context) (string, error) { return "", nil })
 		require.ErrorContains(t, err, "two types")
 	})
@@ -184,9 +184,9 @@ func TestBatch(t *testing.T) {
 func TestBatchOutlivesItsFirstAsker(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c := newWire(nil).clients()
-		ran := 0
+		var ran atomic.Int32
 		run := func(_ context.Context, items []int) ([]int, error) {
-			ran += len(items)
+			ran.Add(int32(len(items)))
 			return items, nil
 		}
 		brief, cancel := context.WithCancel(t.Context())
@@ -203,7 +203,7 @@ func TestBatchOutlivesItsFirstAsker(t *testing.T) {
 		_, err := cloud.Batch(brief, c, "key", 1, run)
 		require.ErrorIs(t, err, context.Canceled)
 		time.Sleep(time.Second)
-		require.Equal(t, 2, ran)
+		require.EqualValues(t, 2, ran.Load())
 		n, err := cloud.Batch(t.Context(), c, "key", 3, run)
 		require.NoError(t, err)
 		require.Equal(t, 3, n)

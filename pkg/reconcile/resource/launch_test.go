@@ -248,10 +248,12 @@ func created(t *testing.T, p *place, e *ear, n int) (states []*resource.Instance
 	t.Helper()
 	c := cloud.New(e.config(), "demo", cloud.Options{})
 	states, errs = make([]*resource.InstanceState, n), make([]error, n)
-	var all sync.WaitGroup
 	for i := range n {
 		machines = append(machines, p.machine(i, infrav1.AWSMachineSpec{InstanceType: "t3.large"}))
-		all.Go(func() { states[i], errs[i] = machines[i].Create(t.Context(), c) })
+	}
+	var all sync.WaitGroup
+	for i, m := range machines {
+		all.Go(func() { states[i], errs[i] = m.Create(t.Context(), c) })
 	}
 	all.Wait()
 	return states, errs, machines

@@ -59,12 +59,19 @@ func (b *builder) machines() {
 	}
 }
 
+// NamespaceError says that another cluster has the name already.
+type NamespaceError struct{ Region, Name, Namespace string }
+
+func (e *NamespaceError) Error() string {
+	return fmt.Sprintf("%s has a cluster of the name %s in the namespace %s: choose another name", e.Region, e.Name, e.Namespace)
+}
+
 // oneNamespace refuses a cluster whose name another one has that is in another
 // namespace: to AWS, as tags go, the two would be one.
 func (b *builder) oneNamespace() {
 	for _, m := range b.inv.Machines {
 		if other, _, ok := strings.Cut(m.Tags["MachineName"], "/"); ok && other != b.m.Namespace {
-			b.fail("%s has a cluster of the name %s in the namespace %s: choose another name", b.m.Region, b.m.Name, other)
+			b.fail("%w", &NamespaceError{b.m.Region, b.m.Name, other})
 		}
 	}
 }

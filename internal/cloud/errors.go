@@ -57,7 +57,7 @@ func IgnoreNotFound(err error) error {
 // InUse reports whether err says that something else still hangs on the thing.
 func InUse(err error) bool {
 	return Is(err, "DependencyViolation", "ResourceInUse", "ResourceInUseException", "InvalidIPAddress.InUse", "DeleteConflict",
-		"OperationNotPermitted", "InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "Gateway.NotAttached", "ResourceConflict")
+		"InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "Gateway.NotAttached", "ResourceConflict")
 }
 
 // Exists reports whether err says that there is such a thing already.

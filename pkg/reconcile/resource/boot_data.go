@@ -122,7 +122,10 @@ func (b *BootData) putSecret(ctx context.Context, c *cloud.Clients, name string,
 		tags = append(tags, secretstypes.Tag{Key: aws.String(k), Value: aws.String(v)})
 	}
 	_, err := c.Secrets.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretBinary: chunk, Tags: tags})
-	if !cloud.Is(err, "ResourceExistsException") {
+	switch {
+	case cloud.Is(err, "InvalidRequestException"):
+		return graph.NotYet(err) // one of that name is still on its way out
+	case !cloud.Is(err, "ResourceExistsException"):
 		return err
 	}
 	_, err = c.Secrets.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{SecretId: &name, SecretBinary: chunk})

@@ -171,6 +171,9 @@ func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, er
 	if cloud.Is(err, "BucketAlreadyExists") {
 		return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name: %w", b.Name, err)
 	}
+	if cloud.Is(err, "OperationAborted") {
+		return nil, graph.NotYet(err) // one of that name is still on its way out
+	}
 	if err != nil && !cloud.Is(err, "BucketAlreadyOwnedByYou") {
 		return nil, err
 	}

@@ -372,7 +372,7 @@ func instanceSeen(x types.Instance) *InstanceState {
 		s.Interfaces = append(s.Interfaces, str(n.NetworkInterfaceId))
 	}
 	if m := x.MetadataOptions; m != nil {
-		s.Metadata = Metadata{string(m.HttpEndpoint), string(m.HttpProtocolIpv6), string(m.HttpTokens), string(m.InstanceMetadataTags), aws.ToInt32(m.HttpPutResponseHopLimit)}
+		s.Metadata = Metadata{string(m.HttpEndpoint), orElse(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), orElse(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -103,16 +104,26 @@ func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInpu
 
 // launchMany launches machines by the hundred, and gives each its name. Until
 // then they carry the node tag of their group, by which a later run can claim
-// them.
+// them. They go in order of their nodes, so that an attempt that is repeated
+// asks for the same ones together, with the same token.
 func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []asked) []launch1 {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(all[a].node, all[b].node) })
 	out := make([]launch1, len(all))
 	var g sync.WaitGroup
-	for from := 0; from < len(all); from += launchAtOnce {
-		part := all[from:min(from+launchAtOnce, len(all))]
+	for places := range slices.Chunk(order, launchAtOnce) {
 		g.Go(func() {
-			if err := launchPart(ctx, c, like, common, part, out[from:from+len(part)]); err != nil {
-				for n := range part {
-					out[from+n].err = err
+			part, made := make([]asked, len(places)), make([]launch1, len(places))
+			for n, at := range places {
+				part[n] = all[at]
+			}
+			err := launchPart(ctx, c, like, common, part, made)
+			for n, at := range places {
+				if out[at] = made[n]; err != nil {
+					out[at].err = err
 				}
 			}
 		})
@@ -125,7 +136,11 @@ func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	in, group := *like, common.With(cloud.Tags{cloud.NodeTag: GroupNode(part[0].node)})
 	in.MinCount, in.MaxCount = aws.Int32(int32(len(part))), aws.Int32(int32(len(part))) //nolint:gosec // at most launchAtOnce
 	in.TagSpecifications = launchTags(like, group)
-	in.ClientToken = c.Token("run", part[0].node, fmt.Sprint(len(part)))
+	words := []string{"run"}
+	for _, a := range part {
+		words = append(words, a.node)
+	}
+	in.ClientToken = c.Token(words...)
 	answer, err := c.EC2.RunInstances(ctx, &in)
 	if err != nil {
 		return err

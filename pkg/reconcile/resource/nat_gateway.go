@@ -73,6 +73,9 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 		ClientToken:       c.Token("nat-gateway", n.Subnet.CloudID(), n.Address.CloudID()),
 		TagSpecifications: n.Tags.On(types.ResourceTypeNatgateway),
 	})
+	if cloud.Is(err, "InvalidSubnet") {
+		return nil, graph.NotYet(err) // a subnet made a moment ago (facts B.1)
+	}
 	if err != nil {
 		return nil, err
 	}

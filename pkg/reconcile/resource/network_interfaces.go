@@ -100,6 +100,9 @@ func (n *NetworkInterfaces) Update(context.Context, *cloud.Clients, *NetworkInte
 func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *NetworkInterfacesState) error {
 	for _, id := range have.Free {
 		_, err := c.EC2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
+		if cloud.Is(err, "OperationNotPermitted") || cloud.InUse(err) {
+			continue // AWS manages it, and removes it itself
+		}
 		if cloud.IgnoreNotFound(err) != nil {
 			return err
 		}

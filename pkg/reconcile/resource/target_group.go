@@ -228,6 +228,9 @@ func targetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, er
 }
 
 func targetGroupSeen(x types.TargetGroup) TargetGroupState {
+	if x.HealthCheckProtocol != types.ProtocolEnumHttp && x.HealthCheckProtocol != types.ProtocolEnumHttps {
+		x.HealthCheckPath = nil // it may be left over from another protocol
+	}
 	return TargetGroupState{
 		Object: Object{ID: str(x.TargetGroupArn)}, Name: str(x.TargetGroupName), VPC: str(x.VpcId), Port: aws.ToInt32(x.Port),
 		IPType: orElse(string(x.IpAddressType), "ipv4"), LoadBalancer: x.LoadBalancerArns,

@@ -1,0 +1,37 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+)
+
+// Every call is made in the last role of the manifest's chain, each role
+// assumed from the one before.
+func TestIdentityChain(t *testing.T) {
+	const file = "../../configs/multi-tenancy.yaml"
+	m := quick(load(t, file, nil))
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		prepare(t, file, a, m)
+		mustApply(t, m, a)
+		var chain []awssim.AssumedRole
+		a.Edit(func(s *awssim.State) { chain = slices.Clone(s.IAM.Assumed) })
+		const company, team = "arn:aws:iam::123456789012:role/company-clusters", "arn:aws:iam::123456789012:role/team-a-clusters"
+		require.Len(t, chain, 2)
+		require.Equal(t, company, chain[0].RoleARN)
+		require.Equal(t, team, chain[1].RoleARN)
+		require.Equal(t, "team-a", chain[1].Session)
+		require.Equal(t, "cluster-of-team-a", chain[1].ExternalID)
+		require.Contains(t, chain[1].By, "company-clusters")
+		for _, c := range a.Calls() {
+			if c.Operation != "AssumeRole" {
+				require.Contains(t, c.Role, "team-a-clusters", c.Operation)
+			}
+		}
+	})
+}

@@ -60,12 +60,7 @@ func conflicts(p graph.Plan) (reasons []error) {
 // exceeded says why the plan wants more than the account may have, if it does.
 // A quota that may not be read is left to AWS.
 func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (reason, err error) {
-	wanted := 0
-	for _, s := range p.Steps {
-		if s.Action == graph.Create && s.Node.Kind() == q.kind {
-			wanted++
-		}
-	}
+	wanted := p.CountKind(q.kind, graph.Create)
 	if wanted == 0 {
 		return nil, nil //nolint:nilnil // no reason, and no error
 	}

@@ -63,7 +63,23 @@ func (r *run) look(ctx context.Context) (err error) {
 		return err
 	}
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
+	if err == nil {
+		r.warnOfLateMachines(ctx)
+	}
 	return refused(err)
+}
+
+// warnOfLateMachines tells of machines that are added when the token has
+// expired with which they would join.
+func (r *run) warnOfLateMachines(ctx context.Context) {
+	late := r.plan.CountKind("machine", graph.Create)
+	if late == 0 {
+		return
+	}
+	made, err := resource.TokenMade(cloud.ReadOnly(ctx), r.cloud)
+	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
+		r.warn("%d machines are to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join", late, age.Round(time.Minute), topology.TokenTTL)
+	}
 }
 
 // refused says that what a plan has found stands in the way: nothing was

@@ -256,6 +256,9 @@ func TestCloudInitSchema(t *testing.T) {
 		}
 		// Its schema check wants the second line first.
 		_, config, _ := strings.Cut(string(data.Content), "\n")
+		// fs_setup[].partition may be a number, by the type and the description
+		// in the schema of 22.4.2; its oneOf has forgotten numbers.
+		config = strings.Replace(config, "partition: 1\n", "partition: auto\n", 1)
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
 		out, err := exec.CommandContext(t.Context(), cloudInit, "schema", "--config-file", path).CombinedOutput()

@@ -49,6 +49,16 @@ func (p Plan) Count(actions ...Action) (n int) {
 	return n
 }
 
+// CountKind returns how many steps of a kind of node have the action.
+func (p Plan) CountKind(kind string, action Action) (n int) {
+	for _, s := range p.Steps {
+		if s.Node.Kind() == kind && s.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
 // Conflicts lists the steps that no apply can take.
 func (p Plan) Conflicts() (out []Step) {
 	for _, s := range p.Steps {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -183,4 +184,17 @@ func (p *PKI) kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 		s.Names = append(s.Names, name)
 	}
 	return s, nil
+}
+
+// TokenMade returns when the token was made with which machines join; the zero
+// time when there is none.
+func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
+	out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("pki", tokenName))})
+	if cloud.NotFound(err) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return aws.ToTime(out.Parameter.LastModifiedDate), nil
 }

@@ -13,9 +13,9 @@ import (
 	"clusterawsadm/pkg/reconcile/resource"
 )
 
-// tokenTTL is how long machines may use the token to join after the first
+// TokenTTL is how long machines may use the token to join after the first
 // control-plane machine has made it: time for a slow run, not for a thief.
-const tokenTTL = 2 * time.Hour
+const TokenTTL = 2 * time.Hour
 
 // boot returns what the i-th machine of a group boots with.
 func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
@@ -24,7 +24,7 @@ func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
 	}
 	d := &resource.BootData{
 		Machine: boot.Machine{
-			Role: b.role(g, i), Version: g.version, Cluster: b.m.Object, Spec: *g.kubeadm, TokenTTL: tokenTTL, Secret: b.secret,
+			Role: b.role(g, i), Version: g.version, Cluster: b.m.Object, Spec: *g.kubeadm, TokenTTL: TokenTTL, Secret: b.secret,
 		},
 		Endpoint: b.endpoint, PKI: b.keys, Backend: backendOf(g), Prefix: g.spec.CloudInit.SecretPrefix,
 		Uncompressed: g.spec.UncompressedUserData, Ignition: g.spec.Ignition, Bucket: b.store,

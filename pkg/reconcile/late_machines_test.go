@@ -1,0 +1,35 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/pkg/reconcile"
+)
+
+// Machines that come too late to join are told of in the plan that adds them.
+func TestLateMachinesAreToldOf(t *testing.T) {
+	m := loadQuick(t, threeZones)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		mustApply(t, m, a)
+		four := int32(4)
+		m.Deployments[0].Object.Spec.Replicas = &four
+		var told []string
+		plan := func() {
+			told = nil
+			_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+			require.NoError(t, err)
+		}
+		plan()
+		require.Empty(t, told)
+		time.Sleep(26 * time.Hour)
+		plan()
+		require.Len(t, told, 1)
+		require.Contains(t, told[0], "1 machines are to be added")
+		require.Contains(t, told[0], "was made 26h3m0s ago and is valid for 2h0m0s")
+	})
+}

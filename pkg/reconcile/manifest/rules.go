@@ -112,6 +112,7 @@ func (l *loader) checkControlPlane(cluster *object) {
 		l.checkVersion(o, "spec.version", plane.Object.Spec.Version)
 		l.checkFormat(o, "spec.kubeadmConfigSpec.format", plane.Object.Spec.KubeadmConfigSpec.Format, plane.Template)
 		l.checkFiles(o, "spec.kubeadmConfigSpec", &plane.Object.Spec.KubeadmConfigSpec)
+		l.checkTemplate(plane.Template)
 	}
 	singles := 0
 	for _, m := range l.cluster.Machines {
@@ -139,6 +140,7 @@ func (l *loader) checkWorkers() {
 		spec := d.Object.Spec.Template.Spec
 		if d.Template != nil {
 			l.checkImage(o, "spec.template.spec.version", spec.Version, d.Template.Spec.Template.Spec.AMI)
+			l.checkTemplate(d.Template)
 		}
 		l.checkWorkerVersion(o, "spec.template.spec.version", spec.Version)
 		if d.Bootstrap != nil {
@@ -151,6 +153,7 @@ func (l *loader) checkWorkers() {
 		o := l.lookup(kindMachine, m.Object.Name)
 		if m.Infra != nil {
 			l.checkImage(o, "spec.version", m.Object.Spec.Version, m.Infra.Spec.AMI)
+			l.checkMetadata(l.lookup(kindAWSMachine, m.Infra.Name), "spec", m.Infra.Spec)
 		}
 		l.checkWorkerVersion(o, "spec.version", m.Object.Spec.Version)
 		if m.Bootstrap != nil {
@@ -165,6 +168,21 @@ func (l *loader) checkWorkers() {
 func (l *loader) checkImage(o *object, path, version string, ami infrav1.AMIReference) {
 	if version == "" && ami.ID == nil {
 		l.fail(o.problem(path, "neither a version nor an AMI says what to start", "set the version, or ami.id of the machine's AWS object"))
+	}
+}
+
+func (l *loader) checkTemplate(t *infrav1.AWSMachineTemplate) {
+	if t != nil {
+		l.checkMetadata(l.lookup(kindAWSMachineTemplate, t.Name), "spec.template.spec", t.Spec.Template.Spec)
+	}
+}
+
+// checkMetadata refuses tags in the metadata service: EC2 then takes no tag
+// with a slash in its key, and every machine of a cluster has some.
+func (l *loader) checkMetadata(o *object, path string, spec infrav1.AWSMachineSpec) {
+	if m := spec.InstanceMetadataOptions; o != nil && m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
+		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
+			"AWS refuses to launch a machine with this and a tag whose key has a slash, as the cluster's own have", "set it to disabled"))
 	}
 }
 

@@ -215,6 +215,11 @@ func TestRules(t *testing.T) {
 			`MachineDeployment/quick-md-0 spec.template.spec.version: neither a version nor an AMI says what to start — set the version, or ami.id of the machine's AWS object`,
 		},
 		{
+			"tags in the metadata service", quick,
+			[]string{"  name: quick-md-0\n  namespace: prod\nspec:\n  template:\n    spec:\n      instanceType: t3.large\n", "  name: quick-md-0\n  namespace: prod\nspec:\n  template:\n    spec:\n      instanceType: t3.large\n      instanceMetadataOptions: {instanceMetadataTags: enabled}\n"},
+			`AWSMachineTemplate/quick-md-0 spec.template.spec.instanceMetadataOptions.instanceMetadataTags: AWS refuses to launch a machine with this and a tag whose key has a slash, as the cluster's own have — set it to disabled`,
+		},
+		{
 			"even control plane", quick,
 			[]string{plane, "  replicas: 2\n" + plane},
 			`KubeadmControlPlane/quick-control-plane spec.replicas: 2: etcd on the control plane needs an odd number of machines, such as 3 — change the value`,

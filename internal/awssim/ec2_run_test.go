@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -67,6 +68,7 @@ func TestRunInstancesChecks(t *testing.T) {
 			r := n.launch(1, "a")
 			c.change(r)
 			before := len(n.aws.Detailed())
+			time.Sleep(time.Second) // EC2 takes two such requests a second
 			_, err := n.ec2.RunInstances(t.Context(), r)
 			assert.Equal(t, c.want, code(err), name)
 			if c.want != "" {

@@ -85,10 +85,10 @@ func conflicts() map[string]tamper {
 }
 
 // otherSubnet returns another subnet of the machine's VPC.
-func otherSubnet(s *awssim.State, machine string) string {
+func otherSubnet(s *awssim.State, machine, zone string) string {
 	i := s.EC2.Instances[machine]
 	for id, n := range s.EC2.Subnets {
-		if n.VPC == i.VPC && id != i.Subnet {
+		if n.VPC == i.VPC && id != i.Subnet && n.Zone == zone {
 			return id
 		}
 	}

@@ -165,7 +165,7 @@ func TestPinned(t *testing.T) {
 		mustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
 			for id, i := range s.EC2.Instances {
-				i.Subnet, i.Zone, i.Image = otherSubnet(s, id), "us-east-1b", "ami-0123456789abcdef0"
+				i.Subnet, i.Zone, i.Image = otherSubnet(s, id, "us-east-1b"), "us-east-1b", "ami-0123456789abcdef0"
 			}
 		})
 		requireEmpty(t, m, a)

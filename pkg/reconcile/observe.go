@@ -118,18 +118,10 @@ func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 	wanted := map[string]int{}
 	if cp := m.ControlPlane; cp != nil {
-		n := int32(1)
-		if r := cp.Object.Spec.Replicas; r != nil {
-			n = *r
-		}
-		wanted[cp.Template.Spec.Template.Spec.InstanceType] += int(n)
+		wanted[cp.Template.Spec.Template.Spec.InstanceType] += cp.Replicas()
 	}
 	for _, d := range m.Deployments {
-		n := int32(1)
-		if r := d.Object.Spec.Replicas; r != nil {
-			n = *r
-		}
-		wanted[d.Template.Spec.Template.Spec.InstanceType] += int(n)
+		wanted[d.Template.Spec.Template.Spec.InstanceType] += d.Replicas()
 	}
 	for _, x := range m.Machines {
 		wanted[x.Infra.Spec.InstanceType]++

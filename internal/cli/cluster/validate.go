@@ -37,8 +37,8 @@ type valid struct {
 	Cluster       string   `json:"cluster"`
 	Region        string   `json:"region"`
 	Kubernetes    string   `json:"kubernetes"`
-	ControlPlanes int32    `json:"controlPlanes"`
-	Workers       int32    `json:"workers"`
+	ControlPlanes int      `json:"controlPlanes"`
+	Workers       int      `json:"workers"`
 	Deployments   []string `json:"deployments"`
 	Warnings      []string `json:"warnings"`
 }
@@ -62,10 +62,10 @@ func describe(m *manifest.Cluster) valid {
 		Deployments: []string{}, Warnings: []string{},
 	}
 	if m.ControlPlane != nil {
-		v.ControlPlanes = replicas(m.ControlPlane.Object.Spec.Replicas)
+		v.ControlPlanes = m.ControlPlane.Replicas()
 	}
 	for _, d := range m.Deployments {
-		v.Workers += replicas(d.Object.Spec.Replicas)
+		v.Workers += d.Replicas()
 		v.Deployments = append(v.Deployments, d.Object.Name)
 	}
 	for _, machine := range m.Machines {
@@ -82,24 +82,16 @@ func describe(m *manifest.Cluster) valid {
 	return v
 }
 
-// replicas is 1 where the manifest does not say, as Cluster API has it.
-func replicas(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
-}
-
 func (v valid) String() string {
 	text := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, v.Kubernetes,
 		counted(v.ControlPlanes, "control plane"), counted(v.Workers, "worker"))
 	if n := len(v.Deployments); n > 0 {
-		text += " in " + counted(int32(n), "deployment") //nolint:gosec // there are not that many
+		text += " in " + counted(n, "deployment")
 	}
 	return text
 }
 
-func counted(n int32, thing string) string {
+func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -57,6 +57,20 @@ type Deployment struct {
 	Bootstrap *bootstrapv1.KubeadmConfigTemplate // nil when the manifest names a dataSecretName
 }
 
+// Replicas returns how many control-plane machines there are to be.
+func (c *ControlPlane) Replicas() int { return replicas(c.Object.Spec.Replicas) }
+
+// Replicas returns how many machines there are to be.
+func (d Deployment) Replicas() int { return replicas(d.Object.Spec.Replicas) }
+
+// replicas is Cluster API's default where a number was left out.
+func replicas(n *int32) int {
+	if n == nil {
+		return 1
+	}
+	return int(*n)
+}
+
 // Machine is a stand-alone Machine with its own AWSMachine.
 type Machine struct {
 	Object       *clusterv1.Machine

@@ -6,6 +6,7 @@ import (
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
 )
@@ -48,7 +49,7 @@ func (b *builder) bastion() {
 // tagged with it or, made by Cluster API, only named so.
 func (b *builder) exists(node, name string) bool {
 	for _, m := range b.inv.Machines {
-		tag := m.Tags["clusterawsadm/node"]
+		tag := m.Tags[cloud.NodeTag]
 		if tag == node || tag == "" && m.Tags["Name"] == name {
 			return !strings.EqualFold(m.Status, "shutting-down")
 		}

@@ -109,30 +109,22 @@ func (b *builder) clusterConfiguration() (config bootstrapv1.ClusterConfiguratio
 // allGroups lists the groups of machines, control plane first.
 func (b *builder) allGroups() (out []group) {
 	if cp := b.m.ControlPlane; cp != nil {
-		replicas := int32(1)
-		if cp.Object.Spec.Replicas != nil {
-			replicas = *cp.Object.Spec.Replicas
-		}
 		name := cp.Object.Name
 		machine := func(i int) string { return shorten(name, 6) + "-" + suffix(b.m.Namespace, name, strconv.Itoa(i)) }
 		out = append(out, group{
-			name: name, origin: b.m.Origin("KubeadmControlPlane/"+name, "spec"), controlPlane: true, count: int(replicas),
+			name: name, origin: b.m.Origin("KubeadmControlPlane/"+name, "spec"), controlPlane: true, count: cp.Replicas(),
 			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name,
 			kubeadm: &cp.Object.Spec.KubeadmConfigSpec, nameOf: machine, machineOf: machine,
 		})
 	}
 	out = append(out, b.singles(true)...)
 	for _, d := range b.m.Deployments {
-		replicas := int32(1)
-		if d.Object.Spec.Replicas != nil {
-			replicas = *d.Object.Spec.Replicas
-		}
 		name := d.Object.Name
 		machine := func(i int) string {
 			return shorten(name, 12) + "-" + suffix(b.m.Namespace, name) + "-" + suffix(b.m.Namespace, name, strconv.Itoa(i))
 		}
 		g := group{
-			name: name, origin: b.m.Origin("MachineDeployment/"+name, "spec"), count: int(replicas), version: d.Object.Spec.Template.Spec.Version,
+			name: name, origin: b.m.Origin("MachineDeployment/"+name, "spec"), count: d.Replicas(), version: d.Object.Spec.Template.Spec.Version,
 			spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name,
 			zone: d.Object.Spec.Template.Spec.FailureDomain, nameOf: machine, machineOf: machine,
 		}

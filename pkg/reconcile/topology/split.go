@@ -53,16 +53,12 @@ func Split(block string, n int, publicFirst bool) (public, private []string, err
 // it has, and as many more as the manifest asks for, in order of name or in an
 // order that hangs on the cluster's name alone.
 func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) []string {
-	limit := 3
-	if spec.AvailabilityZoneUsageLimit != nil {
-		limit = *spec.AvailabilityZoneUsageLimit
-	}
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
 	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
 		slices.SortFunc(rest, func(a, b string) int { return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b)) })
 	}
 	zones := append(slices.Clone(used), rest...)
-	zones = zones[:min(limit, len(zones))]
+	zones = zones[:min(ZoneLimit(spec), len(zones))]
 	slices.Sort(zones)
 	return zones
 }

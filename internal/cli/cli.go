@@ -26,11 +26,14 @@ func Main(args []string, e *env.Env) int {
 	defer watch(e, cancel)()
 	root, begun := newRoot(e)
 	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !*begun {
 		err = &env.UsageError{Err: err} // cobra's own: what was typed makes no command
 	}
 	code := env.ExitCode(ctx, err)
+	if upstream(cmd) && code != env.Interrupted {
+		code = min(code, env.Failed) // scripts know two codes
+	}
 	e.Explain(err)
 	goOn(e, err, args)
 	return code
@@ -62,6 +65,7 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 		},
 	}
 	root.PersistentFlags().String("config", "", "configuration file (default "+defaultConfig(e, "…")+")")
+	root.PersistentFlags().IntVarP(&e.LogLevel, "v", "v", 2, "log level: from 4 on, every call to AWS is told of")
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
@@ -72,6 +76,17 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	c.Args, c.RunE = cobra.ArbitraryArgs, group
 	root.AddCommand(c, version.New(e))
 	return root, begun
+}
+
+// upstream reports whether a command is one of those that Cluster API Provider
+// AWS's clusterawsadm has too.
+func upstream(cmd *cobra.Command) bool {
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		if !cmd.Parent().HasParent() {
+			return cmd.Name() != "cluster"
+		}
+	}
+	return false
 }
 
 // group is what a command does that only has others below it: it helps.

@@ -123,7 +123,6 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "describe", "demo"}, "error: no AWS region: use --region, set AWS_REGION, or give the AWSCluster a spec.region"},
 		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" cannot be the name of a cluster`},
 		{[]string{"cluster", "generate", "demo", "--flavor", "nope"}, "must be one of"},
-		{[]string{"version", "-o", "xml"}, "invalid output format: xml"},
 		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},
 	} {
 		s := newShell(t)
@@ -132,6 +131,16 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(s.err.String(), "error: "), "told once: %s", s.err.String())
 		assert.NotContains(t, s.err.String(), "Usage:")
 		assert.Empty(t, s.out.String(), "stdout is for answers")
+	}
+}
+
+// TestUpstreamsExitCodes keeps to the two codes that scripts know.
+func TestUpstreamsExitCodes(t *testing.T) {
+	for _, args := range [][]string{{"version", "-o", "xml"}, {"version", "extra"}, {"version", "--nope"}} {
+		s := newShell(t)
+		assert.Equal(t, env.Failed, s.run(args...), args)
+		assert.Equal(t, 1, strings.Count(s.err.String(), "error: "), s.err.String())
+		assert.Empty(t, s.out.String())
 	}
 }
 

@@ -42,7 +42,7 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 // readConfig reads the configuration file. Only one that was asked for has to
 // be there.
 func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) error {
-	file, asked := cmd.Flag("config").Value.String(), true
+	file, asked := cmd.Root().PersistentFlags().Lookup("config").Value.String(), true // some commands have a --config of their own
 	if file == "" {
 		file = e.Getenv(variable("config"))
 	}
@@ -93,7 +93,9 @@ func settings(cmd *cobra.Command) (out []string) {
 	return out
 }
 
-func settable(flag string) bool { return !slices.Contains([]string{"config", "help", "version"}, flag) }
+func settable(flag string) bool {
+	return !slices.Contains([]string{"config", "help", "v", "version"}, flag)
+}
 
 // variable is the environment variable of a flag.
 func variable(flag string) string {

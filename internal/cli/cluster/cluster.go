@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/account"
 	"clusterawsadm/internal/cli/env"
 )
 
 // New returns the command that has all the others below it.
 func New(e *env.Env) *cobra.Command {
-	f := &flags{env: e, progress: choice{"auto", []string{"auto", "tree", "plain", "json", "none"}}}
+	f := &flags{Flags: account.Flags{Env: e}, progress: choice{"auto", []string{"auto", "tree", "plain", "json", "none"}}}
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Create, show and delete clusters from Cluster API manifests",
@@ -27,7 +28,7 @@ any time and run again, here or on another machine.`,
   clusterawsadm cluster create -f demo.yaml --simulate
   clusterawsadm cluster describe demo --simulate`,
 	}
-	f.add(cmd)
+	f.addTo(cmd)
 	cmd.AddCommand(
 		newValidate(f), newPlan(f), newCreate(f), newDelete(f), newList(f),
 		newDescribe(f), newKubeconfig(f), newGraph(f), newGenerate(f),
@@ -37,40 +38,31 @@ any time and run again, here or on another machine.`,
 
 // flags are what all commands have in common.
 type flags struct {
-	env *env.Env
+	account.Flags
 
 	files  []string
 	set    []string
 	strict bool
 
-	region, profile string
-	simulate        bool
-	simulateState   string
-	simulateSpeed   float64
-	emulatorSpeed   float64
-
-	parallel int
-	timeout  time.Duration
-	progress choice
-	verbose  bool
+	emulatorSpeed float64
+	parallel      int
+	timeout       time.Duration
+	progress      choice
+	verbose       bool
 }
 
-func (f *flags) add(cmd *cobra.Command) {
+func (f *flags) addTo(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
 	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of them, or - for standard input; can be repeated")
 	p.StringArrayVar(&f.set, "set", nil, "value of a ${VARIABLE} of the manifest, as `KEY=VALUE`; goes before the environment; can be repeated")
 	p.BoolVar(&f.strict, "strict", false, "make errors of warnings about the manifest")
-	p.StringVar(&f.region, "region", "", "AWS region (default: the manifest's, then the environment's)")
-	p.StringVar(&f.profile, "profile", "", "profile of the AWS configuration files")
-	p.BoolVar(&f.simulate, "simulate", false, "work on a simulated AWS account that is kept in a file")
-	p.StringVar(&f.simulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the user's state directory)")
-	p.Float64Var(&f.simulateSpeed, "simulate-speed", 60, "how many times faster than life the simulated account is")
+	f.Add(p, "", "the manifest's, then the environment's")
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "how many times faster than AWS the emulator at AWS_ENDPOINT_URL is: all waits, the lock's too, get that much shorter")
 	_ = p.MarkHidden("emulator-speed") // it exists: there is no other error
 	p.IntVar(&f.parallel, "parallel", 0, "calls to AWS under way at once (0: a good number)")
 	p.DurationVar(&f.timeout, "timeout", 0, "stop after so long, as if interrupted (0: never)")
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
-	p.BoolVarP(&f.verbose, "verbose", "v", false, "tell of every call to AWS")
+	p.BoolVar(&f.verbose, "verbose", false, "tell of every call to AWS, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)
 }
 

@@ -48,7 +48,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer s.Close(&err)
 	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, expected: func(p graph.Plan) time.Duration { return toCreate(c, p) }}
 	end := r.begin(s)
 	res, err := c.Apply(ctx, r.options(ctx))
@@ -62,9 +62,9 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 // tell sums up what has been done.
 func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
-	text := fmt.Sprintf("Cluster %s in %s is as the manifest says: nothing to do, %s.", r.cluster.Name, r.cluster.Region, account(res))
+	text := fmt.Sprintf("Cluster %s in %s is as the manifest says: nothing to do, %s.", r.cluster.Name, r.cluster.Region, expense(res))
 	if !res.Plan.Empty() {
-		text = fmt.Sprintf("Cluster %s in %s is as the manifest says, %s.", r.cluster.Name, r.cluster.Region, account(res))
+		text = fmt.Sprintf("Cluster %s in %s is as the manifest says, %s.", r.cluster.Name, r.cluster.Region, expense(res))
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = "https://" + res.Endpoint
@@ -73,10 +73,10 @@ func (o *createOptions) tell(r *run, res reconcile.Result) error {
 		}
 	}
 	if o.progress.value != "json" {
-		r.env.Story("%s\nNext: %s", text, r.again("kubeconfig"))
+		r.Env.Story("%s\nNext: %s", text, r.again("kubeconfig"))
 	}
 	if o.output.value == "text" {
 		return nil
 	}
-	return render.Encode(o.env.Out, render.Format(o.output.value), out)
+	return render.Encode(o.Env.Out, render.Format(o.output.value), out)
 }

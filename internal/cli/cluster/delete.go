@@ -44,7 +44,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer s.Close(&err)
 	if o.dryRun {
 		return o.show(ctx, c, len(args) == 0)
 	}
@@ -70,15 +70,15 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byManife
 }
 
 func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
-	text := fmt.Sprintf("Cluster %s in %s is gone: nothing carries its tag any more, %s.", r.cluster.Name, r.cluster.Region, account(res))
+	text := fmt.Sprintf("Cluster %s in %s is gone: nothing carries its tag any more, %s.", r.cluster.Name, r.cluster.Region, expense(res))
 	if res.Plan.Empty() {
 		text = fmt.Sprintf("There was nothing of cluster %s in %s to delete.", r.cluster.Name, r.cluster.Region)
 	}
 	if o.progress.value != "json" {
-		r.env.Story("%s", text)
+		r.Env.Story("%s", text)
 	}
 	if o.output.value == "text" {
 		return nil
 	}
-	return render.Encode(o.env.Out, render.Format(o.output.value), r.outcome(res))
+	return render.Encode(o.Env.Out, render.Format(o.output.value), r.outcome(res))
 }

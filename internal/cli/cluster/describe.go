@@ -35,13 +35,13 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer s.Close(&err)
 	status, err := c.Status(ctx)
 	if err != nil {
 		return err
 	}
 	if o.output.value != "text" {
-		return render.Encode(o.env.Out, render.Format(o.output.value), status)
+		return render.Encode(o.Env.Out, render.Format(o.output.value), status)
 	}
-	return render.Status(o.env.Out, status, render.StatusView{Full: o.full, Style: o.env.OutStyle()})
+	return render.Status(o.Env.Out, status, render.StatusView{Full: o.full, Style: o.Env.OutStyle()})
 }

@@ -48,7 +48,7 @@ func (o *generateOptions) run(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.env.Out.Write([]byte(personal(string(data), name, o.region)))
+	_, err = o.Env.Out.Write([]byte(personal(string(data), name, o.Region)))
 	return err
 }
 

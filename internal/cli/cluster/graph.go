@@ -44,13 +44,13 @@ func (o *graphOptions) run(ctx context.Context) error {
 	p := render.NewPicture(fmt.Sprintf("%s in %s", m.Name, m.Region), g, o.full)
 	switch o.output.value {
 	case "mermaid":
-		return p.Mermaid(o.env.Out)
+		return p.Mermaid(o.Env.Out)
 	case "dot":
-		return p.DOT(o.env.Out)
+		return p.DOT(o.Env.Out)
 	case "svg":
-		return p.SVG(o.env.Out)
+		return p.SVG(o.Env.Out)
 	case "text":
-		return p.Outline(o.env.Out, o.env.OutStyle())
+		return p.Outline(o.Env.Out, o.Env.OutStyle())
 	}
-	return render.Encode(o.env.Out, render.Format(o.output.value), p)
+	return render.Encode(o.Env.Out, render.Format(o.output.value), p)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"clusterawsadm/internal/cli/account"
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/render"
 	"clusterawsadm/pkg/reconcile/manifest"
@@ -34,7 +35,7 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 			if v, ok := variables[name]; ok {
 				return v, true
 			}
-			return f.env.LookupEnv(name)
+			return f.Env.LookupEnv(name)
 		},
 		Region: f.ambientRegion(ctx),
 		Strict: f.strict,
@@ -43,10 +44,10 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 		return nil, err
 	}
 	for _, w := range m.Warnings {
-		f.env.Story("warning: %s", w)
+		f.Env.Story("warning: %s", w)
 	}
-	if f.region != "" {
-		m.Region, m.Infra.Spec.Region = f.region, f.region
+	if f.Region != "" {
+		m.Region, m.Infra.Spec.Region = f.Region, f.Region
 	}
 	return m, nil
 }
@@ -55,7 +56,7 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 // it: warnings and errors too.
 func (f *flags) tellInRecords() {
 	if f.progress.value == "json" {
-		f.env.TellThrough(render.NewNDJSON(f.env.Err, render.Terminal{}).Note)
+		f.Env.TellThrough(render.NewNDJSON(f.Env.Err, render.Terminal{}).Note)
 	}
 }
 
@@ -75,12 +76,12 @@ func (f *flags) variables() (map[string]string, error) {
 // ambientRegion is the region for a manifest that has none.
 func (f *flags) ambientRegion(ctx context.Context) string {
 	switch {
-	case f.region != "":
-		return f.region
-	case f.simulate:
-		return defaultRegion
+	case f.Region != "":
+		return f.Region
+	case f.Simulate:
+		return account.DefaultRegion
 	}
-	cfg, err := f.env.AWS(ctx, "", f.profile)
+	cfg, err := f.Env.AWS(ctx, "", f.Profile)
 	if err != nil {
 		return "" // whoever needs a region says so
 	}
@@ -127,7 +128,7 @@ func manifestsIn(dir string) ([]string, error) {
 
 func (f *flags) read(file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(f.env.In)
+		return io.ReadAll(f.Env.In)
 	}
 	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
 	switch {

@@ -45,7 +45,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer s.Close(&err)
 	data, err := c.Kubeconfig(ctx)
 	switch {
 	case err != nil:
@@ -53,25 +53,25 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	case o.merge:
 		return o.mergeInto(o.file(), data)
 	case o.output == "-":
-		_, err = o.env.Out.Write(data)
+		_, err = o.Env.Out.Write(data)
 		return err
 	}
 	if err := write(o.output, data); err != nil {
 		return err
 	}
-	o.env.Story("wrote %s", o.output)
+	o.Env.Story("wrote %s", o.output)
 	return nil
 }
 
 // file is the kubeconfig that kubectl changes: the first of $KUBECONFIG, or
 // the one in the home directory.
 func (o *kubeconfigOptions) file() string {
-	for _, file := range filepath.SplitList(o.env.Getenv(clientcmd.RecommendedConfigPathEnvVar)) {
+	for _, file := range filepath.SplitList(o.Env.Getenv(clientcmd.RecommendedConfigPathEnvVar)) {
 		if file != "" {
 			return file
 		}
 	}
-	return filepath.Join(o.env.HomeDir, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
+	return filepath.Join(o.Env.HomeDir, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
 }
 
 // mergeInto adds a kubeconfig to a file, in place of what has the same names.
@@ -104,7 +104,7 @@ func (o *kubeconfigOptions) mergeInto(file string, data []byte) error {
 	if err := write(file, out); err != nil {
 		return err
 	}
-	o.env.Story("context %q is now the current one in %s", all.CurrentContext, file)
+	o.Env.Story("context %q is now the current one in %s", all.CurrentContext, file)
 	return nil
 }
 

@@ -40,11 +40,11 @@ func newList(f *flags) *cobra.Command {
 func (o *listOptions) run(ctx context.Context) (err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
-	s, err := o.open(ctx, o.region)
+	s, err := o.open(ctx, o.Region)
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer s.Close(&err)
 	found, err := o.find(ctx, s)
 	if err != nil {
 		return err
@@ -53,10 +53,10 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 		if found == nil {
 			found = []reconcile.Summary{}
 		}
-		return render.Encode(o.env.Out, render.Format(o.output.value), clusterList{render.Version, found})
+		return render.Encode(o.Env.Out, render.Format(o.output.value), clusterList{render.Version, found})
 	}
 	if len(found) == 0 {
-		o.env.Story("no clusters found")
+		o.Env.Story("no clusters found")
 		return nil
 	}
 	return o.table(found)
@@ -70,7 +70,7 @@ type clusterList struct {
 
 // find looks in one region, or in all. A simulated account has only one.
 func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Summary, error) {
-	if !o.allRegions || s.account != nil {
+	if !o.allRegions || s.Simulated() {
 		return reconcile.List(ctx, s.target)
 	}
 	regions, err := regions(ctx, s)
@@ -129,5 +129,5 @@ func (o *listOptions) table(found []reconcile.Summary) error {
 			rows[i] = append(rows[i], strings.Join(kinds, ", "))
 		}
 	}
-	return render.Table(o.env.Out, headers, rows)
+	return render.Table(o.Env.Out, headers, rows)
 }

@@ -47,7 +47,7 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer s.Close(&err)
 	p, err := c.Plan(ctx)
 	if err != nil && !worthShowing(p, err) {
 		return err
@@ -80,13 +80,13 @@ func worthShowing(p graph.Plan, err error) bool {
 
 // view is how a plan is shown as an answer.
 func view(f *flags, c *reconcile.Cluster, expected time.Duration, full bool) render.PlanView {
-	return render.PlanView{Cluster: c.Name, Region: c.Region, Expected: expected, Full: full, Style: f.env.OutStyle()}
+	return render.PlanView{Cluster: c.Name, Region: c.Region, Expected: expected, Full: full, Style: f.Env.OutStyle()}
 }
 
 // show prints a plan as an answer.
 func show(f *flags, format string, p graph.Plan, v render.PlanView) error {
 	if format == "text" {
-		return render.Plan(f.env.Out, p, v)
+		return render.Plan(f.Env.Out, p, v)
 	}
-	return render.Encode(f.env.Out, render.Format(format), render.NewPlanDocument(p, v))
+	return render.Encode(f.Env.Out, render.Format(format), render.NewPlanDocument(p, v))
 }

@@ -30,36 +30,36 @@ type run struct {
 // begin shows the progress of the run until end is called.
 func (r *run) begin(s *session) (end func()) {
 	r.progress = r.newProgress(s)
-	r.env.TellThrough(r.progress.Note)
-	release := r.env.OnExit(r.progress.End)
+	r.Env.TellThrough(r.progress.Note)
+	release := r.Env.OnExit(r.progress.End)
 	r.progress.Look(render.Run{Verb: r.verb, Cluster: r.cluster.Name, Region: r.cluster.Region})
 	return func() {
 		r.progress.End()
 		release()
 		if r.flags.progress.value != "json" {
-			r.env.TellThrough(nil)
+			r.Env.TellThrough(nil)
 		}
 	}
 }
 
 func (r *run) newProgress(s *session) render.Progress {
-	t := render.Terminal{Style: r.env.ErrStyle(), Clock: s.target.Clock, Size: r.env.Size}
+	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: s.target.Clock, Size: r.Env.Size}
 	kind := r.flags.progress.value
 	if kind == "auto" {
 		kind = "plain"
-		if r.env.ErrIsTerminal && !r.verbose && r.env.Getenv("TERM") != "dumb" && r.env.Getenv("CI") == "" {
+		if r.Env.ErrIsTerminal && !r.talkative() && r.Env.Getenv("TERM") != "dumb" && r.Env.Getenv("CI") == "" {
 			kind = "tree"
 		}
 	}
 	switch kind {
 	case "tree":
-		return render.NewTree(r.env.Err, t)
+		return render.NewTree(r.Env.Err, t)
 	case "json":
-		return render.NewNDJSON(r.env.Err, t)
+		return render.NewNDJSON(r.Env.Err, t)
 	case "none":
-		return render.NewNone(func(text string) { _, _ = io.WriteString(r.env.Err, text+"\n") })
+		return render.NewNone(func(text string) { _, _ = io.WriteString(r.Env.Err, text+"\n") })
 	}
-	return render.NewLines(r.env.Err, t)
+	return render.NewLines(r.Env.Err, t)
 }
 
 // options are how the engine tells and asks.
@@ -73,20 +73,20 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 // confirm shows the plan and asks whether to go on.
 func (r *run) confirm(ctx context.Context, p graph.Plan) (bool, error) {
 	expected := r.expected(p)
-	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Expected: expected, Style: r.env.ErrStyle()}
+	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Expected: expected, Style: r.Env.ErrStyle()}
 	if r.yes {
 		if r.flags.progress.value != "json" {
-			r.env.Story("%s", render.Headline(p, view))
+			r.Env.Story("%s", render.Headline(p, view))
 		}
 		r.progress.Begin(p, expected)
 		return true, nil
 	}
-	if !r.env.InIsTerminal || !r.env.ErrIsTerminal {
+	if !r.Env.InIsTerminal || !r.Env.ErrIsTerminal {
 		return false, env.Usagef("there is nobody to ask: look at it with 'clusterawsadm cluster %s --dry-run', and go on with --yes\n%s",
 			r.verb, render.Headline(p, view))
 	}
 	r.progress.Pause()
-	if err := render.Plan(r.env.Err, p, view); err != nil {
+	if err := render.Plan(r.Env.Err, p, view); err != nil {
 		return false, err
 	}
 	ok, err := r.ask(ctx)
@@ -103,12 +103,12 @@ func (r *run) ask(ctx context.Context) (bool, error) {
 	if r.word != "" {
 		question = "\nThis cannot be undone. Type the name of the cluster to delete it: "
 	}
-	if _, err := io.WriteString(r.env.Err, question); err != nil {
+	if _, err := io.WriteString(r.Env.Err, question); err != nil {
 		return false, err
 	}
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.env.In).ReadString('\n') // no answer is an answer
+		line, _ := bufio.NewReader(r.Env.In).ReadString('\n') // no answer is an answer
 		answer <- strings.TrimSpace(line)
 	}()
 	select {
@@ -142,8 +142,8 @@ func (r *run) outcome(res reconcile.Result) outcome {
 	}
 }
 
-// account says how long it took and what it cost.
-func account(res reconcile.Result) string {
+// expense says how long it took and what it cost.
+func expense(res reconcile.Result) string {
 	return fmt.Sprintf("in %s, with %d calls to AWS, %d of them writes", rounded(res.Took), res.Reads+res.Writes, res.Writes)
 }
 
@@ -168,17 +168,17 @@ func (r *run) again(command string) string {
 	if len(r.files) == 0 {
 		words += " " + r.cluster.Name
 	}
-	if r.region != "" || len(r.files) == 0 || r.files[0] == "-" {
+	if r.Region != "" || len(r.files) == 0 || r.files[0] == "-" {
 		words += " --region " + r.cluster.Region
 	}
-	if r.profile != "" {
-		words += " --profile " + r.profile
+	if r.Profile != "" {
+		words += " --profile " + r.Profile
 	}
-	if r.simulate {
+	if r.Simulate {
 		words += " --simulate"
 	}
-	if r.simulateState != "" {
-		words += " --simulate-state " + r.simulateState
+	if r.SimulateState != "" {
+		words += " --simulate-state " + r.SimulateState
 	}
 	return words
 }

@@ -50,9 +50,9 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	}
 	v := describe(m)
 	if o.output.value != "text" {
-		return render.Encode(o.env.Out, render.Format(o.output.value), v)
+		return render.Encode(o.Env.Out, render.Format(o.output.value), v)
 	}
-	_, err = fmt.Fprintf(o.env.Out, "%s: valid: %s\n", strings.Join(o.files, ", "), v)
+	_, err = fmt.Fprintf(o.Env.Out, "%s: valid: %s\n", strings.Join(o.files, ", "), v)
 	return err
 }
 

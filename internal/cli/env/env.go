@@ -30,6 +30,9 @@ type Env struct {
 	HomeDir, ConfigDir, StateDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.
 	Who string
+	// LogLevel is what -v says: 2 by default, and every call to AWS is told of
+	// from 4 on.
+	LogLevel int
 	// AWS returns the configuration for a region and a profile, either of
 	// which may be "" for whatever the environment says. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)

@@ -1,0 +1,142 @@
+// Package account opens the AWS account that a command works on: AWS, what
+// stands in for it at AWS_ENDPOINT_URL, or the simulated one.
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/spf13/pflag"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/simulated"
+	"clusterawsadm/internal/clock"
+)
+
+// DefaultRegion is where a simulated account is, unless a region is named.
+const DefaultRegion = "us-east-1"
+
+// askingCredentials is how long credentials may take to come.
+const askingCredentials = 15 * time.Second
+
+// Flags say which account it is.
+type Flags struct {
+	Env *env.Env
+
+	Region, Profile string
+	Simulate        bool
+	SimulateState   string
+	SimulateSpeed   float64
+}
+
+// Add makes flags of them. The region's flag gets the shorthand, "" for none.
+func (f *Flags) Add(p *pflag.FlagSet, regionShorthand, regionDefault string) {
+	p.StringVarP(&f.Region, "region", regionShorthand, "", "AWS region (default: "+regionDefault+")")
+	f.AddProfile(p)
+	f.AddSimulate(p)
+}
+
+// AddProfile makes only the flag of the profile.
+func (f *Flags) AddProfile(p *pflag.FlagSet) {
+	p.StringVar(&f.Profile, "profile", "", "profile of the AWS configuration files")
+}
+
+// AddSimulate makes only the flags of the simulated account.
+func (f *Flags) AddSimulate(p *pflag.FlagSet) {
+	p.BoolVar(&f.Simulate, "simulate", false, "work on a simulated AWS account that is kept in a file")
+	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the user's state directory)")
+	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "how many times faster than life the simulated account is")
+}
+
+// Account is an account that is open, in one region.
+type Account struct {
+	Config aws.Config
+	Clock  *clock.Clock // of the account; nil: the machine's own
+
+	simulated *simulated.Account
+	release   func()
+}
+
+// Simulated reports whether the account is.
+func (a *Account) Simulated() bool { return a.simulated != nil }
+
+// Open gets access to the account. The region may be "" for whatever the
+// environment says.
+func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
+	if f.Simulate {
+		return f.openSimulated(region)
+	}
+	cfg, err := f.Env.AWS(ctx, region, f.Profile)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return nil, ErrNoRegion
+	}
+	if err := credentials(ctx, cfg); err != nil {
+		return nil, err
+	}
+	return &Account{Config: cfg, release: func() {}}, nil
+}
+
+func (f *Flags) openSimulated(region string) (*Account, error) {
+	if region == "" {
+		region = DefaultRegion
+	}
+	file := f.SimulateState
+	if file == "" {
+		file = filepath.Join(f.Env.StateDir, "clusterawsadm", simulatedFile(region))
+	}
+	a, err := simulated.Open(simulated.Options{File: file, Region: region, Speed: f.SimulateSpeed})
+	if err != nil {
+		return nil, err
+	}
+	f.Env.Story("simulated AWS account in %s, kept in %s", region, file)
+	return &Account{
+		Config: a.Config, Clock: a.Clock, simulated: a,
+		release: f.Env.OnExit(func() { _ = a.Save() }), // on the way out there is nobody to tell
+	}, nil
+}
+
+// simulatedFile is the name of the file of a region's account: a simulated
+// account has only one.
+func simulatedFile(region string) string {
+	if region == DefaultRegion {
+		return "simulated.json"
+	}
+	return "simulated-" + region + ".json"
+}
+
+// Close gives up the account, and adds to the outcome of the command what
+// goes wrong with that.
+func (a *Account) Close(err *error) {
+	if a.simulated == nil {
+		return
+	}
+	*err = errors.Join(*err, a.simulated.Close())
+	a.release()
+}
+
+// credentials makes sure that there are some, before anything is begun.
+func credentials(ctx context.Context, cfg aws.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, askingCredentials)
+	defer cancel()
+	if cfg.Credentials == nil {
+		return errNoCredentials
+	}
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return fmt.Errorf("%w\n(%w)", errNoCredentials, err)
+	}
+	return nil
+}
+
+// errNoCredentials says what to do where AWS cannot be asked for anything.
+var errNoCredentials = errors.New("no AWS credentials: use --profile, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
+	"log in with 'aws sso login', or try it out with --simulate")
+
+// ErrNoRegion says that nothing names a region.
+var ErrNoRegion = env.Usagef("no AWS region: use --region, set AWS_REGION, or choose a profile that has one")

@@ -35,6 +35,8 @@ type Process struct {
 	// Fault, when set, says what goes wrong with the n-th call of the process,
 	// counted from 1.
 	Fault func(n int, service, op string) Fault
+	// Permits, when set, says whether the process has the permission for a call.
+	Permits func(service, op string, in any) bool
 	// Killed, when set, is called when a fault kills the process.
 	Killed func()
 
@@ -170,6 +172,9 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		p.die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
 	case None, LostAfter, KillAfter:
+	}
+	if p.Permits != nil && !p.Permits(service, op, in) {
+		return nil, fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s %s", service, op)
 	}
 	out, err := p.aws.call(ctx, service, op, in)
 	switch fault {

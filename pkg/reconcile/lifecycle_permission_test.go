@@ -1,0 +1,136 @@
+package reconcile_test
+
+import (
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/permission"
+)
+
+// allowed reports whether a policy allows an action on a resource.
+func allowed(d permission.Document, action, resource string) bool {
+	return slices.ContainsFunc(d.Statement, func(s permission.Statement) bool {
+		return slices.Contains(s.Action, action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
+			// A star of IAM matches slashes too, and one of path.Match does not.
+			ok, err := path.Match(strings.ReplaceAll(pattern, "/", "|"), strings.ReplaceAll(resource, "/", "|"))
+			return err == nil && ok
+		})
+	})
+}
+
+// permits has a process be allowed what a policy allows: the action of each
+// call, on the resource that it names.
+func permits(d permission.Document, region string) func(service, op string, in any) bool {
+	account := region + ":" + awssim.Account + ":"
+	return func(service, op string, in any) bool {
+		field := func(name string) string {
+			f := reflect.ValueOf(in).Elem().FieldByName(name)
+			if p, ok := f.Interface().(*string); ok {
+				return aws.ToString(p)
+			}
+			return ""
+		}
+		switch service {
+		case "STS":
+			return op == "GetCallerIdentity" || allowed(d, "sts:AssumeRole", field("RoleArn"))
+		case "SSM":
+			switch op {
+			case "DescribeParameters":
+				return allowed(d, "ssm:"+op, "*")
+			case "GetParametersByPath":
+				return allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+field("Path"))
+			case "DeleteParameters":
+				names, _ := reflect.ValueOf(in).Elem().FieldByName("Names").Interface().([]string)
+				return !slices.ContainsFunc(names, func(n string) bool { return !allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+n) })
+			}
+			return allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+field("Name"))
+		case "Secrets Manager":
+			switch op {
+			case "ListSecrets":
+				return allowed(d, "secretsmanager:"+op, "*")
+			case "CreateSecret":
+				return allowed(d, "secretsmanager:"+op, "arn:aws:secretsmanager:"+account+"secret:"+field("Name")+"-AbCdEf")
+			}
+			name := field("SecretId")
+			if !strings.HasPrefix(name, "arn:") {
+				name = "arn:aws:secretsmanager:" + account + "secret:" + name + "-AbCdEf"
+			}
+			return allowed(d, "secretsmanager:"+op, name)
+		case "S3":
+			action := map[string]string{"HeadBucket": "ListBucket", "ListObjectVersions": "ListBucketVersions", "DeleteObjects": "DeleteObjectVersion"}[op]
+			if action == "" {
+				action = op
+			}
+			resource := "arn:aws:s3:::" + field("Bucket")
+			if strings.Contains(action, "Object") {
+				resource += "/key"
+			}
+			return allowed(d, "s3:"+action, resource)
+		case "EC2":
+			if run, ok := in.(*ec2.RunInstancesInput); ok && run.IamInstanceProfile != nil &&
+				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(run.IamInstanceProfile.Name)) {
+				return false
+			}
+			return allowed(d, "ec2:"+op, "*")
+		}
+		prefix := map[string]string{"IAM": "iam", "Service Quotas": "servicequotas", "Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing"}[service]
+		return allowed(d, prefix+":"+op, "*")
+	}
+}
+
+// TestPolicySuffices runs the life of every example's cluster with nothing
+// allowed but what the policy for its manifest allows.
+func TestPolicySuffices(t *testing.T) {
+	for _, file := range examples(t) {
+		t.Run(name(file), func(t *testing.T) {
+			t.Parallel()
+			m := quick(load(t, file, nil))
+			policy := permission.Of(m)
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				prepare(t, file, a, m)
+				as := func() *awssim.Process {
+					p := a.Process()
+					p.Permits = permits(permission.Policy(policy), m.Region)
+					return p
+				}
+				before := a.Inventory()
+				_, err := open(m, as()).Apply(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				_, err = open(m, as()).Plan(t.Context())
+				require.NoError(t, err)
+				_, err = open(m, as()).Delete(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				require.Equal(t, before, a.Inventory())
+				for _, c := range a.Calls() {
+					require.NotEqual(t, "UnauthorizedOperation", c.Err, c)
+				}
+			})
+		})
+	}
+}
+
+// TestPolicyIsEnforced makes sure that the test above tests something.
+func TestPolicyIsEnforced(t *testing.T) {
+	m := loadQuick(t, "../../configs/quickstart.yaml")
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		p := a.Process()
+		s := permission.Of(m)
+		s.Roles = []string{"somebody-else"}
+		p.Permits = permits(permission.Policy(s), m.Region)
+		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "RunInstances")
+		require.ErrorContains(t, err, "not authorized")
+	})
+}

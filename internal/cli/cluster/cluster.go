@@ -31,7 +31,7 @@ any time and run again, here or on another machine.`,
 	f.addTo(cmd)
 	cmd.AddCommand(
 		newValidate(f), newPlan(f), newCreate(f), newDelete(f), newList(f),
-		newDescribe(f), newKubeconfig(f), newGraph(f), newGenerate(f),
+		newDescribe(f), newKubeconfig(f), newGraph(f), newGenerate(f), newPolicy(f),
 	)
 	return cmd
 }

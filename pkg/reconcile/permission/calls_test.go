@@ -113,11 +113,11 @@ func called(s *ast.SelectorExpr, imported map[string]string) (call, bool) {
 	switch x := s.X.(type) {
 	case *ast.Ident:
 		of = imported[x.Name]
-		if m := regexp.MustCompile(`^New(\w+)Paginator$`).FindStringSubmatch(name); m != nil {
-			name = m[1]
-		} else {
+		m := regexp.MustCompile(`^New(\w+)Paginator$`).FindStringSubmatch(name)
+		if m == nil {
 			return call{}, false
 		}
+		name = m[1]
 	case *ast.SelectorExpr:
 		if f, ok := reflect.TypeFor[cloud.Clients]().FieldByName(x.Sel.Name); ok && f.Type.Kind() == reflect.Pointer {
 			of = filepath.Base(f.Type.Elem().PkgPath())

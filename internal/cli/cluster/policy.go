@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/reconcile/permission"
+)
+
+type policyOptions struct {
+	*flags
+	output choice
+}
+
+func newPolicy(f *flags) *cobra.Command {
+	o := &policyOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "policy [-f FILE]",
+		Short: "Print the IAM policy that the cluster commands need",
+		Long: `Print the IAM policy of somebody who runs the cluster commands: exactly the
+actions that they call. With a manifest it is narrowed down to what that cluster
+needs: its region, its buckets, the roles of its machines, the identities it names.
+It calls nobody.`,
+		Example: `  clusterawsadm cluster policy > policy.json
+  clusterawsadm cluster policy -f demo.yaml | aws iam create-policy --policy-name demo --policy-document file:///dev/stdin`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	output(cmd, &o.output, "json", "yaml")
+	return cmd
+}
+
+func (o *policyOptions) run(ctx context.Context) error {
+	scope := permission.Scope{Region: o.Region}
+	if len(o.files) > 0 {
+		m, err := o.load(ctx)
+		if err != nil {
+			return err
+		}
+		scope = permission.Of(m)
+		if len(m.Identity) > 0 {
+			o.Env.Story("note: the manifest's identity needs all of this; whoever runs the command needs only to become it")
+		}
+	}
+	return render.Encode(o.Env.Out, render.Format(o.output.value), permission.Policy(scope))
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/golden"
+)
+
+func TestPolicy(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	require.Equal(t, 0, s.run("cluster", "policy", "-f", file, "-o", "yaml"), s.err.String())
+	golden.Assert(t, "policy.yaml", s.out.String())
+	assert.Empty(t, s.err.String())
+	require.Equal(t, 0, s.run("cluster", "policy"))
+	assert.Contains(t, s.out.String(), `"arn:aws:s3:::*"`, "whatever a manifest may ask for")
+	assert.NotContains(t, s.out.String(), "sts:AssumeRole", "unless a manifest says of what role")
+	assert.Equal(t, 3, s.run("cluster", "policy", "-f", "nope.yaml"))
+	assert.Equal(t, 3, s.run("cluster", "policy", "demo"))
+}

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -39,6 +40,7 @@ func Process() *env.Env {
 		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // likewise
 		Size:          func() (int, int) { return size(os.Stderr) }, //nolint:forbidigo // likewise
 		LookupEnv:     os.LookupEnv,                                 //nolint:forbidigo // handed on, not read
+		Program:       strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"),
 		HomeDir:       home,
 		ConfigDir:     configHome,
 		StateDir:      stateDir(home),

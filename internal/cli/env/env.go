@@ -30,6 +30,9 @@ type Env struct {
 	HomeDir, ConfigDir, StateDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.
 	Who string
+	// Program is what the process was called by: clusterawsadm, or another name
+	// it was installed under.
+	Program string
 	// LogLevel is what -v says: 2 by default, and every call to AWS is told of
 	// from 4 on.
 	LogLevel int

@@ -82,22 +82,34 @@ func New(e *env.Env) *cobra.Command {
 		Short: "Print the version of clusterawsadm",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return run(e.Out, output, Get())
+			return Print(e.Out, output, e.Program, Get())
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "format of the answer: short, json or yaml")
 	return cmd
 }
 
-func run(w io.Writer, output string, i Info) error {
+// plugin is what the program is called as a plugin of clusterctl.
+const plugin = "clusterctl-aws"
+
+// Print answers in one of the formats "", "short", "json" and "yaml". The
+// program is what the process was called by.
+func Print(w io.Writer, output, program string, i Info) error {
 	var err error
 	switch output {
 	case "":
-		_, err = fmt.Fprintf(w, "clusterawsadm version: %#v\n", &i)
+		if program != plugin {
+			program = "clusterawsadm"
+		}
+		_, err = fmt.Fprintf(w, "%s version: %#v\n", program, &i)
 	case "short":
 		_, err = fmt.Fprintln(w, i.GitVersion)
-	case "json", "yaml":
-		err = render.Encode(w, render.Format(output), document{i})
+	case "json":
+		err = render.Encode(w, render.JSON, document{i})
+	case "yaml":
+		if err = render.Encode(w, render.YAML, document{i}); err == nil {
+			_, err = fmt.Fprintln(w) // as ever
+		}
 	default:
 		err = env.Usagef("invalid output format: %s", output)
 	}

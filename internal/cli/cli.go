@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/bootstrap"
 	"clusterawsadm/internal/cli/cluster"
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/cli/version"
@@ -72,9 +73,10 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	c := cluster.New(e)
-	c.Args, c.RunE = cobra.ArbitraryArgs, group
-	root.AddCommand(c, version.New(e))
+	root.AddCommand(bootstrap.New(e), cluster.New(e), version.New(e))
+	for _, cmd := range root.Commands() {
+		groups(cmd)
+	}
 	return root, begun
 }
 
@@ -87,6 +89,16 @@ func upstream(cmd *cobra.Command) bool {
 		}
 	}
 	return false
+}
+
+// groups has all commands with others below them help.
+func groups(cmd *cobra.Command) {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, group
+	}
+	for _, c := range cmd.Commands() {
+		groups(c)
+	}
 }
 
 // group is what a command does that only has others below it: it helps.

@@ -1,0 +1,162 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	bootstrapv1alpha1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1alpha1"
+	bootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1beta1"
+
+	"clusterawsadm/internal/input"
+)
+
+// check compares an object with the API type of its version: a value of another
+// type is an error, and a field that the type does not have is a warning.
+func (l *loader) check(object map[string]any, version string) {
+	newest := reflect.TypeFor[bootstrapv1.AWSIAMConfiguration]()
+	t := newest
+	if version != bootstrapv1.SchemeGroupVersion.Version {
+		t = reflect.TypeFor[bootstrapv1alpha1.AWSIAMConfiguration]()
+	}
+	withoutMark := maps.Clone(object)
+	if isOnlyMark(object) {
+		delete(withoutMark, "metadata")
+	}
+	l.value(withoutMark, "", t, newest)
+}
+
+// value checks a value against its type, and what it is not part of against
+// the type of the newest version, which is nil where that has nothing either.
+func (l *loader) value(v any, path string, t, newest reflect.Type) {
+	t, newest = indirect(t), indirect(newest)
+	switch {
+	case v == nil || t.Kind() == reflect.Interface:
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		l.textOrTexts(v, path)
+	case t.Kind() == reflect.Struct:
+		if object, ok := v.(map[string]any); ok {
+			l.object(object, path, t, newest)
+		} else {
+			l.wrongType(v, path, "an object")
+		}
+	case t.Kind() == reflect.Map:
+		if object, ok := v.(map[string]any); ok {
+			for _, key := range slices.Sorted(maps.Keys(object)) {
+				l.value(object[key], join(path, key), t.Elem(), t.Elem())
+			}
+		} else {
+			l.wrongType(v, path, "an object")
+		}
+	case t.Kind() == reflect.Slice:
+		if list, ok := v.([]any); ok {
+			for i, item := range list {
+				l.value(item, path+"["+strconv.Itoa(i)+"]", t.Elem(), t.Elem())
+			}
+		} else {
+			l.wrongType(v, path, "a list")
+		}
+	default:
+		l.scalar(v, path, t)
+	}
+}
+
+func (l *loader) scalar(v any, path string, t reflect.Type) {
+	if reflect.TypeOf(v).Kind() == t.Kind() {
+		return
+	}
+	want := "a text"
+	if t.Kind() == reflect.Bool {
+		want = "true or false"
+	}
+	l.wrongType(v, path, want)
+}
+
+// textOrTexts checks what IAM lets people write as one text or as many.
+func (l *loader) textOrTexts(v any, path string) {
+	switch v := v.(type) {
+	case string:
+	case []any:
+		for i, item := range v {
+			if _, ok := item.(string); !ok && item != nil {
+				l.wrongType(item, path+"["+strconv.Itoa(i)+"]", "a text")
+			}
+		}
+	default:
+		l.wrongType(v, path, "a text or a list of texts")
+	}
+}
+
+func (l *loader) wrongType(v any, path, want string) {
+	fix := ""
+	if _, isText := v.(string); !isText && strings.HasPrefix(want, "a text") {
+		fix = "quote it"
+	}
+	if want == "a list" {
+		fix = "begin it with a dash, or put it into brackets"
+	}
+	l.errors = append(l.errors, l.problem(path, "want "+want+", not "+described(v), fix))
+}
+
+func described(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("the text %q", v)
+	case bool:
+		return fmt.Sprintf("the truth value %t", v)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", v)
+	case []any:
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+func (l *loader) object(object map[string]any, path string, t, newest reflect.Type) {
+	known, later := fields(t), map[string]reflect.Type{}
+	if newest != nil {
+		later = fields(newest)
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		below := join(path, name)
+		if f, ok := known[name]; ok {
+			l.value(object[name], below, f, later[name])
+			continue
+		}
+		if _, ok := later[name]; ok {
+			l.warn(below, "the field does not exist in this version and has no effect", "use apiVersion: "+bootstrapv1.SchemeGroupVersion.String())
+			continue
+		}
+		l.warn(below, "the field does not exist and has no effect", input.DidYouMean(name, slices.Collect(maps.Keys(known))))
+	}
+}
+
+// fields are the fields of a struct by their name in JSON.
+func fields(t reflect.Type) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "" && f.Anonymous:
+			maps.Copy(out, fields(f.Type))
+		case name == "":
+			out[f.Name] = f.Type
+		default:
+			out[name] = f.Type
+		}
+	}
+	return out
+}
+
+func indirect(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}

@@ -132,8 +132,16 @@ func (l *loader) object(object map[string]any, path string, t, newest reflect.Ty
 			l.warn(below, "the field does not exist in this version and has no effect", "use apiVersion: "+bootstrapv1.SchemeGroupVersion.String())
 			continue
 		}
-		l.warn(below, "the field does not exist and has no effect", input.DidYouMean(name, slices.Collect(maps.Keys(known))))
+		l.warn(below, "the field does not exist and has no effect", meant(name, slices.Collect(maps.Keys(known))))
 	}
+}
+
+// meant suggests a field, but not the opposite of what was written.
+func meant(name string, known []string) string {
+	if strings.HasPrefix(strings.ToLower(name), "enable") && slices.Contains(known, "disable") && !slices.Contains(known, "enable") {
+		return "remove it; it is there unless disable is set"
+	}
+	return input.DidYouMean(name, known)
 }
 
 // fields are the fields of a struct by their name in JSON.
@@ -152,6 +160,46 @@ func fields(t reflect.Type) map[string]reflect.Type {
 		}
 	}
 	return out
+}
+
+// functions looks for intrinsic functions that are not the whole of an encoded
+// string. Goformation evaluates those as if it were CloudFormation, and takes
+// the account 123456789012 in us-east-1.
+func (l *loader) functions(v any, path string) {
+	switch v := v.(type) {
+	case string:
+		if _, argument := intrinsic(v); hasFunction(argument) {
+			l.warn(path, "a function inside of the encoded one is replaced by a made-up value", "use Fn::Sub, which needs no other inside")
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if below := join(path, name); isFunction(name) {
+				l.warn(below, "the function is replaced by a made-up value", "write base64 of its JSON in place of it")
+			} else {
+				l.functions(v[name], below)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			l.functions(item, path+"["+strconv.Itoa(i)+"]")
+		}
+	}
+}
+
+func isFunction(name string) bool { return name == "Ref" || strings.HasPrefix(name, "Fn::") }
+
+func hasFunction(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, below := range v {
+			if isFunction(name) || hasFunction(below) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasFunction)
+	}
+	return false
 }
 
 func indirect(t reflect.Type) reflect.Type {

@@ -36,8 +36,9 @@ func Load(name string, data []byte, o Options) (*Config, error) {
 		return nil, err
 	}
 	c.lines = l.lines
-	c.Warnings = append(l.warnings, l.refused(c)...)
-	l.lines.order(c.Warnings)
+	l.remark(c)
+	l.lines.order(l.warnings)
+	c.Warnings = l.warnings
 	if o.Strict && len(c.Warnings) > 0 {
 		return nil, &input.InvalidError{Problems: c.Warnings}
 	}
@@ -71,6 +72,7 @@ func (l *loader) load(data []byte) (*Config, error) {
 		return nil, err
 	}
 	l.check(object, version)
+	l.functions(object["spec"], "spec")
 	if len(l.errors) > 0 {
 		l.lines.order(l.errors)
 		return nil, &input.InvalidError{Problems: l.errors}

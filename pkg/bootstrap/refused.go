@@ -1,5 +1,0 @@
-package bootstrap
-
-import "clusterawsadm/internal/input"
-
-func (l *loader) refused(_ *Config) []input.Problem { return nil }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"clusterawsadm/pkg/bootstrap"
+	"clusterawsadm/test/iamconfig"
 )
 
 // plain is a value as JSON would have it.
@@ -67,9 +68,7 @@ func TestTemplate(t *testing.T) {
 	compared, old := 0, 0
 	for range 5 { // times a hundred
 		rapid.Check(t, func(t *rapid.T) {
-			c := configurations{t}
-			configuration := c.draw()
-			text := c.file(configuration)
+			configuration, text := iamconfig.Draw(t)
 			assert.Empty(t, cmp.Diff(expected(t, all, plain(t, configuration)), rendered(t, load(t, text))), string(text))
 			compared++
 			if strings.HasSuffix(str(configuration, "apiVersion"), "alpha1") {
@@ -100,8 +99,8 @@ func TestTemplateOfConfigurations(t *testing.T) {
 // place of what it was printed from.
 func TestPrintedConfigurationMeansTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := configurations{t}
-		first := load(t, c.file(c.draw()))
+		_, file := iamconfig.Draw(t)
+		first := load(t, file)
 		text, err := first.YAML()
 		require.NoError(t, err)
 		again, err := bootstrap.Load("again.yaml", text, bootstrap.Options{})

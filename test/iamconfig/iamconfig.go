@@ -1,4 +1,7 @@
-package bootstrap_test
+// Package iamconfig draws AWSIAMConfigurations for tests: of all that there may
+// be, with each field there or not, null and empty too, some that do not exist,
+// and some values that AWS refuses. About a quarter of them are v1alpha1.
+package iamconfig
 
 import (
 	"encoding/base64"
@@ -9,10 +12,33 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configurations draws one of all the configurations that there may be: about
-// a quarter of them are v1alpha1, each field is there or not, null and empty
-// too, some are unknown, and some lists and names are what AWS refuses.
-type configurations struct{ *rapid.T }
+type (
+	object = map[string]any
+	list   = []any
+)
+
+// Draw draws a configuration, and a file it is written down in: YAML, JSON, or
+// YAML with another document behind it. Some of its texts are of those that
+// are passed.
+func Draw(t *rapid.T, texts ...string) (configuration map[string]any, file []byte) {
+	t.Helper()
+	c := configurations{T: t, texts: append([]string{
+		"on", "n", "2012-10-17", "0x10", "1e3", "~", "a: b", "{}", "${aws:username}", "Zm9vYmFy", "é", " a b ", "<&>",
+		Encoded(`{"Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/Foo"}`), Encoded(`{ "Ref": "AWSIAMRoleNodes" }`),
+		Encoded(`{"Fn::Join": ["", ["a", "b"]]}`), Encoded(`{"Nope": 1}`), Encoded(`[1]`),
+	}, texts...)}
+	configuration = c.draw()
+	return configuration, c.file(configuration)
+}
+
+// Encoded is a text as the intrinsic functions in a configuration are written.
+func Encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+type configurations struct {
+	*rapid.T
+
+	texts []string
+}
 
 func (c configurations) draw() object {
 	version := rapid.SampledFrom([]string{"v1beta1", "v1beta1", "v1beta1", "v1alpha1"}).Draw(c.T, "version")
@@ -42,15 +68,9 @@ func (c configurations) bools(o object, fields ...string) {
 func (c configurations) word(label string) string {
 	return rapid.OneOf(
 		rapid.StringMatching(`[a-z][a-z0-9.*-]{0,12}`),
-		rapid.SampledFrom([]string{
-			"on", "n", "2012-10-17", "0x10", "1e3", "~", "a: b", "{}", "${aws:username}", "Zm9vYmFy", "é", " a b ",
-			encoded(`{"Fn::Sub": "arn:${AWS::Partition}:iam::aws:policy/Foo"}`), encoded(`{ "Ref": "AWSIAMRoleNodes" }`),
-			encoded(`{"Fn::Join": ["", ["a", "b"]]}`), encoded(`{"Nope": 1}`), encoded(`[1]`),
-		}),
+		rapid.SampledFrom(c.texts),
 	).Draw(c.T, label)
 }
-
-func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 func (c configurations) words(label string) any {
 	out := list{}
@@ -187,7 +207,6 @@ func (c configurations) spec() any {
 	return o
 }
 
-// file writes a configuration down as YAML, JSON, or YAML with more documents.
 func (c configurations) file(o object) []byte {
 	text, err := json.Marshal(o)
 	if err == nil && rapid.IntRange(0, 3).Draw(c.T, "JSON") > 0 {

@@ -93,11 +93,18 @@ func (l *loader) textOrTexts(v any, path string) {
 
 func (l *loader) wrongType(v any, path, want string) {
 	fix := ""
-	if _, isText := v.(string); !isText && strings.HasPrefix(want, "a text") {
-		fix = "quote it"
-	}
-	if want == "a list" {
-		fix = "begin it with a dash, or put it into brackets"
+	switch v := v.(type) {
+	case bool, int64, float64:
+		if strings.HasPrefix(want, "a text") {
+			fix = "quote it"
+		}
+	case string:
+		if want == "a list" {
+			fix = "begin it with a dash, or put it into brackets"
+		}
+		if want == "true or false" && (v == "true" || v == "false") {
+			fix = "remove the quotes"
+		}
 	}
 	l.errors = append(l.errors, l.problem(path, "want "+want+", not "+described(v), fix))
 }

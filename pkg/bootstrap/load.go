@@ -95,8 +95,12 @@ func (l *loader) json(data []byte) ([]byte, error) {
 		what = strings.TrimPrefix(what, p)
 	}
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(what); m != nil {
-		l.lines.of[""], _ = strconv.Atoi(m[1])
+		line, _ := strconv.Atoi(m[1])
 		what = what[len(m[0]):]
+		if regexp.MustCompile(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
+			line++ // the parser counts lines from zero where its grammar is hurt
+		}
+		l.lines.of[""] = line
 	}
 	return nil, l.invalid("", "the YAML cannot be read: "+what, "check the indentation, and quote text that holds special characters")
 }
@@ -113,7 +117,7 @@ func (l *loader) recognise(object map[string]any) (string, error) {
 	case kinds != kind:
 		return "", l.invalid("kind", fmt.Sprintf("there is no kind %q in %s here", kinds, gv), use)
 	case gv != bootstrapv1.SchemeGroupVersion && gv != bootstrapv1alpha1.SchemeGroupVersion:
-		return "", l.invalid("apiVersion", fmt.Sprintf("%s has no version %q", kind, gv), use)
+		return "", l.invalid("apiVersion", fmt.Sprintf("%s has no version %q", kind, gv.String()), use)
 	}
 	return gv.Version, nil
 }

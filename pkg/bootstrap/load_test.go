@@ -1,7 +1,6 @@
 package bootstrap_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -34,7 +33,7 @@ func TestWrong(t *testing.T) {
 	require.NoError(t, err)
 	_, err = bootstrap.Load("wrong.yaml", text, bootstrap.Options{})
 	var invalid *input.InvalidError
-	require.True(t, errors.As(err, &invalid))
+	require.ErrorAs(t, err, &invalid)
 	golden.Assert(t, "wrong.golden", err.Error()+"\n")
 }
 

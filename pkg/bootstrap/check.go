@@ -44,17 +44,7 @@ func (l *loader) value(v any, path string, t, newest reflect.Type) {
 	switch t.Kind() { //nolint:exhaustive // the API types have no others
 	case reflect.Interface:
 	case reflect.Struct, reflect.Map:
-		object, ok := v.(map[string]any)
-		switch {
-		case !ok:
-			l.wrongType(v, path, "an object")
-		case t.Kind() == reflect.Struct:
-			l.object(object, path, t, newest)
-		default:
-			for _, key := range slices.Sorted(maps.Keys(object)) {
-				l.value(object[key], join(path, key), t.Elem(), t.Elem())
-			}
-		}
+		l.objectOrMap(v, path, t, newest)
 	case reflect.Slice:
 		list, ok := v.([]any)
 		if !ok {
@@ -65,6 +55,20 @@ func (l *loader) value(v any, path string, t, newest reflect.Type) {
 		}
 	default:
 		l.scalar(v, path, t)
+	}
+}
+
+func (l *loader) objectOrMap(v any, path string, t, newest reflect.Type) {
+	object, ok := v.(map[string]any)
+	switch {
+	case !ok:
+		l.wrongType(v, path, "an object")
+	case t.Kind() == reflect.Struct:
+		l.object(object, path, t, newest)
+	default:
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			l.value(object[key], join(path, key), t.Elem(), t.Elem())
+		}
 	}
 }
 

@@ -41,12 +41,7 @@ func (c *Config) Policies(name string, f Format) ([]byte, error) {
 	if f == Terraform && name == "" {
 		return t.terraform()
 	}
-	policies := map[string]*iam.ManagedPolicy{}
-	for id, r := range t.Resources {
-		if p, ok := r.(*iam.ManagedPolicy); ok && (name == "" || name == id) {
-			policies[id] = p
-		}
-	}
+	policies := t.policies(name)
 	if name != "" && policies[name] == nil {
 		return nil, c.missing(name)
 	}
@@ -66,6 +61,17 @@ func (c *Config) Policies(name string, f Format) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("there is no format %q", f)
 	}
+}
+
+// policies are the managed policies of that name, or for "" all.
+func (t *Template) policies(name string) map[string]*iam.ManagedPolicy {
+	out := map[string]*iam.ManagedPolicy{}
+	for id, r := range t.Resources {
+		if p, ok := r.(*iam.ManagedPolicy); ok && (name == "" || name == id) {
+			out[id] = p
+		}
+	}
+	return out
 }
 
 // missing says why there is no such policy.

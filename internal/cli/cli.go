@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/ami"
+	"clusterawsadm/internal/cli/bootstrap"
 	"clusterawsadm/internal/cli/cluster"
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/cli/version"
@@ -72,9 +74,8 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	c := cluster.New(e)
-	c.Args, c.RunE = cobra.ArbitraryArgs, group
-	root.AddCommand(c, version.New(e))
+	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), version.New(e))
+	groups(root)
 	return root, begun
 }
 
@@ -87,6 +88,16 @@ func upstream(cmd *cobra.Command) bool {
 		}
 	}
 	return false
+}
+
+// groups has every command that only has others below it help.
+func groups(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if c.HasSubCommands() && !c.Runnable() {
+			c.Args, c.RunE = cobra.ArbitraryArgs, group
+		}
+		groups(c)
+	}
 }
 
 // group is what a command does that only has others below it: it helps.

@@ -157,10 +157,13 @@ func (s *Snapshot) out(now time.Time) types.Snapshot {
 		VolumeId: aws.String("vol-ffffffff"), Tags: tagsOut(s.Tags),
 	}
 	switch {
+	case s.Failure != "":
+		out.Progress = aws.String("0%")
+		if out.State == types.SnapshotStateError {
+			out.StateMessage = aws.String(s.Failure)
+		}
 	case out.State == types.SnapshotStatePending:
 		out.Progress = aws.String(fmt.Sprintf("%d%%", 100*now.Sub(s.Born)/s.Ready.Sub(s.Born)))
-	case s.Failure != "":
-		out.StateMessage, out.Progress = aws.String(s.Failure), aws.String("0%")
 	}
 	return out
 }

@@ -227,7 +227,8 @@ const showing = time.Minute
 func (c *copying) await(ctx context.Context, id string) (*types.Image, error) {
 	for until := c.o.Clock.Now().Add(showing); ; {
 		image, err := c.image(ctx, id)
-		if err != nil || image != nil || c.o.Clock.Now().After(until) {
+		late := c.o.Clock.Now().After(until)
+		if image != nil || late || err != nil && !passing(ctx, err) {
 			return image, err
 		}
 		if err := c.o.Clock.Sleep(ctx, 2*time.Second); err != nil {

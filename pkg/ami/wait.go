@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/cloud"
 )
 
 // looking is how often a copy under way is looked at.
@@ -40,6 +42,10 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 			return nil, c.stopped(id, err)
 		}
 		seen, err := c.image(ctx, id)
+		if passing(ctx, err) {
+			c.o.Tell("%v; looking again", err)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +64,12 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 		return image, c.checkEncrypted(ctx, *image)
 	}
 	return image, nil
+}
+
+// passing reports whether an error is no reason to stop waiting: a lost
+// connection is none, nor is a service that is out of order.
+func passing(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && (!cloud.Refused(err) || cloud.Throttled(err))
 }
 
 // progress is how many percent of the slowest snapshot are copied; 0 where AWS

@@ -25,10 +25,10 @@ func dryRun(asked *bool) error {
 }
 
 // copyImage begins to copy an image into the region that it is asked in. Each
-// EBS snapshot is copied; mappings and attributes go with the image. Whether
-// AWS takes a name twice here, as it does not when an image is registered, is
-// not known: it is refused. A dry run looks at permissions and the source, and
-// not at the name.
+// EBS snapshot is copied; mappings and attributes go with the image. A name
+// that is taken is refused, as it is when an image is registered; AWS used to
+// take it here (hashicorp/packer#2123). A dry run looks at permissions and the
+// source, and not at the name.
 func (a *AWS) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyImageOutput, error) {
 	name := aws.ToString(in.Name)
 	tags, err := specified(in.TagSpecifications, types.ResourceTypeImage, types.ResourceTypeSnapshot)

@@ -2,7 +2,9 @@ package awssim
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -13,11 +15,22 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Place is what is kept of a region other than the account's own. What the
-// region had from the beginning is not saved, but what became of it is.
+// Place is what is kept of a region other than the account's own.
 type Place struct {
 	Images    map[string]*Image
 	Snapshots map[string]*Snapshot
+
+	stocked bool // with the images that everybody finds there
+}
+
+// MarshalJSON leaves out what everybody finds in the region.
+func (p *Place) MarshalJSON() ([]byte, error) {
+	own := maps.Clone(p.Images)
+	maps.DeleteFunc(own, func(_ string, i *Image) bool { return i.Given })
+	return json.Marshal(struct {
+		Images    map[string]*Image
+		Snapshots map[string]*Snapshot
+	}{own, p.Snapshots})
 }
 
 // place is a region as a call sees it.
@@ -63,20 +76,23 @@ func (a *AWS) placeIn(region string) (place, error) {
 		if s.Snapshots == nil { // of an account that was saved before there were any
 			s.Snapshots = map[string]*Snapshot{}
 		}
-		return place{region, &Place{s.Images, s.Snapshots}}, nil
+		return place{region, &Place{Images: s.Images, Snapshots: s.Snapshots}}, nil
 	}
 	if s.Elsewhere == nil {
 		s.Elsewhere = map[string]*Place{}
 	}
 	p := s.Elsewhere[region]
 	if p == nil {
-		p = &Place{map[string]*Image{}, map[string]*Snapshot{}}
+		p = &Place{Images: map[string]*Image{}, Snapshots: map[string]*Snapshot{}}
+		s.Elsewhere[region] = p
+	}
+	if !p.stocked {
+		p.stocked = true
 		for _, i := range imagesOf(region) {
 			if i.Owner != communityImages || slices.Contains(published(), region) {
 				p.Images[i.ID] = i
 			}
 		}
-		s.Elsewhere[region] = p
 	}
 	return place{region, p}, nil
 }
@@ -85,7 +101,7 @@ func (a *AWS) placeIn(region string) (place, error) {
 // first.
 func (a *AWS) places() []place {
 	s := &a.state.EC2
-	all := []place{{a.o.Region, &Place{s.Images, s.Snapshots}}}
+	all := []place{{a.o.Region, &Place{Images: s.Images, Snapshots: s.Snapshots}}}
 	for _, region := range sortedKeys(s.Elsewhere) {
 		all = append(all, place{region, s.Elsewhere[region]})
 	}

@@ -192,4 +192,3 @@ type Volume struct {
 	Encrypted                         bool
 	DeleteWithInstance                bool
 }
-

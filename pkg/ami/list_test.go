@@ -34,7 +34,9 @@ func TestListOrder(t *testing.T) {
 		got, err := ami.List(t.Context(), a.Config(), ami.Query{
 			Owner: ami.Owner, OS: []string{"flatcar-stable", "ubuntu-24.04"}, Regions: []string{"eu-west-1", "us-east-1"},
 			Releases: releases("v1.34.1", "v1.34.0", "v1.34.2"),
-			Progress: func(done, total int, region string, err error) { told = append(told, fmt.Sprint(done, total, region, err)) },
+			Progress: func(done, total int, region string, err error) {
+				told = append(told, fmt.Sprint(done, total, region, err))
+			},
 		})
 		require.NoError(t, err)
 		assert.Empty(t, got.Failed)
@@ -158,4 +160,3 @@ func TestListInterrupted(t *testing.T) {
 		require.EqualError(t, err, "enough")
 	})
 }
-

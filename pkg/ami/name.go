@@ -38,10 +38,10 @@ const prefix = "capa-ami-"
 
 // tail takes apart what follows the operating system. All between the numbers
 // and the stamp is a pre-release.
-var tail = regexp.MustCompile(`^v?(\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)*?)(?:-00)?-([^-]+)$`) //nolint:gochecknoglobals // a constant that has to be computed
+var tail = regexp.MustCompile(`^v?(\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)*?)(?:-00)?-([^-]+)$`)
 
 // preRelease is what a pre-release ends with, and no stamp.
-var preRelease = regexp.MustCompile(`^(alpha|beta|rc)(\.\d+)*$`) //nolint:gochecknoglobals // likewise
+var preRelease = regexp.MustCompile(`^(alpha|beta|rc)(\.\d+)*$`)
 
 // versionIn returns the version of Kubernetes, without a v, that the name of
 // an image of an operating system tells, and false for any other name.
@@ -83,7 +83,9 @@ func patterns(os, version string) []string {
 
 // filters are those of all questions for images.
 func filters(architectures, names []string) []types.Filter {
-	filter := func(name string, values ...string) types.Filter { return types.Filter{Name: aws.String(name), Values: values} }
+	filter := func(name string, values ...string) types.Filter {
+		return types.Filter{Name: aws.String(name), Values: values}
+	}
 	return []types.Filter{
 		filter("name", names...), filter("architecture", architectures...), filter("state", "available"), filter("virtualization-type", "hvm"),
 	}
@@ -109,7 +111,7 @@ func parseRelease(s string) (r release, ok bool) {
 		if err != nil {
 			return r, false
 		}
-		*to = int(n) //nolint:gosec // 16 bits
+		*to = int(n)
 	}
 	return r, true
 }

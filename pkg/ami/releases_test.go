@@ -34,9 +34,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	text, ok := s.files[strings.TrimPrefix(r.URL.Path, "/release/")]
 	if !ok {
-		return &http.Response{Status: "404 Not Found", StatusCode: 404, Body: io.NopCloser(strings.NewReader("v6.6.6"))}, nil
+		return &http.Response{Status: "404 Not Found", StatusCode: http.StatusNotFound, Body: io.NopCloser(strings.NewReader("v6.6.6"))}, nil
 	}
-	return &http.Response{Status: "200 OK", StatusCode: 200, Body: io.NopCloser(strings.NewReader(text))}, nil
+	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
 func TestSupported(t *testing.T) {
@@ -74,4 +74,6 @@ func TestReleaseServerOutOfReach(t *testing.T) {
 
 type failing struct{}
 
-func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no such host") }
+func (failing) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("no such host")
+}

@@ -22,12 +22,12 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// choice is the value of a flag that has to be one of a few words, or empty
-// where that is one of them.
+// choice is the value of a flag that has to be one of a few words. Where it is
+// empty to begin with, it can be made so again.
 type choice struct {
-	value string
-	of    []string
-	wrong string // what is said of any other
+	value, begun string
+	of           []string
+	wrong        string // what is said of any other
 }
 
 // String implements pflag.Value.
@@ -38,7 +38,7 @@ func (c *choice) Type() string { return "string" }
 
 // Set implements pflag.Value.
 func (c *choice) Set(v string) error {
-	if !slices.Contains(c.of, v) {
+	if !slices.Contains(c.of, v) && v != c.begun {
 		return fmt.Errorf("%s: want one of %s", c.wrong, strings.Join(c.of, ", "))
 	}
 	c.value = v

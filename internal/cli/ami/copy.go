@@ -67,7 +67,7 @@ looks at the key only when it copies.`,
 }
 
 func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
-	o.arch = choice{ami.X8664, []string{ami.X8664, ami.Arm64}, "unknown architecture"}
+	o.arch = choice{ami.X8664, ami.X8664, []string{ami.X8664, ami.Arm64}, "unknown architecture"}
 	p := cmd.Flags()
 	o.Add(p, "", "AWS_REGION, AWS_DEFAULT_REGION or DEFAULT_AWS_REGION, then the profile's")
 	p.StringVar(&o.From, "source-region", "", "region to copy from (default: the same)")
@@ -122,8 +122,8 @@ func (o *copyOptions) tell(copied *ami.Copied, c ami.CopyOptions) {
 			o.Env.Story("whether the key can be used, AWS says only when it copies")
 		}
 	case copied.Reused:
-		o.Env.Story("%s in %s is that copy already; nothing was copied", copied.ID, c.To)
+		o.Env.Story("%s in %s was that copy already; no other was made", copied.ID, c.To)
 	case !o.wait:
-		o.Env.Story("AWS is copying %s to %s in %s; --wait would have waited", copied.Source, copied.ID, c.To)
+		o.Env.Story("AWS is copying %s to %s in %s; run it again with --wait to wait for it", copied.Source, copied.ID, c.To)
 	}
 }

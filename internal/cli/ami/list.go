@@ -1,6 +1,7 @@
 package ami
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ type listOptions struct {
 func newList(e *env.Env) *cobra.Command {
 	o := &listOptions{
 		Flags:  account.Flags{Env: e},
-		arch:   choice{"", []string{ami.X8664, ami.Arm64, ""}, "unknown architecture"},
-		output: choice{"table", []string{"table", "json", "yaml"}, "unknown printer type"},
+		arch:   choice{of: []string{ami.X8664, ami.Arm64}, wrong: "unknown architecture"},
+		output: choice{"table", "table", []string{"table", "json", "yaml"}, "unknown printer type"},
 	}
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -55,7 +56,7 @@ the exit code is 1.`,
 	p.Var(&o.arch, "arch", "architecture: x86_64 or arm64 (default: both)")
 	p.VarP(&o.output, "output", "o", "format of the answer: table, json, yaml")
 	complete(cmd, "os", ami.OperatingSystems())
-	complete(cmd, "arch", []string{ami.X8664, ami.Arm64})
+	complete(cmd, "arch", o.arch.of)
 	complete(cmd, "output", o.output.of)
 	return cmd
 }
@@ -69,19 +70,7 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer a.Close(&err)
-	q := ami.Query{Owner: ami.Owner, Version: o.version, Regions: o.regions(ctx, a), Progress: o.progress()}
-	if o.owner != "" {
-		q.Owner = o.owner
-	}
-	if o.os != "" {
-		q.OS = []string{o.os}
-	}
-	if o.arch.value != "" {
-		q.Architectures = []string{o.arch.value}
-	}
-	if !a.Simulated() { // which is about no real images
-		q.Releases = func(ctx context.Context) ([]string, error) { return ami.Supported(ctx, o.Env.HTTP) }
-	}
+	q := o.query(ctx, a)
 	found, err := ami.List(ctx, a.Config, q)
 	if err != nil {
 		return err
@@ -99,6 +88,20 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 		return fmt.Errorf("%d of %d regions could not be asked, and are missing: %w", len(found.Failed), len(q.Regions), o.failures(found.Failed))
 	}
 	return nil
+}
+
+func (o *listOptions) query(ctx context.Context, a *account.Account) ami.Query {
+	q := ami.Query{Owner: cmp.Or(o.owner, ami.Owner), Version: o.version, Regions: o.regions(ctx, a), Progress: o.progress()}
+	if o.os != "" {
+		q.OS = []string{o.os}
+	}
+	if o.arch.value != "" {
+		q.Architectures = []string{o.arch.value}
+	}
+	if !a.Simulated() { // which is about no real images
+		q.Releases = func(ctx context.Context) ([]string, error) { return ami.Supported(ctx, o.Env.HTTP) }
+	}
+	return q
 }
 
 // open opens the account, in any region where none is named.

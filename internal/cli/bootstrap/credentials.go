@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -112,7 +113,7 @@ func (o *encodeOptions) run(ctx context.Context) error {
 func (o *encodeOptions) warn(c aws.Credentials) {
 	switch {
 	case c.CanExpire:
-		left := time.Until(c.Expires).Round(time.Minute)
+		left := strings.TrimSuffix(time.Until(c.Expires).Round(time.Minute).String(), "0s")
 		o.Env.Story("These credentials are temporary: they expire at %s, in %s. Until then the controllers need others.\n", c.Expires.UTC().Format(time.RFC3339), left)
 	case c.SessionToken != "":
 		o.Env.Story("These credentials are temporary; when they expire is not known. Until then the controllers need others.\n")

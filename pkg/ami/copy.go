@@ -159,7 +159,8 @@ func (c *copying) ensure(ctx context.Context) (image *types.Image, reused bool, 
 	return nil, false, fmt.Errorf("AWS answers with images that are gone: %s", strings.Join(dead, ", "))
 }
 
-// look returns the copy if there is one, and those that have failed.
+// look returns the copy if there is one, and those that have failed. Of
+// several, which AWS may allow, it is the newest that is ready.
 func (c *copying) look(ctx context.Context) (copied *types.Image, failed []string, err error) {
 	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(c.name)
 	images, err := describe(ctx, c.ec2, "self", []types.Filter{{Name: aws.String("name"), Values: []string{plain}}})
@@ -171,7 +172,8 @@ func (c *copying) look(ctx context.Context) (copied *types.Image, failed []strin
 		case *i.ImageId == *c.source.ImageId || i.Architecture != c.source.Architecture:
 		case i.State == types.ImageStateFailed:
 			failed = append(failed, *i.ImageId)
-		case (i.State == types.ImageStateAvailable || i.State == types.ImageStatePending) && copied == nil:
+		case i.State == types.ImageStateAvailable && (copied == nil || copied.State == types.ImageStatePending || created(i).After(created(*copied))),
+			i.State == types.ImageStatePending && copied == nil:
 			copied = &images[n]
 		}
 	}

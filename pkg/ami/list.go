@@ -3,6 +3,7 @@ package ami
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -61,31 +62,14 @@ func List(ctx context.Context, cfg aws.Config, q Query) (Listing, error) {
 		q.Architectures = []string{X8664, Arm64}
 	}
 	l := Listing{Failed: map[string]error{}}
-	seen := make([][]types.Image, len(q.Regions))
-	errs := make([]error, len(q.Regions))
 	var asked errgroup.Group
 	asked.Go(func() error {
 		l.Versions, l.Releases = q.versions(ctx)
 		return nil
 	})
-	var g errgroup.Group
-	g.SetLimit(parallel)
-	told := make(chan int, len(q.Regions))
-	for i := range q.Regions {
-		g.Go(func() error {
-			seen[i], errs[i] = q.in(ctx, cfg, q.Regions[i])
-			told <- i
-			return nil
-		})
-	}
-	for n := range q.Regions { // one at a time, for whoever listens
-		if i := <-told; q.Progress != nil {
-			q.Progress(n+1, len(q.Regions), q.Regions[i], errs[i])
-		}
-	}
-	_, _ = g.Wait(), asked.Wait() // neither fails
-	if err := ctx.Err(); err != nil {
-		return l, context.Cause(ctx)
+	seen, errs := q.ask(ctx, cfg)
+	if err := asked.Wait(); err != nil || ctx.Err() != nil {
+		return l, errors.Join(err, context.Cause(ctx))
 	}
 	for i, err := range errs {
 		if err != nil {
@@ -101,6 +85,28 @@ func List(ctx context.Context, cfg aws.Config, q Query) (Listing, error) {
 		}
 	}
 	return l, nil
+}
+
+// ask asks all regions, some at once, and tells of each that has answered. The
+// answers are in the order of the regions.
+func (q Query) ask(ctx context.Context, cfg aws.Config) (seen [][]types.Image, errs []error) {
+	seen, errs = make([][]types.Image, len(q.Regions)), make([]error, len(q.Regions))
+	told := make(chan int, len(q.Regions))
+	slots := make(chan struct{}, parallel)
+	for i := range q.Regions {
+		go func() {
+			slots <- struct{}{}
+			seen[i], errs[i] = q.in(ctx, cfg, q.Regions[i])
+			<-slots
+			told <- i
+		}()
+	}
+	for n := range q.Regions { // one at a time, for whoever listens
+		if i := <-told; q.Progress != nil {
+			q.Progress(n+1, len(q.Regions), q.Regions[i], errs[i])
+		}
+	}
+	return seen, errs
 }
 
 // versions returns the versions to list, nil where only the images can tell.

@@ -33,7 +33,10 @@ system into the account.
 
 A copy that is there already, or under way, is not made again: its ID is
 printed. With --dry-run nothing is copied; the exit code says whether the copy
-would be allowed.`,
+would be allowed.
+
+Needed are the permissions ec2:CopyImage and ec2:DescribeImages, and
+ec2:CreateTags where the image has tags that can be seen.`,
 		Example: `  clusterawsadm ami copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --region eu-central-1
   clusterawsadm ami copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --source-region us-east-1 --region eu-north-1 --wait`,
 		Args: cobra.NoArgs,
@@ -55,7 +58,12 @@ system into the account, with all of its snapshots encrypted.
 A copy that is there already, or under way, is not made again: it is waited for
 and its ID is printed. One that failed is removed, and made anew. With --dry-run
 nothing is copied; the exit code says whether the copy would be allowed. AWS
-looks at the key only when it copies.`,
+looks at the key only when it copies.
+
+Needed are the permissions ec2:CopyImage, ec2:DescribeImages and
+ec2:DescribeSnapshots, and ec2:DeregisterImage to remove what failed. AWS copies
+the image as one: all of its devices, its boot mode, TPM and IMDS support, UEFI
+data and billing codes.`,
 		Example: `  clusterawsadm ami encrypted-copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --region eu-central-1
   clusterawsadm ami encrypted-copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --kms-key-id alias/images`,
 		Args: cobra.NoArgs,

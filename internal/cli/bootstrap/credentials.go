@@ -67,8 +67,8 @@ The credentials are those of --profile or of the environment. The region is that
 of --region or of the environment, otherwise us-east-1; the profile's does not
 count, as it does not with upstream.
 
-A shell does not notice when the command within an assignment fails: see to it
-that the variable is not empty.`,
+With 'export X=$(...)' a shell does not notice that the command failed, and X is
+empty: assign first, as below.`,
 		Example: `  AWS_B64ENCODED_CREDENTIALS=$(clusterawsadm bootstrap credentials encode-as-profile) && export AWS_B64ENCODED_CREDENTIALS
   clusterawsadm bootstrap credentials encode-as-profile --output rawSharedConfig`,
 		Args: cobra.ArbitraryArgs, // upstream passes them over

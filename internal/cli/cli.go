@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/ami"
 	"clusterawsadm/internal/cli/bootstrap"
 	"clusterawsadm/internal/cli/cluster"
 	"clusterawsadm/internal/cli/env"
@@ -73,10 +74,8 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	root.AddCommand(bootstrap.New(e), cluster.New(e), version.New(e))
-	for _, cmd := range root.Commands() {
-		groups(cmd)
-	}
+	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), version.New(e))
+	groups(root)
 	return root, begun
 }
 
@@ -91,12 +90,12 @@ func upstream(cmd *cobra.Command) bool {
 	return false
 }
 
-// groups has all commands with others below them help.
+// groups has every command that only has others below it help.
 func groups(cmd *cobra.Command) {
-	if cmd.HasSubCommands() && !cmd.Runnable() {
-		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, group
-	}
 	for _, c := range cmd.Commands() {
+		if c.HasSubCommands() && !c.Runnable() {
+			c.Args, c.RunE = cobra.ArbitraryArgs, group
+		}
 		groups(c)
 	}
 }

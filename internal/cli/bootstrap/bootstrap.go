@@ -18,7 +18,7 @@ that Cluster API Provider AWS and the machines of clusters need.`,
 		Example: `  clusterawsadm bootstrap iam print-config > iam.yaml
   clusterawsadm bootstrap iam print-cloudformation-template --config iam.yaml`,
 	}
-	cmd.AddCommand(newIAM(e))
+	cmd.AddCommand(newIAM(e), newCredentials(e))
 	return cmd
 }
 

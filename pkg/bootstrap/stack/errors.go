@@ -85,7 +85,7 @@ func causes(events []Event, reason string) (lines []string) {
 		if e.Physical != "" {
 			line += " " + e.Physical
 		}
-		lines = append(lines, line+"): "+said(e.Reason))
+		lines = append(lines, line+"): "+e.Why())
 	}
 	if len(lines) == 0 && reason != "" {
 		lines = append(lines, "AWS says: "+reason)

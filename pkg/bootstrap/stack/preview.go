@@ -38,7 +38,7 @@ type Step struct {
 // Preview is what Apply would do.
 type Preview struct {
 	Status types.StackStatus // of the stack now, "" when there is none
-	Diff   string            // of the templates, in the unified format; "" when they mean the same
+	Diff   string            // of the templates, in the unified format; "" when they mean the same, or there was none
 	Steps  []Step
 	// Asked reports whether the steps are AWS's own, from a change set that was
 	// deleted again. Otherwise they were worked out here.
@@ -68,7 +68,9 @@ func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Diff = s.diff(before, w.Template)
+	if before != "" { // of a new stack, the whole template would be the difference
+		p.Diff = s.diff(before, w.Template)
+	}
 	if p.Steps, err = local(before, objects); err != nil {
 		return nil, err
 	}
@@ -202,10 +204,18 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 		}
 	}()
 	steps, err := s.changes(ctx, out.Id)
-	if err == nil {
-		p.Steps, p.Asked = steps, true
+	if err != nil {
+		return err
 	}
-	return err
+	for i := range steps { // AWS does not say what the new ones will be called
+		for _, l := range p.Steps {
+			if steps[i].Action == Add && l.Logical == steps[i].Logical {
+				steps[i].Physical = l.Physical
+			}
+		}
+	}
+	p.Steps, p.Asked = steps, true
+	return nil
 }
 
 // changes waits for a change set, and reads it.

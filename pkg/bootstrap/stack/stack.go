@@ -58,6 +58,19 @@ type Event struct {
 	Stack                   bool // it happened to the stack itself
 }
 
+// Why is the reason, as IAM gave it.
+func (e Event) Why() string { return said(e.Reason) }
+
+// Begins reports whether an operation on the stack begins with it.
+func (e Event) Begins() bool {
+	switch e.Status { //nolint:exhaustive // the others go on with one
+	case types.ResourceStatusCreateInProgress, types.ResourceStatusUpdateInProgress, types.ResourceStatusDeleteInProgress,
+		types.ResourceStatusImportInProgress, types.ResourceStatus(types.StackStatusReviewInProgress):
+		return e.Stack
+	}
+	return false
+}
+
 // Failed reports whether it is a failure.
 func (e Event) Failed() bool { return strings.HasSuffix(string(e.Status), "_FAILED") }
 

@@ -61,7 +61,7 @@ func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err er
 	switch {
 	case stopped(ctx, err):
 		return nil, false, context.Cause(ctx)
-	case err == nil && (now == nil || !busy(now.StackStatus)) && (len(w.events) > 0 || w.blind || w.polls >= unheard):
+	case err == nil && w.atRest(now):
 		return now, true, nil
 	case err == nil:
 		w.reached = w.s.o.Clock.Now()
@@ -72,6 +72,11 @@ func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err er
 		return nil, false, errTooLong
 	}
 	return nil, false, nil
+}
+
+// atRest reports whether AWS is done.
+func (w *watcher) atRest(now *types.Stack) bool {
+	return (now == nil || !busy(now.StackStatus)) && (len(w.events) > 0 || w.blind || w.polls >= unheard)
 }
 
 // watcher follows one operation on a stack.
@@ -148,10 +153,7 @@ func ofStack(e *types.StackEvent) bool {
 	return aws.ToString(e.PhysicalResourceId) == aws.ToString(e.StackId) && aws.ToString(e.ResourceType) == "AWS::CloudFormation::Stack"
 }
 
-// begins reports whether an operation on the stack begins with an event.
-func begins(e *types.StackEvent) bool {
-	return ofStack(e) && slices.Contains([]string{"CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS", "DELETE_IN_PROGRESS", "REVIEW_IN_PROGRESS", "IMPORT_IN_PROGRESS"}, string(e.ResourceStatus))
-}
+func begins(e *types.StackEvent) bool { return event(e).Begins() }
 
 func event(e *types.StackEvent) Event {
 	return Event{

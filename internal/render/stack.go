@@ -29,7 +29,7 @@ func StackEvent(e stack.Event, after time.Duration, s Style) string {
 		line += pad(e.Type, 25) + "  " + e.Logical
 	}
 	if e.Reason != "" && e.Reason != "User Initiated" && (e.Failed() || e.Stack) {
-		line += ": " + e.Reason
+		line += ": " + e.Why()
 	}
 	return strings.TrimRight(line, " ")
 }

@@ -25,7 +25,7 @@ type stackFlags struct {
 	command string
 	name    string // of the stack, in place of the configuration's
 
-	began time.Time // when AWS began, by its own clock
+	began time.Time // when AWS began what it is at, by its own clock
 }
 
 func newStackFlags(e *env.Env, command string) *stackFlags {
@@ -55,17 +55,17 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 	s := stack.New(a.Config, config.Spec.StackName, stack.Options{
 		Clock: a.Clock,
 		Event: func(e stack.Event) {
-			if f.began.IsZero() {
+			if e.Begins() || f.began.IsZero() {
 				f.began = e.At
 			}
 			if e.Reason != "Resource creation Initiated" { // a second event in the same state
-				f.configuration.env.Story("%s", render.StackEvent(e, e.At.Sub(f.began), f.configuration.env.ErrStyle()))
+				f.env.Story("%s", render.StackEvent(e, e.At.Sub(f.began), f.env.ErrStyle()))
 			}
 		},
 		Still: func(working []stack.Event) {
-			f.configuration.env.Story("%s", render.StackWait(working, a.Clock.Since(f.began)))
+			f.env.Story("%s", render.StackWait(working, a.Clock.Since(f.began)))
 		},
-		Note:      func(text string) { f.configuration.env.Story("%s", text) },
+		Note:      func(text string) { f.env.Story("%s", text) },
 		Elsewhere: elsewhere(a),
 	})
 	return config, a, s, nil
@@ -79,7 +79,7 @@ func (f *stackFlags) tellRegion(c *bootstrap.Config) {
 		return
 	}
 	if other := f.RegionOr(""); other != "" && other != want {
-		f.configuration.env.Story("spec.region of the configuration, %s, goes before the environment's region, %s", want, other)
+		f.env.Story("spec.region of the configuration, %s, goes before the environment's region, %s", want, other)
 	}
 }
 

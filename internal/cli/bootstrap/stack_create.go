@@ -62,7 +62,7 @@ func (c *createStack) run(ctx context.Context) (err error) {
 }
 
 func (c *createStack) apply(ctx context.Context, config *bootstrap.Config, a *account.Account, s *stack.Stack, w stack.Wanted) error {
-	e := c.configuration.env
+	e := c.env
 	if _, err := fmt.Fprintf(e.Out, "Attempting to create AWS CloudFormation stack %s\n", config.Spec.StackName); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *createStack) apply(ctx context.Context, config *bootstrap.Config, a *ac
 // preview shows what would change. What stands in its way is the outcome of
 // the command, as it would be without --dry-run.
 func (c *createStack) preview(ctx context.Context, s *stack.Stack, w stack.Wanted) error {
-	e := c.configuration.env
+	e := c.env
 	p, err := s.Preview(ctx, w)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func deleteStack(ctx context.Context, f *stackFlags) (err error) {
 		return err
 	}
 	defer a.Close(&err)
-	e := f.configuration.env
+	e := f.env
 	if _, err := fmt.Fprintf(e.Out, "Attempting to delete AWS CloudFormation stack %s\n", s.Name); err != nil {
 		return err
 	}

@@ -111,3 +111,14 @@ func TestPrintedConfigurationMeansTheSame(t *testing.T) {
 		assert.Empty(t, cmp.Diff(rendered(t, first), rendered(t, again)), string(text))
 	})
 }
+
+// TestChina: the policies of all roles are those of the partition.
+func TestChina(t *testing.T) {
+	c := load(t, []byte(head+"spec: {partition: aws-cn, eks: {managedMachinePool: {}, fargate: {}}}\n"))
+	text, err := c.Template().YAML()
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "arn:aws:")
+	assert.Equal(t, list{"arn:aws-cn:iam::aws:policy/AmazonEKSFargatePodExecutionRolePolicy"},
+		items(rendered(t, c), "Resources", "AWSIAMRoleEKSFargate", "Properties", "ManagedPolicyArns"))
+	assert.Len(t, items(rendered(t, c), "Resources", "AWSIAMRoleEKSNodegroup", "Properties", "ManagedPolicyArns"), 3)
+}

@@ -34,34 +34,41 @@ func (l *loader) check(object map[string]any, version string) {
 // the type of the newest version, which is nil where that has nothing either.
 func (l *loader) value(v any, path string, t, newest reflect.Type) {
 	t, newest = indirect(t), indirect(newest)
-	switch {
-	case v == nil || t.Kind() == reflect.Interface:
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+	if v == nil {
+		return
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		l.textOrTexts(v, path)
-	case t.Kind() == reflect.Struct:
-		if object, ok := v.(map[string]any); ok {
-			l.object(object, path, t, newest)
-		} else {
-			l.wrongType(v, path, "an object")
-		}
-	case t.Kind() == reflect.Map:
-		if object, ok := v.(map[string]any); ok {
-			for _, key := range slices.Sorted(maps.Keys(object)) {
-				l.value(object[key], join(path, key), t.Elem(), t.Elem())
-			}
-		} else {
-			l.wrongType(v, path, "an object")
-		}
-	case t.Kind() == reflect.Slice:
-		if list, ok := v.([]any); ok {
-			for i, item := range list {
-				l.value(item, path+"["+strconv.Itoa(i)+"]", t.Elem(), t.Elem())
-			}
-		} else {
+		return
+	}
+	switch t.Kind() { //nolint:exhaustive // the API types have no others
+	case reflect.Interface:
+	case reflect.Struct, reflect.Map:
+		l.objectOrMap(v, path, t, newest)
+	case reflect.Slice:
+		list, ok := v.([]any)
+		if !ok {
 			l.wrongType(v, path, "a list")
+		}
+		for i, item := range list {
+			l.value(item, path+"["+strconv.Itoa(i)+"]", t.Elem(), t.Elem())
 		}
 	default:
 		l.scalar(v, path, t)
+	}
+}
+
+func (l *loader) objectOrMap(v any, path string, t, newest reflect.Type) {
+	object, ok := v.(map[string]any)
+	switch {
+	case !ok:
+		l.wrongType(v, path, "an object")
+	case t.Kind() == reflect.Struct:
+		l.object(object, path, t, newest)
+	default:
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			l.value(object[key], join(path, key), t.Elem(), t.Elem())
+		}
 	}
 }
 
@@ -146,7 +153,7 @@ func (l *loader) object(object map[string]any, path string, t, newest reflect.Ty
 // meant suggests a field, but not the opposite of what was written.
 func meant(name string, known []string) string {
 	if strings.HasPrefix(strings.ToLower(name), "enable") && slices.Contains(known, "disable") && !slices.Contains(known, "enable") {
-		return "remove it; it is there unless disable is set"
+		return "remove it; what it would turn on is on, unless disable is set"
 	}
 	return input.DidYouMean(name, known)
 }

@@ -38,31 +38,40 @@ func Formats() []string { return []string{string(CloudFormation), string(IAMJSON
 // there.
 func (c *Config) Policies(name string, f Format) ([]byte, error) {
 	t := c.Template()
-	policies := map[string]*iam.ManagedPolicy{}
-	for id, r := range t.Resources {
-		if p, ok := r.(*iam.ManagedPolicy); ok && (name == "" || name == id) {
-			policies[id] = p
-		}
+	if f == Terraform && name == "" {
+		return t.terraform()
 	}
+	policies := t.policies(name)
 	if name != "" && policies[name] == nil {
 		return nil, c.missing(name)
 	}
-	switch {
-	case f == Terraform && name == "":
-		return t.terraform()
-	case f == Terraform:
-		return (&Template{Resources: map[string]Resource{name: &iam.ManagedPolicy{
-			ManagedPolicyName: policies[name].ManagedPolicyName, Description: policies[name].Description, PolicyDocument: policies[name].PolicyDocument,
-		}}}).terraform()
-	case f == IAMJSON:
+	switch f {
+	case Terraform:
+		alone := *policies[name]
+		alone.Roles, alone.Groups = nil, nil
+		return (&Template{Resources: map[string]Resource{name: &alone}}).terraform()
+	case IAMJSON:
 		documents := map[string]any{} // which have no intrinsic functions: those of a configuration do not get here
 		for id, p := range policies {
 			documents[id] = p.PolicyDocument
 		}
 		return oneOrAll(documents, name)
-	default:
+	case CloudFormation:
 		return oneOrAll(policies, name)
+	default:
+		return nil, fmt.Errorf("there is no format %q", f)
 	}
+}
+
+// policies are the managed policies of that name, or for "" all.
+func (t *Template) policies(name string) map[string]*iam.ManagedPolicy {
+	out := map[string]*iam.ManagedPolicy{}
+	for id, r := range t.Resources {
+		if p, ok := r.(*iam.ManagedPolicy); ok && (name == "" || name == id) {
+			out[id] = p
+		}
+	}
+	return out
 }
 
 // missing says why there is no such policy.

@@ -37,12 +37,17 @@ func (l lines) order(problems []input.Problem) {
 	})
 }
 
-// maxDepth ends the walk of an alias that is inside its own anchor.
-const maxDepth = 64
+// Bounds of a document: an alias can be inside its own anchor, or multiply.
+const (
+	maxDepth = 64
+	maxNodes = 200_000
+)
 
 // locate notes where each field stands. What is wrong with the YAML is found
 // by the parser that reads it; this one only has the lines.
 func (l *loader) locate(data []byte) {
+	defer func() { _ = recover() }() // of what this parser trips over, the other one tells
+	l.budget = maxNodes
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if decoder.Decode(&document) != nil || document.Kind != yaml.DocumentNode {
@@ -58,7 +63,8 @@ func (l *loader) locate(data []byte) {
 }
 
 func (l *loader) place(n *yaml.Node, path string, depth int) {
-	if depth == 0 {
+	l.budget--
+	if depth == 0 || l.budget < 0 {
 		return
 	}
 	if _, known := l.lines.of[path]; !known {

@@ -49,6 +49,7 @@ type loader struct {
 	lines    lines
 	errors   []input.Problem
 	warnings []input.Problem
+	budget   int // nodes that locate may still visit
 }
 
 func (l *loader) load(data []byte) (*Config, error) {
@@ -81,13 +82,17 @@ func (l *loader) load(data []byte) (*Config, error) {
 }
 
 // json reads the first document, and where its fields stand.
-func (l *loader) json(data []byte) ([]byte, error) {
+func (l *loader) json(data []byte) (text []byte, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = l.invalid("", fmt.Sprintf("the YAML cannot be read: %v", r), "")
+		}
+	}()
 	l.locate(data)
 	if json.Valid(data) {
 		return data, nil
 	}
-	text, err := yaml.YAMLToJSON(data)
-	if err == nil {
+	if text, err = yaml.YAMLToJSON(data); err == nil {
 		return text, nil
 	}
 	what := err.Error()

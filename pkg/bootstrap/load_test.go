@@ -1,7 +1,6 @@
 package bootstrap_test
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -34,7 +33,7 @@ func TestWrong(t *testing.T) {
 	require.NoError(t, err)
 	_, err = bootstrap.Load("wrong.yaml", text, bootstrap.Options{})
 	var invalid *input.InvalidError
-	require.True(t, errors.As(err, &invalid))
+	require.ErrorAs(t, err, &invalid)
 	golden.Assert(t, "wrong.golden", err.Error()+"\n")
 }
 
@@ -115,4 +114,29 @@ func TestPrintedWithoutMark(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, marked, strings.Contains(string(out), "defaulted"), text)
 	}
+}
+
+// FuzzLoad: whatever the file is, Load gives a configuration that can be
+// printed and rendered, or an *input.InvalidError.
+func FuzzLoad(f *testing.F) {
+	for _, file := range []string{"testdata/remarks.yaml", "testdata/wrong.yaml", "testdata/configs/with_extra_statements.yaml"} {
+		text, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Add([]byte(head + "spec: &a {nodes: *a}\n"))
+	f.Add([]byte(head + "a: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+		"d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f]\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := bootstrap.Load("iam.yaml", text, bootstrap.Options{})
+		if err != nil {
+			var invalid *input.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			return
+		}
+		_, err = c.YAML()
+		require.NoError(t, err)
+		_, err = c.Template().YAML()
+		require.NoError(t, err)
+	})
 }

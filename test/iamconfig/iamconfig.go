@@ -128,8 +128,13 @@ func (c configurations) condition() any {
 	for _, operator := range []string{"StringEquals", "Bool", "NumericLessThan"} {
 		c.maybe(out, operator, 5, func() any {
 			return rapid.SampledFrom([]any{
-				object{"aws:PrincipalTag/x": "y"}, object{"aws:MultiFactorAuthPresent": true}, object{"s3:max-keys": 10.5},
-				object{"s3:max-keys": 1e6}, object{"aws:SourceIp": list{"10.0.0.0/8", "::1/128"}}, object{}, "text", 7.0,
+				object{"aws:PrincipalTag/x": "y"},
+				object{"aws:MultiFactorAuthPresent": true},
+				object{"s3:max-keys": 10.5},
+				object{"s3:max-keys": 1e6},
+				object{"aws:SourceIp": list{"10.0.0.0/8", "::1/128"}},
+				object{},
+				"text", 7.0,
 			}).Draw(c.T, operator)
 		})
 	}

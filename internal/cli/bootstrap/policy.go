@@ -28,14 +28,16 @@ names, in one of these formats:
   iam-json        the bare policy document, as 'aws iam create-policy' takes it
   terraform       a file for Terraform, to be called *.tf.json; without
                   --document it has everything that the template has: roles,
-                  instance profiles and attachments too`,
+                  instance profiles and attachments too
+
+The policies are ` + strings.Join(bootstrap.Documents(), ",\n") + ".",
 		Example: `  clusterawsadm bootstrap iam print-policy --document AWSIAMManagedPolicyControllers --format iam-json
   clusterawsadm bootstrap iam print-policy --config iam.yaml --format terraform > iam.tf.json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.run() },
 	}
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.document, "document", "", "print only this policy: "+strings.Join(bootstrap.Documents(), ", "))
+	cmd.Flags().StringVar(&o.document, "document", "", "print only the policy of this `NAME`")
 	cmd.Flags().StringVar(&o.format, "format", bootstrap.Formats()[0], "format of the answer: "+strings.Join(bootstrap.Formats(), ", "))
 	for flag, values := range map[string][]string{"document": bootstrap.Documents(), "format": bootstrap.Formats()} {
 		// The flag exists, and has no completion yet: there is no other error.

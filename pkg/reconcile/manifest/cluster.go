@@ -105,7 +105,10 @@ type StaticIdentity struct {
 
 // What is wrong with a manifest is told as it is of any file.
 type (
-	Position     = input.Position
-	Problem      = input.Problem
+	// Position is a place in the input.
+	Position = input.Position
+	// Problem is one thing that is wrong with the manifest, or worth a remark.
+	Problem = input.Problem
+	// InvalidError says that the input is wrong.
 	InvalidError = input.InvalidError
 )

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/golden"
 )
 
@@ -167,4 +169,35 @@ func TestBootstrapStackNeedsAnAccount(t *testing.T) {
 	require.Equal(t, 1, s.run("bootstrap", "iam", "delete-cloudformation-stack", "x"))
 	require.Equal(t, 1, s.run("bootstrap", "iam", "create-cloudformation-stack", "--profile", "nope"))
 	assert.Contains(t, s.err.String(), "there is no profile nope")
+}
+
+// alarm interrupts a command when it says something.
+type alarm struct {
+	w          io.Writer
+	at         string
+	interrupts chan<- os.Signal
+}
+
+func (a *alarm) Write(p []byte) (int, error) {
+	if a.at != "" && strings.Contains(string(p), a.at) {
+		a.at = ""
+		go func() { a.interrupts <- os.Interrupt }()
+	}
+	return a.w.Write(p)
+}
+
+// Who stops waiting is told that AWS goes on, and how to wait on.
+func TestInterruptedBootstrapStack(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "20"
+	interrupts := make(chan os.Signal)
+	s.Interrupts = interrupts
+	s.Err = &serial{w: &alarm{&s.err, "AWSIAMRoleNodes", interrupts}}
+	require.Equal(t, env.Interrupted, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
+	assert.Contains(t, s.err.String(), "error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: no longer waiting: interrupted\n       AWS goes on with it all the same\n")
+	assert.Contains(t, s.err.String(), "or wait on by running this again:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
+	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
+	require.Equal(t, 0, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
+	assert.Contains(t, s.err.String(), "nothing to change")
 }

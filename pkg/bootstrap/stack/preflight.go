@@ -34,7 +34,7 @@ type foreign struct {
 func (s *Stack) preflight(ctx context.Context, objects []object, now *types.Stack) error {
 	owned, err := s.owned(ctx, now)
 	if err != nil {
-		s.o.Note("warning: not checked whether IAM objects are in the way: " + err.Error())
+		s.o.Note("warning: not checked whether all IAM objects are free: " + err.Error())
 		return nil //nolint:nilerr // told
 	}
 	var ask []object
@@ -48,7 +48,7 @@ func (s *Stack) preflight(ctx context.Context, objects []object, now *types.Stac
 	case stopped(ctx, err):
 		return context.Cause(ctx)
 	case err != nil:
-		s.o.Note("warning: not checked whether IAM objects are in the way: " + err.Error())
+		s.o.Note("warning: not checked whether all IAM objects are free: " + err.Error())
 		return nil //nolint:nilerr // told
 	case len(found) == 0:
 		return nil
@@ -75,12 +75,16 @@ func (s *Stack) owned(ctx context.Context, now *types.Stack) (map[string]bool, e
 // existing returns those of the objects that exist.
 func (s *Stack) existing(ctx context.Context, objects []object) ([]*foreign, error) {
 	found := make([]*foreign, len(objects))
+	denied := make([]error, len(objects)+1) // the last is for the list of policies
 	var policies map[string]string
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(asking)
 	if slices.ContainsFunc(objects, func(o object) bool { return o.kind == "AWS::IAM::ManagedPolicy" }) {
 		g.Go(func() (err error) {
 			policies, err = s.policies(ctx)
+			if cloud.Denied(err) {
+				denied[len(objects)], err = err, nil
+			}
 			return err
 		})
 	}
@@ -89,7 +93,8 @@ func (s *Stack) existing(ctx context.Context, objects []object) ([]*foreign, err
 			err := s.get(ctx, o)
 			switch {
 			case cloud.NotFound(err):
-				return nil
+			case cloud.Denied(err):
+				denied[i] = err
 			case err != nil:
 				return err
 			case o.kind != "AWS::IAM::ManagedPolicy":
@@ -101,12 +106,23 @@ func (s *Stack) existing(ctx context.Context, objects []object) ([]*foreign, err
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(denied, func(err error) bool { return err != nil }); i >= 0 {
+		s.o.Note("warning: not checked whether all IAM objects are free: " + denied[i].Error())
+	}
 	for i, o := range objects {
-		if arn := policies[strings.ToLower(o.name)]; arn != "" && o.kind == "AWS::IAM::ManagedPolicy" {
-			found[i] = &foreign{object: o, physical: arn}
+		if f := policyNamed(o, policies); f != nil {
+			found[i] = f
 		}
 	}
 	return slices.DeleteFunc(found, func(f *foreign) bool { return f == nil }), nil
+}
+
+// policyNamed returns the policy that has the name of one of ours, or nil.
+func policyNamed(o object, policies map[string]string) *foreign {
+	if arn := policies[strings.ToLower(o.name)]; arn != "" && o.kind == "AWS::IAM::ManagedPolicy" {
+		return &foreign{object: o, physical: arn}
+	}
+	return nil
 }
 
 // get asks for one thing. Policies cannot be asked for by name.

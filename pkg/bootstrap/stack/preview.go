@@ -74,7 +74,7 @@ func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	if p.Steps, err = local(before, objects); err != nil {
 		return nil, err
 	}
-	if now != nil && p.Err == nil && !busy(p.Status) {
+	if now != nil && p.Err == nil && !busy(p.Status) && !stuck(p.Status) {
 		if err := s.ask(ctx, w, p); err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (s *Stack) before(ctx context.Context, w Wanted, now *types.Stack, p *Previ
 		return "", nil
 	}
 	p.Status = now.StackStatus
-	if stuck(p.Status) || p.Status == types.StackStatusUpdateRollbackFailed {
+	if stuck(p.Status) && !w.ReplaceFailed || p.Status == types.StackStatusUpdateRollbackFailed {
 		p.Err = s.stuckError(ctx, now)
 	}
 	if stuck(p.Status) {

@@ -212,7 +212,22 @@ func TestPreflightMayBeDenied(t *testing.T) {
 		outcome, err := u.apply(stack.Wanted{})
 		require.NoError(t, err)
 		assert.Equal(t, stack.Created, outcome)
-		assert.Contains(t, u.story[0], "warning: not checked whether IAM objects are in the way")
+		assert.Contains(t, u.story[0], "warning: not checked whether all IAM objects are free")
+		assert.Contains(t, u.story[1], "CREATE_IN_PROGRESS", "told once")
+	})
+	bare(t, func(t *testing.T, u *user) {
+		u.p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "ListPolicies" {
+				return awssim.Denied
+			}
+			return awssim.None
+		}
+		u.aws.Edit(func(s *awssim.State) {
+			s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"] = &awssim.Role{Name: "nodes.cluster-api-provider-aws.sigs.k8s.io"}
+		})
+		_, err := u.apply(stack.Wanted{})
+		var in *stack.InTheWayError
+		require.ErrorAs(t, err, &in, "what can be seen is told")
 	})
 }
 
@@ -262,6 +277,10 @@ func TestFailureTellsItsCauses(t *testing.T) {
 		assert.Contains(t, err.Error(), "is in ROLLBACK_COMPLETE: it cannot be updated")
 		assert.Contains(t, err.Error(), "Role with name "+role+" already exists.", "AWS still knows why")
 
+		p, err := u.stack().Preview(t.Context(), stack.Wanted{Template: template(t, nil), ReplaceFailed: true})
+		require.NoError(t, err)
+		require.NoError(t, p.Err)
+		assert.Len(t, p.Steps, 11)
 		outcome, err := u.apply(stack.Wanted{ReplaceFailed: true})
 		require.NoError(t, err)
 		assert.Equal(t, stack.Created, outcome)

@@ -74,10 +74,8 @@ func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	if p.Steps, err = local(before, objects); err != nil {
 		return nil, err
 	}
-	if now != nil && p.Err == nil && !busy(p.Status) && !stuck(p.Status) {
-		if err := s.ask(ctx, w, p); err != nil {
-			return nil, err
-		}
+	if err := s.ask(ctx, w, p); err != nil {
+		return nil, err
 	}
 	if p.Err == nil {
 		p.Err = s.preflight(ctx, objects, now)
@@ -182,8 +180,11 @@ func differing(x, y map[string]any) (names []string) {
 	return names
 }
 
-// ask has AWS work out the steps.
+// ask has AWS work out the steps, if the stack can be updated.
 func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
+	if p.Status == "" || p.Err != nil || busy(p.Status) || stuck(p.Status) {
+		return nil
+	}
 	token := s.newToken()
 	in := &cfn.CreateChangeSetInput{
 		StackName: &s.Name, ChangeSetName: token, ClientToken: token, ChangeSetType: types.ChangeSetTypeUpdate, Description: aws.String("dry run of clusterawsadm"),

@@ -180,9 +180,12 @@ func differing(x, y map[string]any) (names []string) {
 	return names
 }
 
+// updatable reports whether a stack in a state can be updated.
+func updatable(status types.StackStatus) bool { return status != "" && !busy(status) && !stuck(status) }
+
 // ask has AWS work out the steps, if the stack can be updated.
 func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
-	if p.Status == "" || p.Err != nil || busy(p.Status) || stuck(p.Status) {
+	if p.Err != nil || !updatable(p.Status) {
 		return nil
 	}
 	token := s.newToken()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
@@ -15,21 +14,37 @@ import (
 type IAMState struct {
 	Roles    map[string]*Role            // by name
 	Profiles map[string]*InstanceProfile // by name
+	Policies map[string]*Policy          // those of the account, by name
+	Users    map[string]*User            // by name
+	Groups   map[string]*Group           // by name
 	Assumed  []AssumedRole               // in the order of the calls
+}
+
+// Holder is what holds permissions: a role, a user or a group.
+type Holder struct {
+	Attached []string          // ARNs of managed policies, in the order in which they were attached
+	Inline   map[string]string // documents by name
 }
 
 // Role is a role of the account.
 type Role struct {
-	Name       string
-	Path       string // "/" when empty
-	Service    string // who may assume it: ec2.amazonaws.com when empty
-	MaxSession int32  // seconds; an hour when zero
-	Born       time.Time
+	Name        string
+	Path        string // "/" when empty
+	Service     string // who may assume it where Trust is empty: ec2.amazonaws.com when empty
+	Trust       string // the document
+	Description string
+	Boundary    string // ARN of the policy that bounds its permissions
+	MaxSession  int32  // seconds; an hour when zero
+	Tags        map[string]string
+	Born        time.Time
+	Holder
 }
 
 // InstanceProfile is an instance profile, which has one role at most.
 type InstanceProfile struct {
 	Name, Role string
+	Path       string // "/" when empty
+	Tags       map[string]string
 	Born       time.Time
 }
 
@@ -42,52 +57,46 @@ type AssumedRole struct {
 	At                           time.Time
 }
 
-// newIAMState has the roles and instance profiles that CAPA's bootstrap stack
-// makes.
+// newIAMState has no roles, but room for them.
 func newIAMState() IAMState {
-	s := IAMState{Roles: map[string]*Role{}, Profiles: map[string]*InstanceProfile{}}
-	for _, name := range stockProfiles() {
-		s.Roles[name] = &Role{Name: name}
-		s.Profiles[name] = &InstanceProfile{Name: name, Role: name}
-	}
+	s := IAMState{}
+	s.fill()
 	return s
 }
 
+// fill makes the maps that are missing, as they are in files of before there
+// was anything to put into them.
+func (s *IAMState) fill() {
+	fill(&s.Roles)
+	fill(&s.Profiles)
+	fill(&s.Policies)
+	fill(&s.Users)
+	fill(&s.Groups)
+}
+
+func fill[T any](m *map[string]T) {
+	if *m == nil {
+		*m = map[string]T{}
+	}
+}
+
+// stockProfiles names the roles and instance profiles that CAPA's bootstrap
+// stack makes.
 func stockProfiles() []string {
 	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
 	return []string{"control-plane" + suffix, "controllers" + suffix, "nodes" + suffix}
 }
 
 func (a *AWS) simulateIAM() {
-	on(a, a.getInstanceProfile, "InstanceProfileName")
-	on(a, a.listInstanceProfiles, "Marker", "MaxItems", "PathPrefix")
-	on(a, a.getRole, "RoleName")
+	a.simulateRoles()
+	a.simulateProfiles()
+	a.simulatePolicies()
+	a.simulateUsers()
 	a.simulateSTS()
 }
 
-// instanceProfileExists reports whether there is an instance profile of that
-// name.
-func (a *AWS) instanceProfileExists(name string) bool {
-	_, ok := a.state.IAM.Profiles[name]
-	return ok
-}
-
-// roleExists reports whether there is a role of that ARN in the account.
-func (a *AWS) roleExists(arn string) bool {
-	for _, r := range a.state.IAM.Roles {
-		if a.roleARN(r) == arn {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *AWS) roleARN(r *Role) string {
-	return "arn:" + a.partition() + ":iam::" + Account + ":role" + first(r.Path, "/") + r.Name
-}
-
-func noEntity(what, name string) error {
-	return &types.NoSuchEntityException{Message: aws.String(what + " " + name + " cannot be found.")}
+func (a *AWS) iamARN(kind, path, name string) string {
+	return "arn:" + a.partition() + ":iam::" + Account + ":" + kind + first(path, "/") + name
 }
 
 // iamID makes the ID of something of IAM, always the same for a name.
@@ -100,88 +109,118 @@ func iamID(prefix, name string) string {
 	}, (name + "xxxxxxxxxxxxxxxxx")[:17]))
 }
 
-func (a *AWS) showRole(r *Role) types.Role {
-	trust := `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"` + first(r.Service, "ec2.amazonaws.com") + `"},"Action":"sts:AssumeRole"}]}`
-	return types.Role{
-		RoleName: aws.String(r.Name), Arn: aws.String(a.roleARN(r)), Path: aws.String(first(r.Path, "/")), RoleId: aws.String(iamID("AROA", r.Name)),
-		CreateDate: aws.Time(r.Born), AssumeRolePolicyDocument: aws.String(url.QueryEscape(trust)), MaxSessionDuration: aws.Int32(r.maxSession()),
-	}
+func noEntity(what, name string) error {
+	return &types.NoSuchEntityException{Message: aws.String(what + " " + name + " cannot be found.")}
 }
 
-func (r *Role) maxSession() int32 {
-	if r.MaxSession == 0 {
-		return 3600
-	}
-	return r.MaxSession
+func entityExists(what, name string) error {
+	return &types.EntityAlreadyExistsException{Message: aws.String(what + " " + name + " already exists.")}
 }
 
-func (a *AWS) showProfile(p *InstanceProfile) types.InstanceProfile {
-	out := types.InstanceProfile{
-		InstanceProfileName: aws.String(p.Name), Path: aws.String("/"), InstanceProfileId: aws.String(iamID("AIPA", p.Name)), CreateDate: aws.Time(p.Born),
-		Arn: aws.String("arn:" + a.partition() + ":iam::" + Account + ":instance-profile/" + p.Name), Roles: []types.Role{},
-	}
-	if r, ok := a.state.IAM.Roles[p.Role]; ok {
-		out.Roles = append(out.Roles, a.showRole(r))
-	}
-	return out
+func deleteConflict(text string) error {
+	return &types.DeleteConflictException{Message: aws.String("Cannot delete " + text)}
 }
 
-func (a *AWS) getInstanceProfile(in *iam.GetInstanceProfileInput) (*iam.GetInstanceProfileOutput, error) {
-	p, ok := a.state.IAM.Profiles[aws.ToString(in.InstanceProfileName)]
-	if !ok {
-		return nil, noEntity("Instance Profile", aws.ToString(in.InstanceProfileName))
-	}
-	shown := a.showProfile(p)
-	return &iam.GetInstanceProfileOutput{InstanceProfile: &shown}, nil
+func limitExceeded(quota string, most string) error {
+	return &types.LimitExceededException{Message: aws.String("Cannot exceed quota for " + quota + ": " + most)}
 }
 
-func (a *AWS) listInstanceProfiles(in *iam.ListInstanceProfilesInput) (*iam.ListInstanceProfilesOutput, error) {
-	var list []types.InstanceProfile
-	for _, p := range byKey(a.state.IAM.Profiles) {
-		if prefix := aws.ToString(in.PathPrefix); prefix == "" || prefix == "/" {
-			list = append(list, a.showProfile(p))
+// nameTaken reports whether there is something of that name. Names of IAM do not
+// differ by case alone.
+func nameTaken[T any](m map[string]T, name string) bool {
+	for k := range m {
+		if strings.EqualFold(k, name) {
+			return true
 		}
 	}
-	part, next, err := page(a, list, in.Marker, in.MaxItems, 100)
-	return &iam.ListInstanceProfilesOutput{InstanceProfiles: part, Marker: next, IsTruncated: next != nil}, err
+	return false
 }
 
-func (a *AWS) getRole(in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
-	r, ok := a.state.IAM.Roles[aws.ToString(in.RoleName)]
-	if !ok {
-		return nil, noEntity("The role with name", aws.ToString(in.RoleName))
+// checkIAMName checks the name and the path of a new thing.
+func checkIAMName(field, name, path string, most int) error {
+	valid := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_+=,.@-", r)
 	}
-	shown := a.showRole(r)
-	return &iam.GetRoleOutput{Role: &shown}, nil
+	if name == "" || len(name) > most || strings.IndexFunc(name, func(r rune) bool { return !valid(r) }) >= 0 {
+		return fail("ValidationError", "The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-, and at most %d of them", field, most)
+	}
+	if path != "" && (path[0] != '/' || path[len(path)-1] != '/' || len(path) > 512) {
+		return fail("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+	}
+	return nil
+}
+
+func iamTags(tags []types.Tag) map[string]string {
+	if len(tags) == 0 {
+		return nil
+	}
+	m := map[string]string{}
+	for _, t := range tags {
+		m[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return m
+}
+
+func showIAMTags(m map[string]string) []types.Tag {
+	return each(sortedKeys(m), func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(m[k])} })
+}
+
+// putTags adds tags to those that are there.
+func putTags(to *map[string]string, tags []types.Tag) {
+	fill(to)
+	for _, t := range tags {
+		(*to)[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+}
+
+// escaped is a document as IAM hands it out.
+func escaped(document string) *string {
+	return aws.String(strings.ReplaceAll(url.QueryEscape(document), "+", "%20"))
 }
 
 // inventoryIAM lists what IAM holds, but for what the account began with.
 func (a *AWS) inventoryIAM() (lines []string) {
-	for _, r := range byKey(a.state.IAM.Roles) {
-		if !slices.Contains(stockProfiles(), r.Name) {
-			lines = append(lines, "Role "+r.Name)
+	s := &a.state.IAM
+	list := func(kind string, names []string) {
+		for _, name := range names {
+			if !slices.Contains(stockProfiles(), name) || kind != "Role" && kind != "InstanceProfile" {
+				lines = append(lines, kind+" "+name)
+			}
 		}
 	}
-	for _, p := range byKey(a.state.IAM.Profiles) {
-		if !slices.Contains(stockProfiles(), p.Name) {
-			lines = append(lines, "InstanceProfile "+p.Name)
-		}
-	}
+	list("Role", sortedKeys(s.Roles))
+	list("InstanceProfile", sortedKeys(s.Profiles))
+	list("Policy", sortedKeys(s.Policies))
+	list("User", sortedKeys(s.Users))
+	list("Group", sortedKeys(s.Groups))
 	slices.Sort(lines)
 	return lines
 }
 
 // detailedIAM is inventoryIAM with what the things are like.
 func (a *AWS) detailedIAM() (lines []string) {
+	holds := func(h Holder) []string {
+		return []string{"attached", strings.Join(slices.Sorted(slices.Values(h.Attached)), ","), "inline", pairs(h.Inline)}
+	}
+	line := func(title string, pairs ...string) { lines = append(lines, lineOf(title, pairs...)) }
 	for _, r := range byKey(a.state.IAM.Roles) {
 		if !slices.Contains(stockProfiles(), r.Name) {
-			lines = append(lines, lineOf("Role "+r.Name, "path", first(r.Path, "/"), "service", r.Service))
+			line("Role "+r.Name, append(holds(r.Holder), "path", first(r.Path, "/"), "service", r.Service, "trust", r.Trust, "boundary", r.Boundary, "tags", pairs(r.Tags))...)
 		}
 	}
 	for _, p := range byKey(a.state.IAM.Profiles) {
 		if !slices.Contains(stockProfiles(), p.Name) {
-			lines = append(lines, lineOf("InstanceProfile "+p.Name, "role", p.Role))
+			line("InstanceProfile "+p.Name, "role", p.Role, "tags", pairs(p.Tags))
 		}
+	}
+	for _, p := range byKey(a.state.IAM.Policies) {
+		line("Policy "+p.Name, "path", p.Path, "document", p.document(), "tags", pairs(p.Tags))
+	}
+	for _, u := range byKey(a.state.IAM.Users) {
+		line("User "+u.Name, append(holds(u.Holder), "path", u.Path, "groups", strings.Join(slices.Sorted(slices.Values(u.Groups)), ","), "tags", pairs(u.Tags))...)
+	}
+	for _, g := range byKey(a.state.IAM.Groups) {
+		line("Group "+g.Name, append(holds(g.Holder), "path", g.Path)...)
 	}
 	slices.Sort(lines)
 	return lines

@@ -19,7 +19,16 @@ func (a *AWS) Inventory() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settle()
-	all := slices.Concat(a.inventoryEC2(), a.inventoryImages(), a.inventoryELB(), a.inventoryIAM(), a.inventoryS3(), a.inventorySecrets(), a.inventorySSM())
+	all := slices.Concat(
+		a.inventoryCloudFormation(),
+		a.inventoryEC2(),
+		a.inventoryELB(),
+		a.inventoryIAM(),
+		a.inventoryImages(),
+		a.inventoryS3(),
+		a.inventorySSM(),
+		a.inventorySecrets(),
+	)
 	slices.Sort(all)
 	return all
 }

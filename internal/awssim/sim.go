@@ -45,6 +45,9 @@ type Options struct {
 	Latency time.Duration
 	// Page caps the length of every page; 0 leaves AWS's own limits.
 	Page int
+	// Bare leaves out the stack that CAPA's bootstrap made, with its roles and
+	// instance profiles, which an account has otherwise.
+	Bare bool
 }
 
 // AWS is a simulated account in one region. Images, snapshots and the list of
@@ -70,6 +73,8 @@ type State struct {
 	S3      S3State
 	Secrets SecretsState
 	SSM     SSMState
+
+	CloudFormation CloudFormationState
 }
 
 // Call is one call that came in.
@@ -81,7 +86,7 @@ type Call struct {
 }
 
 // New returns an account as AWS hands it out: empty, but for what every
-// account has.
+// account has, and for the stack of CAPA's bootstrap unless it is to be bare.
 func New(o Options) *AWS {
 	if o.Region == "" {
 		o.Region = "us-east-1"
@@ -96,7 +101,18 @@ func New(o Options) *AWS {
 	a.simulateSecrets()
 	a.simulateSSM()
 	a.simulateQuotas()
+	a.simulateCloudFormation()
+	a.state.fill()
+	if !o.Bare {
+		a.makeStock()
+	}
 	return a
+}
+
+// fill makes room for what a file of before there was any does not have.
+func (s *State) fill() {
+	s.IAM.fill()
+	fill(&s.CloudFormation.Stacks)
 }
 
 // Load returns an account as Save wrote it.
@@ -106,6 +122,7 @@ func Load(r io.Reader, o Options) (*AWS, error) {
 	if err := json.NewDecoder(r).Decode(&a.state); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
+	a.state.fill()
 	return a, nil
 }
 
@@ -151,6 +168,7 @@ func (a *AWS) now() time.Time { return a.o.Clock.Now() }
 func (a *AWS) settle() {
 	a.settleELB()
 	a.settleEC2()
+	a.settleCloudFormation()
 }
 
 // handler answers one operation.

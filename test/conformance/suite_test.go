@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -41,6 +42,7 @@ type suite struct {
 	secrets *secretsmanager.Client
 	sts     *sts.Client
 	quotas  *servicequotas.Client
+	cfn     *cloudformation.Client
 
 	vpc, subnet, group, image string // what several parts use
 }
@@ -53,6 +55,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 		ec2: ec2.NewFromConfig(cfg), classic: elasticloadbalancing.NewFromConfig(cfg), elb: elasticloadbalancingv2.NewFromConfig(cfg),
 		iam: iam.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }),
 		ssm: ssm.NewFromConfig(cfg), secrets: secretsmanager.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), quotas: servicequotas.NewFromConfig(cfg),
+		cfn: cloudformation.NewFromConfig(cfg),
 	}
 	s.network()
 	s.gateways()
@@ -66,6 +69,8 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	s.secretsOf()
 	s.buckets()
 	s.account()
+	s.roles()
+	s.stacks()
 	s.teardown()
 	return s.answers
 }

@@ -1,17 +1,21 @@
-"""Mends two faults of moto 5 in the server that the tests start.
+"""Mends three faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
   needs), is answered with an error of the server;
 - the conditions of bucket policies are not read, so that "deny everything
-  that does not come over TLS" denies everything.
+  that does not come over TLS" denies everything;
+- CloudFormation never deletes managed policies, and so cannot delete the roles
+  that they are attached to.
 """
 
 import inspect
 import json
 
 from moto.ec2.models import security_groups
+from moto.iam import models as iam
 from moto.s3 import models as s3
+from moto.utilities.utils import get_partition
 
 rule = security_groups.SecurityGroupRule.__init__
 names = inspect.signature(rule)
@@ -47,3 +51,29 @@ def permission_without_conditions(self, action, resource):
 
 
 s3.FakeBucket.get_permission = permission_without_conditions
+
+
+def delete_policy(cls, resource_name, cloudformation_json, account_id, region_name):
+    backend = iam.iam_backends[account_id][get_partition(region_name)]
+    policy = backend.get_policy(resource_name)
+    for holders in (backend.roles, backend.users, backend.groups):
+        for holder in list(holders.values()):
+            if resource_name in holder.managed_policies:
+                policy.detach_from(holder)
+    backend.delete_policy(resource_name)
+
+
+iam.ManagedPolicy.delete_from_cloudformation_json = classmethod(delete_policy)
+
+delete_role = iam.Role.delete_from_cloudformation_json.__func__
+
+
+def delete_role_with_policies(cls, resource_name, cloudformation_json, account_id, region_name):
+    backend = iam.iam_backends[account_id][get_partition(region_name)]
+    for arn in cloudformation_json.get("Properties", {}).get("ManagedPolicyArns", []):
+        if arn in backend.get_role(resource_name).managed_policies:
+            backend.detach_role_policy(arn, resource_name)
+    delete_role(cls, resource_name, cloudformation_json, account_id, region_name)
+
+
+iam.Role.delete_from_cloudformation_json = classmethod(delete_role_with_policies)

@@ -30,6 +30,6 @@ func newIAM(e *env.Env) *cobra.Command {
 		Long: `Make or print the IAM objects that clusters need, as an AWSIAMConfiguration
 describes them. Without --config, they are the usual ones.`,
 	}
-	cmd.AddCommand(newPrintConfig(e), newPrintPolicy(e), newPrintTemplate(e))
+	cmd.AddCommand(newPrintConfig(e), newPrintPolicy(e), newPrintTemplate(e), newCreateStack(e), newDeleteStack(e))
 	return cmd
 }

@@ -1,0 +1,167 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/account"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/bootstrap"
+	"clusterawsadm/pkg/bootstrap/stack"
+)
+
+// stackFlags are what the commands about the stack have in common.
+type stackFlags struct {
+	configuration
+	account.Flags
+	command string
+	name    string // of the stack, in place of the configuration's
+
+	began time.Time // when AWS began what it is at, by its own clock
+}
+
+func newStackFlags(e *env.Env, command string) *stackFlags {
+	return &stackFlags{configuration: configuration{env: e}, Flags: account.Flags{Env: e}, command: command}
+}
+
+func (f *stackFlags) add(cmd *cobra.Command) {
+	f.configuration.add(cmd)
+	f.Add(cmd.Flags(), "", "spec.region of the configuration, then the environment's")
+	cmd.Flags().StringVar(&f.name, "stack-name", "", "name of the stack (default: spec.stackName of the configuration)")
+}
+
+// open reads the configuration, and opens the account where its stack is.
+func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Account, *stack.Stack, error) {
+	config, err := f.load()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if f.name != "" {
+		config.Spec.StackName = f.name
+	}
+	f.tellRegion(config)
+	a, err := f.OpenPlain(ctx, config.Spec.Region)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	s := stack.New(a.Config, config.Spec.StackName, stack.Options{
+		Clock: a.Clock,
+		Event: func(e stack.Event) {
+			if e.Begins() || f.began.IsZero() {
+				f.began = e.At
+			}
+			if e.Reason != "Resource creation Initiated" { // a second event in the same state
+				f.env.Story("%s", render.StackEvent(e, e.At.Sub(f.began), f.env.ErrStyle()))
+			}
+		},
+		Still: func(working []stack.Event) {
+			f.env.Story("%s", render.StackWait(working, a.Clock.Since(f.began)))
+		},
+		Note:      func(text string) { f.env.Story("%s", text) },
+		Elsewhere: elsewhere(a),
+	})
+	return config, a, s, nil
+}
+
+// tellRegion says so when the configuration and the environment name different
+// regions: upstream took the environment's.
+func (f *stackFlags) tellRegion(c *bootstrap.Config) {
+	want := c.Spec.Region
+	if want == "" || f.Region != "" {
+		return
+	}
+	if other := f.RegionOr(""); other != "" && other != want {
+		f.env.Story("spec.region of the configuration, %s, goes before the environment's region, %s", want, other)
+	}
+}
+
+// elsewhere are the regions that every account has, in which the stack may be
+// that made an IAM object. A simulated account has only one region.
+func elsewhere(a *account.Account) (all []aws.Config) {
+	if a.Simulated() {
+		return nil
+	}
+	regions := []string{
+		"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-central-1", "eu-north-1", "eu-west-1", "eu-west-2", "eu-west-3",
+		"ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1", "ap-southeast-1", "ap-southeast-2",
+	}
+	switch {
+	case strings.HasPrefix(a.Config.Region, "us-gov-"):
+		regions = []string{"us-gov-west-1", "us-gov-east-1"}
+	case strings.HasPrefix(a.Config.Region, "cn-"):
+		regions = []string{"cn-north-1", "cn-northwest-1"}
+	}
+	for _, r := range regions {
+		if r != a.Config.Region {
+			all = append(all, a.In(r))
+		}
+	}
+	return all
+}
+
+// again is the command line of this run, or of another command about the same
+// stack, with more flags.
+func (f *stackFlags) again(region string, more ...string) string {
+	words := []string{"clusterawsadm", "bootstrap", "iam", f.command}
+	for _, flag := range [][2]string{{"--config", f.file}, {"--stack-name", f.name}, {"--region", region}, {"--profile", f.Profile}, {"--simulate-state", f.SimulateState}} {
+		if flag[1] != "" {
+			words = append(words, flag[0], quoted(flag[1]))
+		}
+	}
+	if f.Simulate {
+		words = append(words, "--simulate")
+	}
+	return strings.Join(append(words, more...), " ")
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// advise adds to an error what can be done about it.
+func (f *stackFlags) advise(err error) error {
+	var (
+		stuck  *stack.StuckError
+		failed *stack.FailedError
+		left   *stack.LeftAloneError
+	)
+	advice := ""
+	switch {
+	case errors.As(err, &stuck) && stuck.Deletable():
+		advice = "Delete it and make it anew with:\n  " + f.again(stuck.Region, "--replace-failed")
+	case errors.As(err, &stuck):
+		advice = fmt.Sprintf("Once that is mended, have AWS finish what it began, and run this command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", stuck.Name, stuck.Region)
+	case errors.As(err, &left):
+		advice = fmt.Sprintf("Look at it with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor wait on by running this again:\n  %s", left.Name, left.Region, f.again(left.Region))
+	case errors.As(err, &failed):
+		advice = f.mend(failed)
+	}
+	if advice == "" {
+		return err
+	}
+	return fmt.Errorf("%w\n%s", err, advice)
+}
+
+func (f *stackFlags) mend(failed *stack.FailedError) string {
+	switch failed.Status { //nolint:exhaustive // the others end nothing
+	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusCreateFailed:
+		return "Once that is mended, delete what is left of it and make it anew with:\n  " + f.again(failed.Region, "--replace-failed")
+	case types.StackStatusUpdateRollbackComplete:
+		return "The stack is as it was before. Once that is mended, run this command again."
+	case types.StackStatusUpdateRollbackFailed:
+		return fmt.Sprintf("Once that is mended, have AWS finish what it began, and run this command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", failed.Name, failed.Region)
+	}
+	return "Once that is mended, run this command again."
+}

@@ -67,6 +67,7 @@ type State struct {
 	S3      S3State
 	Secrets SecretsState
 	SSM     SSMState
+	EKS     EKSState
 }
 
 // Call is one call that came in.
@@ -84,7 +85,7 @@ func New(o Options) *AWS {
 		o.Region = "us-east-1"
 	}
 	a := &AWS{o: o, handlers: map[reflect.Type]handler{}, rates: map[string]*rate{}}
-	a.state = State{SSM: newSSMState(), S3: newS3State(), Secrets: newSecretsState()}
+	a.state = State{SSM: newSSMState(), S3: newS3State(), Secrets: newSecretsState(), EKS: newEKSState()}
 	a.state.IAM, a.state.EC2, a.state.ELB = newIAMState(), newEC2State(a.now(), o.Region), newELBState()
 	a.simulateEC2()
 	a.simulateELB()
@@ -93,6 +94,8 @@ func New(o Options) *AWS {
 	a.simulateSecrets()
 	a.simulateSSM()
 	a.simulateQuotas()
+	a.simulateEKS()
+	a.simulateTagging()
 	return a
 }
 
@@ -102,6 +105,9 @@ func Load(r io.Reader, o Options) (*AWS, error) {
 	a.state = State{} // or what every account has would come back after its deletion
 	if err := json.NewDecoder(r).Decode(&a.state); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
+	}
+	if a.state.EKS.Clusters == nil { // saved before there was EKS
+		a.state.EKS = newEKSState()
 	}
 	return a, nil
 }
@@ -147,6 +153,7 @@ func (a *AWS) now() time.Time { return a.o.Clock.Now() }
 // buried. It is called, with the lock held, before every call is answered.
 func (a *AWS) settle() {
 	a.settleELB()
+	a.settleEKS()
 	a.settleEC2()
 }
 

@@ -11,7 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"clusterawsadm/internal/cli/cluster"
+	"clusterawsadm/internal/cli/controller"
+	"clusterawsadm/internal/cli/eks"
 	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/gc"
+	"clusterawsadm/internal/cli/resource"
 	"clusterawsadm/internal/cli/version"
 	"clusterawsadm/pkg/reconcile"
 )
@@ -72,9 +76,11 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	c := cluster.New(e)
-	c.Args, c.RunE = cobra.ArbitraryArgs, group
-	root.AddCommand(c, version.New(e))
+	for _, c := range []*cobra.Command{cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e)} {
+		helps(c)
+		root.AddCommand(c)
+	}
+	root.AddCommand(version.New(e))
 	return root, begun
 }
 
@@ -87,6 +93,17 @@ func upstream(cmd *cobra.Command) bool {
 		}
 	}
 	return false
+}
+
+// helps has commands that only have others below them help.
+func helps(c *cobra.Command) {
+	if !c.HasSubCommands() {
+		return
+	}
+	c.Args, c.RunE = cobra.ArbitraryArgs, group
+	for _, sub := range c.Commands() {
+		helps(sub)
+	}
 }
 
 // group is what a command does that only has others below it: it helps.
@@ -139,17 +156,5 @@ func goOn(e *env.Env, err error, args []string) {
 	if !errors.As(err, &halfway) {
 		return
 	}
-	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", shell(append([]string{name}, args...)))
-}
-
-// shell quotes words so that a shell reads them as they are.
-func shell(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w
-		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]{}!#~") {
-			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
+	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 }

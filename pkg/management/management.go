@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -72,7 +73,8 @@ func Connect(o Options) (*Cluster, error) {
 	cfg, err := loader.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return nil, errors.New("no kubeconfig of a management cluster: use --kubeconfig FILE, or set KUBECONFIG")
+		return nil, fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
+			strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
 	case err != nil:
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
@@ -85,8 +87,10 @@ func Connect(o Options) (*Cluster, error) {
 	if c.objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // or what the API server says of an error cannot be read
 	cfg = rest.CopyConfig(cfg)
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if c.raw, err = rest.UnversionedRESTClientFor(cfg); err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
@@ -137,7 +141,11 @@ func notInstalled(group string) string {
 }
 
 func (c *Cluster) get(ctx context.Context, path string, into any) error {
-	data, err := c.raw.Get().AbsPath(path).Do(ctx).Raw()
+	result := c.raw.Get().AbsPath(path).Do(ctx)
+	if err := result.Error(); err != nil { // Raw's does not say what the API server said
+		return err
+	}
+	data, err := result.Raw()
 	if err != nil {
 		return err
 	}
@@ -147,16 +155,16 @@ func (c *Cluster) get(ctx context.Context, path string, into any) error {
 // explain says what was to be done, and, of errors that do not speak for
 // themselves, what they mean.
 func (c *Cluster) explain(err error, what string) error {
-	var status apierrors.APIStatus
+	var unreachable *url.Error
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: %s does not accept the credentials of the kubeconfig; they may have expired: %w", what, c.name, err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: the user of the kubeconfig lacks a permission in %s: %w", what, c.name, err)
-	case errors.As(err, &status):
-		return fmt.Errorf("%s: %w", what, err)
+	case errors.As(err, &unreachable):
+		return fmt.Errorf("%s: %s cannot be reached: %w", what, c.name, err)
 	}
-	return fmt.Errorf("%s: %s cannot be reached: %w", what, c.name, err)
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // missing says of something in a namespace that it is not there, and whether

@@ -30,19 +30,20 @@ func newPrint(e *env.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.print(cmd.Context(), c)
+			is, err := c.Credentials(cmd.Context(), o.namespace)
+			if err != nil {
+				return err
+			}
+			return o.print(is)
 		},
 	}
 	o.add(cmd)
 	return cmd
 }
 
-// print prints the credentials as they are now.
-func (o *options) print(ctx context.Context, c *management.Cluster) error {
-	is, err := c.Credentials(ctx, o.namespace)
+// print prints credentials, since it was asked for.
+func (o *options) print(is management.Credentials) (err error) {
 	switch {
-	case err != nil:
-		return err
 	case is.IsZeroed():
 		_, err = fmt.Fprintln(o.Env.Out, "Credentials are zeroed")
 	case is.Empty():
@@ -100,7 +101,7 @@ func (o *updateOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.show || to.IsZeroed() {
-		return o.print(ctx, c)
+		return o.print(to)
 	}
 	return nil
 }
@@ -164,7 +165,7 @@ those of its instance profile, its service account or EKS Pod Identity.`,
 			if err := o.set(cmd.Context(), c, management.Zeroed()); err != nil {
 				return err
 			}
-			return o.print(cmd.Context(), c)
+			return o.print(management.Zeroed())
 		},
 	}
 	o.add(cmd)

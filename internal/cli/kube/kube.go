@@ -18,11 +18,13 @@ type Flags struct {
 
 	kubeconfig, context string
 	byDefault           string // the file that --kubeconfig names unless it is given
+	flag                *pflag.Flag
 }
 
 // Add makes flags of them.
 func (f *Flags) Add(p *pflag.FlagSet) {
 	p.StringVar(&f.kubeconfig, "kubeconfig", f.byDefault, "`FILE` that says how to reach the management cluster; unless it is given, KUBECONFIG goes before the default")
+	f.flag = p.Lookup("kubeconfig")
 	p.StringVar(&f.context, "kubeconfig-context", "", "`NAME` of the context to use (default: the current one)")
 }
 
@@ -54,7 +56,7 @@ func (f *Flags) Connect() (*management.Cluster, error) {
 }
 
 // given reports whether a file was named that is to be used, and no other.
-func (f *Flags) given() bool { return f.kubeconfig != "" && f.kubeconfig != f.byDefault }
+func (f *Flags) given() bool { return f.kubeconfig != "" && f.flag.Changed }
 
 // Args are the flags as they have to be typed for another command to work on
 // the same cluster.

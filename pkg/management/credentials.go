@@ -22,7 +22,7 @@ const DefaultNamespace = "capa-system"
 
 // The secret that CAPA's controller reads its AWS profile from.
 const (
-	CredentialsSecret = "capa-manager-bootstrap-credentials" //nolint:gosec // the name of a secret
+	CredentialsSecret = "capa-manager-bootstrap-credentials"
 	credentialsKey    = "credentials"
 )
 

@@ -10,6 +10,7 @@ type difference struct{ question, moto, reason string }
 // test/moto/sitecustomize.py is not here: rules for IP protocols without ports,
 // which it fails on, and the conditions of bucket policies, which it ignores.
 func differences() []difference {
+	const nothing = "error (no answer of this service)" // an operation that moto does not have
 	return []difference{
 		{"vpc: create", "10.0.0.0/16 demo available", "moto: everything is ready at once"},
 		{"subnet: its host names", "ip-name", "moto takes the host name type of a subnet and forgets it"},
@@ -40,5 +41,17 @@ func differences() []difference {
 		{"target group: delete again", "error ResourceInUse", "follows from the line above; with AWS a second deletion succeeds"},
 		{"security group: delete under a load balancer", "ok", "moto deletes in any order"},
 		{"parameter: put more than 4 KiB", "ok", "moto does not limit standard parameters to 4 KiB"},
+		{"EKS cluster: create", "ACTIVE arn:aws:eks:us-east-1:123456789012:cluster/demo", "moto: everything is ready at once"},
+		{"tagging: find the EKS cluster", "0 true", "moto's tagging API does not know EKS"},
+		{"add-on: describe versions", nothing, "moto has no add-ons"},
+		{"add-on: describe one that is not there", nothing, "moto has no add-ons"},
+		{"add-on: create a version that is not there", nothing, "moto has no add-ons"},
+		{"add-on: create", nothing, "moto has no add-ons"},
+		{"add-on: create again", nothing, "moto has no add-ons"},
+		{"add-on: describe without nodes", nothing, "moto has no add-ons"},
+		{"pod identity: create with a role that does not trust pods", nothing, "moto has no pod identities"},
+		{"pod identity: list", nothing, "moto has no pod identities"},
+		{"EKS cluster: create with a role that is not there", "ok", "moto does not look whether the role is there"},
+		{"EKS cluster: create in one zone", "ok", "moto does not look at the subnets"},
 	}
 }

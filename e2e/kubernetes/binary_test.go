@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ func test(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // it is a temporary folder
 	binary = filepath.Join(dir, "clusterawsadm")
-	build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/clusterawsadm")
+	build := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", binary, "./cmd/clusterawsadm")
 	build.Dir = controlplane.Root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

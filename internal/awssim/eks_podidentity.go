@@ -1,7 +1,10 @@
 package awssim
 
 import (
+	"encoding/json"
 	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,12 +41,42 @@ func (a *AWS) podRole(arn *string) error {
 		if a.roleARN(r) != aws.ToString(arn) {
 			continue
 		}
-		if r.Service != podService {
+		if !a.letsAssume(r, podService) {
 			return invalidEKS("Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
 		}
 		return nil
 	}
 	return invalidEKS("Role provided in the request does not exist.")
+}
+
+// letsAssume reports whether a role's trust policy lets a service assume it.
+// That AWS looks for sts:TagSession too is not verified; conditions are not
+// looked at.
+func (a *AWS) letsAssume(r *Role, service string) bool {
+	document, err := url.QueryUnescape(aws.ToString(a.showRole(r).AssumeRolePolicyDocument))
+	if err != nil {
+		return false
+	}
+	var policy struct {
+		Statement []struct {
+			Effect            string
+			Principal, Action any
+		}
+	}
+	if err := json.Unmarshal([]byte(document), &policy); err != nil {
+		return false
+	}
+	has := func(v any, word string) bool {
+		list, _ := v.([]any)
+		return v == word || slices.Contains(list, any(word))
+	}
+	for _, s := range policy.Statement {
+		principal, _ := s.Principal.(map[string]any)
+		if s.Effect == "Allow" && has(principal["Service"], service) && has(s.Action, "sts:AssumeRole") {
+			return true
+		}
+	}
+	return false
 }
 
 // podIdentity returns the association that a call names.

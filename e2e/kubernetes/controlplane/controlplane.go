@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,12 +77,12 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	if c.Objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return err
 	}
-	return ready(t.Context(), cfg, store, apiserver)
+	return ready(cfg, store, apiserver)
 }
 
 // ready waits until the API server says that it is, or one of the processes
 // has ended.
-func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
+func ready(cfg *rest.Config, processes ...*process) error {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
 		if err != nil {
 			continue
 		}
-		if err := answer.Body.Close(); err == nil && answer.StatusCode == 200 {
+		if err := answer.Body.Close(); err == nil && answer.StatusCode == http.StatusOK {
 			return nil
 		}
 	}
@@ -141,10 +142,12 @@ func run(t *testing.T, log, program string, args ...string) *process {
 
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().(*net.TCPAddr).Port
+	address, ok := l.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	return address.Port
 }
 
 // config is the kubeconfig of a user, by the files of the user's certificate.

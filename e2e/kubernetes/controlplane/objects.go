@@ -47,7 +47,7 @@ func (c *ControlPlane) InstallCRDs(t *testing.T, module, folder string, edit fun
 			}
 			conditions, _, _ := unstructured.NestedSlice(is.Object, "status", "conditions")
 			for _, each := range conditions {
-				if each.(map[string]any)["type"] == "Established" && each.(map[string]any)["status"] == "True" {
+				if is, ok := each.(map[string]any); ok && is["type"] == "Established" && is["status"] == "True" {
 					return true
 				}
 			}

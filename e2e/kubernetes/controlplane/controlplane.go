@@ -77,13 +77,17 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	if c.Objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return err
 	}
-	return ready(cfg, store, apiserver)
+	return ready(t.Context(), cfg, store, apiserver)
 }
 
 // ready waits until the API server says that it is, or one of the processes
 // has ended.
-func ready(cfg *rest.Config, processes ...*process) error {
+func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
 	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return err
+	}
+	question, err := http.NewRequestWithContext(ctx, http.MethodGet, cfg.Host+"/readyz", http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func ready(cfg *rest.Config, processes ...*process) error {
 				return fmt.Errorf("%s ended:\n%s", p.cmd.Path, log[max(0, len(log)-3000):])
 			}
 		}
-		answer, err := client.Get(cfg.Host + "/readyz")
+		answer, err := client.Do(question)
 		if err != nil {
 			continue
 		}

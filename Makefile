@@ -5,7 +5,7 @@ BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
-GOLDEN  := ./internal/cli ./internal/render ./pkg/reconcile/boot ./pkg/reconcile/manifest
+GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./pkg/reconcile/boot ./pkg/reconcile/manifest
 
 .DEFAULT_GOAL := help
 .PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench e2e oracle kubernetes ci clean

@@ -39,7 +39,7 @@ func (a *AWS) Detailed() []string {
 	for _, p := range a.state.SSM.Parameters {
 		all = append(all, fmt.Sprintf("Parameter %s: %s; tags %s", p.Name, p.Type, pairs(p.Tags)))
 	}
-	all = slices.Concat(all, a.detailedELB(), a.detailedIAM(), a.detailedS3(), a.detailedSecrets(), a.detailedEKS())
+	all = slices.Concat(all, a.inventoryImages(), a.detailedELB(), a.detailedIAM(), a.detailedS3(), a.detailedSecrets(), a.detailedEKS())
 	slices.Sort(all)
 	return all
 }

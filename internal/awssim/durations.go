@@ -35,6 +35,14 @@ const (
 	EndpointDeletes = 10 * time.Second
 	// VolumeTakes is how long a volume that was made by itself is creating.
 	VolumeTakes = 2 * time.Second
+	// SnapshotCopies is how long the copy of a snapshot is pending, at least.
+	SnapshotCopies = 3 * time.Minute
+	// SnapshotCopiesMost is how long the copy of a snapshot is pending, at most.
+	SnapshotCopiesMost = 8 * time.Minute
+	// ImageFollows is how long after its last snapshot a copied image is ready.
+	ImageFollows = 10 * time.Second
+	// KeyIsRefused is how long it takes a copy to fail for its key.
+	KeyIsRefused = time.Minute
 )
 
 // between picks a whole number of seconds between two durations, the same for

@@ -31,6 +31,7 @@ func (a *AWS) simulateEC2() {
 	a.simulateInterfaces()
 	a.simulateInstances()
 	a.simulateVolumes()
+	a.simulateImages()
 }
 
 // settleEC2 buries what is dead.
@@ -117,6 +118,8 @@ func kindOf(id string) kind {
 		return kind{prefix, "volume", "InvalidVolume.NotFound", types.ResourceTypeVolume}
 	case "ami":
 		return kind{prefix, "image", "InvalidAMIID.NotFound", types.ResourceTypeImage}
+	case "snap":
+		return kind{prefix, "snapshot", "InvalidSnapshot.NotFound", types.ResourceTypeSnapshot}
 	case "sgr":
 		return kind{prefix, "securityGroupRule", "InvalidSecurityGroupRuleId.NotFound", types.ResourceTypeSecurityGroupRule}
 	}

@@ -16,7 +16,6 @@ func (a *AWS) simulateCatalog() {
 	on(a, a.describeAvailabilityZones, "Filters", "ZoneNames", "ZoneIds", "AllAvailabilityZones")
 	on(a, a.describeInstanceTypes, "InstanceTypes", "Filters", "NextToken", "MaxResults")
 	on(a, a.describeInstanceTypeOfferings, "LocationType", "Filters", "NextToken", "MaxResults")
-	on(a, a.describeImages, "ImageIds", "Owners", "Filters", "NextToken", "MaxResults")
 	on(a, a.describeKeyPairs, "KeyNames", "Filters")
 	on(a, a.describeAccountAttributes, "AttributeNames")
 	on(a, a.describePlacementGroups, "GroupNames", "Filters")
@@ -160,57 +159,6 @@ func (a *AWS) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOffering
 	}
 	part, next, err := paged(a, offers, query{token: in.NextToken, size: in.MaxResults})
 	return &ec2.DescribeInstanceTypeOfferingsOutput{InstanceTypeOfferings: part, NextToken: next}, err
-}
-
-func (i *Image) snapshot() string { return "snap-" + strings.TrimPrefix(i.ID, "ami-") }
-
-func (i *Image) out() types.Image {
-	return types.Image{
-		ImageId: aws.String(i.ID), Name: aws.String(i.Name), OwnerId: aws.String(i.Owner), Description: aws.String(i.Description),
-		ImageLocation: aws.String(i.Owner + "/" + i.Name), Architecture: types.ArchitectureValues(i.Architecture),
-		CreationDate: aws.String(stamp(i.Created)), State: types.ImageStateAvailable, ImageType: types.ImageTypeValuesMachine,
-		VirtualizationType: types.VirtualizationTypeHvm, Hypervisor: types.HypervisorTypeXen, Public: aws.Bool(true), EnaSupport: aws.Bool(true),
-		RootDeviceName: aws.String(i.RootDevice), RootDeviceType: types.DeviceTypeEbs, PlatformDetails: aws.String("Linux/UNIX"),
-		BlockDeviceMappings: []types.BlockDeviceMapping{{
-			DeviceName: aws.String(i.RootDevice),
-			Ebs: &types.EbsBlockDevice{
-				SnapshotId: aws.String(i.snapshot()), VolumeSize: aws.Int32(i.RootSize), VolumeType: types.VolumeTypeGp2,
-				DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
-			},
-		}},
-		Tags: tagsOut(i.Tags),
-	}
-}
-
-func (a *AWS) describeImages(in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
-	constant := func(v string) func(*Image) []string { return func(*Image) []string { return []string{v} } }
-	filters := fields[*Image]{
-		"image-id":            func(i *Image) []string { return []string{i.ID} },
-		"name":                func(i *Image) []string { return []string{i.Name} },
-		"owner-id":            func(i *Image) []string { return []string{i.Owner} },
-		"description":         func(i *Image) []string { return []string{i.Description} },
-		"architecture":        func(i *Image) []string { return []string{i.Architecture} },
-		"creation-date":       func(i *Image) []string { return []string{stamp(i.Created)} },
-		"root-device-name":    func(i *Image) []string { return []string{i.RootDevice} },
-		"state":               constant("available"),
-		"virtualization-type": constant("hvm"),
-		"image-type":          constant("machine"),
-		"is-public":           constant("true"),
-		"root-device-type":    constant("ebs"),
-		"hypervisor":          constant("xen"),
-	}
-	asked := in.Filters
-	if len(in.Owners) > 0 {
-		owners := slices.DeleteFunc(slices.Clone(in.Owners), func(o string) bool { return o == "self" || o == "amazon" })
-		asked = append(slices.Clip(asked), types.Filter{Name: aws.String("owner-id"), Values: append(owners, "-")})
-	}
-	q := query{ids: in.ImageIds, filters: asked, token: in.NextToken, size: in.MaxResults}
-	if in.MaxResults == nil && in.NextToken == nil { // AWS returns all at once
-		all, err := find(a, a.state.EC2.Images, "ami", q, filters)
-		return &ec2.DescribeImagesOutput{Images: each(all, (*Image).out)}, err
-	}
-	images, next, err := describe(a, a.state.EC2.Images, "ami", q, filters, (*Image).out)
-	return &ec2.DescribeImagesOutput{Images: images, NextToken: next}, err
 }
 
 func (a *AWS) describeKeyPairs(in *ec2.DescribeKeyPairsInput) (*ec2.DescribeKeyPairsOutput, error) {

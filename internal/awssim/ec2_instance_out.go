@@ -180,7 +180,7 @@ func (a *AWS) instanceFields() fields[*Instance] {
 		},
 		"placement-group-name":                   func(i *Instance) []string { return one(i.Placement.Group) },
 		"tenancy":                                func(i *Instance) []string { return []string{i.Placement.Tenancy} },
-		"architecture":                           func(i *Instance) []string { return []string{a.state.EC2.Images[i.Image].Architecture} },
+		"architecture":                           func(i *Instance) []string { return one(string(a.instanceOut(i).Architecture)) },
 		"vpc-id":                                 alive(func(i *Instance) []string { return []string{i.VPC} }),
 		"subnet-id":                              alive(func(i *Instance) []string { return []string{i.Subnet} }),
 		"private-ip-address":                     nics(func(n *Interface) []string { return one(n.PrivateIP) }),

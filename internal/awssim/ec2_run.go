@@ -61,6 +61,9 @@ func (a *AWS) checkImage(l *launch) error {
 	if !ok {
 		return kindOf("ami").notFound(id)
 	}
+	if image.state(a.now()) != types.ImageStateAvailable {
+		return fail("InvalidAMIID.Unavailable", "the image ID '%s' is not available", id)
+	}
 	kind, ok := typeNamed(string(l.in.InstanceType))
 	if !ok {
 		return fail("InvalidParameterValue", "invalid value '%s' for InstanceType", l.in.InstanceType)
@@ -247,7 +250,7 @@ func (a *AWS) checkDisks(l *launch) error {
 			v.DeleteWithInstance = *m.Ebs.DeleteOnTermination
 		}
 		if v == root && v.Size < l.image.RootSize {
-			return fail("InvalidBlockDeviceMapping", "volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", v.Size, l.image.snapshot(), l.image.RootSize)
+			return fail("InvalidBlockDeviceMapping", "volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", v.Size, l.image.devices()[0].Snapshot, l.image.RootSize)
 		}
 		if err := v.check(); err != nil {
 			return err

@@ -17,10 +17,13 @@ type EC2State struct {
 	Instances          map[string]*Instance
 	Volumes            map[string]*Volume
 	Images             map[string]*Image
+	Snapshots          map[string]*Snapshot
+	Elsewhere          map[string]*Place // what is kept of other regions, by region
 	KeyPairs           map[string]bool   // by name
 	PlacementGroups    map[string]string // by name: cluster, partition or spread
 	Reservations       map[string]bool   // capacity reservations, by ID
 	Hosts              map[string]bool   // dedicated hosts, by ID
+	Keys               map[string]string // KMS keys for images, of every region: key ID to alias
 	Tokens             map[string]Answer // client tokens: operation and token to what was answered
 	Limits             Limits
 }
@@ -188,12 +191,4 @@ type Volume struct {
 	Size, IOPS, Throughput            int32 // GiB, operations and MiB a second
 	Encrypted                         bool
 	DeleteWithInstance                bool
-}
-
-// Image is a machine image.
-type Image struct {
-	Thing
-	Name, Owner, Description, Architecture, RootDevice string
-	Created                                            time.Time
-	RootSize                                           int32 // GiB
 }

@@ -19,7 +19,7 @@ func (a *AWS) Inventory() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.settle()
-	all := slices.Concat(a.inventoryEC2(), a.inventoryELB(), a.inventoryIAM(), a.inventoryS3(), a.inventorySecrets(), a.inventorySSM(), a.inventoryEKS())
+	all := slices.Concat(a.inventoryEC2(), a.inventoryImages(), a.inventoryELB(), a.inventoryIAM(), a.inventoryS3(), a.inventorySecrets(), a.inventorySSM(), a.inventoryEKS())
 	slices.Sort(all)
 	return all
 }

@@ -8,6 +8,7 @@
 package awssim
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go"
 
 	"clusterawsadm/internal/clock"
@@ -45,7 +47,8 @@ type Options struct {
 	Page int
 }
 
-// AWS is a simulated account in one region.
+// AWS is a simulated account in one region. Images, snapshots and the list of
+// regions it has everywhere.
 type AWS struct {
 	o        Options
 	handlers map[reflect.Type]handler
@@ -160,6 +163,7 @@ func (a *AWS) settle() {
 // handler answers one operation.
 type handler struct {
 	models map[string]bool // the fields of the input that it understands
+	abroad bool            // it answers in every region
 	answer func(ctx context.Context, in any) (any, error)
 }
 
@@ -179,7 +183,7 @@ func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), f
 		}
 		models[f] = true
 	}
-	a.handlers[reflect.TypeFor[*I]()] = handler{models, func(ctx context.Context, in any) (any, error) {
+	a.handlers[reflect.TypeFor[*I]()] = handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
 		i, ok := in.(*I)
 		if !ok {
 			return nil, fmt.Errorf("awssim: %T is not %T", in, i)
@@ -190,6 +194,21 @@ func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), f
 		}
 		return out, nil
 	}}
+}
+
+// abroad is on for an operation that is answered in every region, and not
+// only in the account's own.
+func abroad[I, O any](a *AWS, answer func(where place, in *I) (*O, error), fields ...string) {
+	onContext(a, func(ctx context.Context, in *I) (*O, error) {
+		where, err := a.placeIn(awsmiddleware.GetRegion(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return answer(where, in)
+	}, fields...)
+	h := a.handlers[reflect.TypeFor[*I]()]
+	h.abroad = true
+	a.handlers[reflect.TypeFor[*I]()] = h
 }
 
 // call answers one call, with the lock held.
@@ -215,7 +234,11 @@ func (a *AWS) call(ctx context.Context, service, op string, in any) (out any, er
 	if field := unmodelled(in, h.models); field != "" {
 		return nil, fmt.Errorf("awssim: %s %s: parameter %s is not simulated", service, op, field)
 	}
-	if err := a.throttle(service, op, in); err != nil {
+	region := cmp.Or(awsmiddleware.GetRegion(ctx), a.o.Region)
+	if region != a.o.Region && !h.abroad && !slices.Contains([]string{"IAM", "STS"}, service) {
+		return nil, fmt.Errorf("awssim: %s %s is not simulated in region %s", service, op, region)
+	}
+	if err := a.throttle(service, op, region, in); err != nil {
 		return nil, err
 	}
 	return h.answer(ctx, in)

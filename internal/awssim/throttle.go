@@ -16,8 +16,8 @@ type rate struct {
 // throttle refuses a call that comes too fast. The classes are those of
 // "Request throttling for the Amazon EC2 API": requests to RunInstances have
 // a bucket of 5 refilled at 2 a second, the instances they ask for one of
-// 1,000 refilled at 2 a second.
-func (a *AWS) throttle(service, op string, in any) error {
+// 1,000 refilled at 2 a second. Each region has its own buckets.
+func (a *AWS) throttle(service, op, region string, in any) error {
 	if service != "EC2" {
 		return nil
 	}
@@ -30,10 +30,10 @@ func (a *AWS) throttle(service, op string, in any) error {
 	case isWrite(op):
 		class, size, refill = "EC2 write", 200, 5
 	}
-	if !a.drink(class, 1, size, refill) {
+	if !a.drink(region+class, 1, size, refill) {
 		return fail("RequestLimitExceeded", "request limit exceeded")
 	}
-	if run, ok := in.(*ec2.RunInstancesInput); ok && !a.drink("EC2 instances", float64(aws.ToInt32(run.MaxCount)), 1000, 2) {
+	if run, ok := in.(*ec2.RunInstancesInput); ok && !a.drink(region+"EC2 instances", float64(aws.ToInt32(run.MaxCount)), 1000, 2) {
 		return fail("RequestLimitExceeded", "request limit exceeded")
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/ami"
+	"clusterawsadm/internal/cli/bootstrap"
 	"clusterawsadm/internal/cli/cluster"
 	"clusterawsadm/internal/cli/controller"
 	"clusterawsadm/internal/cli/eks"
@@ -76,11 +78,8 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	for _, c := range []*cobra.Command{cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e)} {
-		helps(c)
-		root.AddCommand(c)
-	}
-	root.AddCommand(version.New(e))
+	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), version.New(e))
+	groups(root)
 	return root, begun
 }
 
@@ -95,14 +94,13 @@ func upstream(cmd *cobra.Command) bool {
 	return false
 }
 
-// helps has commands that only have others below them help.
-func helps(c *cobra.Command) {
-	if !c.HasSubCommands() {
-		return
-	}
-	c.Args, c.RunE = cobra.ArbitraryArgs, group
-	for _, sub := range c.Commands() {
-		helps(sub)
+// groups has every command that only has others below it help.
+func groups(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if c.HasSubCommands() && !c.Runnable() {
+			c.Args, c.RunE = cobra.ArbitraryArgs, group
+		}
+		groups(c)
 	}
 }
 

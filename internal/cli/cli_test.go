@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,11 +51,19 @@ func newShell(t *testing.T) *shellEnv {
 			}
 			return aws.Config{Region: region}, nil
 		},
+		HTTP: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("no such host")
+		})},
 		Interrupts: make(chan os.Signal),
 		Exit:       func(int) { t.Error("exit") },
 	}
 	return s
 }
+
+// roundTripper is whoever is not AWS.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // run types a command.
 func (s *shellEnv) run(args ...string) (code int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"os/user"
@@ -46,6 +47,7 @@ func Process() *env.Env {
 		StateDir:      stateDir(home),
 		Who:           who(),
 		AWS:           awsConfig,
+		HTTP:          &http.Client{}, // which heeds the proxy variables
 		Interrupts:    interrupts,
 		Exit:          os.Exit, //nolint:forbidigo // handed on, not called
 	}

@@ -64,6 +64,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	s.groups()
 	s.tags()
 	s.machines()
+	s.images()
 	s.balancers()
 	s.classicBalancers()
 	s.parameters()

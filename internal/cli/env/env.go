@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -39,6 +40,8 @@ type Env struct {
 	// AWS returns the configuration for a region and a profile, either of
 	// which may be "" for whatever the environment says. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
+	// HTTP asks whoever is not AWS.
+	HTTP *http.Client
 	// Interrupts delivers the user's wish to stop.
 	Interrupts <-chan os.Signal
 	// Exit ends the process at once.

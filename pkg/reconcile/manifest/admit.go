@@ -22,6 +22,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
+
+	"clusterawsadm/internal/input"
 )
 
 // admitAll takes every object through what an API server would do with it. An
@@ -124,7 +126,7 @@ func typeName(v any) string {
 // unknown reports a field that does not exist.
 func (l *loader) unknown(o *object, path string, known []string) {
 	name := path[strings.LastIndexAny(path, ".]")+1:]
-	p := o.problem("", "the field does not exist", didYouMean(name, known))
+	p := o.problem("", "the field does not exist", input.DidYouMean(name, known))
 	p.Path, p.Position = path, o.position(path)
 	l.fail(p)
 }

@@ -14,6 +14,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"clusterawsadm/internal/input"
 )
 
 // Cluster is everything the manifest says about one cluster.
@@ -101,17 +103,12 @@ type StaticIdentity struct {
 	AccessKeyID, SecretAccessKey, SessionToken string
 }
 
-// Position is a place in the input.
-type Position struct {
-	File string // "-" for stdin
-	Line int    // from 1; 0 when unknown
-}
-
-// Problem is one thing that is wrong with the manifest, or worth a remark.
-type Problem struct {
-	Position
-	Object string // "AWSCluster/prod"; empty when the document could not be read
-	Path   string // "spec.network.vpc.cidrBlock"; empty for the whole object
-	What   string // what is wrong: lower case, no full stop
-	Fix    string // what to do about it; may be empty
-}
+// What is wrong with a manifest is told as it is of any file.
+type (
+	// Position is a place in the input.
+	Position = input.Position
+	// Problem is one thing that is wrong with the manifest, or worth a remark.
+	Problem = input.Problem
+	// InvalidError says that the input is wrong.
+	InvalidError = input.InvalidError
+)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"clusterawsadm/internal/input"
 )
 
 // Keys of the Secret behind an AWSClusterStaticIdentity.
@@ -48,7 +50,7 @@ func (l *loader) chain(from *object, path string, ref *infrav1.AWSIdentityRefere
 		return l.roleIdentity(r, passed)
 	default:
 		l.fail(from.problem(path+".kind", fmt.Sprintf("%q is not a kind of identity", ref.Kind),
-			didYouMean(string(ref.Kind), []string{kindControllerIdentity, kindRoleIdentity, kindStaticIdentity})))
+			input.DidYouMean(string(ref.Kind), []string{kindControllerIdentity, kindRoleIdentity, kindStaticIdentity})))
 		return nil
 	}
 }

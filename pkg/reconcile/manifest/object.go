@@ -8,6 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"clusterawsadm/internal/input"
 )
 
 // key names an object among all others. Cluster API looks for references in
@@ -233,8 +235,8 @@ func (l *loader) foreign(o *object, gv apischema.GroupVersion) {
 	}
 	if gv.Group == groupCore || strings.HasSuffix(gv.Group, "."+groupCore) || gv.Group == "" {
 		names := slices.Sorted(maps.Keys(l.kinds))
-		if meant := nearest(o.kind, names); meant != "" || gv.Group != "" {
-			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), didYouMean(o.kind, names)))
+		if meant := input.Nearest(o.kind, names); meant != "" || gv.Group != "" {
+			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), input.DidYouMean(o.kind, names)))
 			return
 		}
 	}

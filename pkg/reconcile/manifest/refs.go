@@ -10,6 +10,8 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"clusterawsadm/internal/input"
 )
 
 // assemble puts the objects together around the one Cluster. What depends on
@@ -145,7 +147,7 @@ func (l *loader) namesOf(kind, name string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf("add it: the input has no %s", kind)
 	}
-	if meant := nearest(name, names); meant != "" {
+	if meant := input.Nearest(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	slices.Sort(names)

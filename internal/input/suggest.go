@@ -1,4 +1,4 @@
-package manifest
+package input
 
 import (
 	"fmt"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// nearest returns the candidate that is the fewest edits away from a word, or
+// Nearest returns the candidate that is the fewest edits away from a word, or
 // "" when none is close enough to be what was meant. Case counts for nothing.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	best, limit := "", 1+len(word)/3
 	for _, c := range candidates {
 		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < limit || d == limit && best == "" {
@@ -44,10 +44,10 @@ func distance(a, b string) int {
 	return rows[len(a)][len(b)]
 }
 
-// didYouMean is a fix that names the nearest candidate, or all of them when
+// DidYouMean is a fix that names the nearest candidate, or all of them when
 // there are few, or nothing.
-func didYouMean(word string, candidates []string) string {
-	if best := nearest(word, candidates); best != "" {
+func DidYouMean(word string, candidates []string) string {
+	if best := Nearest(word, candidates); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(candidates) == 0 || len(candidates) > 12 {

@@ -1,0 +1,137 @@
+package ami
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/account"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/ami"
+)
+
+// patience is how long a copy may take, as it is with upstream.
+const patience = time.Hour
+
+type copyOptions struct {
+	account.Flags
+	ami.CopyOptions
+	arch    choice
+	wait    bool
+	timeout time.Duration
+}
+
+func newCopy(e *env.Env) *cobra.Command {
+	o := &copyOptions{Flags: account.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:   "copy",
+		Short: "Copy a machine image into the account",
+		Long: `Copy the newest machine image of a version of Kubernetes and an operating
+system into the account.
+
+A copy that is there already, or under way, is not made again: its ID is
+printed. With --dry-run nothing is copied; the exit code says whether the copy
+would be allowed.
+
+Needed are the permissions ec2:CopyImage and ec2:DescribeImages, and
+ec2:CreateTags where the image has tags that can be seen.`,
+		Example: `  clusterawsadm ami copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --region eu-central-1
+  clusterawsadm ami copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --source-region us-east-1 --region eu-north-1 --wait`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags(cmd, false)
+	return cmd
+}
+
+func newEncryptedCopy(e *env.Env) *cobra.Command {
+	o := &copyOptions{Flags: account.Flags{Env: e}}
+	o.Encrypt = true
+	cmd := &cobra.Command{
+		Use:   "encrypted-copy",
+		Short: "Copy a machine image into the account, encrypted",
+		Long: `Copy the newest machine image of a version of Kubernetes and an operating
+system into the account, with all of its snapshots encrypted.
+
+A copy that is there already, or under way, is not made again: it is waited for
+and its ID is printed. One that failed is removed, and made anew. With --dry-run
+nothing is copied; the exit code says whether the copy would be allowed. AWS
+looks at the key only when it copies.
+
+Needed are the permissions ec2:CopyImage, ec2:DescribeImages and
+ec2:DescribeSnapshots, and ec2:DeregisterImage to remove what failed. AWS copies
+the image as one: all of its devices, its boot mode, TPM and IMDS support, UEFI
+data and billing codes.`,
+		Example: `  clusterawsadm ami encrypted-copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --region eu-central-1
+  clusterawsadm ami encrypted-copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --kms-key-id alias/images`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.flags(cmd, true)
+	cmd.Flags().StringVar(&o.Key, "kms-key-id", "", "KMS key to encrypt with: ID, ARN or alias (default: the one that AWS manages for EBS)")
+	return cmd
+}
+
+func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
+	o.arch = choice{ami.X8664, ami.X8664, []string{ami.X8664, ami.Arm64}, "unknown architecture"}
+	p := cmd.Flags()
+	o.Add(p, "", "AWS_REGION, AWS_DEFAULT_REGION or DEFAULT_AWS_REGION, then the profile's")
+	p.StringVar(&o.From, "source-region", "", "region to copy from (default: the same)")
+	p.StringVar(&o.OS, "os", "", "operating system")
+	p.StringVar(&o.Version, "kubernetes-version", "", "version of Kubernetes, with or without a v")
+	p.StringVar(&o.Owner, "owner-id", ami.Owner, "account that owns the image, or self")
+	p.Var(&o.arch, "arch", "architecture: x86_64 or arm64")
+	p.BoolVar(&o.DryRun, "dry-run", false, "only ask AWS whether the copy would be allowed")
+	p.BoolVar(&o.wait, "wait", wait, "wait until the copy is ready")
+	p.DurationVar(&o.timeout, "timeout", patience, "how long to wait at most")
+	for _, name := range []string{"os", "kubernetes-version"} {
+		_ = cmd.MarkFlagRequired(name) // it exists: there is no other error
+	}
+	complete(cmd, "os", ami.OperatingSystems())
+	complete(cmd, "arch", o.arch.of)
+}
+
+func (o *copyOptions) run(ctx context.Context) (err error) {
+	if o.Version == "" {
+		return env.Usagef("--kubernetes-version is empty: which version is to be copied?")
+	}
+	a, err := o.OpenPlain(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.Close(&err)
+	c := o.CopyOptions
+	c.To, c.From, c.Architecture = a.Config.Region, cmp.Or(o.From, a.Config.Region), o.arch.value
+	c.Clock, c.Tell = a.Clock, o.Env.Story
+	if o.wait {
+		c.Wait = max(o.timeout, time.Second)
+	}
+	copied, err := ami.Copy(ctx, a.Config, c)
+	if err != nil {
+		return err
+	}
+	o.tell(copied, c)
+	if copied.ID == "" {
+		return nil
+	}
+	d := document(copied.Image)
+	d.Spec.Architecture = "" // byte for byte upstream's
+	return encode(o.Env.Out, "yaml", d)
+}
+
+// tell says what the answer does not.
+func (o *copyOptions) tell(copied *ami.Copied, c ami.CopyOptions) {
+	switch {
+	case copied.ID == "":
+		o.Env.Story("dry run: %s would be copied from %s to %s as %s", copied.Source, c.From, c.To, copied.Name)
+		if c.Encrypt {
+			o.Env.Story("whether the key can be used, AWS says only when it copies")
+		}
+	case copied.Reused:
+		o.Env.Story("%s in %s was that copy already; no other was made", copied.ID, c.To)
+	case !o.wait:
+		o.Env.Story("AWS is copying %s to %s in %s; run it again with --wait to wait for it", copied.Source, copied.ID, c.To)
+	}
+}

@@ -1,0 +1,35 @@
+// Package bootstrap is the noun bootstrap of the command line: what an AWS
+// account needs before there are clusters in it.
+package bootstrap
+
+import (
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+// New returns the command that has all the others below it.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bootstrap",
+		Short: "Prepare an AWS account for clusters",
+		Long: `Prepare an AWS account for clusters: the roles, policies and instance profiles
+that Cluster API Provider AWS and the machines of clusters need.`,
+		Example: `  clusterawsadm bootstrap iam print-config > iam.yaml
+  clusterawsadm bootstrap iam print-cloudformation-template --config iam.yaml`,
+	}
+	cmd.AddCommand(newIAM(e), newCredentials(e))
+	return cmd
+}
+
+// newIAM returns the command whose commands work on one AWSIAMConfiguration.
+func newIAM(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "iam",
+		Short: "Make or print the IAM objects that clusters need",
+		Long: `Make or print the IAM objects that clusters need, as an AWSIAMConfiguration
+describes them. Without --config, they are the usual ones.`,
+	}
+	cmd.AddCommand(newPrintConfig(e), newPrintPolicy(e), newPrintTemplate(e))
+	return cmd
+}

@@ -1,0 +1,59 @@
+package bootstrap
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/bootstrap"
+)
+
+// configuration is the AWSIAMConfiguration that a command works on.
+type configuration struct {
+	env    *env.Env
+	file   string
+	strict bool
+}
+
+func (c *configuration) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.file, "config", "", "`FILE` of the AWSIAMConfiguration, or - for standard input (default: the usual one)")
+	cmd.Flags().BoolVar(&c.strict, "strict", false, "make errors of warnings about the file")
+}
+
+// load reads the file, and tells its warnings.
+func (c *configuration) load() (*bootstrap.Config, error) {
+	if c.file == "" {
+		return bootstrap.Default(), nil
+	}
+	data, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	config, err := bootstrap.Load(c.file, data, bootstrap.Options{Strict: c.strict})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range config.Warnings {
+		c.env.Story("warning: %s", w)
+	}
+	return config, nil
+}
+
+func (c *configuration) read() ([]byte, error) {
+	if c.file == "-" {
+		return io.ReadAll(c.env.In)
+	}
+	data, err := os.ReadFile(c.file)
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, env.Usagef("--config: %s: there is no such file", c.file)
+	case errors.As(err, &path):
+		return nil, env.Usagef("--config: %s: %w", c.file, path.Err)
+	}
+	return data, err
+}

@@ -1,0 +1,121 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/account"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/credentials"
+)
+
+// Formats of encoded credentials, as upstream calls them.
+const (
+	rawProfile    = "rawSharedConfig"
+	base64Profile = "base64SharedConfig"
+)
+
+// newCredentials returns the command bootstrap credentials.
+func newCredentials(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "credentials",
+		Short: "Encode credentials for Cluster API Provider AWS",
+		Long:  "Encode AWS credentials for the controllers of Cluster API Provider AWS.",
+	}
+	cmd.AddCommand(newEncodeAsProfile(e))
+	return cmd
+}
+
+type encodeOptions struct {
+	account.Flags
+	output profileFormat
+}
+
+// profileFormat is the value of --output.
+type profileFormat string
+
+// String implements pflag.Value.
+func (f *profileFormat) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *profileFormat) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (f *profileFormat) Set(v string) error {
+	if v != rawProfile && v != base64Profile {
+		return errors.New("invalid output flag. Expected rawSharedConfig or base64SharedConfig")
+	}
+	*f = profileFormat(v)
+	return nil
+}
+
+func newEncodeAsProfile(e *env.Env) *cobra.Command {
+	o := &encodeOptions{Flags: account.Flags{Env: e}, output: base64Profile}
+	cmd := &cobra.Command{
+		Use:   "encode-as-profile",
+		Short: "Encode credentials as a profile, for AWS_B64ENCODED_CREDENTIALS",
+		Long: `Print credentials as a configuration file with one profile, named default, for
+the controllers of Cluster API Provider AWS to begin with.
+
+The credentials are those of --profile or of the environment. The region is that
+of --region or of the environment, otherwise us-east-1; the profile's does not
+count, as it does not with upstream.
+
+With 'export X=$(...)' a shell does not notice that the command failed, and X is
+empty: assign first, as below.`,
+		Example: `  AWS_B64ENCODED_CREDENTIALS=$(clusterawsadm bootstrap credentials encode-as-profile) && export AWS_B64ENCODED_CREDENTIALS
+  clusterawsadm bootstrap credentials encode-as-profile --output rawSharedConfig`,
+		Args: cobra.ArbitraryArgs, // upstream passes them over
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	p := cmd.Flags()
+	p.StringVar(&o.Region, "region", "", "AWS region (default: AWS_REGION, AWS_DEFAULT_REGION or DEFAULT_AWS_REGION, otherwise "+account.DefaultRegion+")")
+	o.AddProfile(p)
+	p.Var(&o.output, "output", "format: "+rawProfile+" or "+base64Profile)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{rawProfile, base64Profile}, cobra.ShellCompDirectiveNoFileComp)) // it exists
+	return cmd
+}
+
+func (o *encodeOptions) run(ctx context.Context) error {
+	o.Env.Story("\nWARNING: `encode-as-profile` should only be used for bootstrapping.\n")
+	region := o.RegionOr("")
+	if region == "" {
+		region = account.DefaultRegion
+		o.Env.Story("Could not resolve AWS region, defaulting to us-east-1.\n")
+	}
+	if o.Profile == "" {
+		o.Env.Story("Could not resolve AWS profile, defaulting to default.\n")
+	}
+	a, err := o.Open(ctx, region)
+	if err != nil {
+		return err
+	}
+	c, err := a.Config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return fmt.Errorf("get credentials: %w", err)
+	}
+	o.warn(c)
+	text := credentials.Profile(c, region)
+	if o.output == base64Profile {
+		text = credentials.Encode(text)
+	}
+	_, err = fmt.Fprintln(o.Env.Out, text)
+	return err
+}
+
+// warn tells of credentials that will not last.
+func (o *encodeOptions) warn(c aws.Credentials) {
+	switch {
+	case c.CanExpire:
+		left := strings.TrimSuffix(time.Until(c.Expires).Round(time.Minute).String(), "0s")
+		o.Env.Story("These credentials are temporary: they expire at %s, in %s. Until then the controllers need others.\n", c.Expires.UTC().Format(time.RFC3339), left)
+	case c.SessionToken != "":
+		o.Env.Story("These credentials are temporary; when they expire is not known. Until then the controllers need others.\n")
+	}
+}

@@ -1,0 +1,59 @@
+package bootstrap
+
+import (
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+func newPrintConfig(e *env.Env) *cobra.Command {
+	c := &configuration{env: e}
+	cmd := &cobra.Command{
+		Use:   "print-config",
+		Short: "Print the configuration with all its defaults",
+		Long: `Print the AWSIAMConfiguration with all its defaults, in its newest version. What
+is printed can be used in place of the file it was printed from.`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return printConfig(c) },
+	}
+	c.add(cmd)
+	return cmd
+}
+
+func printConfig(c *configuration) error {
+	config, err := c.load()
+	if err != nil {
+		return err
+	}
+	out, err := config.YAML()
+	if err != nil {
+		return err
+	}
+	_, err = c.env.Out.Write(append(out, '\n')) // a blank line, as ever
+	return err
+}
+
+func newPrintTemplate(e *env.Env) *cobra.Command {
+	c := &configuration{env: e}
+	cmd := &cobra.Command{
+		Use:   "print-cloudformation-template",
+		Short: "Print the CloudFormation template of the IAM objects",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return printTemplate(c) },
+	}
+	c.add(cmd)
+	return cmd
+}
+
+func printTemplate(c *configuration) error {
+	config, err := c.load()
+	if err != nil {
+		return err
+	}
+	out, err := config.Template().YAML()
+	if err != nil {
+		return err
+	}
+	_, err = c.env.Out.Write(append(out, '\n')) // a blank line, as ever
+	return err
+}

@@ -1,0 +1,59 @@
+package bootstrap_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"clusterawsadm/pkg/bootstrap"
+)
+
+// upstream is the folder of Cluster API Provider AWS's sources.
+func upstream(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+// read reads YAML or JSON as plain values.
+func read(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	require.NoError(t, yaml.Unmarshal(text, &v))
+	return v
+}
+
+// TestFixtures holds the templates of the configurations in testdata against
+// those that Cluster API Provider AWS keeps of them.
+func TestFixtures(t *testing.T) {
+	folder := filepath.Join(upstream(t), "cmd", "clusterawsadm", "cloudformation", "bootstrap", "fixtures")
+	fixtures, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	require.NoError(t, err)
+	require.Len(t, fixtures, 14)
+	for _, fixture := range fixtures {
+		name := filepath.Base(fixture)
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", "configs", name))
+			require.NoError(t, err)
+			c, err := bootstrap.Load(name, text, bootstrap.Options{Strict: true})
+			require.NoError(t, err)
+			if name == "with_eks_console.yaml" {
+				// The fixture was made by a program. In a file, spec.eks turns this on.
+				require.True(t, c.Spec.Nodes.EC2ContainerRegistryReadOnly)
+				c.Spec.Nodes.EC2ContainerRegistryReadOnly = false
+			}
+			got, err := c.Template().YAML()
+			require.NoError(t, err)
+			want, err := os.ReadFile(fixture)
+			require.NoError(t, err)
+			assert.Equal(t, read(t, want), read(t, got))
+			assert.NotRegexp(t, `(?m)Version: \d`, string(got), "a date that is not quoted")
+		})
+	}
+}

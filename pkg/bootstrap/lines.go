@@ -1,0 +1,125 @@
+package bootstrap
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"clusterawsadm/internal/input"
+)
+
+// lines knows where the fields of a file stand.
+type lines struct {
+	file string
+	of   map[string]int // by path; the document is ""
+}
+
+func (l lines) at(path string) input.Position {
+	for {
+		if line, ok := l.of[path]; ok {
+			return input.Position{File: l.file, Line: line}
+		}
+		if path == "" {
+			return input.Position{File: l.file}
+		}
+		path = path[:max(0, strings.LastIndexAny(path, ".["))]
+	}
+}
+
+// order sorts problems by line.
+func (l lines) order(problems []input.Problem) {
+	slices.SortStableFunc(problems, func(a, b input.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// Bounds of a document: an alias can be inside its own anchor, or multiply.
+const (
+	maxDepth = 64
+	maxNodes = 200_000
+)
+
+// locate notes where each field stands. What is wrong with the YAML is found
+// by the parser that reads it; this one only has the lines.
+func (l *loader) locate(data []byte) {
+	defer func() { _ = recover() }() // of what this parser trips over, the other one tells
+	l.budget = maxNodes
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	if decoder.Decode(&document) != nil || document.Kind != yaml.DocumentNode {
+		return
+	}
+	l.place(document.Content[0], "", maxDepth)
+	if decoder.Decode(&second) == nil && second.Kind == yaml.DocumentNode && second.Content[0].ShortTag() != "!!null" {
+		l.warnings = append(l.warnings, input.Problem{
+			Position: input.Position{File: l.lines.file, Line: second.Content[0].Line},
+			What:     "only the first document of a file is read", Fix: "remove the others",
+		})
+	}
+}
+
+func (l *loader) place(n *yaml.Node, path string, depth int) {
+	l.budget--
+	if depth == 0 || l.budget < 0 {
+		return
+	}
+	if _, known := l.lines.of[path]; !known {
+		l.lines.of[path] = n.Line
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		l.place(n.Alias, path, depth-1)
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			l.place(item, path+"["+strconv.Itoa(i)+"]", depth-1)
+		}
+	case yaml.MappingNode:
+		l.placeFields(n, path, depth-1)
+	case yaml.DocumentNode, yaml.ScalarNode:
+	}
+}
+
+func (l *loader) placeFields(n *yaml.Node, path string, depth int) {
+	set := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			defer l.place(value, path, depth) // what is written here goes before
+			continue
+		}
+		below := join(path, jsonKey(key))
+		if first, twice := set[below]; twice {
+			l.warnings = append(l.warnings, input.Problem{
+				Position: input.Position{File: l.lines.file, Line: key.Line}, Path: below,
+				What: "the field is set twice, first on line " + strconv.Itoa(first) + "; the last one counts", Fix: "keep one of them",
+			})
+		}
+		set[below] = key.Line
+		l.lines.of[below] = key.Line
+		l.place(value, below, depth)
+	}
+}
+
+// jsonKey is a key as YAML 1.1 makes text of it.
+func jsonKey(key *yaml.Node) string {
+	if key.Style == 0 {
+		switch strings.ToLower(key.Value) {
+		case "y", "yes", "on":
+			return "true"
+		case "n", "no", "off":
+			return "false"
+		}
+	}
+	return key.Value
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,156 @@
+package bootstrap
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1beta1"
+	iamv1 "sigs.k8s.io/cluster-api-provider-aws/v2/iam/api/v1beta1"
+
+	"clusterawsadm/internal/input"
+)
+
+// remark notes what the template does not show of a configuration, and what it
+// shows but AWS refuses. Neither changes the template.
+func (l *loader) remark(c *Config) {
+	spec := c.Spec
+	l.unused("spec.controlPlane", spec.ControlPlane.AWSIAMRoleSpec, "disable")
+	l.unused("spec.clusterAPIControllers", spec.ClusterAPIControllers.AWSIAMRoleSpec, "disable", "extraPolicyAttachments", "path", "permissionsBoundary")
+	l.unused("spec.nodes", spec.Nodes.AWSIAMRoleSpec, "disable", "path", "permissionsBoundary")
+	for name, role := range map[string]*bootstrapv1.AWSIAMRoleSpec{
+		"defaultControlPlaneRole": &spec.EKS.DefaultControlPlaneRole,
+		"managedMachinePool":      spec.EKS.ManagedMachinePool,
+		"fargate":                 spec.EKS.Fargate,
+	} {
+		l.unused("spec.eks."+name, *role, "extraStatements", "trustStatements", "path", "permissionsBoundary")
+	}
+	if len(spec.BootstrapUser.ExtraPolicyAttachments) > 0 {
+		l.warn("spec.bootstrapUser.extraPolicyAttachments", "the field has no effect",
+			"the user gets what spec.controlPlane.extraPolicyAttachments says, and spec.bootstrapUser.extraStatements")
+	}
+	l.remarkLists(spec)
+	l.remarkStatements("spec.controlPlane", spec.ControlPlane.AWSIAMRoleSpec)
+	l.remarkStatements("spec.clusterAPIControllers", spec.ClusterAPIControllers.AWSIAMRoleSpec)
+	l.remarkStatements("spec.nodes", spec.Nodes.AWSIAMRoleSpec)
+	if spec.BootstrapUser.Enable {
+		l.permissions("spec.bootstrapUser.extraStatements", spec.BootstrapUser.ExtraStatements)
+	}
+	l.remarkTags(spec)
+}
+
+// unused warns about those fields of a role that have no effect, where they
+// are set.
+func (l *loader) unused(path string, role bootstrapv1.AWSIAMRoleSpec, names ...string) {
+	set := map[string]bool{
+		"disable": role.Disable, "extraPolicyAttachments": len(role.ExtraPolicyAttachments) > 0,
+		"extraStatements": len(role.ExtraStatements) > 0, "trustStatements": len(role.TrustStatements) > 0,
+		"path": role.Path != "", "permissionsBoundary": role.PermissionsBoundary != "",
+	}
+	for _, name := range names {
+		if !set[name] {
+			continue
+		}
+		fix := ""
+		switch {
+		case name == "disable":
+			fix = "the role is always made"
+		case strings.HasPrefix(path, "spec.eks."):
+		case name == "extraPolicyAttachments":
+			fix = "use " + path + ".extraStatements"
+		default:
+			fix = "spec.controlPlane." + name + " counts for this role too"
+		}
+		l.warn(path+"."+name, "the field has no effect", fix)
+	}
+}
+
+// remarkLists looks at the lists that AWS refuses to see empty or strange.
+func (l *loader) remarkLists(spec bootstrapv1.AWSIAMConfigurationSpec) {
+	if p := spec.ClusterAPIControllers.AllowedEC2InstanceProfiles; p != nil && len(p) == 0 {
+		l.refuse("spec.clusterAPIControllers.allowedEC2InstanceProfiles", "an empty list makes a statement that has no Resource",
+			"remove the field, or name a role")
+	}
+	backends := []string{string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)}
+	for i, b := range spec.SecureSecretsBackends {
+		path, what := fmt.Sprintf("spec.secureSecretBackends[%d]", i), fmt.Sprintf("there is no secret backend %q", b)
+		switch {
+		case slices.Contains(backends, string(b)):
+		case spec.Nodes.DisableCloudProviderPolicy:
+			l.warn(path, what, input.DidYouMean(string(b), backends))
+		default:
+			l.refuse(path, what+", and it makes an empty statement", input.DidYouMean(string(b), backends))
+		}
+	}
+}
+
+// refuse warns about what AWS does not take.
+func (l *loader) refuse(path, what, fix string) {
+	l.warn(path, "AWS will refuse the template: "+what, fix)
+}
+
+func (l *loader) remarkStatements(path string, role bootstrapv1.AWSIAMRoleSpec) {
+	l.permissions(path+".extraStatements", role.ExtraStatements)
+	for i, s := range role.TrustStatements {
+		below := l.statement(path+".trustStatements", i, s)
+		if len(s.Principal)+len(s.NotPrincipal) == 0 {
+			l.refuse(below, "a statement about trust needs a Principal", "")
+		}
+		if len(s.Resource) > 0 {
+			l.refuse(below+".Resource", "a statement about trust has no Resource", "remove it")
+		}
+	}
+}
+
+// permissions looks at the statements of a policy of a role or of a user.
+func (l *loader) permissions(path string, statements []iamv1.StatementEntry) {
+	if statements != nil && len(statements) == 0 {
+		l.refuse(path, "an empty list makes a policy without statements", "remove the field")
+	}
+	for i, s := range statements {
+		below := l.statement(path, i, s)
+		if len(s.Resource) == 0 {
+			l.refuse(below, "the statement has no Resource", "")
+		}
+		if len(s.Principal)+len(s.NotPrincipal) > 0 {
+			l.refuse(below, "only a statement about trust has a principal", "")
+		}
+	}
+}
+
+// statement looks at what all statements have, and returns the path of this.
+func (l *loader) statement(path string, i int, s iamv1.StatementEntry) string {
+	below := path + "[" + strconv.Itoa(i) + "]"
+	switch {
+	case s.Effect == "":
+		l.refuse(below, "the statement has no Effect", "add Effect: Allow, or Deny; names of its fields begin with a capital letter")
+	case s.Effect != iamv1.EffectAllow && s.Effect != iamv1.EffectDeny:
+		l.refuse(below+".Effect", fmt.Sprintf("the Effect is %q", s.Effect), "write Allow or Deny")
+	}
+	if len(s.Action) == 0 {
+		l.refuse(below, "the statement has no Action", "")
+	}
+	return below
+}
+
+// remarkTags looks for tags without a value, which the template cannot show.
+func (l *loader) remarkTags(spec bootstrapv1.AWSIAMConfigurationSpec) {
+	for path, tags := range map[string]map[string]string{
+		"spec.controlPlane.tags":                spec.ControlPlane.Tags,
+		"spec.clusterAPIControllers.tags":       spec.ClusterAPIControllers.Tags,
+		"spec.nodes.tags":                       spec.Nodes.Tags,
+		"spec.bootstrapUser.tags":               spec.BootstrapUser.Tags,
+		"spec.eks.defaultControlPlaneRole.tags": spec.EKS.DefaultControlPlaneRole.Tags,
+		"spec.eks.managedMachinePool.tags":      spec.EKS.ManagedMachinePool.Tags,
+		"spec.eks.fargate.tags":                 spec.EKS.Fargate.Tags,
+	} {
+		for _, key := range slices.Sorted(maps.Keys(tags)) {
+			if tags[key] == "" {
+				l.refuse(join(path, key), "a tag has no value", "give it one")
+			}
+		}
+	}
+}

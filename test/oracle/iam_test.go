@@ -1,0 +1,92 @@
+package oracle
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+	capaiam "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/cloudformation/bootstrap"
+	"sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/configreader"
+	"sigs.k8s.io/yaml"
+
+	"clusterawsadm/pkg/bootstrap"
+	"clusterawsadm/test/iamconfig"
+)
+
+// TestIAM holds what we make of AWSIAMConfigurations against what Cluster API
+// Provider AWS's own code makes of them: the configuration, and the template.
+func TestIAM(t *testing.T) {
+	dir := t.TempDir()
+	compared := 0
+	for range 4 { // times a hundred
+		rapid.Check(t, func(t *rapid.T) {
+			_, text := iamconfig.Draw(t,
+				iamconfig.Encoded(`{"Fn::Join": ["", ["a", {"Ref": "AWS::AccountId"}]]}`), iamconfig.Encoded(`{"Fn::GetAtt": ["X", "Arn"], "a": 1}`))
+			file := filepath.Join(dir, "iam.yaml")
+			require.NoError(t, os.WriteFile(file, text, 0o600))
+			theirs, err := configreader.LoadConfigFile(file)
+			require.NoError(t, err, string(text))
+			ours, err := bootstrap.Load(file, text, bootstrap.Options{})
+			require.NoError(t, err, string(text))
+			assert.Empty(t, cmp.Diff(theirs.Spec, ours.Spec), string(text))
+			if ours.Spec.Partition == "aws-cn" {
+				ours.Spec.Partition, theirs.Spec.Partition = "aws-iso", "aws-iso" // ours is meant to differ in China
+			}
+			// As JSON: their YAML does not quote what YAML 1.1 takes for a number.
+			want, err := capaiam.Template{Spec: &theirs.Spec}.RenderCloudFormation().JSON()
+			require.NoError(t, err)
+			got, err := ours.Template().YAML()
+			require.NoError(t, err)
+			assert.Empty(t, cmp.Diff(values(t, want), values(t, got)), string(text))
+			compared++
+		})
+	}
+	t.Logf("%d configurations compared", compared)
+}
+
+// TestIAMRefused: what one refuses, the other refuses.
+func TestIAMRefused(t *testing.T) {
+	const head = "apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSIAMConfiguration\n"
+	for _, text := range []string{
+		"", "# nothing\n", "a: [", "- a\n", "7\n", "kind: AWSIAMConfiguration\n", "apiVersion: v1\nkind: AWSIAMConfiguration\n",
+		"apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1\nkind: AWSIAMConfiguration\n",
+		"apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\nkind: Foo\n",
+		head + "spec: text\n", head + "spec: {namePrefix: 7}\n", head + "spec: {stackTags: {a: 1}}\n", head + "spec: {bootstrapUser: {enable: \"true\"}}\n",
+		head + "spec: {controlPlane: {extraStatements: [{Resource: \"*\"}]}}\n", head + "spec: {controlPlane: {extraStatements: [{Action: {a: b}}]}}\n",
+		head + "spec: {controlPlane: {extraStatements: {}}}\n", head + "spec: {nodes: {tags: [a]}}\n", head + "spec: {eks: true}\n", head + "spec: {stackTags: {1: on}}\n",
+		// and what neither does
+		head, head + "spec: null\n", head + "spec: {eks: null, stackTags: {n: text, 1: x}}\n", head + "spec: {bootstrapUser: {enable: yes}}\n",
+		head + "spec: {stackName: a, stackName: b}\n", head + "spec: {namePrefix: 2001-01-01}\n", head + "metadata: {name: x}\n",
+		head + "spec: {controlPlane: &a {enableCSIPolicy: true}, nodes: {<<: *a}}\n", head + "---\nnot: [read\n", "\ufeff" + head, "--- \n" + head,
+		"{\n\t\"apiVersion\": \"bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\",\n\t\"kind\": \"AWSIAMConfiguration\"\n}\n",
+	} {
+		file := filepath.Join(t.TempDir(), "iam.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		theirs, refused := configreader.LoadConfigFile(file)
+		ours, err := bootstrap.Load(file, []byte(text), bootstrap.Options{})
+		assert.Equal(t, refused == nil, err == nil, "%s\ntheirs: %v\nours: %v", text, refused, err)
+		if refused == nil && err == nil {
+			assert.Empty(t, cmp.Diff(theirs.Spec, ours.Spec), text)
+		}
+	}
+}
+
+// TestIAMDocuments: each policy that can be asked for there can be here.
+func TestIAMDocuments(t *testing.T) {
+	for _, name := range capaiam.ManagedIAMPolicyNames {
+		assert.True(t, slices.Contains(bootstrap.Documents(), string(name)), name)
+	}
+}
+
+func values(t require.TestingT, text []byte) (out any) {
+	text, err := yaml.YAMLToJSON(text)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &out))
+	return out
+}

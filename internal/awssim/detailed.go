@@ -43,6 +43,7 @@ func (a *AWS) Detailed() []string {
 		all,
 		a.inventoryImages(),
 		a.detailedCloudFormation(),
+		a.detailedEKS(),
 		a.detailedELB(),
 		a.detailedIAM(),
 		a.detailedS3(),

@@ -68,6 +68,8 @@ func (n *Interface) requester() string {
 		return ""
 	case strings.HasPrefix(n.Owner, "nat-"):
 		return "amazon-aws"
+	case strings.Contains(n.Owner, ":eks:"):
+		return "amazon-eks" // AWS shows the ID of a role of its own
 	}
 	return "amazon-elb"
 }

@@ -22,6 +22,7 @@ func (a *AWS) Inventory() []string {
 	all := slices.Concat(
 		a.inventoryCloudFormation(),
 		a.inventoryEC2(),
+		a.inventoryEKS(),
 		a.inventoryELB(),
 		a.inventoryIAM(),
 		a.inventoryImages(),

@@ -73,6 +73,7 @@ type State struct {
 	S3      S3State
 	Secrets SecretsState
 	SSM     SSMState
+	EKS     EKSState
 
 	CloudFormation CloudFormationState
 }
@@ -102,6 +103,8 @@ func New(o Options) *AWS {
 	a.simulateSSM()
 	a.simulateQuotas()
 	a.simulateCloudFormation()
+	a.simulateEKS()
+	a.simulateTagging()
 	a.state.fill()
 	if !o.Bare {
 		a.makeStock()
@@ -113,6 +116,7 @@ func New(o Options) *AWS {
 func (s *State) fill() {
 	s.IAM.fill()
 	fill(&s.CloudFormation.Stacks)
+	fill(&s.EKS.Clusters)
 }
 
 // Load returns an account as Save wrote it.
@@ -167,6 +171,7 @@ func (a *AWS) now() time.Time { return a.o.Clock.Now() }
 // buried. It is called, with the lock held, before every call is answered.
 func (a *AWS) settle() {
 	a.settleELB()
+	a.settleEKS()
 	a.settleEC2()
 	a.settleCloudFormation()
 }

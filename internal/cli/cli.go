@@ -13,7 +13,11 @@ import (
 	"clusterawsadm/internal/cli/ami"
 	"clusterawsadm/internal/cli/bootstrap"
 	"clusterawsadm/internal/cli/cluster"
+	"clusterawsadm/internal/cli/controller"
+	"clusterawsadm/internal/cli/eks"
 	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/gc"
+	"clusterawsadm/internal/cli/resource"
 	"clusterawsadm/internal/cli/version"
 	"clusterawsadm/pkg/reconcile"
 )
@@ -74,7 +78,7 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return env.Usagef("%w (see '%s --help')", err, cmd.CommandPath())
 	})
-	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), version.New(e))
+	root.AddCommand(ami.New(e), bootstrap.New(e), cluster.New(e), controller.New(e), eks.New(e), gc.New(e), resource.New(e), version.New(e))
 	groups(root)
 	return root, begun
 }
@@ -150,17 +154,5 @@ func goOn(e *env.Env, err error, args []string) {
 	if !errors.As(err, &halfway) {
 		return
 	}
-	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", shell(append([]string{name}, args...)))
-}
-
-// shell quotes words so that a shell reads them as they are.
-func shell(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = w
-		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>()*?[]{}!#~") {
-			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
+	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 }

@@ -11,9 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
@@ -43,6 +45,8 @@ type suite struct {
 	sts     *sts.Client
 	quotas  *servicequotas.Client
 	cfn     *cloudformation.Client
+	eks     *eks.Client
+	tagging *resourcegroupstaggingapi.Client
 
 	vpc, subnet, group, image string // what several parts use
 }
@@ -56,6 +60,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 		iam: iam.NewFromConfig(cfg), s3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }),
 		ssm: ssm.NewFromConfig(cfg), secrets: secretsmanager.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), quotas: servicequotas.NewFromConfig(cfg),
 		cfn: cloudformation.NewFromConfig(cfg),
+		eks: eks.NewFromConfig(cfg), tagging: resourcegroupstaggingapi.NewFromConfig(cfg),
 	}
 	s.network()
 	s.gateways()
@@ -71,6 +76,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	s.account()
 	s.roles()
 	s.stacks()
+	s.eksClusters()
 	s.teardown()
 	return s.answers
 }
@@ -104,6 +110,9 @@ func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
 		return api.ErrorCode()
+	}
+	if errors.As(err, new(*smithy.DeserializationError)) {
+		return "(no answer of this service)"
 	}
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

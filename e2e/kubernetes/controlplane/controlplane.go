@@ -1,0 +1,187 @@
+// Package controlplane runs real Kubernetes control planes for tests: etcd and
+// kube-apiserver, on ports of 127.0.0.1 that are free.
+package controlplane
+
+import (
+	"context"
+	"crypto/x509/pkix"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ControlPlane is a cluster without nodes and controllers.
+type ControlPlane struct {
+	URL     string
+	Objects dynamic.Interface // as an administrator
+
+	pki *authority
+}
+
+// patience is how long a process may take to come up on a busy machine.
+const patience = time.Minute
+
+// Start starts a control plane that lives as long as the test. That etcd is
+// not installed fails the test: to skip it would be to say that all is well.
+func Start(t *testing.T) *ControlPlane {
+	t.Helper()
+	etcd, err := exec.LookPath("etcd")
+	require.NoError(t, err, "etcd is not installed; this test needs it (apt-get install etcd-server)")
+	server, err := Build(t.Context(), "kube-apiserver")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	pki, err := newAuthority(dir)
+	require.NoError(t, err)
+	require.NoError(t, pki.issue("server", pkix.Name{CommonName: "kube-apiserver"}))
+	require.NoError(t, pki.issue("admin", pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}}))
+	require.NoError(t, pki.writeKey("accounts", pki.key))
+
+	c := &ControlPlane{pki: pki}
+	for attempt := 1; ; attempt++ { // a port that was free may be taken meanwhile
+		err := c.launch(t, etcd, server, filepath.Join(dir, fmt.Sprint("etcd-", attempt)))
+		if err == nil {
+			return c
+		}
+		require.Less(t, attempt, 3, "%v", err)
+	}
+}
+
+func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
+	t.Helper()
+	client, peer, secure := freePort(t), freePort(t), freePort(t)
+	etcdURL, peerURL := fmt.Sprintf("http://127.0.0.1:%d", client), fmt.Sprintf("http://127.0.0.1:%d", peer)
+	c.URL = fmt.Sprintf("https://127.0.0.1:%d", secure)
+	store := run(t, data+".log", etcd, "--data-dir", data, "--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
+		"--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL, "--initial-cluster", "default="+peerURL, "--unsafe-no-fsync")
+	apiserver := run(t, data+"-apiserver.log", server, "--etcd-servers", etcdURL, "--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(secure),
+		"--tls-cert-file", c.pki.file("server.crt"), "--tls-private-key-file", c.pki.file("server.key"), "--client-ca-file", c.pki.file("ca.crt"),
+		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", c.pki.file("accounts.key"),
+		"--service-account-signing-key-file", c.pki.file("accounts.key"), "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16",
+		"--disable-admission-plugins", "ServiceAccount", "--endpoint-reconciler-type", "none")
+	cfg, err := clientcmd.NewDefaultClientConfig(*c.config("admin"), nil).ClientConfig()
+	if err != nil {
+		return err
+	}
+	cfg.QPS, cfg.WarningHandler = -1, rest.NoWarnings{}
+	if c.Objects, err = dynamic.NewForConfig(cfg); err != nil {
+		return err
+	}
+	return ready(t.Context(), cfg, store, apiserver)
+}
+
+// ready waits until the API server says that it is, or one of the processes
+// has ended.
+func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return err
+	}
+	question, err := http.NewRequestWithContext(ctx, http.MethodGet, cfg.Host+"/readyz", http.NoBody)
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		for _, p := range processes {
+			if p.ended() {
+				log, _ := os.ReadFile(p.log) // it is shown as far as it goes
+				return fmt.Errorf("%s ended:\n%s", p.cmd.Path, log[max(0, len(log)-3000):])
+			}
+		}
+		answer, err := client.Do(question)
+		if err != nil {
+			continue
+		}
+		if err := answer.Body.Close(); err == nil && answer.StatusCode == http.StatusOK {
+			return nil
+		}
+	}
+	return fmt.Errorf("the API server is not ready after %s; see %s", patience, processes[1].log)
+}
+
+// process is a program that runs as long as the test.
+type process struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func run(t *testing.T, log, program string, args ...string) *process {
+	t.Helper()
+	out, err := os.Create(log)
+	require.NoError(t, err)
+	p := &process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), program, args...), log: log, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		_ = p.cmd.Wait() // it is killed
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.done
+		_ = out.Close()
+	})
+	return p
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	address, ok := l.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	return address.Port
+}
+
+// config is the kubeconfig of a user, by the files of the user's certificate.
+func (c *ControlPlane) config(user string) *api.Config {
+	cfg := api.NewConfig()
+	cfg.Clusters["test"] = &api.Cluster{Server: c.URL, CertificateAuthority: c.pki.file("ca.crt")}
+	cfg.AuthInfos[user] = &api.AuthInfo{ClientCertificate: c.pki.file(user + ".crt"), ClientKey: c.pki.file(user + ".key")}
+	cfg.Contexts["test"] = &api.Context{Cluster: "test", AuthInfo: user}
+	cfg.CurrentContext = "test"
+	return cfg
+}
+
+// Kubeconfig writes the kubeconfig of an administrator, whose context is named
+// "test", and returns its file.
+func (c *ControlPlane) Kubeconfig(t *testing.T) string {
+	t.Helper()
+	return c.write(t, "admin")
+}
+
+// KubeconfigOf writes the kubeconfig of a user who may do nothing, and returns
+// its file.
+func (c *ControlPlane) KubeconfigOf(t *testing.T, user string) string {
+	t.Helper()
+	require.NoError(t, c.pki.issue(user, pkix.Name{CommonName: user}))
+	return c.write(t, user)
+}
+
+func (c *ControlPlane) write(t *testing.T, user string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*c.config(user), file))
+	return file
+}

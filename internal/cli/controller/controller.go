@@ -1,0 +1,90 @@
+// Package controller is the noun controller of the command line: the AWS
+// credentials of the controller of Cluster API Provider AWS.
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/kube"
+	"clusterawsadm/pkg/management"
+)
+
+// New returns the command that has all the others below it.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "controller",
+		Short: "See to the AWS credentials of the controller in a management cluster",
+		Long: `See to the AWS credentials of the controller of Cluster API Provider AWS in a
+management cluster. It reads them from a secret when it starts: after a change
+it has to be restarted by 'controller rollout-controller'.`,
+	}
+	cmd.AddCommand(newPrint(e), newUpdate(e), newZero(e), newRollout(e), newPodIdentity(e))
+	return cmd
+}
+
+// options are what the commands that talk to the management cluster have in
+// common.
+type options struct {
+	kube.Flags
+	namespace string
+}
+
+func (o *options) add(cmd *cobra.Command) {
+	o.Add(cmd.Flags())
+	cmd.Flags().StringVar(&o.namespace, "namespace", management.DefaultNamespace, "namespace that the provider is installed in")
+}
+
+type rolloutOptions struct {
+	options
+	wait    bool
+	timeout time.Duration
+}
+
+func newRollout(e *env.Env) *cobra.Command {
+	o := &rolloutOptions{options: options{Flags: kube.Flags{Env: e}}}
+	cmd := &cobra.Command{
+		Use:   "rollout-controller",
+		Short: "Restart the controller, so that it reads its credentials",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.add(cmd)
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the new pods are available")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait with --wait (0: without end)")
+	return cmd
+}
+
+func (o *rolloutOptions) run(ctx context.Context) error {
+	c, err := o.Connect()
+	if err != nil {
+		return err
+	}
+	if err := c.Rollout(ctx, o.namespace); err != nil {
+		return err
+	}
+	o.Env.Story("deployment %s/%s is restarting", o.namespace, management.ControllerDeployment)
+	if !o.wait {
+		return nil
+	}
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, &timeoutError{o.timeout})
+		defer cancel()
+	}
+	if err := c.AwaitRollout(ctx, o.namespace, func(state string) { o.Env.Story("%s", state) }); err != nil {
+		return err
+	}
+	o.Env.Story("all pods are new, and available")
+	return nil
+}
+
+// timeoutError says that a rollout took longer than the user wants to wait.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string {
+	return "the rollout is not done after " + e.after.String() + " (--timeout); it goes on"
+}

@@ -1,0 +1,173 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/kube"
+	"clusterawsadm/pkg/management"
+)
+
+// variable is where update-credentials finds the value, as "clusterctl init"
+// does.
+const variable = "AWS_B64ENCODED_CREDENTIALS"
+
+func newPrint(e *env.Env) *cobra.Command {
+	o := &options{Flags: kube.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:   "print-credentials",
+		Short: "Print the credentials that the controller uses",
+		Long:  "Print the AWS profile that the controller uses, as it is in the secret. It is a secret.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.Connect()
+			if err != nil {
+				return err
+			}
+			is, err := c.Credentials(cmd.Context(), o.namespace)
+			if err != nil {
+				return err
+			}
+			return o.print(is)
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+// print prints credentials, since it was asked for.
+func (o *options) print(is management.Credentials) (err error) {
+	switch {
+	case is.IsZeroed():
+		_, err = fmt.Fprintln(o.Env.Out, "Credentials are zeroed")
+	case is.Empty():
+		o.Env.Story("secret %s/%s holds no credentials", o.namespace, management.CredentialsSecret)
+	default:
+		_, err = o.Env.Out.Write(is.Reveal())
+	}
+	return err
+}
+
+type updateOptions struct {
+	options
+	file string
+	show bool
+}
+
+func newUpdate(e *env.Env) *cobra.Command {
+	o := &updateOptions{options: options{Flags: kube.Flags{Env: e}}}
+	cmd := &cobra.Command{
+		Use:   "update-credentials",
+		Short: "Give the controller other credentials",
+		Long: `Give the controller the AWS profile that the environment variable
+AWS_B64ENCODED_CREDENTIALS holds in base64, as 'bootstrap credentials
+encode-as-profile' prints it. An empty one takes the controller's away, as
+zero-credentials does.
+
+The credentials are not printed, unless --show is given.`,
+		Example: `  export AWS_B64ENCODED_CREDENTIALS=$(clusterawsadm bootstrap credentials encode-as-profile)
+  clusterawsadm controller update-credentials
+  clusterawsadm bootstrap credentials encode-as-profile | clusterawsadm controller update-credentials --from-file -
+  clusterawsadm controller rollout-controller --wait`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.add(cmd)
+	cmd.Flags().StringVar(&o.file, "from-file", "", "`FILE` to read the base64 from instead of the variable, or - for standard input")
+	cmd.Flags().BoolVar(&o.show, "show", false, "print the new credentials, as print-credentials does")
+	return cmd
+}
+
+func (o *updateOptions) run(ctx context.Context) error {
+	encoded, source, err := o.read()
+	if err != nil {
+		return err
+	}
+	to, err := management.ParseCredentials(encoded)
+	if err != nil {
+		return &env.UsageError{Err: fmt.Errorf("%s: %w", source, err)}
+	}
+	c, err := o.Connect()
+	if err != nil {
+		return err
+	}
+	if err := o.set(ctx, c, to); err != nil {
+		return err
+	}
+	if o.show || to.IsZeroed() {
+		return o.print(to)
+	}
+	return nil
+}
+
+// read returns what was given, and where it comes from.
+func (o *updateOptions) read() (encoded, source string, err error) {
+	switch o.file {
+	case "":
+		value, ok := o.Env.LookupEnv(variable)
+		if !ok {
+			return "", "", env.Usagef("environment variable %q not found; set it:\n  export %s=$(clusterawsadm bootstrap credentials encode-as-profile)\nor use --from-file", variable, variable)
+		}
+		return value, variable, nil
+	case "-":
+		data, err := io.ReadAll(o.Env.In)
+		if err == nil && strings.TrimSpace(string(data)) == "" {
+			err = env.Usagef("there is nothing in it; zero-credentials takes the controller's credentials away")
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("standard input: %w", err)
+		}
+		return string(data), "standard input", nil
+	}
+	data, err := os.ReadFile(o.file)
+	if err == nil && strings.TrimSpace(string(data)) == "" {
+		err = env.Usagef("%s is empty; zero-credentials takes the controller's credentials away", o.file)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("--from-file: %w", err)
+	}
+	return string(data), o.file, nil
+}
+
+// set changes the credentials, and says what is left to do.
+func (o *options) set(ctx context.Context, c *management.Cluster, to management.Credentials) error {
+	if err := c.SetCredentials(ctx, o.namespace, to); err != nil {
+		return err
+	}
+	o.Env.Story("changed secret %s/%s in %s", o.namespace, management.CredentialsSecret, c.Name())
+	words := append([]string{"clusterawsadm", "controller", "rollout-controller"}, o.Args()...)
+	if o.namespace != management.DefaultNamespace {
+		words = append(words, "--namespace", o.namespace)
+	}
+	o.Env.Story("The controller goes on with the old ones until it is restarted:\n\n  %s\n", env.Shell(words))
+	return nil
+}
+
+func newZero(e *env.Env) *cobra.Command {
+	o := &options{Flags: kube.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:   "zero-credentials",
+		Short: "Take the controller's credentials away",
+		Long: `Take the controller's credentials away. Once it is restarted it looks for others:
+those of its instance profile, its service account or EKS Pod Identity.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.Connect()
+			if err != nil {
+				return err
+			}
+			if err := o.set(cmd.Context(), c, management.Zeroed()); err != nil {
+				return err
+			}
+			return o.print(management.Zeroed())
+		},
+	}
+	o.add(cmd)
+	return cmd
+}

@@ -1,0 +1,150 @@
+// Package eks is the noun eks of the command line.
+package eks
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/account"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/format"
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/eks"
+)
+
+// none is what a table says where there is nothing.
+const none = "No EKS addons found"
+
+// New returns the command that has all the others below it.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{Use: "eks", Short: "Look at EKS clusters"}
+	addons := &cobra.Command{Use: "addons", Short: "List the add-ons of EKS clusters"}
+	addons.AddCommand(newAvailable(e), newInstalled(e))
+	cmd.AddCommand(addons)
+	return cmd
+}
+
+type options struct {
+	account.Flags
+	cluster string
+	output  format.Flag
+}
+
+func (o *options) add(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.cluster, "cluster-name", "n", "", "`NAME` of the cluster in EKS (required)")
+	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	o.Add(cmd.Flags(), "r", "the environment's")
+	o.output.Add(cmd)
+}
+
+func newAvailable(e *env.Env) *cobra.Command {
+	o := &options{Flags: account.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:   "list-available",
+		Short: "List the add-ons that EKS offers for a cluster",
+		Long: `List all versions of all add-ons that EKS offers for the Kubernetes version of a
+cluster, whether they are installed or not.`,
+		Example: `  clusterawsadm eks addons list-available -n demo
+  clusterawsadm eks addons list-available -n demo -o json | jq -r '.addons[] | select(.compatibilities[].defaultVersion) | .name + " " + .version'`,
+		Args: cobra.ArbitraryArgs, // upstream passes over arguments
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.available(cmd.Context()) },
+	}
+	o.add(cmd)
+	return cmd
+}
+
+// availableList is the answer for a program.
+type availableList struct {
+	Cluster string               `json:"cluster"`
+	Addons  []eks.AvailableAddon `json:"addons"`
+}
+
+func (o *options) available(ctx context.Context) (err error) {
+	a, err := o.OpenPlain(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.Close(&err)
+	all, kubernetes, err := eks.Available(ctx, a.Config, o.cluster)
+	if err != nil {
+		return err
+	}
+	if f, ok := o.output.ForPrograms(); ok {
+		if all == nil {
+			all = []eks.AvailableAddon{}
+		}
+		return render.Encode(o.Env.Out, f, availableList{o.cluster, all})
+	}
+	if len(all) == 0 {
+		return o.say(none)
+	}
+	o.Env.Story("Available addons for cluster %s, Kubernetes %s:", o.cluster, kubernetes)
+	rows := make([][]string, len(all))
+	for i, d := range all {
+		compatibilities := make([]string, len(d.Compatibilities))
+		for i, c := range d.Compatibilities {
+			compatibilities[i] = fmt.Sprintf("Cluster version: %s, default: %t, platform versions: %q", c.ClusterVersion, c.DefaultVersion, c.PlatformVersions)
+		}
+		rows[i] = []string{d.Name, d.Type, d.Version, listed(d.Architecture), listed(compatibilities)}
+	}
+	return render.Table(o.Env.Out, []string{"NAME", "TYPE", "VERSION", "ARCHITECTURES", "COMPATIBILITIES"}, rows)
+}
+
+// listed writes a list as upstream's tables do.
+func listed(list []string) string { return "[" + strings.Join(list, " ") + "]" }
+
+func newInstalled(e *env.Env) *cobra.Command {
+	o := &options{Flags: account.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:     "list-installed",
+		Short:   "List the add-ons that are installed in a cluster",
+		Example: `  clusterawsadm eks addons list-installed -n demo -o json | jq '.addons[] | select(.HealthIssues != [])'`,
+		Args:    cobra.ArbitraryArgs, // upstream passes over arguments
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.installed(cmd.Context()) },
+	}
+	o.add(cmd)
+	return cmd
+}
+
+// installedList is the answer for a program.
+type installedList struct {
+	Cluster string               `json:"cluster"`
+	Addons  []eks.InstalledAddon `json:"addons"`
+}
+
+func (o *options) installed(ctx context.Context) (err error) {
+	a, err := o.OpenPlain(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.Close(&err)
+	all, err := eks.Installed(ctx, a.Config, o.cluster)
+	if err != nil {
+		return err
+	}
+	if f, ok := o.output.ForPrograms(); ok {
+		return render.Encode(o.Env.Out, f, installedList{o.cluster, all})
+	}
+	if len(all) == 0 {
+		return o.say(none)
+	}
+	o.Env.Story("Installed addons for cluster %s:", o.cluster)
+	rows := make([][]string, len(all))
+	for i, d := range all {
+		role := ""
+		if d.RoleARN != nil {
+			role = *d.RoleARN
+		}
+		rows[i] = []string{d.Name, d.Version, d.Status, d.CreatedAt.UTC().String(), d.ModifiedAt.UTC().String(), role, strconv.Itoa(len(d.HealthIssues))}
+	}
+	return render.Table(o.Env.Out, []string{"NAME", "VERSION", "STATUS", "CREATED", "MODIFIED", "SA ARN", "ISSUES"}, rows)
+}
+
+func (o *options) say(line string) error {
+	_, err := fmt.Fprintln(o.Env.Out, line)
+	return err
+}

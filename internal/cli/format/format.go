@@ -1,0 +1,48 @@
+// Package format is the flag -o of the commands that upstream's clusterawsadm
+// has too.
+package format
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/render"
+)
+
+// Flag is the value of -o: table, json or yaml. It is checked while the
+// command line is read, before any call.
+type Flag struct{ value string }
+
+// table is the default.
+const table = "table"
+
+func formats() []string { return []string{table, string(render.JSON), string(render.YAML)} }
+
+// Add adds the flag to a command.
+func (f *Flag) Add(cmd *cobra.Command) {
+	f.value = table
+	cmd.Flags().VarP(f, "output", "o", "format of the answer: "+strings.Join(formats(), ", "))
+	// The flag exists, and has no completion yet: there is no other error.
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// ForPrograms reports whether the answer is for a program, and in which format.
+func (f *Flag) ForPrograms() (render.Format, bool) { return render.Format(f.value), f.value != table }
+
+// String implements pflag.Value.
+func (f *Flag) String() string { return f.value }
+
+// Type implements pflag.Value.
+func (f *Flag) Type() string { return "string" }
+
+// Set implements pflag.Value.
+func (f *Flag) Set(v string) error {
+	if !slices.Contains(formats(), v) {
+		return fmt.Errorf("unknown printer type: must be one of %s", strings.Join(formats(), ", "))
+	}
+	f.value = v
+	return nil
+}

@@ -1,0 +1,71 @@
+// Package kube finds the management cluster that a command works on.
+package kube
+
+import (
+	"path/filepath"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/version"
+	"clusterawsadm/pkg/management"
+)
+
+// Flags say which management cluster it is.
+type Flags struct {
+	Env *env.Env
+
+	kubeconfig, context string
+	byDefault           string // the file that --kubeconfig names unless it is given
+	flag                *pflag.Flag
+}
+
+// Add makes flags of them.
+func (f *Flags) Add(p *pflag.FlagSet) {
+	p.StringVar(&f.kubeconfig, "kubeconfig", f.byDefault, "`FILE` that says how to reach the management cluster; unless it is given, KUBECONFIG goes before the default")
+	f.flag = p.Lookup("kubeconfig")
+	p.StringVar(&f.context, "kubeconfig-context", "", "`NAME` of the context to use (default: the current one)")
+}
+
+// DefaultToHome has --kubeconfig show the file in the user's home as its
+// default, as upstream's gc commands do.
+func (f *Flags) DefaultToHome() { f.byDefault = f.inHome() }
+
+// inHome is where kubectl keeps its configuration; "" where there is no home.
+func (f *Flags) inHome() string {
+	if f.Env.HomeDir == "" {
+		return ""
+	}
+	return filepath.Join(f.Env.HomeDir, ".kube", "config")
+}
+
+// Connect opens the management cluster. It makes no call.
+func (f *Flags) Connect() (*management.Cluster, error) {
+	o := management.Options{Context: f.context, UserAgent: "clusterawsadm/" + version.Get().GitVersion + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"}
+	if f.given() {
+		o.Kubeconfig = f.kubeconfig
+		return management.Connect(o)
+	}
+	if list := f.Env.Getenv("KUBECONFIG"); list != "" {
+		o.Files = filepath.SplitList(list)
+	} else if home := f.inHome(); home != "" {
+		o.Files = []string{home}
+	}
+	return management.Connect(o)
+}
+
+// given reports whether a file was named that is to be used, and no other.
+func (f *Flags) given() bool { return f.kubeconfig != "" && f.flag.Changed }
+
+// Args are the flags as they have to be typed for another command to work on
+// the same cluster.
+func (f *Flags) Args() (words []string) {
+	if f.given() {
+		words = append(words, "--kubeconfig", f.kubeconfig)
+	}
+	if f.context != "" {
+		words = append(words, "--kubeconfig-context", f.context)
+	}
+	return words
+}

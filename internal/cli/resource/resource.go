@@ -1,0 +1,123 @@
+// Package resource is the noun resource of the command line.
+package resource
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/account"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/cli/format"
+	"clusterawsadm/internal/render"
+	"clusterawsadm/pkg/resources"
+)
+
+// New returns the command that has all the others below it.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{Use: "resource", Short: "Look at what clusters have in AWS"}
+	cmd.AddCommand(newList(e))
+	return cmd
+}
+
+type listOptions struct {
+	account.Flags
+	resources.Options
+	output format.Flag
+}
+
+func newList(e *env.Env) *cobra.Command {
+	o := &listOptions{Flags: account.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List what a cluster has in AWS, found by tag",
+		Long: `List what Cluster API Provider AWS made for a cluster in a region: all that
+carries the tag "sigs.k8s.io/cluster-api-provider-aws/cluster/NAME" with the
+value "owned". With --all also what carries the tag "kubernetes.io/cluster/NAME":
+load balancers, volumes and security groups of the cloud controller and of
+drivers, and what is only shared with the cluster.
+
+IAM roles and instance profiles are not listed: they are of no region. AWS's
+list runs behind: something new may be missing for some minutes, and something
+deleted may be listed for hours. 'clusterawsadm cluster describe NAME' asks the
+services themselves.`,
+		Example: `  clusterawsadm resource list -n demo
+  clusterawsadm resource list -n demo --all -o json | jq -r '.aws_resources[] | select(.ownership == "owned") | .arn'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVarP(&o.Cluster, "cluster-name", "n", "", "`NAME` of the cluster (required)")
+	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	cmd.Flags().BoolVar(&o.All, "all", false, "also what the cloud controller made, and what is shared with the cluster")
+	o.Add(cmd.Flags(), "r", "the environment's")
+	o.output.Add(cmd)
+	return cmd
+}
+
+// answer is the answer for a program.
+type answer struct {
+	Cluster   string               `json:"cluster_name"`
+	Resources []resources.Resource `json:"aws_resources"`
+}
+
+func (o *listOptions) run(ctx context.Context) (err error) {
+	a, err := o.OpenPlain(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.Close(&err)
+	f, forPrograms := o.output.ForPrograms()
+	if err := o.begin(forPrograms, a.Config.Region); err != nil {
+		return err
+	}
+	all, err := resources.List(ctx, a.Config, o.Options)
+	if err != nil {
+		return err
+	}
+	if forPrograms {
+		if all == nil {
+			all = []resources.Resource{}
+		}
+		return render.Encode(o.Env.Out, f, answer{o.Cluster, all})
+	}
+	return o.table(all)
+}
+
+// begin says what is looked for. In front of a table that is on stdout, where
+// upstream has it too; in front of JSON it would spoil the answer.
+func (o *listOptions) begin(forPrograms bool, region string) error {
+	const line = "Attempting to fetch resources created by CAPA for cluster:%s present in %s"
+	if forPrograms {
+		o.Env.Story(line, o.Cluster, region)
+		return nil
+	}
+	_, err := fmt.Fprintf(o.Env.Out, line+"\n\n", o.Cluster, region)
+	return err
+}
+
+func (o *listOptions) table(all []resources.Resource) error {
+	if len(all) == 0 {
+		what := "created by CAPA"
+		if o.All {
+			what = "of the cluster"
+		}
+		_, err := fmt.Fprintf(o.Env.Out, "Could not find any AWS resource %s\n", what)
+		return err
+	}
+	if _, err := fmt.Fprintln(o.Env.Out, "Following resources are found: "); err != nil {
+		return err
+	}
+	headers := []string{"PARTITION", "SERVICE", "REGION", "ACCOUNTID", "RESOURCE", "ARN"}
+	if o.All {
+		headers = append(headers, "OWNERSHIP")
+	}
+	rows := make([][]string, len(all))
+	for i, r := range all {
+		rows[i] = []string{r.Partition, r.Service, r.Region, r.AccountID, r.Resource, r.ARN}
+		if o.All {
+			rows[i] = append(rows[i], r.Ownership)
+		}
+	}
+	return render.Table(o.Env.Out, headers, rows)
+}

@@ -1,0 +1,178 @@
+// Package management works on a management cluster: a cluster that Cluster API
+// and its AWS provider run in.
+package management
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"clusterawsadm/internal/clock"
+)
+
+// fieldManager is who the API server says made a change.
+const fieldManager = "clusterawsadm"
+
+// Options say which cluster it is.
+type Options struct {
+	// Kubeconfig is the one file to read. When it is "", Files are: those that
+	// exist, the first that names a thing wins. When none exists, the cluster
+	// is the one that the program runs in.
+	Kubeconfig string
+	Files      []string
+	Context    string // "": the current one
+	UserAgent  string
+	Clock      *clock.Clock // nil: the machine's own
+}
+
+// Cluster is a management cluster.
+type Cluster struct {
+	objects dynamic.Interface
+	raw     rest.Interface
+	name    string // for people: its context, and its address
+	clock   *clock.Clock
+}
+
+// Connect reads the kubeconfig. It makes no call.
+func Connect(o Options) (*Cluster, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig, Precedence: o.Files, WarnIfAllMissing: false}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.Context})
+	raw, err := loader.RawConfig()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("kubeconfig: there is no file %s", o.Kubeconfig)
+	case err != nil:
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	current := raw.CurrentContext
+	if o.Context != "" {
+		current = o.Context
+	}
+	if _, ok := raw.Contexts[current]; !ok && current != "" {
+		known := "none"
+		if len(raw.Contexts) > 0 {
+			known = strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+		}
+		return nil, fmt.Errorf("kubeconfig: context %q does not exist; there is: %s", current, known)
+	}
+	cfg, err := loader.ClientConfig()
+	switch {
+	case clientcmd.IsEmptyConfig(err):
+		return nil, fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
+			strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
+	case err != nil:
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	cfg.UserAgent = o.UserAgent
+	cfg.WarningHandler = rest.NoWarnings{} // deprecations of the API are not the user's doing
+	c := &Cluster{name: "the management cluster at " + cfg.Host, clock: o.Clock}
+	if current != "" {
+		c.name += " (context " + current + ")"
+	}
+	if c.objects, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // or what the API server says of an error cannot be read
+	cfg = rest.CopyConfig(cfg)
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	if c.raw, err = rest.UnversionedRESTClientFor(cfg); err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return c, nil
+}
+
+// Name says which cluster it is.
+func (c *Cluster) Name() string { return c.name }
+
+// kind finds under which version and name the cluster serves a kind: the
+// version that it prefers, unless that lacks the kind. It asks what every user
+// may ask, other than for the CustomResourceDefinition.
+func (c *Cluster) kind(ctx context.Context, group, kind string) (schema.GroupVersionResource, error) {
+	none := schema.GroupVersionResource{}
+	var found metav1.APIGroup
+	err := c.get(ctx, "/apis/"+group, &found)
+	if apierrors.IsNotFound(err) {
+		return none, fmt.Errorf("%s has no kinds of the group %s: %s", c.name, group, notInstalled(group))
+	}
+	if err != nil {
+		return none, c.explain(err, "ask for the kinds of the group "+group)
+	}
+	versions := []string{found.PreferredVersion.Version}
+	for _, v := range found.Versions {
+		if v.Version != versions[0] {
+			versions = append(versions, v.Version)
+		}
+	}
+	for _, v := range versions {
+		var list metav1.APIResourceList
+		if err := c.get(ctx, "/apis/"+group+"/"+v, &list); err != nil {
+			return none, c.explain(err, "ask for the kinds of "+group+"/"+v)
+		}
+		for _, r := range list.APIResources {
+			if r.Kind == kind && !strings.Contains(r.Name, "/") {
+				return schema.GroupVersionResource{Group: group, Version: v, Resource: r.Name}, nil
+			}
+		}
+	}
+	return none, fmt.Errorf("%s has no kind %s in the group %s: %s", c.name, kind, group, notInstalled(group))
+}
+
+func notInstalled(group string) string {
+	if group == clusterGroup {
+		return "is Cluster API installed in it ('clusterctl init --infrastructure aws')? Is it the right context?"
+	}
+	return "is the provider installed in it ('clusterctl init --infrastructure aws')?"
+}
+
+func (c *Cluster) get(ctx context.Context, path string, into any) error {
+	result := c.raw.Get().AbsPath(path).Do(ctx)
+	if err := result.Error(); err != nil { // Raw's does not say what the API server said
+		return err
+	}
+	data, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// explain says what was to be done, and, of errors that do not speak for
+// themselves, what they mean.
+func (c *Cluster) explain(err error, what string) error {
+	var unreachable *url.Error
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %s does not accept the credentials of the kubeconfig; they may have expired: %w", what, c.name, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: the user of the kubeconfig lacks a permission in %s: %w", what, c.name, err)
+	case errors.As(err, &unreachable):
+		return fmt.Errorf("%s: %s cannot be reached: %w", what, c.name, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// missing says of something in a namespace that it is not there, and whether
+// the namespace is.
+func (c *Cluster) missing(ctx context.Context, what, namespace, hint string) error {
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	if _, err := c.objects.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no %s, and no namespace %s, in %s: name the right one with --namespace; %s", what, namespace, c.name, hint)
+	}
+	return fmt.Errorf("there is no %s in namespace %s of %s; %s", what, namespace, c.name, hint)
+}

@@ -38,6 +38,17 @@ func (a *AWS) everythingTagged() (all []arnTags) {
 	for id, t := range a.taggable() {
 		add(a.regionalARN("ec2", string(kindOf(id).tags)+"/"+id), t.thing().Tags, t.thing().Born)
 	}
+	// Of what is public AWS's ARNs leave out the account; that this API does so
+	// too is not verified.
+	public := "arn:" + a.partition() + ":ec2:" + a.o.Region + "::"
+	for id, i := range a.state.EC2.Images {
+		if i.Owner == Account {
+			add(public+"image/"+id, i.Tags, i.Born)
+		}
+	}
+	for id, s := range a.state.EC2.Snapshots {
+		add(public+"snapshot/"+id, s.Tags, s.Born)
+	}
 	for arn, b := range a.state.ELB.LoadBalancers {
 		add(arn, b.Tags, b.Born)
 	}

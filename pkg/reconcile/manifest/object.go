@@ -62,6 +62,9 @@ func (o *object) locate(path string) string {
 	if path == "<nil>" {
 		return ""
 	}
+	for _, m := range misnamed(o.kind) {
+		path = strings.Replace(path, m[0], m[1], 1)
+	}
 	path = o.oldName(path)
 	_, known := o.set[path]
 	if path == "" || known || strings.HasPrefix(path, "metadata") {
@@ -89,6 +92,17 @@ func (o *object) complete(path string) string {
 		}
 	}
 	return "spec." + path
+}
+
+// misnamed lists paths that upstream checks get wrong, with the right ones.
+func misnamed(kind string) [][2]string {
+	if kind != kindManagedPlane {
+		return nil
+	}
+	return [][2]string{
+		{"spec.networkSpec.vpc.privateDNSHostnameTypeOnLaunch", "spec.network.vpc.privateDnsHostnameTypeOnLaunch"},
+		{"spec.vpc.secondaryCidrBlock", "spec.secondaryCidrBlock"},
+	}
 }
 
 // moved lists fields of the newest version with their place in the older one,
@@ -207,8 +221,8 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 		l.fail(o.problem("metadata.name", "the object has no name", "set metadata.name"))
 		return false
 	}
-	if k.group == groupInfrastructure && gv.Version == versionOld {
-		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+groupInfrastructure+"/"+versionNew))
+	if k.capa && gv.Version == versionOld {
+		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+k.group+"/"+versionNew))
 	}
 	return true
 }

@@ -23,13 +23,17 @@ const (
 func (l *loader) checkWhole(cluster *object) {
 	l.checkName(cluster)
 	if l.cluster.Infra != nil {
-		infra := l.lookup(kindAWSCluster, l.cluster.Infra.Name)
-		l.checkLoadBalancers(cluster, infra)
-		l.checkNetwork(infra)
+		l.checkLoadBalancers(cluster, l.infra)
+		l.checkNetwork(l.infra)
 	}
-	l.checkControlPlane(cluster)
+	if l.managed {
+		l.checkEKS(cluster)
+	} else {
+		l.checkControlPlane(cluster)
+		l.checkSecrets()
+	}
 	l.checkWorkers()
-	l.checkSecrets()
+	l.checkPools()
 }
 
 // checkName refuses names that a network load balancer cannot have. (Names of
@@ -44,7 +48,7 @@ func (l *loader) checkName(o *object) {
 	}
 	const reserved, fix = "AWS reserves names of load balancers that begin with internal-", "choose another name"
 	if lb.Name != nil && strings.HasPrefix(*lb.Name, "internal-") {
-		l.fail(l.lookup(kindAWSCluster, l.cluster.Infra.Name).problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
+		l.fail(l.infra.problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
 	}
 	generated := l.cluster.Namespace + "-" + l.cluster.Name + "-apiserver"
 	if lb.Name == nil && strings.HasPrefix(generated, "internal-") && len(generated) <= longestLoadBalancerName {
@@ -148,6 +152,9 @@ func (l *loader) checkWorkers() {
 			l.checkFormat(config, "spec.template.spec.format", d.Bootstrap.Spec.Template.Spec.Format, d.Template)
 			l.checkFiles(config, "spec.template.spec", &d.Bootstrap.Spec.Template.Spec)
 		}
+		if l.managed {
+			l.checkDeploymentOfEKS(d)
+		}
 	}
 	for _, m := range l.cluster.Machines {
 		o := l.lookup(kindMachine, m.Object.Name)
@@ -160,6 +167,9 @@ func (l *loader) checkWorkers() {
 			config := l.lookup(kindConfig, m.Bootstrap.Name)
 			l.checkIgnition(config, "spec.format", m.Bootstrap.Spec.Format, m.Infra)
 			l.checkFiles(config, "spec", &m.Bootstrap.Spec)
+		}
+		if l.managed {
+			l.checkMachineOfEKS(m)
 		}
 	}
 }
@@ -205,7 +215,7 @@ func (l *loader) checkWorkerVersion(o *object, path, version string) {
 	if err != nil {
 		return
 	}
-	plane, err := semver.Parse(strings.TrimPrefix(l.cluster.Version, "v"))
+	plane, err := semver.ParseTolerant(l.cluster.Version)
 	if err != nil {
 		return
 	}

@@ -120,7 +120,7 @@ func mustBeEscaped(r rune) bool {
 // lines end with blanks, and quotes break jinja expressions.
 func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 	switch {
-	case node.Kind == yaml.MappingNode:
+	case node.Kind == yaml.MappingNode && node.Style != yaml.FlowStyle:
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			if i > 0 {
 				out.WriteString(strings.Repeat(" ", indent))

@@ -1,7 +1,8 @@
-// Package boot makes everything a machine of a self-managed cluster gets to
-// boot with: the cluster's keys, the kubeadm configuration, the cloud-init or
-// Ignition document around it, the form in which EC2 hands it over, and the
-// kubeconfig of the finished cluster.
+// Package boot makes everything a machine gets to boot with: the cluster's
+// keys, the kubeadm configuration, the cloud-init or Ignition document around
+// it, the form in which EC2 hands it over, and the kubeconfig of the finished
+// cluster; for machines of EKS clusters, what EKS's images read (eks.go,
+// nodeadm.go).
 //
 // The layout is Cluster API's (kubeadm bootstrap provider) and CAPA's, so that
 // images, scripts and people that know those find what they expect. Every
@@ -116,6 +117,18 @@ func Render(m Machine) (Data, error) {
 	}
 	content, err := renderCloudConfig(in)
 	return Data{Format: CloudConfig, Content: content}, err
+}
+
+// Shape is the fingerprint of the bootstrap data of a machine apart from
+// m.Token. It tells a pool of machines whether they would be others with the
+// present manifest, or whether only the token in their launch template has been
+// renewed, for which no machine has to be replaced.
+func Shape(m Machine) (string, error) {
+	if m.Token != "" {
+		m.Token = "000000.0000000000000000"
+	}
+	data, err := Render(m)
+	return data.Fingerprint(), err
 }
 
 // check finds what a caller forgot.

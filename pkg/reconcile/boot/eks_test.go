@@ -2,6 +2,7 @@ package boot
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -207,7 +208,7 @@ func mimeParts(t *testing.T, data string) []mimePart {
 	var parts []mimePart
 	for {
 		p, err := reader.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return parts
 		}
 		require.NoError(t, err)

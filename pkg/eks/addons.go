@@ -1,5 +1,6 @@
-// Package eks asks EKS about the add-ons of a cluster, and binds service
-// accounts to IAM roles.
+// Package eks asks EKS about the add-ons of a cluster, binds service accounts
+// to IAM roles, and makes what lets users into a cluster: tokens and
+// kubeconfigs.
 package eks
 
 import (

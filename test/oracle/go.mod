@@ -4,6 +4,8 @@ go 1.26.0
 
 replace clusterawsadm => ../..
 
+replace sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/oracle => ./eksuserdata
+
 require (
 	clusterawsadm v0.0.0-00010101000000-000000000000
 	github.com/coreos/ignition v0.35.0
@@ -17,6 +19,7 @@ require (
 	pgregory.net/rapid v1.3.0
 	sigs.k8s.io/cluster-api v1.14.2
 	sigs.k8s.io/cluster-api-provider-aws/v2 v2.13.0
+	sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/oracle v0.0.0-00010101000000-000000000000
 	sigs.k8s.io/cluster-api/api v1.14.2
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
@@ -25,6 +28,7 @@ require (
 require (
 	github.com/ajeddeloh/go-json v0.0.0-20200220154158-5ae607161559 // indirect
 	github.com/alecthomas/units v0.0.0-20240927000941-0f3dac36c52b // indirect
+	github.com/alessio/shellescape v1.4.2 // indirect
 	github.com/aws/amazon-vpc-cni-k8s v1.15.5 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.47.5 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.25 // indirect

@@ -21,10 +21,10 @@ const none = "No EKS addons found"
 
 // New returns the command that has all the others below it.
 func New(e *env.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "eks", Short: "Look at EKS clusters"}
+	cmd := &cobra.Command{Use: "eks", Short: "Look at EKS clusters, and get into them"}
 	addons := &cobra.Command{Use: "addons", Short: "List the add-ons of EKS clusters"}
 	addons.AddCommand(newAvailable(e), newInstalled(e))
-	cmd.AddCommand(addons)
+	cmd.AddCommand(addons, newToken(e))
 	return cmd
 }
 

@@ -1,7 +1,8 @@
-// Package boot makes everything a machine of a self-managed cluster gets to
-// boot with: the cluster's keys, the kubeadm configuration, the cloud-init or
-// Ignition document around it, the form in which EC2 hands it over, and the
-// kubeconfig of the finished cluster.
+// Package boot makes everything a machine gets to boot with: the cluster's
+// keys, the kubeadm configuration, the cloud-init or Ignition document around
+// it, the form in which EC2 hands it over, and the kubeconfig of the finished
+// cluster; for machines of EKS clusters, what EKS's images read (eks.go,
+// nodeadm.go).
 //
 // The layout is Cluster API's (kubeadm bootstrap provider) and CAPA's, so that
 // images, scripts and people that know those find what they expect. Every
@@ -10,7 +11,6 @@
 package boot
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -70,9 +70,7 @@ type Machine struct {
 	Token    string
 	TokenTTL time.Duration // whole seconds; 0 is a token that never expires
 
-	// Secret looks up one key of a Secret of the manifest, for contentFrom and
-	// passwdFrom. It may be nil when the manifest has no Secrets.
-	Secret func(name, key string) ([]byte, error)
+	Secret Secrets // for contentFrom and passwdFrom
 }
 
 // Formats of bootstrap data, as in the key "format" of Cluster API's
@@ -121,6 +119,18 @@ func Render(m Machine) (Data, error) {
 	return Data{Format: CloudConfig, Content: content}, err
 }
 
+// Shape is the fingerprint of the bootstrap data of a machine apart from
+// m.Token. It tells a pool of machines whether they would be others with the
+// present manifest, or whether only the token in their launch template has been
+// renewed, for which no machine has to be replaced.
+func Shape(m Machine) (string, error) {
+	if m.Token != "" {
+		m.Token = "000000.0000000000000000"
+	}
+	data, err := Render(m)
+	return data.Fingerprint(), err
+}
+
 // check finds what a caller forgot.
 func (m Machine) check() error {
 	var missing []error
@@ -157,10 +167,10 @@ func newInput(m Machine, version semver.Version, spec *bootstrapv1.KubeadmConfig
 	if in.pki, err = m.pkiFiles(spec.ClusterConfiguration); err != nil {
 		return nil, err
 	}
-	if in.files, err = m.resolveFiles(spec.Files); err != nil {
+	if in.files, err = m.Secret.files(spec.Files); err != nil {
 		return nil, err
 	}
-	if in.users, err = m.resolveUsers(spec.Users); err != nil {
+	if in.users, err = m.Secret.users(spec.Users); err != nil {
 		return nil, err
 	}
 	in.kubeadm, err = m.kubeadmConfig(version, spec)
@@ -189,46 +199,4 @@ func (in *input) command(path string) string {
 		command += fmt.Sprintf(" --v %d", *in.spec.Verbosity)
 	}
 	return command
-}
-
-// resolveFiles returns files with the content that contentFrom points to.
-func (m Machine) resolveFiles(files []bootstrapv1.File) ([]bootstrapv1.File, error) {
-	resolved := make([]bootstrapv1.File, 0, len(files))
-	for i, file := range files {
-		if file.ContentFormat == bootstrapv1.FileContentFormatTemplate {
-			return nil, fmt.Errorf("files[%d].contentFormat: Template is not supported (file %s): write the text out, or use jinja, which cloud-init evaluates", i, file.Path)
-		}
-		if file.ContentFrom.IsDefined() {
-			content, err := m.lookUp(file.ContentFrom.Secret.Name, file.ContentFrom.Secret.Key)
-			if err != nil {
-				return nil, fmt.Errorf("files[%d].contentFrom: %w", i, err)
-			}
-			file.Content, file.ContentFrom = string(content), bootstrapv1.FileSource{}
-		}
-		resolved = append(resolved, file)
-	}
-	return resolved, nil
-}
-
-// resolveUsers returns users with the password that passwdFrom points to.
-func (m Machine) resolveUsers(users []bootstrapv1.User) ([]bootstrapv1.User, error) {
-	resolved := make([]bootstrapv1.User, 0, len(users))
-	for i, user := range users {
-		if user.PasswdFrom.IsDefined() {
-			password, err := m.lookUp(user.PasswdFrom.Secret.Name, user.PasswdFrom.Secret.Key)
-			if err != nil {
-				return nil, fmt.Errorf("users[%d].passwdFrom: %w", i, err)
-			}
-			user.Passwd, user.PasswdFrom = string(bytes.TrimRight(password, "\n")), bootstrapv1.PasswdSource{}
-		}
-		resolved = append(resolved, user)
-	}
-	return resolved, nil
-}
-
-func (m Machine) lookUp(name, key string) ([]byte, error) {
-	if m.Secret == nil {
-		return nil, fmt.Errorf("secret %q is not in the manifest", name)
-	}
-	return m.Secret(name, key)
 }

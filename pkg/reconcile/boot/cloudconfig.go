@@ -46,28 +46,52 @@ func renderCloudConfig(in *input) ([]byte, error) {
 	commands = append(commands, in.command(path)+" && "+markSuccess)
 	commands = append(commands, in.spec.PostKubeadmCommands...)
 
-	doc := &mapping{}
-	doc.add("write_files", each(files, writeFile))
-	doc.addList("bootcmd", in.spec.BootCommands)
-	doc.addList("runcmd", commands)
-	if in.spec.NTP.IsDefined() {
-		doc.add("ntp", ntp(in.spec.NTP))
-	}
-	if len(in.users) > 0 {
-		doc.add("users", each(in.users, user))
-	}
-	if len(in.spec.DiskSetup.Partitions) > 0 {
-		doc.add("disk_setup", disks(in.spec.DiskSetup.Partitions))
-	}
-	if len(in.spec.DiskSetup.Filesystems) > 0 {
-		doc.add("fs_setup", each(in.spec.DiskSetup.Filesystems, filesystem))
-	}
-	if len(in.spec.Mounts) > 0 {
-		doc.add("mounts", each(in.spec.Mounts, func(m bootstrapv1.MountPoints) *yaml.Node { return list(m) }))
-	}
+	return cloudConfig(cloudConfigHeader, sections{
+		files: files, boot: in.spec.BootCommands, run: commands, ntp: in.spec.NTP,
+		users: in.users, disks: in.spec.DiskSetup, mounts: in.spec.Mounts,
+	})
+}
 
-	out := bytes.NewBufferString(cloudConfigHeader)
-	if err := writeYAML(out, doc.node(), 0); err != nil {
+// sections are the parts of a cloud-config; those that are empty are left out.
+type sections struct {
+	files     []bootstrapv1.File
+	boot, run []string
+	ntp       bootstrapv1.NTP
+	users     []bootstrapv1.User
+	disks     bootstrapv1.DiskSetup
+	mounts    []bootstrapv1.MountPoints
+}
+
+// node is the document, which may be empty.
+func (s sections) node() *yaml.Node {
+	doc := &mapping{}
+	if len(s.files) > 0 {
+		doc.add("write_files", each(s.files, writeFile))
+	}
+	doc.addList("bootcmd", s.boot)
+	doc.addList("runcmd", s.run)
+	if s.ntp.IsDefined() {
+		doc.add("ntp", ntp(s.ntp))
+	}
+	if len(s.users) > 0 {
+		doc.add("users", each(s.users, user))
+	}
+	if len(s.disks.Partitions) > 0 {
+		doc.add("disk_setup", disks(s.disks.Partitions))
+	}
+	if len(s.disks.Filesystems) > 0 {
+		doc.add("fs_setup", each(s.disks.Filesystems, filesystem))
+	}
+	if len(s.mounts) > 0 {
+		doc.add("mounts", each(s.mounts, func(m bootstrapv1.MountPoints) *yaml.Node { return list(m) }))
+	}
+	return doc.node()
+}
+
+// cloudConfig is the document with a header that says what it is.
+func cloudConfig(header string, s sections) ([]byte, error) {
+	out := bytes.NewBufferString(header)
+	if err := writeYAML(out, s.node(), 0); err != nil {
 		return nil, fmt.Errorf("cloud-config: %w", err)
 	}
 	return out.Bytes(), nil

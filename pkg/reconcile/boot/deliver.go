@@ -135,21 +135,32 @@ func Boothook(f Fetch) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return message(mimeBoundary, []part{
+		{header: textproto.MIMEHeader{"Content-Type": {"text/cloud-boothook"}}, content: []byte("#cloud-boothook\n" + script)},
+		{header: textproto.MIMEHeader{"Content-Type": {"text/x-include-url"}}, content: []byte(includedFile)},
+	})
+}
+
+// part is one of a MIME message.
+type part struct {
+	header  textproto.MIMEHeader
+	content []byte
+}
+
+// message puts parts together. No line of them may begin with the boundary.
+func message(boundary string, parts []part) ([]byte, error) {
 	var out bytes.Buffer
-	out.WriteString("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + mimeBoundary + "\"\n\n")
+	out.WriteString("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + boundary + "\"\n\n")
 	w := multipart.NewWriter(&out)
-	if err := w.SetBoundary(mimeBoundary); err != nil {
+	if err := w.SetBoundary(boundary); err != nil {
 		return nil, fmt.Errorf("user data: %w", err)
 	}
-	for _, part := range []struct{ kind, content string }{
-		{"text/cloud-boothook", "#cloud-boothook\n" + script},
-		{"text/x-include-url", includedFile},
-	} {
-		p, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {part.kind}})
+	for _, part := range parts {
+		p, err := w.CreatePart(part.header)
 		if err != nil {
 			return nil, fmt.Errorf("user data: %w", err)
 		}
-		if _, err := p.Write([]byte(part.content)); err != nil {
+		if _, err := p.Write(part.content); err != nil {
 			return nil, fmt.Errorf("user data: %w", err)
 		}
 	}

@@ -120,6 +120,8 @@ func mustBeEscaped(r rune) bool {
 // lines end with blanks, and quotes break jinja expressions.
 func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 	switch {
+	case node.Style == yaml.FlowStyle:
+		return encode(out, node)
 	case node.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			if i > 0 {
@@ -130,7 +132,7 @@ func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 			}
 		}
 		return nil
-	case node.Kind == yaml.SequenceNode && node.Style != yaml.FlowStyle:
+	case node.Kind == yaml.SequenceNode:
 		for i, item := range node.Content {
 			if i > 0 {
 				out.WriteString(strings.Repeat(" ", indent))
@@ -145,11 +147,16 @@ func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 		writeBlock(out, node.Value, indent)
 		return nil
 	}
-	scalar, err := yaml.Marshal(node)
+	return encode(out, node)
+}
+
+// encode writes what goes into one line.
+func encode(out *bytes.Buffer, node *yaml.Node) error {
+	text, err := yaml.Marshal(node)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", node.Tag, err)
 	}
-	out.Write(scalar)
+	out.Write(text)
 	return nil
 }
 

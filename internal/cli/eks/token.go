@@ -1,0 +1,63 @@
+package eks
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"clusterawsadm/internal/cli/account"
+	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/eks"
+)
+
+type tokenOptions struct {
+	account.Flags
+	cluster, role string
+}
+
+func newToken(e *env.Env) *cobra.Command {
+	o := &tokenOptions{Flags: account.Flags{Env: e}}
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make a token for an EKS cluster, as kubectl's credential plugin",
+		Long: `Make a token that lets you into an EKS cluster as who you are in AWS, and print
+it as the ExecCredential that kubectl asks its credential plugins for, in the
+version that KUBERNETES_EXEC_INFO says. kubectl asks again when the token
+expires, after 14 minutes. The token is a secret.
+
+No call is made to EKS: whether the cluster exists and lets you in turns out when
+the token is used. With --role-arn the role is assumed first.`,
+		Example: `  clusterawsadm eks token -n default_demo -r eu-west-1
+  kubectl config set-credentials demo --exec-api-version=client.authentication.k8s.io/v1 --exec-interactive-mode=IfAvailable \
+    --exec-command=clusterawsadm --exec-arg=eks,token,--cluster-name=default_demo,--region=eu-west-1`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVarP(&o.cluster, "cluster-name", "n", "", "`NAME` of the cluster in EKS (required)")
+	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	cmd.Flags().StringVar(&o.role, "role-arn", "", "`ARN` of the role to assume first")
+	o.Add(cmd.Flags(), "r", "the environment's")
+	return cmd
+}
+
+func (o *tokenOptions) run(ctx context.Context) (err error) {
+	a, err := o.OpenPlain(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.Close(&err)
+	cfg := a.Config
+	if o.role != "" {
+		cfg = eks.Assume(cfg, o.role)
+	}
+	token, err := eks.NewToken(ctx, cfg, o.cluster)
+	if err != nil {
+		return err
+	}
+	answer, err := eks.ExecCredential(token, o.Env.Getenv("KUBERNETES_EXEC_INFO"))
+	if err != nil {
+		return err
+	}
+	_, err = o.Env.Out.Write(answer)
+	return err
+}

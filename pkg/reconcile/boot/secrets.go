@@ -1,0 +1,54 @@
+package boot
+
+import (
+	"bytes"
+	"fmt"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+// Secrets looks up one key of a Secret of the manifest. It may be nil when the
+// manifest has none.
+type Secrets func(name, key string) ([]byte, error)
+
+// files returns files with the content that contentFrom points to.
+func (s Secrets) files(files []bootstrapv1.File) ([]bootstrapv1.File, error) {
+	resolved := make([]bootstrapv1.File, 0, len(files))
+	for i, file := range files {
+		if file.ContentFormat == bootstrapv1.FileContentFormatTemplate {
+			return nil, fmt.Errorf("files[%d].contentFormat: Template is not supported (file %s): write the text out, or use jinja, which cloud-init evaluates", i, file.Path)
+		}
+		if file.ContentFrom.IsDefined() {
+			content, err := s.lookUp(file.ContentFrom.Secret.Name, file.ContentFrom.Secret.Key)
+			if err != nil {
+				return nil, fmt.Errorf("files[%d].contentFrom: %w", i, err)
+			}
+			file.Content, file.ContentFrom = string(content), bootstrapv1.FileSource{}
+		}
+		resolved = append(resolved, file)
+	}
+	return resolved, nil
+}
+
+// users returns users with the password that passwdFrom points to.
+func (s Secrets) users(users []bootstrapv1.User) ([]bootstrapv1.User, error) {
+	resolved := make([]bootstrapv1.User, 0, len(users))
+	for i, user := range users {
+		if user.PasswdFrom.IsDefined() {
+			password, err := s.lookUp(user.PasswdFrom.Secret.Name, user.PasswdFrom.Secret.Key)
+			if err != nil {
+				return nil, fmt.Errorf("users[%d].passwdFrom: %w", i, err)
+			}
+			user.Passwd, user.PasswdFrom = string(bytes.TrimRight(password, "\n")), bootstrapv1.PasswdSource{}
+		}
+		resolved = append(resolved, user)
+	}
+	return resolved, nil
+}
+
+func (s Secrets) lookUp(name, key string) ([]byte, error) {
+	if s == nil {
+		return nil, fmt.Errorf("secret %q is not in the manifest", name)
+	}
+	return s(name, key)
+}

@@ -54,7 +54,7 @@ func newEC2State(now time.Time, region string) EC2State {
 			s.Subnets[subnet.ID] = subnet
 		}
 	}
-	for _, i := range imagesOf(region) {
+	for _, i := range append(imagesOf(region), eksImagesOf(region)...) {
 		s.Images[i.ID] = i
 	}
 	return s

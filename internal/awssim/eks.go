@@ -30,11 +30,20 @@ type EKSCluster struct {
 	Public, Private                              bool // where the API server is reached
 	Authentication                               string
 	CreatorIsAdmin, SelfManagedAddons            bool
+	Family, ServiceCIDR                          string // "ipv4" or "ipv6", and the block that services have
+	Logging                                      map[string]bool
+	Key                                          string // that secrets are encrypted with; "" for AWS's own
+	Support                                      string // EXTENDED or STANDARD
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
 	Deleted                                      time.Time                  // when deletion was asked for; zero: not
+	Updates                                      []*EKSUpdate               // in the order of the calls
 	Addons                                       map[string]*EKSAddon       // by name
 	PodIdentities                                map[string]*EKSPodIdentity // by association ID
+	NodeGroups                                   map[string]*EKSNodeGroup   // by name
+	Fargate                                      map[string]*EKSFargate     // by name
+	Access                                       map[string]*EKSAccess      // by the ARN of the principal
+	Providers                                    map[string]*EKSProvider    // of identities, by name
 }
 
 // How long EKS takes over things. AWS names no figures; these are what people
@@ -49,12 +58,19 @@ const (
 )
 
 func (a *AWS) simulateEKS() {
-	on(a, a.createEKSCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken")
+	on(a, a.createEKSCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken",
+		"KubernetesNetworkConfig", "Logging", "EncryptionConfig", "UpgradePolicy")
 	on(a, a.describeEKSCluster, "Name")
 	on(a, a.listEKSClusters, "MaxResults", "NextToken")
 	on(a, a.deleteEKSCluster, "Name")
+	a.simulateEKSUpdates()
 	a.simulateEKSAddons()
 	a.simulatePodIdentities()
+	a.simulateEKSNodeGroups()
+	a.simulateEKSFargate()
+	a.simulateEKSAccess()
+	a.simulateEKSProviders()
+	a.simulateEKSTags()
 }
 
 // settleEKS buries clusters and add-ons that are gone.
@@ -65,6 +81,10 @@ func (a *AWS) settleEKS() {
 			delete(a.state.EKS.Clusters, name)
 			continue
 		}
+		a.settleEKSUpdates(c)
+		a.settleEKSNodeGroups(c)
+		a.settleEKSFargate(c)
+		a.settleEKSProviders(c)
 		maps.DeleteFunc(c.Addons, func(_ string, d *EKSAddon) bool {
 			return !d.Deleted.IsZero() && a.now().Sub(d.Deleted) >= EKSAddonTakes
 		})
@@ -90,6 +110,8 @@ func (c *EKSCluster) status(now time.Time) types.ClusterStatus {
 		return types.ClusterStatusDeleting
 	case now.Before(c.Ready):
 		return types.ClusterStatusCreating
+	case c.updating() != nil:
+		return types.ClusterStatusUpdating
 	}
 	return types.ClusterStatusActive
 }
@@ -162,7 +184,9 @@ func (a *AWS) createEKSCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOu
 		Name: name, ARN: a.regionalARN("eks", "cluster/"+name), Version: first(aws.ToString(in.Version), versions[len(versions)-1]), Platform: "eks.1",
 		RoleARN: aws.ToString(in.RoleArn), Token: aws.ToString(in.ClientRequestToken), Authentication: string(types.AuthenticationModeConfigMap),
 		CreatorIsAdmin: true, SelfManagedAddons: true, Born: a.now(), Ready: a.now().Add(EKSClusterTakes),
-		Addons: map[string]*EKSAddon{}, PodIdentities: map[string]*EKSPodIdentity{},
+		Family: "ipv4", ServiceCIDR: "10.100.0.0/16", Logging: map[string]bool{}, Support: "EXTENDED",
+		Addons: map[string]*EKSAddon{}, PodIdentities: map[string]*EKSPodIdentity{}, NodeGroups: map[string]*EKSNodeGroup{},
+		Fargate: map[string]*EKSFargate{}, Access: map[string]*EKSAccess{}, Providers: map[string]*EKSProvider{},
 	}
 	switch {
 	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
@@ -176,6 +200,9 @@ func (a *AWS) createEKSCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOu
 	if err := c.access(in.AccessConfig); err != nil {
 		return nil, err
 	}
+	if err := c.options(in); err != nil {
+		return nil, err
+	}
 	tags, err := eksTags(in.Tags)
 	if err != nil {
 		return nil, err
@@ -183,6 +210,11 @@ func (a *AWS) createEKSCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOu
 	c.Tags = tags
 	if err := a.connectEKS(c, in.ResourcesVpcConfig); err != nil {
 		return nil, err
+	}
+	if c.Family == "ipv6" {
+		if vpc := a.state.EC2.VPCs[c.VPC]; vpc.IPv6 == nil {
+			return nil, invalidEKS("The VPC %s has no IPv6 CIDR block", c.VPC)
+		}
 	}
 	a.state.EKS.Clusters[name] = c
 	return &eks.CreateClusterOutput{Cluster: a.eksClusterOut(c)}, nil
@@ -258,7 +290,17 @@ func (a *AWS) eksClusterOut(c *EKSCluster) *types.Cluster {
 			VpcId: aws.String(c.VPC), SubnetIds: slices.Clone(c.Subnets), SecurityGroupIds: slices.Clone(c.Groups), EndpointPublicAccess: c.Public,
 			EndpointPrivateAccess: c.Private, PublicAccessCidrs: slices.Clone(c.PublicCIDRs), ClusterSecurityGroupId: aws.String(c.Group),
 		},
+		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{IpFamily: types.IpFamily(c.Family)},
+		Logging:                 c.loggingOut(), UpgradePolicy: &types.UpgradePolicyResponse{SupportType: types.SupportType(c.Support)},
 		AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationMode(c.Authentication), BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin)},
+	}
+	if c.Family == "ipv6" {
+		out.KubernetesNetworkConfig.ServiceIpv6Cidr = aws.String(c.ServiceCIDR)
+	} else {
+		out.KubernetesNetworkConfig.ServiceIpv4Cidr = aws.String(c.ServiceCIDR)
+	}
+	if c.Key != "" {
+		out.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String(c.Key)}}}
 	}
 	if out.Status != types.ClusterStatusCreating { // AWS does not tell before
 		sum := sha256.Sum256([]byte(c.ARN))
@@ -297,6 +339,13 @@ func (a *AWS) deleteEKSCluster(in *eks.DeleteClusterInput) (*eks.DeleteClusterOu
 	if s := c.status(a.now()); s != types.ClusterStatusActive {
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Cluster has an ongoing operation: it is %s", s)), ClusterName: in.Name}
 	}
+	// AWS names what is in the way: "Cluster has nodegroups attached".
+	if len(c.NodeGroups) > 0 {
+		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has nodegroups attached"), ClusterName: in.Name}
+	}
+	if len(c.Fargate) > 0 {
+		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has fargate profiles attached"), ClusterName: in.Name}
+	}
 	c.Deleted = a.now()
 	return &eks.DeleteClusterOutput{Cluster: a.eksClusterOut(c)}, nil
 }
@@ -315,6 +364,7 @@ func (a *AWS) inventoryEKS() (lines []string) {
 		for _, p := range byKey(c.PodIdentities) {
 			lines = append(lines, "EKSPodIdentity "+c.Name+"/"+p.Namespace+"/"+p.ServiceAccount)
 		}
+		lines = append(lines, c.inventory()...)
 	}
 	slices.Sort(lines)
 	return lines
@@ -330,6 +380,7 @@ func (a *AWS) detailedEKS() (lines []string) {
 		for _, p := range byKey(c.PodIdentities) {
 			lines = append(lines, lineOf("EKSPodIdentity "+c.Name+"/"+p.Namespace+"/"+p.ServiceAccount, "role", p.RoleARN, "tags", flat(p.Tags)))
 		}
+		lines = append(lines, a.detailedNodes(c)...)
 	}
 	slices.Sort(lines)
 	return lines

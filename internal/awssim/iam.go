@@ -18,6 +18,8 @@ type IAMState struct {
 	Users    map[string]*User            // by name
 	Groups   map[string]*Group           // by name
 	Assumed  []AssumedRole               // in the order of the calls
+
+	Providers map[string]*OIDCProvider // of OpenID Connect, by ARN
 }
 
 // Holder is what holds permissions: a role, a user or a group.
@@ -72,6 +74,7 @@ func (s *IAMState) fill() {
 	fill(&s.Policies)
 	fill(&s.Users)
 	fill(&s.Groups)
+	fill(&s.Providers)
 }
 
 func fill[T any](m *map[string]T) {
@@ -93,6 +96,7 @@ func (a *AWS) simulateIAM() {
 	a.simulatePolicies()
 	a.simulateUsers()
 	a.simulateSTS()
+	a.simulateOIDC()
 }
 
 func (a *AWS) iamARN(kind, path, name string) string {
@@ -193,6 +197,9 @@ func (a *AWS) inventoryIAM() (lines []string) {
 	list("Policy", sortedKeys(s.Policies))
 	list("User", sortedKeys(s.Users))
 	list("Group", sortedKeys(s.Groups))
+	for _, p := range byKey(a.state.IAM.Providers) {
+		lines = append(lines, "OIDCProvider "+p.URL)
+	}
 	slices.Sort(lines)
 	return lines
 }

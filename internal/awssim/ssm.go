@@ -73,6 +73,9 @@ func (p *Parameter) out() types.Parameter {
 
 func (a *AWS) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
 	p, ok := a.state.SSM.Parameters[aws.ToString(in.Name)]
+	if value, public := a.publicParameter(aws.ToString(in.Name)); public {
+		p, ok = &Parameter{Name: *in.Name, Value: value, Type: string(types.ParameterTypeString), Version: 1}, true
+	}
 	if !ok {
 		return nil, fail("ParameterNotFound", "%s", aws.ToString(in.Name))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -26,6 +27,7 @@ import (
 // It belongs to one cluster and one run.
 type Clients struct {
 	EC2     *ec2.Client
+	EKS     *eks.Client
 	ELB     *elasticloadbalancing.Client   // classic load balancers
 	ELBV2   *elasticloadbalancingv2.Client // network load balancers
 	IAM     *iam.Client
@@ -80,6 +82,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		})
 	}
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)
+	c.EKS = eks.NewFromConfig(cfg)
 	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)
 	c.IAM, c.Secrets, c.SSM = iam.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
 	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)

@@ -10,6 +10,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -114,3 +115,5 @@ func pages[P, T any](ctx context.Context, more func() bool, next func(context.Co
 }
 
 func str(p *string) string { return aws.ToString(p) }
+
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

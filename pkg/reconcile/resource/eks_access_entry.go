@@ -1,0 +1,232 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// EKSAccessEntry is what an IAM principal is in a cluster of EKS (CAPA:
+// AWSManagedControlPlane spec.accessEntries; facts E.4).
+type EKSAccessEntry struct {
+	Cluster   *graph.Ref[EKSClusterState]
+	Principal string                   // ARN; or else
+	Role      *graph.Ref[IAMRoleState] // the role that it is
+	Type      string                   // STANDARD, EC2_LINUX…
+	User      string                   // "" for EKS's own choice
+	Groups    []string
+	Policies  []EKSAccessPolicy
+	Tags      cloud.Tags
+}
+
+// EKSAccessPolicy is a policy of EKS's and where it holds.
+type EKSAccessPolicy struct {
+	ARN        string
+	Namespaces []string // none: in all of the cluster
+}
+
+// String prints a policy and where it holds.
+func (p EKSAccessPolicy) String() string {
+	if len(p.Namespaces) == 0 {
+		return p.ARN
+	}
+	return p.ARN + " in " + sortedList(p.Namespaces)
+}
+
+// EKSAccessEntryState is an access entry that exists.
+type EKSAccessEntryState struct {
+	Object                // the ID is its ARN
+	Principal, Type, User string
+	Groups                []string
+	Policies              []EKSAccessPolicy
+}
+
+var _ graph.Resource[EKSAccessEntryState] = (*EKSAccessEntry)(nil)
+
+// Needs implements graph.Resource.
+func (a *EKSAccessEntry) Needs() []graph.Edge {
+	return append(graph.On(a.Cluster), graph.On(a.Role)...)
+}
+
+// principal is the ARN of the principal.
+func (a *EKSAccessEntry) principal() string {
+	if a.Role != nil {
+		return a.Role.CloudID()
+	}
+	return a.Principal
+}
+
+// Find implements graph.Resource.
+func (a *EKSAccessEntry) Find(ctx context.Context, c *cloud.Clients) (*EKSAccessEntryState, error) {
+	cluster, ok := a.Cluster.Found()
+	if !ok || a.principal() == graph.Unknown {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := accessPrincipals(ctx, c, cluster.Name)
+	if err != nil || !slices.Contains(all, a.principal()) {
+		return nil, err
+	}
+	return accessEntry(ctx, c, cluster.Name, a.principal())
+}
+
+// Diff implements graph.Resource. Where the type is another one, or EKS does
+// not change the user, the entry is made anew by Update.
+func (a *EKSAccessEntry) Diff(have *EKSAccessEntryState) (d graph.Diff) {
+	d.Set("type", have.Type, a.Type)
+	if a.Type != standardEntry {
+		d.Tags(have.Tags, a.Tags)
+		return d
+	}
+	if a.User != "" {
+		d.Set("username", have.User, a.User)
+	}
+	d.Lines("group", have.Groups, a.Groups)
+	d.Lines("policy", policyLines(have.Policies), policyLines(a.Policies))
+	d.Tags(have.Tags, a.Tags)
+	return d
+}
+
+const standardEntry = "STANDARD"
+
+func policyLines(all []EKSAccessPolicy) (out []string) {
+	for _, p := range all {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// Create implements graph.Resource. Policies come with Update.
+func (a *EKSAccessEntry) Create(ctx context.Context, c *cloud.Clients) (*EKSAccessEntryState, error) {
+	cluster, _ := a.Cluster.Found()
+	principal := a.principal()
+	in := &eks.CreateAccessEntryInput{
+		ClusterName: &cluster.Name, PrincipalArn: &principal, Type: &a.Type, Tags: a.Tags, ClientRequestToken: c.Token("access-entry", cluster.Name, principal, a.Type),
+	}
+	if a.Type == standardEntry {
+		in.KubernetesGroups = a.Groups
+		if a.User != "" {
+			in.Username = &a.User
+		}
+	}
+	out, err := c.EKS.CreateAccessEntry(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := accessSeen(out.AccessEntry)
+	s.Tags = a.Tags
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (a *EKSAccessEntry) Update(ctx context.Context, c *cloud.Clients, have *EKSAccessEntryState, d graph.Diff) (*EKSAccessEntryState, error) {
+	cluster, _ := a.Cluster.Found()
+	if d.Has("type") {
+		if err := deleteAccessEntry(ctx, c, cluster.Name, have); err != nil {
+			return nil, err
+		}
+		return a.Create(ctx, c)
+	}
+	if d.Has("username", "group") {
+		in := &eks.UpdateAccessEntryInput{ClusterName: &cluster.Name, PrincipalArn: &have.Principal, KubernetesGroups: append([]string{}, a.Groups...)}
+		if a.User != "" {
+			in.Username = &a.User
+		}
+		if _, err := c.EKS.UpdateAccessEntry(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	if d.Has("policy") {
+		if err := a.setPolicies(ctx, c, cluster.Name, have); err != nil {
+			return nil, err
+		}
+	}
+	if d.HasTags() {
+		if _, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: a.Tags}); err != nil {
+			return nil, err
+		}
+	}
+	after := *have
+	after.Groups, after.Policies, after.Tags = a.Groups, a.Policies, have.Tags.With(a.Tags)
+	if a.User != "" {
+		after.User = a.User
+	}
+	return &after, nil
+}
+
+func (a *EKSAccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster string, have *EKSAccessEntryState) error {
+	for _, p := range have.Policies {
+		if !slices.ContainsFunc(a.Policies, func(x EKSAccessPolicy) bool { return x.ARN == p.ARN }) {
+			if _, err := c.EKS.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{
+				ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN,
+			}); cloud.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range a.Policies {
+		if slices.Contains(policyLines(have.Policies), p.String()) {
+			continue
+		}
+		scope := &types.AccessScope{Type: types.AccessScopeTypeCluster}
+		if len(p.Namespaces) > 0 {
+			scope = &types.AccessScope{Type: types.AccessScopeTypeNamespace, Namespaces: p.Namespaces}
+		}
+		if _, err := c.EKS.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
+			ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN, AccessScope: scope,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements graph.Resource.
+func (a *EKSAccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *EKSAccessEntryState) error {
+	cluster, _ := a.Cluster.Found()
+	return deleteAccessEntry(ctx, c, cluster.Name, have)
+}
+
+func deleteAccessEntry(ctx context.Context, c *cloud.Clients, cluster string, have *EKSAccessEntryState) error {
+	_, err := c.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &have.Principal})
+	return cloud.IgnoreNotFound(err)
+}
+
+// accessEntry returns an entry with its policies, or nil.
+func accessEntry(ctx context.Context, c *cloud.Clients, cluster, principal string) (*EKSAccessEntryState, error) {
+	return cloud.Remember(ctx, c, "access entry "+principal, func(ctx context.Context) (*EKSAccessEntryState, error) {
+		out, err := c.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principal})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := accessSeen(out.AccessEntry)
+		if s.Type != standardEntry || cloud.IsBrief(ctx) {
+			return &s, nil
+		}
+		p := eks.NewListAssociatedAccessPoliciesPaginator(c.EKS, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster, PrincipalArn: &principal})
+		s.Policies, err = pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAssociatedAccessPoliciesOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListAssociatedAccessPoliciesOutput) (out []EKSAccessPolicy) {
+				for _, x := range o.AssociatedAccessPolicies {
+					policy := EKSAccessPolicy{ARN: str(x.PolicyArn)}
+					if x.AccessScope != nil {
+						policy.Namespaces = x.AccessScope.Namespaces
+					}
+					out = append(out, policy)
+				}
+				return out
+			})
+		slices.SortFunc(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		return &s, err
+	})
+}
+
+func accessSeen(x *types.AccessEntry) EKSAccessEntryState {
+	return EKSAccessEntryState{
+		Object: Object{str(x.AccessEntryArn), x.Tags}, Principal: str(x.PrincipalArn), Type: str(x.Type), User: str(x.Username), Groups: x.KubernetesGroups,
+	}
+}

@@ -1,0 +1,379 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// EKSCluster is a control plane of EKS (CAPA: AWSManagedControlPlane; facts
+// E.3, E.4).
+type EKSCluster struct {
+	Name    string
+	Version string // "1.34"; "" for EKS's default, and then for whatever there is
+	Role    *graph.Ref[IAMRoleState]
+	Subnets []*graph.Ref[SubnetState]
+	Groups  []*graph.Ref[SecurityGroupState]
+	Mark    string // the tag that says whose it is: kubernetes.io/cluster/NAME
+
+	Public, Private *bool    // where the API server is reached; nil leaves it as it is
+	PublicCIDRs     []string // sorted; from where; empty is everywhere
+	IPv6            bool
+	ServiceCIDR     string   // IPv4; "" for AWS's choice
+	Logging         []string // types of logs that are kept, sorted
+	Key             string   // ARN of the KMS key for secrets; "" for AWS's own
+	Authentication  string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for AWS's default
+	CreatorIsAdmin  *bool
+	Support         string // EXTENDED or STANDARD; "" leaves it as it is
+	Tags            cloud.Tags
+}
+
+// EKSClusterState is a control plane that exists.
+type EKSClusterState struct {
+	Object                            // the ID is its ARN
+	Name, Status, Version             string
+	Endpoint, CA, Issuer, ServiceCIDR string // "" until it is active
+	RoleARN, VPC, Group               string // the group is the one that EKS made for nodes
+	Subnets, Groups, PublicCIDRs      []string
+	Public, Private, IPv6             bool
+	Logging                           []string
+	Key, Authentication, Support      string
+}
+
+var _ graph.Resource[EKSClusterState] = (*EKSCluster)(nil)
+
+// Needs implements graph.Resource.
+func (e *EKSCluster) Needs() []graph.Edge {
+	needs := graph.On(e.Role)
+	for _, s := range e.Subnets {
+		needs = append(needs, graph.Exists(s)...)
+	}
+	for _, g := range e.Groups {
+		needs = append(needs, graph.Exists(g)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (e *EKSCluster) Takes() (create, remove time.Duration) { return eksClusterTakes, eksClusterGoes }
+
+// Find implements graph.Resource. A cluster of that name that is not marked as
+// this one's is somebody else's, whatever Cluster API makes of it.
+func (e *EKSCluster) Find(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
+	s, err := eksClusterNamed(ctx, c, e.Name)
+	switch {
+	case s == nil || err != nil:
+		return nil, err
+	case s.Tags[e.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
+		return nil, fmt.Errorf("there is an EKS cluster named %s that does not carry the tag %s=%s: give this one another name in spec.eksClusterName", e.Name, e.Mark, cloud.Owned)
+	case s.Status == string(types.ClusterStatusFailed):
+		return nil, fmt.Errorf("EKS could not make cluster %s: delete it and create it anew", e.Name)
+	}
+	return s, nil
+}
+
+// Diff implements graph.Resource. EKS takes one change at a time: Update makes
+// the first, and what is left shows when it is done.
+func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
+	d.Await("status", have.Status, string(types.ClusterStatusActive))
+	d.Fixed("ipFamily", family(have.IPv6), family(e.IPv6))
+	if e.ServiceCIDR != "" && have.ServiceCIDR != "" {
+		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
+	}
+	if e.Role.CloudID() != graph.Unknown && have.RoleARN != "" {
+		d.Fixed("role", have.RoleARN, e.Role.CloudID())
+	}
+	e.diffVersion(have, &d)
+	e.diffAccess(have, &d)
+	d.Lines("logging", have.Logging, e.Logging)
+	switch {
+	case have.Key == "" && e.Key != "":
+		d.Set("encryptionKey", "", e.Key)
+	case have.Key != "":
+		d.Fixed("encryptionKey", have.Key, e.Key)
+	}
+	if e.Support != "" && have.Support != "" {
+		d.Set("upgradePolicy", have.Support, e.Support)
+	}
+	d.Tags(have.Tags, e.Tags)
+	return d
+}
+
+func family(ipv6 bool) string {
+	if ipv6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}
+
+// diffVersion notes every minor version on the way: EKS takes one at a time,
+// and none back.
+func (e *EKSCluster) diffVersion(have *EKSClusterState, d *graph.Diff) {
+	from, to := minor(have.Version), minor(e.Version)
+	switch {
+	case e.Version == "" || have.Version == "":
+		return
+	case from > to:
+		d.Fixed("version", have.Version, e.Version)
+	}
+	for v := from; v < to; v++ {
+		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
+	}
+}
+
+// minor is the number after the dot of a version; -1 where there is none.
+func minor(version string) int {
+	_, text, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	text, _, _ = strings.Cut(text, ".")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// authentications are the modes, in the only order in which one follows
+// another.
+func authentications() []string {
+	return []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
+}
+
+func (e *EKSCluster) diffAccess(have *EKSClusterState, d *graph.Diff) {
+	if e.Public != nil {
+		d.Set("endpointAccess.public", have.Public, *e.Public)
+	}
+	if e.Private != nil {
+		d.Set("endpointAccess.private", have.Private, *e.Private)
+	}
+	if e.reachedByAll() {
+		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), isEverywhere), nil)
+	} else {
+		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicCIDRs)
+	}
+	if e.Authentication == "" || have.Authentication == "" {
+		return
+	}
+	modes := authentications()
+	from, to := slices.Index(modes, have.Authentication), slices.Index(modes, e.Authentication)
+	if from > to {
+		d.Fixed("authenticationMode", have.Authentication, e.Authentication)
+	}
+	for i := from; i >= 0 && i < to; i++ {
+		d.Set("authenticationMode", modes[i], modes[i+1])
+	}
+}
+
+func (e *EKSCluster) reachedByAll() bool {
+	return !slices.ContainsFunc(e.PublicCIDRs, func(b string) bool { return !isEverywhere(b) })
+}
+
+func isEverywhere(block string) bool { return block == anywhereIPv4 || block == "::/0" }
+
+// Create implements graph.Resource.
+func (e *EKSCluster) Create(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
+	in := &eks.CreateClusterInput{
+		Name: &e.Name, RoleArn: aws.String(e.Role.CloudID()), Tags: e.Tags,
+		ResourcesVpcConfig: &types.VpcConfigRequest{
+			SubnetIds: idsOf(e.Subnets), SecurityGroupIds: idsOf(e.Groups), EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private,
+		},
+		KubernetesNetworkConfig: e.networkConfig(), Logging: logging(e.Logging, nil), EncryptionConfig: e.encryption(),
+		BootstrapSelfManagedAddons: aws.Bool(true), // facts E.3
+		ClientRequestToken:         c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(idsOf(e.Subnets), ",")),
+	}
+	if !e.reachedByAll() {
+		in.ResourcesVpcConfig.PublicAccessCidrs = e.PublicCIDRs
+	}
+	if e.Version != "" {
+		in.Version = &e.Version
+	}
+	if e.Authentication != "" || e.CreatorIsAdmin != nil {
+		in.AccessConfig = &types.CreateAccessConfigRequest{
+			AuthenticationMode: types.AuthenticationMode(e.Authentication), BootstrapClusterCreatorAdminPermissions: e.CreatorIsAdmin,
+		}
+	}
+	if e.Support != "" {
+		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
+	}
+	out, err := c.EKS.CreateCluster(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := eksClusterSeen(out.Cluster)
+	s.Tags = e.Tags
+	return &s, nil
+}
+
+func (e *EKSCluster) networkConfig() *types.KubernetesNetworkConfigRequest {
+	switch {
+	case e.IPv6:
+		return &types.KubernetesNetworkConfigRequest{IpFamily: types.IpFamilyIpv6}
+	case e.ServiceCIDR != "":
+		return &types.KubernetesNetworkConfigRequest{ServiceIpv4Cidr: &e.ServiceCIDR}
+	}
+	return nil
+}
+
+func (e *EKSCluster) encryption() []types.EncryptionConfig {
+	if e.Key == "" {
+		return nil
+	}
+	return []types.EncryptionConfig{{Provider: &types.Provider{KeyArn: &e.Key}, Resources: []string{"secrets"}}}
+}
+
+// logging returns the setup that switches logs on, and those off.
+func logging(on, off []string) *types.Logging {
+	setup := func(names []string, enabled bool) (out []types.LogSetup) {
+		if len(names) == 0 {
+			return nil
+		}
+		s := types.LogSetup{Enabled: aws.Bool(enabled)}
+		for _, n := range names {
+			s.Types = append(s.Types, types.LogType(n))
+		}
+		return []types.LogSetup{s}
+	}
+	all := append(setup(on, true), setup(off, false)...)
+	if len(all) == 0 {
+		return nil
+	}
+	return &types.Logging{ClusterLogging: all}
+}
+
+// Update implements graph.Resource: the first of the changes that is still to
+// be made, for EKS refuses a second one while that is under way.
+func (e *EKSCluster) Update(ctx context.Context, c *cloud.Clients, have *EKSClusterState, d graph.Diff) (*EKSClusterState, error) {
+	after := *have
+	if d.HasTags() {
+		if _, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: e.Tags}); err != nil {
+			return nil, err
+		}
+		after.Tags = have.Tags.With(e.Tags)
+		return &after, nil
+	}
+	if err := e.change(ctx, c, d); err != nil {
+		return nil, err
+	}
+	after.Status = string(types.ClusterStatusUpdating)
+	return &after, nil
+}
+
+func (e *EKSCluster) change(ctx context.Context, c *cloud.Clients, d graph.Diff) (err error) {
+	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
+	switch {
+	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
+		config.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
+		if e.reachedByAll() {
+			config.ResourcesVpcConfig.PublicAccessCidrs = []string{anywhereIPv4}
+		}
+	case d.Has("upgradePolicy"):
+		config.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
+	case d.Has("authenticationMode"):
+		config.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(next(d, "authenticationMode"))}
+	case d.Has("logging"):
+		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
+	case d.Has("version"):
+		_, err = c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(next(d, "version"))})
+		return err
+	case d.Has("encryptionKey"):
+		_, err = c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
+		return err
+	}
+	_, err = c.EKS.UpdateClusterConfig(ctx, config)
+	return err
+}
+
+// next returns what a field is to become first.
+func next(d graph.Diff, field string) string {
+	for _, change := range d {
+		if change.Field == field {
+			return change.Want
+		}
+	}
+	return ""
+}
+
+// Delete implements graph.Resource.
+func (e *EKSCluster) Delete(ctx context.Context, c *cloud.Clients, have *EKSClusterState) error {
+	if have.Status == string(types.ClusterStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: &have.Name})
+	return err
+}
+
+// eksNotYet has a call repeated that EKS refuses since something is still on
+// its way: a role that IAM has not told everybody of, a thing of the same
+// name that goes, another one of which there may be only one at a time.
+func eksNotYet(err error) error {
+	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
+	if role || cloud.Is(err, "ResourceInUseException") {
+		return graph.NotYet(err)
+	}
+	return err
+}
+
+// eksClusterNamed returns a cluster, or nil.
+func eksClusterNamed(ctx context.Context, c *cloud.Clients, name string) (*EKSClusterState, error) {
+	return cloud.Remember(ctx, c, "EKS cluster "+name, func(ctx context.Context) (*EKSClusterState, error) {
+		out, err := c.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := eksClusterSeen(out.Cluster)
+		return &s, nil
+	})
+}
+
+func eksClusterSeen(x *types.Cluster) EKSClusterState {
+	s := EKSClusterState{
+		Object: Object{str(x.Arn), x.Tags}, Name: str(x.Name), Status: string(x.Status), Version: str(x.Version), Endpoint: str(x.Endpoint), RoleARN: str(x.RoleArn),
+	}
+	if v := x.ResourcesVpcConfig; v != nil {
+		s.VPC, s.Group, s.Subnets, s.Groups = str(v.VpcId), str(v.ClusterSecurityGroupId), v.SubnetIds, v.SecurityGroupIds
+		s.Public, s.Private, s.PublicCIDRs = v.EndpointPublicAccess, v.EndpointPrivateAccess, v.PublicAccessCidrs
+	}
+	if n := x.KubernetesNetworkConfig; n != nil {
+		s.IPv6, s.ServiceCIDR = n.IpFamily == types.IpFamilyIpv6, str(n.ServiceIpv4Cidr)
+		if s.IPv6 {
+			s.ServiceCIDR = str(n.ServiceIpv6Cidr)
+		}
+	}
+	if x.Logging != nil {
+		for _, l := range x.Logging.ClusterLogging {
+			for _, t := range l.Types {
+				if aws.ToBool(l.Enabled) {
+					s.Logging = append(s.Logging, string(t))
+				}
+			}
+		}
+		slices.Sort(s.Logging)
+	}
+	for _, k := range x.EncryptionConfig {
+		if k.Provider != nil {
+			s.Key = str(k.Provider.KeyArn)
+		}
+	}
+	if x.AccessConfig != nil {
+		s.Authentication = string(x.AccessConfig.AuthenticationMode)
+	}
+	if x.UpgradePolicy != nil {
+		s.Support = string(x.UpgradePolicy.SupportType)
+	}
+	if x.CertificateAuthority != nil {
+		s.CA = str(x.CertificateAuthority.Data)
+	}
+	if x.Identity != nil && x.Identity.Oidc != nil {
+		s.Issuer = str(x.Identity.Oidc.Issuer)
+	}
+	return s
+}

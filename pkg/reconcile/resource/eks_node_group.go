@@ -1,0 +1,334 @@
+package resource
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// EKSNodeGroup is a managed node group (CAPA: AWSManagedMachinePool; facts
+// E.10).
+type EKSNodeGroup struct {
+	Cluster *graph.Ref[EKSClusterState]
+	Name    string
+	Role    *graph.Ref[IAMRoleState]
+	Subnets []*graph.Ref[SubnetState]
+
+	Version       string // "1.34"; "" for the cluster's, and then for whatever there is
+	Release       string // of the image; "" for the newest
+	ImageType     string // AL2023_x86_64_STANDARD…; "" with a launch template that names an image
+	Capacity      string // ON_DEMAND or SPOT
+	InstanceTypes []string
+	DiskSize      int32 // GiB; 0 for EKS's default
+	Least, Most   int32
+	Desired       int32
+	KeepDesired   bool // something else says how many there are (an autoscaler)
+
+	Labels                   map[string]string
+	Taints                   []EKSTaint
+	MaxUnavailable           int32 // nodes that may be away during an update; or else
+	MaxUnavailablePercentage int32
+	Repair                   bool
+	SSHKey                   string
+	SSHFrom                  []*graph.Ref[SecurityGroupState]
+	SSHFromIDs               []string
+	Tags                     cloud.Tags
+}
+
+// EKSTaint is a taint of all nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
+type EKSTaint struct{ Key, Value, Effect string }
+
+// String prints a taint as kubectl does.
+func (t EKSTaint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
+
+// EKSNodeGroupState is a node group that exists.
+type EKSNodeGroupState struct {
+	Object                                                  // the ID is its ARN
+	Name, Status, Version, Release, Kind, Capacity, RoleARN string
+	Subnets, InstanceTypes                                  []string
+	DiskSize, Least, Most, Desired                          int32
+	MaxUnavailable, MaxUnavailablePercentage                int32
+	Repair                                                  bool
+	Labels                                                  map[string]string
+	Taints                                                  []EKSTaint
+	SSHKey                                                  string
+	Issues                                                  []string // what EKS finds wrong
+}
+
+var _ graph.Resource[EKSNodeGroupState] = (*EKSNodeGroup)(nil)
+
+// Needs implements graph.Resource.
+func (g *EKSNodeGroup) Needs() []graph.Edge {
+	needs := append(graph.On(g.Cluster), graph.On(g.Role)...)
+	for _, s := range g.Subnets {
+		needs = append(needs, graph.On(s)...)
+	}
+	for _, s := range g.SSHFrom {
+		needs = append(needs, graph.Exists(s)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (g *EKSNodeGroup) Takes() (create, remove time.Duration) {
+	return eksNodeGroupTakes, eksNodeGroupGoes
+}
+
+// Find implements graph.Resource.
+func (g *EKSNodeGroup) Find(ctx context.Context, c *cloud.Clients) (*EKSNodeGroupState, error) {
+	cluster, ok := g.Cluster.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	s, err := nodeGroupNamed(ctx, c, cluster.Name, g.Name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	if s.Status == string(types.NodegroupStatusCreateFailed) {
+		return nil, fmt.Errorf("EKS could not make node group %s: %s; delete it and run this again", g.Name, strings.Join(s.Issues, "; "))
+	}
+	return s, nil
+}
+
+// Diff implements graph.Resource.
+func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
+	if have.Status != string(types.NodegroupStatusDegraded) { // its nodes are ill, and mending goes on
+		d.Await("status", have.Status, string(types.NodegroupStatusActive))
+	}
+	if g.Role.CloudID() != graph.Unknown {
+		d.Fixed("role", have.RoleARN, g.Role.CloudID())
+	}
+	if have.Kind != "" && g.ImageType != "" {
+		d.Fixed("amiType", have.Kind, g.ImageType)
+	}
+	d.Fixed("capacityType", have.Capacity, g.Capacity)
+	if len(g.InstanceTypes) > 0 {
+		d.Fixed("instanceTypes", strings.Join(have.InstanceTypes, ","), strings.Join(g.InstanceTypes, ","))
+	}
+	if g.DiskSize > 0 {
+		d.Fixed("diskSize", have.DiskSize, g.DiskSize)
+	}
+	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
+	d.Fixed("subnets", sortedList(have.Subnets), g.wantedSubnets())
+	g.diffVersion(have, &d)
+	g.diffConfig(have, &d)
+	d.Tags(have.Tags, g.Tags)
+	return d
+}
+
+// wantedSubnets is unknown until all of them are there.
+func (g *EKSNodeGroup) wantedSubnets() string {
+	ids := idsOf(g.Subnets)
+	if slices.Contains(ids, graph.Unknown) {
+		return graph.Unknown
+	}
+	return sortedList(ids)
+}
+
+func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }
+
+func (g *EKSNodeGroup) diffVersion(have *EKSNodeGroupState, d *graph.Diff) {
+	from, to := minor(have.Version), minor(g.Version)
+	if g.Version != "" && have.Version != "" && from > to {
+		d.Fixed("version", have.Version, g.Version)
+	}
+	for v := from; g.Version != "" && have.Version != "" && v < to; v++ {
+		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
+	}
+	if g.Release != "" && from == to {
+		d.Set("releaseVersion", have.Release, g.Release)
+	}
+}
+
+func (g *EKSNodeGroup) diffConfig(have *EKSNodeGroupState, d *graph.Diff) {
+	d.Set("scaling.minSize", have.Least, g.Least)
+	d.Set("scaling.maxSize", have.Most, g.Most)
+	if !g.KeepDesired {
+		d.Set("scaling.desiredSize", have.Desired, g.Desired)
+	}
+	d.Set("updateConfig", unavailable(have.MaxUnavailable, have.MaxUnavailablePercentage), unavailable(g.MaxUnavailable, g.MaxUnavailablePercentage))
+	d.Set("nodeRepair", have.Repair, g.Repair)
+	d.Lines("label", pairs(have.Labels), pairs(g.Labels))
+	d.Lines("taint", taintLines(have.Taints), taintLines(g.Taints))
+}
+
+func unavailable(number, percentage int32) string {
+	if percentage > 0 {
+		return fmt.Sprintf("%d%%", percentage)
+	}
+	return fmt.Sprint(number)
+}
+
+func pairs(m map[string]string) (out []string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return out
+}
+
+func taintLines(taints []EKSTaint) (out []string) {
+	for _, t := range taints {
+		out = append(out, t.String())
+	}
+	return out
+}
+
+// Create implements graph.Resource.
+func (g *EKSNodeGroup) Create(ctx context.Context, c *cloud.Clients) (*EKSNodeGroupState, error) {
+	cluster, _ := g.Cluster.Found()
+	in := &eks.CreateNodegroupInput{
+		ClusterName: &cluster.Name, NodegroupName: &g.Name, NodeRole: aws.String(g.Role.CloudID()), Subnets: idsOf(g.Subnets),
+		AmiType: types.AMITypes(g.ImageType), CapacityType: types.CapacityTypes(g.Capacity), InstanceTypes: g.InstanceTypes, Labels: g.Labels,
+		ScalingConfig: g.scaling(g.Desired), UpdateConfig: g.updateConfig(), Taints: eksTaints(g.Taints), Tags: g.Tags,
+		ClientRequestToken: c.Token("node-group", cluster.Name, g.Name, g.Role.CloudID(), strings.Join(idsOf(g.Subnets), ",")),
+	}
+	if g.Version != "" {
+		in.Version = &g.Version
+	}
+	if g.Release != "" {
+		in.ReleaseVersion = &g.Release
+	}
+	if g.DiskSize > 0 {
+		in.DiskSize = &g.DiskSize
+	}
+	if g.Repair {
+		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: &g.Repair}
+	}
+	if g.SSHKey != "" {
+		in.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: &g.SSHKey, SourceSecurityGroups: append(idsOf(g.SSHFrom), g.SSHFromIDs...)}
+	}
+	out, err := c.EKS.CreateNodegroup(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := nodeGroupSeen(out.Nodegroup)
+	return &s, nil
+}
+
+func (g *EKSNodeGroup) scaling(desired int32) *types.NodegroupScalingConfig {
+	return &types.NodegroupScalingConfig{MinSize: &g.Least, MaxSize: &g.Most, DesiredSize: &desired}
+}
+
+func (g *EKSNodeGroup) updateConfig() *types.NodegroupUpdateConfig {
+	if g.MaxUnavailablePercentage > 0 {
+		return &types.NodegroupUpdateConfig{MaxUnavailablePercentage: &g.MaxUnavailablePercentage}
+	}
+	return &types.NodegroupUpdateConfig{MaxUnavailable: &g.MaxUnavailable}
+}
+
+func eksTaints(taints []EKSTaint) (out []types.Taint) {
+	for _, t := range taints {
+		x := types.Taint{Key: aws.String(t.Key), Effect: types.TaintEffect(t.Effect)}
+		if t.Value != "" {
+			x.Value = aws.String(t.Value)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// Update implements graph.Resource: versions first, then the rest, one call at
+// a time, for EKS refuses a second one while that is under way.
+func (g *EKSNodeGroup) Update(ctx context.Context, c *cloud.Clients, have *EKSNodeGroupState, d graph.Diff) (*EKSNodeGroupState, error) {
+	cluster, _ := g.Cluster.Found()
+	after := *have
+	var err error
+	switch {
+	case d.HasTags():
+		after.Tags = have.Tags.With(g.Tags)
+		_, err = c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: g.Tags})
+		return &after, err
+	case d.Has("version", "releaseVersion"):
+		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name}
+		if d.Has("version") {
+			in.Version = aws.String(next(d, "version"))
+		} else {
+			in.Version, in.ReleaseVersion = &have.Version, &g.Release
+		}
+		_, err = c.EKS.UpdateNodegroupVersion(ctx, in)
+	default:
+		_, err = c.EKS.UpdateNodegroupConfig(ctx, g.changed(cluster.Name, have, d))
+	}
+	if err != nil {
+		return nil, err
+	}
+	after.Status = string(types.NodegroupStatusUpdating)
+	return &after, nil
+}
+
+// changed is the request for all changes but versions and tags.
+func (g *EKSNodeGroup) changed(cluster string, have *EKSNodeGroupState, d graph.Diff) *eks.UpdateNodegroupConfigInput {
+	in := &eks.UpdateNodegroupConfigInput{ClusterName: &cluster, NodegroupName: &g.Name}
+	if d.Has("scaling.minSize", "scaling.maxSize", "scaling.desiredSize") {
+		desired := g.Desired
+		if g.KeepDesired {
+			desired = min(max(have.Desired, g.Least), g.Most)
+		}
+		in.ScalingConfig = g.scaling(desired)
+	}
+	if d.Has("updateConfig") {
+		in.UpdateConfig = g.updateConfig()
+	}
+	if d.Has("nodeRepair") {
+		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: &g.Repair}
+	}
+	if d.Has("label") {
+		in.Labels = &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{}}
+		for k, v := range g.Labels {
+			if old, ok := have.Labels[k]; !ok || old != v {
+				in.Labels.AddOrUpdateLabels[k] = v
+			}
+		}
+		for _, k := range sortedKeys(have.Labels) {
+			if _, wanted := g.Labels[k]; !wanted {
+				in.Labels.RemoveLabels = append(in.Labels.RemoveLabels, k)
+			}
+		}
+	}
+	if d.Has("taint") {
+		in.Taints = g.changedTaints(have)
+	}
+	return in
+}
+
+func (g *EKSNodeGroup) changedTaints(have *EKSNodeGroupState) *types.UpdateTaintsPayload {
+	is := func(t EKSTaint) func(EKSTaint) bool {
+		return func(x EKSTaint) bool { return x.Key == t.Key && x.Effect == t.Effect }
+	}
+	out := &types.UpdateTaintsPayload{}
+	for _, t := range have.Taints {
+		if !slices.ContainsFunc(g.Taints, is(t)) {
+			out.RemoveTaints = append(out.RemoveTaints, eksTaints([]EKSTaint{t})...)
+		}
+	}
+	for _, t := range g.Taints {
+		if !slices.Contains(have.Taints, t) {
+			out.AddOrUpdateTaints = append(out.AddOrUpdateTaints, eksTaints([]EKSTaint{t})...)
+		}
+	}
+	return out
+}
+
+// Delete implements graph.Resource.
+func (g *EKSNodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *EKSNodeGroupState) error {
+	cluster, _ := g.Cluster.Found()
+	return deleteNodeGroup(ctx, c, cluster.Name, have)
+}
+
+func deleteNodeGroup(ctx context.Context, c *cloud.Clients, cluster string, have *EKSNodeGroupState) error {
+	if have.Status == string(types.NodegroupStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &cluster, NodegroupName: &have.Name})
+	return err
+}

@@ -28,6 +28,9 @@ func prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 				s.IAM.Roles[name] = &awssim.Role{Name: name}
 			}
 		}
+		for _, name := range eksRoles(m) {
+			s.IAM.Roles[name] = &awssim.Role{Name: name, Service: "eks.amazonaws.com"}
+		}
 		for _, spec := range machineSpecs(m) {
 			if spec.PlacementGroupName != "" {
 				s.EC2.PlacementGroups[spec.PlacementGroupName] = "partition"
@@ -57,6 +60,23 @@ func machineSpecs(m *manifest.Cluster) (out []*infrav1.AWSMachineSpec) {
 		out = append(out, &x.Infra.Spec)
 	}
 	return out
+}
+
+// eksRoles lists the roles that somebody has made for a cluster of EKS.
+func eksRoles(m *manifest.Cluster) (names []string) {
+	if m.EKS == nil || m.EKS.EnableIAM {
+		return nil
+	}
+	names = append(names, *m.EKS.ControlPlane.Spec.RoleName)
+	for _, f := range m.EKS.Fargate {
+		names = append(names, f.Spec.RoleName)
+	}
+	for _, p := range m.Pools {
+		if p.Managed != nil {
+			names = append(names, p.Managed.Spec.RoleName)
+		}
+	}
+	return names
 }
 
 // bringVPC puts in a VPC as a company's network team makes it: with the IDs

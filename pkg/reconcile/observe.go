@@ -32,6 +32,11 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 			return inv, fmt.Errorf("instance types: %w", err)
 		}
 	}
+	if m.EKS != nil {
+		if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
+			return inv, fmt.Errorf("EKS cluster: %w", err)
+		}
+	}
 	if inv.Foreign, err = foreignBalancers(ctx, c, spec); err != nil {
 		return inv, fmt.Errorf("load balancers: %w", err)
 	}

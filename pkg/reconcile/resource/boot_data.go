@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -188,12 +190,13 @@ func SecretID(words ...string) string {
 type Endpoint struct {
 	Network *graph.Ref[LoadBalancerState]
 	Classic *graph.Ref[ClassicLoadBalancerState]
+	EKS     *graph.Ref[EKSClusterState]
 	Host    string // wins over the load balancers' names
 	Port    int32
 }
 
 func (e Endpoint) needs() []graph.Edge {
-	return append(graph.Reads(e.Network), graph.Reads(e.Classic)...)
+	return slices.Concat(graph.Reads(e.Network), graph.Reads(e.Classic), graph.On(e.EKS))
 }
 
 // String returns host and port, or graph.Unknown.
@@ -204,6 +207,9 @@ func (e Endpoint) String() string {
 	}
 	if lb, ok := e.Classic.Found(); ok && host == "" {
 		host = lb.DNS
+	}
+	if cluster, ok := e.EKS.Found(); ok && host == "" {
+		host = strings.TrimPrefix(cluster.Endpoint, "https://")
 	}
 	if host == "" {
 		return graph.Unknown

@@ -83,6 +83,7 @@ const (
 	RankInterfaces
 	RankUnderneath
 	RankOnTop
+	RankOnCluster
 	RankSecret
 )
 
@@ -118,6 +119,11 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		return nil, err
 	}
 	ctx = cloud.Briefly(ctx)
+	if len(claimed) == 0 { // only the name is known
+		if out, err = remainingIAM(ctx, c); err != nil && !cloud.Denied(err) {
+			return nil, err
+		}
+	}
 	for _, k := range []struct {
 		kind types.ResourceType
 		list func(context.Context, *cloud.Clients) (Remains, error)
@@ -133,6 +139,7 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		{types.ResourceTypeVpcEndpoint, remainingEndpoints},
 		{types.ResourceTypeInstance, remainingInstances},
 		{types.ResourceTypeSubnet, remainingSubnetTags},
+		{"", remainingEKS},
 		{"", remainingBalancers},
 		{"", remainingBucket},
 		{"", remainingSecrets},

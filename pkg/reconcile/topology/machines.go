@@ -36,7 +36,9 @@ type group struct {
 // machines adds all machines, and what they have in common.
 func (b *builder) machines() {
 	b.oneNamespace()
-	b.secrets()
+	if b.m.EKS == nil {
+		b.secrets()
+	}
 	var control []*graph.Ref[resource.InstanceState]
 	for _, g := range b.allGroups() {
 		made := b.group1(g)

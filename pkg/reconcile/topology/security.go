@@ -20,6 +20,9 @@ const apiPort = 6443
 func (b *builder) securityGroups() {
 	b.groups = map[infrav1.SecurityGroupRole]*graph.Ref[resource.SecurityGroupState]{}
 	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupAPIServerLB, infrav1.SecurityGroupLB, infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode}
+	if b.m.EKS != nil {
+		roles = []infrav1.SecurityGroupRole{infrav1.SecurityGroupEKSNodeAdditional}
+	}
 	if b.spec.Bastion.Enabled {
 		roles = append(roles, infrav1.SecurityGroupBastion)
 	}
@@ -114,6 +117,8 @@ func (b *builder) rules(role infrav1.SecurityGroupRole) (out []resource.IngressR
 	case infrav1.SecurityGroupLB:
 		out = b.networkLoadBalancerRules()
 	case infrav1.SecurityGroupEKSNodeAdditional:
+		ssh()
+		out = append(out, b.expand(b.spec.NetworkSpec.AdditionalControlPlaneIngressRules)...)
 	}
 	return out
 }
@@ -240,8 +245,8 @@ func (b *builder) expand(given []infrav1.IngressRule) (out []resource.IngressRul
 			}
 			continue
 		}
-		if len(out) == before {
-			add(func(r *resource.IngressRule) { r.From = b.groups[infrav1.SecurityGroupControlPlane] })
+		if own := b.groups[infrav1.SecurityGroupControlPlane]; len(out) == before && own != nil {
+			add(func(r *resource.IngressRule) { r.From = own })
 		}
 	}
 	return out

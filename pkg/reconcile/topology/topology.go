@@ -25,6 +25,7 @@ type Inventory struct {
 	NATAddresses []string                         // of NAT gateways in subnets that are somebody else's
 	Foreign      map[string]bool                  // load balancers of that name that are somebody else's
 	Initialized  bool                             // a machine has been launched to begin the control plane
+	EKS          resource.EKSParts                // of a cluster of EKS
 }
 
 // Cluster is the graph of a cluster, and the nodes that its users ask for.
@@ -51,10 +52,10 @@ func (e *UnsupportedError) Error() string {
 // unsupported refuses what the manifest holds and the graph does not. It goes
 // when the last of it is built.
 func unsupported(m *manifest.Cluster) error {
-	if m.EKS != nil {
-		return &UnsupportedError{m.Origin(m.InfraObject(), ""), "clusters of EKS"}
-	}
 	for _, p := range m.Pools {
+		if p.Managed != nil {
+			continue
+		}
 		return &UnsupportedError{m.Origin("MachinePool/"+p.Object.Name, ""), "machine pools"}
 	}
 	return nil
@@ -68,9 +69,14 @@ func Build(m *manifest.Cluster, inv Inventory) (Cluster, error) {
 	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv}
 	b.network()
 	b.securityGroups()
-	b.loadBalancers()
-	b.bucket()
+	if m.EKS == nil {
+		b.loadBalancers()
+		b.bucket()
+	}
 	b.bastion()
+	if m.EKS != nil {
+		b.eks()
+	}
 	b.machines()
 	return Cluster{b.Graph, b.endpoint, b.made}, b.err
 }
@@ -89,6 +95,8 @@ type builder struct {
 	endpoint resource.Endpoint
 	store    *graph.Ref[resource.BucketState]
 	keys     *graph.Ref[resource.PKIState]
+	plane    *graph.Ref[resource.EKSClusterState]
+	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
 	made     []Machine
 }
 
@@ -121,7 +129,7 @@ func (b *builder) tags(node graph.ID, name, role string, more ...cloud.Tags) clo
 // cloudProvider is the tag by which the AWS cloud controller manager finds
 // what it may use.
 func (b *builder) cloudProvider(value string) cloud.Tags {
-	return cloud.Tags{cloud.CloudProviderTagPrefix + b.m.Name: value}
+	return cloud.Tags{cloud.CloudProviderTagPrefix + b.kubernetesName(): value}
 }
 
 // Values of the role tag.

@@ -42,6 +42,7 @@ func tampers() map[string]tamper {
 		},
 	}
 	maps.Copy(all, balancerTampers())
+	maps.Copy(all, eksTampers())
 	for _, kind := range []string{
 		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
 		"machine", "bastion", "load-balancer", "target-group", "listener", "bucket", "subnet-tags",
@@ -54,7 +55,7 @@ func tampers() map[string]tamper {
 // conflicts holds a change for every field that AWS does not let anybody
 // change: somebody has made the thing anew, and otherwise.
 func conflicts() map[string]tamper {
-	return map[string]tamper{
+	all := map[string]tamper{
 		"vpc cidr":                func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].CIDR = "172.20.0.0/16" },
 		"subnet cidr":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].CIDR = "10.99.0.0/24" },
 		"subnet zone":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].Zone = "us-east-1f" },
@@ -82,6 +83,8 @@ func conflicts() map[string]tamper {
 		"target-group port":          func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].Port = 8443 },
 		"target-group ipAddressType": func(s *awssim.State, id, _ string) { s.ELB.TargetGroups[id].IPType = "tampered" },
 	}
+	maps.Copy(all, eksConflicts())
+	return all
 }
 
 // otherSubnet returns another subnet of the machine's VPC.

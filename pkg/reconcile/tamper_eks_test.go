@@ -1,0 +1,149 @@
+package reconcile_test
+
+import (
+	"strings"
+
+	"clusterawsadm/internal/awssim"
+)
+
+// plane returns the one control plane of EKS.
+func plane(s *awssim.State) *awssim.EKSCluster {
+	for _, c := range s.EKS.Clusters {
+		return c
+	}
+	return nil
+}
+
+func nodeGroup(s *awssim.State, arn string) *awssim.EKSNodeGroup {
+	for _, g := range plane(s).NodeGroups {
+		if g.ARN == arn {
+			return g
+		}
+	}
+	return nil
+}
+
+func addon(s *awssim.State, arn string) *awssim.EKSAddon {
+	for _, a := range plane(s).Addons {
+		if a.ARN == arn {
+			return a
+		}
+	}
+	return nil
+}
+
+func accessEntry(s *awssim.State, arn string) *awssim.EKSAccess {
+	for _, e := range plane(s).Access {
+		if e.ARN == arn {
+			return e
+		}
+	}
+	return nil
+}
+
+func fargateProfile(s *awssim.State, arn string) *awssim.EKSFargate {
+	for _, f := range plane(s).Fargate {
+		if f.ARN == arn {
+			return f
+		}
+	}
+	return nil
+}
+
+// eksTagsOf returns the tags of whatever of EKS has that ARN.
+func eksTagsOf(s *awssim.State, arn string) map[string]string {
+	c := plane(s)
+	switch {
+	case c.ARN == arn:
+		return c.Tags
+	case nodeGroup(s, arn) != nil:
+		return nodeGroup(s, arn).Tags
+	case addon(s, arn) != nil:
+		return addon(s, arn).Tags
+	case accessEntry(s, arn) != nil:
+		return accessEntry(s, arn).Tags
+	case fargateProfile(s, arn) != nil:
+		return fargateProfile(s, arn).Tags
+	}
+	for _, p := range c.Providers {
+		if p.ARN == arn {
+			return p.Tags
+		}
+	}
+	if p := s.IAM.Providers[arn]; p != nil {
+		return p.Tags
+	}
+	return nil
+}
+
+// eksTampers are the tampers with EKS.
+func eksTampers() map[string]tamper {
+	all := map[string]tamper{
+		"eks-cluster version":                    func(s *awssim.State, _, _ string) { plane(s).Version = "1.33" },
+		"eks-cluster endpointAccess.public":      func(s *awssim.State, _, _ string) { plane(s).Public, plane(s).Private = !plane(s).Public, true },
+		"eks-cluster endpointAccess.private":     func(s *awssim.State, _, _ string) { plane(s).Private = !plane(s).Private },
+		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { plane(s).PublicCIDRs = []string{"198.51.100.0/24"} },
+		"eks-cluster logging":                    func(s *awssim.State, _, _ string) { plane(s).Logging = map[string]bool{"scheduler": true} },
+		"eks-cluster upgradePolicy":              func(s *awssim.State, _, _ string) { plane(s).Support = flip(plane(s).Support, "STANDARD", "EXTENDED") },
+		"eks-cluster authenticationMode":         func(s *awssim.State, _, _ string) { plane(s).Authentication = "CONFIG_MAP" },
+		"eks-cluster encryptionKey":              func(s *awssim.State, _, _ string) { plane(s).Key = "" },
+		"node-group scaling.minSize":             func(s *awssim.State, id, _ string) { nodeGroup(s, id).Least = 0 },
+		"node-group scaling.maxSize":             func(s *awssim.State, id, _ string) { nodeGroup(s, id).Most += 3 },
+		"node-group scaling.desiredSize":         func(s *awssim.State, id, _ string) { nodeGroup(s, id).Desired++ },
+		"node-group updateConfig": func(s *awssim.State, id, _ string) {
+			nodeGroup(s, id).MaxUnavailable, nodeGroup(s, id).MaxUnavailablePercentage = 7, 0
+		},
+		"node-group nodeRepair": func(s *awssim.State, id, _ string) { nodeGroup(s, id).Repair = !nodeGroup(s, id).Repair },
+		"node-group label":      func(s *awssim.State, id, _ string) { nodeGroup(s, id).Labels = map[string]string{"tampered": "yes"} },
+		"node-group taint":      func(s *awssim.State, id, _ string) { nodeGroup(s, id).Taints = nil },
+		"node-group version": func(s *awssim.State, id, _ string) {
+			nodeGroup(s, id).Version, nodeGroup(s, id).Release = "1.33", "1.33.0-20260921"
+		},
+		"addon version":               func(s *awssim.State, id, _ string) { addon(s, id).Version = "v0.0.1-eksbuild.1" },
+		"addon configuration":         func(s *awssim.State, id, _ string) { addon(s, id).Configuration = `{"tampered":true}` },
+		"addon serviceAccountRoleARN": func(s *awssim.State, id, _ string) { addon(s, id).RoleARN = "" },
+		"access-entry type": func(s *awssim.State, id, _ string) {
+			accessEntry(s, id).Type = flip(accessEntry(s, id).Type, "EC2_LINUX", "STANDARD")
+		},
+		"access-entry username":  func(s *awssim.State, id, _ string) { accessEntry(s, id).User = tampered },
+		"access-entry group":     func(s *awssim.State, id, _ string) { accessEntry(s, id).Groups = []string{tampered} },
+		"access-entry policy":    func(s *awssim.State, id, _ string) { accessEntry(s, id).Policies = nil },
+		"oidc-provider audience": func(s *awssim.State, id, _ string) { s.IAM.Providers[id].Clients = nil },
+	}
+	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "fargate-profile", "identity-provider", "oidc-provider"} {
+		all[kind+" tag"] = func(s *awssim.State, id, field string) {
+			eksTagsOf(s, id)[strings.TrimPrefix(field, "tag ")] = tampered
+		}
+	}
+	return all
+}
+
+func flip(value, one, other string) string {
+	if value == one {
+		return other
+	}
+	return one
+}
+
+// eksConflicts are changes that EKS does not let anybody make.
+func eksConflicts() map[string]tamper {
+	return map[string]tamper{
+		"eks-cluster ipFamily":    func(s *awssim.State, _, _ string) { plane(s).Family = flip(plane(s).Family, "ipv4", "ipv6") },
+		"eks-cluster serviceCIDR": func(s *awssim.State, _, _ string) { plane(s).ServiceCIDR = "10.99.0.0/16" },
+		"eks-cluster role":        func(s *awssim.State, _, _ string) { plane(s).RoleARN += tampered },
+		"node-group role":         func(s *awssim.State, id, _ string) { nodeGroup(s, id).RoleARN += tampered },
+		"node-group amiType":      func(s *awssim.State, id, _ string) { nodeGroup(s, id).Kind = "BOTTLEROCKET_x86_64" },
+		"node-group capacityType": func(s *awssim.State, id, _ string) {
+			nodeGroup(s, id).Capacity = flip(nodeGroup(s, id).Capacity, "SPOT", "ON_DEMAND")
+		},
+		"node-group instanceTypes": func(s *awssim.State, id, _ string) { nodeGroup(s, id).InstanceTypes = []string{"m5.xlarge"} },
+		"node-group diskSize":      func(s *awssim.State, id, _ string) { nodeGroup(s, id).DiskSize = 77 },
+		"node-group sshKey":        func(s *awssim.State, id, _ string) { nodeGroup(s, id).SSHKey = tampered },
+		"node-group subnets":       func(s *awssim.State, id, _ string) { nodeGroup(s, id).Subnets = []string{"subnet-00000000000000009"} },
+		"fargate-profile role":     func(s *awssim.State, id, _ string) { fargateProfile(s, id).RoleARN += tampered },
+		"fargate-profile subnets": func(s *awssim.State, id, _ string) {
+			fargateProfile(s, id).Subnets = []string{"subnet-00000000000000009"}
+		},
+		"fargate-profile selectors": func(s *awssim.State, id, _ string) { fargateProfile(s, id).Selectors = nil },
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/internal/awssim"
@@ -35,6 +36,9 @@ func permits(d permission.Document, region string) func(service, op string, in a
 	return func(service, op string, in any) bool {
 		field := func(name string) string {
 			f := reflect.ValueOf(in).Elem().FieldByName(name)
+			if !f.IsValid() {
+				return ""
+			}
 			if p, ok := f.Interface().(*string); ok {
 				return aws.ToString(p)
 			}
@@ -76,6 +80,22 @@ func permits(d permission.Document, region string) func(service, op string, in a
 				resource += "/key"
 			}
 			return allowed(d, "s3:"+action, resource)
+		case "IAM":
+			resource := "*"
+			switch in := in.(type) {
+			case *iam.CreateRoleInput:
+				resource = "arn:aws:iam::" + awssim.Account + ":role/" + *in.RoleName
+			case *iam.CreateOpenIDConnectProviderInput:
+				resource = "arn:aws:iam::" + awssim.Account + ":oidc-provider/" + strings.TrimPrefix(*in.Url, "https://")
+			default:
+				if role := field("RoleName"); role != "" && op != "GetRole" && op != "ListAttachedRolePolicies" {
+					resource = "arn:aws:iam::" + awssim.Account + ":role/" + role
+				}
+				if p := field("OpenIDConnectProviderArn"); p != "" && op != "GetOpenIDConnectProvider" {
+					resource = p
+				}
+			}
+			return allowed(d, "iam:"+op, resource)
 		case "EC2":
 			if run, ok := in.(*ec2.RunInstancesInput); ok && run.IamInstanceProfile != nil &&
 				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(run.IamInstanceProfile.Name)) {
@@ -83,7 +103,7 @@ func permits(d permission.Document, region string) func(service, op string, in a
 			}
 			return allowed(d, "ec2:"+op, "*")
 		}
-		prefix := map[string]string{"IAM": "iam", "Service Quotas": "servicequotas", "Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing"}[service]
+		prefix := map[string]string{"EKS": "eks", "IAM": "iam", "Service Quotas": "servicequotas", "Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing"}[service]
 		return allowed(d, prefix+":"+op, "*")
 	}
 }

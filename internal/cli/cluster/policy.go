@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 type policyOptions struct {
 	*flags
 	output choice
+	kind   choice
 }
 
 func newPolicy(f *flags) *cobra.Command {
@@ -29,11 +31,17 @@ It calls nobody.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "json", "yaml")
+	o.kind = choice{"any", []string{"any", string(permission.SelfManaged), string(permission.EKS)}}
+	cmd.Flags().Var(&o.kind, "kind", "who runs the control planes, where there is no manifest: "+strings.Join(o.kind.of, ", "))
+	complete(cmd, "kind", o.kind.of)
 	return cmd
 }
 
 func (o *policyOptions) run(ctx context.Context) error {
 	scope := permission.Scope{Region: o.Region}
+	if o.kind.value != "any" {
+		scope.Kind = permission.Kind(o.kind.value)
+	}
 	if len(o.files) > 0 {
 		m, err := o.load(ctx)
 		if err != nil {
@@ -43,6 +51,8 @@ func (o *policyOptions) run(ctx context.Context) error {
 		if len(m.Identity) > 0 {
 			o.Env.Story("note: the manifest's identity needs all of this; whoever runs the command needs only to become it")
 		}
+	} else if scope.Kind == permission.Any {
+		o.Env.Story("note: IAM takes this in two managed policies or inline, for it is too large for one: --kind or -f make it smaller")
 	}
 	return render.Encode(o.Env.Out, render.Format(o.output.value), permission.Policy(scope))
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -36,6 +37,7 @@ func services() map[string]service {
 	of := func(prefix string, client any) service { return service{prefix, reflect.TypeOf(client)} }
 	return map[string]service{
 		"ec2":                    of("ec2", &ec2.Client{}),
+		"eks":                    of("eks", &eks.Client{}),
 		"elasticloadbalancing":   of("elasticloadbalancing", &elasticloadbalancing.Client{}),
 		"elasticloadbalancingv2": of("elasticloadbalancing", &elasticloadbalancingv2.Client{}),
 		"iam":                    of("iam", &iam.Client{}),

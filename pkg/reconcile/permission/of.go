@@ -28,6 +28,11 @@ func Of(m *manifest.Cluster) Scope {
 			}
 		}
 	}
+	s.Kind = SelfManaged
+	if m.EKS != nil {
+		s.Kind = EKS
+		s.ofEKS(m, keys)
+	}
 	s.Roles, s.Prefixes, s.Keys = sorted(roles), sorted(prefixes), sorted(keys)
 	if b := m.Infra.Spec.S3Bucket; b != nil {
 		s.Buckets = []string{b.Name}
@@ -38,6 +43,29 @@ func Of(m *manifest.Cluster) Scope {
 		}
 	}
 	return s
+}
+
+// ofEKS adds the roles and the key of a cluster of EKS.
+func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
+	plane, roles := m.EKS.ControlPlane.Spec, map[string]bool{}
+	if plane.RoleName != nil {
+		roles["*"+*plane.RoleName] = true
+	}
+	for _, f := range m.EKS.Fargate {
+		roles["*"+f.Spec.RoleName] = true
+	}
+	for _, p := range m.Pools {
+		if p.Managed != nil {
+			roles["*"+p.Managed.Spec.RoleName] = true
+		}
+	}
+	s.EKSRoles = sorted(roles)
+	if m.EKS.EnableIAM {
+		s.MadeRoles = s.EKSRoles
+	}
+	if e := plane.EncryptionConfig; e != nil && e.Provider != nil {
+		keys[s.key(*e.Provider)] = true
+	}
 }
 
 // machineSpecs lists what all machines of a cluster are to be like.

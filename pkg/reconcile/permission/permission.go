@@ -12,14 +12,28 @@ import (
 // Scope narrows a policy down. Its zero value covers every cluster that a
 // manifest can describe.
 type Scope struct {
-	Partition string   // "aws" when empty; also "aws-us-gov", "aws-cn"
-	Region    string   // the only one that is acted in; "" for all
+	Partition string // "aws" when empty; also "aws-us-gov", "aws-cn"
+	Region    string // the only one that is acted in; "" for all
+	Kind      Kind
 	Roles     []string // that machines may be given, as names or patterns; empty: those of the bootstrap stack
 	Assume    []string // ARNs of the roles that the manifest's identities name
 	Buckets   []string // of boot data; nil: any, empty: none
 	Prefixes  []string // of the names of boot data (spec.cloudInit.secretPrefix), beside the usual one
 	Keys      []string // ARNs of KMS keys that volumes and secrets are encrypted with
+	EKSRoles  []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
+	MadeRoles []string // that are made for the cluster; empty: none
 }
+
+// Kind is who runs the control plane.
+type Kind string
+
+// The kinds. A policy for Any kind of cluster is larger than what IAM takes in
+// one managed policy.
+const (
+	Any         Kind = ""
+	SelfManaged Kind = "self-managed"
+	EKS         Kind = "eks"
+)
 
 // Document is an IAM policy document.
 type Document struct {
@@ -49,14 +63,21 @@ func Policy(s Scope) Document {
 		look(),
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines()...)),
-		s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)),
 		allow("Keep", s.kept(), parameters()...),
-		allow("BootData", s.bootData(), append(secrets(), parameters()...)...),
 	}
-	if s.Buckets == nil || len(s.Buckets) > 0 {
-		statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))
+	if s.Kind != EKS {
+		statements = append(statements, lookAtBalancers(), s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
+		if s.Buckets == nil || len(s.Buckets) > 0 {
+			statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))
+		}
 	}
-	statements = append(statements, s.passRole(), s.serviceRoles())
+	statements = append(statements, allow("BootData", s.bootData(), append(secrets(), parameters()...)...), s.passRole(), s.serviceRoles())
+	if s.Kind != SelfManaged {
+		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), clustersOfEKS()...)), s.passRoleToEKS(), s.makeProvider())
+	}
+	if len(s.MadeRoles) > 0 {
+		statements = append(statements, s.makeRoles())
+	}
 	if len(s.Assume) > 0 {
 		statements = append(statements, allow("BecomeTheIdentity", s.Assume, "sts:AssumeRole"))
 	}
@@ -115,25 +136,36 @@ func (s Scope) buckets() []string {
 	return out
 }
 
+// roles returns the ARNs of roles, or that of the usual ones.
+func (s Scope) roles(names []string, usual string) []string {
+	if len(names) == 0 {
+		names = []string{usual}
+	}
+	arns := make([]string, len(names))
+	for i, n := range names {
+		arns[i] = "arn:" + s.Partition + ":iam::*:role/" + n
+	}
+	return arns
+}
+
 // passRole lets machines be given their roles.
 func (s Scope) passRole() Statement {
-	roles := s.Roles
-	if len(roles) == 0 {
-		roles = []string{stockRoles}
-	}
-	arns := make([]string, len(roles))
-	for i, r := range roles {
-		arns[i] = "arn:" + s.Partition + ":iam::*:role/" + r
-	}
-	x := allow("GiveMachinesTheirRoles", arns, "iam:PassRole")
+	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
 	return x
 }
 
 // serviceRoles lets AWS make the roles that it wants to have before the first
-// load balancer and the first spot instance of an account.
+// load balancer, spot instance or EKS cluster of an account.
 func (s Scope) serviceRoles() Statement {
+	names := []string{"spot.amazonaws.com"}
+	if s.Kind != EKS {
+		names = append(names, "elasticloadbalancing.amazonaws.com")
+	}
+	if s.Kind != SelfManaged {
+		names = append(names, "eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks-fargate.amazonaws.com")
+	}
 	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": {"elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}
 	return x
 }

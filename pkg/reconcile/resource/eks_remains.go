@@ -31,7 +31,9 @@ func remainingEKS(ctx context.Context, c *cloud.Clients) (out Remains, err error
 		if s == nil || s.Tags[c.OwnerTag()] != cloud.Owned {
 			continue
 		}
-		again := func(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) { return eksClusterNamed(ctx, c, name) }
+		again := func(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
+			return eksClusterNamed(ctx, c, name)
+		}
 		out = append(out, remain("eks-cluster", RankOnTop, *s, s.Object, eksClusterGoes, again, (&EKSCluster{}).Delete))
 		parts, err := remainingParts(ctx, c, name)
 		if err != nil {
@@ -50,7 +52,9 @@ func remainingParts(ctx context.Context, c *cloud.Clients, cluster string) (out 
 		return nil, err
 	}
 	for _, name := range p.NodeGroups {
-		find := func(ctx context.Context, c *cloud.Clients) (*EKSNodeGroupState, error) { return nodeGroupNamed(ctx, c, cluster, name) }
+		find := func(ctx context.Context, c *cloud.Clients) (*EKSNodeGroupState, error) {
+			return nodeGroupNamed(ctx, c, cluster, name)
+		}
 		s, err := find(ctx, c)
 		if err != nil {
 			return nil, err
@@ -62,7 +66,9 @@ func remainingParts(ctx context.Context, c *cloud.Clients, cluster string) (out 
 		}
 	}
 	for _, name := range p.Fargate {
-		find := func(ctx context.Context, c *cloud.Clients) (*EKSFargateProfileState, error) { return fargateNamed(ctx, c, cluster, name) }
+		find := func(ctx context.Context, c *cloud.Clients) (*EKSFargateProfileState, error) {
+			return fargateNamed(ctx, c, cluster, name)
+		}
 		s, err := find(ctx, c)
 		if err != nil {
 			return nil, err
@@ -102,7 +108,9 @@ func remainingIAM(ctx context.Context, c *cloud.Clients) (out Remains, err error
 		if !strings.Contains(arn, "/oidc.eks."+c.Region+".") {
 			continue
 		}
-		find := func(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) { return oidcProvider(ctx, c, arn) }
+		find := func(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
+			return oidcProvider(ctx, c, arn)
+		}
 		s, err := find(ctx, c)
 		if err != nil {
 			return nil, err

@@ -119,9 +119,13 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		return nil, err
 	}
 	ctx = cloud.Briefly(ctx)
-	if len(claimed) == 0 { // only the name is known
-		if out, err = remainingIAM(ctx, c); err != nil && !cloud.Denied(err) {
-			return nil, err
+	if len(claimed) == 0 { // only the name is known: it may be a cluster of EKS
+		for _, list := range []func(context.Context, *cloud.Clients) (Remains, error){remainingEKS, remainingIAM} {
+			found, err := list(ctx, c)
+			if err != nil && !cloud.Denied(err) { // who may not ask did not make one
+				return nil, err
+			}
+			out = append(out, found...)
 		}
 	}
 	for _, k := range []struct {
@@ -139,7 +143,6 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		{types.ResourceTypeVpcEndpoint, remainingEndpoints},
 		{types.ResourceTypeInstance, remainingInstances},
 		{types.ResourceTypeSubnet, remainingSubnetTags},
-		{"", remainingEKS},
 		{"", remainingBalancers},
 		{"", remainingBucket},
 		{"", remainingSecrets},

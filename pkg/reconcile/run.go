@@ -96,7 +96,9 @@ func refused(err error) error {
 // lookToDelete builds the graph of what is there, by manifest and by tag, and
 // plans its deletion.
 func (r *run) lookToDelete(ctx context.Context) error {
-	if err := r.build(ctx); errors.As(err, new(*RefusedError)) && !errors.As(err, new(*topology.NamespaceError)) {
+	err := r.build(ctx)
+	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
+	if errors.As(err, new(*RefusedError)) && !hopeless {
 		// What cannot be made any more can still be removed: by its tags.
 		r.warn("the manifest does not fit the account (%v); what is there is found by its tags", err)
 		r.built = topology.Cluster{Graph: graph.New()}

@@ -47,7 +47,7 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 		f.Env.Story("warning: %s", w)
 	}
 	if f.Region != "" {
-		m.Region, m.Infra.Spec.Region = f.Region, f.Region
+		m.SetRegion(f.Region)
 	}
 	return m, nil
 }

@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -306,6 +308,9 @@ func (l *loader) webhook(ctx context.Context, o *object, newest any) {
 	case *clusterv1.MachineDeployment:
 		l.failFields(o, defaultDeployment(x))
 		l.failFields(o, validateDeployment(x))
+	case *clusterv1.MachinePool:
+		l.failFields(o, defaultPool(x))
+		l.failFields(o, validatePool(x))
 	case *clusterv1.Machine:
 		defaultMachine(x)
 		l.failFields(o, validateMachine(x))
@@ -319,8 +324,50 @@ func (l *loader) webhook(ctx context.Context, o *object, newest any) {
 	case *addonsv1.ClusterResourceSet:
 		defaultResourceSet(x)
 		l.failFields(o, validateResourceSet(x))
-	case *infrav1.AWSCluster, *infrav1.AWSMachine, *infrav1.AWSMachineTemplate,
-		*infrav1.AWSClusterControllerIdentity, *infrav1.AWSClusterRoleIdentity, *infrav1.AWSClusterStaticIdentity:
-		l.capaWebhook(ctx, o, x)
+	default:
+		l.webhookOfCAPA(ctx, o, newest)
 	}
+}
+
+// webhookOfCAPA does it for the kinds of CAPA: with CAPA's own webhook, but for
+// pools and Fargate profiles, whose package would bring ROSA's webhooks and
+// another module along.
+func (l *loader) webhookOfCAPA(ctx context.Context, o *object, newest any) {
+	switch x := newest.(type) {
+	case *ekscontrolplanev1.AWSManagedControlPlane:
+		l.settle(x)
+		l.capaWebhook(ctx, o, x)
+		if asked, ok := at(o.value, "spec.bootstrapSelfManagedAddons").(bool); ok {
+			x.Spec.BootstrapSelfManagedAddons = asked // CAPA's webhook sets true whatever is asked for
+		}
+	case *expinfrav1.AWSManagedMachinePool:
+		l.settle(x)
+		l.failFields(o, defaultNodeGroup(x))
+		l.failFields(o, validateNodeGroup(x))
+	case *expinfrav1.AWSMachinePool:
+		defaultScaling(x)
+		l.failFields(o, validateScaling(x))
+	case *expinfrav1.AWSFargateProfile:
+		l.settle(x)
+		l.failFields(o, defaultFargate(x))
+		l.failFields(o, validateFargate(x))
+	default:
+		l.capaWebhook(ctx, o, newest)
+	}
+}
+
+// settle puts an object without a namespace into that of the Cluster before
+// its defaults are set: names in EKS begin with it.
+func (l *loader) settle(o metav1.Object) {
+	if o.GetNamespace() == "" {
+		o.SetNamespace(l.home())
+	}
+}
+
+// home is the namespace of the Cluster.
+func (l *loader) home() string {
+	for _, o := range l.ofKind(kindCluster) {
+		return orElse(o.namespace, corev1.NamespaceDefault)
+	}
+	return corev1.NamespaceDefault
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekswebhooks "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/webhooks"
 	"sigs.k8s.io/cluster-api-provider-aws/v2/webhooks"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
@@ -40,6 +41,8 @@ func hookFor(kind string) capaHook {
 		return &webhooks.AWSClusterRoleIdentity{}
 	case kindStaticIdentity:
 		return &webhooks.AWSClusterStaticIdentity{}
+	case kindManagedPlane:
+		return &ekswebhooks.AWSManagedControlPlane{}
 	default:
 		return nil
 	}

@@ -26,8 +26,7 @@ func (l *loader) resolveIdentity() {
 	if l.cluster.Infra == nil || l.cluster.Infra.Spec.IdentityRef == nil {
 		return
 	}
-	from := l.lookup(kindAWSCluster, l.cluster.Infra.Name)
-	l.cluster.Identity = l.chain(from, "spec.identityRef", l.cluster.Infra.Spec.IdentityRef, nil)
+	l.cluster.Identity = l.chain(l.infra, "spec.identityRef", l.cluster.Infra.Spec.IdentityRef, nil)
 }
 
 // chain resolves one reference and everything it builds on, the source first.

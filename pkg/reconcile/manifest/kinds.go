@@ -8,6 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksbootstrapv1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta1"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
+	ekscontrolplanev1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta1"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -46,6 +51,16 @@ const (
 	kindControllerIdentity = "AWSClusterControllerIdentity"
 	kindRoleIdentity       = "AWSClusterRoleIdentity"
 	kindStaticIdentity     = "AWSClusterStaticIdentity"
+	kindPool               = "MachinePool"
+	kindManagedCluster     = "AWSManagedCluster"
+	kindManagedPlane       = "AWSManagedControlPlane"
+	kindManagedPool        = "AWSManagedMachinePool"
+	kindScalingPool        = "AWSMachinePool"
+	kindFargateProfile     = "AWSFargateProfile"
+	kindEKSConfig          = "EKSConfig"
+	kindEKSConfigTemplate  = "EKSConfigTemplate"
+	kindNodeadm            = "NodeadmConfig"
+	kindNodeadmTemplate    = "NodeadmConfigTemplate"
 	kindResourceSet        = "ClusterResourceSet"
 	kindConfigMap          = "ConfigMap"
 	kindSecret             = "Secret"
@@ -57,6 +72,7 @@ type kind struct {
 	group         string
 	clusterScoped bool
 	schema        bool              // has a CRD schema; core kinds are decoded strictly instead
+	capa          bool              // CAPA's: it serves the newest version only
 	versions      map[string]decode // by API version
 }
 
@@ -68,10 +84,19 @@ func kinds() map[string]kind {
 	crd := func(group string, older, newest decode) kind {
 		return kind{group: group, schema: true, versions: map[string]decode{versionOld: older, versionNew: newest}}
 	}
+	capa := func(group string, older, newest decode) kind {
+		k := crd(group, older, newest)
+		k.capa = true
+		return k
+	}
 	identity := func(older, newest decode) kind {
-		k := crd(groupInfrastructure, older, newest)
+		k := capa(groupInfrastructure, older, newest)
 		k.clusterScoped = true
 		return k
+	}
+	// Of these upstream has dropped what the older version looked like.
+	only := func(group string, newest decode) kind {
+		return kind{group: group, schema: true, capa: true, versions: map[string]decode{versionNew: newest}}
 	}
 	builtin := func(d decode) kind { return kind{versions: map[string]decode{"v1": d}} }
 	namespace := builtin(as[corev1.Namespace])
@@ -86,12 +111,22 @@ func kinds() map[string]kind {
 		kindControlPlane:       crd(groupControlPlane, upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub), as[controlplanev1.KubeadmControlPlane]),
 		kindConfig:             crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), as[bootstrapv1.KubeadmConfig]),
 		kindConfigTemplate:     crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub), as[bootstrapv1.KubeadmConfigTemplate]),
-		kindAWSCluster:         crd(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), as[infrav1.AWSCluster]),
-		kindAWSMachine:         crd(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), as[infrav1.AWSMachine]),
-		kindAWSMachineTemplate: crd(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]), as[infrav1.AWSMachineTemplate]),
+		kindAWSCluster:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), as[infrav1.AWSCluster]),
+		kindAWSMachine:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), as[infrav1.AWSMachine]),
+		kindAWSMachineTemplate: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]), as[infrav1.AWSMachineTemplate]),
 		kindControllerIdentity: identity(upgraded(toHub[*infrav1beta1.AWSClusterControllerIdentity, *infrav1.AWSClusterControllerIdentity]), as[infrav1.AWSClusterControllerIdentity]),
 		kindRoleIdentity:       identity(upgraded(toHub[*infrav1beta1.AWSClusterRoleIdentity, *infrav1.AWSClusterRoleIdentity]), as[infrav1.AWSClusterRoleIdentity]),
 		kindStaticIdentity:     identity(upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]), as[infrav1.AWSClusterStaticIdentity]),
+		kindPool:               crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), as[clusterv1.MachinePool]),
+		kindManagedPlane:       capa(groupControlPlane, upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]), as[ekscontrolplanev1.AWSManagedControlPlane]),
+		kindManagedCluster:     only(groupInfrastructure, as[infrav1.AWSManagedCluster]),
+		kindManagedPool:        only(groupInfrastructure, as[expinfrav1.AWSManagedMachinePool]),
+		kindScalingPool:        only(groupInfrastructure, as[expinfrav1.AWSMachinePool]),
+		kindFargateProfile:     only(groupInfrastructure, as[expinfrav1.AWSFargateProfile]),
+		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), as[eksbootstrapv1.EKSConfig]),
+		kindEKSConfigTemplate:  capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]), as[eksbootstrapv1.EKSConfigTemplate]),
+		kindNodeadm:            only(groupBootstrap, as[eksbootstrapv1.NodeadmConfig]),
+		kindNodeadmTemplate:    only(groupBootstrap, as[eksbootstrapv1.NodeadmConfigTemplate]),
 		kindConfigMap:          builtin(as[corev1.ConfigMap]),
 		kindSecret:             builtin(as[corev1.Secret]),
 		kindNamespace:          namespace,
@@ -101,16 +136,11 @@ func kinds() map[string]kind {
 // refused lists kinds that are known, with the reason why they are not taken.
 func refused() map[string]string {
 	const (
-		pools   = "machine pools are not supported yet"
-		eks     = "EKS clusters are not supported yet"
 		classes = "ClusterClass is not supported yet"
 		rosa    = "ROSA clusters are not supported"
 		record  = "it is a record that Cluster API keeps for itself"
 	)
 	return map[string]string{
-		"MachinePool": pools, "AWSMachinePool": pools,
-		"AWSManagedCluster": eks, "AWSManagedControlPlane": eks, "AWSManagedMachinePool": eks, "AWSFargateProfile": eks,
-		"EKSConfig": eks, "EKSConfigTemplate": eks, "NodeadmConfig": eks, "NodeadmConfigTemplate": eks,
 		"ClusterClass": classes, "AWSClusterTemplate": classes, "KubeadmControlPlaneTemplate": classes,
 		"AWSManagedClusterTemplate": classes, "AWSManagedControlPlaneTemplate": classes,
 		"ROSACluster": rosa, "ROSAControlPlane": rosa, "ROSAMachinePool": rosa, "ROSANetwork": rosa,

@@ -21,6 +21,9 @@ type Options struct {
 	Lookup func(name string) (string, bool)
 	// Region is used when the AWSCluster has none.
 	Region string
+	// EKSEnableIAM has roles for EKS made where they are missing, as the feature
+	// gate of CAPA of that name does.
+	EKSEnableIAM bool
 	// Strict makes problems of warnings.
 	Strict bool
 }
@@ -67,6 +70,8 @@ type loader struct {
 	mended     bool // objects lost refused values, so comparing objects means nothing
 	problems   []Problem
 	warnings   []Problem
+	managed    bool    // by EKS
+	infra      *object // what the infrastructure is described by
 	cluster    *Cluster
 }
 

@@ -76,7 +76,7 @@ func versionErrors(version string, path *field.Path) field.ErrorList {
 // defaultDeployment sets the defaults of the MachineDeployment webhook.
 func defaultDeployment(d *clusterv1.MachineDeployment) field.ErrorList {
 	set(&d.Labels, clusterv1.ClusterNameLabel, d.Spec.ClusterName)
-	errs := defaultReplicas(d)
+	errs := defaultReplicas(&d.Spec.Replicas, d.Annotations)
 	strategy := &d.Spec.Rollout.Strategy
 	if strategy.Type == "" {
 		strategy.Type = clusterv1.RollingUpdateMachineDeploymentStrategyType
@@ -105,14 +105,14 @@ func set(m *map[string]string, name, value string) {
 
 // defaultReplicas takes the autoscaler's minimum when both of its annotations
 // are there, else one.
-func defaultReplicas(d *clusterv1.MachineDeployment) field.ErrorList {
-	if d.Spec.Replicas != nil {
+func defaultReplicas(number **int32, annotations map[string]string) field.ErrorList {
+	if *number != nil {
 		return nil
 	}
 	replicas := int32(1)
-	d.Spec.Replicas = &replicas
-	least, hasLeast := d.Annotations[clusterv1.AutoscalerMinSizeAnnotation]
-	most, hasMost := d.Annotations[clusterv1.AutoscalerMaxSizeAnnotation]
+	*number = &replicas
+	least, hasLeast := annotations[clusterv1.AutoscalerMinSizeAnnotation]
+	most, hasMost := annotations[clusterv1.AutoscalerMaxSizeAnnotation]
 	if !hasLeast || !hasMost {
 		return nil
 	}

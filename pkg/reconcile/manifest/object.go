@@ -207,8 +207,8 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 		l.fail(o.problem("metadata.name", "the object has no name", "set metadata.name"))
 		return false
 	}
-	if k.group == groupInfrastructure && gv.Version == versionOld {
-		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+groupInfrastructure+"/"+versionNew))
+	if k.capa && gv.Version == versionOld {
+		l.warn(o.problem("apiVersion", fmt.Sprintf("%s is no longer served by Cluster API Provider AWS", gv), "change it to "+k.group+"/"+versionNew))
 	}
 	return true
 }

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -34,10 +35,16 @@ func (l *loader) assemble() {
 	l.cluster.Name = c.Name
 	l.cluster.Namespace = orElse(c.Namespace, "default")
 	l.fillNamespaces()
-	l.resolveInfrastructure(o, c)
-	l.resolveControlPlane(o, c)
+	if l.managed = isManaged(c); l.managed {
+		l.resolveEKS(o, c)
+	} else {
+		l.resolveInfrastructure(o, c)
+		l.resolveControlPlane(o, c)
+	}
 	l.resolveDeployments()
 	l.resolveMachines()
+	l.resolvePools()
+	l.nameRoles()
 	l.resolveAddons(c)
 	l.resolveIdentity()
 	if !l.mended {
@@ -98,27 +105,28 @@ func contract(from *object, path string, r clusterv1.ContractVersionedObjectRefe
 	return reference{from: from, path: path, group: r.APIGroup, kind: r.Kind, name: r.Name}
 }
 
-// follow finds the object that a reference names. It must be of the wanted
-// kind. A nil answer was reported.
-func (l *loader) follow(r reference, wanted string) *object {
+// follow finds the object that a reference names. It must be of one of the
+// wanted kinds. A nil answer was reported.
+func (l *loader) follow(r reference, wanted ...string) *object {
+	choice := strings.Join(wanted, " or ")
 	if reason, ok := refused()[r.kind]; ok {
-		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("%s cannot be used: %s", r.kind, reason), "use "+wanted))
+		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("%s cannot be used: %s", r.kind, reason), "use "+choice))
 		return nil
 	}
-	if r.kind != wanted {
-		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("must be %s, not %s", wanted, r.kind), "change the reference"))
+	if !slices.Contains(wanted, r.kind) {
+		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("must be %s, not %s", choice, r.kind), "change the reference"))
 		return nil
 	}
-	if group := l.kinds[wanted].group; r.group != "" && r.group != group {
-		l.fail(r.from.problem(r.path, fmt.Sprintf("%s is in the API group %s, not %s", wanted, group, r.group), "change the reference"))
+	if group := l.kinds[r.kind].group; r.group != "" && r.group != group {
+		l.fail(r.from.problem(r.path, fmt.Sprintf("%s is in the API group %s, not %s", r.kind, group, r.group), "change the reference"))
 		return nil
 	}
 	if namespace, ok := at(r.from.value, r.from.oldName(r.path)+".namespace").(string); ok && namespace != l.cluster.Namespace {
 		l.warn(r.from.problem(r.path+".namespace", fmt.Sprintf("the reference says %s, but Cluster API looks in the namespace of the Cluster, %s", namespace, l.cluster.Namespace), "remove it"))
 	}
-	o := l.lookup(wanted, r.name)
+	o := l.lookup(r.kind, r.name)
 	if o == nil {
-		l.fail(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", wanted, r.name), l.namesOf(wanted, r.name)))
+		l.fail(r.from.problem(r.path+".name", fmt.Sprintf("there is no %s/%s in the input", r.kind, r.name), l.namesOf(r.kind, r.name)))
 		return nil
 	}
 	o.used = true
@@ -182,11 +190,17 @@ func (l *loader) resolveInfrastructure(o *object, c *clusterv1.Cluster) {
 	if infra == nil {
 		return
 	}
-	l.cluster.Infra = infra
-	l.cluster.Region = orElse(infra.Spec.Region, l.options.Region)
-	infra.Spec.Region = l.cluster.Region
+	l.useInfrastructure(l.lookup(kindAWSCluster, r.name), infra)
+}
+
+// useInfrastructure takes the region from the infrastructure, and notes which
+// object it comes from.
+func (l *loader) useInfrastructure(o *object, infra *infrav1.AWSCluster) {
+	l.cluster.Infra, l.infra = infra, o
+	l.cluster.infra = o.title()
+	l.cluster.SetRegion(orElse(infra.Spec.Region, l.options.Region))
 	if l.cluster.Region == "" {
-		l.fail(l.lookup(kindAWSCluster, r.name).problem("spec.region", "no region is given", "set it, or give --region"))
+		l.fail(o.problem("spec.region", "no region is given", "set it, or give --region"))
 	}
 }
 
@@ -221,11 +235,13 @@ func (l *loader) resolveDeployments() {
 		deployment := Deployment{Object: d}
 		deployment.Template = resolved[infrav1.AWSMachineTemplate](l,
 			contract(o, "spec.template.spec.infrastructureRef", machine.InfrastructureRef), kindAWSMachineTemplate)
-		if machine.Bootstrap.ConfigRef.IsDefined() {
-			deployment.Bootstrap = resolved[bootstrapv1.KubeadmConfigTemplate](l,
-				contract(o, "spec.template.spec.bootstrap.configRef", machine.Bootstrap.ConfigRef), kindConfigTemplate)
-		} else {
-			l.dataSecret(o, "spec.template.spec.bootstrap.dataSecretName", machine.Bootstrap.DataSecretName)
+		switch x := l.bootstrap(o, "spec.template.spec.bootstrap", machine.Bootstrap, true).(type) {
+		case *bootstrapv1.KubeadmConfigTemplate:
+			deployment.Bootstrap = x
+		case *eksbootstrapv1.EKSConfigTemplate:
+			deployment.EKSBootstrap = x
+		case *eksbootstrapv1.NodeadmConfigTemplate:
+			deployment.NodeadmBootstrap = x
 		}
 		l.cluster.Deployments = append(l.cluster.Deployments, deployment)
 	}
@@ -242,11 +258,8 @@ func (l *loader) resolveMachines() {
 		machine := Machine{Object: m}
 		_, machine.ControlPlane = m.Labels[clusterv1.MachineControlPlaneLabel]
 		machine.Infra = resolved[infrav1.AWSMachine](l, contract(o, "spec.infrastructureRef", m.Spec.InfrastructureRef), kindAWSMachine)
-		if m.Spec.Bootstrap.ConfigRef.IsDefined() {
-			machine.Bootstrap = resolved[bootstrapv1.KubeadmConfig](l, contract(o, "spec.bootstrap.configRef", m.Spec.Bootstrap.ConfigRef), kindConfig)
-		} else {
-			l.dataSecret(o, "spec.bootstrap.dataSecretName", m.Spec.Bootstrap.DataSecretName)
-		}
+		b := asBootstrap(l.bootstrap(o, "spec.bootstrap", m.Spec.Bootstrap, false))
+		machine.Bootstrap, machine.EKSBootstrap, machine.NodeadmBootstrap = b.Kubeadm, b.EKS, b.Nodeadm
 		l.cluster.Machines = append(l.cluster.Machines, machine)
 	}
 }
@@ -258,6 +271,59 @@ func (l *loader) belongs(o *object, name string) bool {
 	}
 	l.fail(o.problem("spec.clusterName", fmt.Sprintf("names the cluster %q, but the Cluster of the input is %q", name, l.cluster.Name), "use one name"))
 	return false
+}
+
+// bootstrap finds what a machine boots with: an object of a kind that makes
+// nodes of this kind of cluster, or a template of it. It is nil when there is
+// a Secret with ready-made user data instead, which is checked, and when the
+// object is missing or wrong, which was told.
+func (l *loader) bootstrap(o *object, path string, b clusterv1.Bootstrap, template bool) any {
+	if !b.ConfigRef.IsDefined() {
+		l.dataSecret(o, path+".dataSecretName", b.DataSecretName)
+		return nil
+	}
+	here, elsewhere := []string{kindConfig}, []string{kindEKSConfig, kindNodeadm}
+	ours, other := "this cluster is self-managed", "nodes of EKS"
+	if l.managed {
+		here, elsewhere = []string{kindNodeadm, kindEKSConfig}, here
+		ours, other = "EKS runs the control plane of this cluster", "nodes of self-managed clusters"
+	}
+	if template {
+		here, elsewhere = templates(here), templates(elsewhere)
+	}
+	r := contract(o, path+".configRef", b.ConfigRef)
+	if slices.Contains(elsewhere, r.kind) {
+		if found := l.lookup(r.kind, r.name); found != nil {
+			found.used = true
+		}
+		l.fail(o.problem(r.path+".kind", fmt.Sprintf("%s is for %s, and %s", r.kind, other, ours), "use "+strings.Join(here, " or ")))
+		return nil
+	}
+	if found := l.follow(r, here...); found != nil {
+		return found.typed
+	}
+	return nil
+}
+
+// templates are the kinds of templates for kinds of objects.
+func templates(kinds []string) []string {
+	var out []string
+	for _, k := range kinds {
+		out = append(out, k+"Template")
+	}
+	return out
+}
+
+func asBootstrap(typed any) (b Bootstrap) {
+	switch x := typed.(type) {
+	case *bootstrapv1.KubeadmConfig:
+		b.Kubeadm = x
+	case *eksbootstrapv1.EKSConfig:
+		b.EKS = x
+	case *eksbootstrapv1.NodeadmConfig:
+		b.Nodeadm = x
+	}
+	return b
 }
 
 // dataSecret checks a Secret with ready-made user data.

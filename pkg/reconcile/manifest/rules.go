@@ -23,9 +23,8 @@ const (
 func (l *loader) checkWhole(cluster *object) {
 	l.checkName(cluster)
 	if l.cluster.Infra != nil {
-		infra := l.lookup(kindAWSCluster, l.cluster.Infra.Name)
-		l.checkLoadBalancers(cluster, infra)
-		l.checkNetwork(infra)
+		l.checkLoadBalancers(cluster, l.infra)
+		l.checkNetwork(l.infra)
 	}
 	l.checkControlPlane(cluster)
 	l.checkWorkers()
@@ -44,7 +43,7 @@ func (l *loader) checkName(o *object) {
 	}
 	const reserved, fix = "AWS reserves names of load balancers that begin with internal-", "choose another name"
 	if lb.Name != nil && strings.HasPrefix(*lb.Name, "internal-") {
-		l.fail(l.lookup(kindAWSCluster, l.cluster.Infra.Name).problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
+		l.fail(l.infra.problem("spec.controlPlaneLoadBalancer.name", reserved, fix))
 	}
 	generated := l.cluster.Namespace + "-" + l.cluster.Name + "-apiserver"
 	if lb.Name == nil && strings.HasPrefix(generated, "internal-") && len(generated) <= longestLoadBalancerName {

@@ -176,7 +176,7 @@ func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[
 	for _, name := range spec.Subnets {
 		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
 		if i < 0 {
-			b.fail("%s: subnet %s is not one of the cluster's", b.m.Origin("AWSCluster/"+b.m.Infra.Name, "spec.controlPlaneLoadBalancer.subnets"), name)
+			b.fail("%s: subnet %s is not one of the cluster's", b.m.Origin(b.m.InfraObject(), "spec.controlPlaneLoadBalancer.subnets"), name)
 			return nil
 		}
 		out = append(out, b.net.subnets[i].ref)

@@ -132,7 +132,7 @@ func (b *builder) plannedSubnets() []subnet {
 	preferPublic := spec.SubnetSchema != nil && *spec.SubnetSchema == infrav1.SubnetSchemaPreferPublic
 	public, private, err := Split(blockOf(spec), len(zones), preferPublic)
 	if err != nil {
-		b.fail("%s: %w", b.m.Origin("AWSCluster/"+b.m.Infra.Name, "spec.network.vpc.cidrBlock"), err)
+		b.fail("%s: %w", b.m.Origin(b.m.InfraObject(), "spec.network.vpc.cidrBlock"), err)
 		return nil
 	}
 	for i, zone := range zones {

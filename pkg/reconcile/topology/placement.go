@@ -116,7 +116,7 @@ func (b *builder) keyPair(name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(use(b, graph.ID("key-pair/"+name), resource.KeyPairByName(name, b.keyNames()), "AWSCluster/"+b.m.Infra.Name))
+	return graph.Awaits(use(b, graph.ID("key-pair/"+name), resource.KeyPairByName(name, b.keyNames()), b.m.InfraObject()))
 }
 
 // keyNames lists all key pairs in use, so that they are asked for at once.
@@ -134,7 +134,7 @@ func (b *builder) profile(name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), resource.ProfileByName(name), "AWSCluster/"+b.m.Infra.Name))
+	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), resource.ProfileByName(name), b.m.InfraObject()))
 }
 
 func (b *builder) subnetName(ref *graph.Ref[resource.SubnetState]) string {

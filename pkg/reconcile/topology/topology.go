@@ -41,8 +41,30 @@ type Machine struct {
 	Node         *graph.Ref[resource.InstanceState]
 }
 
+// UnsupportedError says that a manifest asks for what cannot be made yet.
+type UnsupportedError struct{ Object, What string }
+
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s: %s are not supported yet", e.Object, e.What)
+}
+
+// unsupported refuses what the manifest holds and the graph does not. It goes
+// when the last of it is built.
+func unsupported(m *manifest.Cluster) error {
+	if m.EKS != nil {
+		return &UnsupportedError{m.Origin(m.InfraObject(), ""), "clusters of EKS"}
+	}
+	for _, p := range m.Pools {
+		return &UnsupportedError{m.Origin("MachinePool/"+p.Object.Name, ""), "machine pools"}
+	}
+	return nil
+}
+
 // Build returns the graph of everything that the manifest wants.
 func Build(m *manifest.Cluster, inv Inventory) (Cluster, error) {
+	if err := unsupported(m); err != nil {
+		return Cluster{}, err
+	}
 	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv}
 	b.network()
 	b.securityGroups()
@@ -79,7 +101,7 @@ func (b *builder) fail(format string, args ...any) {
 
 // infra returns an option that names a part of the AWSCluster as the origin.
 func (b *builder) infra(path string) graph.Option {
-	return graph.From(b.m.Origin("AWSCluster/"+b.m.Infra.Name, path))
+	return graph.From(b.m.Origin(b.m.InfraObject(), path))
 }
 
 // tags returns the tags of a thing, in the order in which CAPA builds them

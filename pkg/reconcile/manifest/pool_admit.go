@@ -1,0 +1,279 @@
+package manifest
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	"sigs.k8s.io/cluster-api-provider-aws/v2/pkg/eks"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Limits of CAPA's webhooks for pools.
+const (
+	longestNodeGroupName = 64 // shorter than this
+	longestProfileName   = 100
+	groupDefaultSeconds  = 300 // of cooldown and warmup
+
+	leastThroughput, mostThroughput = 125, 2000 // MiB/s of a gp3 root volume
+	leastHeartbeat, mostHeartbeat   = 30 * time.Second, 48 * time.Hour
+	widestRefresh                   = 100 // percent between least and most healthy
+)
+
+// defaultPool sets the defaults of the MachinePool webhook.
+func defaultPool(p *clusterv1.MachinePool) field.ErrorList {
+	set(&p.Labels, clusterv1.ClusterNameLabel, p.Spec.ClusterName)
+	template := &p.Spec.Template.Spec
+	if template.Deletion.NodeDeletionTimeoutSeconds == nil {
+		seconds := int32(nodeDeletionTimeout)
+		template.Deletion.NodeDeletionTimeoutSeconds = &seconds
+	}
+	template.Version = withV(template.Version)
+	return defaultReplicas(&p.Spec.Replicas, p.Annotations)
+}
+
+// validatePool holds the rules of the MachinePool webhook.
+func validatePool(p *clusterv1.MachinePool) field.ErrorList {
+	spec := field.NewPath("spec")
+	template := spec.Child("template")
+	errs := labelValue(p.Name, field.NewPath("metadata", "name"))
+	errs = append(errs, bootstrapErrors(p.Spec.Template.Spec.Bootstrap, template.Child("spec", "bootstrap"))...)
+	if *p.Spec.Replicas < 0 {
+		errs = append(errs, field.Invalid(spec.Child("replicas"), *p.Spec.Replicas, "must not be negative"))
+	}
+	if inner := p.Spec.Template.Spec.ClusterName; p.Spec.ClusterName != inner {
+		errs = append(errs, field.Invalid(template.Child("spec", "clusterName"), inner,
+			fmt.Sprintf("must be %q, as in spec.clusterName", p.Spec.ClusterName)))
+	}
+	if len(p.Spec.Template.Spec.Taints) > 0 {
+		errs = append(errs, field.Forbidden(template.Child("spec", "taints"), "Cluster API has no taints for pools"))
+	}
+	errs = append(errs, versionErrors(p.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
+	return append(errs, p.Spec.Template.Validate(template.Child("metadata"))...)
+}
+
+// defaultNodeGroup sets the defaults of the AWSManagedMachinePool webhook.
+func defaultNodeGroup(p *expinfrav1.AWSManagedMachinePool) field.ErrorList {
+	if p.Spec.UpdateConfig == nil {
+		one := 1
+		p.Spec.UpdateConfig = &expinfrav1.UpdateConfig{MaxUnavailable: &one}
+	}
+	if p.Spec.EKSNodegroupName != "" {
+		return nil
+	}
+	name, err := eks.GenerateEKSName(p.Name, p.Namespace, longestNodeGroupName)
+	p.Spec.EKSNodegroupName = name
+	return internal(err, field.NewPath("spec", "eksNodegroupName"))
+}
+
+func internal(err error, path *field.Path) field.ErrorList {
+	if err == nil {
+		return nil
+	}
+	return field.ErrorList{field.InternalError(path, err)}
+}
+
+// validateNodeGroup holds the rules of the AWSManagedMachinePool webhook.
+func validateNodeGroup(p *expinfrav1.AWSManagedMachinePool) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := p.Spec.AdditionalTags.Validate()
+	if s := p.Spec.Scaling; s != nil {
+		errs = append(errs, sizeErrors(s.MinSize, s.MaxSize, spec.Child("scaling"))...)
+	}
+	if u := p.Spec.UpdateConfig; (u.MaxUnavailable == nil) == (u.MaxUnavailablePercentage == nil) {
+		errs = append(errs, field.Invalid(spec.Child("updateConfig"), "", "needs one of maxUnavailable and maxUnavailablePercentage"))
+	}
+	if r := p.Spec.RemoteAccess; r != nil && r.Public && len(r.SourceSecurityGroups) > 0 {
+		errs = append(errs, field.Forbidden(spec.Child("remoteAccess", "sourceSecurityGroups"), "must be empty with public: true"))
+	}
+	if t := p.Spec.AWSLaunchTemplate; t != nil {
+		const twice = "must not be set beside awsLaunchTemplate, which says it"
+		if p.Spec.InstanceType != nil {
+			errs = append(errs, field.Forbidden(spec.Child("instanceType"), twice))
+		}
+		if p.Spec.DiskSize != nil {
+			errs = append(errs, field.Forbidden(spec.Child("diskSize"), twice))
+		}
+		errs = append(errs, volumeErrors(t, spec.Child("awsLaunchTemplate"))...)
+	}
+	return append(errs, hookErrors(p.Spec.AWSLifecycleHooks, spec.Child("lifecycleHooks"))...)
+}
+
+// sizeErrors checks the least and most machines of a group.
+func sizeErrors(least, most *int32, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if least != nil && *least < 0 {
+		errs = append(errs, field.Invalid(path.Child("minSize"), *least, "must not be negative"))
+	}
+	if most != nil && *most < 1 {
+		errs = append(errs, field.Invalid(path.Child("maxSize"), *most, "must be 1 or more"))
+	}
+	if least != nil && most != nil && *least > *most {
+		errs = append(errs, field.Invalid(path.Child("maxSize"), *most, fmt.Sprintf("must not be less than minSize, %d", *least)))
+	}
+	return errs
+}
+
+// defaultScaling sets the defaults of the AWSMachinePool webhook.
+func defaultScaling(p *expinfrav1.AWSMachinePool) {
+	if p.Spec.DefaultCoolDown.Duration.Truncate(time.Second) == 0 {
+		p.Spec.DefaultCoolDown.Duration = groupDefaultSeconds * time.Second
+	}
+	if p.Spec.DefaultInstanceWarmup.Duration.Truncate(time.Second) == 0 {
+		p.Spec.DefaultInstanceWarmup.Duration = groupDefaultSeconds * time.Second
+	}
+	ignition := p.Spec.Ignition
+	if ignition == nil {
+		return
+	}
+	if ignition.StorageType == "" {
+		ignition.StorageType = infrav1.DefaultMachinePoolIgnitionStorageType
+	}
+	if ignition.Version == "" && ignition.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData {
+		ignition.Version = infrav1.DefaultIgnitionVersion
+	}
+}
+
+// validateScaling holds the rules of the AWSMachinePool webhook.
+func validateScaling(p *expinfrav1.AWSMachinePool) field.ErrorList {
+	spec := field.NewPath("spec")
+	template := spec.Child("awsLaunchTemplate")
+	errs := p.Spec.AdditionalTags.Validate()
+	errs = append(errs, sizeErrors(&p.Spec.MinSize, &p.Spec.MaxSize, spec)...)
+	if d := p.Spec.DefaultCoolDown.Duration; d < 0 {
+		errs = append(errs, field.Invalid(spec.Child("defaultCoolDown"), d.String(), "must not be negative"))
+	}
+	if d := p.Spec.DefaultInstanceWarmup.Duration; d < 0 {
+		errs = append(errs, field.Invalid(spec.Child("defaultInstanceWarmup"), d.String(), "must not be negative"))
+	}
+	for i, s := range p.Spec.Subnets {
+		if s.ID != nil && s.Filters != nil {
+			errs = append(errs, field.Forbidden(spec.Child("subnets").Index(i), "give an id or filters, not both"))
+		}
+	}
+	if p.Spec.AWSLaunchTemplate.SpotMarketOptions != nil && p.Spec.MixedInstancesPolicy != nil {
+		errs = append(errs, field.Forbidden(template.Child("spotMarketOptions"), "must not be set beside mixedInstancesPolicy, which says how many instances are spot"))
+	}
+	errs = append(errs, refreshErrors(p.Spec.RefreshPreferences, spec.Child("refreshPreferences"))...)
+	errs = append(errs, volumeErrors(&p.Spec.AWSLaunchTemplate, template)...)
+	errs = append(errs, marketErrors(&p.Spec.AWSLaunchTemplate, template)...)
+	return append(errs, hookErrors(p.Spec.AWSLifecycleHooks, spec.Child("lifecycleHooks"))...)
+}
+
+func refreshErrors(r *expinfrav1.RefreshPreferences, path *field.Path) field.ErrorList {
+	if r == nil || r.MaxHealthyPercentage == nil {
+		return nil
+	}
+	path = path.Child("maxHealthyPercentage")
+	switch {
+	case r.MinHealthyPercentage == nil:
+		return field.ErrorList{field.Forbidden(path, "must not be set without minHealthyPercentage")}
+	case *r.MaxHealthyPercentage-*r.MinHealthyPercentage > widestRefresh:
+		return field.ErrorList{field.Invalid(path, *r.MaxHealthyPercentage, fmt.Sprintf("must not be more than %d above minHealthyPercentage", widestRefresh))}
+	default:
+		return nil
+	}
+}
+
+// volumeErrors checks what a launch template says of disks and of security
+// groups.
+func volumeErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if v := t.RootVolume; v != nil {
+		at := path.Child("rootVolume")
+		errs = append(errs, diskErrors(v, at)...)
+		if v.Throughput != nil && (*v.Throughput < leastThroughput || *v.Throughput > mostThroughput) {
+			errs = append(errs, field.Invalid(at.Child("throughput"), *v.Throughput, fmt.Sprintf("must be %d to %d MiB/s", leastThroughput, mostThroughput)))
+		}
+	}
+	for i := range t.NonRootVolumes {
+		v, at := &t.NonRootVolumes[i], path.Child("nonRootVolumes").Index(i)
+		errs = append(errs, diskErrors(v, at)...)
+		if v.DeviceName == "" {
+			errs = append(errs, field.Required(at.Child("deviceName"), ""))
+		}
+		if v.Throughput != nil && *v.Throughput < 0 {
+			errs = append(errs, field.Invalid(at.Child("throughput"), *v.Throughput, "must not be negative"))
+		}
+	}
+	for i, g := range t.AdditionalSecurityGroups {
+		if g.ID != nil && g.Filters != nil {
+			errs = append(errs, field.Forbidden(path.Child("additionalSecurityGroups").Index(i), "give an id or filters, not both"))
+		}
+	}
+	return errs
+}
+
+func diskErrors(v *infrav1.Volume, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if infrav1.VolumeTypesProvisioned.Has(string(v.Type)) && v.IOPS == 0 {
+		errs = append(errs, field.Required(path.Child("iops"), fmt.Sprintf("a volume of type %s needs it", v.Type)))
+	}
+	if v.Throughput != nil && v.Type != infrav1.VolumeTypeGP3 {
+		errs = append(errs, field.Forbidden(path.Child("throughput"), "only a volume of type gp3 has it"))
+	}
+	return errs
+}
+
+// marketErrors checks how the machines of a launch template are bought.
+func marketErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	market := path.Child("marketType")
+	if t.SpotMarketOptions != nil && (t.MarketType == infrav1.MarketTypeCapacityBlock || t.MarketType == infrav1.MarketTypeOnDemand) {
+		errs = append(errs, field.Forbidden(market, fmt.Sprintf("%s and spotMarketOptions exclude each other", t.MarketType)))
+	}
+	if t.MarketType == infrav1.MarketTypeCapacityBlock && t.CapacityReservationID == nil {
+		errs = append(errs, field.Required(path.Child("capacityReservationId"), "a CapacityBlock is a reservation"))
+	}
+	spot := t.MarketType == infrav1.MarketTypeSpot || t.SpotMarketOptions != nil
+	if t.CapacityReservationID != nil && spot {
+		errs = append(errs, field.Forbidden(path.Child("capacityReservationId"), "spot instances use no reservation"))
+	}
+	only := t.CapacityReservationPreference == infrav1.CapacityReservationPreferenceOnly
+	if t.CapacityReservationID != nil && t.CapacityReservationPreference != "" && !only {
+		errs = append(errs, field.Forbidden(path.Child("capacityReservationPreference"), "may only be CapacityReservationsOnly with capacityReservationId"))
+	}
+	if only && spot {
+		errs = append(errs, field.Forbidden(path.Child("capacityReservationPreference"), "spot instances use no reservation"))
+	}
+	return errs
+}
+
+func hookErrors(hooks []expinfrav1.AWSLifecycleHook, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, h := range hooks {
+		at := path.Index(i)
+		if h.Name == "" {
+			errs = append(errs, field.Required(at.Child("name"), ""))
+		}
+		if h.NotificationTargetARN != nil && h.RoleARN == nil {
+			errs = append(errs, field.Required(at.Child("roleARN"), "the notification target needs it"))
+		}
+		if h.RoleARN != nil && h.NotificationTargetARN == nil {
+			errs = append(errs, field.Required(at.Child("notificationTargetARN"), "the role is for it"))
+		}
+		if d := h.HeartbeatTimeout; d != nil && (d.Duration < leastHeartbeat || d.Duration > mostHeartbeat) {
+			errs = append(errs, field.Invalid(at.Child("heartbeatTimeout"), d.Duration.String(), "must be 30 seconds to 48 hours"))
+		}
+	}
+	return errs
+}
+
+// defaultFargate sets the defaults of the AWSFargateProfile webhook.
+func defaultFargate(p *expinfrav1.AWSFargateProfile) field.ErrorList {
+	set(&p.Labels, clusterv1.ClusterNameLabel, p.Spec.ClusterName)
+	if p.Spec.ProfileName != "" {
+		return nil
+	}
+	name, err := eks.GenerateEKSName(p.Name, p.Namespace, longestProfileName)
+	p.Spec.ProfileName = name
+	return internal(err, field.NewPath("spec", "profileName"))
+}
+
+// validateFargate holds the rule of the AWSFargateProfile webhook, and the
+// limits of EKS.
+func validateFargate(p *expinfrav1.AWSFargateProfile) field.ErrorList {
+	return p.Spec.AdditionalTags.Validate()
+}

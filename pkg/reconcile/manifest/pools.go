@@ -1,0 +1,81 @@
+package manifest
+
+import (
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// resolvePools finds the MachinePools of the cluster.
+func (l *loader) resolvePools() {
+	for _, o := range l.ofKind(kindPool) {
+		o.used = true
+		p, ok := o.typed.(*clusterv1.MachinePool)
+		if !ok || !l.belongs(o, p.Spec.ClusterName) {
+			continue
+		}
+		pool := Pool{Object: p}
+		machine := p.Spec.Template.Spec
+		switch x := l.poolMachines(o, machine.InfrastructureRef).(type) {
+		case *expinfrav1.AWSManagedMachinePool:
+			pool.Managed = x
+		case *expinfrav1.AWSMachinePool:
+			pool.Scaling = x
+		}
+		if m := pool.Managed; m != nil && m.Spec.AWSLaunchTemplate == nil {
+			l.unusedBootstrap(o, machine.Bootstrap)
+		} else {
+			pool.Bootstrap = asBootstrap(l.bootstrap(o, "spec.template.spec.bootstrap", machine.Bootstrap, false))
+		}
+		l.cluster.Pools = append(l.cluster.Pools, pool)
+	}
+}
+
+// poolMachines finds the AWS object of a pool; nil when it is missing or
+// wrong, which was told.
+func (l *loader) poolMachines(o *object, ref clusterv1.ContractVersionedObjectReference) any {
+	r := contract(o, "spec.template.spec.infrastructureRef", ref)
+	wanted := []string{kindScalingPool}
+	if l.managed {
+		wanted = []string{kindManagedPool, kindScalingPool}
+	} else if r.kind == kindManagedPool {
+		if found := l.lookup(r.kind, r.name); found != nil {
+			found.used = true
+		}
+		l.fail(o.problem(r.path+".kind", "AWSManagedMachinePool is a node group of EKS, and this cluster is self-managed", "use AWSMachinePool"))
+		return nil
+	}
+	if found := l.follow(r, wanted...); found != nil {
+		return found.typed
+	}
+	return nil
+}
+
+// unusedBootstrap handles what the bootstrap of a node group says to which EKS
+// gives the user data. Cluster API demands that it says something.
+func (l *loader) unusedBootstrap(o *object, b clusterv1.Bootstrap) {
+	const path = "spec.template.spec.bootstrap"
+	if !b.ConfigRef.IsDefined() {
+		if b.DataSecretName != nil && *b.DataSecretName != "" {
+			l.warn(o.problem(path+".dataSecretName", "has no effect: EKS writes the user data of a node group without a launch template", "set awsLaunchTemplate of the AWSManagedMachinePool, or remove the name"))
+		}
+		return
+	}
+	config := l.follow(contract(o, path+".configRef", b.ConfigRef), kindNodeadm, kindEKSConfig)
+	if config == nil {
+		return
+	}
+	if spec, _ := config.value["spec"].(map[string]any); len(spec) > 0 {
+		l.warn(config.problem("spec", "has no effect: EKS writes the user data of a node group without a launch template", "set awsLaunchTemplate of the AWSManagedMachinePool, or empty this"))
+	}
+}
+
+// asPoolMachine is a machine as an AWSMachinePool makes it, as far as rules
+// for machines look at it.
+func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infrav1.Ignition) *infrav1.AWSMachine {
+	m := &infrav1.AWSMachine{Spec: infrav1.AWSMachineSpec{
+		AMI: t.AMI, Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions,
+	}}
+	m.Name = name
+	return m
+}

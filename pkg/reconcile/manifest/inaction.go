@@ -25,6 +25,7 @@ func inactions() []inaction {
 	var (
 		cluster    = []string{kindCluster}
 		aws        = []string{kindAWSCluster}
+		network    = []string{kindAWSCluster, kindManagedPlane}
 		plane      = []string{kindControlPlane}
 		deployment = []string{kindDeployment}
 		template   = []string{kindAWSMachineTemplate}
@@ -35,14 +36,14 @@ func inactions() []inaction {
 		{cluster, "spec.availabilityGates", "", false, ""},
 		{cluster, annotation + "cluster.x-k8s.io/paused", "", false, "it stops Cluster API's controllers, and there are none"},
 
-		{aws, annotation + "cluster.x-k8s.io/managed-by", "", true, "the infrastructure cannot be left to someone else"},
-		{aws, "spec.network.vpc.ipamPool", "", true, "give the VPC a cidrBlock"},
-		{aws, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
-		{aws, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
-		{aws, "spec.network.vpc.carrierGatewayId", "", true, "Wavelength zones are not supported"},
-		{aws, "spec.network.subnets[].zoneType", "local-zone", true, "use subnets in availability zones"},
-		{aws, "spec.network.subnets[].zoneType", "wavelength-zone", true, "use subnets in availability zones"},
-		{aws, "spec.network.vpc.elasticIpPool", "", true, "addresses come from Amazon's pool"},
+		{[]string{kindAWSCluster, kindManagedCluster}, annotation + "cluster.x-k8s.io/managed-by", "", true, "the infrastructure cannot be left to someone else"},
+		{network, "spec.network.vpc.ipamPool", "", true, "give the VPC a cidrBlock"},
+		{network, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
+		{network, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
+		{network, "spec.network.vpc.carrierGatewayId", "", true, "Wavelength zones are not supported"},
+		{network, "spec.network.subnets[].zoneType", "local-zone", true, "use subnets in availability zones"},
+		{network, "spec.network.subnets[].zoneType", "wavelength-zone", true, "use subnets in availability zones"},
+		{network, "spec.network.vpc.elasticIpPool", "", true, "addresses come from Amazon's pool"},
 		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "no version of Cluster API Provider AWS reads it any more"},
 		{aws, "spec.secondaryControlPlaneLoadBalancer.disableHostsRewrite", "true", false, "no version of Cluster API Provider AWS reads it any more"},
 
@@ -68,7 +69,31 @@ func inactions() []inaction {
 		{template, "spec.template.spec.dynamicHostAllocation", "", true, "name the dedicated host with hostID"},
 		{instance, "spec.dynamicHostAllocation", "", true, "name the dedicated host with hostID"},
 	}
-	return append(rows, repeated()...)
+	return append(append(rows, ofPools()...), repeated()...)
+}
+
+// ofPools lists the fields of pools and of EKS.
+func ofPools() []inaction {
+	const record = "it is a record that the controllers keep for themselves"
+	var (
+		endpoint = []string{kindManagedCluster, kindManagedPlane}
+		group    = []string{kindScalingPool, kindManagedPool}
+		pool     = []string{kindPool}
+	)
+	return []inaction{
+		{endpoint, "spec.controlPlaneEndpoint", "", false, "EKS says where the API server is"},
+		{endpoint, annotation + "cluster.x-k8s.io/paused", "", false, "it stops the controllers, and there are none"},
+		{pool, annotation + "cluster.x-k8s.io/paused", "", false, "it stops the controllers, and there are none"},
+		{pool, "spec.providerIDList", "", false, record},
+		{pool, "spec.minReadySeconds", "", false, ""},
+		{pool, "spec.template.spec.failureDomain", "", false, "a pool has failureDomains"},
+		{pool, "spec.template.spec.providerID", "", false, record},
+		{group, annotation + "cluster.x-k8s.io/paused", "", false, "it stops the controllers, and there are none"},
+		{group, "spec.providerID", "", false, record},
+		{group, "spec.providerIDList", "", false, record},
+		{group, "spec.awsLaunchTemplate.name", "", false, "a launch template has the name of its pool"},
+		{group, "spec.awsLaunchTemplate.versionNumber", "", false, "the newest version is used"},
+	}
 }
 
 // repeated lists the fields that several kinds have in common.
@@ -79,6 +104,7 @@ func repeated() []inaction {
 		{kindControlPlane, "spec.machineTemplate."},
 		{kindDeployment, "spec.template.spec."},
 		{kindMachine, "spec."},
+		{kindPool, "spec.template.spec."},
 	} {
 		for _, name := range []string{"deletion", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout", "readinessGates", "taints", "minReadySeconds"} {
 			rows = append(rows, inaction{[]string{where.kind}, where.prefix + name, "", false, ""})

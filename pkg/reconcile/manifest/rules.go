@@ -26,9 +26,14 @@ func (l *loader) checkWhole(cluster *object) {
 		l.checkLoadBalancers(cluster, l.infra)
 		l.checkNetwork(l.infra)
 	}
-	l.checkControlPlane(cluster)
+	if l.managed {
+		l.checkEKS(cluster)
+	} else {
+		l.checkControlPlane(cluster)
+		l.checkSecrets()
+	}
 	l.checkWorkers()
-	l.checkSecrets()
+	l.checkPools()
 }
 
 // checkName refuses names that a network load balancer cannot have. (Names of
@@ -147,6 +152,9 @@ func (l *loader) checkWorkers() {
 			l.checkFormat(config, "spec.template.spec.format", d.Bootstrap.Spec.Template.Spec.Format, d.Template)
 			l.checkFiles(config, "spec.template.spec", &d.Bootstrap.Spec.Template.Spec)
 		}
+		if l.managed {
+			l.checkDeploymentOfEKS(d)
+		}
 	}
 	for _, m := range l.cluster.Machines {
 		o := l.lookup(kindMachine, m.Object.Name)
@@ -159,6 +167,9 @@ func (l *loader) checkWorkers() {
 			config := l.lookup(kindConfig, m.Bootstrap.Name)
 			l.checkIgnition(config, "spec.format", m.Bootstrap.Spec.Format, m.Infra)
 			l.checkFiles(config, "spec", &m.Bootstrap.Spec)
+		}
+		if l.managed {
+			l.checkMachineOfEKS(m)
 		}
 	}
 }
@@ -204,7 +215,7 @@ func (l *loader) checkWorkerVersion(o *object, path, version string) {
 	if err != nil {
 		return
 	}
-	plane, err := semver.Parse(strings.TrimPrefix(l.cluster.Version, "v"))
+	plane, err := semver.ParseTolerant(l.cluster.Version)
 	if err != nil {
 		return
 	}

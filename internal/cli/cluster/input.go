@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"clusterawsadm/internal/cli/account"
@@ -30,15 +31,21 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	lookup := func(name string) (string, bool) {
+		if v, ok := variables[name]; ok {
+			return v, true
+		}
+		return f.Env.LookupEnv(name)
+	}
+	roles, err := isTrue(lookup, "CAPA_EKS_IAM")
+	if err != nil {
+		return nil, err
+	}
 	m, err := manifest.Load(sources, manifest.Options{ //nolint:contextcheck // it reads what is in memory
-		Lookup: func(name string) (string, bool) {
-			if v, ok := variables[name]; ok {
-				return v, true
-			}
-			return f.Env.LookupEnv(name)
-		},
-		Region: f.ambientRegion(ctx),
-		Strict: f.strict,
+		Lookup:       lookup,
+		Region:       f.ambientRegion(ctx),
+		EKSEnableIAM: roles,
+		Strict:       f.strict,
 	})
 	if err != nil {
 		return nil, err
@@ -50,6 +57,19 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 		m.SetRegion(f.Region)
 	}
 	return m, nil
+}
+
+// isTrue reads a variable that switches something on.
+func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
+	value, _ := lookup(name)
+	if value == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, env.Usagef("%s is %q: want true or false", name, value)
+	}
+	return on, nil
 }
 
 // tellInRecords has every line of the story be a record where a program reads

@@ -40,6 +40,9 @@ type valid struct {
 	ControlPlanes int      `json:"controlPlanes"`
 	Workers       int      `json:"workers"`
 	Deployments   []string `json:"deployments"`
+	EKS           bool     `json:"eks,omitempty"` // runs the control plane
+	Pools         []string `json:"pools,omitempty"`
+	Fargate       []string `json:"fargateProfiles,omitempty"`
 	Warnings      []string `json:"warnings"`
 }
 
@@ -68,6 +71,16 @@ func describe(m *manifest.Cluster) valid {
 		v.Workers += d.Replicas()
 		v.Deployments = append(v.Deployments, d.Object.Name)
 	}
+	for _, p := range m.Pools {
+		v.Workers += p.Replicas()
+		v.Pools = append(v.Pools, p.Object.Name)
+	}
+	if m.EKS != nil {
+		v.EKS = true
+		for _, f := range m.EKS.Fargate {
+			v.Fargate = append(v.Fargate, f.Name)
+		}
+	}
 	for _, machine := range m.Machines {
 		if machine.ControlPlane {
 			v.ControlPlanes++
@@ -83,10 +96,28 @@ func describe(m *manifest.Cluster) valid {
 }
 
 func (v valid) String() string {
-	text := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, v.Kubernetes,
-		counted(v.ControlPlanes, "control plane"), counted(v.Workers, "worker"))
-	if n := len(v.Deployments); n > 0 {
-		text += " in " + counted(n, "deployment")
+	plane, version := counted(v.ControlPlanes, "control plane"), v.Kubernetes
+	if v.EKS {
+		plane = "control plane by EKS"
+	}
+	if version == "" {
+		version = "as EKS has it"
+	}
+	text := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, version, plane, counted(v.Workers, "worker"))
+	var groups []string
+	for _, g := range []struct {
+		names []string
+		thing string
+	}{{v.Deployments, "deployment"}, {v.Pools, "pool"}} {
+		if n := len(g.names); n > 0 {
+			groups = append(groups, counted(n, g.thing))
+		}
+	}
+	if len(groups) > 0 {
+		text += " in " + strings.Join(groups, " and ")
+	}
+	if n := len(v.Fargate); n > 0 {
+		text += ", " + counted(n, "Fargate profile")
 	}
 	return text
 }

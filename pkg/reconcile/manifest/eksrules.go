@@ -224,7 +224,7 @@ func (l *loader) tellIdle(cluster *object, plane *ekscontrolplanev1.AWSManagedCo
 		o               *object
 		path, what, fix string
 	}{
-		{cluster, "spec.clusterNetwork.pods", "EKS gives pods addresses of the VPC's subnets", "set network.vpc.cidrBlock or secondaryCidrBlock of the AWSManagedControlPlane for other addresses"},
+		{cluster, "spec.clusterNetwork.pods", "EKS gives pods addresses of the VPC's subnets", "remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"},
 		{cluster, "spec.clusterNetwork.serviceDomain", "in EKS it is cluster.local", "remove it"},
 		{cluster, "spec.clusterNetwork.apiServerPort", "EKS serves the API on port 443", "remove it"},
 		{l.infra, "spec.network.cni", "EKS makes the security groups of nodes", "use additionalControlPlaneIngressRules"},

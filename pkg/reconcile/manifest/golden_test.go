@@ -1,18 +1,16 @@
 package manifest_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"clusterawsadm/internal/golden"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // The whole text that people see for wrong input is kept under testdata.
 func TestProblemsGolden(t *testing.T) {
@@ -20,19 +18,14 @@ func TestProblemsGolden(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, inputs)
 	for _, input := range inputs {
-		t.Run(filepath.Base(input), func(t *testing.T) {
+		name := filepath.Base(input)
+		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(input)
 			require.NoError(t, err)
-			_, err = manifest.Load([]manifest.Source{{Name: filepath.Base(input), Data: data}}, manifest.Options{})
+			_, err = manifest.Load([]manifest.Source{{Name: name, Data: data}}, manifest.Options{})
 			var invalid *manifest.InvalidError
 			require.ErrorAs(t, err, &invalid)
-			golden := input[:len(input)-len(".yaml")] + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), invalid.Error()+"\n")
+			golden.Assert(t, "wrong/"+strings.TrimSuffix(name, ".yaml")+".golden", invalid.Error()+"\n")
 		})
 	}
 }

@@ -86,9 +86,7 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 // The other templates need what is not supported yet; each says so by name.
 func TestCAPATemplatesRefused(t *testing.T) {
 	for name, kind := range map[string]string{
-		"cluster-template-machinepool":            "MachinePool",
-		"cluster-template-eks-managedmachinepool": "AWSManagedControlPlane",
-		"cluster-template-simple-clusterclass":    "ClusterClass",
+		"cluster-template-simple-clusterclass": "ClusterClass",
 	} {
 		data, err := os.ReadFile(filepath.Join(templates, name+".yaml"))
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 // each problem must stand in the file.
 func TestMutations(t *testing.T) {
 	odd := []string{`""`, "null", "[]", "{}", "-1", "yes", "[{}]", `{"": null}`, "9223372036854775808", "1.5", `[null]`, "2020-01-01", `"` + strings.Repeat("x", 300) + `"`}
-	for _, name := range []string{"quickstart", "machines"} {
+	for _, name := range []string{"quickstart", "machines", "eks", "pools"} {
 		lines := strings.Split(read(t, "testdata/good/"+name+".yaml"), "\n")
 		for i, line := range lines {
 			before, after := strings.Join(lines[:i], "\n"), strings.Join(lines[i+1:], "\n")

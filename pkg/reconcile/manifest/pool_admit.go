@@ -124,15 +124,10 @@ func defaultScaling(p *expinfrav1.AWSMachinePool) {
 	if p.Spec.DefaultInstanceWarmup.Duration.Truncate(time.Second) == 0 {
 		p.Spec.DefaultInstanceWarmup.Duration = groupDefaultSeconds * time.Second
 	}
-	ignition := p.Spec.Ignition
-	if ignition == nil {
-		return
-	}
-	if ignition.StorageType == "" {
-		ignition.StorageType = infrav1.DefaultMachinePoolIgnitionStorageType
-	}
-	if ignition.Version == "" && ignition.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData {
-		ignition.Version = infrav1.DefaultIgnitionVersion
+	// The storage type has its default from the schema: that of the webhook,
+	// UnencryptedUserData, comes too late to have an effect.
+	if i := p.Spec.Ignition; i != nil && i.Version == "" && i.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData {
+		i.Version = infrav1.DefaultIgnitionVersion
 	}
 }
 

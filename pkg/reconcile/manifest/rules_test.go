@@ -327,9 +327,14 @@ func TestRules(t *testing.T) {
 			`MachineDeployment/quick-md-0 spec.template.spec.infrastructureRef.kind: must be AWSMachineTemplate, not AWSMachine — change the reference`,
 		},
 		{
-			"EKS", quick,
+			"EKS infrastructure for a self-managed control plane", quick,
 			[]string{"    kind: AWSCluster\n", "    kind: AWSManagedCluster\n"},
-			`Cluster/quick spec.infrastructureRef.kind: AWSManagedCluster cannot be used: EKS clusters are not supported yet — use AWSCluster`,
+			`Cluster/quick spec.controlPlaneRef.kind: must be AWSManagedControlPlane, not KubeadmControlPlane — change the reference`,
+		},
+		{
+			"ROSA", quick,
+			[]string{"    kind: AWSCluster\n", "    kind: ROSACluster\n"},
+			`Cluster/quick spec.infrastructureRef.kind: ROSACluster cannot be used: ROSA clusters are not supported — use AWSCluster`,
 		},
 		{
 			"reference to another group", quick,

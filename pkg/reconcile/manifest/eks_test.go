@@ -117,7 +117,7 @@ func TestEKS(t *testing.T) {
 	assert.Equal(t, "shop", c.EKS.Fargate[0].Labels["cluster.x-k8s.io/cluster-name"])
 
 	assert.Equal(t, "AWSManagedControlPlane/shop.eu", c.InfraObject())
-	assert.Equal(t, "cluster.yaml:34 AWSManagedControlPlane/shop.eu spec.network.vpc.cidrBlock", c.Origin(c.InfraObject(), "spec.network.vpc.cidrBlock"))
+	assert.Equal(t, "cluster.yaml:35 AWSManagedControlPlane/shop.eu spec.network.vpc.cidrBlock", c.Origin(c.InfraObject(), "spec.network.vpc.cidrBlock"))
 	infra := c.Infra.Spec
 	assert.Nil(t, infra.ControlPlaneLoadBalancer)
 	assert.Nil(t, infra.S3Bucket)
@@ -170,7 +170,7 @@ func TestRoles(t *testing.T) {
 		names := []string{*c.EKS.ControlPlane.Spec.RoleName, c.EKS.Fargate[0].Spec.RoleName, c.Pools[0].Managed.Spec.RoleName}
 		assert.Equal(t, made, c.EKS.EnableIAM)
 		if made {
-			assert.Equal(t, []string{"shop-iam-service-role", "shop-prod_shop-fargate_fargate", "capa_cc4bntznf8eunouqpt3duoxqr29"}, names)
+			assert.Equal(t, []string{"shop-iam-service-role", "shop-prod_shop-fargate_fargate", "prod_shop_eu-prod_shop-managed_nodegroup-iam-service-role"}, names)
 		} else {
 			const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
 			assert.Equal(t, []string{"eks-controlplane" + suffix, "eks-fargate" + suffix, "eks-nodegroup" + suffix}, names)
@@ -212,8 +212,8 @@ func TestOldManifestOfEKS(t *testing.T) {
 	assert.False(t, *c.Pools[2].Bootstrap.EKS.Spec.UseMaxPods)
 	const old = " is no longer served by Cluster API Provider AWS — change it to "
 	assert.Equal(t, []string{
-		"cluster.yaml:18: AWSManagedControlPlane/shop.eu apiVersion: controlplane.cluster.x-k8s.io/v1beta1" + old + "controlplane.cluster.x-k8s.io/v1beta2",
-		"cluster.yaml:138: EKSConfig/shop-scaling apiVersion: bootstrap.cluster.x-k8s.io/v1beta1" + old + "bootstrap.cluster.x-k8s.io/v1beta2",
+		"cluster.yaml:19: AWSManagedControlPlane/shop.eu apiVersion: controlplane.cluster.x-k8s.io/v1beta1" + old + "controlplane.cluster.x-k8s.io/v1beta2",
+		"cluster.yaml:136: EKSConfig/shop-scaling apiVersion: bootstrap.cluster.x-k8s.io/v1beta1" + old + "bootstrap.cluster.x-k8s.io/v1beta2",
 	}, warnings(c))
 }
 

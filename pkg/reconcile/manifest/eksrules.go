@@ -250,7 +250,7 @@ func (l *loader) tellIdleRole(o *object, path, boundary string, policies int) {
 	if l.cluster.EKS.EnableIAM {
 		return
 	}
-	const what, fix = "has no effect: the role is used as it is", "switch EKSEnableIAM on to have roles made"
+	const what, fix = "has no effect: the role is used as it is", "set CAPA_EKS_IAM=true to have roles made"
 	if path != "" {
 		l.warn(o.problem("spec.rolePath", what, fix))
 	}

@@ -62,6 +62,9 @@ func (o *object) locate(path string) string {
 	if path == "<nil>" {
 		return ""
 	}
+	for _, m := range misnamed(o.kind) {
+		path = strings.Replace(path, m[0], m[1], 1)
+	}
 	path = o.oldName(path)
 	_, known := o.set[path]
 	if path == "" || known || strings.HasPrefix(path, "metadata") {
@@ -89,6 +92,17 @@ func (o *object) complete(path string) string {
 		}
 	}
 	return "spec." + path
+}
+
+// misnamed lists paths that upstream checks get wrong, with the right ones.
+func misnamed(kind string) [][2]string {
+	if kind != kindManagedPlane {
+		return nil
+	}
+	return [][2]string{
+		{"spec.networkSpec.vpc.privateDNSHostnameTypeOnLaunch", "spec.network.vpc.privateDnsHostnameTypeOnLaunch"},
+		{"spec.vpc.secondaryCidrBlock", "spec.secondaryCidrBlock"},
+	}
 }
 
 // moved lists fields of the newest version with their place in the older one,

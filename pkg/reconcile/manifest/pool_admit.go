@@ -48,7 +48,7 @@ func validatePool(p *clusterv1.MachinePool) field.ErrorList {
 			fmt.Sprintf("must be %q, as in spec.clusterName", p.Spec.ClusterName)))
 	}
 	if len(p.Spec.Template.Spec.Taints) > 0 {
-		errs = append(errs, field.Forbidden(template.Child("spec", "taints"), "Cluster API has no taints for pools"))
+		errs = append(errs, field.Forbidden(template.Child("spec", "taints"), "pools have no taints in Cluster API"))
 	}
 	errs = append(errs, versionErrors(p.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	return append(errs, p.Spec.Template.Validate(template.Child("metadata"))...)

@@ -20,8 +20,12 @@ const (
 	mostTaints                        = 50     // of a node group
 )
 
-// checkPools checks the MachinePools.
+// checkPools checks the MachinePools. Without the control plane little can be
+// said of those in EKS.
 func (l *loader) checkPools() {
+	if l.managed && l.cluster.EKS == nil {
+		return
+	}
 	users, names := map[string]string{}, map[string]string{}
 	for _, p := range l.cluster.Pools {
 		o := l.lookup(kindPool, p.Object.Name)

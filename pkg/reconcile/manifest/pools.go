@@ -22,9 +22,12 @@ func (l *loader) resolvePools() {
 		case *expinfrav1.AWSMachinePool:
 			pool.Scaling = x
 		}
-		if m := pool.Managed; m != nil && m.Spec.AWSLaunchTemplate == nil {
+		secret := machine.Bootstrap.DataSecretName
+		switch m := pool.Managed; {
+		case m != nil && m.Spec.AWSLaunchTemplate == nil:
 			l.unusedBootstrap(o, machine.Bootstrap)
-		} else {
+		case m != nil && secret != nil && *secret == "": // EKS adds what nodes need
+		default:
 			pool.Bootstrap = asBootstrap(l.bootstrap(o, "spec.template.spec.bootstrap", machine.Bootstrap, false))
 		}
 		l.cluster.Pools = append(l.cluster.Pools, pool)

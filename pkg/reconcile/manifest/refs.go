@@ -328,7 +328,11 @@ func asBootstrap(typed any) (b Bootstrap) {
 
 // dataSecret checks a Secret with ready-made user data.
 func (l *loader) dataSecret(o *object, path string, name *string) {
-	if name != nil {
+	switch {
+	case name == nil:
+	case *name == "":
+		l.fail(o.problem(path, "names no Secret, so the machines would boot with nothing", "name one, or set configRef"))
+	default:
 		l.secretKey(o, path, *name, "value")
 	}
 }

@@ -87,7 +87,7 @@ type Pool struct {
 // for a node group without a launch template.
 type Bootstrap struct {
 	Kubeadm *bootstrapv1.KubeadmConfig
-	EKS     *eksbootstrapv1.EKSConfig
+	EKS     *eksbootstrapv1.EKSConfig //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 	Nodeadm *eksbootstrapv1.NodeadmConfig
 }
 
@@ -145,7 +145,7 @@ type Machine struct {
 	Object           *clusterv1.Machine
 	Infra            *infrav1.AWSMachine
 	Bootstrap        *bootstrapv1.KubeadmConfig
-	EKSBootstrap     *eksbootstrapv1.EKSConfig
+	EKSBootstrap     *eksbootstrapv1.EKSConfig //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 	NodeadmBootstrap *eksbootstrapv1.NodeadmConfig
 	ControlPlane     bool // carries the label cluster.x-k8s.io/control-plane
 }

@@ -133,6 +133,11 @@ func TestRulesOfEKS(t *testing.T) {
 			`MachinePool/farm-pool spec.template.spec.infrastructureRef.kind: AWSManagedMachinePool is a node group of EKS, and this cluster is self-managed — use AWSMachinePool`,
 		},
 		{
+			"pool of another namespace", "pools",
+			[]string{"  name: farm-pool\n", "  name: farm-pool\n  namespace: other\n"},
+			`MachinePool/farm-pool metadata.namespace: is in the namespace other, but the Cluster is in default — use one namespace`,
+		},
+		{
 			"another kind of pool", "eks",
 			[]string{"kind: AWSMachinePool, name: shop-scaling}", "kind: AWSMachine, name: shop-single}"},
 			`MachinePool/shop-scaling spec.template.spec.infrastructureRef.kind: must be AWSManagedMachinePool or AWSMachinePool, not AWSMachine — change the reference`,

@@ -123,7 +123,7 @@ func kinds() map[string]kind {
 		kindManagedPool:        only(groupInfrastructure, as[expinfrav1.AWSManagedMachinePool]),
 		kindScalingPool:        only(groupInfrastructure, as[expinfrav1.AWSMachinePool]),
 		kindFargateProfile:     only(groupInfrastructure, as[expinfrav1.AWSFargateProfile]),
-		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), as[eksbootstrapv1.EKSConfig]),
+		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), as[eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 		kindEKSConfigTemplate:  capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]), as[eksbootstrapv1.EKSConfigTemplate]),
 		kindNodeadm:            only(groupBootstrap, as[eksbootstrapv1.NodeadmConfig]),
 		kindNodeadmTemplate:    only(groupBootstrap, as[eksbootstrapv1.NodeadmConfigTemplate]),

@@ -118,10 +118,10 @@ func sizeErrors(least, most *int32, path *field.Path) field.ErrorList {
 
 // defaultScaling sets the defaults of the AWSMachinePool webhook.
 func defaultScaling(p *expinfrav1.AWSMachinePool) {
-	if p.Spec.DefaultCoolDown.Duration.Truncate(time.Second) == 0 {
+	if p.Spec.DefaultCoolDown.Truncate(time.Second) == 0 {
 		p.Spec.DefaultCoolDown.Duration = groupDefaultSeconds * time.Second
 	}
-	if p.Spec.DefaultInstanceWarmup.Duration.Truncate(time.Second) == 0 {
+	if p.Spec.DefaultInstanceWarmup.Truncate(time.Second) == 0 {
 		p.Spec.DefaultInstanceWarmup.Duration = groupDefaultSeconds * time.Second
 	}
 	// The storage type has its default from the schema: that of the webhook,
@@ -222,16 +222,26 @@ func marketErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.Error
 	if t.MarketType == infrav1.MarketTypeCapacityBlock && t.CapacityReservationID == nil {
 		errs = append(errs, field.Required(path.Child("capacityReservationId"), "a CapacityBlock is a reservation"))
 	}
+	return append(errs, reservationErrors(t, path)...)
+}
+
+func reservationErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	const none = "spot instances use no reservation"
 	spot := t.MarketType == infrav1.MarketTypeSpot || t.SpotMarketOptions != nil
-	if t.CapacityReservationID != nil && spot {
-		errs = append(errs, field.Forbidden(path.Child("capacityReservationId"), "spot instances use no reservation"))
-	}
+	preference := path.Child("capacityReservationPreference")
 	only := t.CapacityReservationPreference == infrav1.CapacityReservationPreferenceOnly
-	if t.CapacityReservationID != nil && t.CapacityReservationPreference != "" && !only {
-		errs = append(errs, field.Forbidden(path.Child("capacityReservationPreference"), "may only be CapacityReservationsOnly with capacityReservationId"))
-	}
 	if only && spot {
-		errs = append(errs, field.Forbidden(path.Child("capacityReservationPreference"), "spot instances use no reservation"))
+		errs = append(errs, field.Forbidden(preference, none))
+	}
+	if t.CapacityReservationID == nil {
+		return errs
+	}
+	if spot {
+		errs = append(errs, field.Forbidden(path.Child("capacityReservationId"), none))
+	}
+	if t.CapacityReservationPreference != "" && !only {
+		errs = append(errs, field.Forbidden(preference, "may only be CapacityReservationsOnly with capacityReservationId"))
 	}
 	return errs
 }

@@ -216,10 +216,8 @@ func (l *loader) checkNodeImage(o *object, path string, spec infrav1.AWSMachineS
 		ignition := strings.TrimSuffix(path, ".awsLaunchTemplate") + ".ignition"
 		l.fail(o.problem(ignition, "Ignition is for self-managed clusters", "remove it"))
 	}
-	plane := l.cluster.Infra
-	if plane == nil || spec.AMI.ID != nil || spec.ImageLookupOrg+spec.ImageLookupFormat+spec.ImageLookupBaseOS != "" ||
-		plane.Spec.ImageLookupOrg+plane.Spec.ImageLookupFormat+plane.Spec.ImageLookupBaseOS != "" {
-		return // an image of the user's own
+	if l.ownImage(spec) {
+		return
 	}
 	kind := infrav1.AmazonLinux
 	if t := spec.AMI.EKSOptimizedLookupType; t != nil {
@@ -235,6 +233,13 @@ func (l *loader) checkNodeImage(o *object, path string, spec infrav1.AWSMachineS
 	case !old && script:
 		l.fail(o.problem(path, fmt.Sprintf("images of Amazon Linux 2023 (%s) have no bootstrap.sh, which EKSConfig calls", kind), "use a NodeadmConfig"))
 	}
+}
+
+// ownImage tells whether a machine boots from another image than EKS's.
+func (l *loader) ownImage(spec infrav1.AWSMachineSpec) bool {
+	plane := l.cluster.Infra
+	return plane == nil || spec.AMI.ID != nil || spec.ImageLookupOrg+spec.ImageLookupFormat+spec.ImageLookupBaseOS != "" ||
+		plane.Spec.ImageLookupOrg+plane.Spec.ImageLookupFormat+plane.Spec.ImageLookupBaseOS != ""
 }
 
 // checkBootstrap makes sure that the Secrets are there that the configuration

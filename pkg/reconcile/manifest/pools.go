@@ -77,7 +77,8 @@ func (l *loader) unusedBootstrap(o *object, b clusterv1.Bootstrap) {
 // for machines look at it.
 func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infrav1.Ignition) *infrav1.AWSMachine {
 	m := &infrav1.AWSMachine{Spec: infrav1.AWSMachineSpec{
-		AMI: t.AMI, Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions,
+		AMI: t.AMI, ImageLookupOrg: t.ImageLookupOrg, ImageLookupFormat: t.ImageLookupFormat, ImageLookupBaseOS: t.ImageLookupBaseOS,
+		Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions,
 	}}
 	m.Name = name
 	return m

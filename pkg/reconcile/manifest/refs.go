@@ -264,8 +264,13 @@ func (l *loader) resolveMachines() {
 	}
 }
 
-// belongs checks that a machine object names the Cluster of the input.
+// belongs checks that an object which nothing refers to is of the Cluster of
+// the input: it names it, and is in its namespace.
 func (l *loader) belongs(o *object, name string) bool {
+	if o.namespace != "" && o.namespace != l.cluster.Namespace {
+		l.fail(o.problem("metadata.namespace", fmt.Sprintf("is in the namespace %s, but the Cluster is in %s", o.namespace, l.cluster.Namespace), "use one namespace"))
+		return false
+	}
 	if name == l.cluster.Name {
 		return true
 	}
@@ -318,7 +323,7 @@ func asBootstrap(typed any) (b Bootstrap) {
 	switch x := typed.(type) {
 	case *bootstrapv1.KubeadmConfig:
 		b.Kubeadm = x
-	case *eksbootstrapv1.EKSConfig:
+	case *eksbootstrapv1.EKSConfig: //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 		b.EKS = x
 	case *eksbootstrapv1.NodeadmConfig:
 		b.Nodeadm = x

@@ -188,6 +188,11 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no images of Amazon Linux 2 (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
 		},
 		{
+			"custom without an AMI", "eks",
+			[]string{groupType, "  amiType: CUSTOM\n  scaling: {minSize: 1, maxSize: 3}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiType: CUSTOM needs an AMI — set awsLaunchTemplate.ami.id`,
+		},
+		{
 			"bootstrap.sh on Amazon Linux 2023", "eks",
 			[]string{scalingImage, "    ami: {eksLookupType: AmazonLinux2023}\n"},
 			`AWSMachinePool/shop-scaling spec.awsLaunchTemplate.ami.eksLookupType: images of Amazon Linux 2023 (AmazonLinux2023) have no bootstrap.sh, which EKSConfig calls — use a NodeadmConfig`,
@@ -305,6 +310,11 @@ func TestWarningsOfEKS(t *testing.T) {
 			"two blocks of Services", "eks",
 			[]string{"[172.20.0.0/16]", "[172.20.0.0/16, 172.21.0.0/16]"},
 			[]string{"cluster.yaml:9: Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS takes one block, the first of IPv4 — remove the others"},
+		},
+		{
+			"endpoint", "eks",
+			[]string{"  controlPlaneRef:\n", "  controlPlaneEndpoint: {host: a.example.com, port: 443}\n  controlPlaneRef:\n"},
+			[]string{"cluster.yaml:10: Cluster/shop spec.controlPlaneEndpoint: has no effect: EKS says where the API server is — remove it"},
 		},
 		{
 			"rules for nodes", "eks",

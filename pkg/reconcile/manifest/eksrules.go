@@ -226,6 +226,7 @@ func (l *loader) tellIdle(cluster *object, plane *ekscontrolplanev1.AWSManagedCo
 	}{
 		{cluster, "spec.clusterNetwork.pods", "EKS gives pods addresses of the VPC's subnets", "remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"},
 		{cluster, "spec.clusterNetwork.serviceDomain", "in EKS it is cluster.local", "remove it"},
+		{cluster, "spec.controlPlaneEndpoint", "EKS says where the API server is", "remove it"},
 		{cluster, "spec.clusterNetwork.apiServerPort", "EKS serves the API on port 443", "remove it"},
 		{l.infra, "spec.network.cni", "EKS makes the security groups of nodes", "use additionalControlPlaneIngressRules"},
 		{l.infra, "spec.network.additionalNodeIngressRules", "EKS makes the security groups of nodes", "use additionalControlPlaneIngressRules"},

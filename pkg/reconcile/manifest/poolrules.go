@@ -126,6 +126,9 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 	if version, without := l.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
 		l.fail(group.problem("spec.amiType", fmt.Sprintf("EKS has no images of Amazon Linux 2 (%s) for %s", *spec.AMIType, version), "set amiType, for example to AL2023_x86_64_STANDARD"))
 	}
+	if !own && spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom {
+		l.fail(group.problem("spec.amiType", "CUSTOM needs an AMI", "set awsLaunchTemplate.ami.id"))
+	}
 	if spec.AWSLaunchTemplate != nil {
 		l.checkGroupTemplate(group, spec)
 	}

@@ -34,6 +34,7 @@ type EKSCluster struct {
 	Key             string   // ARN of the KMS key for secrets; "" for AWS's own
 	Authentication  string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for AWS's default
 	CreatorIsAdmin  *bool
+	BareOfAddons    bool   // EKS installs neither the VPC CNI nor CoreDNS nor kube-proxy by itself
 	Support         string // EXTENDED or STANDARD; "" leaves it as it is
 	Tags            cloud.Tags
 }
@@ -187,7 +188,7 @@ func (e *EKSCluster) Create(ctx context.Context, c *cloud.Clients) (*EKSClusterS
 			SubnetIds: idsOf(e.Subnets), SecurityGroupIds: idsOf(e.Groups), EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private,
 		},
 		KubernetesNetworkConfig: e.networkConfig(), Logging: logging(e.Logging, nil), EncryptionConfig: e.encryption(),
-		BootstrapSelfManagedAddons: aws.Bool(true), // facts E.3
+		BootstrapSelfManagedAddons: aws.Bool(!e.BareOfAddons),
 		ClientRequestToken:         c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(idsOf(e.Subnets), ",")),
 	}
 	if !e.reachedByAll() {

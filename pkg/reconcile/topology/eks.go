@@ -59,7 +59,7 @@ func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 			policies: []string{"AmazonEKSClusterPolicy"}, more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
 		Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
-		Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
+		BareOfAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
 	}
 	for _, s := range b.net.subnets {
 		if !plane.RestrictPrivateSubnets || !s.public {

@@ -53,10 +53,24 @@ func (e *UnsupportedError) Error() string {
 // when the last of it is built.
 func unsupported(m *manifest.Cluster) error {
 	for _, p := range m.Pools {
-		if p.Managed != nil {
-			continue
+		if p.Managed == nil {
+			return &UnsupportedError{m.Origin("MachinePool/"+p.Object.Name, ""), "machine pools"}
 		}
-		return &UnsupportedError{m.Origin("MachinePool/"+p.Object.Name, ""), "machine pools"}
+		if p.Managed.Spec.AWSLaunchTemplate != nil {
+			return &UnsupportedError{m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.awsLaunchTemplate"), "launch templates of node groups"}
+		}
+		if len(p.Managed.Spec.AWSLifecycleHooks) > 0 {
+			return &UnsupportedError{m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.lifecycleHooks"), "lifecycle hooks of node groups"}
+		}
+	}
+	if m.EKS == nil {
+		return nil
+	}
+	for _, d := range m.Deployments {
+		return &UnsupportedError{m.Origin("MachineDeployment/"+d.Object.Name, ""), "machines of EKS clusters that are in no node group"}
+	}
+	for _, x := range m.Machines {
+		return &UnsupportedError{m.Origin("Machine/"+x.Object.Name, ""), "machines of EKS clusters that are in no node group"}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestUnsupported(t *testing.T) {
 		require.NoError(t, err)
 		m := load(t, filepath.Base(file), string(raw))
 		_, err = topology.Build(m, inventory(m))
-		assert.ErrorAs(t, err, new(*topology.UnsupportedError), file)
+		require.ErrorAs(t, err, new(*topology.UnsupportedError), file)
 		assert.Regexp(t, `^[a-z0-9-]+\.yaml:\d+ (AWSManagedControlPlane|MachinePool)/[a-z0-9-]+: (clusters of EKS|machine pools) are not supported yet$`, err.Error())
 	}
 }

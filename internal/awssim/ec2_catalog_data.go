@@ -54,10 +54,17 @@ func newEC2State(now time.Time, region string) EC2State {
 			s.Subnets[subnet.ID] = subnet
 		}
 	}
-	for _, i := range append(imagesOf(region), eksImagesOf(region)...) {
-		s.Images[i.ID] = i
-	}
+	s.publish(region)
 	return s
+}
+
+// publish puts in the images that everybody finds in a region.
+func (s *EC2State) publish(region string) {
+	for _, i := range append(imagesOf(region), eksImagesOf(region)...) {
+		if s.Images[i.ID] == nil {
+			s.Images[i.ID] = i
+		}
+	}
 }
 
 // givenID is the ID of something that every account has.

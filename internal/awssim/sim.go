@@ -127,6 +127,7 @@ func Load(r io.Reader, o Options) (*AWS, error) {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
 	a.state.fill()
+	a.state.EC2.publish(a.o.Region) // it may have been saved before these were
 	return a, nil
 }
 

@@ -88,12 +88,10 @@ func (e *EKSCluster) Find(ctx context.Context, c *cloud.Clients) (*EKSClusterSta
 func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
 	d.Await("status", have.Status, string(types.ClusterStatusActive))
 	d.Fixed("ipFamily", family(have.IPv6), family(e.IPv6))
-	if e.ServiceCIDR != "" && have.ServiceCIDR != "" {
+	if e.ServiceCIDR != "" {
 		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
 	}
-	if e.Role.CloudID() != graph.Unknown && have.RoleARN != "" {
-		d.Fixed("role", have.RoleARN, e.Role.CloudID())
-	}
+	d.Fixed("role", have.RoleARN, e.Role.CloudID())
 	e.diffVersion(have, &d)
 	e.diffAccess(have, &d)
 	d.Lines("logging", have.Logging, e.Logging)
@@ -103,7 +101,7 @@ func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
 	case have.Key != "":
 		d.Fixed("encryptionKey", have.Key, e.Key)
 	}
-	if e.Support != "" && have.Support != "" {
+	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not know it
 		d.Set("upgradePolicy", have.Support, e.Support)
 	}
 	d.Tags(have.Tags, e.Tags)
@@ -122,7 +120,10 @@ func family(ipv6 bool) string {
 func (e *EKSCluster) diffVersion(have *EKSClusterState, d *graph.Diff) {
 	from, to := minor(have.Version), minor(e.Version)
 	switch {
-	case e.Version == "" || have.Version == "":
+	case e.Version == "":
+		return
+	case have.ID == "":
+		d.Set("version", "", e.Version)
 		return
 	case from > to:
 		d.Fixed("version", have.Version, e.Version)
@@ -161,7 +162,13 @@ func (e *EKSCluster) diffAccess(have *EKSClusterState, d *graph.Diff) {
 	} else {
 		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicCIDRs)
 	}
-	if e.Authentication == "" || have.Authentication == "" {
+	switch {
+	case e.Authentication == "":
+		return
+	case have.Authentication == "":
+		if have.ID == "" {
+			d.Set("authenticationMode", "", e.Authentication)
+		}
 		return
 	}
 	modes := authentications()

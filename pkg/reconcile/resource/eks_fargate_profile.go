@@ -79,15 +79,20 @@ func (f *EKSFargateProfile) Find(ctx context.Context, c *cloud.Clients) (*EKSFar
 // tags.
 func (f *EKSFargateProfile) Diff(have *EKSFargateProfileState) (d graph.Diff) {
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
-	if f.Role.CloudID() != graph.Unknown {
-		d.Fixed("role", have.RoleARN, f.Role.CloudID())
-	}
-	if wanted := append(idsOf(f.Subnets), f.SubnetIDs...); !slices.Contains(wanted, graph.Unknown) {
-		d.Fixed("subnets", sortedList(have.Subnets), sortedList(wanted))
-	}
+	d.Fixed("role", have.RoleARN, f.Role.CloudID())
+	d.Fixed("subnets", sortedList(have.Subnets), f.wantedSubnets())
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
 	d.Tags(have.Tags, f.Tags)
 	return d
+}
+
+// wantedSubnets is unknown until all of them are there.
+func (f *EKSFargateProfile) wantedSubnets() string {
+	ids := append(idsOf(f.Subnets), f.SubnetIDs...)
+	if slices.Contains(ids, graph.Unknown) {
+		return graph.Unknown
+	}
+	return sortedList(ids)
 }
 
 func selectorList(all []EKSSelector) string {

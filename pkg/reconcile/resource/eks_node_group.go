@@ -105,10 +105,8 @@ func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
 	if have.Status != string(types.NodegroupStatusDegraded) { // its nodes are ill, and mending goes on
 		d.Await("status", have.Status, string(types.NodegroupStatusActive))
 	}
-	if g.Role.CloudID() != graph.Unknown {
-		d.Fixed("role", have.RoleARN, g.Role.CloudID())
-	}
-	if have.Kind != "" && g.ImageType != "" {
+	d.Fixed("role", have.RoleARN, g.Role.CloudID())
+	if g.ImageType != "" {
 		d.Fixed("amiType", have.Kind, g.ImageType)
 	}
 	d.Fixed("capacityType", have.Capacity, g.Capacity)
@@ -139,10 +137,14 @@ func sortedList(list []string) string { return strings.Join(slices.Sorted(slices
 
 func (g *EKSNodeGroup) diffVersion(have *EKSNodeGroupState, d *graph.Diff) {
 	from, to := minor(have.Version), minor(g.Version)
-	if g.Version != "" && have.Version != "" && from > to {
+	switch {
+	case g.Version == "":
+	case have.ID == "":
+		d.Set("version", "", g.Version)
+	case from > to:
 		d.Fixed("version", have.Version, g.Version)
 	}
-	for v := from; g.Version != "" && have.Version != "" && v < to; v++ {
+	for v := from; g.Version != "" && have.ID != "" && v < to; v++ {
 		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
 	}
 	if g.Release != "" && from == to {

@@ -135,7 +135,7 @@ func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
 	}
 	id := graph.ID("role/" + r.name)
 	if !b.m.EKS.EnableIAM {
-		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name), b.infra(r.at))
+		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name, makeRoles), b.infra(r.at))
 		return b.roles[r.name]
 	}
 	partition := partition(b.spec, b.m.Region)
@@ -149,6 +149,10 @@ func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
 	b.roles[r.name] = graph.Add(b.Graph, id, role, b.infra(r.at))
 	return b.roles[r.name]
 }
+
+// makeRoles says where roles come from.
+const makeRoles = "have it made with --set CAPA_EKS_IAM=true, or make it for all clusters of the account with " +
+	"'clusterawsadm bootstrap iam create-cloudformation-stack' (docs/adr/0015-eks-roles.md)"
 
 // addons adds what EKS is to install. It runs on nodes, as soon as there are
 // some; what it installs nodes need to become ready.

@@ -2,12 +2,16 @@ package reconcile
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/eks"
 	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
@@ -26,6 +30,9 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		var err error
 		if s.Endpoint, err = resource.TaggedEndpoint(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud); err != nil {
 			return s, err
+		}
+		if e, err := resource.TaggedEKS(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud); s.Endpoint == "" && err == nil && e != nil {
+			s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
 		}
 	} else {
 		if err := r.look(ctx); err != nil {
@@ -119,6 +126,18 @@ func seen(n graph.Node) (state, detail string) {
 	case *graph.Ref[resource.ImageState]:
 		s, _ := r.Found()
 		return "", s.Name
+	case *graph.Ref[resource.EKSClusterState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)
+	case *graph.Ref[resource.EKSNodeGroupState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+	case *graph.Ref[resource.EKSAddonState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
+	case *graph.Ref[resource.EKSFargateProfileState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), ""
 	}
 	return "", ""
 }
@@ -127,15 +146,36 @@ func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// Kubeconfig returns an administrator's kubeconfig. It needs the cluster CA's
-// key, which lives in the account.
-func (c *Cluster) Kubeconfig(ctx context.Context) ([]byte, error) {
+// KubeconfigOptions say how kubectl gets into a cluster of EKS. They mean
+// nothing to others.
+type KubeconfigOptions struct {
+	Profile string // of the AWS configuration that tokens are made with; "" for that of the environment
+	Method  string // clusterawsadm, aws-cli or iam-authenticator: the program that makes the tokens
+}
+
+// Kubeconfig returns an administrator's kubeconfig. That of a self-managed
+// cluster needs the cluster CA's key, which lives in the account; in that of
+// EKS there is no secret.
+func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	r := c.begin(Options{})
+	if c.manifest != nil && c.manifest.EKS != nil {
+		s, err := resource.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
+		if err == nil && s == nil {
+			err = fmt.Errorf("there is no EKS cluster %s in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.eksKubeconfig(s, o)
+	}
 	keys, err := resource.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
 		return nil, fmt.Errorf("keys of the cluster: %w", err)
 	}
 	if keys == nil {
+		if s, err := resource.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
+			return c.eksKubeconfig(s, o)
+		}
 		return nil, fmt.Errorf("the account keeps no keys of cluster %s in %s: create it first", c.Name, c.Region)
 	}
 	endpoint, err := r.endpoint(ctx)
@@ -143,6 +183,29 @@ func (c *Cluster) Kubeconfig(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return boot.Kubeconfig(c.Name, endpoint, keys, c.target.Clock.Now())
+}
+
+// eksKubeconfig makes a kubeconfig whose tokens a program makes, in the role
+// of the manifest's identity if it has one.
+func (c *Cluster) eksKubeconfig(s *resource.EKSClusterState, o KubeconfigOptions) ([]byte, error) {
+	if s.Endpoint == "" {
+		return nil, fmt.Errorf("EKS cluster %s is %s and has no endpoint yet", s.Name, strings.ToLower(s.Status))
+	}
+	ca, err := base64.StdEncoding.DecodeString(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of EKS cluster %s: %w", s.Name, err)
+	}
+	k := eks.Kubeconfig{
+		Cluster: s.Name, Endpoint: s.Endpoint, CA: ca, Region: c.Region, Profile: o.Profile, Method: ekscontrolplanev1.EKSTokenMethod(o.Method),
+	}
+	if c.manifest != nil {
+		for _, id := range c.manifest.Identity {
+			if id.Role != nil {
+				k.Role = id.Role.RoleArn
+			}
+		}
+	}
+	return k.Encode()
 }
 
 // endpoint returns where the API server answers, by the manifest or by the

@@ -101,18 +101,15 @@ func kinds() map[string]kind {
 // refused lists kinds that are known, with the reason why they are not taken.
 func refused() map[string]string {
 	const (
-		pools   = "machine pools are not supported yet"
-		eks     = "EKS clusters are not supported yet"
-		classes = "ClusterClass is not supported yet"
-		rosa    = "ROSA clusters are not supported"
-		record  = "it is a record that Cluster API keeps for itself"
+		pools  = "machine pools are not supported yet"
+		eks    = "EKS clusters are not supported yet"
+		rosa   = "ROSA clusters are not supported"
+		record = "it is a record that Cluster API keeps for itself"
 	)
 	return map[string]string{
 		"MachinePool": pools, "AWSMachinePool": pools,
 		"AWSManagedCluster": eks, "AWSManagedControlPlane": eks, "AWSManagedMachinePool": eks, "AWSFargateProfile": eks,
 		"EKSConfig": eks, "EKSConfigTemplate": eks, "NodeadmConfig": eks, "NodeadmConfigTemplate": eks,
-		"ClusterClass": classes, "AWSClusterTemplate": classes, "KubeadmControlPlaneTemplate": classes,
-		"AWSManagedClusterTemplate": classes, "AWSManagedControlPlaneTemplate": classes,
 		"ROSACluster": rosa, "ROSAControlPlane": rosa, "ROSAMachinePool": rosa, "ROSANetwork": rosa,
 		"ROSARoleConfig": rosa, "ROSAOCMRoleConfig": rosa,
 		"MachineSet":                "Cluster API makes it from a MachineDeployment",

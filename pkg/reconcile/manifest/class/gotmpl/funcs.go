@@ -1,10 +1,10 @@
 package gotmpl
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"

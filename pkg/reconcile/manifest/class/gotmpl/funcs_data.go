@@ -30,10 +30,12 @@ func numbers() map[string]any {
 		}
 	}
 	return map[string]any{
-		"add":       fold(0, func(a, b int64) int64 { return a + b }),
-		"add1":      func(v any) int64 { return cast.ToInt64(v) + 1 },
-		"sub":       func(a, b any) int64 { return cast.ToInt64(a) - cast.ToInt64(b) },
-		"mul":       func(a any, v ...any) int64 { return fold(cast.ToInt64(a), func(a, b int64) int64 { return a * b })(v...) },
+		"add":  fold(0, func(a, b int64) int64 { return a + b }),
+		"add1": func(v any) int64 { return cast.ToInt64(v) + 1 },
+		"sub":  func(a, b any) int64 { return cast.ToInt64(a) - cast.ToInt64(b) },
+		"mul": func(a any, v ...any) int64 {
+			return fold(cast.ToInt64(a), func(a, b int64) int64 { return a * b })(v...)
+		},
 		"div":       func(a, b any) int64 { return cast.ToInt64(a) / cast.ToInt64(b) },
 		"mod":       func(a, b any) int64 { return cast.ToInt64(a) % cast.ToInt64(b) },
 		"max":       best(func(a, b int64) int64 { return max(a, b) }),

@@ -2,22 +2,28 @@ package manifest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	"sigs.k8s.io/cluster-api-provider-aws/v2/webhooks"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
 	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	kjson "sigs.k8s.io/json"
 
 	"clusterawsadm/pkg/reconcile/manifest/class"
 )
 
 // Kinds that only a topology uses.
-const kindClusterClass = "ClusterClass"
+const (
+	kindClusterClass       = "ClusterClass"
+	kindAWSClusterTemplate = "AWSClusterTemplate"
+)
 
 // withClasses adds the kinds of ClusterClasses.
 func withClasses(all map[string]kind) map[string]kind {
@@ -32,7 +38,7 @@ func withClasses(all map[string]kind) map[string]kind {
 		upgraded(coreconversion.ConvertClusterClassV1Beta1ToHub), as[clusterv1.ClusterClass])
 	all["KubeadmControlPlaneTemplate"] = template(groupControlPlane,
 		upgraded(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub), as[controlplanev1.KubeadmControlPlaneTemplate])
-	all["AWSClusterTemplate"] = template(groupInfrastructure,
+	all[kindAWSClusterTemplate] = template(groupInfrastructure,
 		upgraded(toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate]), as[infrav1.AWSClusterTemplate])
 	all["AWSManagedClusterTemplate"] = template(groupInfrastructure, nil, as[infrav1.AWSManagedClusterTemplate])
 	all["AWSManagedControlPlaneTemplate"] = template(groupControlPlane, nil, as[ekscontrolplanev1.AWSManagedControlPlaneTemplate])
@@ -160,7 +166,7 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 		t.fail(o.problem("apiVersion", "the template is of "+written+", but the ClusterClass refers to one of "+apiVersion, "write both in one version"))
 		return nil, true
 	}
-	if !t.valid(ctx, o) {
+	if !t.valid(ctx, o) || !t.webhookDefaults(ctx, o) {
 		return nil, true
 	}
 	made := &class.Template{Kind: kind, Name: name, Value: o.value, Written: map[string]struct{}{}}
@@ -169,6 +175,41 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 	}
 	t.templates[o] = made
 	return made, true
+}
+
+// webhookDefaults gives a template what CAPA's webhook would have added when it
+// was stored, fields at their zero values included: patches may replace them.
+// Other webhooks add nothing to templates that patches would care about.
+func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
+	if o.kind != kindAWSClusterTemplate || o.version != versionNew {
+		return true
+	}
+	s, err := schemaFor(o.kind, o.version)
+	if err != nil {
+		t.fail(o.problem("", err.Error(), ""))
+		return false
+	}
+	template, err := typed[infrav1.AWSClusterTemplate](o.value)
+	if err == nil {
+		err = guard(func() error { return (&webhooks.AWSClusterTemplate{}).Default(ctx, template) })
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(template)
+	}
+	value := map[string]any{}
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &value)
+	}
+	if err != nil {
+		t.fail(o.problem("", err.Error(), ""))
+		return false
+	}
+	delete(value, "status")
+	dropCreationTimestamps(value)
+	s.Fill(value)
+	o.value = value
+	return true
 }
 
 // takeTemplates takes all templates of the class away: they stand for

@@ -3,7 +3,9 @@ package manifest_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,4 +35,24 @@ func TestUpstreamClass(t *testing.T) {
 	assert.Equal(t, "mine", *c.Deployments[0].Template.Spec.Template.Spec.SSHKeyName)
 	assert.Equal(t, "cluster.yaml:24 AWSMachineTemplate/quick-md-0 spec.template.spec.instanceType", c.Origin("AWSMachineTemplate/quick-md-0", "spec.template.spec.instanceType"))
 	assert.Empty(t, warnings(c))
+}
+
+// The class with tenants patches what CAPA's webhook adds to its template, and
+// the Cluster sets variables that are objects.
+func TestUpstreamTenantClass(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
+	require.NoError(t, err)
+	yaml := read(t, filepath.Join(strings.TrimSpace(string(out)), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
+	values := quickStart()
+	maps.Copy(values, map[string]string{
+		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",
+		"MULTI_TENANCY_JUMP_ROLE_ARN": "arn:aws:iam::123456789012:role/jump", "MULTI_TENANCY_JUMP_IDENTITY_NAME": "jump",
+		"MULTI_TENANCY_NESTED_ROLE_ARN": "arn:aws:iam::123456789012:role/nested", "MULTI_TENANCY_NESTED_IDENTITY_NAME": "nested",
+	})
+	c := mustLoad(t, yaml, manifest.Options{Lookup: lookup(values)})
+	assert.True(t, c.Infra.Spec.Bastion.Enabled)
+	assert.Equal(t, 1, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
+	assert.Equal(t, "nested-quick", c.Infra.Spec.IdentityRef.Name)
+	assert.Len(t, c.Identity, 2)
+	assert.Equal(t, "t3.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
 }

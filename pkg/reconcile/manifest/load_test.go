@@ -88,7 +88,6 @@ func TestCAPATemplatesRefused(t *testing.T) {
 	for name, kind := range map[string]string{
 		"cluster-template-machinepool":            "MachinePool",
 		"cluster-template-eks-managedmachinepool": "AWSManagedControlPlane",
-		"cluster-template-simple-clusterclass":    "ClusterClass",
 	} {
 		data, err := os.ReadFile(filepath.Join(templates, name+".yaml"))
 		if err != nil {

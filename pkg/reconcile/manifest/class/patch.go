@@ -127,7 +127,8 @@ func (i *item) keeping(kept [][]string) {
 		path := dotted(names...)
 		i.forget(path)
 		for p, place := range before.Places {
-			if isBelow(p, path) {
+			_, known := i.Places[p]
+			if isBelow(p, path) || isBelow(path, p) && !known {
 				i.Places[p] = place
 			}
 		}
@@ -171,7 +172,7 @@ func (e *expander) about(t *target, p clusterv1.ClusterClassPatch) string {
 // templateFix is advice on an error of a template.
 func templateFix(err error) string {
 	if strings.Contains(err.Error(), "there is no function") {
-		return "known functions: " + strings.Join(gotmpl.Functions(), ", ")
+		return "write it without this function"
 	}
 	return ""
 }

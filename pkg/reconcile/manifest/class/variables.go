@@ -67,11 +67,14 @@ func (e *expander) definitions(ctx context.Context) map[string]*definition {
 			e.fail(d.place.Below("schema.openAPIV3Schema"), fmt.Sprintf("the schema of the variable %q cannot be used: %v", v.Name, err), "")
 			continue
 		}
-		if errs := schema.CheckSchema(ctx); len(errs) > 0 {
-			e.fail(d.place.Below("schema.openAPIV3Schema"), fmt.Sprintf("the schema of the variable %q is wrong: %v", v.Name, errs.ToAggregate()), "")
-			continue
+		errs := schema.CheckSchema(ctx)
+		for _, err := range errs {
+			at := inside(d.place.Below("schema.openAPIV3Schema"), err.Field, "properties["+v.Name+"]")
+			e.fail(at, fmt.Sprintf("the schema of the variable %q is wrong: %s", v.Name, explained(err)), "")
 		}
-		d.schema = schema
+		if len(errs) == 0 {
+			d.schema = schema
+		}
 	}
 	return all
 }
@@ -174,7 +177,7 @@ func inside(at Place, path, name string) Place {
 
 func explained(err *field.Error) string {
 	detail := err.Detail
-	if _, rest, ok := strings.Cut(detail, " in body "); ok {
+	if _, rest, ok := strings.Cut(" "+detail, " in body "); ok {
 		detail = rest
 	}
 	switch err.Type { //nolint:exhaustive // the others have a detail

@@ -13,9 +13,7 @@ package gotmpl
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"text/template/parse"
@@ -74,11 +72,6 @@ func parseError(err error) error {
 		what = "there is no function " + f[1] + " here"
 	}
 	return &Error{Line: line, What: what}
-}
-
-// Functions lists the names of the functions that templates may call.
-func Functions() []string {
-	return slices.Sorted(maps.Keys(functions()))
 }
 
 // Execute evaluates the template with data as its dot: nil, bool, float64,

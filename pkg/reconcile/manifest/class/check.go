@@ -144,32 +144,42 @@ func (e *expander) checkVariable(path string, at Place) {
 // checkSelector refuses a selector that can choose nothing.
 func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
 	m := s.MatchResources
-	same := func(r clusterv1.ClusterClassTemplateReference) bool {
-		return s.Kind == r.Kind && s.APIVersion == r.APIVersion
-	}
 	spec := &e.class.Spec
-	infrastructure := m.InfrastructureCluster != nil && *m.InfrastructureCluster
-	plane := m.ControlPlane != nil && *m.ControlPlane
-	if infrastructure && !same(spec.Infrastructure.TemplateRef) {
+	infrastructure, plane := isTrue(m.InfrastructureCluster), isTrue(m.ControlPlane)
+	if infrastructure && !selects(s, spec.Infrastructure.TemplateRef) {
 		e.fail(at.Below("matchResources.infrastructureCluster"), fmt.Sprintf("the class's infrastructure is not a %s of %s", s.Kind, s.APIVersion), "change the selector")
 	}
-	if plane && !same(spec.ControlPlane.TemplateRef) && !same(spec.ControlPlane.MachineInfrastructure.TemplateRef) {
+	if plane && !selects(s, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef) {
 		e.fail(at.Below("matchResources.controlPlane"), fmt.Sprintf("neither the class's control plane nor its machines are a %s of %s", s.Kind, s.APIVersion), "change the selector")
 	}
-	var names []string
-	if m.MachineDeploymentClass != nil {
-		names = m.MachineDeploymentClass.Names
+	e.checkClassNames(s, at)
+	workers := m.MachineDeploymentClass != nil && len(m.MachineDeploymentClass.Names) > 0
+	pools := m.MachinePoolClass != nil && len(m.MachinePoolClass.Names) > 0
+	if !infrastructure && !plane && !workers && !pools {
+		e.fail(at, "the selector chooses nothing", "set matchResources")
 	}
-	for i, name := range names {
-		if !slices.ContainsFunc(spec.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentClass) bool {
-			return matchesName(name, d.Class) && (same(d.Bootstrap.TemplateRef) || same(d.Infrastructure.TemplateRef))
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// selects tells whether a selector is for templates like one of those.
+func selects(s clusterv1.PatchSelector, refs ...clusterv1.ClusterClassTemplateReference) bool {
+	return slices.ContainsFunc(refs, func(r clusterv1.ClusterClassTemplateReference) bool {
+		return s.Kind == r.Kind && s.APIVersion == r.APIVersion
+	})
+}
+
+// checkClassNames refuses names of classes that no class has.
+func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
+	if s.MatchResources.MachineDeploymentClass == nil {
+		return
+	}
+	for i, name := range s.MatchResources.MachineDeploymentClass.Names {
+		if !slices.ContainsFunc(e.class.Spec.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentClass) bool {
+			return matchesName(name, d.Class) && selects(s, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
 		}) {
 			e.fail(at.Below(indexed("matchResources.machineDeploymentClass.names", i)), fmt.Sprintf("no class of machine deployments is called %q and has a %s of %s", name, s.Kind, s.APIVersion), "change the selector")
 		}
-	}
-	pools := m.MachinePoolClass != nil && len(m.MachinePoolClass.Names) > 0
-	if !infrastructure && !plane && len(names) == 0 && !pools {
-		e.fail(at, "the selector chooses nothing", "set matchResources")
 	}
 }
 

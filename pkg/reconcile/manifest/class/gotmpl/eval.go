@@ -67,6 +67,13 @@ func (s *state) operand(dot any, n parse.Node) any {
 		return s.function(dot, n, nil, absent{})
 	case *parse.DotNode:
 		return dot
+	default:
+		return s.constant(n)
+	}
+}
+
+func (s *state) constant(n parse.Node) any {
+	switch n := n.(type) {
 	case *parse.NilNode:
 		return nil
 	case *parse.BoolNode:
@@ -83,12 +90,12 @@ func (s *state) operand(dot any, n parse.Node) any {
 
 // number is a constant whose type nothing but its spelling tells.
 func (s *state) number(n *parse.NumberNode) any {
-	hex := len(n.Text) > 2 && n.Text[0] == '0' && (n.Text[1] == 'x' || n.Text[1] == 'X') && !strings.ContainsAny(n.Text, "pP")
-	char := n.Text != "" && n.Text[0] == '\''
+	lower := strings.ToLower(n.Text)
+	whole := strings.HasPrefix(lower, "'") || strings.HasPrefix(lower, "0x") && !strings.Contains(lower, "p")
 	switch {
-	case n.IsComplex && strings.HasSuffix(n.Text, "i"):
+	case strings.HasSuffix(lower, "i") && !strings.HasPrefix(lower, "'"):
 		s.failf("complex numbers such as %s are not supported", n.Text)
-	case n.IsFloat && !hex && !char && strings.ContainsAny(n.Text, ".eEpP"):
+	case n.IsFloat && !whole && strings.ContainsAny(lower, ".ep"):
 		return n.Float64
 	case n.IsInt:
 		return int(n.Int64)

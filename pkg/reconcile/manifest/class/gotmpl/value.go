@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 func isMissing(v any) bool {
@@ -82,16 +83,12 @@ func (s *state) weigh(v any) int {
 }
 
 func (s *state) add(v any, weight *int, depth int) {
-	*weight += 8
+	text, _ := v.(string)
+	*weight += 8 + len(text)
 	if depth > maxDepth || *weight > maxText {
 		s.failf("%v", errTooMuch)
 	}
 	switch v := v.(type) {
-	case string:
-		*weight += len(v)
-		if len(v) > maxText {
-			s.failf("%v", errTooMuch)
-		}
 	case []any:
 		for _, item := range v {
 			s.add(item, weight, depth+1)
@@ -102,9 +99,7 @@ func (s *state) add(v any, weight *int, depth int) {
 			s.add(item, weight, depth+1)
 		}
 	case []string:
-		for _, item := range v {
-			*weight += 8 + len(item)
-		}
+		*weight += 8*len(v) + len(strings.Join(v, ""))
 	case map[string]string:
 		for name, item := range v {
 			*weight += 8 + len(name) + len(item)
@@ -114,7 +109,7 @@ func (s *state) add(v any, weight *int, depth int) {
 	}
 }
 
-var errCompare = errors.New("such values cannot be compared") //nolint:gochecknoglobals // an error value
+var errCompare = errors.New("such values cannot be compared")
 
 // number kinds of a comparison.
 type basic int

@@ -255,7 +255,18 @@ func TestUpstreamClasses(t *testing.T) {
 			if !strings.Contains(text, "kind: Cluster\n") {
 				text += clusterOfClass
 			}
-			compare(t, readTopology(t, text))
+			in := readTopology(t, text)
+			if strings.Contains(file, "multitenancy") {
+				// Its patches replace what the webhook and the CRD of AWSClusterTemplate
+				// add, and neither runs here. Package manifest tests it with them.
+				_, err := theirs(t, in)
+				require.ErrorContains(t, err, "/spec/template/spec/bastion/enabled")
+				_, problems := ours(in)
+				require.NotEmpty(t, problems)
+				require.Contains(t, problems[0].What, "/spec/template/spec/bastion/enabled")
+				return
+			}
+			compare(t, in)
 		})
 	}
 }

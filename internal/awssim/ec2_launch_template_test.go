@@ -44,7 +44,6 @@ func TestLaunchTemplateChecks(t *testing.T) {
 			"taken":      {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateName = aws.String("taken") }, "InvalidLaunchTemplateName.AlreadyExistsException"},
 			"short name": {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateName = aws.String("ab") }, "InvalidLaunchTemplateName.MalformedException"},
 			"odd name":   {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateName = aws.String("a pool") }, "InvalidLaunchTemplateName.MalformedException"},
-			"no data":    {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData = nil }, "MissingParameter"},
 			"image":      {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.ImageId = aws.String("ami-00000000000000000") }, "InvalidAMIID.NotFound"},
 			"type":       {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.InstanceType = "m6g.large" }, "InvalidParameterValue"},
 			"group":      {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.SecurityGroupIds = []string{"sg-00000000000000000"} }, "InvalidGroup.NotFound"},
@@ -82,7 +81,7 @@ func TestLaunchTemplateVersions(t *testing.T) {
 		}
 		add("t3.large")
 		add("t3.large") // the same token
-		add("t3.xlarge")
+		add("m5.large")
 		kinds := func(versions ...string) (out []string) {
 			got, err := n.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: versions})
 			require.NoError(t, err)
@@ -91,8 +90,8 @@ func TestLaunchTemplateVersions(t *testing.T) {
 			}
 			return out
 		}
-		assert.Equal(t, []string{"t3.xlarge", "t3.large", "t3.medium"}, kinds())
-		assert.Equal(t, []string{"t3.xlarge", "t3.medium"}, kinds("$Default", "$Latest"))
+		assert.Equal(t, []string{"m5.large", "t3.large", "t3.medium"}, kinds())
+		assert.Equal(t, []string{"m5.large", "t3.medium"}, kinds("$Default", "$Latest"))
 		_, err := n.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"9"}})
 		assert.Equal(t, "InvalidLaunchTemplateId.VersionNotFound", code(err))
 		gone, err := n.ec2.DeleteLaunchTemplateVersions(ctx, &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"1", "2", "9"}})
@@ -101,7 +100,7 @@ func TestLaunchTemplateVersions(t *testing.T) {
 		assert.Len(t, gone.UnsuccessfullyDeletedLaunchTemplateVersions, 2, "neither the default version nor one that is not there")
 		_, err = n.ec2.ModifyLaunchTemplate(ctx, &ec2.ModifyLaunchTemplateInput{LaunchTemplateId: &id, DefaultVersion: aws.String("3")})
 		require.NoError(t, err)
-		assert.Equal(t, []string{"t3.xlarge"}, kinds("$Default", "$Latest"))
+		assert.Equal(t, []string{"m5.large"}, kinds("$Default", "$Latest"))
 
 		run, err := n.ec2.RunInstances(ctx, &ec2.RunInstancesInput{
 			MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &n.subnet, LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String("demo"), Version: aws.String("1")},

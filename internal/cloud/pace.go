@@ -41,6 +41,8 @@ func limits(service, op string) (class string, size, rate float64) {
 		return "EC2 write", 50, 5
 	case service == "SSM" && op == "PutParameter":
 		return "SSM PutParameter", 10, 3
+	case service == "Auto Scaling" && !Reads(op): // AWS tells no figures: this is a guess
+		return "Auto Scaling write", 20, 5
 	case service == "Secrets Manager":
 		return service, 50, 50
 	case Reads(op):

@@ -105,7 +105,7 @@ func (a *AWS) updateAutoScalingGroup(in *autoscaling.UpdateAutoScalingGroupInput
 // describeAutoScalingGroups tells of the groups that there are: names of
 // others are no error.
 func (a *AWS) describeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
-	if err := records(in.MaxRecords, 100); err != nil {
+	if err := records(in.MaxRecords); err != nil {
 		return nil, err
 	}
 	keep, err := scalingFilters(in.Filters)
@@ -124,8 +124,8 @@ func (a *AWS) describeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroup
 }
 
 // records checks how long a page is asked to be.
-func records(n *int32, most int32) error {
-	if n != nil && (*n < 1 || *n > most) {
+func records(n *int32) error {
+	if most := int32(100); n != nil && (*n < 1 || *n > most) {
 		return invalid("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and %d", *n, most)
 	}
 	return nil
@@ -247,7 +247,7 @@ func (g *ScalingGroup) activityOut(x *ScalingActivity) types.Activity {
 // describeScalingActivities tells what groups did, the newest first. Groups
 // that are gone have left no activities here; AWS keeps them for six weeks.
 func (a *AWS) describeScalingActivities(in *autoscaling.DescribeScalingActivitiesInput) (*autoscaling.DescribeScalingActivitiesOutput, error) {
-	if err := records(in.MaxRecords, 100); err != nil {
+	if err := records(in.MaxRecords); err != nil {
 		return nil, err
 	}
 	groups := byKey(a.state.AutoScaling.Groups)

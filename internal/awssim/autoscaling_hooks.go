@@ -48,8 +48,11 @@ func (a *AWS) putHook(g *ScalingGroup, in autoscaling.PutLifecycleHookInput) err
 		given *string
 		to    *string
 	}{
-		{in.LifecycleTransition, &h.Transition}, {in.DefaultResult, &h.Result}, {in.NotificationMetadata, &h.Metadata},
-		{in.NotificationTargetARN, &h.Target}, {in.RoleARN, &h.Role},
+		{in.LifecycleTransition, &h.Transition},
+		{in.DefaultResult, &h.Result},
+		{in.NotificationMetadata, &h.Metadata},
+		{in.NotificationTargetARN, &h.Target},
+		{in.RoleARN, &h.Role},
 	} {
 		if s.given != nil {
 			*s.to = *s.given

@@ -35,7 +35,7 @@ func (a *AWS) scaleOut(g *ScalingGroup, n int) {
 func (a *AWS) launchFor(g *ScalingGroup) (*ScalingInstance, error) {
 	t := a.state.EC2.LaunchTemplates[g.Template.ID]
 	if t == nil {
-		return nil, errors.New("The specified launch template does not exist.") //nolint:staticcheck // AWS's words
+		return nil, errors.New("the launch template of the group does not exist any more")
 	}
 	v := t.version(g.Template.Version)
 	if v == nil {

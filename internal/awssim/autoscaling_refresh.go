@@ -82,7 +82,7 @@ func (r *InstanceRefresh) prefer(p *types.RefreshPreferences) error {
 }
 
 func (a *AWS) describeInstanceRefreshes(in *autoscaling.DescribeInstanceRefreshesInput) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
-	if err := records(in.MaxRecords, 100); err != nil {
+	if err := records(in.MaxRecords); err != nil {
 		return nil, err
 	}
 	g, err := a.scalingGroup(in.AutoScalingGroupName)

@@ -85,7 +85,7 @@ func (g *ScalingGroup) tagsOut() []types.TagDescription {
 }
 
 func (a *AWS) describeScalingTags(in *autoscaling.DescribeTagsInput) (*autoscaling.DescribeTagsOutput, error) {
-	if err := records(in.MaxRecords, 100); err != nil {
+	if err := records(in.MaxRecords); err != nil {
 		return nil, err
 	}
 	var list []types.TagDescription

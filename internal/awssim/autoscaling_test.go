@@ -119,7 +119,7 @@ func TestGroupLife(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Nil(t, p.see().AutoScalingGroupName)
 		_, err = p.c.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("demo")})
-		assert.ErrorContains(t, err, "AutoScalingGroup name not found")
+		require.ErrorContains(t, err, "AutoScalingGroup name not found")
 		assert.Equal(t, before, p.aws.Inventory())
 	})
 }
@@ -184,7 +184,7 @@ func TestGroupChecks(t *testing.T) {
 			r := p.group("demo", 0)
 			c.change(r)
 			_, err := p.c.CreateAutoScalingGroup(t.Context(), r)
-			assert.ErrorContains(t, err, c.want, name)
+			require.ErrorContains(t, err, c.want, name)
 		}
 		assert.Nil(t, p.see().AutoScalingGroupName, "a call that is refused has changed nothing")
 	})

@@ -44,9 +44,13 @@ func TestLaunchTemplateChecks(t *testing.T) {
 			"taken":      {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateName = aws.String("taken") }, "InvalidLaunchTemplateName.AlreadyExistsException"},
 			"short name": {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateName = aws.String("ab") }, "InvalidLaunchTemplateName.MalformedException"},
 			"odd name":   {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateName = aws.String("a pool") }, "InvalidLaunchTemplateName.MalformedException"},
-			"image":      {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.ImageId = aws.String("ami-00000000000000000") }, "InvalidAMIID.NotFound"},
-			"type":       {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.InstanceType = "m6g.large" }, "InvalidParameterValue"},
-			"group":      {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.SecurityGroupIds = []string{"sg-00000000000000000"} }, "InvalidGroup.NotFound"},
+			"image": {func(r *ec2.CreateLaunchTemplateInput) {
+				r.LaunchTemplateData.ImageId = aws.String("ami-00000000000000000")
+			}, "InvalidAMIID.NotFound"},
+			"type": {func(r *ec2.CreateLaunchTemplateInput) { r.LaunchTemplateData.InstanceType = "m6g.large" }, "InvalidParameterValue"},
+			"group": {func(r *ec2.CreateLaunchTemplateInput) {
+				r.LaunchTemplateData.SecurityGroupIds = []string{"sg-00000000000000000"}
+			}, "InvalidGroup.NotFound"},
 			"profile": {func(r *ec2.CreateLaunchTemplateInput) {
 				r.LaunchTemplateData.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String("none")}
 			}, "InvalidParameterValue"},
@@ -62,7 +66,7 @@ func TestLaunchTemplateChecks(t *testing.T) {
 			c.change(r)
 			_, err := n.ec2.CreateLaunchTemplate(t.Context(), r)
 			if c.want == "" {
-				assert.NoError(t, err, name)
+				require.NoError(t, err, name)
 				continue
 			}
 			assert.Contains(t, code(err), c.want, name)

@@ -59,7 +59,7 @@ type AWS struct {
 	mu    sync.Mutex
 	state State
 	calls []Call
-	past  time.Time // the moment that settle is at; zero: the present
+	past  time.Time        // the moment that settle is at; zero: the present
 	rates map[string]*rate // token buckets of the account, by class
 }
 

@@ -49,6 +49,7 @@ func Policy(s Scope) Document {
 		look(),
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines()...)),
+		s.regional(allow("Pools", anywhere(), pools()...)),
 		s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)),
 		allow("Keep", s.kept(), parameters()...),
 		allow("BootData", s.bootData(), append(secrets(), parameters()...)...),
@@ -115,7 +116,7 @@ func (s Scope) buckets() []string {
 	return out
 }
 
-// passRole lets machines be given their roles.
+// passRole lets machines and lifecycle hooks be given their roles.
 func (s Scope) passRole() Statement {
 	roles := s.Roles
 	if len(roles) == 0 {
@@ -126,14 +127,14 @@ func (s Scope) passRole() Statement {
 		arns[i] = "arn:" + s.Partition + ":iam::*:role/" + r
 	}
 	x := allow("GiveMachinesTheirRoles", arns, "iam:PassRole")
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"autoscaling.amazonaws.com", "ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
 	return x
 }
 
 // serviceRoles lets AWS make the roles that it wants to have before the first
-// load balancer and the first spot instance of an account.
+// load balancer, the first group and the first spot instance of an account.
 func (s Scope) serviceRoles() Statement {
 	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": {"elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": {"autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}
 	return x
 }

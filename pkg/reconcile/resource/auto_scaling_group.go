@@ -152,7 +152,7 @@ func (g *AutoScalingGroup) Find(ctx context.Context, c *cloud.Clients) (*AutoSca
 	if have.Hooks, err = lifecycleHooks(ctx, c, have.ID); err != nil {
 		return nil, err
 	}
-	if g.uneven(&have) {
+	if g.refreshing || g.uneven(&have) { // it warms the last machine up when all are alike
 		if have.Refresh, err = lastRefresh(ctx, c, have.ID); err != nil {
 			return nil, err
 		}
@@ -241,7 +241,7 @@ func (g *AutoScalingGroup) diffMachines(have *AutoScalingGroupState, d *graph.Di
 	stale := len(old) > 0 && (p == nil || !p.Disable)
 	switch {
 	case have.Refresh.Running && (stale || len(*d) == 0):
-		d.Await("instanceRefresh", have.Refresh.String(), "over")
+		d.Await("instanceRefresh", have.Refresh.String()+prefixed(" (", have.Trouble)+closing(have.Trouble), "over")
 	case stale:
 		slices.Sort(old)
 		text := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))

@@ -23,7 +23,9 @@ func autoScalingGroups(ctx context.Context, c *cloud.Clients) ([]AutoScalingGrou
 		p := autoscaling.NewDescribeAutoScalingGroupsPaginator(c.AutoScaling, &autoscaling.DescribeAutoScalingGroupsInput{
 			Filters: []types.Filter{{Name: aws.String("tag:" + c.OwnerTag()), Values: []string{cloud.Owned}}}, MaxRecords: aws.Int32(100),
 		})
-		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*autoscaling.DescribeAutoScalingGroupsOutput, error) { return p.NextPage(ctx) },
+		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
+			return p.NextPage(ctx)
+		},
 			func(o *autoscaling.DescribeAutoScalingGroupsOutput) (out []AutoScalingGroupState) {
 				for _, x := range o.AutoScalingGroups {
 					out = append(out, autoScalingGroupSeen(x))

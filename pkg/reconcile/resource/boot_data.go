@@ -71,7 +71,7 @@ func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error
 
 // anyToken stands for the token in what a fingerprint is made of: that
 // machines join with another one is no reason to replace those that have.
-const anyToken = "000000.0000000000000000" //nolint:gosec // nothing takes it
+const anyToken = "000000.0000000000000000"
 
 // fingerprint tells the data from other data, without the token and however it
 // is delivered; graph.Unknown while it cannot be made.

@@ -108,8 +108,8 @@ func lowered(name string) string {
 }
 
 // written writes a value of the SDK; "" when nothing is set in it. What AWS
-// adds to an answer is left out: the state of a setting, and that a volume is
-// not encrypted.
+// adds to an answer is left out: the state of a setting, that a volume is not
+// encrypted, and that the metadata service has no IPv6 address.
 func written(v reflect.Value) string {
 	switch v.Kind() { //nolint:exhaustive // the rest are plain values
 	case reflect.Pointer:
@@ -125,19 +125,25 @@ func written(v reflect.Value) string {
 		slices.Sort(parts)
 		return strings.Join(parts, "; ")
 	case reflect.Struct:
-		var parts []string
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() || f.Name == "State" {
-				continue
-			}
-			if s := written(v.Field(i)); s != "" && (f.Name != "Encrypted" || s != "false") && (f.Name != "HttpProtocolIpv6" || s != "disabled") {
-				parts = append(parts, lowered(f.Name)+" "+s)
-			}
-		}
-		return strings.Join(parts, ", ")
+		return writtenFields(v)
 	case reflect.String:
 		return v.String()
 	}
 	return fmt.Sprint(v.Interface())
+}
+
+func writtenFields(v reflect.Value) string {
+	var parts []string
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		s := ""
+		if f.IsExported() && f.Name != "State" {
+			s = written(v.Field(i))
+		}
+		added := f.Name == "Encrypted" && s == "false" || f.Name == "HttpProtocolIpv6" && s == "disabled"
+		if s != "" && !added {
+			parts = append(parts, lowered(f.Name)+" "+s)
+		}
+	}
+	return strings.Join(parts, ", ")
 }

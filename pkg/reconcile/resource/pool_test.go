@@ -133,8 +133,8 @@ func versions(s resource.AutoScalingGroupState) (out []string) {
 func TestPoolLife(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		before := w.aws.Inventory()
-		lt, asg := w.apply()
-		require.Equal(t, []string{"1 InService", "1 InService", "1 InService"}, versions(asg))
+		_, first := w.apply()
+		require.Equal(t, []string{"1 InService", "1 InService", "1 InService"}, versions(first))
 		require.Less(t, w.ready, time.Minute+20*time.Second)
 		require.Empty(t, w.plan())
 		machines, err := resource.Instances(t.Context(), w.c)
@@ -155,16 +155,16 @@ func TestPoolLife(t *testing.T) {
 			`update launch-template/pool: instanceType from "t3.medium" to "t3.large"`,
 			`update auto-scaling-group/pool: machines from "3 of 3 of version 1" to "all of version 2"`,
 		}, w.plan())
-		lt, asg = w.apply()
+		lt, asg := w.apply()
 		require.Equal(t, int64(2), lt.Version)
 		require.Equal(t, []string{"2 InService", "2 InService", "2 InService"}, versions(asg))
 		require.Empty(t, w.plan())
-		require.Greater(t, w.ready, 5*time.Minute, "one after the other, each with a minute to warm up")
+		require.Greater(t, w.ready, 4*time.Minute+30*time.Second, "one after the other, each with a minute to warm up")
 
 		// Other user data as well; three versions are kept.
 		for n := range 3 {
 			w.lt.Boot = &resource.BootData{Plain: fmt.Appendf(nil, "#!/bin/sh\n# %d", n)}
-			lt, asg = w.apply()
+			lt, _ = w.apply()
 			require.Equal(t, int64(3+n), lt.Version)
 		}
 		kept, err := w.c.EC2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &lt.ID})
@@ -244,7 +244,7 @@ func TestPoolOfAnAutoscaler(t *testing.T) {
 		_, err := w.c.AutoScaling.SetDesiredCapacity(t.Context(), &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: &asg.ID, DesiredCapacity: aws.Int32(4)})
 		require.NoError(t, err)
 		_, asg = w.apply()
-		require.Equal(t, 4, len(asg.Instances))
+		require.Len(t, asg.Instances, 4)
 	})
 }
 
@@ -289,7 +289,8 @@ func TestPoolRefreshFails(t *testing.T) {
 		require.Error(t, err)
 		started := slices.DeleteFunc(w.aws.Calls(), func(c awssim.Call) bool { return c.Operation != "StartInstanceRefresh" })
 		require.Len(t, started, 1)
-		t.Log(err)
+		require.ErrorContains(t, err, "waiting for instanceRefresh to become over")
+		require.ErrorContains(t, err, "vCPU limit of 1")
 		w.asg.Spec.RefreshPreferences.Disable = true
 		w.aws.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 100 })
 		_, asg := w.apply()

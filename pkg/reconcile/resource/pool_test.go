@@ -313,3 +313,46 @@ func TestPoolRemains(t *testing.T) {
 		require.Equal(t, []string{"launch-template pool", "auto-scaling-group pool"}, got)
 	})
 }
+
+// Every field of a template becomes another version, and comes back as it was
+// asked for.
+func TestTemplateChanges(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.asg.Desired, w.asg.Spec.MinSize = aws.Int32(0), 0
+		w.aws.Edit(func(s *awssim.State) {
+			s.EC2.KeyPairs["default"], s.EC2.Reservations["cr-0123456789abcdef0"] = true, true
+		})
+		w.apply()
+		for n, c := range []struct {
+			change func(*resource.LaunchTemplate)
+			want   string
+		}{
+			{func(l *resource.LaunchTemplate) { l.Key = "default" }, `keyName from "" to "default"`},
+			{func(l *resource.LaunchTemplate) { l.Key = "" }, `keyName from "default" to ""`},
+			{func(l *resource.LaunchTemplate) { l.Spec.IamInstanceProfile = "" }, `iamInstanceProfile from "name nodes.cluster-api-provider-aws.sigs.k8s.io" to ""`},
+			{func(l *resource.LaunchTemplate) { l.Spec.RootVolume.Size = 40 }, `blockDeviceMappings from "deviceName /dev/sda1, ebs deleteOnTermination true, volumeSize 30, volumeType gp3" to "deviceName /dev/sda1, ebs deleteOnTermination true, volumeSize 40, volumeType gp3"`},
+			{func(l *resource.LaunchTemplate) { l.Spec.RootVolume = nil }, `blockDeviceMappings from "deviceName /dev/sda1, ebs deleteOnTermination true, volumeSize 40, volumeType gp3" to ""`},
+			{func(l *resource.LaunchTemplate) {
+				l.Spec.SpotMarketOptions = &infrav1.SpotMarketOptions{MaxPrice: aws.String("0.1")}
+			}, `instanceMarketOptions from "" to "marketType spot, spotOptions instanceInterruptionBehavior terminate, maxPrice 0.1, spotInstanceType one-time"`},
+			{func(l *resource.LaunchTemplate) { l.Spec.SpotMarketOptions = &infrav1.SpotMarketOptions{} }, `instanceMarketOptions from "marketType spot, spotOptions instanceInterruptionBehavior terminate, maxPrice 0.1, spotInstanceType one-time" to "marketType spot, spotOptions instanceInterruptionBehavior terminate, spotInstanceType one-time"`},
+			{func(l *resource.LaunchTemplate) { l.Spec.SpotMarketOptions = nil }, `instanceMarketOptions from "marketType spot, spotOptions instanceInterruptionBehavior terminate, spotInstanceType one-time" to ""`},
+			{func(l *resource.LaunchTemplate) { l.Spec.InstanceMetadataOptions = nil }, `metadataOptions from "httpEndpoint enabled, httpPutResponseHopLimit 2, httpTokens required, instanceMetadataTags disabled" to "httpEndpoint enabled, httpPutResponseHopLimit 1, httpTokens optional, instanceMetadataTags disabled"`},
+			{func(l *resource.LaunchTemplate) {
+				l.Spec.PrivateDNSName = &infrav1.PrivateDNSName{EnableResourceNameDNSARecord: aws.Bool(true)}
+			}, `privateDnsNameOptions from "" to "enableResourceNameDnsARecord true"`},
+			{func(l *resource.LaunchTemplate) { l.Spec.CapacityReservationID = aws.String("cr-0123456789abcdef0") }, `capacityReservationSpecification from "" to "capacityReservationTarget capacityReservationId cr-0123456789abcdef0"`},
+			{func(l *resource.LaunchTemplate) { l.Spec.InstanceType = "m5.xlarge" }, `instanceType from "t3.medium" to "m5.xlarge"`},
+			{func(l *resource.LaunchTemplate) {
+				l.Spec.EnclaveOptions = &infrav1.EnclaveOptions{Enabled: aws.Bool(true)}
+			}, `enclaveOptions from "" to "enabled true"`},
+			{func(l *resource.LaunchTemplate) { l.Launched = l.Launched.With(cloud.Tags{"team": "red"}) }, `launched tag team from "" to "red"`},
+		} {
+			c.change(&w.lt)
+			require.Equal(t, []string{"update launch-template/pool: " + c.want}, w.plan())
+			lt, _ := w.apply()
+			require.Equal(t, int64(n+2), lt.Version)
+			require.Empty(t, w.plan(), c.want)
+		}
+	})
+}

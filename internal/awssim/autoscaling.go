@@ -27,8 +27,6 @@ func (a *AWS) simulateAutoScaling() {
 	a.simulateInstanceRefreshes()
 }
 
-func invalid(format string, args ...any) error { return fail("ValidationError", format, args...) }
-
 // scalingGroup returns the group of that name.
 func (a *AWS) scalingGroup(name *string) (*ScalingGroup, error) {
 	g, ok := a.state.AutoScaling.Groups[aws.ToString(name)]
@@ -82,9 +80,6 @@ func (a *AWS) createAutoScalingGroup(in *autoscaling.CreateAutoScalingGroupInput
 	}
 	id := a.hash()
 	g.ARN = a.regionalARN("autoscaling", "autoScalingGroup:"+id[:8]+"-"+id[8:12]+"-"+id[12:]+"-autoscaling:autoScalingGroupName/"+name)
-	if a.state.AutoScaling.Groups == nil { // an account that was saved before there were any
-		a.state.AutoScaling = newAutoScalingState()
-	}
 	a.state.AutoScaling.Groups[name] = g
 	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
 }

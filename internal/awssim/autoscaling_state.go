@@ -11,10 +11,6 @@ type AutoScalingState struct {
 	Groups map[string]*ScalingGroup // by name
 }
 
-func newAutoScalingState() AutoScalingState {
-	return AutoScalingState{Groups: map[string]*ScalingGroup{}}
-}
-
 // ScalingGroup is an Auto Scaling group.
 type ScalingGroup struct {
 	Name, ARN         string

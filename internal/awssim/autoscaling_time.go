@@ -73,7 +73,7 @@ func (a *AWS) runs(id string) bool {
 func (a *AWS) look(g *ScalingGroup) {
 	g.Looked = a.now()
 	for _, i := range slices.Clone(g.Instances) {
-		a.advance(g, i)
+		a.live(g, i)
 	}
 	g.Instances = slices.DeleteFunc(g.Instances, func(i *ScalingInstance) bool {
 		gone := i.leaving() && a.instanceGone(i.ID)
@@ -119,9 +119,9 @@ func (g *ScalingGroup) hook(transition string) (h *ScalingHook) {
 	return h
 }
 
-// advance takes an instance on by what time has brought. Nobody answers hooks
+// live takes an instance on by what time has brought. Nobody answers hooks
 // here: all of them wait until their time is over.
-func (a *AWS) advance(g *ScalingGroup, i *ScalingInstance) {
+func (a *AWS) live(g *ScalingGroup, i *ScalingInstance) {
 	now := a.now()
 	switch i.State { //nolint:exhaustive // the others do not come up
 	case types.LifecycleStatePending:

@@ -138,9 +138,6 @@ func (a *AWS) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec2.Crea
 		}
 		t := &LaunchTemplate{Thing: a.made("lt", tags), Name: name, Default: 1, Versions: map[string]*LaunchTemplateVersion{}}
 		t.add(aws.ToString(in.VersionDescription), in.LaunchTemplateData, a.now())
-		if a.state.EC2.LaunchTemplates == nil { // an account that was saved before there were any
-			a.state.EC2.LaunchTemplates = map[string]*LaunchTemplate{}
-		}
 		a.state.EC2.LaunchTemplates[t.ID] = t
 		return []string{t.ID}, nil
 	}, func(ids []string) *ec2.CreateLaunchTemplateOutput {

@@ -98,7 +98,6 @@ func New(o Options) *AWS {
 	a := &AWS{o: o, handlers: map[reflect.Type]handler{}, rates: map[string]*rate{}}
 	a.state = State{SSM: newSSMState(), S3: newS3State(), Secrets: newSecretsState()}
 	a.state.IAM, a.state.EC2, a.state.ELB = newIAMState(), newEC2State(a.now(), o.Region), newELBState()
-	a.state.AutoScaling = newAutoScalingState()
 	a.simulateEC2()
 	a.simulateELB()
 	a.simulateIAM()
@@ -122,6 +121,8 @@ func (s *State) fill() {
 	s.IAM.fill()
 	fill(&s.CloudFormation.Stacks)
 	fill(&s.EKS.Clusters)
+	fill(&s.AutoScaling.Groups)
+	fill(&s.EC2.LaunchTemplates)
 }
 
 // Load returns an account as Save wrote it.

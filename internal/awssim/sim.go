@@ -59,6 +59,7 @@ type AWS struct {
 	mu    sync.Mutex
 	state State
 	calls []Call
+	past  time.Time        // the moment that settle is at; zero: the present
 	rates map[string]*rate // token buckets of the account, by class
 }
 
@@ -76,6 +77,8 @@ type State struct {
 	EKS     EKSState
 
 	CloudFormation CloudFormationState
+
+	AutoScaling AutoScalingState
 }
 
 // Call is one call that came in.
@@ -101,6 +104,7 @@ func New(o Options) *AWS {
 	a.simulateS3()
 	a.simulateSecrets()
 	a.simulateSSM()
+	a.simulateAutoScaling()
 	a.simulateQuotas()
 	a.simulateCloudFormation()
 	a.simulateEKS()
@@ -117,6 +121,8 @@ func (s *State) fill() {
 	s.IAM.fill()
 	fill(&s.CloudFormation.Stacks)
 	fill(&s.EKS.Clusters)
+	fill(&s.AutoScaling.Groups)
+	fill(&s.EC2.LaunchTemplates)
 }
 
 // Load returns an account as Save wrote it.
@@ -166,11 +172,18 @@ func (a *AWS) Calls() []Call {
 }
 
 // now is the time of the account.
-func (a *AWS) now() time.Time { return a.o.Clock.Now() }
+func (a *AWS) now() time.Time {
+	if !a.past.IsZero() {
+		return a.past
+	}
+	return a.o.Clock.Now()
+}
 
 // settle brings about what time has brought about: what has finished dying is
-// buried. It is called, with the lock held, before every call is answered.
+// buried, and groups have launched what they had to. It is called, with the
+// lock held, before every call is answered.
 func (a *AWS) settle() {
+	a.settleAutoScaling()
 	a.settleELB()
 	a.settleEKS()
 	a.settleEC2()

@@ -249,8 +249,10 @@ func (a *attempt[S]) create(ctx context.Context) error {
 	case cloud.Exists(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
 	case cloud.NotFound(err) && a.patientWith(now):
+		a.polls++ // nothing is on its way that would take its time
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
 	case errors.As(err, new(*notYetError)):
+		a.polls++
 		return NotYet(err)
 	case cloud.Refused(err), cloud.Unsent(err):
 		return fmt.Errorf("create: %w", err)

@@ -58,6 +58,13 @@ type Timed interface {
 	Takes() (create, remove time.Duration)
 }
 
+// Patient is implemented by a resource that some changes of take much longer
+// than to make it.
+type Patient interface {
+	// Patience returns how long to wait for it before giving up.
+	Patience() time.Duration
+}
+
 // Explained is implemented by a resource that can say what keeps it from
 // being deleted, for messages.
 type Explained[S State] interface {

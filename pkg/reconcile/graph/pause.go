@@ -58,6 +58,9 @@ func (a *attempt[S]) patience() time.Duration {
 	if a.x.Patience > 0 {
 		return a.x.Patience
 	}
+	if p, ok := a.resource.(Patient); ok {
+		return p.Patience()
+	}
 	create, remove := a.Takes()
 	return max(15*time.Minute, 5*create, 5*remove)
 }

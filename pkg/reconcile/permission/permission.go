@@ -63,6 +63,11 @@ func Policy(s Scope) Document {
 		look(),
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines()...)),
+<<<<<<< HEAD
+=======
+		s.regional(allow("Pools", anywhere(), pools()...)),
+		s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)),
+>>>>>>> asg
 		allow("Keep", s.kept(), parameters()...),
 	}
 	if s.Kind != EKS {
@@ -136,6 +141,7 @@ func (s Scope) buckets() []string {
 	return out
 }
 
+<<<<<<< HEAD
 // roles returns the ARNs of roles, or that of the usual ones.
 func (s Scope) roles(names []string, usual string) []string {
 	if len(names) == 0 {
@@ -152,11 +158,29 @@ func (s Scope) roles(names []string, usual string) []string {
 func (s Scope) passRole() Statement {
 	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
+=======
+// passRole lets machines and lifecycle hooks be given their roles.
+func (s Scope) passRole() Statement {
+	roles := s.Roles
+	if len(roles) == 0 {
+		roles = []string{stockRoles}
+	}
+	arns := make([]string, len(roles))
+	for i, r := range roles {
+		arns[i] = "arn:" + s.Partition + ":iam::*:role/" + r
+	}
+	x := allow("GiveMachinesTheirRoles", arns, "iam:PassRole")
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"autoscaling.amazonaws.com", "ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
+>>>>>>> asg
 	return x
 }
 
 // serviceRoles lets AWS make the roles that it wants to have before the first
+<<<<<<< HEAD
 // load balancer, spot instance or EKS cluster of an account.
+=======
+// load balancer, the first group and the first spot instance of an account.
+>>>>>>> asg
 func (s Scope) serviceRoles() Statement {
 	names := []string{"spot.amazonaws.com"}
 	if s.Kind != EKS {
@@ -166,6 +190,10 @@ func (s Scope) serviceRoles() Statement {
 		names = append(names, "eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks-fargate.amazonaws.com")
 	}
 	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
+<<<<<<< HEAD
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}
+=======
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": {"autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}
+>>>>>>> asg
 	return x
 }

@@ -22,6 +22,8 @@ func needs(c call) []string {
 		{"s3", "DeleteObjects"}:      {"s3:DeleteObject", "s3:DeleteObjectVersion"},
 		{"sts", "GetCallerIdentity"}: {}, // always allowed
 		// with what they do on the way
+		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
+		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},
 		{"ec2", "RunInstances"}:                          {"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
 		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
 		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},

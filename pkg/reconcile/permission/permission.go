@@ -22,6 +22,7 @@ type Scope struct {
 	Keys      []string // ARNs of KMS keys that volumes and secrets are encrypted with
 	EKSRoles  []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
 	MadeRoles []string // that are made for the cluster; empty: none
+	NoPools   bool     // there are no Auto Scaling groups
 }
 
 // Kind is who runs the control plane.
@@ -63,12 +64,10 @@ func Policy(s Scope) Document {
 		look(),
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines()...)),
-<<<<<<< HEAD
-=======
-		s.regional(allow("Pools", anywhere(), pools()...)),
-		s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)),
->>>>>>> asg
 		allow("Keep", s.kept(), parameters()...),
+	}
+	if !s.NoPools {
+		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
 	}
 	if s.Kind != EKS {
 		statements = append(statements, lookAtBalancers(), s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
@@ -141,7 +140,6 @@ func (s Scope) buckets() []string {
 	return out
 }
 
-<<<<<<< HEAD
 // roles returns the ARNs of roles, or that of the usual ones.
 func (s Scope) roles(names []string, usual string) []string {
 	if len(names) == 0 {
@@ -154,33 +152,19 @@ func (s Scope) roles(names []string, usual string) []string {
 	return arns
 }
 
-// passRole lets machines be given their roles.
-func (s Scope) passRole() Statement {
-	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
-=======
 // passRole lets machines and lifecycle hooks be given their roles.
 func (s Scope) passRole() Statement {
-	roles := s.Roles
-	if len(roles) == 0 {
-		roles = []string{stockRoles}
+	to := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
+	if !s.NoPools {
+		to = append(to, "autoscaling.amazonaws.com")
 	}
-	arns := make([]string, len(roles))
-	for i, r := range roles {
-		arns[i] = "arn:" + s.Partition + ":iam::*:role/" + r
-	}
-	x := allow("GiveMachinesTheirRoles", arns, "iam:PassRole")
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"autoscaling.amazonaws.com", "ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
->>>>>>> asg
+	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": to}}
 	return x
 }
 
 // serviceRoles lets AWS make the roles that it wants to have before the first
-<<<<<<< HEAD
-// load balancer, spot instance or EKS cluster of an account.
-=======
-// load balancer, the first group and the first spot instance of an account.
->>>>>>> asg
+// load balancer, Auto Scaling group, spot instance or EKS cluster of an account.
 func (s Scope) serviceRoles() Statement {
 	names := []string{"spot.amazonaws.com"}
 	if s.Kind != EKS {
@@ -189,11 +173,10 @@ func (s Scope) serviceRoles() Statement {
 	if s.Kind != SelfManaged {
 		names = append(names, "eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks-fargate.amazonaws.com")
 	}
+	if !s.NoPools {
+		names = append(names, "autoscaling.amazonaws.com")
+	}
 	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
-<<<<<<< HEAD
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}
-=======
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": {"autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"}}}
->>>>>>> asg
 	return x
 }

@@ -79,7 +79,7 @@ func TestPolicy(t *testing.T) {
 	golden.Assert(t, "policy-self-managed.json", show(permission.Scope{Kind: permission.SelfManaged}))
 	golden.Assert(t, "policy-eks.json", show(permission.Scope{Kind: permission.EKS}))
 	s := all()
-	s.Kind = permission.SelfManaged
+	s.Kind, s.NoPools = permission.SelfManaged, true
 	s.Partition, s.Region, s.Buckets, s.Roles = "aws-cn", "cn-north-1", []string{"boot"}, []string{"mine"}
 	golden.Assert(t, "policy-scoped.json", show(s))
 }

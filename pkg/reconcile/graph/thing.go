@@ -1,0 +1,78 @@
+package graph
+
+import (
+	"context"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// thing is a Resource[S], or a Lookup[S] of somebody else's, to those who need
+// not know S. Its states are *S, or nil for none.
+type thing interface {
+	wants() any // the resource, or nil
+	wanted() Diff
+	find(ctx context.Context, c *cloud.Clients) (State, error)
+	diff(have State) Diff
+	create(ctx context.Context, c *cloud.Clients) (State, error)
+	update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error)
+	remove(ctx context.Context, c *cloud.Clients, have State) error
+	blockers(ctx context.Context, c *cloud.Clients, have State) string
+}
+
+// ours is a thing that we own.
+type ours[S State] struct{ Resource[S] }
+
+func (o ours[S]) wants() any { return o.Resource }
+
+func (o ours[S]) wanted() Diff { return o.Diff(new(S)).wanted() }
+
+func (o ours[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(o.Find(ctx, c))
+}
+
+func (o ours[S]) diff(have State) Diff { return o.Diff(of[S](have)) }
+
+func (o ours[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(o.Create(ctx, c))
+}
+
+func (o ours[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
+	return state(o.Update(ctx, c, of[S](have), d))
+}
+
+func (o ours[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
+	return o.Delete(ctx, c, of[S](have))
+}
+
+func (o ours[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
+	if e, ok := o.Resource.(Explained[S]); ok {
+		return e.Blockers(ctx, c, of[S](have))
+	}
+	return ""
+}
+
+// theirs is a thing that somebody else owns. It is looked at, and no more:
+// all that acts on a thing asks for its role first.
+type theirs[S State] struct {
+	thing
+	lookup Lookup[S]
+}
+
+func (t theirs[S]) wants() any { return nil }
+
+func (t theirs[S]) wanted() Diff { return nil }
+
+func (t theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(t.lookup(ctx, c))
+}
+
+// state drops S. A *S is a State because S is one.
+func state[S State](have *S, err error) (State, error) {
+	if have == nil {
+		return nil, err
+	}
+	return any(have).(State), err
+}
+
+// of says again what state has dropped.
+func of[S State](have State) *S { return any(have).(*S) }

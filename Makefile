@@ -8,13 +8,13 @@ FUZZ    ?= 30s
 GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./pkg/reconcile/boot ./pkg/reconcile/manifest
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench e2e oracle kubernetes ci clean
+.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes ci clean
 
 help: ## show what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 build: ## build bin/clusterawsadm, the same bytes on every machine
-	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -gcflags=all=-l -ldflags '-s -w -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
 
 quickstart: build ## create, describe, plan and delete a cluster on a simulated AWS
 	./hack/quickstart.sh $(BIN)
@@ -49,6 +49,9 @@ cover: ## show how much of each package is tested
 
 bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 	FIGURES=1 go test -count 1 -run TestFigures -v ./pkg/reconcile
+
+start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
+	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
 
 e2e: build oracle kubernetes ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance

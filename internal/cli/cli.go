@@ -84,14 +84,14 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 }
 
 // upstream reports whether a command is one of those that Cluster API Provider
-// AWS's clusterawsadm has too.
+// AWS's clusterawsadm has too, as the root is.
 func upstream(cmd *cobra.Command) bool {
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
 		if !cmd.Parent().HasParent() {
 			return cmd.Name() != "cluster"
 		}
 	}
-	return false
+	return true
 }
 
 // groups has every command that only has others below it help.

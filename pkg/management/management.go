@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"clusterawsadm/internal/clock"
 )
@@ -63,6 +64,11 @@ func Connect(o Options) (*Cluster, error) {
 	if o.Context != "" {
 		current = o.Context
 	}
+	none := fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
+		strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
+	if o.Context != "" && api.IsConfigEmpty(&raw) {
+		return nil, none
+	}
 	if _, ok := raw.Contexts[current]; !ok && current != "" {
 		known := "none"
 		if len(raw.Contexts) > 0 {
@@ -73,8 +79,7 @@ func Connect(o Options) (*Cluster, error) {
 	cfg, err := loader.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
-			strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
+		return nil, none
 	case err != nil:
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}

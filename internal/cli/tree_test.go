@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -99,4 +100,41 @@ func mandatory(cmd *cobra.Command) (names []string) {
 		}
 	})
 	return names
+}
+
+// TestRegionOfEveryCommand: one rule for all commands that upstream has, and
+// from log level 4 on every call is told of.
+func TestRegionOfEveryCommand(t *testing.T) {
+	for _, command := range []string{
+		"bootstrap iam create-cloudformation-stack --dry-run",
+		"bootstrap iam delete-cloudformation-stack",
+		"ami list --os flatcar-stable",
+		"ami copy --os flatcar-stable --kubernetes-version 1.34.2 --dry-run",
+		"ami encrypted-copy --os flatcar-stable --kubernetes-version 1.34.2 --dry-run",
+		"eks addons list-available -n nope",
+		"eks addons list-installed -n nope",
+		"resource list -n nope",
+		"controller use-pod-identity -n nope",
+	} {
+		for _, c := range []struct{ variables, region string }{
+			{"DEFAULT_AWS_REGION", "eu-west-3"},
+			{"AWS_DEFAULT_REGION DEFAULT_AWS_REGION", "eu-west-2"},
+			{"AWS_REGION AWS_DEFAULT_REGION DEFAULT_AWS_REGION", "eu-west-1"},
+		} {
+			s := newShell(t)
+			s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "100000"
+			for _, v := range strings.Fields(c.variables) {
+				s.variables[v] = map[string]string{"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2", "DEFAULT_AWS_REGION": "eu-west-3"}[v]
+			}
+			args := append(strings.Fields(command), "--simulate")
+			s.run(args...) // some find nothing
+			assert.Contains(t, s.err.String(), "simulated AWS account in "+c.region+",", "%s with %s", command, c.variables)
+			if c.region == "eu-west-1" {
+				call := regexp.MustCompile(`(?m)^(EKS|EC2|IAM|CloudFormation|Resource Groups Tagging API) \w+ eu-west-1: `)
+				assert.NotRegexp(t, call, s.err.String(), command)
+				s.run(append(args, "-v", "4")...)
+				assert.Regexp(t, call, s.err.String(), command)
+			}
+		}
+	}
 }

@@ -1,5 +1,5 @@
 # Everything a contributor runs. Needs Go and make, and nothing else but for
-# "make e2e", which needs moto_server and etcd.
+# "make e2e", which needs moto_server, cfn-lint, the AWS CLI and etcd.
 
 BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -60,7 +60,7 @@ oracle: ## hold what machines boot with against Cluster API's own code and Ignit
 	cd test/oracle && go test ./...
 
 kubernetes: build ## run the binary against a real kube-apiserver; needs etcd, and minutes to build for the first time
-	cd e2e/kubernetes && go test -count 1 -timeout 40m -v ./...
+	cd e2e/kubernetes && go test -count 1 -timeout 20m -v ./...
 
 ci: lint test e2e ## what CI runs
 

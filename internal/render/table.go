@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
@@ -13,9 +12,10 @@ import (
 func Table(w io.Writer, headers []string, rows [][]string) error {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	cells(t, headers)
-	for _, row := range rows {
-		cells(t, row)
+	for _, row := range append([][]string{headers}, rows...) {
+		if _, err := io.WriteString(t, cells(row)); err != nil {
+			return err
+		}
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -28,18 +28,16 @@ func Table(w io.Writer, headers []string, rows [][]string) error {
 	return nil
 }
 
-// cells writes the cells of a line, without what would end one.
-func cells(w io.Writer, texts []string) {
+// cells makes a line of cells, without what would end one.
+func cells(texts []string) string {
+	clean := make([]string, len(texts))
 	for i, text := range texts {
-		if i > 0 {
-			fmt.Fprint(w, "\t")
-		}
-		fmt.Fprint(w, strings.Map(func(r rune) rune {
+		clean[i] = strings.Map(func(r rune) rune {
 			if r < ' ' {
 				return ' '
 			}
 			return r
-		}, text))
+		}, text)
 	}
-	fmt.Fprintln(w)
+	return strings.Join(clean, "\t") + "\n"
 }

@@ -66,13 +66,17 @@ func (t theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
 	return state(t.lookup(ctx, c))
 }
 
-// state drops S. A *S is a State because S is one.
+// state drops S: a *S is a State because S is one.
 func state[S State](have *S, err error) (State, error) {
 	if have == nil {
 		return nil, err
 	}
-	return any(have).(State), err
+	dropped, _ := any(have).(State)
+	return dropped, err
 }
 
 // of says again what state has dropped.
-func of[S State](have State) *S { return any(have).(*S) }
+func of[S State](have State) *S {
+	said, _ := any(have).(*S)
+	return said
+}

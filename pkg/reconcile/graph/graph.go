@@ -127,25 +127,25 @@ func New() *Graph { return &Graph{byID: map[ID]Node{}} }
 // Add puts a thing that we own into the graph: Apply makes it, Delete removes
 // it. It starts only after its needs.
 func Add[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: own, thing: ours[S]{r}, needs: r.Needs()}}, opts)
+	return add(g, &Ref[S]{node{id: id, role: own, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Use puts a thing that somebody else owns into the graph: it is looked up,
 // and never made, changed or removed.
 func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: borrow, thing: theirs[S]{lookup: find}}}, opts)
+	return add(g, &Ref[S]{node{id: id, role: borrow, thing: &theirs[S]{lookup: find}}}, opts)
 }
 
 // Retire puts a thing that we own, and no longer want, into the graph: Apply
 // and Delete remove it.
 func Retire[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: retire, thing: ours[S]{r}, needs: r.Needs()}}, opts)
+	return add(g, &Ref[S]{node{id: id, role: retire, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Sweep puts things into the graph that come and go by themselves while the
 // cluster lives: Apply leaves them alone, Delete removes them.
 func Sweep[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: sweep, thing: ours[S]{r}, needs: r.Needs()}}, opts)
+	return add(g, &Ref[S]{node{id: id, role: sweep, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Option says more about a node.

@@ -20,32 +20,32 @@ type thing interface {
 }
 
 // ours is a thing that we own.
-type ours[S State] struct{ Resource[S] }
+type ours[S State] struct{ resource Resource[S] }
 
-func (o ours[S]) wants() any { return o.Resource }
+func (o *ours[S]) wants() any { return o.resource }
 
-func (o ours[S]) wanted() Diff { return o.Diff(new(S)).wanted() }
+func (o *ours[S]) wanted() Diff { return o.resource.Diff(new(S)).wanted() }
 
-func (o ours[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
-	return state(o.Find(ctx, c))
+func (o *ours[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(o.resource.Find(ctx, c))
 }
 
-func (o ours[S]) diff(have State) Diff { return o.Diff(of[S](have)) }
+func (o *ours[S]) diff(have State) Diff { return o.resource.Diff(of[S](have)) }
 
-func (o ours[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
-	return state(o.Create(ctx, c))
+func (o *ours[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(o.resource.Create(ctx, c))
 }
 
-func (o ours[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
-	return state(o.Update(ctx, c, of[S](have), d))
+func (o *ours[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
+	return state(o.resource.Update(ctx, c, of[S](have), d))
 }
 
-func (o ours[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
-	return o.Delete(ctx, c, of[S](have))
+func (o *ours[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
+	return o.resource.Delete(ctx, c, of[S](have))
 }
 
-func (o ours[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
-	if e, ok := o.Resource.(Explained[S]); ok {
+func (o *ours[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
+	if e, ok := o.resource.(Explained[S]); ok {
 		return e.Blockers(ctx, c, of[S](have))
 	}
 	return ""
@@ -58,11 +58,11 @@ type theirs[S State] struct {
 	lookup Lookup[S]
 }
 
-func (t theirs[S]) wants() any { return nil }
+func (t *theirs[S]) wants() any { return nil }
 
-func (t theirs[S]) wanted() Diff { return nil }
+func (t *theirs[S]) wanted() Diff { return nil }
 
-func (t theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+func (t *theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
 	return state(t.lookup(ctx, c))
 }
 

@@ -53,7 +53,12 @@ func (e *NodeError) Unwrap() error { return e.Err }
 // AWS does not let us change.
 type ConflictError struct{ Change Change }
 
-func (e *ConflictError) Error() string { return "AWS cannot change " + e.Change.String() }
+func (e *ConflictError) Error() string {
+	if e.Change.Advice == "" {
+		return "AWS cannot change " + e.Change.String()
+	}
+	return "AWS cannot change " + e.Change.String() + ": " + e.Change.Advice
+}
 
 // NotYet wraps an error that time is expected to cure, such as a dependency
 // that AWS has not finished removing. The executor tries again.

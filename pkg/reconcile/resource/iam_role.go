@@ -28,7 +28,7 @@ type IAMRoleState struct {
 	Object          // the ID is its ARN
 	Name   string   //
 	Policy []string // ARNs of the attached policies, sorted
-	Theirs bool     // it does not carry the mark: it is used as it is, and stays
+	Theirs bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
 }
 
 var _ graph.Resource[IAMRoleState] = (*IAMRole)(nil)
@@ -42,7 +42,7 @@ func (r *IAMRole) Find(ctx context.Context, c *cloud.Clients) (*IAMRoleState, er
 	if s == nil || err != nil {
 		return nil, err
 	}
-	s.Theirs = s.Tags[r.Mark] != cloud.Owned
+	s.Theirs = s.Tags[r.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
 	if s.Theirs || cloud.IsBrief(ctx) {
 		return s, nil
 	}

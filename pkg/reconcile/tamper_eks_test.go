@@ -61,7 +61,9 @@ func identityProvider(s *awssim.State) *awssim.EKSProvider {
 	return nil
 }
 
-func iamRole(s *awssim.State, arn string) *awssim.Role { return s.IAM.Roles[arn[strings.LastIndex(arn, "/")+1:]] }
+func iamRole(s *awssim.State, arn string) *awssim.Role {
+	return s.IAM.Roles[arn[strings.LastIndex(arn, "/")+1:]]
+}
 
 // eksTagsOf returns the tags of whatever of EKS has that ARN.
 func eksTagsOf(s *awssim.State, arn string) map[string]string {
@@ -93,7 +95,7 @@ func eksTampers() map[string]tamper {
 		"eks-cluster version":                    func(s *awssim.State, _, _ string) { plane(s).Version = "1.33" },
 		"eks-cluster endpointAccess.public":      func(s *awssim.State, _, _ string) { plane(s).Public, plane(s).Private = !plane(s).Public, true },
 		"eks-cluster endpointAccess.private":     func(s *awssim.State, _, _ string) { plane(s).Private = !plane(s).Private },
-		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { plane(s).PublicCIDRs = []string{"198.51.100.0/24"} },
+		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { plane(s).PublicCIDRs = []string{"192.0.2.0/24"} },
 		"eks-cluster logging":                    func(s *awssim.State, _, _ string) { plane(s).Logging = map[string]bool{"scheduler": true} },
 		"eks-cluster upgradePolicy":              func(s *awssim.State, _, _ string) { plane(s).Support = flip(plane(s).Support, "STANDARD", "EXTENDED") },
 		"eks-cluster authenticationMode":         func(s *awssim.State, _, _ string) { plane(s).Authentication = "API_AND_CONFIG_MAP" },
@@ -116,10 +118,12 @@ func eksTampers() map[string]tamper {
 		"access-entry type": func(s *awssim.State, id, _ string) {
 			accessEntry(s, id).Type = flip(accessEntry(s, id).Type, "EC2_LINUX", "STANDARD")
 		},
-		"access-entry username":  func(s *awssim.State, id, _ string) { accessEntry(s, id).User = tampered },
-		"access-entry group":     func(s *awssim.State, id, _ string) { accessEntry(s, id).Groups = []string{tampered} },
-		"access-entry policy":    func(s *awssim.State, id, _ string) { accessEntry(s, id).Policies = nil },
-		"role policy":            func(s *awssim.State, id, _ string) { iamRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"} },
+		"access-entry username": func(s *awssim.State, id, _ string) { accessEntry(s, id).User = tampered },
+		"access-entry group":    func(s *awssim.State, id, _ string) { accessEntry(s, id).Groups = []string{tampered} },
+		"access-entry policy":   func(s *awssim.State, id, _ string) { accessEntry(s, id).Policies = nil },
+		"role policy": func(s *awssim.State, id, _ string) {
+			iamRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
+		},
 		"oidc-provider audience": func(s *awssim.State, id, _ string) { s.IAM.Providers[id].Clients = nil },
 	}
 	for field, of := range map[string]func(*awssim.EKSProvider) *string{

@@ -248,7 +248,7 @@ func (a *attempt[S]) create(ctx context.Context) error {
 		return nil
 	case cloud.Exists(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
-	case cloud.NotFound(err) && a.patientWith(now):
+	case (cloud.NotFound(err) || errors.As(err, new(*notShownError))) && a.patientWith(now):
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
 	case errors.As(err, new(*notYetError)):
 		return NotYet(err)

@@ -64,6 +64,14 @@ func (e *ConflictError) Error() string {
 // that AWS has not finished removing. The executor tries again.
 func NotYet(err error) error { return &notYetError{err} }
 
+// NotShown wraps an error that says that AWS does not know something which may
+// have been made a moment ago. The executor tries again for a minute.
+func NotShown(err error) error { return &notShownError{err} }
+
+type notShownError struct{ error }
+
+func (e *notShownError) Unwrap() error { return e.error }
+
 type notYetError struct{ error }
 
 func (e *notYetError) Unwrap() error { return e.error }

@@ -361,7 +361,10 @@ func (e *EKSCluster) Delete(ctx context.Context, c *cloud.Clients, have *EKSClus
 func eksNotYet(err error) error {
 	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
 	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
-	if role || busy || cloud.Is(err, "ResourceInUseException") {
+	if role {
+		return graph.NotShown(err)
+	}
+	if busy || cloud.Is(err, "ResourceInUseException") {
 		return graph.NotYet(err)
 	}
 	return err

@@ -29,7 +29,7 @@ func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.kubern
 func (b *builder) eks() {
 	plane := &b.m.EKS.ControlPlane.Spec
 	b.roles = map[string]*graph.Ref[resource.IAMRoleState]{}
-	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"))
+	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"), graph.With(graph.Exists(b.lb.leftovers)))
 	b.endpoint = resource.Endpoint{EKS: b.plane, Port: eksPort}
 	nodes := b.nodeGroups()
 	b.fargateProfiles()

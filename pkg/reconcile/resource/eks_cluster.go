@@ -116,12 +116,10 @@ func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
 	}
 	d.Await("status", have.Status, string(types.ClusterStatusActive))
 	d.Fixed("ipFamily", family(have.IPv6), family(e.IPv6))
-	if e.ServiceCIDR != "" && have.ServiceCIDR != "" {
+	if e.ServiceCIDR != "" && (have.ServiceCIDR != "" || have.ID == "") {
 		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
 	}
-	if e.Role.CloudID() != graph.Unknown && have.RoleARN != "" {
-		d.Fixed("role", have.RoleARN, e.Role.CloudID())
-	}
+	d.Fixed("role", have.RoleARN, e.Role.CloudID())
 	e.diffVersion(have, &d)
 	e.diffAccess(have, &d)
 	d.Lines("logging", have.Logging, e.Logging)

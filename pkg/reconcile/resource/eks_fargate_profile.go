@@ -79,12 +79,12 @@ func (f *EKSFargateProfile) Diff(have *EKSFargateProfileState) (d graph.Diff) {
 		return d
 	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
-	if f.Role.CloudID() != graph.Unknown {
-		d.Fixed("role", have.RoleARN, f.Role.CloudID())
+	d.Fixed("role", have.RoleARN, f.Role.CloudID())
+	wanted := append(idsOf(f.Subnets), f.SubnetIDs...)
+	if slices.Contains(wanted, graph.Unknown) {
+		wanted = []string{graph.Unknown}
 	}
-	if wanted := append(idsOf(f.Subnets), f.SubnetIDs...); !slices.Contains(wanted, graph.Unknown) {
-		d.Fixed("subnets", sortedList(have.Subnets), sortedList(wanted))
-	}
+	d.Fixed("subnets", sortedList(have.Subnets), sortedList(wanted))
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
 	d.Advise("set spec.profileName of the AWSFargateProfile to another name: the profile of the new name is made, this one removed")
 	d.Tags(have.Tags, f.Tags)

@@ -103,10 +103,8 @@ func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
 	if have.Status != string(types.NodegroupStatusDegraded) { // its nodes are ill, and mending goes on
 		d.Await("status", have.Status, string(types.NodegroupStatusActive))
 	}
-	if g.Role.CloudID() != graph.Unknown {
-		d.Fixed("role", have.RoleARN, g.Role.CloudID())
-	}
-	if have.Kind != "" && g.ImageType != "" {
+	d.Fixed("role", have.RoleARN, g.Role.CloudID())
+	if g.ImageType != "" {
 		d.Fixed("amiType", have.Kind, g.ImageType)
 	}
 	d.Fixed("capacityType", have.Capacity, g.Capacity)

@@ -173,3 +173,37 @@ func TestEKSIdentityProviders(t *testing.T) {
 		hasCode(t, err, "ResourceNotFoundException")
 	})
 }
+
+// Fargate profiles come and go one at a time, in private subnets.
+func TestFargateOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksReady(t, a, "demo")
+		create := func(name string, subnets ...string) error {
+			_, err := c.CreateFargateProfile(t.Context(), &eks.CreateFargateProfileInput{
+				ClusterName: aws.String("demo"), FargateProfileName: &name, PodExecutionRoleArn: aws.String(stockRole), Subnets: subnets,
+				Selectors: []types.FargateProfileSelector{{Namespace: aws.String("default")}},
+			})
+			return err
+		}
+		remove := func(name string) error {
+			_, err := c.DeleteFargateProfile(t.Context(), &eks.DeleteFargateProfileInput{ClusterName: aws.String("demo"), FargateProfileName: &name})
+			return err
+		}
+		require.NoError(t, create("one", testSubnetA))
+		hasCode(t, create("two", testSubnetA), "ResourceInUseException")
+		hasCode(t, remove("one"), "ResourceInUseException")
+		time.Sleep(EKSFargateTakes)
+		require.NoError(t, create("two", testSubnetA))
+		time.Sleep(EKSFargateTakes)
+		require.NoError(t, remove("one"))
+		hasCode(t, remove("two"), "ResourceInUseException")
+		_, err := c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
+		hasCode(t, err, "ResourceInUseException")
+		time.Sleep(EKSFargateDeletes)
+		require.NoError(t, remove("two"))
+		time.Sleep(EKSFargateDeletes)
+		_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
+		require.NoError(t, err)
+	})
+}

@@ -2,11 +2,13 @@ package awssim
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
@@ -42,6 +44,7 @@ func (a *AWS) Detailed() []string {
 	all = slices.Concat(
 		all,
 		a.inventoryImages(),
+		a.detailedAutoScaling(),
 		a.detailedCloudFormation(),
 		a.detailedEKS(),
 		a.detailedELB(),
@@ -145,6 +148,14 @@ func (d dump) details(t thing) []string {
 			"of " + t.Instance + " as " + t.Device, t.Zone, f("%s %d GiB %d IOPS %d MiB/s", t.Type, t.Size, t.IOPS, t.Throughput),
 			f("encrypted %t %s", t.Encrypted, t.Key), f("goes with its instance %t", t.DeleteWithInstance),
 		}
+	case *LaunchTemplate:
+		return each(byKey(t.Versions), func(v *LaunchTemplateVersion) string {
+			data := v.Data
+			if data.UserData != nil {
+				data.UserData = aws.String("there")
+			}
+			return f("version %d default %t %s", v.Number, v.Number == t.Default, shown(data))
+		})
 	case *Instance:
 		return []string{
 			t.Image, t.Type, t.Subnet, t.Zone, f("key %q profile %q", t.Key, t.Profile), f("user data %t", t.UserData != ""),
@@ -154,4 +165,42 @@ func (d dump) details(t thing) []string {
 		}
 	}
 	return nil
+}
+
+// shown writes what is set of a value of the SDK.
+func shown(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	var all any
+	_ = json.Unmarshal(raw, &all) // it was JSON a line above
+	raw, _ = json.Marshal(pruned(all))
+	return string(raw)
+}
+
+func pruned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			if v[k] = pruned(x); v[k] == nil {
+				delete(v, k)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		for i := range v {
+			v[i] = pruned(v[i])
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case string:
+		if v == "" {
+			return nil
+		}
+	}
+	return v
 }

@@ -30,6 +30,7 @@ func (a *AWS) simulateEC2() {
 	a.simulateSecurityGroups()
 	a.simulateInterfaces()
 	a.simulateInstances()
+	a.simulateLaunchTemplates()
 	a.simulateVolumes()
 	a.simulateImages()
 }
@@ -116,6 +117,8 @@ func kindOf(id string) kind {
 		return kind{prefix, "instance", "InvalidInstanceID.NotFound", types.ResourceTypeInstance}
 	case "vol":
 		return kind{prefix, "volume", "InvalidVolume.NotFound", types.ResourceTypeVolume}
+	case "lt":
+		return kind{prefix, "launchTemplate", "InvalidLaunchTemplateId.NotFound", types.ResourceTypeLaunchTemplate}
 	case "ami":
 		return kind{prefix, "image", "InvalidAMIID.NotFound", types.ResourceTypeImage}
 	case "snap":

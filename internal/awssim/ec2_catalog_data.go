@@ -24,7 +24,7 @@ func newEC2State(now time.Time, region string) EC2State {
 		EgressOnlyGateways: map[string]*InternetGateway{}, NATGateways: map[string]*NATGateway{}, Addresses: map[string]*Address{},
 		RouteTables: map[string]*RouteTable{}, SecurityGroups: map[string]*SecurityGroup{}, Endpoints: map[string]*Endpoint{},
 		Interfaces: map[string]*Interface{}, Instances: map[string]*Instance{}, Volumes: map[string]*Volume{}, Images: map[string]*Image{},
-		Snapshots: map[string]*Snapshot{}, Elsewhere: map[string]*Place{}, Keys: map[string]string{"1234abcd-12ab-34cd-56ef-1234567890ab": "alias/images"},
+		Snapshots: map[string]*Snapshot{}, LaunchTemplates: map[string]*LaunchTemplate{}, Elsewhere: map[string]*Place{}, Keys: map[string]string{"1234abcd-12ab-34cd-56ef-1234567890ab": "alias/images"},
 		KeyPairs: map[string]bool{"default": true}, PlacementGroups: map[string]string{}, Reservations: map[string]bool{}, Hosts: map[string]bool{},
 		Tokens: map[string]Answer{},
 		Limits: Limits{VPCs: 5, Addresses: 5, VCPUs: 5000, RulesPerGroup: 60},
@@ -54,10 +54,17 @@ func newEC2State(now time.Time, region string) EC2State {
 			s.Subnets[subnet.ID] = subnet
 		}
 	}
-	for _, i := range append(imagesOf(region), eksImagesOf(region)...) {
-		s.Images[i.ID] = i
-	}
+	s.publish(region)
 	return s
+}
+
+// publish puts in the images that everybody finds in a region.
+func (s *EC2State) publish(region string) {
+	for _, i := range append(imagesOf(region), eksImagesOf(region)...) {
+		if s.Images[i.ID] == nil {
+			s.Images[i.ID] = i
+		}
+	}
 }
 
 // givenID is the ID of something that every account has.

@@ -15,7 +15,7 @@ import (
 func (a *AWS) simulateInstances() {
 	on(a, a.runInstances, "MinCount", "MaxCount", "ClientToken", "ImageId", "InstanceType", "KeyName", "UserData", "IamInstanceProfile",
 		"NetworkInterfaces", "SubnetId", "SecurityGroupIds", "BlockDeviceMappings", "InstanceMarketOptions", "MetadataOptions", "PrivateDnsNameOptions",
-		"CapacityReservationSpecification", "CpuOptions", "Placement", "TagSpecifications", "DisableApiTermination")
+		"CapacityReservationSpecification", "CpuOptions", "Placement", "TagSpecifications", "DisableApiTermination", "EnclaveOptions", "LaunchTemplate")
 	on(a, a.describeInstances, "InstanceIds", "Filters", "NextToken", "MaxResults")
 	on(a, a.describeInstanceAttribute, "InstanceId", "Attribute")
 	on(a, a.modifyInstanceMetadataOptions, "InstanceId", "HttpEndpoint", "HttpProtocolIpv6", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags")

@@ -35,14 +35,12 @@ type launch struct {
 // refused has changed nothing.
 func (a *AWS) runInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	return once(a, "RunInstances", in.ClientToken, in, func() ([]string, error) {
-		l := &launch{in: in, model: Instance{Launch: map[string]string{}}}
-		for _, check := range []func(*launch) error{
-			a.checkImage, a.checkBasics, a.checkUserData, a.checkSubnet, a.checkInterfaces, a.checkDisks,
-			a.checkMarket, a.checkMetadata, a.checkNames, a.checkPlacement, a.checkTags, a.checkCount,
-		} {
-			if err := check(l); err != nil {
-				return nil, err
-			}
+		l, err := a.prepared(in)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.checkCount(l); err != nil {
+			return nil, err
 		}
 		return a.start(l), nil
 	}, func(ids []string) *ec2.RunInstancesOutput {

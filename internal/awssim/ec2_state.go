@@ -16,6 +16,7 @@ type EC2State struct {
 	Interfaces         map[string]*Interface
 	Instances          map[string]*Instance
 	Volumes            map[string]*Volume
+	LaunchTemplates    map[string]*LaunchTemplate
 	Images             map[string]*Image
 	Snapshots          map[string]*Snapshot
 	Elsewhere          map[string]*Place // what is kept of other regions, by region

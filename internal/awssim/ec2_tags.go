@@ -97,6 +97,7 @@ func (a *AWS) taggable() map[string]thing {
 	gather(all, s.Interfaces)
 	gather(all, s.Instances)
 	gather(all, s.Volumes)
+	gather(all, s.LaunchTemplates)
 	return all
 }
 
@@ -134,6 +135,8 @@ func (a *AWS) withID(id string) map[string]thing {
 		return pick(s.Instances, id)
 	case "vol":
 		return pick(s.Volumes, id)
+	case "lt":
+		return pick(s.LaunchTemplates, id)
 	}
 	return nil
 }
@@ -199,7 +202,7 @@ func (a *AWS) deleteTags(in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error)
 	}
 	for _, t := range things {
 		if len(in.Tags) == 0 {
-			clear(t.thing().Tags)
+			maps.DeleteFunc(t.thing().Tags, func(k, _ string) bool { return !strings.HasPrefix(k, "aws:") })
 		}
 		for _, tag := range in.Tags {
 			k := aws.ToString(tag.Key)

@@ -20,6 +20,7 @@ func (a *AWS) Inventory() []string {
 	defer a.mu.Unlock()
 	a.settle()
 	all := slices.Concat(
+		a.inventoryAutoScaling(),
 		a.inventoryCloudFormation(),
 		a.inventoryEC2(),
 		a.inventoryEKS(),
@@ -103,6 +104,8 @@ func name(t thing) string {
 		other = t.Service
 	case *Interface:
 		other = anonymous(t.Description)
+	case *LaunchTemplate:
+		return t.Name
 	}
 	return cmp.Or(t.thing().Tags["Name"], other, "without a name")
 }

@@ -59,6 +59,7 @@ type AWS struct {
 	mu    sync.Mutex
 	state State
 	calls []Call
+	past  time.Time        // the moment that settle is at; zero: the present
 	rates map[string]*rate // token buckets of the account, by class
 }
 
@@ -76,6 +77,8 @@ type State struct {
 	EKS     EKSState
 
 	CloudFormation CloudFormationState
+
+	AutoScaling AutoScalingState
 }
 
 // Call is one call that came in.
@@ -101,6 +104,7 @@ func New(o Options) *AWS {
 	a.simulateS3()
 	a.simulateSecrets()
 	a.simulateSSM()
+	a.simulateAutoScaling()
 	a.simulateQuotas()
 	a.simulateCloudFormation()
 	a.simulateEKS()
@@ -117,6 +121,8 @@ func (s *State) fill() {
 	s.IAM.fill()
 	fill(&s.CloudFormation.Stacks)
 	fill(&s.EKS.Clusters)
+	fill(&s.AutoScaling.Groups)
+	fill(&s.EC2.LaunchTemplates)
 }
 
 // Load returns an account as Save wrote it.
@@ -127,6 +133,7 @@ func Load(r io.Reader, o Options) (*AWS, error) {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
 	a.state.fill()
+	a.state.EC2.publish(a.o.Region) // it may have been saved before these were
 	return a, nil
 }
 
@@ -165,11 +172,18 @@ func (a *AWS) Calls() []Call {
 }
 
 // now is the time of the account.
-func (a *AWS) now() time.Time { return a.o.Clock.Now() }
+func (a *AWS) now() time.Time {
+	if !a.past.IsZero() {
+		return a.past
+	}
+	return a.o.Clock.Now()
+}
 
 // settle brings about what time has brought about: what has finished dying is
-// buried. It is called, with the lock held, before every call is answered.
+// buried, and groups have launched what they had to. It is called, with the
+// lock held, before every call is answered.
 func (a *AWS) settle() {
+	a.settleAutoScaling()
 	a.settleELB()
 	a.settleEKS()
 	a.settleEC2()
@@ -187,29 +201,37 @@ type handler struct {
 // fields that it understands. A call that sets any other field is not
 // simulated.
 func on[I, O any](a *AWS, answer func(*I) (*O, error), fields ...string) {
-	onContext(a, func(_ context.Context, in *I) (*O, error) { return answer(in) }, fields...)
-}
-
-// onContext is on for an answer that depends on who calls.
-func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), fields ...string) {
-	models := map[string]bool{}
-	for _, f := range fields {
-		if _, ok := reflect.TypeFor[I]().FieldByName(f); !ok {
-			panic(fmt.Sprintf("awssim: %s has no field %s", reflect.TypeFor[I](), f))
-		}
-		models[f] = true
-	}
-	a.handlers[reflect.TypeFor[*I]()] = handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
-		i, ok := in.(*I)
-		if !ok {
-			return nil, fmt.Errorf("awssim: %T is not %T", in, i)
-		}
-		out, err := answer(ctx, i)
+	a.on(reflect.TypeFor[*I](), fields, func(_ context.Context, in any) (any, error) {
+		out, err := answer(in.(*I))
 		if err != nil {
 			return nil, err // a typed nil pointer would be no nil answer
 		}
 		return out, nil
-	}}
+	})
+}
+
+// onContext is on for an answer that depends on who calls.
+func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), fields ...string) {
+	a.on(reflect.TypeFor[*I](), fields, func(ctx context.Context, in any) (any, error) {
+		out, err := answer(ctx, in.(*I))
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	})
+}
+
+// on is what they have in common: there are hundreds of each, and the program
+// would hold as many copies.
+func (a *AWS) on(input reflect.Type, fields []string, answer func(ctx context.Context, in any) (any, error)) {
+	models := map[string]bool{}
+	for _, f := range fields {
+		if _, ok := input.Elem().FieldByName(f); !ok {
+			panic(fmt.Sprintf("awssim: %s has no field %s", input.Elem(), f))
+		}
+		models[f] = true
+	}
+	a.handlers[input] = handler{models: models, answer: answer}
 }
 
 // abroad is on for an operation that is answered in every region, and not

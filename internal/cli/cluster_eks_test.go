@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"clusterawsadm/internal/cli/env"
 )
@@ -27,6 +28,41 @@ func TestEKSIsValid(t *testing.T) {
 
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", next("machine-pool")), s.err.String())
 	assert.Contains(t, s.err.String(), "MachinePool/machine-pool-mp-0: machine pools are not supported yet\n")
+}
+
+// TestLifeOfAnEKSCluster has a user try out a cluster of EKS.
+func TestLifeOfAnEKSCluster(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := configured("eks")
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+	step(env.Refused, "plan", "-f", file)
+	assert.Contains(t, s.err.String(), "the account has no role eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io: have it made with --set CAPA_EKS_IAM=true")
+	s.variables["CAPA_EKS_IAM"] = "true"
+	step(0, "plan", "-f", file)
+	assert.Contains(t, s.out.String(), "+ eks-cluster\n")
+	assert.Contains(t, s.out.String(), "AWS takes about 12 minutes.")
+	step(1, "kubeconfig", "-f", file)
+	assert.Contains(t, s.err.String(), "there is no EKS cluster default_eks in us-east-1: create it first")
+	step(0, "create", "-f", file, "--yes")
+	assert.Contains(t, s.err.String(), "The API server answers at https://")
+	step(0, "plan", "-f", file, "--detailed-exitcode")
+	step(0, "describe", "-f", file)
+	assert.Regexp(t, `eks-cluster +cluster/default_eks +1\.34 https://`, s.out.String())
+	assert.Regexp(t, `node-group/default_eks-pool-0 .* 2 nodes t3\.large`, s.out.String())
+	for _, args := range [][]string{{"-f", file}, {"eks", "--token-method", "aws-cli"}} {
+		step(0, append([]string{"kubeconfig"}, args...)...)
+		config, err := clientcmd.Load(s.out.Bytes())
+		require.NoError(t, err)
+		assert.Equal(t, "default_eks-user@default_eks", config.CurrentContext)
+	}
+	step(0, "delete", "eks", "--yes")
+	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
+	step(0, "delete", "-f", file, "--yes")
+	assert.Contains(t, s.err.String(), "There was nothing of cluster eks")
 }
 
 // CAPA_EKS_IAM is read from where variables are.

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -36,6 +37,8 @@ type Clients struct {
 	SSM     *ssm.Client
 	STS     *sts.Client
 	Quotas  *servicequotas.Client
+
+	AutoScaling *autoscaling.Client
 
 	Region  string
 	Cluster string       // name of the Cluster object; part of every tag
@@ -86,6 +89,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)
 	c.IAM, c.Secrets, c.SSM = iam.NewFromConfig(cfg), secretsmanager.NewFromConfig(cfg), ssm.NewFromConfig(cfg)
 	c.STS, c.Quotas = sts.NewFromConfig(cfg), servicequotas.NewFromConfig(cfg)
+	c.AutoScaling = autoscaling.NewFromConfig(cfg)
 	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	return c
 }

@@ -43,7 +43,16 @@ func NotFound(err error) bool {
 	return strings.HasSuffix(code, "NotFound") || strings.HasSuffix(code, ".Malformed") || slices.Contains([]string{
 		"NoSuchEntity", "NoSuchBucket", "NoSuchKey", "NatGatewayNotFound", "ResourceNotFoundException", "ParameterNotFound",
 		"LoadBalancerNotFound", "TargetGroupNotFound", "ListenerNotFound", "NotFoundException", "NoSuchTagSet", "NoSuchBucketPolicy",
-	}, code)
+		"InvalidLaunchTemplateName.NotFoundException",
+	}, code) || code == "ValidationError" && missing(err.Error())
+}
+
+// missing reports whether a message of Auto Scaling says that something is not
+// there: a group, or what one is to be made of. It has no code for that.
+func missing(message string) bool {
+	return slices.ContainsFunc([]string{"AutoScalingGroup name not found", "does not exist", "Could not find the specified version"}, func(s string) bool {
+		return strings.Contains(message, s)
+	})
 }
 
 // IgnoreNotFound returns nil when err says that the thing does not exist.
@@ -57,14 +66,16 @@ func IgnoreNotFound(err error) error {
 // InUse reports whether err says that something else still hangs on the thing.
 func InUse(err error) bool {
 	return Is(err, "DependencyViolation", "ResourceInUse", "ResourceInUseException", "InvalidIPAddress.InUse", "DeleteConflict",
-		"InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "Gateway.NotAttached", "ResourceConflict")
+		"InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "Gateway.NotAttached", "ResourceConflict",
+		"ScalingActivityInProgress", "ResourceContention", "InstanceRefreshInProgress")
 }
 
 // Exists reports whether err says that there is such a thing already.
 func Exists(err error) bool {
 	return Is(err, "InvalidGroup.Duplicate", "InvalidSubnet.Conflict", "DuplicateLoadBalancerName", "DuplicateTargetGroupName",
 		"DuplicateListener", "ResourceExistsException", "ParameterAlreadyExists", "RouteAlreadyExists", "InvalidPermission.Duplicate",
-		"Resource.AlreadyAssociated", "BucketAlreadyOwnedByYou", "EntityAlreadyExists")
+		"Resource.AlreadyAssociated", "BucketAlreadyOwnedByYou", "EntityAlreadyExists",
+		"InvalidLaunchTemplateName.AlreadyExistsException", "AlreadyExists")
 }
 
 // Denied reports whether err says that the caller lacks a permission.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"testing"
 
+	scalingtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
@@ -31,6 +32,9 @@ func TestNotFound(t *testing.T) {
 		&elbv2types.LoadBalancerNotFoundException{}, &elbv2types.TargetGroupNotFoundException{}, &elbv2types.ListenerNotFoundException{}, &elbv2types.SubnetNotFoundException{},
 		&iamtypes.NoSuchEntityException{}, &s3types.NoSuchBucket{}, &s3types.NotFound{}, &s3types.NoSuchKey{}, refusal("NoSuchTagSet"), refusal("NoSuchBucketPolicy"),
 		&secretstypes.ResourceNotFoundException{}, &ssmtypes.ParameterNotFound{},
+		refusal("InvalidLaunchTemplateId.NotFound"), refusal("InvalidLaunchTemplateName.NotFoundException"), refusal("InvalidLaunchTemplateId.VersionNotFound"),
+		&smithy.GenericAPIError{Code: "ValidationError", Message: "AutoScalingGroup name not found - AutoScalingGroup 'a' not found"},
+		&smithy.GenericAPIError{Code: "ValidationError", Message: "You must use a valid fully-formed launch template. The specified launch template, with template ID lt-1, does not exist."},
 	} {
 		wrapped := fmt.Errorf("look: %w", err)
 		require.True(t, cloud.NotFound(wrapped), "%v", err)
@@ -39,7 +43,7 @@ func TestNotFound(t *testing.T) {
 		require.False(t, cloud.Unsent(wrapped))
 		require.False(t, cloud.Exists(err) || cloud.InUse(err) || cloud.Denied(err) || cloud.Quota(err) || cloud.Throttled(err), "%v", err)
 	}
-	for _, err := range []error{nil, errors.New("not found"), refusal("InvalidParameterValue"), lost()} {
+	for _, err := range []error{nil, errors.New("not found"), refusal("InvalidParameterValue"), refusal("ValidationError"), lost()} {
 		require.False(t, cloud.NotFound(err), "%v", err)
 		require.Equal(t, err, cloud.IgnoreNotFound(err))
 	}
@@ -56,10 +60,12 @@ func TestErrorClasses(t *testing.T) {
 			refusal("Resource.AlreadyAssociated"), &elbtypes.DuplicateAccessPointNameException{}, &elbv2types.DuplicateLoadBalancerNameException{},
 			&elbv2types.DuplicateTargetGroupNameException{}, &elbv2types.DuplicateListenerException{}, &iamtypes.EntityAlreadyExistsException{},
 			&secretstypes.ResourceExistsException{}, &ssmtypes.ParameterAlreadyExists{}, &s3types.BucketAlreadyOwnedByYou{},
+			refusal("InvalidLaunchTemplateName.AlreadyExistsException"), &scalingtypes.AlreadyExistsFault{},
 		}},
 		{"in use", cloud.InUse, []error{
 			refusal("DependencyViolation"), refusal("InvalidGroup.InUse"), refusal("InvalidIPAddress.InUse"), refusal("InvalidNetworkInterface.InUse"),
-			&elbv2types.ResourceInUseException{}, &iamtypes.DeleteConflictException{},
+			&elbv2types.ResourceInUseException{}, &iamtypes.DeleteConflictException{}, &scalingtypes.ResourceInUseFault{},
+			&scalingtypes.ScalingActivityInProgressFault{}, &scalingtypes.ResourceContentionFault{}, &scalingtypes.InstanceRefreshInProgressFault{},
 		}},
 		{"denied", cloud.Denied, []error{refusal("UnauthorizedOperation"), refusal("AccessDenied"), refusal("AccessDeniedException"), refusal("AuthFailure"), refusal("Forbidden")}},
 		{"quota", cloud.Quota, []error{

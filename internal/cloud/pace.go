@@ -31,22 +31,30 @@ func newBuckets(c *clock.Clock) *buckets { return &buckets{clock: c, by: map[str
 // Secrets Manager's and SSM's those of their quota pages.
 func limits(service, op string) (class string, size, rate float64) {
 	switch {
-	case service == "EC2" && op == "RunInstances":
-		return op, 5, 2
-	case service == "EC2" && op == "CreateTags":
-		return op, 100, 10
-	case service == "EC2" && Reads(op):
-		return "EC2 read", 100, 20
 	case service == "EC2":
-		return "EC2 write", 50, 5
+		return ec2Limits(op)
 	case service == "SSM" && op == "PutParameter":
 		return "SSM PutParameter", 10, 3
+	case service == "Auto Scaling" && !Reads(op): // AWS tells no figures: this is a guess
+		return "Auto Scaling write", 20, 5
 	case service == "Secrets Manager":
 		return service, 50, 50
 	case Reads(op):
 		return service + " read", 40, 10
 	}
 	return service + " write", 40, 10
+}
+
+func ec2Limits(op string) (class string, size, rate float64) {
+	switch {
+	case op == "RunInstances":
+		return op, 5, 2
+	case op == "CreateTags":
+		return op, 100, 10
+	case Reads(op):
+		return "EC2 read", 100, 20
+	}
+	return "EC2 write", 50, 5
 }
 
 // wait takes a token, and sleeps until there is one.

@@ -103,7 +103,10 @@ func permits(d permission.Document, region string) func(service, op string, in a
 			}
 			return allowed(d, "ec2:"+op, "*")
 		}
-		prefix := map[string]string{"EKS": "eks", "IAM": "iam", "Service Quotas": "servicequotas", "Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing"}[service]
+		prefix := map[string]string{
+			"Auto Scaling": "autoscaling", "EKS": "eks", "Service Quotas": "servicequotas",
+			"Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing",
+		}[service]
 		return allowed(d, prefix+":"+op, "*")
 	}
 }

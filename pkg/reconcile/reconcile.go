@@ -60,6 +60,10 @@ func Open(m *manifest.Cluster, t Target) *Cluster {
 	return &Cluster{Name: m.Name, Region: m.Region, manifest: m, target: t}
 }
 
+// Managed reports whether EKS runs the control plane, as far as a manifest
+// says.
+func (c *Cluster) Managed() bool { return c.manifest != nil && c.manifest.EKS != nil }
+
 // OpenByName prepares work on a cluster of which only the name is known, in
 // the region of the target. Only Delete and Status work on it.
 func OpenByName(name string, t Target) *Cluster {

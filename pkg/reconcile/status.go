@@ -2,12 +2,16 @@ package reconcile
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/eks"
 	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
@@ -18,21 +22,12 @@ import (
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	r := c.begin(Options{})
 	s := Status{Name: c.Name, Region: c.Region}
+	look := r.lookByManifest
 	if c.manifest == nil {
-		if err := r.lookToDelete(ctx); err != nil {
-			return s, err
-		}
-		slices.Reverse(r.plan.Steps)
-		var err error
-		if s.Endpoint, err = resource.TaggedEndpoint(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud); err != nil {
-			return s, err
-		}
-	} else {
-		if err := r.look(ctx); err != nil {
-			return s, err
-		}
-		s.Version = c.manifest.Version
-		s.Endpoint = known(r.built.Endpoint.String())
+		look = r.lookByTag
+	}
+	if err := look(ctx, &s); err != nil {
+		return s, err
 	}
 	for _, step := range r.plan.Steps {
 		n := r.built.Node(step.Node)
@@ -45,6 +40,31 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		})
 	}
 	return s, nil
+}
+
+// lookByManifest looks at what the manifest wants.
+func (r *run) lookByManifest(ctx context.Context, s *Status) error {
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	s.Version, s.Endpoint = r.c.manifest.Version, known(r.built.Endpoint.String())
+	return nil
+}
+
+// lookByTag looks at what carries the cluster's tag.
+func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
+	if err := r.lookToDelete(ctx); err != nil {
+		return err
+	}
+	slices.Reverse(r.plan.Steps)
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	if s.Endpoint, err = resource.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
+		return err
+	}
+	if e, err := resource.TaggedEKS(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
+		s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
+	}
+	return nil
 }
 
 func known(endpoint string) string {
@@ -120,6 +140,25 @@ func seen(n graph.Node) (state, detail string) {
 		s, _ := r.Found()
 		return "", s.Name
 	}
+	return seenOfEKS(n)
+}
+
+// seenOfEKS is seen for what is of EKS.
+func seenOfEKS(n graph.Node) (state, detail string) {
+	switch r := n.(type) {
+	case *graph.Ref[resource.EKSClusterState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)
+	case *graph.Ref[resource.EKSNodeGroupState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+	case *graph.Ref[resource.EKSAddonState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
+	case *graph.Ref[resource.EKSFargateProfileState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), ""
+	}
 	return "", ""
 }
 
@@ -127,15 +166,36 @@ func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }
 
-// Kubeconfig returns an administrator's kubeconfig. It needs the cluster CA's
-// key, which lives in the account.
-func (c *Cluster) Kubeconfig(ctx context.Context) ([]byte, error) {
+// KubeconfigOptions say how kubectl gets into a cluster of EKS. They mean
+// nothing to others.
+type KubeconfigOptions struct {
+	Profile string // of the AWS configuration that tokens are made with; "" for that of the environment
+	Method  string // clusterawsadm, aws-cli or iam-authenticator: the program that makes the tokens
+}
+
+// Kubeconfig returns an administrator's kubeconfig. That of a self-managed
+// cluster needs the cluster CA's key, which lives in the account; in that of
+// EKS there is no secret.
+func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	r := c.begin(Options{})
+	if c.manifest != nil && c.manifest.EKS != nil {
+		s, err := resource.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
+		if err == nil && s == nil {
+			err = fmt.Errorf("there is no EKS cluster %s in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c.eksKubeconfig(s, o)
+	}
 	keys, err := resource.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
 		return nil, fmt.Errorf("keys of the cluster: %w", err)
 	}
 	if keys == nil {
+		if s, err := resource.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
+			return c.eksKubeconfig(s, o)
+		}
 		return nil, fmt.Errorf("the account keeps no keys of cluster %s in %s: create it first", c.Name, c.Region)
 	}
 	endpoint, err := r.endpoint(ctx)
@@ -143,6 +203,29 @@ func (c *Cluster) Kubeconfig(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return boot.Kubeconfig(c.Name, endpoint, keys, c.target.Clock.Now())
+}
+
+// eksKubeconfig makes a kubeconfig whose tokens a program makes, in the role
+// of the manifest's identity if it has one.
+func (c *Cluster) eksKubeconfig(s *resource.EKSClusterState, o KubeconfigOptions) ([]byte, error) {
+	if s.Endpoint == "" {
+		return nil, fmt.Errorf("EKS cluster %s is %s and has no endpoint yet", s.Name, strings.ToLower(s.Status))
+	}
+	ca, err := base64.StdEncoding.DecodeString(s.CA)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of EKS cluster %s: %w", s.Name, err)
+	}
+	k := eks.Kubeconfig{
+		Cluster: s.Name, Endpoint: s.Endpoint, CA: ca, Region: c.Region, Profile: o.Profile, Method: ekscontrolplanev1.EKSTokenMethod(o.Method),
+	}
+	if c.manifest != nil {
+		for _, id := range c.manifest.Identity {
+			if id.Role != nil {
+				k.Role = id.Role.RoleArn
+			}
+		}
+	}
+	return k.Encode()
 }
 
 // endpoint returns where the API server answers, by the manifest or by the

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -47,6 +48,7 @@ type suite struct {
 	cfn     *cloudformation.Client
 	eks     *eks.Client
 	tagging *resourcegroupstaggingapi.Client
+	scaling *autoscaling.Client
 
 	vpc, subnet, group, image string // what several parts use
 }
@@ -61,6 +63,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 		ssm: ssm.NewFromConfig(cfg), secrets: secretsmanager.NewFromConfig(cfg), sts: sts.NewFromConfig(cfg), quotas: servicequotas.NewFromConfig(cfg),
 		cfn: cloudformation.NewFromConfig(cfg),
 		eks: eks.NewFromConfig(cfg), tagging: resourcegroupstaggingapi.NewFromConfig(cfg),
+		scaling: autoscaling.NewFromConfig(cfg),
 	}
 	s.network()
 	s.gateways()
@@ -68,6 +71,7 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	s.tags()
 	s.machines()
 	s.images()
+	s.pools()
 	s.balancers()
 	s.classicBalancers()
 	s.parameters()

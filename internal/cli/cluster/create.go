@@ -68,7 +68,11 @@ func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = "https://" + res.Endpoint
-		if !res.Plan.Empty() {
+		switch {
+		case res.Plan.Empty():
+		case r.cluster.Managed():
+			text += " The API server answers at " + out.Endpoint + "."
+		default:
 			text += " Its machines are booting; the API server is to answer at " + out.Endpoint + "."
 		}
 	}

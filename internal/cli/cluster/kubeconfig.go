@@ -7,18 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/eks"
+	"clusterawsadm/pkg/reconcile"
 )
 
 type kubeconfigOptions struct {
 	*flags
 	output string
 	merge  bool
+	method choice
 }
 
 func newKubeconfig(f *flags) *cobra.Command {
@@ -26,8 +30,9 @@ func newKubeconfig(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubeconfig {-f FILE | NAME}",
 		Short: "Get an administrator's kubeconfig",
-		Long: `Get an administrator's kubeconfig. It is a secret: whoever has it is master of
-the cluster.`,
+		Long: `Get an administrator's kubeconfig. That of a self-managed cluster is a secret:
+whoever has it is master of the cluster. In that of an EKS cluster there is none:
+kubectl asks a program for a token, this one unless another is named.`,
 		Example: `  clusterawsadm cluster kubeconfig demo --region us-east-1 --merge
   clusterawsadm cluster kubeconfig -f demo.yaml -o demo.kubeconfig`,
 		Args: cobra.MaximumNArgs(1),
@@ -35,6 +40,9 @@ the cluster.`,
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, for the user's eyes only; - is standard output")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "add it to $KUBECONFIG, or else ~/.kube/config, and make it the current context")
+	o.method = choice{string(eks.Clusterawsadm), []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
+	cmd.Flags().Var(&o.method, "token-method", "program that makes tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))
+	complete(cmd, "token-method", o.method.of)
 	return cmd
 }
 
@@ -46,7 +54,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 		return err
 	}
 	defer s.Close(&err)
-	data, err := c.Kubeconfig(ctx)
+	data, err := c.Kubeconfig(ctx, reconcile.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
 	switch {
 	case err != nil:
 		return err

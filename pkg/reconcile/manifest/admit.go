@@ -26,6 +26,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"clusterawsadm/internal/input"
+	"clusterawsadm/pkg/reconcile/manifest/crd"
 )
 
 // admitAll takes every object through what an API server would do with it. An
@@ -200,14 +201,14 @@ func (l *loader) admitResource(ctx context.Context, o *object) {
 		l.fail(o.problem("", err.Error(), ""))
 		return
 	}
-	for _, path := range s.prune(o.value) {
-		l.unknown(o, path, s.siblings(path))
+	for _, path := range s.Prune(o.value, true) {
+		l.unknown(o, path, s.Siblings(path))
 	}
 	if l.incomplete {
 		return
 	}
-	s.fill(o.value)
-	if errs := s.validate(ctx, o.value); len(errs) > 0 {
+	s.Fill(o.value)
+	if errs := s.Validate(ctx, o.value); len(errs) > 0 {
 		l.failFields(o, errs)
 		if !l.mend(ctx, o, s, errs) {
 			return
@@ -223,13 +224,13 @@ func (l *loader) admitResource(ctx context.Context, o *object) {
 
 // mend takes the values out that were refused and tells whether the rest makes
 // a valid object. That object is only good for finding more problems.
-func (l *loader) mend(ctx context.Context, o *object, s *schema, errs field.ErrorList) bool {
+func (l *loader) mend(ctx context.Context, o *object, s *crd.Schema, errs field.ErrorList) bool {
 	l.mended = true
 	for _, e := range errs {
 		remove(o.value, e.Field)
 	}
-	s.fill(o.value)
-	return len(s.validate(ctx, o.value)) == 0
+	s.Fill(o.value)
+	return len(s.Validate(ctx, o.value)) == 0
 }
 
 // decode makes the typed value. What was converted gets the defaults of the
@@ -252,7 +253,7 @@ func (l *loader) decode(ctx context.Context, o *object) (any, error) {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
 		return nil, err
 	}
-	s.fill(value)
+	s.Fill(value)
 	return versions[versionNew](ctx, value)
 }
 

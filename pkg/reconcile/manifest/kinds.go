@@ -136,13 +136,10 @@ func kinds() map[string]kind {
 // refused lists kinds that are known, with the reason why they are not taken.
 func refused() map[string]string {
 	const (
-		classes = "ClusterClass is not supported yet"
-		rosa    = "ROSA clusters are not supported"
-		record  = "it is a record that Cluster API keeps for itself"
+		rosa   = "ROSA clusters are not supported"
+		record = "it is a record that Cluster API keeps for itself"
 	)
 	return map[string]string{
-		"ClusterClass": classes, "AWSClusterTemplate": classes, "KubeadmControlPlaneTemplate": classes,
-		"AWSManagedClusterTemplate": classes, "AWSManagedControlPlaneTemplate": classes,
 		"ROSACluster": rosa, "ROSAControlPlane": rosa, "ROSAMachinePool": rosa, "ROSANetwork": rosa,
 		"ROSARoleConfig": rosa, "ROSAOCMRoleConfig": rosa,
 		"MachineSet":                "Cluster API makes it from a MachineDeployment",

@@ -38,7 +38,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 	}
 	l := &loader{
 		options: o,
-		kinds:   kinds(),
+		kinds:   withClasses(kinds()),
 		byKey:   map[key]*object{},
 		cluster: &Cluster{
 			ConfigMaps: map[string]*corev1.ConfigMap{},
@@ -47,6 +47,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		},
 	}
 	l.read(sources)
+	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
 	l.assemble()
 	if o.Strict {
@@ -67,6 +68,7 @@ type loader struct {
 	objects    []*object
 	byKey      map[key]*object
 	incomplete bool // variables are missing, so values mean nothing
+	unexpanded bool // a topology is wrong, so the objects of the cluster are missing
 	mended     bool // objects lost refused values, so comparing objects means nothing
 	problems   []Problem
 	warnings   []Problem

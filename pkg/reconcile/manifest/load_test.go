@@ -83,21 +83,6 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 	}
 }
 
-// The other templates need what is not supported yet; each says so by name.
-func TestCAPATemplatesRefused(t *testing.T) {
-	for name, kind := range map[string]string{
-		"cluster-template-simple-clusterclass": "ClusterClass",
-	} {
-		data, err := os.ReadFile(filepath.Join(templates, name+".yaml"))
-		if err != nil {
-			t.Skip("CAPA's templates are not here")
-		}
-		_, err = load(t, string(data), manifest.Options{Lookup: func(string) (string, bool) { return "1", true }})
-		require.Error(t, err)
-		assert.Contains(t, err.Error(), kind+" cannot be used")
-	}
-}
-
 func TestQuickStart(t *testing.T) {
 	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{Strict: true})
 

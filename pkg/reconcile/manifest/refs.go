@@ -18,7 +18,7 @@ import (
 // assemble puts the objects together around the one Cluster. What depends on
 // an object that is wrong is skipped: its problem is told already.
 func (l *loader) assemble() {
-	if l.incomplete {
+	if l.incomplete || l.unexpanded {
 		return
 	}
 	l.collectPayloads()

@@ -347,9 +347,9 @@ func TestRules(t *testing.T) {
 			`Cluster/quick spec.infrastructureRef.name: there is no AWSCluster/quick in the input — it is in the namespace test, but the Cluster is in prod`,
 		},
 		{
-			"ClusterClass", quick,
+			"no ClusterClass", quick,
 			[]string{"  controlPlaneRef:", "  topology: {classRef: {name: x}, version: v1.34.2}\n  controlPlaneRef:"},
-			`Cluster/quick spec.topology: ClusterClass topologies are not supported yet — remove or change it`,
+			`Cluster/quick spec.topology.classRef.name: there is no ClusterClass/x in the input — add it: the input has no ClusterClass`,
 		},
 		{
 			"two infrastructures", quick,

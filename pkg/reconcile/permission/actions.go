@@ -3,9 +3,11 @@ package permission
 // look allows the questions that AWS cannot have limited to a resource.
 func look() Statement {
 	return allow("Look", anywhere(),
+		"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks",
+		"autoscaling:DescribeScalingActivities",
 		"ec2:DescribeAddresses", "ec2:DescribeAvailabilityZones", "ec2:DescribeEgressOnlyInternetGateways", "ec2:DescribeImages",
 		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeInternetGateways",
-		"ec2:DescribeKeyPairs", "ec2:DescribeNatGateways", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRegions", "ec2:DescribeRouteTables",
+		"ec2:DescribeKeyPairs", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates", "ec2:DescribeNatGateways", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRegions", "ec2:DescribeRouteTables",
 		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcEndpoints",
 		"ec2:DescribeVpcs",
 		"iam:GetInstanceProfile",
@@ -39,6 +41,16 @@ func network() []string {
 
 func machines() []string {
 	return []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
+}
+
+// pools are Auto Scaling groups and what they launch.
+func pools() []string {
+	return []string{
+		"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:DeleteLifecycleHook",
+		"autoscaling:PutLifecycleHook", "autoscaling:ResumeProcesses", "autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses",
+		"autoscaling:UpdateAutoScalingGroup",
+		"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions",
+	}
 }
 
 // loadBalancers are of both generations: IAM has one set of names for them.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -36,6 +37,7 @@ type service struct {
 func services() map[string]service {
 	of := func(prefix string, client any) service { return service{prefix, reflect.TypeOf(client)} }
 	return map[string]service{
+		"autoscaling":            of("autoscaling", &autoscaling.Client{}),
 		"ec2":                    of("ec2", &ec2.Client{}),
 		"eks":                    of("eks", &eks.Client{}),
 		"elasticloadbalancing":   of("elasticloadbalancing", &elasticloadbalancing.Client{}),

@@ -28,6 +28,7 @@ func Of(m *manifest.Cluster) Scope {
 			}
 		}
 	}
+	s.NoPools = !slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Scaling != nil })
 	s.Kind = SelfManaged
 	if m.EKS != nil {
 		s.Kind = EKS

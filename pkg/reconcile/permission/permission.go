@@ -22,6 +22,7 @@ type Scope struct {
 	Keys      []string // ARNs of KMS keys that volumes and secrets are encrypted with
 	EKSRoles  []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
 	MadeRoles []string // that are made for the cluster; empty: none
+	NoPools   bool     // there are no Auto Scaling groups
 }
 
 // Kind is who runs the control plane.
@@ -64,6 +65,9 @@ func Policy(s Scope) Document {
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines()...)),
 		allow("Keep", s.kept(), parameters()...),
+	}
+	if !s.NoPools {
+		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
 	}
 	if s.Kind != EKS {
 		statements = append(statements, lookAtBalancers(), s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
@@ -148,15 +152,19 @@ func (s Scope) roles(names []string, usual string) []string {
 	return arns
 }
 
-// passRole lets machines be given their roles.
+// passRole lets machines and lifecycle hooks be given their roles.
 func (s Scope) passRole() Statement {
+	to := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
+	if !s.NoPools {
+		to = append(to, "autoscaling.amazonaws.com")
+	}
 	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
-	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": to}}
 	return x
 }
 
 // serviceRoles lets AWS make the roles that it wants to have before the first
-// load balancer, spot instance or EKS cluster of an account.
+// load balancer, Auto Scaling group, spot instance or EKS cluster of an account.
 func (s Scope) serviceRoles() Statement {
 	names := []string{"spot.amazonaws.com"}
 	if s.Kind != EKS {
@@ -164,6 +172,9 @@ func (s Scope) serviceRoles() Statement {
 	}
 	if s.Kind != SelfManaged {
 		names = append(names, "eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks-fargate.amazonaws.com")
+	}
+	if !s.NoPools {
+		names = append(names, "autoscaling.amazonaws.com")
 	}
 	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}

@@ -22,6 +22,8 @@ func needs(c call) []string {
 		{"s3", "DeleteObjects"}:      {"s3:DeleteObject", "s3:DeleteObjectVersion"},
 		{"sts", "GetCallerIdentity"}: {}, // always allowed
 		// with what they do on the way
+		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
+		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},
 		{"ec2", "RunInstances"}:                          {"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
 		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
 		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
@@ -77,7 +79,7 @@ func TestPolicy(t *testing.T) {
 	golden.Assert(t, "policy-self-managed.json", show(permission.Scope{Kind: permission.SelfManaged}))
 	golden.Assert(t, "policy-eks.json", show(permission.Scope{Kind: permission.EKS}))
 	s := all()
-	s.Kind = permission.SelfManaged
+	s.Kind, s.NoPools = permission.SelfManaged, true
 	s.Partition, s.Region, s.Buckets, s.Roles = "aws-cn", "cn-north-1", []string{"boot"}, []string{"mine"}
 	golden.Assert(t, "policy-scoped.json", show(s))
 }

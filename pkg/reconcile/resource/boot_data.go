@@ -71,6 +71,29 @@ func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error
 	})
 }
 
+// anyToken stands for the token in what a fingerprint is made of: that
+// machines join with another one is no reason to replace those that have.
+const anyToken = "000000.0000000000000000"
+
+// fingerprint tells the data from other data, without the token and however it
+// is delivered; graph.Unknown while it cannot be made.
+func (b *BootData) fingerprint() string {
+	if b.Plain != nil {
+		return boot.Data{Content: b.Plain}.Fingerprint()
+	}
+	m := b.Machine
+	keys, ok := b.PKI.Found()
+	if m.Endpoint = b.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
+		return graph.Unknown
+	}
+	m.PKI, m.Token = keys.PKI, anyToken
+	data, err := boot.Render(m)
+	if err != nil {
+		return err.Error() // it is an error when the data is made
+	}
+	return data.Fingerprint()
+}
+
 func (b *BootData) deliver(ctx context.Context, c *cloud.Clients) ([]byte, error) {
 	m := b.Machine
 	keys, ok := b.PKI.Found()

@@ -116,7 +116,7 @@ func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
 	}
 	d.Await("status", have.Status, string(types.ClusterStatusActive))
 	d.Fixed("ipFamily", family(have.IPv6), family(e.IPv6))
-	if e.ServiceCIDR != "" && (have.ServiceCIDR != "" || have.ID == "") {
+	if e.ServiceCIDR != "" {
 		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
 	}
 	d.Fixed("role", have.RoleARN, e.Role.CloudID())
@@ -129,7 +129,7 @@ func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
 	case have.Key != "":
 		d.Fixed("encryptionKey", have.Key, e.Key)
 	}
-	if e.Support != "" {
+	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not know it
 		d.Set("upgradePolicy", have.Support, e.Support)
 	}
 	d.Advise("write into the manifest what there is, or make another cluster")
@@ -151,7 +151,7 @@ func (e *EKSCluster) diffVersion(have *EKSClusterState, d *graph.Diff) {
 	switch {
 	case e.Version == "":
 		return
-	case have.Version == "":
+	case have.ID == "":
 		d.Set("version", "", e.Version)
 		return
 	case have.Behind != "":
@@ -200,7 +200,9 @@ func (e *EKSCluster) diffAccess(have *EKSClusterState, d *graph.Diff) {
 	case e.Authentication == "":
 		return
 	case have.Authentication == "":
-		d.Set("authenticationMode", "", e.Authentication)
+		if have.ID == "" {
+			d.Set("authenticationMode", "", e.Authentication)
+		}
 		return
 	}
 	modes := authentications()

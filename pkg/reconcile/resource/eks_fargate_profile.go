@@ -80,15 +80,20 @@ func (f *EKSFargateProfile) Diff(have *EKSFargateProfileState) (d graph.Diff) {
 	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
 	d.Fixed("role", have.RoleARN, f.Role.CloudID())
-	wanted := append(idsOf(f.Subnets), f.SubnetIDs...)
-	if slices.Contains(wanted, graph.Unknown) {
-		wanted = []string{graph.Unknown}
-	}
-	d.Fixed("subnets", sortedList(have.Subnets), sortedList(wanted))
+	d.Fixed("subnets", sortedList(have.Subnets), f.wantedSubnets())
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
 	d.Advise("set spec.profileName of the AWSFargateProfile to another name: the profile of the new name is made, this one removed")
 	d.Tags(have.Tags, f.Tags)
 	return d
+}
+
+// wantedSubnets is unknown until all of them are there.
+func (f *EKSFargateProfile) wantedSubnets() string {
+	ids := append(idsOf(f.Subnets), f.SubnetIDs...)
+	if slices.Contains(ids, graph.Unknown) {
+		return graph.Unknown
+	}
+	return sortedList(ids)
 }
 
 func selectorList(all []EKSSelector) string {

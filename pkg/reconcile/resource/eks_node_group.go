@@ -137,13 +137,14 @@ func sortedList(list []string) string { return strings.Join(slices.Sorted(slices
 func (g *EKSNodeGroup) diffVersion(have *EKSNodeGroupState, d *graph.Diff) {
 	from, to := minor(have.Version), minor(g.Version)
 	switch {
-	case g.Version != "" && have.Version == "":
+	case g.Version == "":
+	case have.ID == "":
 		d.Set("version", "", g.Version)
-	case g.Version != "" && from > to:
+	case from > to:
 		d.Fixed("version", have.Version, g.Version)
 		d.Advise("EKS does not go back; set spec.template.spec.version of the MachinePool to " + have.Version)
 	}
-	for v := from; g.Version != "" && have.Version != "" && v < to; v++ {
+	for v := from; g.Version != "" && have.ID != "" && v < to; v++ {
 		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
 	}
 	if g.Release != "" && from == to {

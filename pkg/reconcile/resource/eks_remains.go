@@ -44,6 +44,23 @@ func remainingEKS(ctx context.Context, c *cloud.Clients) (out Remains, err error
 	return out, err
 }
 
+// TaggedEKS returns the cluster of EKS that carries the tag, or nil.
+func TaggedEKS(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
+	names, err := eksClusterNames(ctx, c)
+	for _, name := range names {
+		s, err := eksClusterNamed(ctx, c, name)
+		if err != nil || s != nil && s.Tags[c.OwnerTag()] == cloud.Owned {
+			return s, err
+		}
+	}
+	return nil, err
+}
+
+// EKSByName returns a cluster of EKS, or nil.
+func EKSByName(ctx context.Context, c *cloud.Clients, name string) (*EKSClusterState, error) {
+	return eksClusterNamed(ctx, c, name)
+}
+
 // remainingParts lists node groups, Fargate profiles and add-ons. Access
 // entries and identity providers go with the cluster.
 func remainingParts(ctx context.Context, c *cloud.Clients, cluster string) (out Remains, err error) {

@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -181,13 +182,17 @@ func iamTags(tags cloud.Tags) (out []types.Tag) {
 	return out
 }
 
-// RoleByName returns a lookup of a role that somebody else made. Who looks
-// briefly, to delete, does without it.
-func RoleByName(name string) graph.Lookup[IAMRoleState] {
+// RoleByName returns a lookup of a role that somebody else made. The hint says
+// what to do where there is none. Who looks briefly, to delete, does without.
+func RoleByName(name, hint string) graph.Lookup[IAMRoleState] {
 	return func(ctx context.Context, c *cloud.Clients) (*IAMRoleState, error) {
 		if cloud.IsBrief(ctx) {
 			return &IAMRoleState{Name: name, Theirs: true}, nil
 		}
-		return roleNamed(ctx, c, name)
+		s, err := roleNamed(ctx, c, name)
+		if s == nil && err == nil {
+			return nil, fmt.Errorf("the account has no role %s: %s", name, hint)
+		}
+		return s, err
 	}
 }

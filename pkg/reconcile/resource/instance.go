@@ -301,7 +301,8 @@ type inventory struct {
 	byNode, byName map[string][]*InstanceState
 }
 
-// instances lists the machines of the cluster that are not terminated.
+// instances lists the machines of the cluster that are not terminated, but for
+// those that are an Auto Scaling group's.
 func instances(ctx context.Context, c *cloud.Clients) (*inventory, error) {
 	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*inventory, error) {
 		in := &ec2.DescribeInstancesInput{
@@ -316,7 +317,9 @@ func instances(ctx context.Context, c *cloud.Clients) (*inventory, error) {
 			}
 			for _, r := range page.Reservations {
 				for _, x := range r.Instances {
-					all.add(instanceSeen(x))
+					if s := instanceSeen(x); s.Tags[groupOfInstance] == "" {
+						all.add(s)
+					}
 				}
 			}
 		}
@@ -332,7 +335,8 @@ func (l *inventory) add(s *InstanceState) {
 	l.byName[s.Tags["Name"]] = append(l.byName[s.Tags["Name"]], s)
 }
 
-// Instances lists the machines of the cluster that are not terminated.
+// Instances lists the machines of the cluster that are not terminated, but for
+// those that are an Auto Scaling group's.
 func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
 	all, err := instances(ctx, c)
 	if err != nil {

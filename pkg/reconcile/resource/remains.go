@@ -110,6 +110,9 @@ func listed[S graph.State](id string, list func(context.Context, *cloud.Clients)
 	}
 }
 
+// autoScalingGroup stands in for a kind of EC2's: groups are none.
+const autoScalingGroup types.ResourceType = "auto-scaling-group"
+
 // AllRemains lists everything that carries the tag of the cluster, but for
 // what is claimed by ID. One question finds out what there is; only kinds of
 // which something is not claimed are looked at.
@@ -118,6 +121,7 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 	if err != nil {
 		return nil, err
 	}
+	kinds[autoScalingGroup] = kinds[types.ResourceTypeInstance] || kinds[types.ResourceTypeLaunchTemplate] // by which EC2 shows that there are groups
 	ctx = cloud.Briefly(ctx)
 	if len(claimed) == 0 { // only the name is known: it may be a cluster of EKS
 		for _, list := range []func(context.Context, *cloud.Clients) (Remains, error){remainingEKS, remainingIAM} {
@@ -142,6 +146,8 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		{types.ResourceTypeNatgateway, remainingNATs},
 		{types.ResourceTypeVpcEndpoint, remainingEndpoints},
 		{types.ResourceTypeInstance, remainingInstances},
+		{types.ResourceTypeLaunchTemplate, remainingTemplates},
+		{autoScalingGroup, remainingPools},
 		{types.ResourceTypeSubnet, remainingSubnetTags},
 		{"", remainingBalancers},
 		{"", remainingBucket},
@@ -299,6 +305,23 @@ func remainingInstances(ctx context.Context, c *cloud.Clients) (out Remains, err
 	all, err := Instances(ctx, c)
 	for _, s := range all {
 		out = append(out, remain("machine", RankOnTop, s, s.Object, instanceGoes, listed(s.ID, Instances), (&Instance{}).Delete))
+	}
+	return out, err
+}
+
+func remainingTemplates(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
+	all, err := launchTemplates(ctx, c)
+	for _, s := range all {
+		out = append(out, remain("launch-template", RankUnderneath, s, s.Object, 0, listed(s.ID, launchTemplates), (&LaunchTemplate{}).Delete))
+	}
+	return out, err
+}
+
+func remainingPools(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
+	all, err := autoScalingGroups(ctx, c)
+	_, goes := (&AutoScalingGroup{}).Takes()
+	for _, s := range all {
+		out = append(out, remain("auto-scaling-group", RankOnTop, s, s.Object, goes, listed(s.ID, autoScalingGroups), (&AutoScalingGroup{}).Delete))
 	}
 	return out, err
 }

@@ -77,16 +77,7 @@ func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 			break
 		}
 	}
-	if l := plane.Logging; l != nil {
-		for name, on := range map[string]bool{
-			"api": l.APIServer, "audit": l.Audit, "authenticator": l.Authenticator, "controllerManager": l.ControllerManager, "scheduler": l.Scheduler,
-		} {
-			if on {
-				e.Logging = append(e.Logging, name)
-			}
-		}
-		slices.Sort(e.Logging)
-	}
+	e.Logging = logs(plane.Logging)
 	if k := plane.EncryptionConfig; k != nil && k.Provider != nil && len(k.Resources) > 0 {
 		e.Key = *k.Provider
 	}
@@ -94,6 +85,22 @@ func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 		e.Authentication, e.CreatorIsAdmin = strings.ToUpper(string(a.AuthenticationMode)), a.BootstrapClusterCreatorAdminPermissions
 	}
 	return e
+}
+
+// logs are the types of logs that are kept, sorted.
+func logs(l *ekscontrolplanev1.ControlPlaneLoggingSpec) (out []string) {
+	if l == nil {
+		return nil
+	}
+	for name, on := range map[string]bool{
+		"api": l.APIServer, "audit": l.Audit, "authenticator": l.Authenticator, "controllerManager": l.ControllerManager, "scheduler": l.Scheduler,
+	} {
+		if on {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // minorVersion is the version as EKS has it: "1.34" for "v1.34.2".
@@ -135,7 +142,7 @@ func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
 	}
 	id := graph.ID("role/" + r.name)
 	if !b.m.EKS.EnableIAM {
-		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name), b.infra(r.at))
+		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name, makeRoles), b.infra(r.at))
 		return b.roles[r.name]
 	}
 	partition := partition(b.spec, b.m.Region)
@@ -149,6 +156,10 @@ func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
 	b.roles[r.name] = graph.Add(b.Graph, id, role, b.infra(r.at))
 	return b.roles[r.name]
 }
+
+// makeRoles says where roles come from.
+const makeRoles = "have it made with --set CAPA_EKS_IAM=true, or make it for all clusters of the account with " +
+	"'clusterawsadm bootstrap iam create-cloudformation-stack' (docs/adr/0015-eks-roles.md)"
 
 // addons adds what EKS is to install. It runs on nodes, as soon as there are
 // some; what it installs nodes need to become ready.

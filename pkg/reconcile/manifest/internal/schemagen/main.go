@@ -56,6 +56,7 @@ func wanted() map[string][]string {
 	return map[string][]string{
 		"sigs.k8s.io/cluster-api": {
 			"core/config/crd/bases/cluster.x-k8s.io_clusters.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_clusterclasses.yaml",
 			"core/config/crd/bases/cluster.x-k8s.io_machinedeployments.yaml",
 			"core/config/crd/bases/cluster.x-k8s.io_machines.yaml",
 			"core/config/crd/bases/cluster.x-k8s.io_machinepools.yaml",
@@ -65,9 +66,13 @@ func wanted() map[string][]string {
 			"bootstrap/kubeadm/config/crd/bases/bootstrap.cluster.x-k8s.io_kubeadmconfigs.yaml",
 			"bootstrap/kubeadm/config/crd/bases/bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates.yaml",
 			"controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_kubeadmcontrolplanes.yaml",
+			"controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_kubeadmcontrolplanetemplates.yaml",
 		},
 		"sigs.k8s.io/cluster-api-provider-aws/v2": {
 			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclusters.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclustertemplates.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmanagedclustertemplates.yaml",
+			"config/crd/bases/controlplane.cluster.x-k8s.io_awsmanagedcontrolplanetemplates.yaml",
 			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachines.yaml",
 			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml",
 			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinepools.yaml",

@@ -1,0 +1,264 @@
+package gotmpl
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"text/template/parse"
+)
+
+// absent marks that no value comes in from the left of a pipeline.
+type absent struct{}
+
+// pipeline evaluates commands from left to right and sets the variables in
+// front of them.
+func (s *state) pipeline(dot any, p *parse.PipeNode) any {
+	s.spend(1)
+	s.depth++
+	if s.depth > maxDepth {
+		s.failf("the expression is nested too deeply")
+	}
+	var value any = absent{}
+	for _, c := range p.Cmds {
+		value = s.command(dot, c, value)
+	}
+	for _, d := range p.Decl {
+		if p.IsAssign {
+			s.assign(d.Ident[0], value)
+		} else {
+			s.scope = append(s.scope, variable{d.Ident[0], value})
+		}
+	}
+	s.depth--
+	return value
+}
+
+func (s *state) command(dot any, c *parse.CommandNode, final any) any {
+	s.node = c
+	first := c.Args[0]
+	if n, ok := first.(*parse.IdentifierNode); ok {
+		return s.function(dot, n, c.Args[1:], final)
+	}
+	if _, piped := final.(absent); len(c.Args) > 1 || !piped {
+		s.failf("can't give argument to non-function %s", first)
+	}
+	if _, ok := first.(*parse.NilNode); ok {
+		s.failf("nil is not a command")
+	}
+	return s.operand(dot, first)
+}
+
+// operand evaluates a node that stands for a value.
+func (s *state) operand(dot any, n parse.Node) any {
+	s.spend(1)
+	switch n := n.(type) {
+	case *parse.FieldNode:
+		return s.fields(n, dot, n.Ident)
+	case *parse.ChainNode:
+		if _, ok := n.Node.(*parse.NilNode); ok {
+			s.failf("indirection through explicit nil in %s", n)
+		}
+		return s.fields(n, s.operand(dot, n.Node), n.Field)
+	case *parse.VariableNode:
+		return s.fields(n, s.variable(n.Ident[0]), n.Ident[1:])
+	case *parse.PipeNode:
+		return s.pipeline(dot, n)
+	case *parse.IdentifierNode:
+		return s.function(dot, n, nil, absent{})
+	case *parse.DotNode:
+		return dot
+	default:
+		return s.constant(n)
+	}
+}
+
+func (s *state) constant(n parse.Node) any {
+	switch n := n.(type) {
+	case *parse.NilNode:
+		return nil
+	case *parse.BoolNode:
+		return n.True
+	case *parse.StringNode:
+		return n.Text
+	case *parse.NumberNode:
+		return s.number(n)
+	default:
+		s.failf("%s cannot be evaluated", n)
+		return nil
+	}
+}
+
+// number is a constant whose type nothing but its spelling tells.
+func (s *state) number(n *parse.NumberNode) any {
+	lower := strings.ToLower(n.Text)
+	whole := strings.HasPrefix(lower, "'") || strings.HasPrefix(lower, "0x") && !strings.Contains(lower, "p")
+	switch {
+	case strings.HasSuffix(lower, "i") && !strings.HasPrefix(lower, "'"):
+		s.failf("complex numbers such as %s are not supported", n.Text)
+	case n.IsFloat && !whole && strings.ContainsAny(lower, ".ep"):
+		return n.Float64
+	case n.IsInt:
+		return int(n.Int64)
+	}
+	s.failf("%s overflows int", n.Text)
+	return nil
+}
+
+// fields follows a chain of names.
+func (s *state) fields(n parse.Node, value any, names []string) any {
+	s.node = n
+	for _, name := range names {
+		value = s.field(value, name)
+	}
+	return value
+}
+
+func (s *state) field(value any, name string) any {
+	s.spend(1)
+	var found any
+	ok := false
+	switch v := value.(type) {
+	case missing:
+	case nil:
+		s.failf("the value is null, so there is no .%s in it", name)
+	case map[string]any:
+		found, ok = v[name]
+	case map[string]string:
+		found, ok = v[name]
+	default:
+		s.failf("can't evaluate field %s in a %s", name, kindOf(value))
+	}
+	if ok {
+		return found
+	}
+	if s.strict {
+		s.failf("there is no .%s here", name)
+	}
+	return missing{}
+}
+
+// function calls a function by its name.
+func (s *state) function(dot any, n *parse.IdentifierNode, arguments []parse.Node, final any) any {
+	f, known := s.template.funcs[n.Ident]
+	if !known {
+		s.failf("there is no function %q here", n.Ident)
+	}
+	if n.Ident == "and" || n.Ident == "or" {
+		return s.logic(dot, n.Ident == "or", arguments, final)
+	}
+	call := reflect.ValueOf(f)
+	in := s.arguments(dot, n.Ident, call.Type(), arguments, final)
+	s.node = n
+	for _, v := range in {
+		s.spend(s.weigh(v.Interface()))
+	}
+	out, err := safely(call, in)
+	if err != nil {
+		s.failf("%s: %v", n.Ident, err)
+	}
+	s.spend(s.weigh(out))
+	return out
+}
+
+// logic evaluates and and or, which stop at the argument that decides.
+func (s *state) logic(dot any, or bool, arguments []parse.Node, final any) any {
+	var value any = missing{}
+	for _, a := range arguments {
+		value = s.argument(dot, reflect.TypeFor[any](), a)
+		if truth(value) == or {
+			return value
+		}
+	}
+	if _, none := final.(absent); !none {
+		return final
+	}
+	if len(arguments) == 0 {
+		s.failf("wrong number of args for and or or: want at least 1 got 0")
+	}
+	return value
+}
+
+// arguments evaluates what is handed to a function. The value of the pipeline
+// comes last.
+func (s *state) arguments(dot any, name string, t reflect.Type, nodes []parse.Node, final any) []reflect.Value {
+	_, none := final.(absent)
+	n := len(nodes)
+	if !none {
+		n++
+	}
+	fixed := t.NumIn()
+	if t.IsVariadic() {
+		fixed--
+	}
+	if n < fixed || n > fixed && !t.IsVariadic() {
+		s.failf("wrong number of args for %s: want %d got %d", name, fixed, n)
+	}
+	at := func(i int) reflect.Type {
+		if i >= fixed {
+			return t.In(fixed).Elem()
+		}
+		return t.In(i)
+	}
+	in := make([]reflect.Value, 0, n)
+	for i, node := range nodes {
+		in = append(in, s.fit(s.argument(dot, at(i), node), at(i)))
+	}
+	if !none {
+		in = append(in, s.fit(final, at(len(nodes))))
+	}
+	return in
+}
+
+// argument evaluates one argument. A constant takes the type that is wanted.
+func (s *state) argument(dot any, want reflect.Type, n parse.Node) any {
+	s.node = n
+	number, ok := n.(*parse.NumberNode)
+	if !ok {
+		return s.operand(dot, n)
+	}
+	switch want.Kind() { //nolint:exhaustive // the kinds that parameters have
+	case reflect.Int:
+		if !number.IsInt {
+			s.failf("expected integer; found %s", n)
+		}
+		return int(number.Int64)
+	case reflect.Float64:
+		if !number.IsFloat {
+			s.failf("expected float; found %s", n)
+		}
+		return number.Float64
+	default:
+		return s.number(number)
+	}
+}
+
+// fit makes a value an argument of a type. Nothing is converted.
+func (s *state) fit(value any, want reflect.Type) reflect.Value {
+	if isMissing(value) || value == nil {
+		if want.Kind() != reflect.Interface {
+			s.failf("there is no value here, and %s is needed", want)
+		}
+		return reflect.Zero(want)
+	}
+	v := reflect.ValueOf(value)
+	if !v.Type().AssignableTo(want) {
+		s.failf("wrong type: expected %s; got %s", want, kindOf(value))
+	}
+	return v
+}
+
+// safely calls a function. A panic of it, such as an index out of range, is an
+// error.
+func safely(f reflect.Value, in []reflect.Value) (out any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	results := f.Call(in)
+	if len(results) > 1 && !results[1].IsNil() {
+		failure, _ := results[1].Interface().(error)
+		return nil, failure
+	}
+	return results[0].Interface(), nil
+}

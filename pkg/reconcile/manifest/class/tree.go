@@ -1,0 +1,90 @@
+package class
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// at is the value at a path of names, or nil.
+func at(v any, names ...string) any {
+	for _, name := range names {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+// there tells whether a path is set.
+func there(v any, names ...string) bool {
+	m, ok := at(v, names[:len(names)-1]...).(map[string]any)
+	if !ok {
+		return false
+	}
+	_, ok = m[names[len(names)-1]]
+	return ok
+}
+
+// setAt sets a value, and makes the maps on the way to it.
+func setAt(m map[string]any, v any, names ...string) {
+	for _, name := range names[:len(names)-1] {
+		next, ok := m[name].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			m[name] = next
+		}
+		m = next
+	}
+	m[names[len(names)-1]] = v
+}
+
+// dotted is a path of names as places have it.
+func dotted(names ...string) string { return strings.Join(names, ".") }
+
+// set sets a value of the object and notes what says so, for all that is in
+// it.
+func (o *Object) set(v any, place Place, names ...string) {
+	setAt(o.Value, v, names...)
+	o.forget(dotted(names...))
+	for i := 1; i < len(names); i++ {
+		if _, known := o.Places[dotted(names[:i]...)]; !known {
+			o.Places[dotted(names[:i]...)] = place
+		}
+	}
+	o.note(v, dotted(names...), func(string) Place { return place })
+}
+
+// note notes the place of everything in a value. The place is asked for by
+// the path inside of the value.
+func (o *Object) note(v any, path string, place func(inside string) Place) {
+	walk(v, "", func(inside string) { o.Places[Place{Path: path}.Below(inside).Path] = place(inside) })
+}
+
+// walk visits the paths in a value, itself first.
+func walk(v any, path string, visit func(path string)) {
+	visit(path)
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			walk(v[name], Place{Path: path}.Below(name).Path, visit)
+		}
+	case []any:
+		for i, item := range v {
+			walk(item, indexed(path, i), visit)
+		}
+	}
+}
+
+// forget drops the places of a path and of what is below it.
+func (o *Object) forget(path string) {
+	maps.DeleteFunc(o.Places, func(p string, _ Place) bool { return isBelow(p, path) })
+}
+
+// isBelow tells whether a path is another one or below it.
+func isBelow(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[' || of == "")
+}

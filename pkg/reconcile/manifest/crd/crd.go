@@ -1,0 +1,137 @@
+// Package crd checks values against OpenAPI schemas the way an API server
+// checks custom resources: structural pruning and defaulting, OpenAPI, CEL.
+package crd
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+)
+
+// Schema is the schema of one version of a kind, ready for use.
+type Schema struct {
+	structural *structuralschema.Structural
+	openapi    validation.SchemaValidator
+	rules      func() *cel.Validator // nil when the schema has no CEL rules
+}
+
+// Parse compiles the JSON of an OpenAPI v3 schema.
+func Parse(raw []byte) (*Schema, error) {
+	var published apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(raw, &published); err != nil {
+		return nil, err
+	}
+	return Compile(&published)
+}
+
+// Compile makes a Schema of an OpenAPI v3 schema. It says no to one that is
+// not structural.
+func Compile(published *apiextensionsv1.JSONSchemaProps) (*Schema, error) {
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(published, &internal, nil); err != nil {
+		return nil, err
+	}
+	structural, err := structuralschema.NewStructural(&internal)
+	if err != nil {
+		return nil, err
+	}
+	openapi, _, err := validation.NewSchemaValidator(&internal)
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{
+		structural: structural,
+		openapi:    openapi,
+		rules: sync.OnceValue(func() *cel.Validator {
+			return cel.NewValidator(structural, true, celconfig.PerCallLimit)
+		}),
+	}, nil
+}
+
+// CheckSchema finds what is wrong with the schema itself: that it is not
+// structural, or that its defaults break it.
+func (s *Schema) CheckSchema(ctx context.Context) field.ErrorList {
+	errs := structuralschema.ValidateStructural(nil, s.structural)
+	if len(errs) > 0 {
+		return errs
+	}
+	errs, err := defaulting.ValidateDefaults(ctx, nil, s.structural, false, false)
+	if err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("default"), "", err.Error())}
+	}
+	return errs
+}
+
+// Prune removes what the schema does not know from an object and returns the
+// paths of it.
+func (s *Schema) Prune(object map[string]any, isResource bool) []string {
+	unknown := pruning.PruneWithOptions(object, s.structural, isResource, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	slices.Sort(unknown)
+	return unknown
+}
+
+// Fill sets the defaults of the schema and drops nulls where the schema has no
+// place for them, as an API server does before it validates.
+func (s *Schema) Fill(object map[string]any) {
+	s.Default(object)
+	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
+}
+
+// Default sets the defaults of the schema.
+func (s *Schema) Default(object map[string]any) {
+	defaulting.Default(object, s.structural)
+}
+
+// Validate checks an object the way an API server checks a custom resource:
+// OpenAPI first, then sets and maps in lists, and CEL rules only when the
+// shape is right.
+func (s *Schema) Validate(ctx context.Context, object map[string]any) field.ErrorList {
+	errs := validation.ValidateCustomResource(nil, object, s.openapi)
+	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
+	if len(errs) > 0 {
+		return errs
+	}
+	rules := s.rules()
+	if rules == nil {
+		return nil
+	}
+	errs, _ = rules.Validate(ctx, nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
+	return errs
+}
+
+// Siblings lists the field names the schema has beside the one at a path.
+func (s *Schema) Siblings(path string) []string {
+	at := s.structural
+	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' })
+	for _, segment := range segments[:max(len(segments)-1, 0)] {
+		switch next, known := at.Properties[segment]; {
+		case known:
+			at = &next
+		case strings.HasSuffix(segment, "]") && at.Items != nil:
+			at = at.Items
+		case at.AdditionalProperties != nil && at.AdditionalProperties.Structural != nil:
+			at = at.AdditionalProperties.Structural
+		default:
+			return nil
+		}
+	}
+	names := make([]string, 0, len(at.Properties))
+	for name := range at.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

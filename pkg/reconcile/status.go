@@ -114,49 +114,41 @@ func orOK(state string) string {
 
 // seen returns the state that AWS gives a thing, and what a reader looks for.
 func seen(n graph.Node) (state, detail string) {
-	switch r := n.(type) {
-	case *graph.Ref[resource.InstanceState]:
-		s, _ := r.Found()
+	have := n.Seen()
+	if t, ok := have.(*resource.Thing); ok {
+		have = t.State
+	}
+	switch s := have.(type) {
+	case *resource.InstanceState:
 		return s.Status, joined(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
-	case *graph.Ref[resource.LoadBalancerState]:
-		s, _ := r.Found()
+	case *resource.LoadBalancerState:
 		return s.Status, s.DNS
-	case *graph.Ref[resource.ClassicLoadBalancerState]:
-		s, _ := r.Found()
+	case *resource.ClassicLoadBalancerState:
 		return "", s.DNS
-	case *graph.Ref[resource.VPCState]:
-		s, _ := r.Found()
+	case *resource.VPCState:
 		return "", joined(s.CIDR, s.IPv6CIDR)
-	case *graph.Ref[resource.SubnetState]:
-		s, _ := r.Found()
+	case *resource.SubnetState:
 		return "", joined(s.CIDR, s.IPv6CIDR)
-	case *graph.Ref[resource.NATGatewayState]:
-		s, _ := r.Found()
+	case *resource.NATGatewayState:
 		return string(s.Status), s.PublicIP
-	case *graph.Ref[resource.ElasticIPState]:
-		s, _ := r.Found()
+	case *resource.ElasticIPState:
 		return "", s.PublicIP
-	case *graph.Ref[resource.ImageState]:
-		s, _ := r.Found()
+	case *resource.ImageState:
 		return "", s.Name
 	}
-	return seenOfEKS(n)
+	return seenOfEKS(have)
 }
 
 // seenOfEKS is seen for what is of EKS.
-func seenOfEKS(n graph.Node) (state, detail string) {
-	switch r := n.(type) {
-	case *graph.Ref[resource.EKSClusterState]:
-		s, _ := r.Found()
+func seenOfEKS(have graph.State) (state, detail string) {
+	switch s := have.(type) {
+	case *resource.EKSClusterState:
 		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)
-	case *graph.Ref[resource.EKSNodeGroupState]:
-		s, _ := r.Found()
+	case *resource.EKSNodeGroupState:
 		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
-	case *graph.Ref[resource.EKSAddonState]:
-		s, _ := r.Found()
+	case *resource.EKSAddonState:
 		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
-	case *graph.Ref[resource.EKSFargateProfileState]:
-		s, _ := r.Found()
+	case *resource.EKSFargateProfileState:
 		return strings.ToLower(s.Status), ""
 	}
 	return "", ""

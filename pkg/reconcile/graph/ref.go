@@ -21,6 +21,9 @@ type Node interface {
 	Role() Role
 	// CloudID is what AWS calls the thing, or Unknown before it exists.
 	CloudID() string
+	// Seen is the state that was last seen, a pointer to one of the node's kind;
+	// nil before it exists.
+	Seen() State
 	// Takes returns how long AWS usually takes to make and to remove it.
 	Takes() (create, remove time.Duration)
 	// Wanted lists the fields that the thing is wanted with.
@@ -119,6 +122,9 @@ func (n *node) Wanted() Diff { return n.thing.wanted() }
 // Resource returns the wanted thing, for tests that look inside; nil for a
 // thing that somebody else owns.
 func (n *node) Resource() any { return n.thing.wants() }
+
+// Seen implements Node.
+func (n *node) Seen() State { return n.state() }
 
 func (n *node) existing() <-chan struct{} { return n.exists }
 

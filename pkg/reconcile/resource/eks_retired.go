@@ -44,17 +44,15 @@ func RetireEKS(g *graph.Graph, id graph.ID, kind, name string, cluster *graph.Re
 func retire[S graph.State](g *graph.Graph, id graph.ID, cluster *graph.Ref[EKSClusterState], goes time.Duration,
 	find graph.Lookup[S], tags func(*S) cloud.Tags, remove func(context.Context, *cloud.Clients, *S) error,
 ) {
-	graph.Retire(g, id, &Found[S]{
-		Again: func(ctx context.Context, c *cloud.Clients) (*S, error) {
-			if _, ok := cluster.Found(); !ok {
-				return nil, nil //nolint:nilnil // none is Find's documented answer
-			}
-			s, err := find(ctx, c)
-			if s == nil || err != nil || tags(s)[c.OwnerTag()] != cloud.Owned {
-				return nil, err
-			}
-			return s, nil
-		},
-		Remove: remove, Goes: goes, Hangs: graph.On(cluster),
-	}, graph.From("no longer in the manifest"))
+	ours := func(ctx context.Context, c *cloud.Clients) (*S, error) {
+		if _, ok := cluster.Found(); !ok {
+			return nil, nil //nolint:nilnil // none is Find's documented answer
+		}
+		s, err := find(ctx, c)
+		if s == nil || err != nil || tags(s)[c.OwnerTag()] != cloud.Owned {
+			return nil, err
+		}
+		return s, nil
+	}
+	graph.Retire(g, id, found(ours, remove, goes, graph.On(cluster)), graph.From("no longer in the manifest"))
 }

@@ -17,43 +17,74 @@ import (
 )
 
 // Found is a thing that was found by its tag, and is only there to be shown
-// and removed.
-type Found[S graph.State] struct {
+// and removed. It is written for things, not for the state of each kind: of
+// those there are many (docs/adr/0016-binary-size.md).
+type Found struct {
 	// Again looks for the thing: nil when it is gone.
-	Again graph.Lookup[S]
+	Again func(ctx context.Context, c *cloud.Clients) (graph.State, error)
 	// Remove starts to remove it.
-	Remove func(ctx context.Context, c *cloud.Clients, have *S) error
+	Remove func(ctx context.Context, c *cloud.Clients, have graph.State) error
 	// Goes is how long that usually takes; 0: it is gone at once.
 	Goes time.Duration
 	// Hangs are the things that have to outlive it.
 	Hangs []graph.Edge
 }
 
+// Thing is the state of a thing of any kind: a pointer to it.
+type Thing struct{ graph.State }
+
+var _ graph.Resource[Thing] = (*Found)(nil)
+
+// found makes a Found of what is known of the kind.
+func found[S graph.State](again graph.Lookup[S], remove func(context.Context, *cloud.Clients, *S) error, goes time.Duration, hangs []graph.Edge) *Found {
+	return &Found{
+		Again: func(ctx context.Context, c *cloud.Clients) (graph.State, error) {
+			s, err := again(ctx, c)
+			if s == nil {
+				return nil, err
+			}
+			state, _ := any(s).(graph.State)
+			return state, err
+		},
+		Remove: func(ctx context.Context, c *cloud.Clients, have graph.State) error {
+			s, _ := any(have).(*S)
+			return remove(ctx, c, s)
+		},
+		Goes: goes, Hangs: hangs,
+	}
+}
+
 // Needs implements graph.Resource.
-func (f *Found[S]) Needs() []graph.Edge { return f.Hangs }
+func (f *Found) Needs() []graph.Edge { return f.Hangs }
 
 // Takes implements graph.Timed.
-func (f *Found[S]) Takes() (create, remove time.Duration) { return 0, f.Goes }
+func (f *Found) Takes() (create, remove time.Duration) { return 0, f.Goes }
 
 // Find implements graph.Resource.
-func (f *Found[S]) Find(ctx context.Context, c *cloud.Clients) (*S, error) { return f.Again(ctx, c) }
+func (f *Found) Find(ctx context.Context, c *cloud.Clients) (*Thing, error) {
+	s, err := f.Again(ctx, c)
+	if s == nil {
+		return nil, err
+	}
+	return &Thing{s}, err
+}
 
 // Diff implements graph.Resource.
-func (f *Found[S]) Diff(*S) graph.Diff { return nil }
+func (f *Found) Diff(*Thing) graph.Diff { return nil }
 
 // Create implements graph.Resource.
-func (f *Found[S]) Create(context.Context, *cloud.Clients) (*S, error) {
+func (f *Found) Create(context.Context, *cloud.Clients) (*Thing, error) {
 	return nil, nil //nolint:nilnil // it is never made
 }
 
 // Update implements graph.Resource.
-func (f *Found[S]) Update(context.Context, *cloud.Clients, *S, graph.Diff) (*S, error) {
+func (f *Found) Update(context.Context, *cloud.Clients, *Thing, graph.Diff) (*Thing, error) {
 	return nil, nil //nolint:nilnil // it is never changed
 }
 
 // Delete implements graph.Resource.
-func (f *Found[S]) Delete(ctx context.Context, c *cloud.Clients, have *S) error {
-	return f.Remove(ctx, c, have)
+func (f *Found) Delete(ctx context.Context, c *cloud.Clients, have *Thing) error {
+	return f.Remove(ctx, c, have.State)
 }
 
 // Remains is what carries the tag of a cluster, in the order in which it can
@@ -90,12 +121,13 @@ const (
 
 // remain makes a Remain out of a state.
 func remain[S graph.State](kind string, rank int, s S, o Object, goes time.Duration, again graph.Lookup[S], remove func(context.Context, *cloud.Clients, *S) error) Remain {
-	return Remain{
-		Kind: kind, ID: s.CloudID(), Name: o.Tags["Name"], Node: o.Tags[cloud.NodeTag], Rank: rank,
-		Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
-			return graph.Retire(g, id, &Found[S]{again, remove, goes, hangs}, graph.From("found by its tag"))
-		},
-	}
+	f := found(again, remove, goes, nil)
+	return Remain{Kind: kind, ID: s.CloudID(), Name: o.Tags["Name"], Node: o.Tags[cloud.NodeTag], Rank: rank, Retire: f.retire}
+}
+
+func (f *Found) retire(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
+	f.Hangs = hangs
+	return graph.Retire(g, id, f, graph.From("found by its tag"))
 }
 
 // listed makes a Lookup that finds the thing of that ID in a listing.
@@ -255,12 +287,10 @@ func remainingGroups(ctx context.Context, c *cloud.Clients) (out Remains, err er
 // the groups. There may be none: it is there for those that turn up.
 func remainingInterfaces(vpc string, groups []string) Remain {
 	return Remain{Kind: "network-interfaces", ID: vpc, Rank: RankInterfaces, Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
-		return graph.Sweep(g, id, &Found[NetworkInterfacesState]{
-			Again: func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
-				return lingering(ctx, c, vpc, groups)
-			},
-			Remove: (&NetworkInterfaces{}).Delete, Goes: interfacesGo, Hangs: hangs,
-		})
+		again := func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
+			return lingering(ctx, c, vpc, groups)
+		}
+		return graph.Sweep(g, id, found(again, (&NetworkInterfaces{}).Delete, interfacesGo, hangs))
 	}}
 }
 

@@ -189,7 +189,8 @@ func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
 		t.fail(o.problem("", err.Error(), ""))
 		return false
 	}
-	template, err := typed[infrav1.AWSClusterTemplate](o.value)
+	template := new(infrav1.AWSClusterTemplate)
+	err = into(o.value, template)
 	if err == nil {
 		err = guard(func() error { return (&webhooks.AWSClusterTemplate{}).Default(ctx, template) })
 	}

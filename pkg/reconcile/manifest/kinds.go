@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
@@ -150,33 +151,34 @@ func refused() map[string]string {
 
 // as decodes an object whose version is already the newest.
 func as[T any](_ context.Context, object map[string]any) (any, error) {
-	return typed[T](object)
+	out := new(T)
+	return out, into(object, out)
 }
 
-func typed[T any](object map[string]any) (*T, error) {
+// into decodes an object into a value of its type.
+func into(object map[string]any, value any) error {
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := new(T)
-	if err := json.Unmarshal(raw, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return json.Unmarshal(raw, value)
 }
 
-// upgraded decodes an object of an older version and converts it.
-func upgraded[Old, New any](convert func(context.Context, *Old, *New) error) decode {
+// upgraded decodes an object of an older version and converts it, with a
+// func(context.Context, *Old, *New) error. It is not generic, for there are
+// many (docs/adr/0016-binary-size.md).
+func upgraded(convert any) decode {
+	f := reflect.ValueOf(convert)
 	return func(ctx context.Context, object map[string]any) (any, error) {
-		older, err := typed[Old](object)
-		if err != nil {
+		older, newest := reflect.New(f.Type().In(1).Elem()), reflect.New(f.Type().In(2).Elem())
+		if err := into(object, older.Interface()); err != nil {
 			return nil, err
 		}
-		newest := new(New)
-		if err := guard(func() error { return convert(ctx, older, newest) }); err != nil {
-			return nil, err
-		}
-		return newest, nil
+		err := guard(func() error {
+			err, _ := f.Call([]reflect.Value{reflect.ValueOf(ctx), older, newest})[0].Interface().(error)
+			return err
+		})
+		return newest.Interface(), err
 	}
 }
 

@@ -132,6 +132,12 @@ func seen(n graph.Node) (state, detail string) {
 	case *graph.Ref[resource.EKSNodeGroupState]:
 		s, _ := r.Found()
 		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+	case *graph.Ref[resource.AutoScalingGroupState]:
+		s, _ := r.Found()
+		return strings.ToLower(s.Status), poolDetail(s)
+	case *graph.Ref[resource.LaunchTemplateState]:
+		s, _ := r.Found()
+		return "", joined(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 	case *graph.Ref[resource.EKSAddonState]:
 		s, _ := r.Found()
 		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
@@ -140,6 +146,24 @@ func seen(n graph.Node) (state, detail string) {
 		return strings.ToLower(s.Status), ""
 	}
 	return "", ""
+}
+
+// poolDetail says how many machines a pool has, and which.
+func poolDetail(s resource.AutoScalingGroupState) string {
+	const most = 10 // of hundreds, the number says more
+	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
+	for n, i := range s.Instances {
+		if n == most {
+			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
+			break
+		}
+		word := joined(i.ID, i.Zone, i.Type)
+		if i.State != "InService" {
+			word += " " + i.State
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ") + s.Refreshing()
 }
 
 func joined(parts ...string) string {

@@ -385,3 +385,15 @@ func eksClusterSeen(x *types.Cluster) EKSClusterState {
 	}
 	return s
 }
+
+// groupOfEKS is the security group that EKS has made for the nodes of a
+// cluster, if there is a cluster.
+func groupOfEKS(cluster *graph.Ref[EKSClusterState]) []string {
+	if cluster == nil {
+		return nil
+	}
+	if s, ok := cluster.Found(); ok && s.Group != "" {
+		return []string{s.Group}
+	}
+	return []string{graph.Unknown}
+}

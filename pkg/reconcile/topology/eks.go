@@ -34,6 +34,7 @@ func (b *builder) eks() {
 	nodes := b.nodeGroups()
 	b.fargateProfiles()
 	b.accessEntries(plane)
+	b.nodeAccess(plane)
 	b.addons(plane, nodes)
 	if plane.AssociateOIDCProvider {
 		graph.Add(b.Graph, "oidc-provider", &resource.OIDCProvider{

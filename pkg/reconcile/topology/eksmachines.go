@@ -1,0 +1,112 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// join says how machines join the cluster of EKS.
+//
+//nolint:staticcheck // EKSConfig is deprecated, and what nodes of Amazon Linux 2 boot with
+func (b *builder) join(config *eksbootstrapv1.EKSConfigSpec, nodeadm *eksbootstrapv1.NodeadmConfigSpec) *resource.EKSJoin {
+	return &resource.EKSJoin{Cluster: b.plane, Config: config, Nodeadm: nodeadm, Secret: b.secret}
+}
+
+// nodeadmSpec is the spec of a template, which may leave it out.
+func nodeadmSpec(t *eksbootstrapv1.NodeadmConfigTemplate) *eksbootstrapv1.NodeadmConfigSpec {
+	return &t.Spec.Template.Spec
+}
+
+// lastOfLinux2 is the last minor version for which AWS makes images of Amazon
+// Linux 2.
+const lastOfLinux2 = 32
+
+// eksImage looks up the image that EKS recommends (facts C.2).
+func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
+	version := minorVersion(first(g.version, b.m.Version))
+	at := b.m.Origin(g.specAt, g.specPath+".ami")
+	if version == "" {
+		b.fail("%s: EKS has an image for each version, and neither the machines nor the AWSManagedControlPlane have one: set spec.version", at)
+	}
+	arch := first(b.inv.Types[g.spec.InstanceType].Architecture, "x86_64")
+	kind, given := infrav1.AmazonLinux, g.spec.AMI.EKSOptimizedLookupType
+	switch {
+	case given != nil:
+		kind = *given
+	case g.eks != nil && g.eks.Nodeadm != nil: // Amazon Linux 2, which is what Cluster API takes, has no nodeadm
+		kind = infrav1.AmazonLinux2023
+	}
+	path := map[infrav1.EKSAMILookupType]string{
+		infrav1.AmazonLinux: "amazon-linux-2", infrav1.AmazonLinuxGPU: "amazon-linux-2-gpu",
+		infrav1.AmazonLinux2023: "amazon-linux-2023/" + arch + "/standard", infrav1.AmazonLinux2023GPU: "amazon-linux-2023/" + arch + "/nvidia",
+	}[kind]
+	if kind == infrav1.AmazonLinux && arch == "arm64" {
+		path += "-arm64"
+	}
+	var minor int
+	if _, err := fmt.Sscanf(version, "1.%d", &minor); err == nil && minor > lastOfLinux2 && strings.HasPrefix(path, "amazon-linux-2") && !strings.HasPrefix(path, "amazon-linux-2023") {
+		b.fail("%s: AWS has no image of Amazon Linux 2 for Kubernetes %s, 1.%d is the last: set eksLookupType: AmazonLinux2023 with a NodeadmConfig, or name an image in id", at, version, lastOfLinux2)
+	}
+	parameter := "/aws/service/eks/optimized-ami/" + version + "/" + path + "/recommended/image_id"
+	return use(b, graph.ID("image/eks/"+version+"/"+path), resource.ImageByParameter(parameter), g.specAt)
+}
+
+// nodeAccess lets the machines that are in no node group into the cluster: by
+// an access entry for each of their roles; who goes by the ConfigMap aws-auth
+// is told what to write there.
+func (b *builder) nodeAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // AWS's own default
+	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
+		mode = a.AuthenticationMode
+	}
+	profiles := map[string]group{}
+	for _, g := range b.groupsAndPools() {
+		if g.eks != nil && g.eks.Nodeadm != nil && !g.spec.CloudInit.InsecureSkipSecretsManager {
+			b.remark("%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same", b.m.Origin(g.specAt, g.specPath+".cloudInit"))
+		}
+		if _, seen := profiles[g.spec.IAMInstanceProfile]; !seen {
+			profiles[g.spec.IAMInstanceProfile] = g
+		}
+	}
+	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
+		g := profiles[profile]
+		if profile == "" {
+			b.fail("%s: machines that join EKS need an instance profile, whose role lets them in: set iamInstanceProfile", b.m.Origin(g.specAt, g.specPath))
+			continue
+		}
+		role := b.inv.NodeRoles[profile]
+		if strings.EqualFold(string(mode), string(ekscontrolplanev1.EKSAuthenticationModeConfigMap)) {
+			b.remark("%s: authenticationMode is %s, and clusterawsadm does not write the ConfigMap aws-auth yet: the machines of profile %s join when it has under mapRoles {rolearn: %s, username: 'system:node:{{EC2PrivateDNSName}}', groups: [system:bootstrappers, system:nodes]}; or set spec.accessConfig.authenticationMode: api_and_config_map",
+				b.m.Origin(b.m.InfraObject(), "spec.accessConfig"), mode, profile, first(role, "the ARN of its role"))
+			continue
+		}
+		b.nodeEntry(g, profile, role)
+	}
+}
+
+// nodeEntry adds the access entry of a role of nodes, unless the manifest has
+// one for it, or EKS makes one by itself as for the roles of node groups.
+func (b *builder) nodeEntry(g group, profile, role string) {
+	name := role[strings.LastIndex(role, "/")+1:]
+	_, ofNodeGroup := b.roles[name]
+	id := graph.ID("access-entry/" + first(role, profile))
+	switch {
+	case role == "" && b.inv.NodeRoles != nil:
+		b.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", b.m.Origin(g.specAt, g.specPath+".iamInstanceProfile"), profile)
+		return
+	case ofNodeGroup || b.Node(id) != nil:
+		return
+	}
+	graph.Add(b.Graph, id, &resource.EKSAccessEntry{
+		Cluster: b.plane, Principal: role, Type: "EC2_LINUX", Tags: b.eksTags(id, first(name, profile)),
+	}, graph.From(b.m.Origin(g.specAt, g.specPath+".iamInstanceProfile")))
+}

@@ -1,5 +1,5 @@
 # Everything a contributor runs. Needs Go and make, and nothing else but for
-# "make e2e", which needs moto_server and etcd.
+# "make e2e", which needs moto_server, cfn-lint, the AWS CLI and etcd.
 
 BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -8,13 +8,13 @@ FUZZ    ?= 30s
 GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./pkg/reconcile/boot ./pkg/reconcile/manifest
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench e2e oracle kubernetes ci clean
+.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes ci clean
 
 help: ## show what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 build: ## build bin/clusterawsadm, the same bytes on every machine
-	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -gcflags=all=-l -ldflags '-s -w -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
 
 quickstart: build ## create, describe, plan and delete a cluster on a simulated AWS
 	./hack/quickstart.sh $(BIN)
@@ -50,6 +50,9 @@ cover: ## show how much of each package is tested
 bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 	FIGURES=1 go test -count 1 -run TestFigures -v ./pkg/reconcile
 
+start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
+	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
+
 e2e: build oracle kubernetes ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
 
@@ -57,7 +60,7 @@ oracle: ## hold what machines boot with against Cluster API's own code and Ignit
 	cd test/oracle && go test ./...
 
 kubernetes: build ## run the binary against a real kube-apiserver; needs etcd, and minutes to build for the first time
-	cd e2e/kubernetes && go test -count 1 -timeout 40m -v ./...
+	cd e2e/kubernetes && go test -count 1 -timeout 20m -v ./...
 
 ci: lint test e2e ## what CI runs
 

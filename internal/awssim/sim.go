@@ -201,29 +201,37 @@ type handler struct {
 // fields that it understands. A call that sets any other field is not
 // simulated.
 func on[I, O any](a *AWS, answer func(*I) (*O, error), fields ...string) {
-	onContext(a, func(_ context.Context, in *I) (*O, error) { return answer(in) }, fields...)
-}
-
-// onContext is on for an answer that depends on who calls.
-func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), fields ...string) {
-	models := map[string]bool{}
-	for _, f := range fields {
-		if _, ok := reflect.TypeFor[I]().FieldByName(f); !ok {
-			panic(fmt.Sprintf("awssim: %s has no field %s", reflect.TypeFor[I](), f))
-		}
-		models[f] = true
-	}
-	a.handlers[reflect.TypeFor[*I]()] = handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
-		i, ok := in.(*I)
-		if !ok {
-			return nil, fmt.Errorf("awssim: %T is not %T", in, i)
-		}
-		out, err := answer(ctx, i)
+	a.on(reflect.TypeFor[*I](), fields, func(_ context.Context, in any) (any, error) {
+		out, err := answer(in.(*I))
 		if err != nil {
 			return nil, err // a typed nil pointer would be no nil answer
 		}
 		return out, nil
-	}}
+	})
+}
+
+// onContext is on for an answer that depends on who calls.
+func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), fields ...string) {
+	a.on(reflect.TypeFor[*I](), fields, func(ctx context.Context, in any) (any, error) {
+		out, err := answer(ctx, in.(*I))
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	})
+}
+
+// on is what they have in common: there are hundreds of each, and the program
+// would hold as many copies.
+func (a *AWS) on(input reflect.Type, fields []string, answer func(ctx context.Context, in any) (any, error)) {
+	models := map[string]bool{}
+	for _, f := range fields {
+		if _, ok := input.Elem().FieldByName(f); !ok {
+			panic(fmt.Sprintf("awssim: %s has no field %s", input.Elem(), f))
+		}
+		models[f] = true
+	}
+	a.handlers[input] = handler{models: models, answer: answer}
 }
 
 // abroad is on for an operation that is answered in every region, and not

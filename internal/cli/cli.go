@@ -51,9 +51,11 @@ func newRoot(e *env.Env) (root *cobra.Command, begun *bool) {
 	begun = new(bool)
 	root = &cobra.Command{
 		Use:   name,
-		Short: "Kubernetes clusters on AWS from Cluster API manifests, without a management cluster",
-		Long: `clusterawsadm creates, shows and deletes Kubernetes clusters on AWS from the
-Cluster API manifests you have, unchanged and without a management cluster.
+		Short: "Prepare AWS for Cluster API, and make clusters of its manifests",
+		Long: `clusterawsadm is the admin's tool of Cluster API Provider AWS: it prepares AWS
+accounts, finds machine images and sees to management clusters. And it creates,
+shows and deletes clusters itself ("cluster"), from the Cluster API manifests you
+have, unchanged and without a management cluster.
 
 Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 --region) or in the configuration file (region: us-east-1).`,
@@ -84,14 +86,14 @@ Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 }
 
 // upstream reports whether a command is one of those that Cluster API Provider
-// AWS's clusterawsadm has too.
+// AWS's clusterawsadm has too, as the root is.
 func upstream(cmd *cobra.Command) bool {
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
 		if !cmd.Parent().HasParent() {
 			return cmd.Name() != "cluster"
 		}
 	}
-	return false
+	return true
 }
 
 // groups has every command that only has others below it help.

@@ -100,6 +100,7 @@ func TestEncodeFails(t *testing.T) {
 	assert.Empty(t, s.out.String())
 	require.Equal(t, env.Failed, s.run(command...))
 	assert.Contains(t, s.err.String(), "error: no AWS credentials")
+	assert.NotContains(t, s.err.String(), "--simulate", "this command has none")
 	assert.Empty(t, s.out.String())
 	s.keys(aws.Credentials{})
 	require.Equal(t, env.Failed, s.run(append(command, "--profile", "nope")...))

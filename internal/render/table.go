@@ -4,48 +4,40 @@ import (
 	"bytes"
 	"io"
 	"strings"
-
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
+	"text/tabwriter"
 )
 
 // Table prints rows below upper-case headers, columns apart by three blanks,
 // as kubectl does.
 func Table(w io.Writer, headers []string, rows [][]string) error {
 	var b bytes.Buffer
-	t := tablewriter.NewTable(&b,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone,
-			Settings: tw.Settings{
-				Separators: tw.SeparatorsNone,
-				Lines:      tw.LinesNone,
-			},
-		})),
-		tablewriter.WithConfig(tablewriter.Config{
-			Header: tw.CellConfig{
-				Alignment:  tw.CellAlignment{Global: tw.AlignLeft},
-				Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
-				Padding:    tw.CellPadding{Global: tw.Padding{Right: "   ", Overwrite: true}},
-			},
-			Row: tw.CellConfig{
-				Alignment:  tw.CellAlignment{Global: tw.AlignLeft},
-				Formatting: tw.CellFormatting{AutoWrap: tw.WrapNone},
-				Padding:    tw.CellPadding{Global: tw.Padding{Right: "   ", Overwrite: true}},
-			},
-		}),
-	)
-	t.Header(headers)
-	if err := t.Bulk(rows); err != nil {
+	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	for _, row := range append([][]string{headers}, rows...) {
+		if _, err := io.WriteString(t, cells(row)); err != nil {
+			return err
+		}
+	}
+	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := t.Render(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(b.String()) {
-		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+	for l := range strings.Lines(b.String()) {
+		if _, err := io.WriteString(w, strings.TrimRight(l, " \n")+"\n"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// cells makes a line of cells, without what would end one.
+func cells(texts []string) string {
+	clean := make([]string, len(texts))
+	for i, text := range texts {
+		clean[i] = strings.Map(func(r rune) rune {
+			if r < ' ' {
+				return ' '
+			}
+			return r
+		}, text)
+	}
+	return strings.Join(clean, "\t") + "\n"
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"clusterawsadm/internal/clock"
 )
@@ -59,22 +60,19 @@ func Connect(o Options) (*Cluster, error) {
 	case err != nil:
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	current := raw.CurrentContext
-	if o.Context != "" {
-		current = o.Context
+	none := fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
+		strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
+	if o.Context != "" && api.IsConfigEmpty(&raw) {
+		return nil, none
 	}
-	if _, ok := raw.Contexts[current]; !ok && current != "" {
-		known := "none"
-		if len(raw.Contexts) > 0 {
-			known = strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
-		}
-		return nil, fmt.Errorf("kubeconfig: context %q does not exist; there is: %s", current, known)
+	current, err := o.context(&raw)
+	if err != nil {
+		return nil, err
 	}
 	cfg, err := loader.ClientConfig()
 	switch {
 	case clientcmd.IsEmptyConfig(err):
-		return nil, fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
-			strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
+		return nil, none
 	case err != nil:
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
@@ -95,6 +93,23 @@ func Connect(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return c, nil
+}
+
+// context returns the context to use: the one that is asked for, which has to
+// be there, or the current one; "" where there is neither.
+func (o Options) context(raw *api.Config) (string, error) {
+	current := raw.CurrentContext
+	if o.Context != "" {
+		current = o.Context
+	}
+	if _, ok := raw.Contexts[current]; !ok && current != "" {
+		known := "none"
+		if len(raw.Contexts) > 0 {
+			known = strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
+		}
+		return "", fmt.Errorf("kubeconfig: context %q does not exist; there is: %s", current, known)
+	}
+	return current, nil
 }
 
 // Name says which cluster it is.

@@ -148,4 +148,6 @@ func TestConnectExplainsKubeconfigs(t *testing.T) {
 	require.ErrorContains(t, err, "kubeconfig: ")
 	_, err = Connect(Options{Files: []string{"/nope/a", "/nope/b"}})
 	require.ErrorContains(t, err, "looked in /nope/a, /nope/b")
+	_, err = Connect(Options{Files: []string{"/nope/a"}, Context: "c"})
+	require.ErrorContains(t, err, "no kubeconfig of a management cluster (looked in /nope/a)")
 }

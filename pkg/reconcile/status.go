@@ -22,24 +22,12 @@ import (
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	r := c.begin(Options{})
 	s := Status{Name: c.Name, Region: c.Region}
+	look := r.lookByManifest
 	if c.manifest == nil {
-		if err := r.lookToDelete(ctx); err != nil {
-			return s, err
-		}
-		slices.Reverse(r.plan.Steps)
-		var err error
-		if s.Endpoint, err = resource.TaggedEndpoint(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud); err != nil {
-			return s, err
-		}
-		if e, err := resource.TaggedEKS(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud); s.Endpoint == "" && err == nil && e != nil {
-			s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
-		}
-	} else {
-		if err := r.look(ctx); err != nil {
-			return s, err
-		}
-		s.Version = c.manifest.Version
-		s.Endpoint = known(r.built.Endpoint.String())
+		look = r.lookByTag
+	}
+	if err := look(ctx, &s); err != nil {
+		return s, err
 	}
 	for _, step := range r.plan.Steps {
 		n := r.built.Node(step.Node)
@@ -52,6 +40,31 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		})
 	}
 	return s, nil
+}
+
+// lookByManifest looks at what the manifest wants.
+func (r *run) lookByManifest(ctx context.Context, s *Status) error {
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	s.Version, s.Endpoint = r.c.manifest.Version, known(r.built.Endpoint.String())
+	return nil
+}
+
+// lookByTag looks at what carries the cluster's tag.
+func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
+	if err := r.lookToDelete(ctx); err != nil {
+		return err
+	}
+	slices.Reverse(r.plan.Steps)
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	if s.Endpoint, err = resource.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
+		return err
+	}
+	if e, err := resource.TaggedEKS(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
+		s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
+	}
+	return nil
 }
 
 func known(endpoint string) string {
@@ -126,6 +139,13 @@ func seen(n graph.Node) (state, detail string) {
 	case *graph.Ref[resource.ImageState]:
 		s, _ := r.Found()
 		return "", s.Name
+	}
+	return seenOfEKS(n)
+}
+
+// seenOfEKS is seen for what is of EKS.
+func seenOfEKS(n graph.Node) (state, detail string) {
+	switch r := n.(type) {
 	case *graph.Ref[resource.EKSClusterState]:
 		s, _ := r.Found()
 		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)

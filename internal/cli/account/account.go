@@ -31,6 +31,8 @@ type Flags struct {
 	Simulate        bool
 	SimulateState   string
 	SimulateSpeed   float64
+
+	simulable bool // the command has --simulate
 }
 
 // Add makes flags of them. The region's flag gets the shorthand, "" for none.
@@ -47,6 +49,7 @@ func (f *Flags) AddProfile(p *pflag.FlagSet) {
 
 // AddSimulate makes only the flags of the simulated account.
 func (f *Flags) AddSimulate(p *pflag.FlagSet) {
+	f.simulable = true
 	p.BoolVar(&f.Simulate, "simulate", false, "work on a simulated AWS account that is kept in a file")
 	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the user's state directory)")
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "how many times faster than life the simulated account is")
@@ -77,7 +80,7 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if cfg.Region == "" {
 		return nil, ErrNoRegion
 	}
-	if err := credentials(ctx, cfg); err != nil {
+	if err := f.credentials(ctx, cfg); err != nil {
 		return nil, err
 	}
 	return &Account{Config: cfg, release: func() {}}, nil
@@ -122,21 +125,25 @@ func (a *Account) Close(err *error) {
 }
 
 // credentials makes sure that there are some, before anything is begun.
-func credentials(ctx context.Context, cfg aws.Config) error {
+func (f *Flags) credentials(ctx context.Context, cfg aws.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, askingCredentials)
 	defer cancel()
+	hint := ""
+	if f.simulable {
+		hint = ", or try it out with --simulate"
+	}
 	if cfg.Credentials == nil {
-		return errNoCredentials
+		return fmt.Errorf("%w%s", errNoCredentials, hint)
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return fmt.Errorf("%w\n(%w)", errNoCredentials, err)
+		return fmt.Errorf("%w%s\n(%w)", errNoCredentials, hint, err)
 	}
 	return nil
 }
 
 // errNoCredentials says what to do where AWS cannot be asked for anything.
 var errNoCredentials = errors.New("no AWS credentials: use --profile, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
-	"log in with 'aws sso login', or try it out with --simulate")
+	"log in with 'aws sso login'")
 
 // ErrNoRegion says that nothing names a region.
 var ErrNoRegion = env.Usagef("no AWS region: use --region, set AWS_REGION, or choose a profile that has one")

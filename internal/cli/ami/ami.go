@@ -39,7 +39,7 @@ func (c *choice) Type() string { return "string" }
 // Set implements pflag.Value.
 func (c *choice) Set(v string) error {
 	if !slices.Contains(c.of, v) && v != c.begun {
-		return fmt.Errorf("%s: want one of %s", c.wrong, strings.Join(c.of, ", "))
+		return fmt.Errorf("%s: must be one of %s", c.wrong, strings.Join(c.of, ", "))
 	}
 	c.value = v
 	return nil

@@ -11,58 +11,58 @@ import (
 )
 
 // see looks for the thing and remembers what it saw.
-func (r *Ref[S]) see(ctx context.Context, x *Executor) (*S, error) {
-	have, err := r.find(cloud.Recording(ctx, &r.asked), x.Cloud)
+func (n *node) see(ctx context.Context, x *Executor) (State, error) {
+	have, err := n.thing.find(cloud.Recording(ctx, &n.asked), x.Cloud)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look: %w", err)
-	case have == nil && r.role == borrow:
+	case have == nil && n.role == borrow:
 		return nil, errors.New("does not exist, and is not ours to make")
 	case have != nil:
-		r.pending = time.Time{} // it shows: from here on AWS can be asked
+		n.pending = time.Time{} // it shows: from here on AWS can be asked
 	}
 	now := x.Cloud.Clock.Now()
-	if have != nil || now.Sub(r.made) > cloud.Settle { // else AWS does not show yet what it has made
-		r.set(have)
-		r.seen, r.changed = now, false
+	if have != nil || now.Sub(n.made) > cloud.Settle { // else AWS does not show yet what it has made
+		n.set(have)
+		n.seen, n.changed = now, false
 	}
 	return have, nil
 }
 
 // look says what there is to do about the node.
-func (r *Ref[S]) look(ctx context.Context, x *Executor) (Step, error) {
-	have, err := r.see(ctx, x)
-	return r.step(have), err
+func (n *node) look(ctx context.Context, x *Executor) (Step, error) {
+	have, err := n.see(ctx, x)
+	return n.step(have), err
 }
 
 // step says what there is to do about the node, having seen it.
-func (r *Ref[S]) step(have *S) Step {
-	step := Step{Node: r.id, Origin: r.origin, Action: Keep}
+func (n *node) step(have State) Step {
+	step := Step{Node: n.id, Origin: n.origin, Action: Keep}
 	if have != nil {
-		step.CloudID = (*have).CloudID()
+		step.CloudID = have.CloudID()
 	}
 	switch {
-	case r.role == borrow:
+	case n.role == borrow:
 		step.Action = Borrow
-	case r.role == sweep && have != nil:
+	case n.role == sweep && have != nil:
 		step.Action = Leave
-	case r.role == retire && have != nil:
+	case n.role == retire && have != nil:
 		step.Action = Remove
-	case r.role == own && have == nil:
-		step.Action, step.Diff = Create, r.Wanted()
-	case r.role == own:
-		step.Diff = r.resource.Diff(have)
+	case n.role == own && have == nil:
+		step.Action, step.Diff = Create, n.Wanted()
+	case n.role == own:
+		step.Diff = n.thing.diff(have)
 		step.Action = step.Diff.action()
 	}
 	return step
 }
 
 // converge makes the next move until there is none left to make.
-func (r *Ref[S]) converge(ctx context.Context, x *Executor) error {
-	a := &attempt[S]{Ref: r, x: x, began: x.Cloud.Clock.Now()}
-	switch r.role {
+func (n *node) converge(ctx context.Context, x *Executor) error {
+	a := &attempt{node: n, x: x, began: x.Cloud.Clock.Now()}
+	switch n.role {
 	case sweep, borrow:
-		a.done(r.CloudID())
+		a.done(n.CloudID())
 		return nil
 	case retire:
 		return a.repeat(ctx, a.clear)
@@ -73,36 +73,36 @@ func (r *Ref[S]) converge(ctx context.Context, x *Executor) error {
 
 // prove looks at what is ours once more, unless it was seen just now, and
 // mends what is not as wanted after all.
-func (r *Ref[S]) prove(ctx context.Context, x *Executor) error {
+func (n *node) prove(ctx context.Context, x *Executor) error {
 	now := x.Cloud.Clock.Now()
-	if r.role != own || !r.changed && now.Sub(r.seen) < time.Second {
+	if n.role != own || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
-	a := &attempt[S]{Ref: r, x: x, began: now, stale: true, proving: true}
+	a := &attempt{node: n, x: x, began: now, stale: true, proving: true}
 	return a.repeat(ctx, a.mend)
 }
 
 // shown reports whether AWS shows the thing, if this run has made it.
-func (r *Ref[S]) shown(ctx context.Context, x *Executor) bool {
-	if r.made.IsZero() || !r.changed {
+func (n *node) shown(ctx context.Context, x *Executor) bool {
+	if n.made.IsZero() || !n.changed {
 		return true
 	}
-	have, err := r.see(ctx, x)
+	have, err := n.see(ctx, x)
 	return err == nil && have != nil
 }
 
 // remove deletes the thing, if it is ours, and waits until it is gone.
-func (r *Ref[S]) remove(ctx context.Context, x *Executor) error {
-	if r.role == borrow {
+func (n *node) remove(ctx context.Context, x *Executor) error {
+	if n.role == borrow {
 		return nil
 	}
-	a := &attempt[S]{Ref: r, x: x, began: x.Cloud.Clock.Now(), stale: r.role == sweep}
+	a := &attempt{node: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == sweep}
 	return a.repeat(ctx, a.clear)
 }
 
 // attempt is one go at a node: what has to be remembered between two looks.
-type attempt[S State] struct {
-	*Ref[S]
+type attempt struct {
+	*node
 	x       *Executor
 	began   time.Time
 	stale   bool      // look before the next move
@@ -120,7 +120,7 @@ type attempt[S State] struct {
 
 // repeat makes moves until one says that it was the last. A move that returns
 // NotYet is followed by a pause, and any other error ends the attempt.
-func (a *attempt[S]) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
+func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
 	for {
 		last, err := move(ctx)
 		var soon *notYetError
@@ -136,16 +136,16 @@ func (a *attempt[S]) repeat(ctx context.Context, move func(context.Context) (las
 }
 
 // current returns the thing as it is known, and looks where it is not.
-func (a *attempt[S]) current(ctx context.Context) (*S, error) {
+func (a *attempt) current(ctx context.Context) (State, error) {
 	if !a.stale {
-		return a.found.Load(), nil
+		return a.state(), nil
 	}
 	a.stale = false
 	return a.see(ctx, a.x)
 }
 
 // mend makes one move towards what is wanted.
-func (a *attempt[S]) mend(ctx context.Context) (last bool, err error) {
+func (a *attempt) mend(ctx context.Context) (last bool, err error) {
 	have, err := a.current(ctx)
 	if err != nil {
 		return false, err
@@ -171,7 +171,7 @@ func (a *attempt[S]) mend(ctx context.Context) (last bool, err error) {
 }
 
 // clear makes one move towards nothing.
-func (a *attempt[S]) clear(ctx context.Context) (last bool, err error) {
+func (a *attempt) clear(ctx context.Context) (last bool, err error) {
 	have, err := a.current(ctx)
 	switch {
 	case err != nil:
@@ -184,13 +184,13 @@ func (a *attempt[S]) clear(ctx context.Context) (last bool, err error) {
 	}
 	if !a.told {
 		a.told = true
-		a.emit(Deleting, (*have).CloudID())
+		a.emit(Deleting, have.CloudID())
 	}
 	return a.delete(ctx, have)
 }
 
-func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error) {
-	err = a.resource.Delete(a.lasting(ctx), a.x.Cloud, have)
+func (a *attempt) delete(ctx context.Context, have State) (last bool, err error) {
+	err = a.thing.remove(a.lasting(ctx), a.x.Cloud, have)
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()
 	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
@@ -216,24 +216,22 @@ func (a *attempt[S]) delete(ctx context.Context, have *S) (last bool, err error)
 	return false, fmt.Errorf("delete: %w", err)
 }
 
-func (a *attempt[S]) blockers(ctx context.Context, have *S) string {
-	if b, ok := a.resource.(Explained[S]); ok {
-		if names := b.Blockers(ctx, a.x.Cloud, have); names != "" {
-			return ", " + names
-		}
+func (a *attempt) blockers(ctx context.Context, have State) string {
+	if names := a.thing.blockers(ctx, a.x.Cloud, have); names != "" {
+		return ", " + names
 	}
 	return ""
 }
 
 // create asks for the thing, unless it may be on its way already.
-func (a *attempt[S]) create(ctx context.Context) error {
+func (a *attempt) create(ctx context.Context) error {
 	now := a.x.Cloud.Clock.Now()
 	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.Settle {
 		return NotYet(errors.New("it to appear"))
 	}
 	a.emit(Creating, "")
 	a.acted, a.polls = now, 0
-	have, err := a.resource.Create(a.lasting(ctx), a.x.Cloud)
+	have, err := a.thing.create(a.lasting(ctx), a.x.Cloud)
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	a.acted = a.x.Cloud.Clock.Now()
@@ -265,14 +263,14 @@ func (a *attempt[S]) create(ctx context.Context) error {
 	return NotYet(fmt.Errorf("it to appear, for the answer got lost: %w", err))
 }
 
-func (a *attempt[S]) update(ctx context.Context, have *S, d Diff) error {
+func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	if slices.Equal(d, a.mended) {
 		return NotYet(fmt.Errorf("%s to become %q", d[0].Field, d[0].Want)) // we have asked for just that: it must show
 	}
-	a.emit(Updating, (*have).CloudID())
+	a.emit(Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
-	after, err := a.resource.Update(a.lasting(ctx), a.x.Cloud, have, d)
+	after, err := a.thing.update(a.lasting(ctx), a.x.Cloud, have, d)
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	switch {
@@ -296,7 +294,7 @@ func (a *attempt[S]) update(ctx context.Context, have *S, d Diff) error {
 
 // patientWith reports whether AWS may still come to show something that has
 // been made, for it has been missing for less than a minute.
-func (a *attempt[S]) patientWith(now time.Time) bool {
+func (a *attempt) patientWith(now time.Time) bool {
 	if a.absent.IsZero() {
 		a.absent = now
 	}
@@ -304,19 +302,19 @@ func (a *attempt[S]) patientWith(now time.Time) bool {
 }
 
 // again reports whether to go on after a lost answer.
-func (a *attempt[S]) again(ctx context.Context) bool {
+func (a *attempt) again(ctx context.Context) bool {
 	a.lost++
 	return a.lost < 3 && ctx.Err() == nil
 }
 
 // lasting returns a context in which a call that changes something is carried
 // through: an interrupt ends the run between two calls, not within one.
-func (a *attempt[S]) lasting(ctx context.Context) context.Context {
+func (a *attempt) lasting(ctx context.Context) context.Context {
 	return cloud.Recording(context.WithoutCancel(ctx), &cloud.Questions{})
 }
 
 // done reports the end of an attempt.
-func (a *attempt[S]) done(cloudID string) {
+func (a *attempt) done(cloudID string) {
 	if !a.acted.IsZero() || a.awaited != "" {
 		a.x.emit(Event{Node: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
 	} else if !a.x.quiet.Load() {
@@ -324,7 +322,7 @@ func (a *attempt[S]) done(cloudID string) {
 	}
 }
 
-func (a *attempt[S]) emit(what What, cloudID string) {
+func (a *attempt) emit(what What, cloudID string) {
 	create, remove := a.Takes()
 	if what == Deleting {
 		create = remove

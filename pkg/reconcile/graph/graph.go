@@ -134,25 +134,25 @@ func New() *Graph { return &Graph{byID: map[ID]Node{}} }
 // Add puts a thing that we own into the graph: Apply makes it, Delete removes
 // it. It starts only after its needs.
 func Add[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{id: id, role: own, resource: r, find: r.Find, needs: r.Needs()}, opts)
+	return add(g, &Ref[S]{node{id: id, role: own, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Use puts a thing that somebody else owns into the graph: it is looked up,
 // and never made, changed or removed.
 func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{id: id, role: borrow, find: find}, opts)
+	return add(g, &Ref[S]{node{id: id, role: borrow, thing: &theirs[S]{lookup: find}}}, opts)
 }
 
 // Retire puts a thing that we own, and no longer want, into the graph: Apply
 // and Delete remove it.
 func Retire[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{id: id, role: retire, resource: r, find: r.Find, needs: r.Needs()}, opts)
+	return add(g, &Ref[S]{node{id: id, role: retire, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Sweep puts things into the graph that come and go by themselves while the
 // cluster lives: Apply leaves them alone, Delete removes them.
 func Sweep[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{id: id, role: sweep, resource: r, find: r.Find, needs: r.Needs()}, opts)
+	return add(g, &Ref[S]{node{id: id, role: sweep, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Option says more about a node.
@@ -175,22 +175,26 @@ func From(origin string) Option {
 }
 
 func add[S State](g *Graph, r *Ref[S], opts []Option) *Ref[S] {
+	g.add(r, &r.node, opts)
+	return r
+}
+
+func (g *Graph) add(ref Node, n *node, opts []Option) {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	r.origin, r.needs, r.exists = o.origin, append(r.needs, o.needs...), make(chan struct{})
-	if _, dup := g.byID[r.id]; dup {
-		panic(fmt.Sprintf("graph: node %s added twice", r.id))
+	n.origin, n.needs, n.exists = o.origin, append(n.needs, o.needs...), make(chan struct{})
+	if _, dup := g.byID[n.id]; dup {
+		panic(fmt.Sprintf("graph: node %s added twice", n.id))
 	}
-	for _, e := range r.needs {
+	for _, e := range n.needs {
 		if g.byID[e.Node.ID()] != e.Node {
-			panic(fmt.Sprintf("graph: node %s needs %s, which is not in the graph", r.id, e.Node.ID()))
+			panic(fmt.Sprintf("graph: node %s needs %s, which is not in the graph", n.id, e.Node.ID()))
 		}
 	}
-	g.nodes = append(g.nodes, r)
-	g.byID[r.id] = r
-	return r
+	g.nodes = append(g.nodes, ref)
+	g.byID[n.id] = ref
 }
 
 // Nodes lists the nodes in the order they were added.

@@ -7,7 +7,7 @@ import (
 )
 
 // pause waits before the next look, and fails when patience has run out.
-func (a *attempt[S]) pause(ctx context.Context, awaited error) error {
+func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
 	if limit := a.patience(); clock.Since(a.began) > limit {
 		return fmt.Errorf("gave up after %s waiting for %w", limit, awaited)
@@ -15,7 +15,7 @@ func (a *attempt[S]) pause(ctx context.Context, awaited error) error {
 	if awaited.Error() != a.awaited {
 		a.awaited = awaited.Error()
 		e := Event{Node: a.id, What: Waiting, Detail: a.awaited, Took: clock.Since(a.began), Expected: a.expected()}
-		if s, ok := a.Found(); ok {
+		if s := a.state(); s != nil {
 			e.CloudID = s.CloudID()
 		}
 		a.x.emit(e)
@@ -24,7 +24,7 @@ func (a *attempt[S]) pause(ctx context.Context, awaited error) error {
 }
 
 // expected is how long AWS usually takes for what was last asked of it.
-func (a *attempt[S]) expected() time.Duration {
+func (a *attempt) expected() time.Duration {
 	create, remove := a.Takes()
 	switch {
 	case a.acted.IsZero():
@@ -39,7 +39,7 @@ func (a *attempt[S]) expected() time.Duration {
 // can be expected to be done; from then on they come a second apart at first
 // and five in the end. All come on whole steps of the clock, so that nodes of
 // one kind look together and share the call.
-func (a *attempt[S]) next(now time.Time) time.Duration {
+func (a *attempt) next(now time.Time) time.Duration {
 	a.polls++
 	if usual := a.expected(); a.polls == 1 && usual > 0 {
 		if left := usual - now.Sub(a.acted); left > 0 {
@@ -54,11 +54,11 @@ func (a *attempt[S]) next(now time.Time) time.Duration {
 }
 
 // patience is how long the node may take.
-func (a *attempt[S]) patience() time.Duration {
+func (a *attempt) patience() time.Duration {
 	if a.x.Patience > 0 {
 		return a.x.Patience
 	}
-	if p, ok := a.resource.(Patient); ok {
+	if p, ok := a.Resource().(Patient); ok {
 		return p.Patience()
 	}
 	create, remove := a.Takes()

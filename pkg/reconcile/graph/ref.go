@@ -47,18 +47,35 @@ const (
 )
 
 // Ref is a node, and the way other resources read its state.
-type Ref[S State] struct {
-	id       ID
-	role     Role
-	resource Resource[S] // nil for a thing that somebody else owns
-	find     Lookup[S]
-	needs    []Edge
-	origin   string
+type Ref[S State] struct{ node }
 
-	found   atomic.Pointer[S]
+// Found returns the state of the node, and whether it exists yet.
+func (r *Ref[S]) Found() (state S, ok bool) {
+	if r == nil {
+		return state, false
+	}
+	if have := r.state(); have != nil {
+		return *of[S](have), true
+	}
+	return state, false
+}
+
+func (r *Ref[S]) isNil() bool { return r == nil }
+
+// node is what a Ref is, whatever its state. All that the executor does is
+// written for it, once, and not for each S: the difference is a hundredth of
+// the program.
+type node struct {
+	id     ID
+	role   Role
+	thing  thing
+	needs  []Edge
+	origin string
+
+	found   atomic.Pointer[State]
 	exists  chan struct{} // closed when the thing is first seen
 	closing sync.Once
-	asked   cloud.Questions // what Find asks, so that a write can forget it
+	asked   cloud.Questions // what find asks, so that a write can forget it
 	pending time.Time       // when it was asked for with no answer
 	seen    time.Time       // when it was last looked at
 	made    time.Time       // when Create was accepted
@@ -69,64 +86,56 @@ type Ref[S State] struct {
 const Unknown = "(known after apply)"
 
 // ID implements Node.
-func (r *Ref[S]) ID() ID { return r.id }
+func (n *node) ID() ID { return n.id }
 
 // Needs implements Node.
-func (r *Ref[S]) Needs() []Edge { return r.needs }
+func (n *node) Needs() []Edge { return n.needs }
 
 // Origin implements Node.
-func (r *Ref[S]) Origin() string { return r.origin }
+func (n *node) Origin() string { return n.origin }
 
 // Role implements Node.
-func (r *Ref[S]) Role() Role { return r.role }
-
-// Found returns the state of the node, and whether it exists yet.
-func (r *Ref[S]) Found() (state S, ok bool) {
-	if r == nil {
-		return state, false
-	}
-	if s := r.found.Load(); s != nil {
-		return *s, true
-	}
-	return state, false
-}
+func (n *node) Role() Role { return n.role }
 
 // CloudID implements Node.
-func (r *Ref[S]) CloudID() string {
-	if s, ok := r.Found(); ok {
-		return s.CloudID()
+func (n *node) CloudID() string {
+	if have := n.state(); have != nil {
+		return have.CloudID()
 	}
 	return Unknown
 }
 
 // Takes implements Node.
-func (r *Ref[S]) Takes() (create, remove time.Duration) {
-	if t, ok := r.resource.(Timed); ok && r.resource != nil {
+func (n *node) Takes() (create, remove time.Duration) {
+	if t, ok := n.Resource().(Timed); ok {
 		return t.Takes()
 	}
 	return 0, 0
 }
 
 // Wanted implements Node.
-func (r *Ref[S]) Wanted() Diff {
-	if r.resource == nil {
-		return nil
-	}
-	return r.resource.Diff(new(S)).wanted()
-}
+func (n *node) Wanted() Diff { return n.thing.wanted() }
 
 // Resource returns the wanted thing, for tests that look inside; nil for a
 // thing that somebody else owns.
-func (r *Ref[S]) Resource() any { return r.resource }
+func (n *node) Resource() any { return n.thing.wants() }
 
-func (r *Ref[S]) isNil() bool { return r == nil }
+func (n *node) existing() <-chan struct{} { return n.exists }
 
-func (r *Ref[S]) existing() <-chan struct{} { return r.exists }
+// state is what was last seen, or nil.
+func (n *node) state() State {
+	if have := n.found.Load(); have != nil {
+		return *have
+	}
+	return nil
+}
 
 // set notes what was seen, and tells those who wait for it to exist.
-func (r *Ref[S]) set(have *S) {
-	r.found.Store(have)
-	if have != nil {
-		r.closing.Do(func() { close(r.exists) })
+func (n *node) set(have State) {
+	if have == nil {
+		n.found.Store(nil)
+		return
 	}
+	n.found.Store(&have)
+	n.closing.Do(func() { close(n.exists) })
 }

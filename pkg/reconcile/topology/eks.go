@@ -78,16 +78,7 @@ func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 			break
 		}
 	}
-	if l := plane.Logging; l != nil {
-		for name, on := range map[string]bool{
-			"api": l.APIServer, "audit": l.Audit, "authenticator": l.Authenticator, "controllerManager": l.ControllerManager, "scheduler": l.Scheduler,
-		} {
-			if on {
-				e.Logging = append(e.Logging, name)
-			}
-		}
-		slices.Sort(e.Logging)
-	}
+	e.Logging = logs(plane.Logging)
 	if k := plane.EncryptionConfig; k != nil && k.Provider != nil && len(k.Resources) > 0 {
 		e.Key = *k.Provider
 	}
@@ -95,6 +86,22 @@ func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 		e.Authentication, e.CreatorIsAdmin = strings.ToUpper(string(a.AuthenticationMode)), a.BootstrapClusterCreatorAdminPermissions
 	}
 	return e
+}
+
+// logs are the types of logs that are kept, sorted.
+func logs(l *ekscontrolplanev1.ControlPlaneLoggingSpec) (out []string) {
+	if l == nil {
+		return nil
+	}
+	for name, on := range map[string]bool{
+		"api": l.APIServer, "audit": l.Audit, "authenticator": l.Authenticator, "controllerManager": l.ControllerManager, "scheduler": l.Scheduler,
+	} {
+		if on {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // minorVersion is the version as EKS has it: "1.34" for "v1.34.2".

@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestCompatibility makes sure that each line of docs/compatibility.md names
+// tests, and that these exist.
+func TestCompatibility(t *testing.T) {
+	exists := tests(t)
+	page, err := os.ReadFile(filepath.Join("..", "docs", "compatibility.md"))
+	require.NoError(t, err)
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|-") || strings.HasPrefix(line, "| Upstream |") {
+			continue
+		}
+		rows++
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		for _, name := range strings.Split(cells[len(cells)-1], ",") {
+			assert.True(t, exists[strings.TrimSpace(name)], "there is no test %q: %s", name, line)
+		}
+	}
+	assert.Greater(t, rows, 50)
+}
+
+// tests lists all tests of the repository.
+func tests(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, root := range []string{"../e2e", "../internal", "../pkg", "../test"} {
+		require.NoError(t, filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+				all[m[1]] = true
+			}
+			return err
+		}))
+	}
+	return all
+}

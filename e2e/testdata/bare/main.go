@@ -1,0 +1,7 @@
+// A program that links what clusterawsadm links, and does nothing: how fast
+// clusterawsadm can start at best.
+package main
+
+import _ "clusterawsadm/internal/cli"
+
+func main() {}

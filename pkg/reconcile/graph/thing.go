@@ -1,0 +1,82 @@
+package graph
+
+import (
+	"context"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// thing is a Resource[S], or a Lookup[S] of somebody else's, to those who need
+// not know S. Its states are *S, or nil for none.
+type thing interface {
+	wants() any // the resource, or nil
+	wanted() Diff
+	find(ctx context.Context, c *cloud.Clients) (State, error)
+	diff(have State) Diff
+	create(ctx context.Context, c *cloud.Clients) (State, error)
+	update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error)
+	remove(ctx context.Context, c *cloud.Clients, have State) error
+	blockers(ctx context.Context, c *cloud.Clients, have State) string
+}
+
+// ours is a thing that we own.
+type ours[S State] struct{ resource Resource[S] }
+
+func (o *ours[S]) wants() any { return o.resource }
+
+func (o *ours[S]) wanted() Diff { return o.resource.Diff(new(S)).wanted() }
+
+func (o *ours[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(o.resource.Find(ctx, c))
+}
+
+func (o *ours[S]) diff(have State) Diff { return o.resource.Diff(of[S](have)) }
+
+func (o *ours[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(o.resource.Create(ctx, c))
+}
+
+func (o *ours[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
+	return state(o.resource.Update(ctx, c, of[S](have), d))
+}
+
+func (o *ours[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
+	return o.resource.Delete(ctx, c, of[S](have))
+}
+
+func (o *ours[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
+	if e, ok := o.resource.(Explained[S]); ok {
+		return e.Blockers(ctx, c, of[S](have))
+	}
+	return ""
+}
+
+// theirs is a thing that somebody else owns. It is looked at, and no more:
+// all that acts on a thing asks for its role first.
+type theirs[S State] struct {
+	thing
+	lookup Lookup[S]
+}
+
+func (t *theirs[S]) wants() any { return nil }
+
+func (t *theirs[S]) wanted() Diff { return nil }
+
+func (t *theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return state(t.lookup(ctx, c))
+}
+
+// state drops S: a *S is a State because S is one.
+func state[S State](have *S, err error) (State, error) {
+	if have == nil {
+		return nil, err
+	}
+	dropped, _ := any(have).(State)
+	return dropped, err
+}
+
+// of says again what state has dropped.
+func of[S State](have State) *S {
+	said, _ := any(have).(*S)
+	return said
+}

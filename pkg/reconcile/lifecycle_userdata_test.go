@@ -11,6 +11,7 @@ import (
 	"mime/multipart"
 	"net/mail"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
 
@@ -30,6 +32,12 @@ func TestUserData(t *testing.T) {
 		mustApply(t, m, a)
 		a.Edit(func(s *awssim.State) {
 			for _, i := range s.EC2.Instances {
+				if group := i.Tags["eks:nodegroup-name"]; group != "" { // EKS launched it, and writes what it boots with
+					require.True(t, slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Managed != nil && p.Managed.Spec.EKSNodegroupName == group }))
+					require.NotContains(t, i.Tags, cloud.NodeTag)
+					require.Empty(t, i.UserData)
+					continue
+				}
 				data, err := base64.StdEncoding.DecodeString(i.UserData)
 				require.NoError(t, err)
 				require.NotEmpty(t, data)
@@ -38,7 +46,7 @@ func TestUserData(t *testing.T) {
 					require.True(t, bytes.HasPrefix(data, []byte("#!/bin/bash\n")))
 					continue
 				}
-				t.Log(i.Tags["clusterawsadm/node"])
+				t.Log(i.Tags["clusterawsadm/node"], i.Tags["aws:autoscaling:groupName"])
 				requireBoots(t, s, unzipped(t, data), m)
 			}
 		})
@@ -49,6 +57,8 @@ func TestUserData(t *testing.T) {
 func requireBoots(t *testing.T, s *awssim.State, data []byte, m *manifest.Cluster) {
 	t.Helper()
 	switch {
+	case bytes.HasPrefix(data, []byte("MIME-Version")) && m.EKS != nil:
+		requireNodeadm(t, s, data, m)
 	case bytes.HasPrefix(data, []byte("MIME-Version")):
 		requireCloudConfig(t, unzipped(t, fetched(t, s, boothook(t, data))), m)
 	case bytes.HasPrefix(data, []byte("{")):

@@ -36,6 +36,8 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 		if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
 			return inv, fmt.Errorf("EKS cluster: %w", err)
 		}
+	}
+	if m.EKS != nil && !cloud.IsBrief(ctx) { // a deletion needs no names
 		if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
 			return inv, fmt.Errorf("instance profiles: %w", err)
 		}
@@ -63,6 +65,9 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 		return fmt.Errorf("state of the control plane: %w", err)
 	}
 	inv.Initialized = id != ""
+	if cloud.IsBrief(ctx) { // a deletion finds them by their tags
+		return nil
+	}
 	if inv.Templates, err = resource.LaunchTemplates(ctx, c); err != nil {
 		return fmt.Errorf("launch templates of the cluster: %w", err)
 	}

@@ -111,7 +111,7 @@ func refused(err error) error {
 // lookToDelete builds the graph of what is there, by manifest and by tag, and
 // plans its deletion.
 func (r *run) lookToDelete(ctx context.Context) error {
-	err := r.build(ctx)
+	err := r.build(cloud.Briefly(ctx))
 	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
 	if errors.As(err, new(*RefusedError)) && !hopeless {
 		// What cannot be made any more can still be removed: by its tags.

@@ -96,17 +96,17 @@ func (b *builder) nodeAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 // nodeEntry adds the access entry of a role of nodes, unless the manifest has
 // one for it, or EKS makes one by itself as for the roles of node groups.
 func (b *builder) nodeEntry(g group, profile, role string) {
-	name := role[strings.LastIndex(role, "/")+1:]
-	_, ofNodeGroup := b.roles[name]
-	id := graph.ID("access-entry/" + first(role, profile))
+	id := graph.ID("access-entry/" + profile)
+	_, ofNodeGroup := b.roles[role[strings.LastIndex(role, "/")+1:]]
 	switch {
 	case role == "" && b.inv.NodeRoles != nil:
 		b.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", b.m.Origin(g.specAt, g.specPath+".iamInstanceProfile"), profile)
 		return
-	case ofNodeGroup || b.Node(id) != nil:
+	case ofNodeGroup, role != "" && b.entered[role], b.Node(graph.ID("access-entry/"+role)) != nil:
 		return
 	}
+	b.entered[role] = true
 	graph.Add(b.Graph, id, &resource.EKSAccessEntry{
-		Cluster: b.plane, Principal: role, Type: "EC2_LINUX", Tags: b.eksTags(id, first(name, profile)),
+		Cluster: b.plane, Principal: role, Type: "EC2_LINUX", Tags: b.eksTags(id, profile),
 	}, graph.From(b.m.Origin(g.specAt, g.specPath+".iamInstanceProfile")))
 }

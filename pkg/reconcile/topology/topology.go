@@ -105,6 +105,7 @@ type builder struct {
 	keys     *graph.Ref[resource.PKIState]
 	plane    *graph.Ref[resource.EKSClusterState]
 	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
+	entered  map[string]bool                              // ARNs of the roles of nodes that have an access entry of ours
 	made     []Machine
 	remarks  []string
 }

@@ -193,7 +193,7 @@ func (a *AWS) createEKSCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOu
 		return nil, invalidEKS("The cluster name %q is not valid", name)
 	case !slices.Contains(versions, c.Version):
 		return nil, invalidEKS("unsupported Kubernetes version %s", c.Version)
-	case !a.roleExists(c.RoleARN):
+	case !a.assumable(c.RoleARN):
 		return nil, invalidEKS("Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", c.RoleARN)
 	}
 	set(&c.SelfManagedAddons, in.BootstrapSelfManagedAddons)

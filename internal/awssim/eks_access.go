@@ -99,6 +99,18 @@ func (a *AWS) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.CreateAcce
 	return &eks.CreateAccessEntryOutput{AccessEntry: a.accessOut(c, e)}, nil
 }
 
+// letIn makes the access entry that EKS makes for the nodes it runs. That it
+// stays when they go, and has no tags, is not verified.
+func (a *AWS) letIn(c *EKSCluster, role, kind string) {
+	if c.Authentication == string(types.AuthenticationModeConfigMap) || c.Access[role] != nil {
+		return
+	}
+	c.Access[role] = &EKSAccess{
+		Principal: role, Type: kind, User: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:nodes"}, Born: a.now(), Modified: a.now(),
+		ARN: a.regionalARN("eks", "access-entry/"+c.Name+"/role/"+Account+"/"+role[strings.LastIndex(role, "/")+1:]+"/"+a.hash()[:8]),
+	}
+}
+
 // check looks at what an entry is to be. Types for nodes have their user and
 // groups from EKS.
 func (e *EKSAccess) check() error {

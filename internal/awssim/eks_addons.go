@@ -181,7 +181,7 @@ func addonVersionFor(c *EKSCluster, name string, asked *string) (string, error) 
 }
 
 func (a *AWS) addonRole(arn *string) error {
-	if arn != nil && !a.roleExists(*arn) {
+	if arn != nil && !a.assumable(*arn) {
 		return invalidEKS("The role %s does not exist", *arn)
 	}
 	return nil

@@ -60,6 +60,7 @@ func addonCatalogue() []addonEntry {
 		}},
 		{"coredns", "networking", "aws", true, []addonVersion{
 			{"v1.12.4-eksbuild.1", "1.33", "1.35", since("1.33")},
+			{"v1.12.3-eksbuild.1", "1.33", "1.34", nil},
 			{"v1.11.4-eksbuild.24", "1.30", "1.34", []string{"1.31", "1.32"}},
 			{"v1.11.4-eksbuild.2", "1.30", "1.33", until("1.30")},
 		}},

@@ -94,7 +94,7 @@ func (a *AWS) createFargate(in *eks.CreateFargateProfileInput) (*eks.CreateFarga
 	switch {
 	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
 		return nil, invalidEKS("The Fargate profile name %q is not valid", name)
-	case !a.roleExists(f.RoleARN):
+	case !a.assumable(f.RoleARN):
 		return nil, invalidEKS("Pod execution role %s does not exist", f.RoleARN)
 	case len(in.Selectors) < 1 || len(in.Selectors) > 5:
 		return nil, invalidEKS("Fargate profile must have between 1 and 5 selectors.")
@@ -112,6 +112,7 @@ func (a *AWS) createFargate(in *eks.CreateFargateProfileInput) (*eks.CreateFarga
 		return nil, err
 	}
 	c.Fargate[name] = f
+	a.letIn(c, f.RoleARN, "FARGATE_LINUX")
 	return &eks.CreateFargateProfileOutput{FargateProfile: a.fargateOut(c, f)}, nil
 }
 

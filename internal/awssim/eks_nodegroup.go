@@ -152,6 +152,7 @@ func (a *AWS) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNodegrou
 		return nil, err
 	}
 	c.NodeGroups[name] = g
+	a.letIn(c, g.RoleARN, "EC2_LINUX")
 	return &eks.CreateNodegroupOutput{Nodegroup: a.nodeGroupOut(c, g)}, nil
 }
 
@@ -159,7 +160,7 @@ func (a *AWS) checkNodeGroup(c *EKSCluster, g *EKSNodeGroup, in *eks.CreateNodeg
 	switch {
 	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`).MatchString(g.Name):
 		return invalidEKS("The node group name %q is not valid", g.Name)
-	case !a.roleExists(g.RoleARN):
+	case !a.assumable(g.RoleARN):
 		return invalidEKS("The role with name %s cannot be found.", g.RoleARN)
 	case minor(g.Version) > minor(c.Version) || minor(c.Version)-minor(g.Version) > kubeletSkew:
 		return invalidEKS("Requested Nodegroup version %s is not compatible with cluster version %s", g.Version, c.Version)

@@ -37,6 +37,17 @@ func (a *AWS) roleExists(arn string) bool {
 	return false
 }
 
+// assumable reports whether EKS can assume a role: it exists, and word of it
+// has got around.
+func (a *AWS) assumable(arn string) bool {
+	for _, r := range a.state.IAM.Roles {
+		if a.roleARN(r) == arn {
+			return a.visible(r.Born)
+		}
+	}
+	return false
+}
+
 func (a *AWS) roleARN(r *Role) string { return a.iamARN("role", r.Path, r.Name) }
 
 func (r *Role) maxSession() int32 {

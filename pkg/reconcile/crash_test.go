@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/pkg/reconcile"
@@ -19,22 +18,28 @@ import (
 
 // sweepExamples are the clusters over which every call is made to fail.
 func sweepExamples() []string {
-	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml"}
+	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml"}
 }
 
 // loadQuick reads an example and lets its keys be of the kind that is quick to
 // make: a sweep makes thousands.
 func loadQuick(t *testing.T, file string) *manifest.Cluster {
 	t.Helper()
-	m := load(t, file, nil)
-	m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.EncryptionAlgorithm = bootstrapv1.EncryptionAlgorithmECDSAP256
-	return m
+	return quick(load(t, file, nil))
 }
 
-// described returns all of an account but for what is drawn by lot (addresses)
-// and how often a secret was written.
+// prepared returns an account that has what the example's user brings.
+func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
+	t.Helper()
+	a := account(m, lag)
+	prepare(t, file, a, m)
+	return a
+}
+
+// described returns all of an account but for what is drawn by lot (addresses,
+// names of groups that EKS makes) and how often a secret was written.
 func described(a *awssim.AWS) (out []string) {
-	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+`)
+	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}`)
 	for _, line := range a.Detailed() {
 		out = append(out, lot.ReplaceAllString(line, "…"))
 	}
@@ -44,10 +49,10 @@ func described(a *awssim.AWS) (out []string) {
 
 // callsOf returns how many calls an undisturbed apply makes, and what it
 // leaves in the account.
-func callsOf(t *testing.T, m *manifest.Cluster) (calls int, detailed []string) {
+func callsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detailed []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a := account(m, lag)
+		a := prepared(t, file, m)
 		p := a.Process()
 		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
@@ -78,14 +83,14 @@ func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault aw
 func TestEveryCallMayFail(t *testing.T) {
 	for _, file := range sweepExamples() {
 		m := loadQuick(t, file)
-		total, want := callsOf(t, m)
+		total, want := callsOf(t, file, m)
 		for _, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
 				for n := 1; n <= total; n++ {
 					t.Run(fmt.Sprint(n), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
-							a := account(m, lag)
+							a := prepared(t, file, m)
 							before := a.Inventory()
 							err := disturbed(t, m, a, n, fault)
 							if fault == awssim.Throttled {
@@ -111,12 +116,12 @@ func TestEveryCallMayFail(t *testing.T) {
 func TestDeleteAfterCrash(t *testing.T) {
 	for _, file := range sweepExamples() {
 		m := loadQuick(t, file)
-		total, _ := callsOf(t, m)
+		total, _ := callsOf(t, file, m)
 		t.Run(name(file), func(t *testing.T) {
 			t.Parallel()
 			for n := 1; n <= total; n++ {
 				synctest.Test(t, func(t *testing.T) {
-					a := account(m, lag)
+					a := prepared(t, file, m)
 					before := a.Inventory()
 					_ = disturbed(t, m, a, n, awssim.KillAfter)
 					mustDelete(t, m, a)
@@ -137,7 +142,7 @@ func TestDeleteMayDie(t *testing.T) {
 				for n := 1; ; n++ {
 					made := 0
 					synctest.Test(t, func(t *testing.T) {
-						a := account(m, lag)
+						a := prepared(t, file, m)
 						before := a.Inventory()
 						mustApply(t, m, a)
 						ctx, cancel := context.WithCancel(t.Context())

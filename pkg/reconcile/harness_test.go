@@ -20,13 +20,15 @@ import (
 // do not see it.
 const lag = 3 * time.Second
 
-// load reads an example. The examples use no variables but those of env.
+// load reads an example. The examples use no variables but those of env, and
+// those whose names end in -iam have the roles of EKS made for them.
 func load(t *testing.T, file string, env map[string]string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
 	m, err := manifest.Load([]manifest.Source{{Name: filepath.Base(file), Data: raw}}, manifest.Options{
-		Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		Lookup:       func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		EKSEnableIAM: strings.HasSuffix(name(file), "-iam"),
 	})
 	require.NoError(t, err)
 	return m

@@ -16,7 +16,7 @@ import (
 // that was made, at once.
 func TestInterrupt(t *testing.T) {
 	m := loadQuick(t, threeZones)
-	_, want := callsOf(t, m)
+	_, want := callsOf(t, threeZones, m)
 	for _, after := range []time.Duration{time.Nanosecond, 30 * time.Millisecond, 60 * time.Millisecond, time.Second, 50 * time.Second, 101 * time.Second, 101*time.Second + 60*time.Millisecond, 131 * time.Second, 150 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -59,6 +59,30 @@ func allTags(s *awssim.State) (all []map[string]string) {
 	) {
 		all = append(all, tagsOf(s, id))
 	}
+	for _, c := range s.EKS.Clusters {
+		all = append(all, c.Tags)
+		for _, g := range c.NodeGroups {
+			all = append(all, g.Tags)
+		}
+		for _, x := range c.Addons {
+			all = append(all, x.Tags)
+		}
+		for _, f := range c.Fargate {
+			all = append(all, f.Tags)
+		}
+		for _, x := range c.Access {
+			all = append(all, x.Tags)
+		}
+		for _, x := range c.Providers {
+			all = append(all, x.Tags)
+		}
+	}
+	for _, x := range s.IAM.Providers {
+		all = append(all, x.Tags)
+	}
+	for _, r := range s.IAM.Roles {
+		all = append(all, r.Tags)
+	}
 	return all
 }
 

@@ -64,8 +64,18 @@ func machineSpecs(m *manifest.Cluster) (out []*infrav1.AWSMachineSpec) {
 
 // eksRoles lists the roles that somebody has made for a cluster of EKS.
 func eksRoles(m *manifest.Cluster) (names []string) {
-	if m.EKS == nil || m.EKS.EnableIAM {
+	if m.EKS == nil {
 		return nil
+	}
+	if addons := m.EKS.ControlPlane.Spec.Addons; addons != nil {
+		for _, a := range *addons {
+			if arn := aws.ToString(a.ServiceAccountRoleArn); arn != "" {
+				names = append(names, arn[strings.LastIndex(arn, "/")+1:])
+			}
+		}
+	}
+	if m.EKS.EnableIAM {
+		return names
 	}
 	names = append(names, *m.EKS.ControlPlane.Spec.RoleName)
 	for _, f := range m.EKS.Fargate {

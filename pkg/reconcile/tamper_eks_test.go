@@ -32,9 +32,11 @@ func addon(s *awssim.State, arn string) *awssim.EKSAddon {
 	return nil
 }
 
+// accessEntry returns the entry that has the ARN, or that was made in the stead
+// of the one that had it: the last word is EKS's, and of one life.
 func accessEntry(s *awssim.State, arn string) *awssim.EKSAccess {
 	for _, e := range plane(s).Access {
-		if e.ARN == arn {
+		if e.ARN[:strings.LastIndex(e.ARN, "/")] == arn[:strings.LastIndex(arn, "/")] {
 			return e
 		}
 	}
@@ -48,6 +50,19 @@ func fargateProfile(s *awssim.State, arn string) *awssim.EKSFargate {
 		}
 	}
 	return nil
+}
+
+// identityProvider returns the one provider there can be, by whatever ARN: to
+// change it is to make it anew.
+func identityProvider(s *awssim.State) *awssim.EKSProvider {
+	for _, p := range plane(s).Providers {
+		return p
+	}
+	return nil
+}
+
+func iamRole(s *awssim.State, arn string) *awssim.Role {
+	return s.IAM.Roles[arn[strings.LastIndex(arn, "/")+1:]]
 }
 
 // eksTagsOf returns the tags of whatever of EKS has that ARN.
@@ -65,13 +80,11 @@ func eksTagsOf(s *awssim.State, arn string) map[string]string {
 	case fargateProfile(s, arn) != nil:
 		return fargateProfile(s, arn).Tags
 	}
-	for _, p := range c.Providers {
-		if p.ARN == arn {
-			return p.Tags
-		}
-	}
 	if p := s.IAM.Providers[arn]; p != nil {
 		return p.Tags
+	}
+	if r := iamRole(s, arn); r != nil {
+		return r.Tags
 	}
 	return nil
 }
@@ -82,10 +95,10 @@ func eksTampers() map[string]tamper {
 		"eks-cluster version":                    func(s *awssim.State, _, _ string) { plane(s).Version = "1.33" },
 		"eks-cluster endpointAccess.public":      func(s *awssim.State, _, _ string) { plane(s).Public, plane(s).Private = !plane(s).Public, true },
 		"eks-cluster endpointAccess.private":     func(s *awssim.State, _, _ string) { plane(s).Private = !plane(s).Private },
-		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { plane(s).PublicCIDRs = []string{"198.51.100.0/24"} },
+		"eks-cluster endpointAccess.publicCIDRs": func(s *awssim.State, _, _ string) { plane(s).PublicCIDRs = []string{"192.0.2.0/24"} },
 		"eks-cluster logging":                    func(s *awssim.State, _, _ string) { plane(s).Logging = map[string]bool{"scheduler": true} },
 		"eks-cluster upgradePolicy":              func(s *awssim.State, _, _ string) { plane(s).Support = flip(plane(s).Support, "STANDARD", "EXTENDED") },
-		"eks-cluster authenticationMode":         func(s *awssim.State, _, _ string) { plane(s).Authentication = "CONFIG_MAP" },
+		"eks-cluster authenticationMode":         func(s *awssim.State, _, _ string) { plane(s).Authentication = "API_AND_CONFIG_MAP" },
 		"eks-cluster encryptionKey":              func(s *awssim.State, _, _ string) { plane(s).Key = "" },
 		"node-group scaling.minSize":             func(s *awssim.State, id, _ string) { nodeGroup(s, id).Least = 0 },
 		"node-group scaling.maxSize":             func(s *awssim.State, id, _ string) { nodeGroup(s, id).Most += 3 },
@@ -105,12 +118,29 @@ func eksTampers() map[string]tamper {
 		"access-entry type": func(s *awssim.State, id, _ string) {
 			accessEntry(s, id).Type = flip(accessEntry(s, id).Type, "EC2_LINUX", "STANDARD")
 		},
-		"access-entry username":  func(s *awssim.State, id, _ string) { accessEntry(s, id).User = tampered },
-		"access-entry group":     func(s *awssim.State, id, _ string) { accessEntry(s, id).Groups = []string{tampered} },
-		"access-entry policy":    func(s *awssim.State, id, _ string) { accessEntry(s, id).Policies = nil },
+		"access-entry username": func(s *awssim.State, id, _ string) { accessEntry(s, id).User = tampered },
+		"access-entry group":    func(s *awssim.State, id, _ string) { accessEntry(s, id).Groups = []string{tampered} },
+		"access-entry policy":   func(s *awssim.State, id, _ string) { accessEntry(s, id).Policies = nil },
+		"role policy": func(s *awssim.State, id, _ string) {
+			iamRole(s, id).Attached = []string{"arn:aws:iam::aws:policy/ReadOnlyAccess"}
+		},
 		"oidc-provider audience": func(s *awssim.State, id, _ string) { s.IAM.Providers[id].Clients = nil },
 	}
-	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "fargate-profile", "identity-provider", "oidc-provider"} {
+	for field, of := range map[string]func(*awssim.EKSProvider) *string{
+		"issuerUrl":      func(p *awssim.EKSProvider) *string { return &p.Issuer },
+		"clientId":       func(p *awssim.EKSProvider) *string { return &p.Client },
+		"usernameClaim":  func(p *awssim.EKSProvider) *string { return &p.UserClaim },
+		"usernamePrefix": func(p *awssim.EKSProvider) *string { return &p.UserPrefix },
+		"groupsClaim":    func(p *awssim.EKSProvider) *string { return &p.GroupsClaim },
+		"groupsPrefix":   func(p *awssim.EKSProvider) *string { return &p.GroupsPrefix },
+	} {
+		all["identity-provider "+field] = func(s *awssim.State, _, _ string) { *of(identityProvider(s)) = tampered }
+	}
+	all["identity-provider requiredClaim"] = func(s *awssim.State, _, _ string) { identityProvider(s).RequiredClaims = nil }
+	all["identity-provider tag"] = func(s *awssim.State, _, field string) {
+		identityProvider(s).Tags[strings.TrimPrefix(field, "tag ")] = tampered
+	}
+	for _, kind := range []string{"eks-cluster", "node-group", "addon", "access-entry", "fargate-profile", "oidc-provider", "role"} {
 		all[kind+" tag"] = func(s *awssim.State, id, field string) {
 			eksTagsOf(s, id)[strings.TrimPrefix(field, "tag ")] = tampered
 		}

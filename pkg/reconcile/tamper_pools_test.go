@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -100,7 +101,11 @@ func poolTampers() map[string]tamper {
 			delete(s.AutoScaling.Groups[id].Hooks, strings.TrimPrefix(field, "lifecycleHook "))
 		},
 		"auto-scaling-group tag": func(s *awssim.State, id, field string) {
-			s.AutoScaling.Groups[id].Tags[strings.TrimPrefix(field, "tag ")] = awssim.ScalingTag{Value: tampered}
+			if key := strings.TrimPrefix(field, "tag "); key == cloud.NodeTag {
+				delete(s.AutoScaling.Groups[id].Tags, key)
+			} else {
+				s.AutoScaling.Groups[id].Tags[key] = awssim.ScalingTag{Value: tampered}
+			}
 		},
 	}
 }

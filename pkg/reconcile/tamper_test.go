@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/stretchr/testify/require"
@@ -106,6 +107,7 @@ func TestTamper(t *testing.T) {
 			})
 			require.Equal(t, want, changed(t, mustPlan(t, m, a)))
 			mustApply(t, m, a)
+			time.Sleep(5 * time.Minute) // machines of pools go in their own time
 			a.Edit(tidy)
 			requireEmpty(t, m, a)
 			require.Equal(t, standing, unversioned(a.Detailed()), "round %d", round)

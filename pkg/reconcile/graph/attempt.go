@@ -246,7 +246,7 @@ func (a *attempt) create(ctx context.Context) error {
 		return nil
 	case cloud.Exists(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
-	case cloud.NotFound(err) && a.patientWith(now):
+	case (cloud.NotFound(err) || errors.As(err, new(*notShownError))) && a.patientWith(now):
 		a.polls++ // nothing is on its way that would take its time
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
 	case errors.As(err, new(*notYetError)):

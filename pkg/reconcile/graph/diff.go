@@ -22,6 +22,7 @@ type Change struct {
 	Have   string `json:"have"`
 	Want   string `json:"want"`
 	Remedy Remedy `json:"-"`
+	Advice string `json:"-"` // what to do where nothing can close it; "" where that is plain
 }
 
 func (c Change) String() string {
@@ -36,6 +37,16 @@ func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, Mend
 
 // Fixed notes a difference in something AWS does not let us change.
 func (d *Diff) Fixed(field string, have, want any) { d.add(field, have, want, Replace) }
+
+// Advise says what to do about those differences noted so far that nothing can
+// close and that say nothing of it yet.
+func (d Diff) Advise(advice string) {
+	for i := range d {
+		if d[i].Remedy == Replace && d[i].Advice == "" {
+			d[i].Advice = advice
+		}
+	}
+}
 
 // Await notes a difference that closes by itself, as in "pending".
 func (d *Diff) Await(field string, have, want any) { d.add(field, have, want, Wait) }
@@ -69,7 +80,7 @@ func (d *Diff) add(field string, have, want any, r Remedy) {
 		r = Wait // it may yet turn out to be the same
 	}
 	if h != w {
-		*d = append(*d, Change{field, h, w, r})
+		*d = append(*d, Change{Field: field, Have: h, Want: w, Remedy: r})
 	}
 }
 

@@ -53,11 +53,24 @@ func (e *NodeError) Unwrap() error { return e.Err }
 // AWS does not let us change.
 type ConflictError struct{ Change Change }
 
-func (e *ConflictError) Error() string { return "AWS cannot change " + e.Change.String() }
+func (e *ConflictError) Error() string {
+	if e.Change.Advice == "" {
+		return "AWS cannot change " + e.Change.String()
+	}
+	return "AWS cannot change " + e.Change.String() + ": " + e.Change.Advice
+}
 
 // NotYet wraps an error that time is expected to cure, such as a dependency
 // that AWS has not finished removing. The executor tries again.
 func NotYet(err error) error { return &notYetError{err} }
+
+// NotShown wraps an error that says that AWS does not know something which may
+// have been made a moment ago. The executor tries again for a minute.
+func NotShown(err error) error { return &notShownError{err} }
+
+type notShownError struct{ error }
+
+func (e *notShownError) Unwrap() error { return e.error }
 
 type notYetError struct{ error }
 

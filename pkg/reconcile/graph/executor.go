@@ -44,7 +44,11 @@ func lookToApply(n Node, ctx context.Context, x *Executor) (Step, error) { //nol
 	if n.Role() == sweep {
 		return Step{Node: n.ID(), Origin: n.Origin(), Action: Leave}, nil
 	}
-	return n.look(ctx, x)
+	s, err := n.look(ctx, x)
+	if n.Role() == retire && s.CloudID == "" {
+		s.Action = Leave // it is gone, or was never ours
+	}
+	return s, err
 }
 
 func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters

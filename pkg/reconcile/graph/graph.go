@@ -110,6 +110,10 @@ func Outlives(nodes ...Node) []Edge {
 	return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true})
 }
 
+// GoesWith returns edges to nodes that have to be settled first, and that take
+// us with them when they are removed.
+func GoesWith(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true, Outlives: true}) }
+
 func edges(nodes []Node, like Edge) (out []Edge) {
 	for _, n := range nodes {
 		if n != nil && !n.isNil() {

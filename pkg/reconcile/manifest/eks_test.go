@@ -24,11 +24,11 @@ func TestExamples(t *testing.T) {
 		require.NoError(t, err)
 		files = append(files, found...)
 	}
-	require.Len(t, files, 8)
+	require.Len(t, files, 9)
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(name, func(t *testing.T) {
-			c := mustLoad(t, read(t, file), manifest.Options{Strict: true})
+			c := mustLoad(t, read(t, file), manifest.Options{Strict: true, EKSEnableIAM: strings.HasSuffix(name, "-iam")})
 			golden.Assert(t, "loaded/"+name+".yaml", loaded(t, c))
 		})
 	}

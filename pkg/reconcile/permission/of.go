@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"clusterawsadm/pkg/reconcile/manifest"
 )
@@ -25,6 +26,13 @@ func Of(m *manifest.Cluster) Scope {
 		for _, v := range append(slices.Clone(spec.NonRootVolumes), value(spec.RootVolume)) {
 			if v.EncryptionKey != "" {
 				keys[s.key(v.EncryptionKey)] = true
+			}
+		}
+	}
+	for _, p := range m.Pools {
+		for _, hook := range hooks(p) {
+			if hook.RoleARN != nil {
+				roles[strings.TrimPrefix((*hook.RoleARN)[strings.LastIndex(*hook.RoleARN, ":")+1:], "role/")] = true
 			}
 		}
 	}
@@ -80,7 +88,22 @@ func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
 	for _, x := range m.Machines {
 		out = append(out, x.Infra.Spec)
 	}
+	for _, p := range m.Pools {
+		if p.Scaling != nil {
+			t := p.Scaling.Spec.AWSLaunchTemplate
+			out = append(out, infrav1.AWSMachineSpec{IAMInstanceProfile: t.IamInstanceProfile, RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes})
+		}
+	}
 	return out
+}
+
+// hooks are what an Auto Scaling group tells others of its machines by, for
+// which it needs a role.
+func hooks(p manifest.Pool) []expinfrav1.AWSLifecycleHook {
+	if p.Scaling == nil {
+		return nil
+	}
+	return p.Scaling.Spec.AWSLifecycleHooks
 }
 
 // partition tells which part of AWS a region is in.

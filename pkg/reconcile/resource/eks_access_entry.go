@@ -51,7 +51,7 @@ var _ graph.Resource[EKSAccessEntryState] = (*EKSAccessEntry)(nil)
 
 // Needs implements graph.Resource.
 func (a *EKSAccessEntry) Needs() []graph.Edge {
-	return append(graph.On(a.Cluster), graph.On(a.Role)...)
+	return append(graph.GoesWith(a.Cluster), graph.On(a.Role)...)
 }
 
 // principal is the ARN of the principal.
@@ -79,6 +79,9 @@ func (a *EKSAccessEntry) Find(ctx context.Context, c *cloud.Clients) (*EKSAccess
 // not change the user, the entry is made anew by Update.
 func (a *EKSAccessEntry) Diff(have *EKSAccessEntryState) (d graph.Diff) {
 	d.Set("type", have.Type, a.Type)
+	if have.Type != "" && have.Type != a.Type {
+		return d // the rest is shown of the new one
+	}
 	if a.Type != standardEntry {
 		d.Tags(have.Tags, a.Tags)
 		return d
@@ -188,7 +191,10 @@ func (a *EKSAccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, clus
 
 // Delete implements graph.Resource.
 func (a *EKSAccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *EKSAccessEntryState) error {
-	cluster, _ := a.Cluster.Found()
+	cluster, ok := a.Cluster.Found()
+	if !ok {
+		return nil
+	}
 	return deleteAccessEntry(ctx, c, cluster.Name, have)
 }
 

@@ -35,7 +35,7 @@ type EKSAddonState struct {
 var _ graph.Resource[EKSAddonState] = (*EKSAddon)(nil)
 
 // Needs implements graph.Resource.
-func (a *EKSAddon) Needs() []graph.Edge { return graph.On(a.Cluster) }
+func (a *EKSAddon) Needs() []graph.Edge { return graph.GoesWith(a.Cluster) }
 
 // Takes implements graph.Timed.
 func (a *EKSAddon) Takes() (create, remove time.Duration) { return eksAddonTakes, eksAddonGoes }
@@ -129,7 +129,10 @@ func (a *EKSAddon) Update(ctx context.Context, c *cloud.Clients, have *EKSAddonS
 
 // Delete implements graph.Resource.
 func (a *EKSAddon) Delete(ctx context.Context, c *cloud.Clients, have *EKSAddonState) error {
-	cluster, _ := a.Cluster.Found()
+	cluster, ok := a.Cluster.Found()
+	if !ok {
+		return nil
+	}
 	return deleteAddon(ctx, c, cluster.Name, have, a.Preserve)
 }
 

@@ -49,6 +49,7 @@ type EKSClusterState struct {
 	Public, Private, IPv6             bool
 	Logging                           []string
 	Key, Authentication, Support      string
+	Behind                            string // a node group that is too old for the version that is wanted, and its version
 }
 
 var _ graph.Resource[EKSClusterState] = (*EKSCluster)(nil)
@@ -77,15 +78,42 @@ func (e *EKSCluster) Find(ctx context.Context, c *cloud.Clients) (*EKSClusterSta
 		return nil, err
 	case s.Tags[e.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
 		return nil, fmt.Errorf("there is an EKS cluster named %s that does not carry the tag %s=%s: give this one another name in spec.eksClusterName", e.Name, e.Mark, cloud.Owned)
-	case s.Status == string(types.ClusterStatusFailed):
-		return nil, fmt.Errorf("EKS could not make cluster %s: delete it and create it anew", e.Name)
 	}
-	return s, nil
+	s.Behind, err = e.behind(ctx, c, s)
+	return s, err
+}
+
+// kubeletSkew is how many minor versions nodes may be older than their control
+// plane, by Kubernetes' version skew policy from 1.28 on.
+const kubeletSkew = 3
+
+// behind names a node group that the version which is wanted would leave
+// behind. EKS refuses that on the way, when it is too late.
+func (e *EKSCluster) behind(ctx context.Context, c *cloud.Clients, have *EKSClusterState) (string, error) {
+	if minor(e.Version) <= minor(have.Version) || cloud.IsBrief(ctx) {
+		return "", nil
+	}
+	names, err := nodeGroupNames(ctx, c, e.Name)
+	for _, name := range names {
+		g, err := nodeGroupNamed(ctx, c, e.Name, name)
+		if err != nil {
+			return "", err
+		}
+		if g != nil && minor(e.Version)-minor(g.Version) > kubeletSkew {
+			return fmt.Sprintf("%s with node group %s of %s", have.Version, name, g.Version), nil
+		}
+	}
+	return "", err
 }
 
 // Diff implements graph.Resource. EKS takes one change at a time: Update makes
 // the first, and what is left shows when it is done.
 func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
+	if have.Status == string(types.ClusterStatusFailed) {
+		d.Fixed("status", have.Status, string(types.ClusterStatusActive))
+		d.Advise("EKS could not make it; delete the cluster and create it anew")
+		return d
+	}
 	d.Await("status", have.Status, string(types.ClusterStatusActive))
 	d.Fixed("ipFamily", family(have.IPv6), family(e.IPv6))
 	if e.ServiceCIDR != "" {
@@ -104,6 +132,7 @@ func (e *EKSCluster) Diff(have *EKSClusterState) (d graph.Diff) {
 	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not know it
 		d.Set("upgradePolicy", have.Support, e.Support)
 	}
+	d.Advise("write into the manifest what there is, or make another cluster")
 	d.Tags(have.Tags, e.Tags)
 	return d
 }
@@ -125,8 +154,13 @@ func (e *EKSCluster) diffVersion(have *EKSClusterState, d *graph.Diff) {
 	case have.ID == "":
 		d.Set("version", "", e.Version)
 		return
+	case have.Behind != "":
+		d.Fixed("version", have.Behind, e.Version)
+		d.Advise(fmt.Sprintf("nodes may be %d minor versions older than the control plane: upgrade both in smaller steps", kubeletSkew))
+		return
 	case from > to:
 		d.Fixed("version", have.Version, e.Version)
+		d.Advise("EKS does not go back; set spec.version of the AWSManagedControlPlane to " + have.Version)
 	}
 	for v := from; v < to; v++ {
 		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
@@ -175,6 +209,7 @@ func (e *EKSCluster) diffAccess(have *EKSClusterState, d *graph.Diff) {
 	from, to := slices.Index(modes, have.Authentication), slices.Index(modes, e.Authentication)
 	if from > to {
 		d.Fixed("authenticationMode", have.Authentication, e.Authentication)
+		d.Advise("EKS does not go back to the ConfigMap; set accessConfig.authenticationMode to what there is")
 	}
 	for i := from; i >= 0 && i < to; i++ {
 		d.Set("authenticationMode", modes[i], modes[i+1])
@@ -321,10 +356,15 @@ func (e *EKSCluster) Delete(ctx context.Context, c *cloud.Clients, have *EKSClus
 
 // eksNotYet has a call repeated that EKS refuses since something is still on
 // its way: a role that IAM has not told everybody of, a thing of the same
-// name that goes, another one of which there may be only one at a time.
+// name that goes, another one of which there may be only one at a time, an
+// update of the cluster.
 func eksNotYet(err error) error {
+	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
 	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
-	if role || cloud.Is(err, "ResourceInUseException") {
+	if role {
+		return graph.NotShown(err)
+	}
+	if busy || cloud.Is(err, "ResourceInUseException") {
 		return graph.NotYet(err)
 	}
 	return err

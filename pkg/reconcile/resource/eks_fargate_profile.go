@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -68,20 +67,22 @@ func (f *EKSFargateProfile) Find(ctx context.Context, c *cloud.Clients) (*EKSFar
 	if !ok {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	s, err := fargateNamed(ctx, c, cluster.Name, f.Name)
-	if s != nil && s.Status == string(types.FargateProfileStatusCreateFailed) {
-		return nil, fmt.Errorf("EKS could not make Fargate profile %s: delete it and run this again", f.Name)
-	}
-	return s, err
+	return fargateNamed(ctx, c, cluster.Name, f.Name)
 }
 
 // Diff implements graph.Resource. Nothing of a profile can be changed but its
 // tags.
 func (f *EKSFargateProfile) Diff(have *EKSFargateProfileState) (d graph.Diff) {
+	if have.Status == string(types.FargateProfileStatusCreateFailed) {
+		d.Fixed("status", have.Status, string(types.FargateProfileStatusActive))
+		d.Advise("EKS could not make it; delete the profile and run this again")
+		return d
+	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
 	d.Fixed("role", have.RoleARN, f.Role.CloudID())
 	d.Fixed("subnets", sortedList(have.Subnets), f.wantedSubnets())
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
+	d.Advise("set spec.profileName of the AWSFargateProfile to another name: the profile of the new name is made, this one removed")
 	d.Tags(have.Tags, f.Tags)
 	return d
 }

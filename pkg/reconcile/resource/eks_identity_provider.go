@@ -20,6 +20,7 @@ type EKSIdentityProvider struct {
 	Name, Issuer, Client                             string
 	UserClaim, UserPrefix, GroupsClaim, GroupsPrefix string
 	RequiredClaims                                   map[string]string
+	After                                            []graph.Node // EKS does nothing else to the cluster meanwhile
 	Tags                                             cloud.Tags
 }
 
@@ -34,7 +35,9 @@ type EKSIdentityProviderState struct {
 var _ graph.Resource[EKSIdentityProviderState] = (*EKSIdentityProvider)(nil)
 
 // Needs implements graph.Resource.
-func (p *EKSIdentityProvider) Needs() []graph.Edge { return graph.On(p.Cluster) }
+func (p *EKSIdentityProvider) Needs() []graph.Edge {
+	return append(graph.GoesWith(p.Cluster), graph.Awaits(p.After...)...)
+}
 
 // Takes implements graph.Timed.
 func (p *EKSIdentityProvider) Takes() (create, remove time.Duration) {
@@ -105,8 +108,8 @@ func (p *EKSIdentityProvider) Update(ctx context.Context, c *cloud.Clients, have
 
 // Delete implements graph.Resource.
 func (p *EKSIdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *EKSIdentityProviderState) error {
-	cluster, _ := p.Cluster.Found()
-	if have.Status == string(types.ConfigStatusDeleting) {
+	cluster, ok := p.Cluster.Found()
+	if !ok || have.Status == string(types.ConfigStatusDeleting) {
 		return nil
 	}
 	_, err := c.EKS.DisassociateIdentityProviderConfig(ctx, &eks.DisassociateIdentityProviderConfigInput{

@@ -119,7 +119,8 @@ type EKSParts struct {
 	NodeGroups, Addons, Fargate, Accesses []string
 }
 
-// PartsOfEKS looks at a cluster of EKS and at what hangs on it.
+// PartsOfEKS looks at a cluster of EKS and at what hangs on it. Who looks
+// briefly, to delete, does without what goes with the cluster.
 func PartsOfEKS(ctx context.Context, c *cloud.Clients, name string) (p EKSParts, err error) {
 	if p.Cluster, err = eksClusterNamed(ctx, c, name); err != nil || p.Cluster == nil {
 		return p, err
@@ -130,6 +131,9 @@ func PartsOfEKS(ctx context.Context, c *cloud.Clients, name string) (p EKSParts,
 	}{
 		{&p.NodeGroups, nodeGroupNames}, {&p.Addons, addonNames}, {&p.Fargate, fargateNames}, {&p.Accesses, accessPrincipals},
 	} {
+		if cloud.IsBrief(ctx) && (part.to == &p.Addons || part.to == &p.Accesses) {
+			continue
+		}
 		if *part.to, err = part.list(ctx, c, name); err != nil {
 			return p, err
 		}

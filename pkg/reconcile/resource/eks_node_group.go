@@ -90,18 +90,16 @@ func (g *EKSNodeGroup) Find(ctx context.Context, c *cloud.Clients) (*EKSNodeGrou
 	if !ok {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	s, err := nodeGroupNamed(ctx, c, cluster.Name, g.Name)
-	if s == nil || err != nil {
-		return nil, err
-	}
-	if s.Status == string(types.NodegroupStatusCreateFailed) {
-		return nil, fmt.Errorf("EKS could not make node group %s: %s; delete it and run this again", g.Name, strings.Join(s.Issues, "; "))
-	}
-	return s, nil
+	return nodeGroupNamed(ctx, c, cluster.Name, g.Name)
 }
 
 // Diff implements graph.Resource.
 func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
+	if have.Status == string(types.NodegroupStatusCreateFailed) {
+		d.Fixed("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.NodegroupStatusActive))
+		d.Advise("EKS could not make it; mend the cause, delete the node group and run this again")
+		return d
+	}
 	if have.Status != string(types.NodegroupStatusDegraded) { // its nodes are ill, and mending goes on
 		d.Await("status", have.Status, string(types.NodegroupStatusActive))
 	}
@@ -118,6 +116,7 @@ func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
 	}
 	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
 	d.Fixed("subnets", sortedList(have.Subnets), g.wantedSubnets())
+	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: the node group of the new name is made, this one removed")
 	g.diffVersion(have, &d)
 	g.diffConfig(have, &d)
 	d.Tags(have.Tags, g.Tags)
@@ -143,6 +142,7 @@ func (g *EKSNodeGroup) diffVersion(have *EKSNodeGroupState, d *graph.Diff) {
 		d.Set("version", "", g.Version)
 	case from > to:
 		d.Fixed("version", have.Version, g.Version)
+		d.Advise("EKS does not go back; set spec.template.spec.version of the MachinePool to " + have.Version)
 	}
 	for v := from; g.Version != "" && have.ID != "" && v < to; v++ {
 		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))

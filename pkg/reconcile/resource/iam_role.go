@@ -29,7 +29,7 @@ type IAMRoleState struct {
 	Object          // the ID is its ARN
 	Name   string   //
 	Policy []string // ARNs of the attached policies, sorted
-	Theirs bool     // it does not carry the mark: it is used as it is, and stays
+	Theirs bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
 }
 
 var _ graph.Resource[IAMRoleState] = (*IAMRole)(nil)
@@ -43,7 +43,7 @@ func (r *IAMRole) Find(ctx context.Context, c *cloud.Clients) (*IAMRoleState, er
 	if s == nil || err != nil {
 		return nil, err
 	}
-	s.Theirs = s.Tags[r.Mark] != cloud.Owned
+	s.Theirs = s.Tags[r.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
 	if s.Theirs || cloud.IsBrief(ctx) {
 		return s, nil
 	}
@@ -183,9 +183,12 @@ func iamTags(tags cloud.Tags) (out []types.Tag) {
 }
 
 // RoleByName returns a lookup of a role that somebody else made. The hint says
-// what to do where there is none.
+// what to do where there is none. Who looks briefly, to delete, does without.
 func RoleByName(name, hint string) graph.Lookup[IAMRoleState] {
 	return func(ctx context.Context, c *cloud.Clients) (*IAMRoleState, error) {
+		if cloud.IsBrief(ctx) {
+			return &IAMRoleState{Name: name, Theirs: true}, nil
+		}
 		s, err := roleNamed(ctx, c, name)
 		if s == nil && err == nil {
 			return nil, fmt.Errorf("the account has no role %s: %s", name, hint)

@@ -22,7 +22,9 @@ import (
 // load reads a manifest.
 func load(t *testing.T, name, text string) *manifest.Cluster {
 	t.Helper()
-	m, err := manifest.Load([]manifest.Source{{Name: name, Data: []byte(text)}}, manifest.Options{Lookup: func(string) (string, bool) { return "", false }})
+	m, err := manifest.Load([]manifest.Source{{Name: name, Data: []byte(text)}}, manifest.Options{
+		Lookup: func(string) (string, bool) { return "", false }, EKSEnableIAM: strings.HasSuffix(name, "-iam.yaml"),
+	})
 	require.NoError(t, err)
 	return m
 }

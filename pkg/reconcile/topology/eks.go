@@ -29,7 +29,7 @@ func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.kubern
 func (b *builder) eks() {
 	plane := &b.m.EKS.ControlPlane.Spec
 	b.roles, b.entered = map[string]*graph.Ref[resource.IAMRoleState]{}, map[string]bool{}
-	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"))
+	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"), graph.With(graph.Exists(b.lb.leftovers)))
 	b.endpoint = resource.Endpoint{EKS: b.plane, Port: eksPort}
 	nodes := b.nodeGroups()
 	b.fargateProfiles()
@@ -41,8 +41,8 @@ func (b *builder) eks() {
 			Cluster: b.plane, Tags: b.eksTags("oidc-provider", b.m.Name+"-oidc"),
 		}, b.infra("spec.associateOIDCProvider"))
 	}
-	b.identityProvider(plane)
 	b.retireEKS()
+	b.identityProvider(plane)
 }
 
 // eksPort is where EKS's API servers listen.
@@ -204,11 +204,17 @@ func (b *builder) identityProvider(plane *ekscontrolplanev1.AWSManagedControlPla
 	if p == nil {
 		return
 	}
+	var after []graph.Node
+	for _, n := range b.Nodes() {
+		if slices.Contains([]string{"node-group", "fargate-profile", "addon", "access-entry"}, n.ID().Kind()) {
+			after = append(after, n)
+		}
+	}
 	id := graph.ID("identity-provider/" + p.IdentityProviderConfigName)
 	graph.Add(b.Graph, id, &resource.EKSIdentityProvider{
 		Cluster: b.plane, Name: p.IdentityProviderConfigName, Issuer: p.IssuerURL, Client: p.ClientID, UserClaim: text(p.UsernameClaim),
 		UserPrefix: text(p.UsernamePrefix), GroupsClaim: text(p.GroupsClaim), GroupsPrefix: text(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
-		Tags: b.eksTags(id, p.IdentityProviderConfigName, cloud.Tags(p.Tags)),
+		After: after, Tags: b.eksTags(id, p.IdentityProviderConfigName, cloud.Tags(p.Tags)),
 	}, b.infra("spec.oidcIdentityProviderConfig"))
 }
 

@@ -21,7 +21,7 @@ func TestUnsupported(t *testing.T) {
 			p.Managed.Spec.AWSLifecycleHooks = []expinfrav1.AWSLifecycleHook{{Name: "drain"}}
 		},
 	} {
-		m := example(t, "eks")
+		m := examples(t)["eks"]
 		spoil(&m.Pools[0])
 		_, err := topology.Build(m, inventory(m))
 		require.ErrorAs(t, err, new(*topology.UnsupportedError))

@@ -1,0 +1,209 @@
+package awssim
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// group is a node group of two nodes.
+func group(name string) *eks.CreateNodegroupInput {
+	return &eks.CreateNodegroupInput{
+		ClusterName: aws.String("demo"), NodegroupName: &name, NodeRole: aws.String(stockRole), Subnets: []string{testSubnetA, testSubnetB},
+		InstanceTypes: []string{"t3.large"}, ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(1), MaxSize: aws.Int32(4), DesiredSize: aws.Int32(2)},
+		ClientRequestToken: aws.String("once " + name), Labels: map[string]string{"a": "b"},
+	}
+}
+
+func TestNodeGroupLives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksReady(t, a, "demo")
+		_, err := c.CreateNodegroup(t.Context(), group("one"))
+		require.NoError(t, err)
+		_, err = c.CreateNodegroup(t.Context(), group("one"))
+		require.NoError(t, err, "the same token is the same request")
+		other := group("one")
+		other.ClientRequestToken = aws.String("twice")
+		_, err = c.CreateNodegroup(t.Context(), other)
+		hasCode(t, err, "ResourceInUseException")
+		id := &eks.DeleteNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")}
+		_, err = c.DeleteNodegroup(t.Context(), id)
+		hasCode(t, err, "ResourceInUseException")
+		time.Sleep(EKSNodeGroupTakes)
+
+		_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
+		hasCode(t, err, "ResourceInUseException")
+		config := &eks.UpdateNodegroupConfigInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one"), ScalingConfig: &types.NodegroupScalingConfig{DesiredSize: aws.Int32(5)}}
+		_, err = c.UpdateNodegroupConfig(t.Context(), config)
+		hasCode(t, err, "InvalidParameterException")
+		config.ScalingConfig.DesiredSize = aws.Int32(3)
+		config.Labels = &types.UpdateLabelsPayload{RemoveLabels: []string{"a"}}
+		_, err = c.UpdateNodegroupConfig(t.Context(), config)
+		require.NoError(t, err)
+		_, err = c.UpdateNodegroupConfig(t.Context(), config)
+		hasCode(t, err, "ResourceInUseException")
+		time.Sleep(EKSNodeGroupConfigTakes)
+		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
+		require.NoError(t, err)
+		assert.Empty(t, out.Nodegroup.Labels)
+		require.Len(t, a.state.EKS.Clusters["demo"].NodeGroups["one"].Instances, 3)
+
+		_, err = c.DeleteNodegroup(t.Context(), id)
+		require.NoError(t, err)
+		time.Sleep(EKSNodeGroupDeletes)
+		_, err = c.DeleteNodegroup(t.Context(), id)
+		hasCode(t, err, "ResourceNotFoundException")
+	})
+}
+
+// Versions go one minor at a time, nodes after the control plane, none back;
+// what is under way survives a save.
+func TestEKSVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksReady(t, a, "demo")
+		_, err := c.CreateNodegroup(t.Context(), group("one"))
+		require.NoError(t, err)
+		time.Sleep(EKSNodeGroupTakes)
+		to := func(v string) error {
+			_, err := c.UpdateClusterVersion(t.Context(), &eks.UpdateClusterVersionInput{Name: aws.String("demo"), Version: &v})
+			return err
+		}
+		nodesTo := func(v string) error {
+			_, err := c.UpdateNodegroupVersion(t.Context(), &eks.UpdateNodegroupVersionInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one"), Version: &v})
+			return err
+		}
+		hasCode(t, to("1.32"), "InvalidParameterException")
+		hasCode(t, to("1.33"), "InvalidParameterException")
+		hasCode(t, to("1.35"), "InvalidParameterException")
+		hasCode(t, nodesTo("1.34"), "InvalidParameterException")
+		require.NoError(t, to("1.34"))
+		hasCode(t, to("1.34"), "ResourceInUseException")
+		_, err = c.CreateNodegroup(t.Context(), group("two"))
+		hasCode(t, err, "InvalidRequestException")
+
+		var saved bytes.Buffer
+		require.NoError(t, a.Save(&saved))
+		a, err = Load(&saved, Options{})
+		require.NoError(t, err)
+		c = eks.NewFromConfig(a.Config())
+		time.Sleep(EKSVersionTakes)
+		require.NoError(t, nodesTo("1.34"))
+		hasCode(t, nodesTo("1.34"), "ResourceInUseException")
+		time.Sleep(2 * EKSNodeTakes)
+		hasCode(t, nodesTo("1.33"), "InvalidParameterException")
+		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
+		require.NoError(t, err)
+		assert.Equal(t, "1.34", *out.Nodegroup.Version)
+		assert.Equal(t, types.NodegroupStatusActive, out.Nodegroup.Status)
+	})
+}
+
+// Changes of a control plane exclude each other.
+func TestEKSUpdatesExcludeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksReady(t, a, "demo")
+		update := func(in eks.UpdateClusterConfigInput) error {
+			in.Name = aws.String("demo")
+			_, err := c.UpdateClusterConfig(t.Context(), &in)
+			return err
+		}
+		logs := func(on bool) *types.Logging {
+			return &types.Logging{ClusterLogging: []types.LogSetup{{Enabled: &on, Types: []types.LogType{types.LogTypeApi}}}}
+		}
+		hasCode(t, update(eks.UpdateClusterConfigInput{}), "InvalidParameterException")
+		hasCode(t, update(eks.UpdateClusterConfigInput{Logging: logs(false)}), "InvalidParameterException")
+		hasCode(t, update(eks.UpdateClusterConfigInput{Logging: logs(true), UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "InvalidParameterException")
+		require.NoError(t, update(eks.UpdateClusterConfigInput{Logging: logs(true)}))
+		hasCode(t, update(eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "ResourceInUseException")
+		time.Sleep(EKSConfigTakes)
+		mode := func(m types.AuthenticationMode) eks.UpdateClusterConfigInput {
+			return eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: m}}
+		}
+		hasCode(t, update(mode(types.AuthenticationModeApi)), "InvalidParameterException")
+		_, err := c.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("demo")})
+		hasCode(t, err, "InvalidRequestException")
+		require.NoError(t, update(mode(types.AuthenticationModeApiAndConfigMap)))
+		time.Sleep(EKSConfigTakes)
+		_, err = c.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("demo")})
+		require.NoError(t, err)
+		hasCode(t, update(mode(types.AuthenticationModeConfigMap)), "InvalidParameterException")
+
+		_, err = c.CreateNodegroup(t.Context(), group("one"))
+		require.NoError(t, err)
+		entry, err := c.DescribeAccessEntry(t.Context(), &eks.DescribeAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String(stockRole)})
+		require.NoError(t, err, "EKS lets the nodes in that it runs")
+		assert.Equal(t, "EC2_LINUX", *entry.AccessEntry.Type)
+	})
+}
+
+// An identity provider occupies its cluster while it comes and while it goes,
+// and there is one at most.
+func TestEKSIdentityProviders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksReady(t, a, "demo")
+		associate := func(name string) error {
+			_, err := c.AssociateIdentityProviderConfig(t.Context(), &eks.AssociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), Oidc: &types.OidcIdentityProviderConfigRequest{
+				IdentityProviderConfigName: &name, IssuerUrl: aws.String("https://login.example.com"), ClientId: aws.String("kubernetes"),
+			}})
+			return err
+		}
+		require.NoError(t, associate("company"))
+		hasCode(t, associate("other"), "ResourceLimitExceededException")
+		_, err := c.CreateNodegroup(t.Context(), group("one"))
+		hasCode(t, err, "InvalidRequestException")
+		leave := &eks.DisassociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), IdentityProviderConfig: &types.IdentityProviderConfig{Name: aws.String("company"), Type: aws.String("oidc")}}
+		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
+		hasCode(t, err, "ResourceInUseException")
+		time.Sleep(EKSProviderTakes)
+		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
+		require.NoError(t, err)
+		time.Sleep(EKSProviderTakes)
+		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
+		hasCode(t, err, "ResourceNotFoundException")
+	})
+}
+
+// Fargate profiles come and go one at a time, in private subnets.
+func TestFargateOneAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := furnished(Options{})
+		c := eksReady(t, a, "demo")
+		create := func(name string, subnets ...string) error {
+			_, err := c.CreateFargateProfile(t.Context(), &eks.CreateFargateProfileInput{
+				ClusterName: aws.String("demo"), FargateProfileName: &name, PodExecutionRoleArn: aws.String(stockRole), Subnets: subnets,
+				Selectors: []types.FargateProfileSelector{{Namespace: aws.String("default")}},
+			})
+			return err
+		}
+		remove := func(name string) error {
+			_, err := c.DeleteFargateProfile(t.Context(), &eks.DeleteFargateProfileInput{ClusterName: aws.String("demo"), FargateProfileName: &name})
+			return err
+		}
+		require.NoError(t, create("one", testSubnetA))
+		hasCode(t, create("two", testSubnetA), "ResourceInUseException")
+		hasCode(t, remove("one"), "ResourceInUseException")
+		time.Sleep(EKSFargateTakes)
+		require.NoError(t, create("two", testSubnetA))
+		time.Sleep(EKSFargateTakes)
+		require.NoError(t, remove("one"))
+		hasCode(t, remove("two"), "ResourceInUseException")
+		_, err := c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
+		hasCode(t, err, "ResourceInUseException")
+		time.Sleep(EKSFargateDeletes)
+		require.NoError(t, remove("two"))
+		time.Sleep(EKSFargateDeletes)
+		_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
+		require.NoError(t, err)
+	})
+}

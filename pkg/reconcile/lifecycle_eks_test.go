@@ -1,0 +1,288 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+const (
+	eksSmall  = "../../configs/eks.yaml"
+	eksAddons = "../../configs/eks-addons.yaml"
+)
+
+// ofVersion is the example with add-ons, of a version of Kubernetes: control
+// plane, pools and add-ons.
+func ofVersion(t *testing.T, minor int) *manifest.Cluster {
+	t.Helper()
+	proxy := map[int]string{30: "v1.30.14-eksbuild.8", 32: "v1.32.6-eksbuild.12", 34: "v1.34.0-eksbuild.2"}[minor]
+	dns := map[int]string{30: "v1.11.4-eksbuild.2", 32: "v1.11.4-eksbuild.24", 34: "v1.12.3-eksbuild.1"}[minor]
+	cni := map[int]string{30: "v1.19.5-eksbuild.1", 32: "v1.19.5-eksbuild.1", 34: "v1.20.4-eksbuild.1"}[minor]
+	m := rewritten(t, eksAddons, "version: v1.34\n", fmt.Sprintf("version: v1.%d\n", minor),
+		"KUBE_PROXY_VERSION:=v1.34.0-eksbuild.2", "KUBE_PROXY_VERSION:="+proxy, "COREDNS_VERSION:=v1.12.3-eksbuild.1", "COREDNS_VERSION:="+dns,
+		"VPC_CNI_VERSION:=v1.20.4-eksbuild.1", "VPC_CNI_VERSION:="+cni)
+	for _, p := range m.Pools {
+		p.Object.Spec.Template.Spec.Version = fmt.Sprintf("v1.%d.0", minor)
+	}
+	return m
+}
+
+// stepOf returns what a plan does to a node.
+func stepOf(t *testing.T, p graph.Plan, node graph.ID) graph.Step {
+	t.Helper()
+	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Node == node })
+	require.GreaterOrEqual(t, at, 0, node)
+	return p.Steps[at]
+}
+
+// versions are the steps of a plan from version to version.
+func versions(s graph.Step) (out []string) {
+	for _, c := range s.Diff {
+		if c.Field == "version" {
+			out = append(out, c.Have+" "+c.Want)
+		}
+	}
+	return out
+}
+
+// requireSkew makes sure that no node is newer than the control plane, and none
+// too old for it.
+func requireSkew(t *testing.T, a *awssim.AWS) {
+	t.Helper()
+	a.Edit(func(s *awssim.State) {
+		for _, g := range plane(s).NodeGroups {
+			require.LessOrEqual(t, g.Version, plane(s).Version)
+			require.GreaterOrEqual(t, g.Version, "1.31")
+		}
+	})
+}
+
+// An upgrade over two minor versions goes one at a time, the control plane
+// first, and each of them is in the plan.
+func TestEKSUpgrade(t *testing.T) {
+	before, after := ofVersion(t, 32), ofVersion(t, 34)
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, eksAddons, before)
+		mustApply(t, before, a)
+		p := mustPlan(t, after, a)
+		two := []string{"1.32 1.33", "1.33 1.34"}
+		require.Equal(t, two, versions(stepOf(t, p, "eks-cluster")))
+		require.Equal(t, two, versions(stepOf(t, p, "node-group/default_eks-addons-system")))
+		require.Equal(t, two, versions(stepOf(t, p, "node-group/default_eks-addons-batch")))
+		require.Equal(t, []string{"v1.32.6-eksbuild.12 v1.34.0-eksbuild.2"}, versions(stepOf(t, p, "addon/kube-proxy")))
+		calls := len(a.Calls())
+		mustApply(t, after, a)
+		requireEmpty(t, after, a)
+		var versioned []string
+		for _, c := range since(a, calls) {
+			if c.Operation == "UpdateClusterVersion" || c.Operation == "UpdateNodegroupVersion" {
+				versioned = append(versioned, c.Operation)
+			}
+		}
+		require.Equal(t, []string{
+			"UpdateClusterVersion", "UpdateClusterVersion", "UpdateNodegroupVersion", "UpdateNodegroupVersion", "UpdateNodegroupVersion", "UpdateNodegroupVersion",
+		}, versioned)
+		requireSkew(t, a)
+		requireRefused(t, before, a, "eks-cluster", "version") // EKS does not go back
+		mustDelete(t, after, a)
+	})
+}
+
+// Whichever call of an upgrade that changes something fails, and however, the
+// next run ends it; so it does when the process dies at others.
+func TestEKSUpgradeMayFail(t *testing.T) {
+	before, after := ofVersion(t, 32), ofVersion(t, 34)
+	var standing bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, eksAddons, before)
+		mustApply(t, before, a)
+		require.NoError(t, a.Save(&standing))
+	})
+	for _, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; ; n++ {
+				made := 0
+				synctest.Test(t, func(t *testing.T) {
+					a, err := awssim.Load(bytes.NewReader(standing.Bytes()), awssim.Options{Region: before.Region, Lag: lag})
+					require.NoError(t, err)
+					time.Sleep(time.Hour) // every bubble begins at the same time, and what is to come was made in another
+					p := a.Process()
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					p.Killed = cancel
+					p.Fault = func(call int, service, op string) awssim.Fault {
+						if service == "EKS" && !reads(op) {
+							made++
+						}
+						if made == n || service == "EKS" && fault == awssim.KillAfter && call == 9*n {
+							return fault
+						}
+						return awssim.None
+					}
+					_, err = open(after, p).Apply(ctx, reconcile.Options{})
+					if fault == awssim.Throttled {
+						require.NoError(t, err, "call %d", n)
+					}
+					requireSkew(t, a)
+					mustApply(t, after, a)
+					requireEmpty(t, after, a)
+					a.Edit(func(s *awssim.State) {
+						require.Equal(t, "1.34", plane(s).Version, "call %d", n)
+						for _, g := range plane(s).NodeGroups {
+							require.Equal(t, "1.34", g.Version, "call %d", n)
+						}
+					})
+				})
+				if made < n {
+					break // the upgrade was over before the n-th call
+				}
+			}
+		})
+	}
+}
+
+// A control plane does not run further ahead of its nodes than they can follow:
+// that is told before the first write.
+func TestEKSUpgradeLeavesNoNodesBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before, after := ofVersion(t, 30), ofVersion(t, 34)
+		a := prepared(t, eksAddons, before)
+		mustApply(t, before, a)
+		requireRefused(t, after, a, "eks-cluster", "version")
+		_, err := open(after, a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, "nodes may be 3 minor versions older than the control plane: upgrade both in smaller steps")
+		between := ofVersion(t, 32)
+		mustApply(t, between, a)
+		mustApply(t, after, a)
+		requireEmpty(t, after, a)
+	})
+}
+
+func reads(op string) bool {
+	return strings.HasPrefix(op, "Describe") || strings.HasPrefix(op, "List")
+}
+
+// applied applies a manifest that somebody has changed, having looked at the
+// plan: which nodes it touches, and how.
+func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
+	t.Helper()
+	var does []string
+	for _, s := range mustPlan(t, m, a).Steps {
+		if s.Does() {
+			does = append(does, string(s.Action)+" "+string(s.Node))
+		}
+	}
+	slices.Sort(does)
+	slices.Sort(want)
+	require.Equal(t, want, does)
+	mustApply(t, m, a)
+	requireEmpty(t, m, a)
+}
+
+// What a pool is like is changed in place.
+func TestEKSPoolChangesInPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, eksAddons, nil)
+		a := prepared(t, eksAddons, m)
+		mustApply(t, m, a)
+		const batch = "node-group/default_eks-addons-batch"
+		pool := m.Pools[slices.IndexFunc(m.Pools, func(p manifest.Pool) bool { return strings.HasSuffix(p.Object.Name, "-batch") })]
+		spec := &pool.Managed.Spec
+		two, four, ten := int32(2), int32(4), 10
+		pool.Object.Spec.Replicas = &four
+		spec.Scaling.MinSize = &two
+		applied(t, m, a, "update "+batch)
+		spec.Labels = map[string]string{"example.com/purpose": "night", "example.com/cheap": "true"}
+		spec.Taints = expinfrav1.Taints{{Key: "example.com/batch", Value: "night", Effect: expinfrav1.TaintEffectNoExecute}}
+		spec.UpdateConfig = &expinfrav1.UpdateConfig{MaxUnavailable: &ten}
+		applied(t, m, a, "update "+batch)
+		spec.Taints, spec.Labels = nil, nil
+		applied(t, m, a, "update "+batch)
+		a.Edit(func(s *awssim.State) {
+			g := plane(s).NodeGroups["default_eks-addons-batch"]
+			require.Empty(t, g.Taints)
+			require.Empty(t, g.Labels)
+			require.Equal(t, []int32{2, 4, 10, 10}, []int32{g.Least, g.Desired, g.Most, g.MaxUnavailable})
+			require.Len(t, g.Instances, 4)
+		})
+		other := "t3.large"
+		spec.InstanceType = &other
+		requireRefused(t, m, a, batch, "instanceTypes")
+		_, err := open(m, a.Process()).Plan(t.Context())
+		require.ErrorContains(t, err, `AWS cannot change instanceTypes from "m6i.xlarge" to "t3.large": set spec.eksNodegroupName of the AWSManagedMachinePool to another name`)
+		spec.EKSNodegroupName = "batch-2"
+		applied(t, m, a, "create node-group/batch-2", "delete "+batch)
+		mustDelete(t, m, a)
+	})
+}
+
+// What is no longer in the manifest goes, if it is ours; what somebody else has
+// put there stays; what is new is all that is made.
+func TestEKSPartsComeAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, all := load(t, eksAddons, nil), load(t, eksAddons, nil)
+		a := prepared(t, eksAddons, m)
+		mustApply(t, m, a)
+		a.Edit(func(s *awssim.State) { // others' things carry no tag
+			c := plane(s)
+			group, addon, access, fargate := *c.NodeGroups["default_eks-addons-batch"], *c.Addons["coredns"], *c.Access["arn:aws:iam::123456789012:role/operators"], *c.Fargate["default_eks-addons-serverless"]
+			group.Name, group.ARN, group.Tags, group.Instances = "theirs", group.ARN+"0", nil, nil
+			addon.Name, addon.ARN, addon.Tags = "metrics-server", addon.ARN+"0", nil
+			access.Principal, access.ARN, access.Tags = "arn:aws:iam::123456789012:role/theirs", access.ARN+"0", nil
+			fargate.Name, fargate.ARN, fargate.Tags = "theirs", fargate.ARN+"0", nil
+			c.NodeGroups["theirs"], c.Addons["metrics-server"], c.Access[access.Principal], c.Fargate["theirs"] = &group, &addon, &access, &fargate
+		})
+		requireEmpty(t, m, a)
+		standing := a.Inventory()
+		cp := &m.EKS.ControlPlane.Spec
+		addons := (*cp.Addons)[:3]
+		m.Pools, m.EKS.Fargate, cp.Addons, cp.AccessEntries = m.Pools[:1], nil, &addons, cp.AccessEntries[:1]
+		parts := []string{
+			" node-group/default_eks-addons-batch", " fargate-profile/default_eks-addons-serverless", " addon/eks-pod-identity-agent",
+			" access-entry/arn:aws:iam::123456789012:role/developers",
+		}
+		act := func(verb string) (out []string) {
+			for _, p := range parts {
+				out = append(out, verb+p)
+			}
+			return out
+		}
+		applied(t, m, a, act("delete")...)
+		applied(t, all, a, act("create")...)
+		require.Equal(t, standing, a.Inventory())
+	})
+}
+
+// EKS in three zones with a node group may take no more calls than these, the
+// lock's and the secrets' not counted.
+func TestEKSCallBudgets(t *testing.T) {
+	m := load(t, eksSmall, nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, eksSmall, m)
+		check := func(what string, most int, do func()) {
+			before := len(a.Calls())
+			do()
+			n, ops := counted(since(a, before))
+			t.Logf("%s: %d calls %v", what, n, ops)
+			require.LessOrEqual(t, n, most, "%s: %v", what, ops)
+		}
+		check("create", 75, func() { mustApply(t, m, a) })
+		check("no-op", 25, func() { mustApply(t, m, a) })
+		check("plan", 25, func() { require.True(t, mustPlan(t, m, a).Empty()) })
+		check("delete", 55, func() { mustDelete(t, m, a) })
+	})
+}

@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -26,10 +25,6 @@ func nodeadmSpec(t *eksbootstrapv1.NodeadmConfigTemplate) *eksbootstrapv1.Nodead
 	return &t.Spec.Template.Spec
 }
 
-// lastOfLinux2 is the last minor version for which AWS makes images of Amazon
-// Linux 2.
-const lastOfLinux2 = 32
-
 // eksImage looks up the image that EKS recommends (facts C.2).
 func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
 	version := minorVersion(first(g.version, b.m.Version))
@@ -38,12 +33,9 @@ func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
 		b.fail("%s: EKS has an image for each version, and neither the machines nor the AWSManagedControlPlane have one: set spec.version", at)
 	}
 	arch := first(b.inv.Types[g.spec.InstanceType].Architecture, "x86_64")
-	kind, given := infrav1.AmazonLinux, g.spec.AMI.EKSOptimizedLookupType
-	switch {
-	case given != nil:
+	kind := infrav1.AmazonLinux
+	if given := g.spec.AMI.EKSOptimizedLookupType; given != nil {
 		kind = *given
-	case g.eks != nil && g.eks.Nodeadm != nil: // Amazon Linux 2, which is what Cluster API takes, has no nodeadm
-		kind = infrav1.AmazonLinux2023
 	}
 	path := map[infrav1.EKSAMILookupType]string{
 		infrav1.AmazonLinux: "amazon-linux-2", infrav1.AmazonLinuxGPU: "amazon-linux-2-gpu",
@@ -51,10 +43,6 @@ func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
 	}[kind]
 	if kind == infrav1.AmazonLinux && arch == "arm64" {
 		path += "-arm64"
-	}
-	var minor int
-	if _, err := fmt.Sscanf(version, "1.%d", &minor); err == nil && minor > lastOfLinux2 && strings.HasPrefix(path, "amazon-linux-2") && !strings.HasPrefix(path, "amazon-linux-2023") {
-		b.fail("%s: AWS has no image of Amazon Linux 2 for Kubernetes %s, 1.%d is the last: set eksLookupType: AmazonLinux2023 with a NodeadmConfig, or name an image in id", at, version, lastOfLinux2)
 	}
 	parameter := "/aws/service/eks/optimized-ami/" + version + "/" + path + "/recommended/image_id"
 	return use(b, graph.ID("image/eks/"+version+"/"+path), resource.ImageByParameter(parameter), g.specAt)
@@ -80,7 +68,7 @@ func (b *builder) nodeAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
 		g := profiles[profile]
 		if profile == "" {
-			b.fail("%s: machines that join EKS need an instance profile, whose role lets them in: set iamInstanceProfile", b.m.Origin(g.specAt, g.specPath))
+			b.remark("%s: without iamInstanceProfile the machines cannot join: it is its role that is let into the cluster", b.m.Origin(g.specAt, g.specPath))
 			continue
 		}
 		role := b.inv.NodeRoles[profile]

@@ -18,7 +18,7 @@ import (
 
 // sweepExamples are the clusters over which every call is made to fail.
 func sweepExamples() []string {
-	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml"}
+	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml"}
 }
 
 // loadQuick reads an example and lets its keys be of the kind that is quick to

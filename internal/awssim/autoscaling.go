@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateAutoScaling() {
@@ -261,7 +263,7 @@ func (a *AWS) describeScalingActivities(in *autoscaling.DescribeScalingActivitie
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(x, y types.Activity) int { return cmp.Compare(y.StartTime.UnixNano(), x.StartTime.UnixNano()) })
+	ordered.By(list, func(x, y types.Activity) int { return cmp.Compare(y.StartTime.UnixNano(), x.StartTime.UnixNano()) })
 	part, next, err := page(a, list, in.NextToken, in.MaxRecords, 100)
 	return &autoscaling.DescribeScalingActivitiesOutput{Activities: part, NextToken: next}, err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 func joined(ids []string) string { return strings.Join(ids, ",") }
@@ -109,7 +111,7 @@ func (a *AWS) emptiest(g *ScalingGroup) []string {
 		return ""
 	}
 	list := slices.Clone(g.Subnets)
-	slices.SortStableFunc(list, func(x, y string) int {
+	ordered.By(list, func(x, y string) int {
 		return cmp.Or(cmp.Compare(zones[zone(x)], zones[zone(y)]), cmp.Compare(subnets[x], subnets[y]))
 	})
 	return list

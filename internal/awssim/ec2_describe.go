@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 // fields are what filters can ask for, by the filter's name. Tags are
@@ -60,7 +62,7 @@ func find[T thing](a *AWS, among map[string]T, prefix string, q query, f fields[
 			found = append(found, t)
 		}
 	}
-	slices.SortFunc(found, func(x, y T) int { return strings.Compare(x.thing().ID, y.thing().ID) })
+	ordered.By(found, func(x, y T) int { return strings.Compare(x.thing().ID, y.thing().ID) })
 	return found, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateInstances() {
@@ -142,7 +144,7 @@ func (a *AWS) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.DescribeIn
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(found, func(x, y *Instance) int {
+	ordered.By(found, func(x, y *Instance) int {
 		return cmp.Or(strings.Compare(x.Reservation, y.Reservation), strings.Compare(x.ID, y.ID))
 	})
 	out := &ec2.DescribeInstancesOutput{NextToken: next}

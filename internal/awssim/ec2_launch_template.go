@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 // LaunchTemplate is a launch template with its versions.
@@ -279,7 +281,7 @@ func (t *LaunchTemplate) choose(in *ec2.DescribeLaunchTemplateVersionsInput) (ch
 			}
 		}
 	}
-	slices.SortFunc(chosen, func(x, y *LaunchTemplateVersion) int { return cmp.Compare(y.Number, x.Number) })
+	ordered.By(chosen, func(x, y *LaunchTemplateVersion) int { return cmp.Compare(y.Number, x.Number) })
 	return chosen, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 // mostTags is how many tags a thing can have, not counting those of AWS.
@@ -241,7 +243,7 @@ func (a *AWS) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, 
 			}
 		}
 	}
-	slices.SortFunc(found, func(x, y types.TagDescription) int {
+	ordered.By(found, func(x, y types.TagDescription) int {
 		return cmp.Or(strings.Compare(*x.ResourceId, *y.ResourceId), strings.Compare(*x.Key, *y.Key))
 	})
 	part, next, err := paged(a, found, query{token: in.NextToken, size: in.MaxResults})

@@ -277,7 +277,8 @@ func (a *AWS) launchNodes(c *EKSCluster, g *EKSNodeGroup, n int) error {
 			ImageId: &image, InstanceType: ec2types.InstanceType(kind), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
 			SubnetId: aws.String(g.Subnets[len(g.Instances)%len(g.Subnets)]), SecurityGroupIds: groups,
 			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{
-				{Key: aws.String("kubernetes.io/cluster/" + c.Name), Value: aws.String("owned")}, {Key: aws.String("eks:cluster-name"), Value: &c.Name},
+				{Key: aws.String("kubernetes.io/cluster/" + c.Name), Value: aws.String("owned")},
+				{Key: aws.String("eks:cluster-name"), Value: &c.Name},
 				{Key: aws.String("eks:nodegroup-name"), Value: &g.Name},
 			}}},
 		}

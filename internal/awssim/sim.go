@@ -54,7 +54,7 @@ type Options struct {
 // regions it has everywhere.
 type AWS struct {
 	o        Options
-	handlers map[reflect.Type]handler
+	handlers map[reflect.Type]*handler
 
 	mu    sync.Mutex
 	state State
@@ -95,7 +95,7 @@ func New(o Options) *AWS {
 	if o.Region == "" {
 		o.Region = "us-east-1"
 	}
-	a := &AWS{o: o, handlers: map[reflect.Type]handler{}, rates: map[string]*rate{}}
+	a := &AWS{o: o, handlers: map[reflect.Type]*handler{}, rates: map[string]*rate{}}
 	a.state = State{SSM: newSSMState(), S3: newS3State(), Secrets: newSecretsState()}
 	a.state.IAM, a.state.EC2, a.state.ELB = newIAMState(), newEC2State(a.now(), o.Region), newELBState()
 	a.simulateEC2()
@@ -197,33 +197,45 @@ type handler struct {
 	answer func(ctx context.Context, in any) (any, error)
 }
 
-// on registers the answer to an operation, with the names of the input's
-// fields that it understands. A call that sets any other field is not
-// simulated.
-func on[I, O any](a *AWS, answer func(*I) (*O, error), fields ...string) {
-	a.on(reflect.TypeFor[*I](), fields, func(_ context.Context, in any) (any, error) {
-		out, err := answer(in.(*I))
-		if err != nil {
-			return nil, err // a typed nil pointer would be no nil answer
-		}
-		return out, nil
+// on registers the answer to an operation, func(*Input) (*Output, error), with
+// the names of the input's fields that it understands. A call that sets any
+// other field is not simulated.
+//
+// It is not generic: there are hundreds of operations, and the program would
+// hold as many copies (docs/adr/0016-binary-size.md).
+func on(a *AWS, answer any, fields ...string) {
+	f := reflect.ValueOf(answer)
+	a.on(f, fields, func(_ context.Context, in reflect.Value) ([]reflect.Value, error) {
+		return f.Call([]reflect.Value{in}), nil
 	})
 }
 
-// onContext is on for an answer that depends on who calls.
-func onContext[I, O any](a *AWS, answer func(context.Context, *I) (*O, error), fields ...string) {
-	a.on(reflect.TypeFor[*I](), fields, func(ctx context.Context, in any) (any, error) {
-		out, err := answer(ctx, in.(*I))
+// onContext is on for an answer that depends on who calls:
+// func(context.Context, *Input) (*Output, error).
+func onContext(a *AWS, answer any, fields ...string) {
+	f := reflect.ValueOf(answer)
+	a.on(f, fields, func(ctx context.Context, in reflect.Value) ([]reflect.Value, error) {
+		return f.Call([]reflect.Value{reflect.ValueOf(ctx), in}), nil
+	})
+}
+
+// abroad is on for an operation that is answered in every region, and not
+// only in the account's own: func(place, *Input) (*Output, error).
+func abroad(a *AWS, answer any, fields ...string) {
+	f := reflect.ValueOf(answer)
+	h := a.on(f, fields, func(ctx context.Context, in reflect.Value) ([]reflect.Value, error) {
+		where, err := a.placeIn(awsmiddleware.GetRegion(ctx))
 		if err != nil {
 			return nil, err
 		}
-		return out, nil
+		return f.Call([]reflect.Value{reflect.ValueOf(where), in}), nil
 	})
+	h.abroad = true
 }
 
-// on is what they have in common: there are hundreds of each, and the program
-// would hold as many copies.
-func (a *AWS) on(input reflect.Type, fields []string, answer func(ctx context.Context, in any) (any, error)) {
+// on is what they have in common. The input is the last parameter.
+func (a *AWS) on(answer reflect.Value, fields []string, call func(context.Context, reflect.Value) ([]reflect.Value, error)) *handler {
+	input := answer.Type().In(answer.Type().NumIn() - 1)
 	models := map[string]bool{}
 	for _, f := range fields {
 		if _, ok := input.Elem().FieldByName(f); !ok {
@@ -231,22 +243,18 @@ func (a *AWS) on(input reflect.Type, fields []string, answer func(ctx context.Co
 		}
 		models[f] = true
 	}
-	a.handlers[input] = handler{models: models, answer: answer}
-}
-
-// abroad is on for an operation that is answered in every region, and not
-// only in the account's own.
-func abroad[I, O any](a *AWS, answer func(where place, in *I) (*O, error), fields ...string) {
-	onContext(a, func(ctx context.Context, in *I) (*O, error) {
-		where, err := a.placeIn(awsmiddleware.GetRegion(ctx))
+	h := &handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
+		out, err := call(ctx, reflect.ValueOf(in))
 		if err != nil {
 			return nil, err
 		}
-		return answer(where, in)
-	}, fields...)
-	h := a.handlers[reflect.TypeFor[*I]()]
-	h.abroad = true
-	a.handlers[reflect.TypeFor[*I]()] = h
+		if err, ok := out[1].Interface().(error); ok {
+			return nil, err // a typed nil pointer would be no nil answer
+		}
+		return out[0].Interface(), nil
+	}}
+	a.handlers[input] = h
+	return h
 }
 
 // call answers one call, with the lock held.

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
+
+	"clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateTagging() {
@@ -79,7 +81,7 @@ func (a *AWS) everythingTagged() (all []arnTags) {
 			add(a.podIdentityARN(c, p), p.Tags, p.Born)
 		}
 	}
-	slices.SortFunc(all, func(x, y arnTags) int { return strings.Compare(x.arn, y.arn) })
+	ordered.By(all, func(x, y arnTags) int { return strings.Compare(x.arn, y.arn) })
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -204,7 +205,7 @@ func kinds(p graph.Plan, a graph.Action) string {
 			order = append(order, s.Node.Kind())
 		}
 	}
-	slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
+	ordered.By(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
 	parts := make([]string, len(order))
 	for i, k := range order {
 		if parts[i] = plural(n[k], k); a == graph.Leave {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"clusterawsadm/internal/clock"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -154,7 +155,7 @@ func (t *tally) active(a Area) (out []*node) {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, func(x, y *node) int {
+	ordered.By(out, func(x, y *node) int {
 		return cmp.Or(y.began.Add(y.Expected).Compare(x.began.Add(x.Expected)), cmp.Compare(x.order, y.order))
 	})
 	return out

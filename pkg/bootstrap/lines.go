@@ -3,13 +3,13 @@ package bootstrap
 import (
 	"bytes"
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"clusterawsadm/internal/input"
+	"clusterawsadm/internal/ordered"
 )
 
 // lines knows where the fields of a file stand.
@@ -32,7 +32,7 @@ func (l lines) at(path string) input.Position {
 
 // order sorts problems by line.
 func (l lines) order(problems []input.Problem) {
-	slices.SortStableFunc(problems, func(a, b input.Problem) int {
+	ordered.By(problems, func(a, b input.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path))
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 )
 
 // perPage is the largest page that the tagging API gives.
@@ -86,7 +87,7 @@ func List(ctx context.Context, cfg aws.Config, o Options) (all []Resource, err e
 		return nil, err
 	}
 	err = add(found, func(tags []types.Tag) string { return valueOf(tags, key) })
-	slices.SortStableFunc(all, func(x, y Resource) int { return rank(x) - rank(y) })
+	ordered.By(all, func(x, y Resource) int { return rank(x) - rank(y) })
 	return all, err
 }
 

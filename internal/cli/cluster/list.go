@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/internal/render"
 	"clusterawsadm/pkg/reconcile"
 )
@@ -113,7 +114,7 @@ func (o *listOptions) table(found []reconcile.Summary) error {
 	if o.output.value == "wide" {
 		headers = append(headers, "KINDS")
 	}
-	slices.SortFunc(found, func(x, y reconcile.Summary) int {
+	ordered.By(found, func(x, y reconcile.Summary) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
 	})
 	rows := make([][]string, len(found))

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 )
 
 const (
@@ -108,7 +109,7 @@ func (w *watcher) read(ctx context.Context) error {
 		return err
 	}
 	slices.Reverse(fresh)
-	slices.SortStableFunc(fresh, func(x, y *types.StackEvent) int { return aws.ToTime(x.Timestamp).Compare(aws.ToTime(y.Timestamp)) })
+	ordered.By(fresh, func(x, y *types.StackEvent) int { return aws.ToTime(x.Timestamp).Compare(aws.ToTime(y.Timestamp)) })
 	for _, e := range fresh {
 		w.seen[aws.ToString(e.EventId)] = true
 		w.events = append(w.events, event(e))

@@ -246,7 +246,7 @@ func (a *attempt) create(ctx context.Context) error {
 		return nil
 	case cloud.Exists(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
-	case (cloud.NotFound(err) || errors.As(err, new(*notShownError))) && a.patientWith(now):
+	case unknown(err) && a.patientWith(now):
 		a.polls++ // nothing is on its way that would take its time
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
 	case errors.As(err, new(*notYetError)):
@@ -300,6 +300,9 @@ func (a *attempt) patientWith(now time.Time) bool {
 	}
 	return now.Sub(a.absent) < cloud.Settle
 }
+
+// unknown reports whether AWS does not know something that we need.
+func unknown(err error) bool { return cloud.NotFound(err) || errors.As(err, new(*notShownError)) }
 
 // again reports whether to go on after a lost answer.
 func (a *attempt) again(ctx context.Context) bool {

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"clusterawsadm/internal/ordered"
 )
 
 // collectPayloads fills the maps of ConfigMaps and Secrets. Of two with one
@@ -139,7 +141,7 @@ func (l *loader) pieces(o *object, name, content string) []string {
 			found = append(found, piece{rank: createRank(scalarField(root, "kind")), yaml: string(raw)})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b piece) int { return a.rank - b.rank })
+	ordered.By(found, func(a, b piece) int { return a.rank - b.rank })
 	out := make([]string, 0, len(found))
 	for _, f := range found {
 		out = append(out, f.yaml)

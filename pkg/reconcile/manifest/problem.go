@@ -3,6 +3,8 @@ package manifest
 import (
 	"cmp"
 	"slices"
+
+	"clusterawsadm/internal/ordered"
 )
 
 // order sorts problems by file (as the files were given), line, object and
@@ -13,7 +15,7 @@ func order(problems []Problem, sources []Source) []Problem {
 	for i, s := range sources {
 		rank[s.Name] = i
 	}
-	slices.SortStableFunc(problems, func(a, b Problem) int {
+	ordered.By(problems, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(rank[a.File], rank[b.File]),
 			cmp.Compare(a.Line, b.Line),

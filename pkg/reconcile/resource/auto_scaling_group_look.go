@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 )
 
 // groupOfInstance is the tag by which AWS says of an instance which group
@@ -71,7 +72,7 @@ func autoScalingGroupSeen(x types.AutoScalingGroup) AutoScalingGroupState {
 		}
 		s.Instances = append(s.Instances, m)
 	}
-	slices.SortFunc(s.Instances, func(a, b PoolInstance) int { return strings.Compare(a.ID, b.ID) })
+	ordered.By(s.Instances, func(a, b PoolInstance) int { return strings.Compare(a.ID, b.ID) })
 	return s
 }
 

@@ -15,6 +15,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -145,7 +146,7 @@ func inOneWay(v any) any {
 		for i, x := range v {
 			v[i] = inOneWay(x)
 		}
-		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		ordered.By(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		if len(v) == 1 {
 			return v[0]
 		}

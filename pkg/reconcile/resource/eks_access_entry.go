@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -226,7 +227,7 @@ func accessEntry(ctx context.Context, c *cloud.Clients, cluster, principal strin
 				}
 				return out
 			})
-		slices.SortFunc(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		ordered.By(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		return &s, err
 	})
 }

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 )
 
 // How long EKS usually takes, for polling and for messages.
@@ -137,7 +137,7 @@ func PartsOfEKS(ctx context.Context, c *cloud.Clients, name string) (p EKSParts,
 		if *part.to, err = part.list(ctx, c, name); err != nil {
 			return p, err
 		}
-		slices.SortFunc(*part.to, strings.Compare)
+		ordered.By(*part.to, strings.Compare)
 	}
 	return p, nil
 }

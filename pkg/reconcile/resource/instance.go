@@ -14,6 +14,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -365,7 +366,7 @@ func instanceSeen(x types.Instance) *InstanceState {
 	if x.IamInstanceProfile != nil {
 		s.Profile = lastPart(str(x.IamInstanceProfile.Arn))
 	}
-	slices.SortFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
+	ordered.By(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
 	groups := x.SecurityGroups
 	if len(x.NetworkInterfaces) > 0 {
 		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -302,7 +303,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	slices.SortFunc(balancers, func(a, b LoadBalancerState) int { return boolOrder(!a.Internal, !b.Internal) })
+	ordered.By(balancers, func(a, b LoadBalancerState) int { return boolOrder(!a.Internal, !b.Internal) })
 	for _, lb := range balancers {
 		all, err := listeners(ctx, c, lb.ID)
 		for _, l := range all {

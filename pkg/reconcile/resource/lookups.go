@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -175,7 +176,7 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 			return nil, err
 		}
 		all = slices.DeleteFunc(slices.Clone(all), func(s SubnetState) bool { return zone != "" && s.Zone != zone })
-		slices.SortFunc(all, func(a, b SubnetState) int {
+		ordered.By(all, func(a, b SubnetState) int {
 			return cmp.Or(boolOrder(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
 		})
 		if len(all) == 0 {

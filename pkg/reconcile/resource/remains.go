@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
 )
@@ -162,7 +163,7 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 		}
 		out = append(out, found...)
 	}
-	slices.SortStableFunc(out, func(a, b Remain) int {
+	ordered.By(out, func(a, b Remain) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Node, b.Node), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil

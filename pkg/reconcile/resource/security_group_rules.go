@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -265,7 +266,7 @@ func permissionLines(all []types.IpPermission) (out []string) {
 			add(str(s.GroupId), str(s.Description))
 		}
 	}
-	slices.SortFunc(out, cmp.Compare[string])
+	ordered.By(out, cmp.Compare[string])
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
 )
@@ -194,7 +195,7 @@ func (b *builder) accessEntries(plane *ekscontrolplanev1.AWSManagedControlPlaneS
 		for _, p := range e.AccessPolicies {
 			x.Policies = append(x.Policies, resource.EKSAccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
 		}
-		slices.SortFunc(x.Policies, func(x, y resource.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		ordered.By(x.Policies, func(x, y resource.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		graph.Add(b.Graph, id, x, b.infra(fmt.Sprintf("spec.accessEntries[%d]", i)))
 	}
 }

@@ -22,6 +22,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"clusterawsadm/internal/ordered"
 )
 
 const target = "pkg/reconcile/manifest/schemas.zip"
@@ -108,7 +110,7 @@ func collect(ctx context.Context) ([]file, error) {
 			files = append(files, found...)
 		}
 	}
-	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	ordered.By(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	return files, nil
 }
 

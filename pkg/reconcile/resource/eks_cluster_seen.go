@@ -1,0 +1,105 @@
+package resource
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// eksNotYet has a call repeated that EKS refuses since something is still on
+// its way: a role that IAM has not told everybody of, a thing of the same
+// name that goes, another one of which there may be only one at a time, an
+// update of the cluster.
+func eksNotYet(err error) error {
+	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
+	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
+	if role {
+		return graph.NotShown(err)
+	}
+	if busy || cloud.Is(err, "ResourceInUseException") {
+		return graph.NotYet(err)
+	}
+	return err
+}
+
+// eksClusterNamed returns a cluster, or nil.
+func eksClusterNamed(ctx context.Context, c *cloud.Clients, name string) (*EKSClusterState, error) {
+	return cloud.Remember(ctx, c, "EKS cluster "+name, func(ctx context.Context) (*EKSClusterState, error) {
+		out, err := c.EKS.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := eksClusterSeen(out.Cluster)
+		return &s, nil
+	})
+}
+
+func eksClusterSeen(x *types.Cluster) EKSClusterState {
+	s := EKSClusterState{
+		Object: Object{str(x.Arn), x.Tags}, Name: str(x.Name), Status: string(x.Status), Version: str(x.Version), Endpoint: str(x.Endpoint), RoleARN: str(x.RoleArn),
+	}
+	if v := x.ResourcesVpcConfig; v != nil {
+		s.VPC, s.Group, s.Subnets, s.Groups = str(v.VpcId), str(v.ClusterSecurityGroupId), v.SubnetIds, v.SecurityGroupIds
+		s.Public, s.Private, s.PublicCIDRs = v.EndpointPublicAccess, v.EndpointPrivateAccess, v.PublicAccessCidrs
+	}
+	if n := x.KubernetesNetworkConfig; n != nil {
+		s.IPv6, s.ServiceCIDR = n.IpFamily == types.IpFamilyIpv6, str(n.ServiceIpv4Cidr)
+		if s.IPv6 {
+			s.ServiceCIDR = str(n.ServiceIpv6Cidr)
+		}
+	}
+	s.Logging = logsSeen(x.Logging)
+	for _, k := range x.EncryptionConfig {
+		if k.Provider != nil {
+			s.Key = str(k.Provider.KeyArn)
+		}
+	}
+	if x.AccessConfig != nil {
+		s.Authentication = string(x.AccessConfig.AuthenticationMode)
+	}
+	if x.UpgradePolicy != nil {
+		s.Support = string(x.UpgradePolicy.SupportType)
+	}
+	if x.CertificateAuthority != nil {
+		s.CA = str(x.CertificateAuthority.Data)
+	}
+	if x.Identity != nil && x.Identity.Oidc != nil {
+		s.Issuer = str(x.Identity.Oidc.Issuer)
+	}
+	return s
+}
+
+// logsSeen lists the types of logs that are kept.
+func logsSeen(x *types.Logging) (out []string) {
+	if x == nil {
+		return nil
+	}
+	for _, l := range x.ClusterLogging {
+		for _, t := range l.Types {
+			if aws.ToBool(l.Enabled) {
+				out = append(out, string(t))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// groupOfEKS is the security group that EKS has made for the nodes of a
+// cluster, if there is a cluster.
+func groupOfEKS(cluster *graph.Ref[EKSClusterState]) []string {
+	if cluster == nil {
+		return nil
+	}
+	if s, ok := cluster.Found(); ok && s.Group != "" {
+		return []string{s.Group}
+	}
+	return []string{graph.Unknown}
+}

@@ -32,15 +32,8 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 			return inv, fmt.Errorf("instance types: %w", err)
 		}
 	}
-	if m.EKS != nil {
-		if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
-			return inv, fmt.Errorf("EKS cluster: %w", err)
-		}
-	}
-	if m.EKS != nil && !cloud.IsBrief(ctx) { // a deletion needs no names
-		if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
-			return inv, fmt.Errorf("instance profiles: %w", err)
-		}
+	if err := observeEKS(ctx, c, m, &inv); err != nil {
+		return inv, err
 	}
 	if inv.Foreign, err = foreignBalancers(ctx, c, spec); err != nil {
 		return inv, fmt.Errorf("load balancers: %w", err)
@@ -53,6 +46,23 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 		inv.Account = *who.Account
 	}
 	return inv, nil
+}
+
+// observeEKS looks at what hangs on a cluster of EKS, and at who is to join it.
+func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) (err error) {
+	if m.EKS == nil {
+		return nil
+	}
+	if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
+		return fmt.Errorf("EKS cluster: %w", err)
+	}
+	if cloud.IsBrief(ctx) { // entries go with the cluster
+		return nil
+	}
+	if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
+		return fmt.Errorf("instance profiles: %w", err)
+	}
+	return nil
 }
 
 // observeMachines looks at the machines that the cluster has.

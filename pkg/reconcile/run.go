@@ -75,26 +75,34 @@ func (r *run) look(ctx context.Context) (err error) {
 // warnOfLateMachines tells of machines that are added when the token has
 // expired with which they would join.
 func (r *run) warnOfLateMachines(ctx context.Context) {
-	late, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
+	late := r.lateMachines()
+	if late == "" || r.c.Managed() {
+		return
+	}
+	made, err := resource.TokenMade(cloud.ReadOnly(ctx), r.cloud)
+	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
+		r.warn("%s to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join", late, age.Round(time.Minute), topology.TokenTTL)
+	}
+}
+
+// lateMachines says which machines the plan adds: "2 machines are"; "" for
+// none.
+func (r *run) lateMachines() string {
+	machines, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
 	for _, s := range r.plan.Steps {
 		if s.Node.Kind() == "auto-scaling-group" && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
 			pools++
 		}
 	}
-	if late+pools == 0 || r.c.Managed() {
-		return
+	switch {
+	case pools > 0 && machines > 0:
+		return fmt.Sprintf("%d machines and those of %d pools are", machines, pools)
+	case pools > 0:
+		return fmt.Sprintf("machines of %d pools are", pools)
+	case machines > 0:
+		return fmt.Sprintf("%d machines are", machines)
 	}
-	made, err := resource.TokenMade(cloud.ReadOnly(ctx), r.cloud)
-	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
-		what := fmt.Sprintf("%d machines are to be added", late)
-		switch {
-		case pools > 0 && late > 0:
-			what = fmt.Sprintf("%d machines, and those of %d pools, are to be added", late, pools)
-		case pools > 0:
-			what = fmt.Sprintf("machines of %d pools are to be added", pools)
-		}
-		r.warn("%s, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join", what, age.Round(time.Minute), topology.TokenTTL)
-	}
+	return ""
 }
 
 // refused says that what a plan has found stands in the way: nothing was

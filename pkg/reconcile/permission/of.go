@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"clusterawsadm/pkg/reconcile/manifest"
 )
@@ -29,13 +28,7 @@ func Of(m *manifest.Cluster) Scope {
 			}
 		}
 	}
-	for _, p := range m.Pools {
-		for _, hook := range hooks(p) {
-			if hook.RoleARN != nil {
-				roles[strings.TrimPrefix((*hook.RoleARN)[strings.LastIndex(*hook.RoleARN, ":")+1:], "role/")] = true
-			}
-		}
-	}
+	maps.Copy(roles, hookRoles(m))
 	s.NoPools = !slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Scaling != nil })
 	s.Kind = SelfManaged
 	if m.EKS != nil {
@@ -97,13 +90,22 @@ func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
 	return out
 }
 
-// hooks are what an Auto Scaling group tells others of its machines by, for
-// which it needs a role.
-func hooks(p manifest.Pool) []expinfrav1.AWSLifecycleHook {
-	if p.Scaling == nil {
-		return nil
+// hookRoles are the roles that lifecycle hooks of pools name, with which Auto
+// Scaling tells others of its machines.
+func hookRoles(m *manifest.Cluster) map[string]bool {
+	roles := map[string]bool{}
+	for _, p := range m.Pools {
+		if p.Scaling == nil {
+			continue
+		}
+		for _, hook := range p.Scaling.Spec.AWSLifecycleHooks {
+			if hook.RoleARN != nil {
+				_, name, _ := strings.Cut(*hook.RoleARN, ":role/")
+				roles[name] = true
+			}
+		}
 	}
-	return p.Scaling.Spec.AWSLifecycleHooks
+	return roles
 }
 
 // partition tells which part of AWS a region is in.

@@ -15,7 +15,7 @@ import (
 // bring (facts E.12).
 type EKSJoin struct {
 	Cluster *graph.Ref[EKSClusterState]
-	Config  *eksbootstrapv1.EKSConfigSpec //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+	Config  *eksbootstrapv1.EKSConfigSpec // of nodes of Amazon Linux 2; or else
 	Nodeadm *eksbootstrapv1.NodeadmConfigSpec
 	Secret  boot.Secrets
 }

@@ -230,7 +230,7 @@ func (b *builder) retireEKS() {
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)
-			if b.Node(id) == nil && !(part.kind == "access-entry" && b.entered[name]) {
+			if b.Node(id) == nil && (part.kind != "access-entry" || !b.entered[name]) {
 				resource.RetireEKS(b.Graph, id, part.kind, name, b.plane)
 			}
 		}

@@ -14,8 +14,6 @@ import (
 )
 
 // join says how machines join the cluster of EKS.
-//
-//nolint:staticcheck // EKSConfig is deprecated, and what nodes of Amazon Linux 2 boot with
 func (b *builder) join(config *eksbootstrapv1.EKSConfigSpec, nodeadm *eksbootstrapv1.NodeadmConfigSpec) *resource.EKSJoin {
 	return &resource.EKSJoin{Cluster: b.plane, Config: config, Nodeadm: nodeadm, Secret: b.secret}
 }

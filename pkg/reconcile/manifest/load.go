@@ -4,9 +4,11 @@ import (
 	"context"
 	"sync"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	capafeature "sigs.k8s.io/cluster-api-provider-aws/v2/feature"
 	capifeature "sigs.k8s.io/cluster-api/feature"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Source is one input: a file, or standard input.
@@ -101,6 +103,7 @@ func (l *loader) read(sources []Source) {
 //
 //nolint:gochecknoglobals // upstream's gates are process-wide, and so is their guard
 var gates = sync.OnceValue(func() error {
+	ctrllog.SetLogger(logr.Discard()) // or webhooks complain after half a minute that there is none
 	if err := capafeature.MutableGates.SetFromMap(map[string]bool{string(capafeature.BootstrapFormatIgnition): true}); err != nil {
 		return err
 	}

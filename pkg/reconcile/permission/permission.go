@@ -62,6 +62,7 @@ func Policy(s Scope) Document {
 	}
 	statements := []Statement{
 		look(),
+		lookAtBalancers(), // what is left of any is looked for in every deletion
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines()...)),
 		allow("Keep", s.kept(), parameters()...),
@@ -70,7 +71,7 @@ func Policy(s Scope) Document {
 		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
 	}
 	if s.Kind != EKS {
-		statements = append(statements, lookAtBalancers(), s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
+		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
 		if s.Buckets == nil || len(s.Buckets) > 0 {
 			statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))
 		}

@@ -122,7 +122,7 @@ func AllRemains(ctx context.Context, c *cloud.Clients, claimed map[string]bool) 
 	if err != nil {
 		return nil, err
 	}
-	kinds[autoScalingGroup] = kinds[types.ResourceTypeInstance] || kinds[types.ResourceTypeLaunchTemplate] // by which EC2 shows that there are groups
+	kinds[autoScalingGroup] = kinds[types.ResourceTypeLaunchTemplate] // a group goes before its template
 	ctx = cloud.Briefly(ctx)
 	if len(claimed) == 0 { // only the name is known: it may be a cluster of EKS
 		for _, list := range []func(context.Context, *cloud.Clients) (Remains, error){remainingEKS, remainingIAM} {

@@ -12,22 +12,16 @@ import (
 	"clusterawsadm/internal/cli/env"
 )
 
-// next is the file of an example that cannot be built yet.
-func next(name string) string { return filepath.Join("..", "..", "configs", "next", name+".yaml") }
-
 func configured(name string) string { return filepath.Join("..", "..", "configs", name+".yaml") }
 
-// A manifest is read and checked, also where nothing can be done with it.
+// A manifest of EKS, and one of pools, is read and checked.
 func TestEKSIsValid(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", configured("eks-addons")), s.err.String())
 	assert.Contains(t, s.out.String(), "cluster eks-addons in us-east-1, Kubernetes v1.34, control plane by EKS, 3 workers in 2 pools, 1 Fargate profile\n")
-	require.Equal(t, 0, s.run("cluster", "validate", "-f", next("machine-pool")), s.err.String())
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", configured("machine-pool")), s.err.String())
 	assert.Contains(t, s.out.String(), "1 control plane, 2 workers in 1 pool\n")
-
-	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", next("machine-pool")), s.err.String())
-	assert.Contains(t, s.err.String(), "MachinePool/machine-pool-mp-0: machine pools are not supported yet\n")
 }
 
 // TestLifeOfAnEKSCluster has a user try out a cluster of EKS.
@@ -63,6 +57,29 @@ func TestLifeOfAnEKSCluster(t *testing.T) {
 	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
 	step(0, "delete", "-f", file, "--yes")
 	assert.Contains(t, s.err.String(), "There was nothing of cluster eks")
+}
+
+// TestLifeOfAPool has a user try out a cluster with a machine pool.
+func TestLifeOfAPool(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := configured("machine-pool")
+	step := func(want int, args ...string) {
+		t.Helper()
+		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
+	}
+	step(0, "plan", "-f", file)
+	assert.Contains(t, s.out.String(), "+ launch-template/machine-pool-mp-0\n")
+	assert.Contains(t, s.out.String(), "+ auto-scaling-group/machine-pool-mp-0\n")
+	assert.Contains(t, s.err.String(), "MachinePool/machine-pool-mp-0 spec: machines join with a token that is valid for 2h0m0s after the cluster was begun")
+	step(0, "create", "-f", file, "--yes")
+	step(0, "plan", "-f", file, "--detailed-exitcode")
+	step(0, "describe", "-f", file)
+	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-`, s.out.String())
+	step(0, "describe", "machine-pool")
+	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +2 of 2 in service`, s.out.String())
+	step(0, "delete", "machine-pool", "--yes")
+	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
 }
 
 // CAPA_EKS_IAM is read from where variables are.

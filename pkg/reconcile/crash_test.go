@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -18,7 +19,7 @@ import (
 
 // sweepExamples are the clusters over which every call is made to fail.
 func sweepExamples() []string {
-	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml"}
+	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml"}
 }
 
 // loadQuick reads an example and lets its keys be of the kind that is quick to
@@ -37,11 +38,18 @@ func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
 }
 
 // described returns all of an account but for what is drawn by lot (addresses,
-// names of groups that EKS makes) and how often a secret was written.
+// names of groups that EKS makes, digests of what holds keys) and how often a
+// secret was written.
 func described(a *awssim.AWS) (out []string) {
-	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}`)
+	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|bootstrap-data-hash(=|","Value":")[\w-]+`)
+	groups := regexp.MustCompile(`"SecurityGroupIds":\[[^]]*\]`)
+	inOrder := func(list string) string {
+		return strings.Join(slices.Sorted(strings.SplitSeq(strings.Trim(list, "[]"), ",")), ",")
+	} // of names, not of IDs
 	for _, line := range a.Detailed() {
-		out = append(out, lot.ReplaceAllString(line, "…"))
+		out = append(out, groups.ReplaceAllStringFunc(lot.ReplaceAllString(line, "…"), func(s string) string {
+			return inOrder(strings.TrimPrefix(s, `"SecurityGroupIds":`))
+		}))
 	}
 	slices.Sort(out)
 	return out

@@ -57,6 +57,9 @@ func permits(d permission.Document, region string) func(service, op string, in a
 				names, _ := reflect.ValueOf(in).Elem().FieldByName("Names").Interface().([]string)
 				return !slices.ContainsFunc(names, func(n string) bool { return !allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+n) })
 			}
+			if strings.HasPrefix(field("Name"), "/aws/service/") { // of no account
+				return allowed(d, "ssm:"+op, "arn:aws:ssm:"+region+"::parameter"+field("Name"))
+			}
 			return allowed(d, "ssm:"+op, "arn:aws:ssm:"+account+"parameter"+field("Name"))
 		case "Secrets Manager":
 			switch op {
@@ -99,6 +102,11 @@ func permits(d permission.Document, region string) func(service, op string, in a
 		case "EC2":
 			if run, ok := in.(*ec2.RunInstancesInput); ok && run.IamInstanceProfile != nil &&
 				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(run.IamInstanceProfile.Name)) {
+				return false
+			}
+			// AWS asks for it when the group is made that launches from it.
+			if t, ok := in.(*ec2.CreateLaunchTemplateInput); ok && t.LaunchTemplateData.IamInstanceProfile != nil &&
+				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(t.LaunchTemplateData.IamInstanceProfile.Name)) {
 				return false
 			}
 			return allowed(d, "ec2:"+op, "*")

@@ -17,21 +17,34 @@ import (
 // templates beside it.
 const templates = "../../../shared/capa-templates"
 
+// upstream is the folder of the templates; CAPA_TEMPLATES names another one.
+func upstream() string {
+	if dir := os.Getenv("CAPA_TEMPLATES"); dir != "" {
+		return dir
+	}
+	return templates
+}
+
 // The templates that upstream ships work unchanged.
 func TestUpstreamTemplates(t *testing.T) {
 	env := map[string]string{
 		"CLUSTER_NAME": "upstream", "AWS_REGION": "eu-west-1", "AWS_SSH_KEY_NAME": "default", "KUBERNETES_VERSION": "v1.34.2",
 		"CONTROL_PLANE_MACHINE_COUNT": "3", "WORKER_MACHINE_COUNT": "2", "AWS_CONTROL_PLANE_MACHINE_TYPE": "t3.large", "AWS_NODE_MACHINE_TYPE": "t3.large",
-		"AWS_S3_BUCKET_NAME": "cluster-api-provider-aws-upstream",
+		"AWS_S3_BUCKET_NAME": "cluster-api-provider-aws-upstream", "AWS_AVAILABILITY_ZONE": "eu-west-1a",
+		"VPC_ADDON_VERSION": "v1.20.4-eksbuild.1", "CNI_RESOURCES": "{}",
 	}
-	for _, file := range []string{"cluster-template.yaml", "cluster-template-flatcar.yaml", "cluster-template-dualstack-ipv4-primary.yaml"} {
+	for _, name := range []string{
+		"", "-dualstack-ipv4-primary", "-eks-fargate", "-eks-managedmachinepool", "-eks-managedmachinepool-gpu", "-flatcar", "-machinepool", "-simple-clusterclass",
+	} {
+		file := "cluster-template" + name + ".yaml"
 		t.Run(file, func(t *testing.T) {
-			if _, err := os.Stat(filepath.Join(templates, file)); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Stat(filepath.Join(upstream(), file)); errors.Is(err, fs.ErrNotExist) {
 				t.Skip("the template is not there")
 			}
-			m := quick(load(t, filepath.Join(templates, file), env))
+			m := quick(load(t, filepath.Join(upstream(), file), env))
 			synctest.Test(t, func(t *testing.T) {
 				a := account(m, lag)
+				prepare(t, file, a, m)
 				before := a.Inventory()
 				require.NotZero(t, mustPlan(t, m, a).Count(graph.Create))
 				mustApply(t, m, a)

@@ -46,7 +46,7 @@ func TestUserData(t *testing.T) {
 					require.True(t, bytes.HasPrefix(data, []byte("#!/bin/bash\n")))
 					continue
 				}
-				t.Log(i.Tags["clusterawsadm/node"])
+				t.Log(i.Tags["clusterawsadm/node"], i.Tags["aws:autoscaling:groupName"])
 				requireBoots(t, s, unzipped(t, data), m)
 			}
 		})
@@ -57,6 +57,8 @@ func TestUserData(t *testing.T) {
 func requireBoots(t *testing.T, s *awssim.State, data []byte, m *manifest.Cluster) {
 	t.Helper()
 	switch {
+	case bytes.HasPrefix(data, []byte("MIME-Version")) && m.EKS != nil:
+		requireNodeadm(t, s, data, m)
 	case bytes.HasPrefix(data, []byte("MIME-Version")):
 		requireCloudConfig(t, unzipped(t, fetched(t, s, boothook(t, data))), m)
 	case bytes.HasPrefix(data, []byte("{")):

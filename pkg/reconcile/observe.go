@@ -32,10 +32,8 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 			return inv, fmt.Errorf("instance types: %w", err)
 		}
 	}
-	if m.EKS != nil {
-		if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
-			return inv, fmt.Errorf("EKS cluster: %w", err)
-		}
+	if err := observeEKS(ctx, c, m, &inv); err != nil {
+		return inv, err
 	}
 	if inv.Foreign, err = foreignBalancers(ctx, c, spec); err != nil {
 		return inv, fmt.Errorf("load balancers: %w", err)
@@ -50,6 +48,23 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 	return inv, nil
 }
 
+// observeEKS looks at what hangs on a cluster of EKS, and at who is to join it.
+func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) (err error) {
+	if m.EKS == nil {
+		return nil
+	}
+	if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
+		return fmt.Errorf("EKS cluster: %w", err)
+	}
+	if cloud.IsBrief(ctx) { // entries go with the cluster
+		return nil
+	}
+	if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
+		return fmt.Errorf("instance profiles: %w", err)
+	}
+	return nil
+}
+
 // observeMachines looks at the machines that the cluster has.
 func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Inventory) (err error) {
 	if inv.Machines, err = resource.Instances(ctx, c); err != nil {
@@ -60,6 +75,12 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 		return fmt.Errorf("state of the control plane: %w", err)
 	}
 	inv.Initialized = id != ""
+	if cloud.IsBrief(ctx) { // a deletion finds them by their tags
+		return nil
+	}
+	if inv.Templates, err = resource.LaunchTemplates(ctx, c); err != nil {
+		return fmt.Errorf("launch templates of the cluster: %w", err)
+	}
 	return nil
 }
 
@@ -119,7 +140,7 @@ func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 }
 
 // missingTypes lists the types of machines of which there are fewer than
-// wanted: only those have to be looked up.
+// wanted: only those have to be looked up; and those of pools.
 func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 	wanted := map[string]int{}
 	if cp := m.ControlPlane; cp != nil {
@@ -136,8 +157,38 @@ func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 			wanted[x.Type]--
 		}
 	}
-	maps.DeleteFunc(wanted, func(_ string, n int) bool { return n <= 0 })
+	for _, p := range m.Pools {
+		if p.Scaling != nil && p.Scaling.Spec.AWSLaunchTemplate.AMI.ID == nil { // whose architecture says which image is the newest
+			wanted[p.Scaling.Spec.AWSLaunchTemplate.InstanceType] = 1
+		}
+	}
+	maps.DeleteFunc(wanted, func(name string, n int) bool { return n <= 0 || name == "" })
 	return slices.Sorted(maps.Keys(wanted))
+}
+
+// nodeRoles looks up who the machines of a cluster of EKS are that are in no
+// node group.
+func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[string]string, error) {
+	roles := map[string]string{}
+	for _, d := range m.Deployments {
+		roles[d.Template.Spec.Template.Spec.IAMInstanceProfile] = ""
+	}
+	for _, x := range m.Machines {
+		roles[x.Infra.Spec.IAMInstanceProfile] = ""
+	}
+	for _, p := range m.Pools {
+		if p.Scaling != nil {
+			roles[p.Scaling.Spec.AWSLaunchTemplate.IamInstanceProfile] = ""
+		}
+	}
+	delete(roles, "")
+	for profile := range roles {
+		var err error
+		if roles[profile], err = resource.RoleOfProfile(ctx, c, profile); err != nil {
+			return nil, err
+		}
+	}
+	return roles, nil
 }
 
 // foreignBalancers finds out which of the load balancers that the manifest

@@ -64,6 +64,9 @@ func (r *run) look(ctx context.Context) (err error) {
 	}
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
 	if err == nil {
+		for _, remark := range r.built.Remarks {
+			r.warn("%s", remark)
+		}
 		r.warnOfLateMachines(ctx)
 	}
 	return refused(err)
@@ -72,14 +75,34 @@ func (r *run) look(ctx context.Context) (err error) {
 // warnOfLateMachines tells of machines that are added when the token has
 // expired with which they would join.
 func (r *run) warnOfLateMachines(ctx context.Context) {
-	late := r.plan.CountKind("machine", graph.Create)
-	if late == 0 {
+	late := r.lateMachines()
+	if late == "" || r.c.Managed() {
 		return
 	}
 	made, err := resource.TokenMade(cloud.ReadOnly(ctx), r.cloud)
 	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
-		r.warn("%d machines are to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join", late, age.Round(time.Minute), topology.TokenTTL)
+		r.warn("%s to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join", late, age.Round(time.Minute), topology.TokenTTL)
 	}
+}
+
+// lateMachines says which machines the plan adds: "2 machines are"; "" for
+// none.
+func (r *run) lateMachines() string {
+	machines, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
+	for _, s := range r.plan.Steps {
+		if s.Node.Kind() == "auto-scaling-group" && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
+			pools++
+		}
+	}
+	switch {
+	case pools > 0 && machines > 0:
+		return fmt.Sprintf("%d machines and those of %d pools are", machines, pools)
+	case pools > 0:
+		return fmt.Sprintf("machines of %d pools are", pools)
+	case machines > 0:
+		return fmt.Sprintf("%d machines are", machines)
+	}
+	return ""
 }
 
 // refused says that what a plan has found stands in the way: nothing was

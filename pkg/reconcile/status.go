@@ -146,12 +146,34 @@ func seenOfEKS(have graph.State) (state, detail string) {
 		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)
 	case *resource.EKSNodeGroupState:
 		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+	case *resource.AutoScalingGroupState:
+		return strings.ToLower(s.Status), poolDetail(*s)
+	case *resource.LaunchTemplateState:
+		return "", joined(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 	case *resource.EKSAddonState:
 		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
 	case *resource.EKSFargateProfileState:
 		return strings.ToLower(s.Status), ""
 	}
 	return "", ""
+}
+
+// poolDetail says how many machines a pool has, and which.
+func poolDetail(s resource.AutoScalingGroupState) string {
+	const most = 10 // of hundreds, the number says more
+	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
+	for n, i := range s.Instances {
+		if n == most {
+			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
+			break
+		}
+		word := joined(i.ID, i.Zone, i.Type)
+		if i.State != "InService" {
+			word += " " + i.State
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ") + s.Refreshing()
 }
 
 func joined(parts ...string) string {

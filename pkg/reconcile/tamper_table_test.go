@@ -43,9 +43,10 @@ func tampers() map[string]tamper {
 	}
 	maps.Copy(all, balancerTampers())
 	maps.Copy(all, eksTampers())
+	maps.Copy(all, poolTampers())
 	for _, kind := range []string{
 		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
-		"machine", "bastion", "load-balancer", "target-group", "listener", "bucket", "subnet-tags",
+		"machine", "bastion", "load-balancer", "target-group", "listener", "bucket", "subnet-tags", "launch-template",
 	} {
 		all[kind+" tag"] = retag
 	}
@@ -226,6 +227,8 @@ func tagsOf(s *awssim.State, id string) map[string]string {
 		return s.EC2.SecurityGroups[id].Tags
 	case "i":
 		return s.EC2.Instances[id].Tags
+	case "lt":
+		return s.EC2.LaunchTemplates[id].Tags
 	}
 	if b := s.S3.Buckets[id]; b != nil {
 		return b.Tags

@@ -19,7 +19,7 @@ import (
 // What each example comes to, with all defaults set and all names made.
 func TestExamples(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"eks*.yaml", "*pool.yaml", "next/eks*.yaml", "next/*pool.yaml"} {
+	for _, pattern := range []string{"eks*.yaml", "*pool.yaml"} {
 		found, err := filepath.Glob("../../../configs/" + pattern)
 		require.NoError(t, err)
 		files = append(files, found...)

@@ -10,6 +10,15 @@ func lookAtEKS() Statement {
 	)
 }
 
+// imagesOfEKS allows to be told which image AWS recommends for nodes.
+func (s Scope) imagesOfEKS() Statement {
+	region := "*"
+	if s.Region != "" {
+		region = s.Region
+	}
+	return allow("ImagesOfEKS", []string{"arn:" + s.Partition + ":ssm:" + region + "::parameter/aws/service/eks/optimized-ami/*"}, "ssm:GetParameter")
+}
+
 func clustersOfEKS() []string {
 	return []string{
 		"eks:AssociateAccessPolicy", "eks:AssociateEncryptionConfig", "eks:AssociateIdentityProviderConfig", "eks:CreateAccessEntry", "eks:CreateAddon",

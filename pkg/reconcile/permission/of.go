@@ -28,6 +28,7 @@ func Of(m *manifest.Cluster) Scope {
 			}
 		}
 	}
+	maps.Copy(roles, hookRoles(m))
 	s.NoPools = !slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Scaling != nil })
 	s.Kind = SelfManaged
 	if m.EKS != nil {
@@ -80,7 +81,31 @@ func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
 	for _, x := range m.Machines {
 		out = append(out, x.Infra.Spec)
 	}
+	for _, p := range m.Pools {
+		if p.Scaling != nil {
+			t := p.Scaling.Spec.AWSLaunchTemplate
+			out = append(out, infrav1.AWSMachineSpec{IAMInstanceProfile: t.IamInstanceProfile, RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes})
+		}
+	}
 	return out
+}
+
+// hookRoles are the roles that lifecycle hooks of pools name, with which Auto
+// Scaling tells others of its machines.
+func hookRoles(m *manifest.Cluster) map[string]bool {
+	roles := map[string]bool{}
+	for _, p := range m.Pools {
+		if p.Scaling == nil {
+			continue
+		}
+		for _, hook := range p.Scaling.Spec.AWSLifecycleHooks {
+			if hook.RoleARN != nil {
+				_, name, _ := strings.Cut(*hook.RoleARN, ":role/")
+				roles[name] = true
+			}
+		}
+	}
+	return roles
 }
 
 // partition tells which part of AWS a region is in.

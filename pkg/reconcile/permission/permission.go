@@ -78,7 +78,7 @@ func Policy(s Scope) Document {
 	}
 	statements = append(statements, allow("BootData", s.bootData(), append(secrets(), parameters()...)...), s.passRole(), s.serviceRoles())
 	if s.Kind != SelfManaged {
-		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), clustersOfEKS()...)), s.passRoleToEKS(), s.makeProvider())
+		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), clustersOfEKS()...)), s.imagesOfEKS(), s.passRoleToEKS(), s.makeProvider())
 	}
 	if len(s.MadeRoles) > 0 {
 		statements = append(statements, s.makeRoles())

@@ -86,10 +86,19 @@ func (r Refresh) String() string {
 	return s + prefixed(": ", r.Reason)
 }
 
+// Refreshing says that an instance refresh is under way: "; 08b91cf7
+// InProgress, 40 %".
+func (s *AutoScalingGroupState) Refreshing() string {
+	if !s.Refresh.Running {
+		return ""
+	}
+	return "; " + s.Refresh.String()
+}
+
 const inService = string(types.LifecycleStateInService)
 
-// serving counts the machines that are in service.
-func (s *AutoScalingGroupState) serving() (n int) {
+// Serving counts the machines that are in service.
+func (s *AutoScalingGroupState) Serving() (n int) {
 	for _, i := range s.Instances {
 		if i.State == inService && i.Health != "Unhealthy" {
 			n++
@@ -158,7 +167,7 @@ func (g *AutoScalingGroup) Find(ctx context.Context, c *cloud.Clients) (*AutoSca
 		}
 	}
 	g.refreshing = have.Refresh.Running
-	if have.serving() < int(have.Desired) {
+	if have.Serving() < int(have.Desired) {
 		have.Trouble, err = trouble(ctx, c, have.ID)
 	}
 	return &have, err
@@ -249,8 +258,8 @@ func (g *AutoScalingGroup) diffMachines(have *AutoScalingGroupState, d *graph.Di
 			text += ", after instance refresh " + have.Refresh.String()
 		}
 		d.Set("machines", text, "all of version "+g.version())
-	case len(*d) == 0 && have.serving() != int(have.Desired) && !g.halted():
-		d.Await("machines", fmt.Sprintf("%d in service%s", have.serving(), prefixed(" (", have.Trouble)+closing(have.Trouble)), fmt.Sprintf("%d in service", have.Desired))
+	case len(*d) == 0 && have.Serving() != int(have.Desired) && !g.halted():
+		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), prefixed(" (", have.Trouble)+closing(have.Trouble)), fmt.Sprintf("%d in service", have.Desired))
 	}
 }
 

@@ -31,6 +31,9 @@ type BootData struct {
 	// Plain is handed over as it is; with it, no other field matters.
 	Plain []byte
 
+	// EKS says how machines join a cluster of EKS; nil for kubeadm, of which
+	// the next three are.
+	EKS      *EKSJoin
 	Machine  boot.Machine // its endpoint, keys and token are filled in here
 	Endpoint Endpoint
 	PKI      *graph.Ref[PKIState]
@@ -48,6 +51,9 @@ type BootData struct {
 }
 
 func (b *BootData) needs() []graph.Edge {
+	if b.EKS != nil {
+		return graph.On(b.EKS.Cluster)
+	}
 	return append(append(b.Endpoint.needs(), graph.Awaits(b.PKI)...), graph.On(b.Bucket)...)
 }
 
@@ -81,29 +87,42 @@ func (b *BootData) fingerprint() string {
 	if b.Plain != nil {
 		return boot.Data{Content: b.Plain}.Fingerprint()
 	}
-	m := b.Machine
-	keys, ok := b.PKI.Found()
-	if m.Endpoint = b.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
-		return graph.Unknown
-	}
-	m.PKI, m.Token = keys.PKI, anyToken
-	data, err := boot.Render(m)
-	if err != nil {
+	data, known, err := b.render(anyToken)
+	switch {
+	case err != nil:
 		return err.Error() // it is an error when the data is made
+	case !known:
+		return graph.Unknown
 	}
 	return data.Fingerprint()
 }
 
-func (b *BootData) deliver(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+// render makes the data, with the token if that is not "" and else with the
+// cluster's; known is false while what it is made of is not.
+func (b *BootData) render(token string) (data boot.Data, known bool, err error) {
+	if b.EKS != nil {
+		return b.EKS.render()
+	}
 	m := b.Machine
 	keys, ok := b.PKI.Found()
-	if !ok || keys.PKI == nil {
+	if m.Endpoint = b.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
+		return data, false, nil
+	}
+	m.PKI, m.Token = keys.PKI, orElse(token, keys.Token)
+	data, err = boot.Render(m)
+	return data, true, err
+}
+
+func (b *BootData) deliver(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+	if keys, ok := b.PKI.Found(); b.EKS == nil && (!ok || keys.PKI == nil) {
 		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
 	}
-	m.Endpoint, m.PKI, m.Token = b.Endpoint.String(), keys.PKI, keys.Token
-	data, err := boot.Render(m)
-	if err != nil {
+	data, known, err := b.render("")
+	switch {
+	case err != nil:
 		return nil, err
+	case !known:
+		return nil, errors.New("the endpoint of the API server is not known")
 	}
 	switch b.Backend {
 	case boot.SecretsManager, boot.ParameterStore:

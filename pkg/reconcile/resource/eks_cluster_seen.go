@@ -91,3 +91,15 @@ func logsSeen(x *types.Logging) (out []string) {
 	slices.Sort(out)
 	return out
 }
+
+// groupOfEKS is the security group that EKS has made for the nodes of a
+// cluster, if there is a cluster.
+func groupOfEKS(cluster *graph.Ref[EKSClusterState]) []string {
+	if cluster == nil {
+		return nil
+	}
+	if s, ok := cluster.Found(); ok && s.Group != "" {
+		return []string{s.Group}
+	}
+	return []string{graph.Unknown}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -69,6 +70,26 @@ func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
 				q.Name, q.Owner, q.Architecture, c.Region, q.Version)
 		}
 		return newest(all), nil
+	}
+}
+
+// ImageByParameter looks up the image that a public parameter of AWS names.
+func ImageByParameter(name string) graph.Lookup[ImageState] {
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		id, err := cloud.Remember(ctx, c, "parameter "+name, func(ctx context.Context) (string, error) {
+			out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+			if err != nil {
+				return "", err
+			}
+			return str(out.Parameter.Value), nil
+		})
+		if cloud.NotFound(err) {
+			return nil, fmt.Errorf("AWS recommends no such image in %s (there is no parameter %s): name one in ami.id", c.Region, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return ImageByID(id)(ctx, c)
 	}
 }
 

@@ -27,9 +27,10 @@ type Instance struct {
 	Subnet *graph.Ref[SubnetState]
 	Pinned bool // the manifest names the subnet or its zone, so that it may not be another
 	Groups []*graph.Ref[SecurityGroupState]
-	Image  *graph.Ref[ImageState] // nil when the machine exists: its image is not looked up
-	Key    string                 // key pair; "" for none
-	Boot   *BootData              // nil when the machine exists
+	EKS    *graph.Ref[EKSClusterState] // whose own group for nodes it is in, too; or nil
+	Image  *graph.Ref[ImageState]      // nil when the machine exists: its image is not looked up
+	Key    string                      // key pair; "" for none
+	Boot   *BootData                   // nil when the machine exists
 	Tags   cloud.Tags
 
 	// Batch is the part of the tags that is this machine's alone: its name.
@@ -79,7 +80,7 @@ func (i *Instance) Needs() []graph.Edge {
 	for _, g := range i.Groups {
 		needs = append(needs, graph.Exists(g)...)
 	}
-	needs = append(needs, graph.Reads(i.Image)...)
+	needs = append(append(needs, graph.Reads(i.Image)...), graph.On(i.EKS)...)
 	if i.Boot != nil {
 		needs = append(needs, i.Boot.needs()...)
 	}
@@ -140,7 +141,7 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 }
 
 func (i *Instance) groups() []string {
-	ids := idsOf(i.Groups)
+	ids := append(idsOf(i.Groups), groupOfEKS(i.EKS)...)
 	for _, g := range i.Spec.AdditionalSecurityGroups {
 		if g.ID != nil {
 			ids = append(ids, *g.ID)

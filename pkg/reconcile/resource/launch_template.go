@@ -31,10 +31,11 @@ type LaunchTemplate struct {
 	// image, key) wins over it.
 	Spec   expinfrav1.AWSLaunchTemplate
 	Groups []*graph.Ref[SecurityGroupState]
-	Image  *graph.Ref[ImageState] // nil where AWS chooses the image (EKS)
-	Key    string                 // key pair; "" for none
-	Boot   *BootData              // nil where AWS makes the user data (EKS)
-	Tags   cloud.Tags             // of the template itself
+	EKS    *graph.Ref[EKSClusterState] // whose own group for nodes machines are in, too; or nil
+	Image  *graph.Ref[ImageState]      // nil where AWS chooses the image (EKS)
+	Key    string                      // key pair; "" for none
+	Boot   *BootData                   // nil where AWS makes the user data (EKS)
+	Tags   cloud.Tags                  // of the template itself
 	// Launched are the tags of the instances and volumes that it launches.
 	Launched cloud.Tags
 
@@ -60,7 +61,7 @@ func (t *LaunchTemplate) Needs() []graph.Edge {
 	for _, g := range t.Groups {
 		needs = append(needs, graph.Exists(g)...)
 	}
-	needs = append(needs, graph.Reads(t.Image)...)
+	needs = append(append(needs, graph.Reads(t.Image)...), graph.On(t.EKS)...)
 	if t.Boot != nil {
 		needs = append(needs, t.Boot.needs()...)
 	}
@@ -286,6 +287,16 @@ func launchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 				return out
 			})
 	})
+}
+
+// LaunchTemplates lists the launch templates of the cluster, without their
+// content. Who may not ask has none.
+func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
+	all, err := launchTemplates(ctx, c)
+	if cloud.Denied(err) {
+		return nil, nil
+	}
+	return all, err
 }
 
 func launchTemplateSeen(x types.LaunchTemplate) LaunchTemplateState {

@@ -15,7 +15,7 @@ import (
 // machine is one machine that the template launches.
 func (t *LaunchTemplate) machine() *Instance {
 	s := t.Spec
-	return &Instance{Groups: t.Groups, Key: t.Key, Spec: infrav1.AWSMachineSpec{
+	return &Instance{Groups: t.Groups, EKS: t.EKS, Key: t.Key, Spec: infrav1.AWSMachineSpec{
 		InstanceType: s.InstanceType, IAMInstanceProfile: s.IamInstanceProfile, RootVolume: s.RootVolume, NonRootVolumes: s.NonRootVolumes,
 		SpotMarketOptions: s.SpotMarketOptions, MarketType: s.MarketType, InstanceMetadataOptions: s.InstanceMetadataOptions, PrivateDNSName: s.PrivateDNSName,
 		CapacityReservationID: s.CapacityReservationID, CapacityReservationPreference: s.CapacityReservationPreference,

@@ -47,9 +47,7 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 func ProfileByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		n := Named(name)
-		_, err := cloud.Remember(ctx, c, "instance profile "+name, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
-			return c.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
-		})
+		_, err := instanceProfile(ctx, c, name)
 		switch {
 		case cloud.NotFound(err):
 			return nil, fmt.Errorf("instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` makes Cluster API's own", name)
@@ -58,6 +56,28 @@ func ProfileByName(name string) graph.Lookup[Named] {
 		}
 		return &n, err
 	}
+}
+
+func instanceProfile(ctx context.Context, c *cloud.Clients, name string) (*iam.GetInstanceProfileOutput, error) {
+	return cloud.Remember(ctx, c, "instance profile "+name, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
+		return c.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	})
+}
+
+// RoleOfProfile returns the ARN of the role of an instance profile; "" where
+// there is none, or IAM may not be read.
+func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+	out, err := instanceProfile(ctx, c, name)
+	switch {
+	case cloud.NotFound(err) || cloud.Denied(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	for _, r := range out.InstanceProfile.Roles {
+		return str(r.Arn), nil
+	}
+	return "", nil
 }
 
 // InstanceType is what a cluster has to know of a type of machine.

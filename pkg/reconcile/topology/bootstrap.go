@@ -19,17 +19,22 @@ const TokenTTL = 2 * time.Hour
 
 // boot returns what the i-th machine of a group boots with.
 func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
-	if g.kubeadm == nil {
+	if g.kubeadm == nil && g.eks == nil {
 		return &resource.BootData{Plain: g.data}
 	}
 	d := &resource.BootData{
-		Machine: boot.Machine{
-			Role: b.role(g, i), Version: g.version, Cluster: b.m.Object, Spec: *g.kubeadm, TokenTTL: TokenTTL, Secret: b.secret,
-		},
-		Endpoint: b.endpoint, PKI: b.keys, Backend: backendOf(g), Prefix: g.spec.CloudInit.SecretPrefix,
+		EKS: g.eks, Endpoint: b.endpoint, PKI: b.keys, Backend: backendOf(g), Prefix: g.spec.CloudInit.SecretPrefix,
 		Uncompressed: g.spec.UncompressedUserData, Ignition: g.spec.Ignition, Bucket: b.store,
 	}
+	if g.kubeadm != nil {
+		d.Machine = boot.Machine{
+			Role: b.role(g, i), Version: g.version, Cluster: b.m.Object, Spec: *g.kubeadm, TokenTTL: TokenTTL, Secret: b.secret,
+		}
+	}
 	kind, shared := "node/", !g.controlPlane
+	if g.pool {
+		kind = "machine-pool/"
+	}
 	if g.controlPlane {
 		kind = "control-plane/"
 		d.ID = resource.SecretID(b.m.Namespace, b.m.Name, string(id))
@@ -43,7 +48,11 @@ func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
 	if shared {
 		owner = resource.GroupNode(owner)
 	}
-	d.Tags = b.machineTags(strings.TrimSuffix(kind, "/"), nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.NodeTag: owner})
+	role := roleNode
+	if g.controlPlane {
+		role = roleControlPlane
+	}
+	d.Tags = b.machineTags(role, nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.NodeTag: owner})
 	if s := b.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {
 		d.Presigned = s.PresignedURLDuration.Duration
 	}
@@ -89,9 +98,11 @@ func (b *builder) secret(name, key string) ([]byte, error) {
 func backendOf(g group) boot.Backend {
 	s := g.spec
 	switch {
-	case g.kubeadm == nil:
+	case g.eks != nil && g.eks.Nodeadm != nil: // it reads the user data itself
 		return boot.UserData
-	case g.kubeadm.Format == "ignition" || s.Ignition != nil:
+	case g.kubeadm == nil && g.eks == nil:
+		return boot.UserData
+	case g.kubeadm != nil && g.kubeadm.Format == "ignition" || s.Ignition != nil:
 		if s.Ignition != nil && s.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionUnencryptedUserData {
 			return boot.UserData
 		}
@@ -110,6 +121,9 @@ func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
 	if id := g.spec.AMI.ID; id != nil && *id != "" {
 		return use(b, graph.ID("image/"+*id), resource.ImageByID(*id), g.specAt)
 	}
+	if b.m.EKS != nil && g.spec.ImageLookupFormat == "" && g.spec.ImageLookupOrg == "" && g.spec.ImageLookupBaseOS == "" {
+		return b.eksImage(g)
+	}
 	q := resource.ImageQuery{
 		Owner: first(g.spec.ImageLookupOrg, b.spec.ImageLookupOrg, "819546954734"), Version: g.version,
 		Architecture: first(b.inv.Types[g.spec.InstanceType].Architecture, "x86_64"),
@@ -118,7 +132,7 @@ func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
 	format := first(g.spec.ImageLookupFormat, b.spec.ImageLookupFormat, "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*")
 	var err error
 	if q.Name, err = imageName(format, base, strings.TrimPrefix(g.version, "v")); err != nil {
-		b.fail("%s: %w", b.m.Origin(g.specAt, "spec.template.spec.imageLookupFormat"), err)
+		b.fail("%s: %w", b.m.Origin(g.specAt, g.specPath+".imageLookupFormat"), err)
 	}
 	id := fmt.Sprintf("image/%s/%s/%s", base, strings.TrimPrefix(g.version, "v"), q.Architecture)
 	if format != "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*" || q.Owner != "819546954734" {

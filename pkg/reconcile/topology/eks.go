@@ -29,12 +29,13 @@ func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.kubern
 // eks adds the control plane of EKS and what hangs on it (facts E.1).
 func (b *builder) eks() {
 	plane := &b.m.EKS.ControlPlane.Spec
-	b.roles = map[string]*graph.Ref[resource.IAMRoleState]{}
+	b.roles, b.entered = map[string]*graph.Ref[resource.IAMRoleState]{}, map[string]bool{}
 	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"), graph.With(graph.Exists(b.lb.leftovers)))
 	b.endpoint = resource.Endpoint{EKS: b.plane, Port: eksPort}
 	nodes := b.nodeGroups()
 	b.fargateProfiles()
 	b.accessEntries(plane)
+	b.nodeAccess(plane)
 	b.addons(plane, nodes)
 	if plane.AssociateOIDCProvider {
 		graph.Add(b.Graph, "oidc-provider", &resource.OIDCProvider{
@@ -229,7 +230,7 @@ func (b *builder) retireEKS() {
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)
-			if b.Node(id) == nil {
+			if b.Node(id) == nil && (part.kind != "access-entry" || !b.entered[name]) {
 				resource.RetireEKS(b.Graph, id, part.kind, name, b.plane)
 			}
 		}

@@ -17,18 +17,22 @@ import (
 )
 
 // group is a set of machines that are alike but for their names and zones: a
-// KubeadmControlPlane, a MachineDeployment, or a single Machine.
+// KubeadmControlPlane, a MachineDeployment, a single Machine, or an
+// AWSMachinePool.
 type group struct {
 	name         string // of the object
 	origin       string // object and path in the manifest: "MachineDeployment/demo-md-0 spec"
 	controlPlane bool
+	pool         bool // an Auto Scaling group makes the machines
 	count        int
 	version      string
 	spec         infrav1.AWSMachineSpec
 	specAt       string // object of spec, for messages: "AWSMachineTemplate/demo-md-0"
+	specPath     string // path of spec in it: "spec.template.spec"
 	kubeadm      *bootstrapv1.KubeadmConfigSpec
-	data         []byte // given bootstrap data, when there is no kubeadm configuration
-	zone         string // failureDomain
+	eks          *resource.EKSJoin // of machines of a cluster of EKS
+	data         []byte            // given bootstrap data, when there is no configuration
+	zone         string            // failureDomain
 	nameOf       func(i int) string
 	machineOf    func(i int) string // name of the Machine object
 }
@@ -37,8 +41,9 @@ type group struct {
 func (b *builder) machines() {
 	b.oneNamespace()
 	if b.m.EKS == nil {
-		b.secrets()
+		b.certificates()
 	}
+	b.secrets()
 	var control []*graph.Ref[resource.InstanceState]
 	for _, g := range b.allGroups() {
 		made := b.group1(g)
@@ -49,7 +54,9 @@ func (b *builder) machines() {
 			b.made = append(b.made, Machine{g.name, g.controlPlane, n})
 		}
 	}
+	pools := b.pools()
 	b.retireMachines()
+	b.retirePools(pools)
 	if len(control) > 0 {
 		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: control[0]})
 	}
@@ -78,17 +85,21 @@ func (b *builder) oneNamespace() {
 	}
 }
 
-// secrets adds the cluster's keys, and the places where machines fetch what
-// they boot with, to be swept.
-func (b *builder) secrets() {
+// certificates adds the cluster's keys.
+func (b *builder) certificates() {
 	config, at := b.clusterConfiguration()
 	b.keys = graph.Add(b.Graph, "certificates", &resource.PKI{
 		Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized || b.othersControl(),
 		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
 	}, graph.From(at))
+}
+
+// secrets adds the places where machines fetch what they boot with, to be
+// swept.
+func (b *builder) secrets() {
 	backends := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
 	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
-		if slices.ContainsFunc(b.allGroups(), func(g group) bool { return backendOf(g) == backend }) {
+		if slices.ContainsFunc(b.groupsAndPools(), func(g group) bool { return backendOf(g) == backend }) {
 			graph.Sweep(b.Graph, backends[backend], &resource.BootstrapSecrets{Backend: backend})
 		}
 	}
@@ -115,7 +126,7 @@ func (b *builder) allGroups() (out []group) {
 		machine := func(i int) string { return shorten(name, 6) + "-" + suffix(b.m.Namespace, name, strconv.Itoa(i)) }
 		out = append(out, group{
 			name: name, origin: b.m.Origin("KubeadmControlPlane/"+name, "spec"), controlPlane: true, count: cp.Replicas(),
-			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name,
+			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name, specPath: templatePath,
 			kubeadm: &cp.Object.Spec.KubeadmConfigSpec, nameOf: machine, machineOf: machine,
 		})
 	}
@@ -127,11 +138,15 @@ func (b *builder) allGroups() (out []group) {
 		}
 		g := group{
 			name: name, origin: b.m.Origin("MachineDeployment/"+name, "spec"), count: d.Replicas(), version: d.Object.Spec.Template.Spec.Version,
-			spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name,
+			spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
 			zone: d.Object.Spec.Template.Spec.FailureDomain, nameOf: machine, machineOf: machine,
 		}
 		if d.Bootstrap != nil {
 			g.kubeadm = &d.Bootstrap.Spec.Template.Spec
+		} else if d.EKSBootstrap != nil {
+			g.eks = b.join(&d.EKSBootstrap.Spec.Template.Spec, nil)
+		} else if d.NodeadmBootstrap != nil {
+			g.eks = b.join(nil, nodeadmSpec(d.NodeadmBootstrap))
 		} else if s := d.Object.Spec.Template.Spec.Bootstrap.DataSecretName; s != nil {
 			g.data = b.givenData(*s)
 		}
@@ -139,6 +154,9 @@ func (b *builder) allGroups() (out []group) {
 	}
 	return append(out, b.singles(false)...)
 }
+
+// templatePath is where an AWSMachineTemplate says what machines are like.
+const templatePath = "spec.template.spec"
 
 // singles lists the stand-alone Machines of one kind.
 func (b *builder) singles(controlPlane bool) (out []group) {
@@ -148,11 +166,15 @@ func (b *builder) singles(controlPlane bool) (out []group) {
 		}
 		g := group{
 			name: m.Object.Name, origin: b.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, count: 1, version: m.Object.Spec.Version,
-			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, zone: m.Object.Spec.FailureDomain,
+			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", zone: m.Object.Spec.FailureDomain,
 			nameOf: func(int) string { return m.Infra.Name }, machineOf: func(int) string { return m.Object.Name },
 		}
 		if m.Bootstrap != nil {
 			g.kubeadm = &m.Bootstrap.Spec
+		} else if m.EKSBootstrap != nil {
+			g.eks = b.join(&m.EKSBootstrap.Spec, nil)
+		} else if m.NodeadmBootstrap != nil {
+			g.eks = b.join(nil, &m.NodeadmBootstrap.Spec)
 		} else if s := m.Object.Spec.Bootstrap.DataSecretName; s != nil {
 			g.data = b.givenData(*s)
 		}
@@ -261,9 +283,8 @@ func (b *builder) machine(g group, i int, e existing, exists bool) *graph.Ref[re
 // instance returns a machine without its place.
 func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.Instance {
 	role := roleNode
-	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupLB}
 	if g.controlPlane {
-		role, roles = roleControlPlane, append(roles, infrav1.SecurityGroupControlPlane)
+		role = roleControlPlane
 	}
 	name, machine := g.nameOf(i), g.machineOf(i)
 	if e.name != "" {
@@ -278,15 +299,31 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 		own["Name"] = given // the user's wins
 	}
 	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
+	r.Groups, r.EKS = b.groupsOf(g)
+	return r
+}
+
+// groupsOf returns the security groups of machines, and the cluster of EKS in
+// whose own they are (facts C.4).
+func (b *builder) groupsOf(g group) (groups []*graph.Ref[resource.SecurityGroupState], cluster *graph.Ref[resource.EKSClusterState]) {
+	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupLB}
+	switch {
+	case b.m.EKS != nil && g.spec.SecurityGroupOverrides[infrav1.SecurityGroupNode] == "":
+		roles, cluster = []infrav1.SecurityGroupRole{infrav1.SecurityGroupEKSNodeAdditional}, b.plane
+	case b.m.EKS != nil:
+		roles = []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupEKSNodeAdditional}
+	case g.controlPlane:
+		roles = append(roles, infrav1.SecurityGroupControlPlane)
+	}
 	for _, role := range roles {
-		r.Groups = append(r.Groups, b.machineGroup(g, role))
+		groups = append(groups, b.machineGroup(g, role))
 	}
 	for n, given := range g.spec.AdditionalSecurityGroups {
 		if given.ID == nil {
-			r.Groups = append(r.Groups, b.filteredGroup(g, n, given.Filters))
+			groups = append(groups, b.filteredGroup(g, n, given.Filters))
 		}
 	}
-	return r
+	return groups, cluster
 }
 
 // spread returns the zone of the i-th control-plane machine: round and round

@@ -51,7 +51,7 @@ func (b *builder) notOffered(g group, zone string) {
 	if len(zones) > 0 {
 		but = "but in " + strings.Join(zones, ", ")
 	}
-	b.fail("%s: instance type %s is not offered in %s, %s", b.m.Origin(g.specAt, "spec.template.spec.instanceType"), g.spec.InstanceType, where, but)
+	b.fail("%s: instance type %s is not offered in %s, %s", b.m.Origin(g.specAt, g.specPath+".instanceType"), g.spec.InstanceType, where, but)
 }
 
 // namedSubnet returns the subnet that a machine's spec names: one of the
@@ -122,7 +122,7 @@ func (b *builder) keyPair(name string) []graph.Edge {
 // keyNames lists all key pairs in use, so that they are asked for at once.
 func (b *builder) keyNames() []string {
 	names := map[string]bool{b.keyOf(nil): b.spec.Bastion.Enabled}
-	for _, g := range b.allGroups() {
+	for _, g := range b.groupsAndPools() {
 		names[b.keyOf(g.spec.SSHKeyName)] = true
 	}
 	maps.DeleteFunc(names, func(name string, used bool) bool { return name == "" || !used })

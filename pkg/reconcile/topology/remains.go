@@ -59,7 +59,7 @@ func rankOf(n graph.Node) int {
 		return resource.RankInVPC
 	case "network-interfaces":
 		return resource.RankInterfaces
-	case "elastic-ip", "target-group":
+	case "elastic-ip", "target-group", "launch-template":
 		return resource.RankUnderneath
 	}
 	return resource.RankSecret

@@ -26,6 +26,8 @@ type Inventory struct {
 	Foreign      map[string]bool                  // load balancers of that name that are somebody else's
 	Initialized  bool                             // a machine has been launched to begin the control plane
 	EKS          resource.EKSParts                // of a cluster of EKS
+	NodeRoles    map[string]string                // ARNs of the roles of instance profiles of nodes of EKS, by name
+	Templates    []resource.LaunchTemplateState   // of the cluster, without their content
 }
 
 // Cluster is the graph of a cluster, and the nodes that its users ask for.
@@ -33,6 +35,7 @@ type Cluster struct {
 	*graph.Graph
 	Endpoint resource.Endpoint
 	Machines []Machine
+	Remarks  []string // what the user should know, and does nothing wrong about
 }
 
 // Machine is one machine of the cluster.
@@ -54,7 +57,7 @@ func (e *UnsupportedError) Error() string {
 func unsupported(m *manifest.Cluster) error {
 	for _, p := range m.Pools {
 		if p.Managed == nil {
-			return &UnsupportedError{m.Origin("MachinePool/"+p.Object.Name, ""), "machine pools"}
+			continue
 		}
 		if p.Managed.Spec.AWSLaunchTemplate != nil {
 			return &UnsupportedError{m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.awsLaunchTemplate"), "launch templates of node groups"}
@@ -62,15 +65,6 @@ func unsupported(m *manifest.Cluster) error {
 		if len(p.Managed.Spec.AWSLifecycleHooks) > 0 {
 			return &UnsupportedError{m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.lifecycleHooks"), "lifecycle hooks of node groups"}
 		}
-	}
-	if m.EKS == nil {
-		return nil
-	}
-	for _, d := range m.Deployments {
-		return &UnsupportedError{m.Origin("MachineDeployment/"+d.Object.Name, ""), "machines of EKS clusters that are in no node group"}
-	}
-	for _, x := range m.Machines {
-		return &UnsupportedError{m.Origin("Machine/"+x.Object.Name, ""), "machines of EKS clusters that are in no node group"}
 	}
 	return nil
 }
@@ -92,7 +86,7 @@ func Build(m *manifest.Cluster, inv Inventory) (Cluster, error) {
 		b.eks()
 	}
 	b.machines()
-	return Cluster{b.Graph, b.endpoint, b.made}, b.err
+	return Cluster{b.Graph, b.endpoint, b.made, b.remarks}, b.err
 }
 
 // builder holds what parts of the graph hand on to each other.
@@ -111,7 +105,9 @@ type builder struct {
 	keys     *graph.Ref[resource.PKIState]
 	plane    *graph.Ref[resource.EKSClusterState]
 	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
+	entered  map[string]bool                              // ARNs of the roles of nodes that have an access entry of ours
 	made     []Machine
+	remarks  []string
 }
 
 // fail notes the first problem.
@@ -119,6 +115,11 @@ func (b *builder) fail(format string, args ...any) {
 	if b.err == nil {
 		b.err = fmt.Errorf(format, args...)
 	}
+}
+
+// remark notes what the user should know.
+func (b *builder) remark(format string, args ...any) {
+	b.remarks = append(b.remarks, fmt.Sprintf(format, args...))
 }
 
 // infra returns an option that names a part of the AWSCluster as the origin.

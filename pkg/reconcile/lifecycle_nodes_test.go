@@ -1,0 +1,82 @@
+package reconcile_test
+
+import (
+	"encoding/base64"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
+	"clusterawsadm/internal/awssim"
+)
+
+const (
+	eksMachines = "../../configs/eks-machines.yaml"
+	nodesRole   = "arn:aws:iam::123456789012:role/nodes.cluster-api-provider-aws.sigs.k8s.io"
+)
+
+// The role of machines that are in no node group is let into the cluster, in
+// the way that the cluster goes by.
+func TestAccessOfNodes(t *testing.T) {
+	t.Run("entry", func(t *testing.T) {
+		m := loadQuick(t, eksMachines)
+		synctest.Test(t, func(t *testing.T) {
+			a := prepared(t, eksMachines, m)
+			mustApply(t, m, a)
+			a.Edit(func(s *awssim.State) { require.Equal(t, "EC2_LINUX", plane(s).Access[nodesRole].Type) })
+			m.Deployments, m.Pools = nil, nil
+			mustApply(t, m, a)
+			a.Edit(func(s *awssim.State) {
+				require.Nil(t, plane(s).Access[nodesRole])
+				require.Empty(t, s.AutoScaling.Groups)
+			})
+		})
+	})
+	t.Run("entry of the manifest", func(t *testing.T) {
+		m := loadQuick(t, eksMachines)
+		m.EKS.ControlPlane.Spec.AccessEntries = []ekscontrolplanev1.AccessEntry{{PrincipalARN: nodesRole, Type: "ec2_linux"}}
+		synctest.Test(t, func(t *testing.T) {
+			a := prepared(t, eksMachines, m)
+			require.Contains(t, done(mustPlan(t, m, a)), "create access-entry/"+nodesRole)
+			require.NotContains(t, done(mustPlan(t, m, a)), "create access-entry/nodes.cluster-api-provider-aws.sigs.k8s.io")
+		})
+	})
+	t.Run("ConfigMap", func(t *testing.T) {
+		m := loadQuick(t, eksMachines)
+		m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
+		synctest.Test(t, func(t *testing.T) {
+			a := prepared(t, eksMachines, m)
+			require.Equal(t, []string{"eks-machines.yaml:40 AWSManagedControlPlane/eks-machines spec.accessConfig: authenticationMode is config_map, and clusterawsadm does not write the ConfigMap aws-auth yet: " +
+				"the machines of profile nodes.cluster-api-provider-aws.sigs.k8s.io join when it has under mapRoles {rolearn: " + nodesRole + ", " +
+				"username: 'system:node:{{EC2PrivateDNSName}}', groups: [system:bootstrappers, system:nodes]}; or set spec.accessConfig.authenticationMode: api_and_config_map"}, told(t, m, a))
+			mustApply(t, m, a)
+			a.Edit(func(s *awssim.State) { require.Nil(t, plane(s).Access[nodesRole]) })
+		})
+	})
+}
+
+// Machines with an EKSConfig boot Amazon Linux 2.
+func TestLinux2(t *testing.T) {
+	text := []string{
+		"kind: NodeadmConfigTemplate", "kind: EKSConfigTemplate", "kind: NodeadmConfig\n", "kind: EKSConfig\n", "eksLookupType: AmazonLinux2023", "eksLookupType: AmazonLinux",
+		"      kubelet:\n        config:\n          maxPods: 58\n        flags: [\"--node-labels=example.com/purpose=web\"]\n", "      useMaxPods: false\n",
+		"  featureGates:\n    FastImagePull: true\n  preNodeadmCommands:\n", "  preBootstrapCommands:\n",
+	}
+	old := rewritten(t, eksMachines, append(text, "version: v1.34", "version: v1.32")...)
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, eksMachines, old)
+		mustApply(t, old, a)
+		requireEmpty(t, old, a)
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				data, err := base64.StdEncoding.DecodeString(i.UserData)
+				require.NoError(t, err)
+				require.Contains(t, string(data), "#cloud-config\n")
+				require.Contains(t, string(data), "/etc/eks/bootstrap.sh default_eks-machines")
+				require.Contains(t, s.EC2.Images[i.Image].Name, "amazon-eks-node-al2_x86_64-1.32")
+				require.Contains(t, s.EC2.Interfaces[i.Interfaces[0]].Groups, plane(s).Group)
+			}
+		})
+	})
+}

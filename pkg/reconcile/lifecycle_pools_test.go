@@ -1,0 +1,145 @@
+package reconcile_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+const machinePool = "../../configs/machine-pool.yaml"
+
+// done lists what a plan does: action and node.
+func done(p graph.Plan) (out []string) {
+	for _, s := range p.Steps {
+		if s.Does() {
+			out = append(out, string(s.Action)+" "+string(s.Node))
+		}
+	}
+	return out
+}
+
+// poolOf returns the Auto Scaling group of a name, or nil.
+func poolOf(a *awssim.AWS, name string) (g *awssim.ScalingGroup) {
+	a.Edit(func(s *awssim.State) { g = s.AutoScaling.Groups[name] })
+	return g
+}
+
+// A pool that is no longer in the manifest goes, its group before its launch
+// template, and all else stays.
+func TestPoolIsRetired(t *testing.T) {
+	for name, spoil := range map[string]func(s *awssim.State){
+		"whole":          func(*awssim.State) {},
+		"scaled to zero": func(s *awssim.State) { g := s.AutoScaling.Groups["machine-pool-mp-0"]; g.Min, g.Desired = 0, 0 },
+		"half gone":      func(s *awssim.State) { delete(s.AutoScaling.Groups, "machine-pool-mp-0") },
+		"somebody else's": func(s *awssim.State) {
+			s.AutoScaling.Groups["other"] = &awssim.ScalingGroup{Name: "other", Tags: map[string]awssim.ScalingTag{}}
+		},
+		"of Cluster API's": func(s *awssim.State) { // which has no node tags
+			delete(s.AutoScaling.Groups["machine-pool-mp-0"].Tags, "clusterawsadm/node")
+			for _, l := range s.EC2.LaunchTemplates {
+				delete(l.Tags, "clusterawsadm/node")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := loadQuick(t, machinePool)
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				mustApply(t, m, a)
+				a.Edit(spoil)
+				time.Sleep(5 * time.Minute)
+				m.Pools = nil
+				want := []string{"delete retired/auto-scaling-group/machine-pool-mp-0", "delete retired/launch-template/machine-pool-mp-0"}
+				if name == "half gone" {
+					want = want[1:]
+				}
+				require.Equal(t, want, done(mustPlan(t, m, a)))
+				mustApply(t, m, a)
+				require.Nil(t, poolOf(a, "machine-pool-mp-0"))
+				a.Edit(func(s *awssim.State) { require.Empty(t, s.EC2.LaunchTemplates) })
+				requireEmpty(t, m, a)
+			})
+		})
+	}
+}
+
+// Another number of machines is the group's affair alone; another content is
+// another version, and has the machines replaced.
+func TestPoolChanges(t *testing.T) {
+	m := loadQuick(t, machinePool)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		mustApply(t, m, a)
+		m.Pools[0].Object.Spec.Replicas = aws.Int32(4)
+		require.Equal(t, []string{"update auto-scaling-group/machine-pool-mp-0"}, done(mustPlan(t, m, a)))
+		mustApply(t, m, a)
+		require.Len(t, poolOf(a, "machine-pool-mp-0").Instances, 4)
+		m.Pools[0].Scaling.Spec.AWSLaunchTemplate.RootVolume.Size = 50
+		require.Equal(t, []string{"update launch-template/machine-pool-mp-0", "update auto-scaling-group/machine-pool-mp-0"}, done(mustPlan(t, m, a)))
+		mustApply(t, m, a)
+		for _, i := range poolOf(a, "machine-pool-mp-0").Instances {
+			require.True(t, i.Template.Version == "2" || strings.HasPrefix(string(i.State), "Terminating"), "%+v", i)
+		}
+		time.Sleep(5 * time.Minute)
+		requireEmpty(t, m, a)
+
+		// How many there are may be somebody else's affair.
+		m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
+		a.Edit(func(s *awssim.State) { s.AutoScaling.Groups["machine-pool-mp-0"].Desired = 3 })
+		time.Sleep(10 * time.Minute)
+		requireEmpty(t, m, a)
+	})
+}
+
+// told returns what a plan tells the user beside the plan.
+func told(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (out []string) {
+	t.Helper()
+	_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { out = append(out, s) }}).Plan(t.Context())
+	require.NoError(t, err)
+	return out
+}
+
+// The token is in the launch template: that it expires, the user is told.
+func TestPoolsAndTheToken(t *testing.T) {
+	m := loadQuick(t, machinePool)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		const always = "machine-pool.yaml:77 MachinePool/machine-pool-mp-0 spec: machines join with a token that is valid for 2h0m0s after the cluster was begun: what the pool adds or replaces later boots, and does not join"
+		require.Equal(t, []string{always}, told(t, m, a))
+		mustApply(t, m, a)
+		time.Sleep(3 * time.Hour)
+		require.Equal(t, []string{always}, told(t, m, a))
+		m.Pools[0].Object.Spec.Replicas = aws.Int32(4)
+		late := told(t, m, a)
+		require.Len(t, late, 2)
+		require.Contains(t, late[1], "machines of 1 pools are to be added, but the token that machines join with was made 3h")
+		m.Pools[0].Bootstrap.Kubeadm.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = "abcdef.0123456789abcdef"
+		require.NotContains(t, told(t, m, a), always, "a token of the user's own")
+	})
+}
+
+// Status shows a pool with its machines.
+func TestStatusOfPools(t *testing.T) {
+	m := loadQuick(t, machinePool)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		mustApply(t, m, a)
+		s, err := open(m, a.Process()).Status(t.Context())
+		require.NoError(t, err)
+		at := func(node graph.ID) reconcile.NodeStatus {
+			return s.Nodes[slices.IndexFunc(s.Nodes, func(n reconcile.NodeStatus) bool { return n.Node == node })]
+		}
+		require.Regexp(t, `^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`, at("auto-scaling-group/machine-pool-mp-0").Detail)
+		require.Equal(t, "version 1 m6i.large", at("launch-template/machine-pool-mp-0").Detail)
+	})
+}

@@ -1,0 +1,111 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// content is what the latest version of a launch template says.
+func content(s *awssim.State, id string) *types.RequestLaunchTemplateData {
+	t := s.EC2.LaunchTemplates[id]
+	return &t.Versions[fmt.Sprint(t.Last)].Data
+}
+
+// replaces says which machines are replaced when a field of a launch template
+// is mended, as a plan has it: by another version, all of its pool's.
+func replaces(n graph.ID, field string) string {
+	name, ok := strings.CutPrefix(string(n), "launch-template/")
+	if !ok || strings.HasPrefix(field, "tag ") {
+		return ""
+	}
+	return "auto-scaling-group/" + name + ": machines"
+}
+
+// unversioned leaves out what is of versions of launch templates: mending makes
+// another one. That its content is right, the plan tells.
+func unversioned(lines []string) (out []string) {
+	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+`)
+	for _, l := range lines {
+		if !strings.HasPrefix(l, "LaunchTemplate ") {
+			out = append(out, version.ReplaceAllString(l, ""))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// relabel changes a tag of what a launch template launches.
+func relabel(s *awssim.State, id, key string) {
+	for _, spec := range content(s, id).TagSpecifications {
+		for i := range spec.Tags {
+			if *spec.Tags[i].Key == key {
+				spec.Tags[i].Value = aws.String(tampered)
+			}
+		}
+	}
+}
+
+// poolTampers are the tampers with Auto Scaling groups and what they launch.
+func poolTampers() map[string]tamper {
+	return map[string]tamper{
+		"launch-template instanceType":       func(s *awssim.State, id, _ string) { content(s, id).InstanceType = "t3.small" },
+		"launch-template imageId":            func(s *awssim.State, id, _ string) { content(s, id).ImageId = aws.String("ami-00000000000000000") },
+		"launch-template iamInstanceProfile": func(s *awssim.State, id, _ string) { content(s, id).IamInstanceProfile.Name = aws.String(tampered) },
+		"launch-template metadataOptions": func(s *awssim.State, id, _ string) {
+			content(s, id).MetadataOptions.HttpPutResponseHopLimit = aws.Int32(7)
+		},
+		"launch-template securityGroupIds": func(s *awssim.State, id, _ string) {
+			content(s, id).SecurityGroupIds = content(s, id).SecurityGroupIds[1:]
+		},
+		"launch-template blockDeviceMappings": func(s *awssim.State, id, _ string) {
+			content(s, id).BlockDeviceMappings[0].Ebs.VolumeSize = aws.Int32(77)
+		},
+		"launch-template bootstrapData": func(s *awssim.State, id, _ string) {
+			relabel(s, id, "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash")
+		},
+		"launch-template launched": func(s *awssim.State, id, field string) {
+			relabel(s, id, strings.TrimPrefix(field, "launched tag "))
+		},
+		"auto-scaling-group minSize":  func(s *awssim.State, id, _ string) { s.AutoScaling.Groups[id].Min = 0 },
+		"auto-scaling-group maxSize":  func(s *awssim.State, id, _ string) { s.AutoScaling.Groups[id].Max += 3 },
+		"auto-scaling-group replicas": func(s *awssim.State, id, _ string) { s.AutoScaling.Groups[id].Desired++ },
+		"auto-scaling-group subnet": func(s *awssim.State, id, _ string) {
+			s.AutoScaling.Groups[id].Subnets = s.AutoScaling.Groups[id].Subnets[1:]
+		},
+		"auto-scaling-group launchTemplate": func(s *awssim.State, id, _ string) {
+			if g := s.AutoScaling.Groups[id]; g.Template != nil {
+				g.Template.Version = "1"
+			} else {
+				g.Mixed.LaunchTemplate.LaunchTemplateSpecification.Version = aws.String("1")
+			}
+		},
+		"auto-scaling-group mixedInstancesPolicy": func(s *awssim.State, id, _ string) {
+			s.AutoScaling.Groups[id].Mixed.InstancesDistribution.OnDemandBaseCapacity = aws.Int32(3)
+		},
+		"auto-scaling-group capacityRebalance": func(s *awssim.State, id, _ string) {
+			s.AutoScaling.Groups[id].Rebalance = !s.AutoScaling.Groups[id].Rebalance
+		},
+		"auto-scaling-group defaultCoolDown":       func(s *awssim.State, id, _ string) { s.AutoScaling.Groups[id].Cooldown = 7 },
+		"auto-scaling-group defaultInstanceWarmup": func(s *awssim.State, id, _ string) { s.AutoScaling.Groups[id].Warmup = aws.Int32(7) },
+		"auto-scaling-group suspendedProcess":      func(s *awssim.State, id, _ string) { clear(s.AutoScaling.Groups[id].Suspended) },
+		"auto-scaling-group lifecycleHook": func(s *awssim.State, id, field string) {
+			delete(s.AutoScaling.Groups[id].Hooks, strings.TrimPrefix(field, "lifecycleHook "))
+		},
+		"auto-scaling-group tag": func(s *awssim.State, id, field string) {
+			if key := strings.TrimPrefix(field, "tag "); key == cloud.NodeTag {
+				delete(s.AutoScaling.Groups[id].Tags, key)
+			} else {
+				s.AutoScaling.Groups[id].Tags[key] = awssim.ScalingTag{Value: tampered}
+			}
+		},
+	}
+}

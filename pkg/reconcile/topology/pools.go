@@ -1,0 +1,153 @@
+package topology
+
+import (
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// pools adds the Auto Scaling groups, and what they launch (facts C.6).
+func (b *builder) pools() (made []graph.Node) {
+	for _, p := range b.m.Pools {
+		if p.Scaling != nil {
+			made = append(made, b.pool(p))
+		}
+	}
+	return made
+}
+
+func (b *builder) pool(p manifest.Pool) graph.Node {
+	spec, g := p.Scaling.Spec, b.poolGroup(p)
+	from := graph.From(b.m.Origin("AWSMachinePool/"+p.Scaling.Name, "spec"))
+	content := b.launchTemplate(g, spec.AWSLaunchTemplate)
+	id := graph.ID("auto-scaling-group/" + g.name)
+	a := &resource.AutoScalingGroup{
+		Name: g.name, Spec: spec, Content: content, Subnets: b.poolSubnets(p, g),
+		Tags: b.machineTags(roleNode, spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.NodeTag: string(id)}),
+	}
+	if _, managed := p.Object.Annotations[managedReplicas]; !managed {
+		n := int32(p.Replicas()) //nolint:gosec // a group has a few thousand
+		a.Desired = &n
+	}
+	for _, s := range a.Subnets {
+		a.Needed = append(a.Needed, b.net.egress[b.subnetName(s)]...)
+	}
+	a.Template = graph.Add(b.Graph, graph.ID(content.Tags[cloud.NodeTag]), content, from)
+	if g.kubeadm != nil && b.byToken(g) {
+		b.remark("%s: machines join with a token that is valid for %s after the cluster was begun: what the pool adds or replaces later boots, and does not join", g.origin, TokenTTL)
+	}
+	return graph.Add(b.Graph, id, a, from)
+}
+
+// byToken reports whether machines join with the token that we make.
+func (b *builder) byToken(g group) bool {
+	d := g.kubeadm.JoinConfiguration.Discovery
+	return d.BootstrapToken.Token == "" && d.File.KubeConfigPath == ""
+}
+
+// launchTemplate is what the machines of a pool are launched from.
+func (b *builder) launchTemplate(g group, spec expinfrav1.AWSLaunchTemplate) *resource.LaunchTemplate {
+	id := graph.ID("launch-template/" + g.name)
+	t := &resource.LaunchTemplate{
+		Name: g.name, Spec: spec, Image: b.image(g), Boot: b.boot(g, 0, graph.ID("machine/"+g.name)), Key: *g.spec.SSHKeyName,
+		Tags:     b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.NodeTag: string(id)}),
+		Launched: b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name}),
+	}
+	t.Groups, t.EKS = b.groupsOf(g)
+	t.Needed = append(t.Needed, b.keyPair(t.Key)...)
+	t.Needed = append(t.Needed, b.profile(spec.IamInstanceProfile)...)
+	return t
+}
+
+// poolGroup is a pool as a group of machines. A launch template without a key
+// has none: Cluster API falls back to the cluster's for machines alone.
+func (b *builder) poolGroup(p manifest.Pool) group {
+	t, machine, name := p.Scaling.Spec.AWSLaunchTemplate, p.Object.Spec.Template.Spec, p.Scaling.Name
+	key := text(t.SSHKeyName)
+	g := group{
+		name: name, pool: true, origin: b.m.Origin("MachinePool/"+p.Object.Name, "spec"), version: machine.Version,
+		specAt: "AWSMachinePool/" + name, specPath: "spec.awsLaunchTemplate",
+		spec: infrav1.AWSMachineSpec{
+			InstanceType: t.InstanceType, AMI: t.AMI, ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg,
+			ImageLookupBaseOS: t.ImageLookupBaseOS, AdditionalTags: p.Scaling.Spec.AdditionalTags, IAMInstanceProfile: t.IamInstanceProfile,
+			AdditionalSecurityGroups: t.AdditionalSecurityGroups, SSHKeyName: &key, Ignition: p.Scaling.Spec.Ignition,
+			CloudInit: infrav1.CloudInit{InsecureSkipSecretsManager: true}, // there is one launch template for all, and nobody to make secrets for each
+		},
+	}
+	switch c := p.Bootstrap; {
+	case c.Kubeadm != nil:
+		g.kubeadm = &c.Kubeadm.Spec
+	case c.EKS != nil:
+		g.eks = b.join(&c.EKS.Spec, nil)
+	case c.Nodeadm != nil:
+		g.eks = b.join(nil, &c.Nodeadm.Spec)
+	case machine.Bootstrap.DataSecretName != nil:
+		g.data = b.givenData(*machine.Bootstrap.DataSecretName)
+	}
+	return g
+}
+
+// groupsAndPools lists all that machines are made of.
+func (b *builder) groupsAndPools() []group {
+	all := b.allGroups()
+	for _, p := range b.m.Pools {
+		if p.Scaling != nil {
+			all = append(all, b.poolGroup(p))
+		}
+	}
+	return all
+}
+
+// poolSubnets picks the subnets of a pool: those that are named, those of its
+// zones, or all private ones.
+func (b *builder) poolSubnets(p manifest.Pool, g group) (out []*graph.Ref[resource.SubnetState]) {
+	spec := p.Scaling.Spec
+	for _, s := range spec.Subnets {
+		if s.ID == nil { // which may match any number of them
+			b.fail("%w", &UnsupportedError{b.m.Origin(g.specAt, "spec.subnets"), "subnets of pools by filters"})
+			continue
+		}
+		out = append(out, b.namedSubnet(g, &s, ""))
+	}
+	if len(spec.Subnets) > 0 {
+		return out
+	}
+	at := b.m.Origin(g.specAt, "spec.availabilityZones")
+	switch {
+	case len(spec.AvailabilityZones) > 0 && spec.AvailabilityZoneSubnetType != nil:
+		return b.pick(at, nil, spec.AvailabilityZones, *spec.AvailabilityZoneSubnetType)
+	case len(spec.AvailabilityZones) > 0:
+		return b.pick(at, nil, spec.AvailabilityZones, expinfrav1.AZSubnetTypeAll)
+	}
+	kind := expinfrav1.AZSubnetTypePrivate
+	if len(b.net.of(false)) == 0 {
+		kind = expinfrav1.AZSubnetTypePublic
+	}
+	return b.pick(b.m.Origin("MachinePool/"+p.Object.Name, "spec.failureDomains"), nil, p.Object.Spec.FailureDomains, kind)
+}
+
+// retirePools removes pools that are ours and wanted no more. By its launch
+// template a pool is known, also when its group is gone already. They go when
+// those that stay are settled.
+func (b *builder) retirePools(stay []graph.Node) {
+	for _, m := range b.made {
+		stay = append(stay, m.Node)
+	}
+	for _, t := range b.inv.Templates {
+		name := t.Tags["Name"]
+		if name == "" || b.Node(graph.ID("launch-template/"+name)) != nil || b.Node(graph.ID("node-group/"+name)) != nil {
+			continue
+		}
+		from, waits := graph.From("no longer in the manifest"), graph.With(graph.Awaits(stay...))
+		tags := func(kind string) cloud.Tags {
+			return cloud.Tags{"Name": name, cloud.NodeTag: kind + "/" + name}
+		}
+		pool := graph.Retire(b.Graph, graph.ID("retired/auto-scaling-group/"+name), &resource.AutoScalingGroup{Name: name, Tags: tags("auto-scaling-group")}, from, waits)
+		graph.Retire(b.Graph, graph.ID("retired/launch-template/"+name), &resource.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
+			from, graph.With(graph.Awaits(pool), graph.Outlives(pool)))
+	}
+}

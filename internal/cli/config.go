@@ -4,23 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/spf13/viper"
+	"sigs.k8s.io/yaml"
 
 	"clusterawsadm/internal/cli/env"
 )
 
 // configure sets the flags that were not given from the environment and the
-// configuration file, in this order. It is all there is of viper: the rest of
-// the program reads flags.
+// configuration file, in this order. The rest of the program reads flags.
 func configure(cmd *cobra.Command, e *env.Env) error {
-	v := viper.New()
-	if err := readConfig(v, cmd, e); err != nil {
+	file, err := readConfig(cmd, e)
+	if err != nil {
 		return err
 	}
 	var errs []error
@@ -32,16 +33,22 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 			errs = append(errs, set(f, variable(f.Name), split(f, value)))
 			return
 		}
-		if v.IsSet(f.Name) {
-			errs = append(errs, set(f, v.ConfigFileUsed(), listed(v, f)))
+		if value, ok := file.values[f.Name]; ok {
+			errs = append(errs, set(f, file.name, listed(value)))
 		}
 	})
 	return errors.Join(errs...)
 }
 
+// configuration is what a configuration file says.
+type configuration struct {
+	name   string
+	values map[string]any // by the name of the flag
+}
+
 // readConfig reads the configuration file. Only one that was asked for has to
 // be there.
-func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) error {
+func readConfig(cmd *cobra.Command, e *env.Env) (c configuration, err error) {
 	file, asked := cmd.Root().PersistentFlags().Lookup("config").Value.String(), true // some commands have a --config of their own
 	if file == "" {
 		file = e.Getenv(variable("config"))
@@ -50,24 +57,26 @@ func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) error {
 		file, asked = defaultConfig(e, ""), false
 	}
 	if file == "" {
-		return nil
+		return c, nil
 	}
-	v.SetConfigFile(file)
-	v.SetConfigType("yaml")
-	err := v.ReadInConfig()
+	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !asked:
-		return nil
+		return c, nil
 	case err != nil:
-		return fmt.Errorf("configuration: %w", err)
+		return c, fmt.Errorf("configuration: %w", err)
+	}
+	c = configuration{name: file, values: map[string]any{}}
+	if err := yaml.Unmarshal(data, &c.values); err != nil {
+		return c, fmt.Errorf("configuration: %s: %w", file, err)
 	}
 	known := settings(cmd.Root())
-	for _, key := range v.AllKeys() {
+	for _, key := range slices.Sorted(maps.Keys(c.values)) {
 		if !slices.Contains(known, key) {
-			return fmt.Errorf("configuration: %s: there is no setting %q; settings are named like flags", file, key)
+			return c, fmt.Errorf("configuration: %s: there is no setting %q; settings are named like flags", file, key)
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // defaultConfig is where the configuration file is looked for.
@@ -111,15 +120,16 @@ func split(f *pflag.Flag, value string) []string {
 	return []string{value}
 }
 
-// listed returns the value of the configuration file for a flag.
-func listed(v *viper.Viper, f *pflag.Flag) []string {
-	if _, many := f.Value.(pflag.SliceValue); many {
-		if one, ok := v.Get(f.Name).(string); ok {
-			return []string{one}
-		}
-		return v.GetStringSlice(f.Name)
+// listed returns the values that a setting has: those of a list, or one.
+func listed(value any) (out []string) {
+	all, many := value.([]any)
+	if !many {
+		all = []any{value}
 	}
-	return []string{v.GetString(f.Name)}
+	for _, v := range all {
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
 }
 
 // set gives a flag its value. A general wish for a format means nothing to a

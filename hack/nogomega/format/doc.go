@@ -1,0 +1,2 @@
+// Package format is empty.
+package format

@@ -1,0 +1,2 @@
+// Package gbytes is empty.
+package gbytes

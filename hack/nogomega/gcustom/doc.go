@@ -1,0 +1,2 @@
+// Package gcustom is empty.
+package gcustom

@@ -1,0 +1,2 @@
+// Package gexec is empty.
+package gexec

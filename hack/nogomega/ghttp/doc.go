@@ -1,0 +1,2 @@
+// Package ghttp is empty.
+package ghttp

@@ -1,0 +1,2 @@
+// Package gleak is empty.
+package gleak

@@ -1,0 +1,2 @@
+// Package gstruct is empty.
+package gstruct

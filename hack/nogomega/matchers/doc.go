@@ -1,0 +1,2 @@
+// Package matchers is empty.
+package matchers

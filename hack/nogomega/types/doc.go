@@ -1,0 +1,2 @@
+// Package types is empty.
+package types

@@ -109,7 +109,7 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
-	if Denied(err) && ctx.Value(unlockedKey) == nil && !Reads(op) {
+	if Refused(err) && ctx.Value(unlockedKey) == nil && !Reads(op) {
 		c.stats.Writes.Add(-1) // nothing was written
 	}
 	if Throttled(err) {

@@ -44,7 +44,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.8 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.8 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/v4a v1.5.8 // indirect
-	github.com/aws/aws-sdk-go-v2/service/autoscaling v1.52.4 // indirect
+	github.com/aws/aws-sdk-go-v2/service/autoscaling v1.79.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/ec2 v1.343.0 // indirect
 	github.com/aws/aws-sdk-go-v2/service/eks v1.105.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing v1.41.6 // indirect

@@ -1,4 +1,4 @@
-"""Mends three faults of moto 5 in the server that the tests start.
+"""Mends four faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -6,13 +6,16 @@ Python imports this module when it starts. Without it:
 - the conditions of bucket policies are not read, so that "deny everything
   that does not come over TLS" denies everything;
 - CloudFormation never deletes managed policies, and so cannot delete the roles
-  that they are attached to.
+  that they are attached to;
+- with permissions enforced, the signature of a GET without a body, such as
+  EKS's ListClusters, is held against one over its headers as a body.
 """
 
 import inspect
 import json
 
 from moto.ec2.models import security_groups
+from moto.iam import access_control
 from moto.iam import models as iam
 from moto.s3 import models as s3
 from moto.utilities.utils import get_partition
@@ -77,3 +80,15 @@ def delete_role_with_policies(cls, resource_name, cloudformation_json, account_i
 
 
 iam.Role.delete_from_cloudformation_json = classmethod(delete_role_with_policies)
+
+
+signed = access_control.IAMRequestBase._create_aws_request
+
+
+def signed_without_body(self):
+    if self._method == "GET" and not self._body:
+        self._data = {}
+    return signed(self)
+
+
+access_control.IAMRequest._create_aws_request = signed_without_body

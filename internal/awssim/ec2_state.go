@@ -171,6 +171,7 @@ type Instance struct {
 	Terminating                                            time.Time         // termination asked for; zero: not
 	Terminated                                             time.Time         // terminated from then on
 	Index                                                  int               // ami-launch-index
+	Boot                                                   *Boot             // nil: it has not booted
 }
 
 // MetadataOptions are an instance's settings of its metadata service.

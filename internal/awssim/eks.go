@@ -1,14 +1,11 @@
 package awssim
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -303,9 +300,8 @@ func (a *AWS) eksClusterOut(c *EKSCluster) *types.Cluster {
 		out.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String(c.Key)}}}
 	}
 	if out.Status != types.ClusterStatusCreating { // AWS does not tell before
-		sum := sha256.Sum256([]byte(c.ARN))
-		key := strings.ToUpper(hex.EncodeToString(sum[:16]))
-		out.Endpoint = aws.String("https://" + key + ".gr7." + a.o.Region + ".eks.amazonaws.com")
+		key := c.key()
+		out.Endpoint = aws.String("https://" + c.host(a.o.Region))
 		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://oidc.eks." + a.o.Region + ".amazonaws.com/id/" + key)}}
 		out.CertificateAuthority = &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte("certificate of " + c.ARN)))}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"clusterawsadm/internal/clock"
+	"clusterawsadm/internal/kubesim"
 )
 
 // Account is the number of the simulated account.
@@ -45,6 +46,9 @@ type Options struct {
 	Latency time.Duration
 	// Page caps the length of every page; 0 leaves AWS's own limits.
 	Page int
+	// Inside says that those who call are in the VPCs of the clusters, and reach
+	// their private addresses.
+	Inside bool
 	// Bare leaves out the stack that CAPA's bootstrap made, with its roles and
 	// instance profiles, which an account has otherwise.
 	Bare bool
@@ -79,6 +83,8 @@ type State struct {
 	CloudFormation CloudFormationState
 
 	AutoScaling AutoScalingState
+
+	Kubernetes map[string]*kubesim.Cluster // by the name at which its API server answers
 }
 
 // Call is one call that came in.
@@ -123,6 +129,7 @@ func (s *State) fill() {
 	fill(&s.EKS.Clusters)
 	fill(&s.AutoScaling.Groups)
 	fill(&s.EC2.LaunchTemplates)
+	fill(&s.Kubernetes)
 }
 
 // Load returns an account as Save wrote it.
@@ -188,6 +195,8 @@ func (a *AWS) settle() {
 	a.settleEKS()
 	a.settleEC2()
 	a.settleCloudFormation()
+	a.settleEKSKubernetes()
+	a.settleKubernetes()
 }
 
 // handler answers one operation.

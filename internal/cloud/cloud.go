@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"clusterawsadm/internal/clock"
+	"clusterawsadm/internal/kube"
 )
 
 // Clients is one client for each AWS service in use, and what they have read.
@@ -40,6 +41,7 @@ type Clients struct {
 
 	AutoScaling *autoscaling.Client
 
+	Config  aws.Config // as it was given: for what is signed and not sent
 	Region  string
 	Cluster string       // name of the Cluster object; part of every tag
 	Clock   *clock.Clock // nil: the machine's own
@@ -53,6 +55,8 @@ type Clients struct {
 	batches batches
 	stats   Stats
 	log     func(Call)
+	via     kube.Transport
+	apis    sync.Map // server to *kube.Client
 }
 
 // Options say how a run talks to AWS.
@@ -60,6 +64,9 @@ type Options struct {
 	Clock    *clock.Clock
 	Parallel int        // calls under way at once; 0 means 32
 	Log      func(Call) // told of every call when it has ended; may be nil
+	// Kubernetes carries requests to the API servers of clusters; nil: the
+	// network.
+	Kubernetes kube.Transport
 }
 
 // DefaultParallel is how many calls are under way at once unless the user
@@ -74,7 +81,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		o.Parallel = DefaultParallel
 	}
 	c := &Clients{
-		Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log,
+		Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, via: o.Kubernetes,
 		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
 	}
 	cfg = cfg.Copy()
@@ -97,6 +104,8 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 // Stats counts the calls of a run. The lock's own calls are not among them.
 type Stats struct {
 	Reads, Writes, Throttled atomic.Int64
+	// KubeReads and KubeWrites are requests to the API server of the cluster.
+	KubeReads, KubeWrites atomic.Int64
 }
 
 // Stats returns the counters of this run.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -70,6 +71,22 @@ func NewToken(ctx context.Context, cfg aws.Config, cluster string) (Token, error
 		return Token{}, fmt.Errorf("sign a token for cluster %s: %w", cluster, err)
 	}
 	return Token{Value: tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(request.URL)), Expires: signed.Add(tokenLife)}, nil
+}
+
+// Tokens returns a source of tokens for a cluster that makes a new one when the
+// last one is about to expire.
+func Tokens(cfg aws.Config, cluster string) func(context.Context) (string, error) {
+	var last atomic.Pointer[Token]
+	return func(ctx context.Context) (string, error) {
+		if t := last.Load(); t != nil && time.Until(t.Expires) > time.Minute {
+			return t.Value, nil
+		}
+		t, err := NewToken(ctx, cfg, cluster)
+		if err == nil {
+			last.Store(&t)
+		}
+		return t.Value, err
+	}
 }
 
 // signedAt returns the time in a signed URL, which no error tells: it is a

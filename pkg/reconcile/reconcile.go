@@ -12,8 +12,10 @@ import (
 
 	"clusterawsadm/internal/clock"
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/kube"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/topology"
 )
 
 // Target is where and how a run talks to AWS.
@@ -26,7 +28,11 @@ type Target struct {
 	Who      string           // "ada@laptop pid 4711", for the lock
 	StateDir string           // folder for the lock where SSM is denied
 	Log      func(cloud.Call) // told of every call when it has ended; may be nil
-	Warn     func(string)     // told of what the user should know and can do nothing wrong about; may be nil
+	Wait     topology.Wait    // how far Apply waits for what becomes of the machines
+	// Kubernetes carries requests to the API server of the cluster; nil: the
+	// network.
+	Kubernetes kube.Transport
+	Warn       func(string) // told of what the user should know and can do nothing wrong about; may be nil
 }
 
 // Options say how one command runs.

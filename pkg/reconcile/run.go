@@ -32,7 +32,7 @@ func (c *Cluster) begin(o Options) *run {
 		cfg.Region = c.Region
 		cfg = as(cfg, c.manifest.Identity)
 	}
-	clients := cloud.New(cfg, c.Name, cloud.Options{Clock: c.target.Clock, Parallel: c.target.Parallel, Log: c.target.Log})
+	clients := cloud.New(cfg, c.Name, cloud.Options{Clock: c.target.Clock, Parallel: c.target.Parallel, Log: c.target.Log, Kubernetes: c.target.Kubernetes})
 	return &run{
 		c: c, cloud: clients, began: c.target.Clock.Now(),
 		x: &graph.Executor{Cloud: clients, Observe: o.Observe, Patience: c.target.Patience},
@@ -50,7 +50,7 @@ func (r *run) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.built, err = topology.Build(r.c.manifest, inv)
+	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{Wait: r.c.target.Wait})
 	if err != nil {
 		return &RefusedError{[]error{err}}
 	}
@@ -186,7 +186,7 @@ func (r *run) result(err error) (Result, error) {
 		Plan: r.plan, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.c.target.Clock.Since(r.began),
 		Endpoint: known(r.built.Endpoint.String()),
 	}
-	if err != nil && res.Writes > 0 && !errors.As(err, new(*LeftoverError)) {
+	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*LeftoverError)) {
 		err = &HalfwayError{err}
 	}
 	return res, err
@@ -291,6 +291,6 @@ func (c *Cluster) Graph() (*graph.Graph, error) {
 	for _, z := range "abc" {
 		inv.Zones = append(inv.Zones, c.Region+string(z))
 	}
-	built, err := topology.Build(c.manifest, inv)
+	built, err := topology.Build(c.manifest, inv, topology.Options{Wait: c.target.Wait})
 	return built.Graph, err
 }

@@ -1,6 +1,9 @@
 package boot
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -48,8 +51,35 @@ func Kubeconfig(cluster, endpoint string, p *PKI, now time.Time) ([]byte, error)
 	return out, nil
 }
 
+// ClientCertificate makes a certificate, for as long as a run takes, and its
+// key, both PEM: an administrator's, in the group system:masters. Its key is an
+// elliptic one whatever the CA's is, for it is made anew for every run.
+func ClientCertificate(p *PKI, now time.Time) (certificate, key []byte, err error) {
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.administrator(signer, "clusterawsadm", now.Add(runCertificateLifetime))
+}
+
+// runCertificateLifetime is longer than any run.
+const runCertificateLifetime = 24 * time.Hour
+
 // adminCertificate makes the administrator's certificate and key, both PEM.
 func adminCertificate(p *PKI, now time.Time) (certificate, key []byte, err error) {
+	authorities, err := parseCerts(p.CA.Cert)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cluster CA: %w", err)
+	}
+	signer, err := newKey(algorithmOf(authorities[0].PublicKey))
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.administrator(signer, "kubernetes-admin", now.Add(clientCertificateLifetime))
+}
+
+// administrator signs the certificate of a member of system:masters.
+func (p *PKI) administrator(signer crypto.Signer, name string, until time.Time) (certificate, key []byte, err error) {
 	authorities, err := parseCerts(p.CA.Cert)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster CA: %w", err)
@@ -59,19 +89,15 @@ func adminCertificate(p *PKI, now time.Time) (certificate, key []byte, err error
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster CA: parse the private key: %w", err)
 	}
-	signer, err := newKey(algorithmOf(ca.PublicKey))
-	if err != nil {
-		return nil, nil, err
-	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64))
 	if err != nil {
 		return nil, nil, fmt.Errorf("draw a serial number: %w", err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: "kubernetes-admin", Organization: []string{"system:masters"}},
+		Subject:      pkix.Name{CommonName: name, Organization: []string{"system:masters"}},
 		NotBefore:    ca.NotBefore,
-		NotAfter:     now.Add(clientCertificateLifetime).UTC(),
+		NotAfter:     until.UTC(),
 		KeyUsage:     x509.KeyUsageKeyEncipherment | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, ca, signer.Public(), caKey)

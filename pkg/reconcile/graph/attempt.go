@@ -50,6 +50,13 @@ func (n *node) step(have State) Step {
 		step.Action = Remove
 	case n.role == own && have == nil:
 		step.Action, step.Diff = Create, n.Wanted()
+	case n.role == expect && have == nil:
+		step.Action, step.Diff = Await, n.Wanted()
+	case n.role == expect:
+		step.Diff = n.thing.diff(have)
+		if step.Action = step.Diff.action(); step.Action == Settle {
+			step.Action = Await
+		}
 	case n.role == own:
 		step.Diff = n.thing.diff(have)
 		step.Action = step.Diff.action()
@@ -66,7 +73,7 @@ func (n *node) converge(ctx context.Context, x *Executor) error {
 		return nil
 	case retire:
 		return a.repeat(ctx, a.clear)
-	case own:
+	case own, expect:
 	}
 	return a.repeat(ctx, a.mend)
 }
@@ -93,7 +100,7 @@ func (n *node) shown(ctx context.Context, x *Executor) bool {
 
 // remove deletes the thing, if it is ours, and waits until it is gone.
 func (n *node) remove(ctx context.Context, x *Executor) error {
-	if n.role == borrow {
+	if n.role == borrow || n.role == expect {
 		return nil
 	}
 	a := &attempt{node: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == sweep}
@@ -159,7 +166,10 @@ func (a *attempt) mend(ctx context.Context) (last bool, err error) {
 		return false, a.create(ctx)
 	case Conflict:
 		return false, &ConflictError{step.Diff.only(Replace)[0]}
-	case Settle, Update:
+	case Settle, Update, Await:
+		if have == nil {
+			return false, NotYet(errors.New("it to come"))
+		}
 		if busy := step.Diff.only(Wait); len(busy) > 0 {
 			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orNothing(busy[0].Have))) // do not interfere
 		}

@@ -52,6 +52,9 @@ func lookToApply(n Node, ctx context.Context, x *Executor) (Step, error) { //nol
 }
 
 func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+	if n.Role() == expect {
+		return Step{Node: n.ID(), Action: Leave}, nil // it goes with what it comes of
+	}
 	s, err := n.look(ctx, x)
 	if s.Action == Borrow || n.Role() == borrow {
 		s.Action = Borrow

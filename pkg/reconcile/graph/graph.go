@@ -159,6 +159,24 @@ func Sweep[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{node{id: id, role: sweep, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
 }
 
+// Expected is a thing that comes by itself, out of what has been made: a node
+// of Kubernetes, once its machine has booted. Its Diff awaits; it mends
+// nothing.
+type Expected[S State] interface {
+	// Needs lists the nodes whose state this one reads or hangs on.
+	Needs() []Edge
+	// Find returns the thing as it is, or nil when there is none.
+	Find(ctx context.Context, c *cloud.Clients) (*S, error)
+	// Diff lists what is still to come.
+	Diff(have *S) Diff
+}
+
+// Expect puts a thing into the graph that comes by itself: Apply waits until
+// it is as wanted, Delete has nothing to do with it.
+func Expect[S State](g *Graph, id ID, e Expected[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: expect, thing: &comes[S]{expected: e}, needs: e.Needs()}}, opts)
+}
+
 // Option says more about a node.
 type Option func(*options)
 

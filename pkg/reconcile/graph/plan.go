@@ -15,6 +15,7 @@ const (
 	Conflict Action = "conflict" // it differs in a way we cannot mend
 	Remove   Action = "delete"   // it exists, and should not
 	Leave    Action = "leave"    // it exists, and Apply has nothing to do with it
+	Await    Action = "await"    // it comes by itself, or comes to be as wanted
 )
 
 // Step is the plan for one node.

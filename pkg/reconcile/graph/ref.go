@@ -47,6 +47,7 @@ const (
 	borrow Role = "borrow" // somebody else does
 	retire Role = "retire" // we made it, and it has to go
 	sweep  Role = "sweep"  // it comes and goes; Delete removes it
+	expect Role = "expect" // it comes by itself, of what is ours
 )
 
 // Ref is a node, and the way other resources read its state.

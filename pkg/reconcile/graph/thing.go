@@ -66,6 +66,22 @@ func (t *theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
 	return state(t.lookup(ctx, c))
 }
 
+// comes is a thing that comes by itself.
+type comes[S State] struct {
+	thing
+	expected Expected[S]
+}
+
+func (c *comes[S]) wants() any { return c.expected }
+
+func (c *comes[S]) wanted() Diff { return c.expected.Diff(new(S)) }
+
+func (c *comes[S]) find(ctx context.Context, cl *cloud.Clients) (State, error) {
+	return state(c.expected.Find(ctx, cl))
+}
+
+func (c *comes[S]) diff(have State) Diff { return c.expected.Diff(of[S](have)) }
+
 // state drops S: a *S is a State because S is one.
 func state[S State](have *S, err error) (State, error) {
 	if have == nil {

@@ -93,6 +93,10 @@ const (
 	instanceTakes     = 30 * time.Second
 	instanceGoes      = 35 * time.Second
 	endpointGoes      = 10 * time.Second
+
+	// From when its machine runs.
+	apiServerTakes = 100 * time.Second
+	nodeTakes      = 60 * time.Second
 )
 
 // anywhereIPv4 is every IPv4 address.

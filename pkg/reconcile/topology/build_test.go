@@ -67,7 +67,7 @@ func inventory(m *manifest.Cluster) topology.Inventory {
 
 func build(t *testing.T, m *manifest.Cluster, inv topology.Inventory) topology.Cluster {
 	t.Helper()
-	c, err := topology.Build(m, inv)
+	c, err := topology.Build(m, inv, topology.Options{})
 	require.NoError(t, err)
 	return c
 }

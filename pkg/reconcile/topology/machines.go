@@ -51,7 +51,7 @@ func (b *builder) machines() {
 			control = append(control, made...)
 		}
 		for _, n := range made {
-			b.made = append(b.made, Machine{g.name, g.controlPlane, n})
+			b.made = append(b.made, Machine{g.name, g.controlPlane, external(g), n})
 		}
 	}
 	pools := b.pools()

@@ -174,7 +174,7 @@ func TestMachinesTakeTheirPlaces(t *testing.T) {
 	inv.Machines = []resource.InstanceState{capi("i-1", "pool-small-x1y2z")}
 	require.NotNil(t, instances(build(t, m, inv))["machine/pool-small/0"].Boot, "it is no machine of a set")
 	inv.Machines[0].Tags["MachineName"] = "elsewhere/pool-0"
-	_, err := topology.Build(m, inv)
+	_, err := topology.Build(m, inv, topology.Options{})
 	require.ErrorContains(t, err, "in the namespace elsewhere")
 }
 
@@ -192,7 +192,7 @@ func TestImageNames(t *testing.T) {
 	}
 	for _, format := range []string{"{{.Other}}", "{{if .BaseOS}}x{{end}}", "{{.BaseOS", "{{.BaseOS | upper}}"} {
 		m.Infra.Spec.ImageLookupFormat = format
-		_, err := topology.Build(m, inventory(m))
+		_, err := topology.Build(m, inventory(m), topology.Options{})
 		require.ErrorContains(t, err, "is not understood", format)
 	}
 }

@@ -117,7 +117,7 @@ func TestZones(t *testing.T) {
 	}
 	require.Greater(t, len(chosen), 2)
 	inv.Zones = nil
-	_, err := topology.Build(m, inv)
+	_, err := topology.Build(m, inv, topology.Options{})
 	require.ErrorContains(t, err, "no availability zone")
 }
 

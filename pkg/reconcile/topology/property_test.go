@@ -64,7 +64,7 @@ func TestWhateverValidatesBuilds(t *testing.T) {
 			}
 			built++
 			for _, inv := range []topology.Inventory{{}, inventory(m)} {
-				require.NotPanics(t, func() { _, _ = topology.Build(m, inv) }, "%s", text)
+				require.NotPanics(t, func() { _, _ = topology.Build(m, inv, topology.Options{}) }, "%s", text)
 			}
 		}
 	}

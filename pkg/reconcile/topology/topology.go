@@ -42,6 +42,7 @@ type Cluster struct {
 type Machine struct {
 	Group        string // name of the KubeadmControlPlane, the MachineDeployment or the Machine
 	ControlPlane bool
+	External     bool // a cloud controller manager has to tell its node which machine it is
 	Node         *graph.Ref[resource.InstanceState]
 }
 
@@ -69,12 +70,17 @@ func unsupported(m *manifest.Cluster) error {
 	return nil
 }
 
+// Options say what is wanted beside the manifest.
+type Options struct {
+	Wait Wait // how far the cluster is to be when a run ends
+}
+
 // Build returns the graph of everything that the manifest wants.
-func Build(m *manifest.Cluster, inv Inventory) (Cluster, error) {
+func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
 	if err := unsupported(m); err != nil {
 		return Cluster{}, err
 	}
-	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv}
+	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv, o: o}
 	b.network()
 	b.securityGroups()
 	if m.EKS == nil {
@@ -86,6 +92,7 @@ func Build(m *manifest.Cluster, inv Inventory) (Cluster, error) {
 		b.eks()
 	}
 	b.machines()
+	b.kubernetes()
 	return Cluster{b.Graph, b.endpoint, b.made, b.remarks}, b.err
 }
 
@@ -95,6 +102,7 @@ type builder struct {
 	m    *manifest.Cluster
 	spec *infrav1.AWSClusterSpec
 	inv  Inventory
+	o    Options
 	err  error // the first problem: something that only the account could tell
 
 	net      network
@@ -107,6 +115,8 @@ type builder struct {
 	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
 	entered  map[string]bool                              // ARNs of the roles of nodes that have an access entry of ours
 	made     []Machine
+	api      *resource.API // nil where the run does not wait for it
+	server   *graph.Ref[resource.APIServerState]
 	remarks  []string
 }
 

@@ -23,7 +23,7 @@ func TestUnsupported(t *testing.T) {
 	} {
 		m := examples(t)["eks"]
 		spoil(&m.Pools[0])
-		_, err := topology.Build(m, inventory(m))
+		_, err := topology.Build(m, inventory(m), topology.Options{})
 		require.ErrorAs(t, err, new(*topology.UnsupportedError))
 		assert.Regexp(t, `^eks\.yaml:\d+ AWSManagedMachinePool/[a-z0-9-]+ spec\.[a-zA-Z]+: `+what+` are not supported yet$`, err.Error())
 	}

@@ -1,0 +1,302 @@
+package awssim
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"clusterawsadm/internal/kubesim"
+)
+
+// boot does what a machine does with its user data: it fetches what it points
+// to, and runs kubeadm.
+func (a *AWS) boot(i *Instance) *Boot {
+	at := i.Running.Add(BootTakes)
+	b, err := a.booted(i, at)
+	if err != nil {
+		return &Boot{At: at, Failed: err.Error()}
+	}
+	b.At = at
+	return b
+}
+
+func (a *AWS) booted(i *Instance, at time.Time) (*Boot, error) {
+	if c := a.eksOf(i); c != nil {
+		return a.bootEKS(i, c)
+	}
+	data, err := a.userData(i)
+	if err != nil {
+		return nil, err
+	}
+	files, err := readFiles(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"} {
+		if text, ok := files[name]; ok {
+			return a.kubeadm(i, files, text, at)
+		}
+	}
+	return nil, errors.New("the user data has nothing for kubeadm to do")
+}
+
+// userData returns the cloud-config or the Ignition configuration of an
+// instance, from wherever it points to.
+func (a *AWS) userData(i *Instance) ([]byte, error) {
+	data, err := base64.StdEncoding.DecodeString(i.UserData)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = inflated(data); err != nil {
+		return nil, err
+	}
+	text := string(data)
+	setting := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + `='(.*)'$`).FindStringSubmatch(text)
+		if m == nil {
+			return ""
+		}
+		return m[1]
+	}
+	switch {
+	case setting("PREFIX") != "":
+		return a.fetched(setting("BACKEND"), setting("PREFIX"), setting("CHUNKS"), setting("KEEP") == "yes")
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		return a.pointed(data)
+	}
+	return data, nil
+}
+
+func inflated(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return data, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// fetched is what the script in the user data fetches. What is not to be kept
+// is deleted once it has been read.
+func (a *AWS) fetched(backend, prefix, chunks string, keep bool) ([]byte, error) {
+	n, err := strconv.Atoi(chunks)
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for k := range n {
+		if backend == "ssm-parameter-store" {
+			name := fmt.Sprintf("%s/%d", prefix, k)
+			p := a.state.SSM.Parameters[name]
+			if p == nil {
+				return nil, errors.New("there is no parameter " + name)
+			}
+			all = append(all, p.Value...)
+			if !keep {
+				delete(a.state.SSM.Parameters, name)
+			}
+			continue
+		}
+		name := fmt.Sprintf("%s-%d", prefix, k)
+		s := a.state.Secrets.Secrets[name]
+		if s == nil || !s.Asked.IsZero() || len(s.Versions) == 0 {
+			return nil, errors.New("there is no secret " + name)
+		}
+		all = append(all, s.Versions[len(s.Versions)-1].Binary...)
+		if !keep {
+			delete(a.state.Secrets.Secrets, name) // the script deletes it at once
+		}
+	}
+	if backend == "ssm-parameter-store" {
+		if all, err = base64.StdEncoding.DecodeString(string(all)); err != nil {
+			return nil, err
+		}
+	}
+	return inflated(all)
+}
+
+// pointed is the Ignition configuration that another one points to, or itself.
+func (a *AWS) pointed(data []byte) ([]byte, error) {
+	var pointer struct {
+		Ignition struct {
+			Config struct {
+				Append, Merge []struct{ Source string }
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &pointer); err != nil {
+		return nil, err
+	}
+	for _, source := range append(pointer.Ignition.Config.Append, pointer.Ignition.Config.Merge...) {
+		u, err := url.Parse(source.Source)
+		if err != nil {
+			return nil, err
+		}
+		bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
+		if u.Scheme != "s3" {
+			if name, path, ok := strings.Cut(key, "/"); ok && a.state.S3.Buckets[name] != nil {
+				bucket, key = name, path
+			} else {
+				bucket, _, _ = strings.Cut(u.Host, ".s3")
+			}
+		}
+		b := a.state.S3.Buckets[bucket]
+		if b == nil || b.Objects[key] == nil {
+			return nil, errors.New("there is no object " + source.Source)
+		}
+		return b.Objects[key].Body, nil
+	}
+	return data, nil
+}
+
+// readFiles returns the files that a cloud-config or an Ignition configuration
+// writes, by path.
+func readFiles(data []byte) (map[string]string, error) {
+	files := map[string]string{}
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		var doc struct {
+			Storage struct {
+				Files []struct {
+					Path     string
+					Contents struct{ Source string }
+				}
+			}
+		}
+		if err := json.Unmarshal(data, &doc); err != nil {
+			return nil, err
+		}
+		for _, f := range doc.Storage.Files {
+			_, encoded, _ := strings.Cut(f.Contents.Source, ",")
+			if strings.Contains(f.Contents.Source, ";base64,") {
+				raw, err := base64.StdEncoding.DecodeString(encoded)
+				if err != nil {
+					return nil, err
+				}
+				files[f.Path] = string(raw)
+				continue
+			}
+			text, err := url.PathUnescape(encoded)
+			if err != nil {
+				return nil, err
+			}
+			files[f.Path] = text
+		}
+		return files, nil
+	}
+	var doc struct {
+		Files []struct{ Path, Content string } `json:"write_files"`
+	}
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	for _, f := range doc.Files {
+		files[f.Path] = f.Content
+	}
+	return files, nil
+}
+
+// kubeadmDocument is what matters here of the documents that kubeadm reads.
+type kubeadmDocument struct {
+	Kind, KubernetesVersion, ControlPlaneEndpoint string
+	BootstrapTokens                               []struct{ Token, TTL string }
+	NodeRegistration                              struct{ KubeletExtraArgs any }
+	ControlPlane                                  any
+	Discovery                                     struct {
+		BootstrapToken struct {
+			Token, APIServerEndpoint string
+			CACertHashes             []string
+		}
+	}
+}
+
+// kubeadm begins a cluster, or gets ready to join one.
+func (a *AWS) kubeadm(i *Instance, files map[string]string, text string, at time.Time) (*Boot, error) {
+	b := &Boot{Version: versionOf(a.state.EC2.Images[i.Image])}
+	ca := files["/etc/kubernetes/pki/ca.crt"]
+	for part := range strings.SplitSeq(text, "\n---\n") {
+		var doc kubeadmDocument
+		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(part, "---\n")), &doc); err != nil {
+			return nil, err
+		}
+		switch doc.Kind {
+		case "ClusterConfiguration":
+			b.Version, b.ControlPlane = doc.KubernetesVersion, true
+			b.Host, _, _ = strings.Cut(doc.ControlPlaneEndpoint, ":")
+		case "InitConfiguration":
+			b.External = strings.Contains(fmt.Sprint(doc.NodeRegistration.KubeletExtraArgs), "external")
+			defer func() { a.initialize(i, b, ca, text, doc, at) }()
+		case "JoinConfiguration":
+			t := doc.Discovery.BootstrapToken
+			b.External = strings.Contains(fmt.Sprint(doc.NodeRegistration.KubeletExtraArgs), "external")
+			b.Token, b.Hashes, b.ControlPlane = t.Token, t.CACertHashes, doc.ControlPlane != nil
+			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
+		}
+	}
+	if b.ControlPlane && ca == "" {
+		return nil, errors.New("a control plane needs the cluster's CA")
+	}
+	return b, nil
+}
+
+// versionOf is the version of Kubernetes that an image was made for.
+func versionOf(i *Image) string {
+	if i == nil {
+		return ""
+	}
+	return regexp.MustCompile(`v?\d+\.\d+\.\d+`).FindString(i.Name)
+}
+
+// initialize is kubeadm init. A second one behind the same name is a cluster of its
+// own, which nobody ever wants: it is not simulated.
+func (a *AWS) initialize(i *Instance, b *Boot, ca, text string, doc kubeadmDocument, at time.Time) {
+	if a.state.Kubernetes[b.Host] != nil {
+		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"
+		return
+	}
+	c := kubesim.New(b.Version, at.Add(InitTakes))
+	c.CA = []byte(ca)
+	a.state.Kubernetes[b.Host] = c
+	config, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	c.Put(c.Up, kubesim.Object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},
+		"data": kubesim.Object{"ClusterConfiguration": config},
+	})
+	for _, name := range []string{"kube-proxy", "coredns"} {
+		kind := map[string]string{"kube-proxy": "DaemonSet", "coredns": "Deployment"}[name]
+		c.Put(c.Up, kubesim.Object{
+			"apiVersion": "apps/v1", "kind": kind, "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
+			"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"containers": []any{
+				kubesim.Object{"name": name, "image": "registry.k8s.io/" + name + ":" + b.Version},
+			}}}},
+		})
+	}
+	for _, t := range doc.BootstrapTokens {
+		id, secret, _ := strings.Cut(t.Token, ".")
+		data := kubesim.Object{"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true"}
+		if ttl, err := time.ParseDuration(t.TTL); err == nil && ttl > 0 {
+			data["expiration"] = c.Up.Add(ttl).UTC().Format(time.RFC3339)
+		}
+		for k, v := range data {
+			data[k] = base64.StdEncoding.EncodeToString([]byte(v.(string)))
+		}
+		c.Put(c.Up, kubesim.Object{
+			"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
+			"metadata": kubesim.Object{"name": "bootstrap-token-" + id, "namespace": "kube-system"}, "data": data,
+		})
+	}
+	b.Joined, b.Node = c.Up, a.nodeName(i)
+	c.Join(c.Up, a.machineOf(i, b))
+}

@@ -1,0 +1,68 @@
+package awssim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"clusterawsadm/internal/kubesim"
+)
+
+// settleEKSKubernetes gives every cluster of EKS that is active its API server.
+func (a *AWS) settleEKSKubernetes() {
+	for _, c := range a.state.EKS.Clusters {
+		host := c.host(a.o.Region)
+		k := a.state.Kubernetes[host]
+		switch {
+		case k == nil && c.Deleted.IsZero() && !c.Ready.After(a.now()):
+			k = kubesim.New("v"+c.Version+".0", c.Ready)
+			k.EKS = c.Name
+			a.state.Kubernetes[host] = k
+		case k != nil && !c.Deleted.IsZero():
+			delete(a.state.Kubernetes, host)
+		}
+		if k == nil {
+			continue
+		}
+		path := "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
+		if d := c.Addons["vpc-cni"]; (c.SelfManagedAddons || d != nil && d.Deleted.IsZero()) && k.Get(path) == nil {
+			k.Put(a.now(), kubesim.Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": "aws-node", "namespace": "kube-system"}})
+		}
+	}
+}
+
+// host is the name at which the API server answers.
+func (c *EKSCluster) host(region string) string {
+	return c.key() + ".gr7." + region + ".eks.amazonaws.com"
+}
+
+// key is what EKS makes names of a cluster of.
+func (c *EKSCluster) key() string {
+	sum := sha256.Sum256([]byte(c.ARN))
+	return strings.ToUpper(hex.EncodeToString(sum[:16]))
+}
+
+// eksOf is the cluster of EKS that an instance is to join, by its tag.
+func (a *AWS) eksOf(i *Instance) *EKSCluster {
+	for name, c := range a.state.EKS.Clusters {
+		if i.Tags["kubernetes.io/cluster/"+name] != "" && c.Deleted.IsZero() {
+			return c
+		}
+	}
+	return nil
+}
+
+// bootEKS joins a cluster of EKS, which lets in whose role has an access entry.
+// Roles in the ConfigMap aws-auth are not simulated.
+func (a *AWS) bootEKS(i *Instance, c *EKSCluster) (*Boot, error) {
+	b := &Boot{Host: c.host(a.o.Region), Version: "v" + c.Version + ".0-eks-1234567", Labels: map[string]string{}}
+	if g := i.Tags["eks:nodegroup-name"]; g != "" {
+		b.Labels["eks.amazonaws.com/nodegroup"] = g
+		return b, nil
+	}
+	if a.state.IAM.Profiles[i.Profile] == nil {
+		return nil, errors.New("the instance has no profile")
+	}
+	return b, nil
+}

@@ -1,0 +1,154 @@
+package kubesim
+
+import (
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// resource is a kind and the group and version that serves it.
+type resource struct {
+	metav1.APIResource
+	gv string
+}
+
+// builtin lists the kinds that are known from the start: "resource Kind" by
+// group and version, those without a namespace with a star.
+func builtin() map[string]string {
+	return map[string]string{
+		"v1": "namespaces Namespace*,nodes Node*,pods Pod,configmaps ConfigMap,secrets Secret,services Service,serviceaccounts ServiceAccount," +
+			"persistentvolumes PersistentVolume*,persistentvolumeclaims PersistentVolumeClaim,events Event,endpoints Endpoints",
+		"apps/v1":                      "daemonsets DaemonSet,deployments Deployment,replicasets ReplicaSet,statefulsets StatefulSet",
+		"batch/v1":                     "jobs Job,cronjobs CronJob",
+		"policy/v1":                    "poddisruptionbudgets PodDisruptionBudget",
+		"rbac.authorization.k8s.io/v1": "clusterroles ClusterRole*,clusterrolebindings ClusterRoleBinding*,roles Role,rolebindings RoleBinding",
+		"storage.k8s.io/v1":            "storageclasses StorageClass*,csidrivers CSIDriver*,volumeattachments VolumeAttachment*",
+		"scheduling.k8s.io/v1":         "priorityclasses PriorityClass*",
+		"networking.k8s.io/v1":         "networkpolicies NetworkPolicy,ingresses Ingress,ingressclasses IngressClass*",
+		"certificates.k8s.io/v1":       "certificatesigningrequests CertificateSigningRequest*",
+		"coordination.k8s.io/v1":       "leases Lease",
+		"apiextensions.k8s.io/v1":      "customresourcedefinitions CustomResourceDefinition*",
+		"apiregistration.k8s.io/v1":    "apiservices APIService*",
+		"admissionregistration.k8s.io/v1": "mutatingwebhookconfigurations MutatingWebhookConfiguration*," +
+			"validatingwebhookconfigurations ValidatingWebhookConfiguration*",
+	}
+}
+
+// kinds lists what a group and version serves.
+func (c *Cluster) kinds(gv string) (all []metav1.APIResource) {
+	for kind := range strings.SplitSeq(builtin()[gv], ",") {
+		if name, kind, ok := strings.Cut(kind, " "); ok {
+			all = append(all, metav1.APIResource{Name: name, Kind: strings.TrimSuffix(kind, "*"), Namespaced: !strings.HasSuffix(kind, "*")})
+		}
+	}
+	return append(all, c.Kinds[gv]...)
+}
+
+func (c *Cluster) resourceOf(gv, kind string) (resource, bool) {
+	for _, r := range c.kinds(gv) {
+		if r.Kind == kind {
+			return resource{r, gv}, true
+		}
+	}
+	return resource{}, false
+}
+
+func (c *Cluster) discover(gv string) (int, any) {
+	all := c.kinds(gv)
+	if len(all) == 0 {
+		return failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	}
+	return http.StatusOK, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv, APIResources: all}
+}
+
+// define serves a custom resource from now on.
+func (c *Cluster) define(crd Object) {
+	versions, _ := value(crd, "spec", "versions").([]any)
+	for _, v := range versions {
+		version, _ := v.(Object)
+		gv := text(crd, "spec", "group") + "/" + text(version, "name")
+		r := metav1.APIResource{Name: text(crd, "spec", "names", "plural"), Kind: text(crd, "spec", "names", "kind"), Namespaced: text(crd, "spec", "scope") == "Namespaced"}
+		if _, known := c.resourceOf(gv, r.Kind); !known {
+			c.Kinds[gv] = append(c.Kinds[gv], r)
+		}
+	}
+}
+
+// place is where a request goes: an object, a list of them, or a part of one.
+type place struct {
+	resource             resource
+	namespace, name, sub string
+}
+
+func (r resource) path(namespace, name string) string {
+	path := "/apis/" + r.gv
+	if !strings.Contains(r.gv, "/") {
+		path = "/api/" + r.gv
+	}
+	if r.Namespaced && namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	path += "/" + r.Name
+	if name != "" {
+		path += "/" + name
+	}
+	return path
+}
+
+func (p place) full() string { return p.resource.path(p.namespace, p.name) }
+
+// parse reads a path.
+func (c *Cluster) parse(path string) (at place, ok bool) {
+	words := strings.Split(strings.Trim(path, "/"), "/")
+	skip := 3
+	if words[0] == "api" {
+		skip = 2
+	}
+	if len(words) <= skip {
+		return at, false
+	}
+	gv := strings.Join(words[1:skip], "/")
+	if words = words[skip:]; len(words) > 2 && words[0] == "namespaces" && !isNamespacePart(words[2]) {
+		at.namespace, words = words[1], words[2:]
+	}
+	for _, r := range c.kinds(gv) {
+		if r.Name != words[0] {
+			continue
+		}
+		at.resource = resource{r, gv}
+		if len(words) > 1 {
+			at.name = words[1]
+		}
+		if len(words) > 2 {
+			at.sub = words[2]
+		}
+		return at, true
+	}
+	return at, false
+}
+
+func isNamespacePart(word string) bool { return word == "status" || word == "finalize" }
+
+// selected reports whether an object is one that is asked for.
+func selected(o Object, labelText, fieldText string) (bool, error) {
+	want, err := labels.Parse(labelText)
+	if err != nil {
+		return false, err
+	}
+	has := labels.Set{}
+	given, _ := value(o, "metadata", "labels").(Object)
+	for k, v := range given {
+		has[k], _ = v.(string)
+	}
+	field, err := fields.ParseSelector(fieldText)
+	if err != nil {
+		return false, err
+	}
+	return want.Matches(has) && field.Matches(fields.Set{
+		"metadata.name": text(o, "metadata", "name"), "metadata.namespace": text(o, "metadata", "namespace"),
+		"spec.nodeName": text(o, "spec", "nodeName"), "type": text(o, "type"), "status.phase": text(o, "status", "phase"),
+	}), nil
+}

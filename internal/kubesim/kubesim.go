@@ -1,0 +1,271 @@
+// Package kubesim is a Kubernetes that lives in the process: an API server with
+// the objects of a cluster, and as much of its controllers as those who make
+// clusters wait for. It speaks HTTP to client-go.
+//
+// Like the simulated AWS it is part of, it is no mock: it keeps state, takes
+// its time, and says no. What it does not know fails loudly: a kind or a way of
+// patching that is "not simulated".
+package kubesim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Object is one object, as JSON has it.
+type Object = map[string]any
+
+// Cluster is all that one cluster holds. It can be written to a file and read
+// back.
+type Cluster struct {
+	CA      []byte    // PEM: clients show a certificate that it has signed
+	EKS     string    // name of the cluster of EKS, whose clients show tokens; "" for none
+	Up      time.Time // from when on it answers
+	Version string    // "v1.34.2"
+	Members []string  // of etcd: the names of the nodes
+	Serial  int
+	Objects map[string]Object               // by path
+	Applied map[string]map[string]any       // by path and manager: what was last applied
+	Dying   map[string]time.Time            // by path: when an object will be gone
+	Kinds   map[string][]metav1.APIResource // of custom resources, by group and version
+	Joined  map[string]time.Time            // by name of the node
+}
+
+// New returns the cluster that kubeadm init, or EKS, begins with.
+func New(version string, up time.Time) *Cluster {
+	c := &Cluster{Version: version, Up: up}
+	c.fill()
+	for _, ns := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		c.put("/api/v1/namespaces/"+ns, Object{"apiVersion": "v1", "kind": "Namespace", "metadata": Object{"name": ns}}, up)
+	}
+	return c
+}
+
+func (c *Cluster) fill() {
+	if c.Objects == nil {
+		c.Objects, c.Applied, c.Dying = map[string]Object{}, map[string]map[string]any{}, map[string]time.Time{}
+		c.Kinds, c.Joined = map[string][]metav1.APIResource{}, map[string]time.Time{}
+	}
+}
+
+// Put stores an object behind everybody's back, in place of what is there.
+func (c *Cluster) Put(now time.Time, o Object) {
+	r, ok := c.resourceOf(text(o, "apiVersion"), text(o, "kind"))
+	if !ok {
+		panic("kubesim: no kind " + text(o, "kind"))
+	}
+	c.put(r.path(text(o, "metadata", "namespace"), text(o, "metadata", "name")), o, now)
+}
+
+// Get returns the object at a path, or nil.
+func (c *Cluster) Get(path string) Object { return c.Objects[path] }
+
+// put stores an object with what the API server adds to it.
+func (c *Cluster) put(path string, o Object, now time.Time) {
+	meta, _ := o["metadata"].(Object)
+	c.Serial++
+	meta["resourceVersion"] = fmt.Sprint(c.Serial)
+	old, _ := c.Objects[path]["metadata"].(Object)
+	for _, k := range []string{"uid", "creationTimestamp"} {
+		if old[k] != nil {
+			meta[k] = old[k]
+		}
+	}
+	if meta["uid"] == nil {
+		meta["uid"] = fmt.Sprintf("00000000-0000-4000-8000-%012d", c.Serial)
+		meta["creationTimestamp"] = now.UTC().Format(time.RFC3339)
+	}
+	c.Objects[path] = o
+	if text(o, "kind") == "CustomResourceDefinition" {
+		c.define(o)
+	}
+}
+
+// Settle brings about what time has brought about.
+func (c *Cluster) Settle(now time.Time) {
+	for path, at := range c.Dying {
+		if !at.After(now) {
+			delete(c.Objects, path)
+			delete(c.Dying, path)
+		}
+	}
+	c.settleNodes(now)
+}
+
+// Serve answers one request that has been authenticated.
+func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, answer any) {
+	c.fill()
+	c.Settle(now)
+	switch path := r.URL.Path; {
+	case path == "/readyz" || path == "/healthz" || path == "/livez":
+		return http.StatusOK, "ok"
+	case path == "/version":
+		return http.StatusOK, Object{"gitVersion": c.Version}
+	case path == "/api/v1" || strings.Count(path, "/") == 3 && strings.HasPrefix(path, "/apis/"):
+		return c.discover(strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/"))
+	}
+	at, ok := c.parse(r.URL.Path)
+	if !ok {
+		return failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	}
+	switch q := r.URL.Query(); r.Method {
+	case http.MethodGet:
+		return c.read(at, q.Get("labelSelector"), q.Get("fieldSelector"))
+	case http.MethodPost:
+		return c.post(now, at, body)
+	case http.MethodPatch:
+		return c.patch(now, at, patch{
+			kind: r.Header.Get("Content-Type"), body: body, manager: q.Get("fieldManager"), dry: q.Get("dryRun") == metav1.DryRunAll,
+		})
+	case http.MethodPut:
+		return c.replace(now, at, body)
+	case http.MethodDelete:
+		return c.remove(now, at)
+	}
+	return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "not simulated: "+r.Method)
+}
+
+// failure is an error as the API server tells it.
+func failure(code int, reason, message string) (int, any) {
+	return code, Object{
+		"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Failure", "message": message, "reason": reason, "code": code,
+	}
+}
+
+func (c *Cluster) read(at place, labels, fields string) (int, any) {
+	if at.name != "" {
+		if o := c.Objects[at.full()]; o != nil && at.sub == "" {
+			return http.StatusOK, o
+		}
+		return missing(at)
+	}
+	items := []any{}
+	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
+		o := c.Objects[path]
+		is, _ := c.parse(path)
+		if is.resource.Name == at.resource.Name && is.resource.gv == at.resource.gv && (at.namespace == "" || is.namespace == at.namespace) {
+			ok, err := selected(o, labels, fields)
+			if err != nil {
+				return failure(http.StatusBadRequest, "BadRequest", err.Error())
+			}
+			if ok {
+				items = append(items, o)
+			}
+		}
+	}
+	return http.StatusOK, Object{"kind": at.resource.Kind + "List", "apiVersion": at.resource.gv, "metadata": Object{"resourceVersion": fmt.Sprint(c.Serial)}, "items": items}
+}
+
+func missing(at place) (int, any) {
+	return failure(http.StatusNotFound, "NotFound", fmt.Sprintf("%s %q not found", at.resource.Name, at.name))
+}
+
+func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
+	o := Object{}
+	if err := json.Unmarshal(body, &o); err != nil {
+		return failure(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	if at.sub == "eviction" {
+		return c.evict(now, at)
+	}
+	if at.sub != "" || at.name != "" {
+		return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "not simulated: POST "+at.full())
+	}
+	at.name = text(o, "metadata", "name")
+	if code, answer := c.admit(at, o); code != 0 {
+		return code, answer
+	}
+	if c.Objects[at.full()] != nil {
+		return failure(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", at.resource.Name, at.name))
+	}
+	stringData(o)
+	c.put(at.full(), o, now)
+	return http.StatusCreated, o
+}
+
+// admit refuses objects that are not of the place they are sent to.
+func (c *Cluster) admit(at place, o Object) (int, any) {
+	meta, _ := o["metadata"].(Object)
+	switch {
+	case text(o, "apiVersion") != at.resource.gv || text(o, "kind") != at.resource.Kind:
+		return failure(http.StatusBadRequest, "BadRequest", fmt.Sprintf("%s %s does not match %s", text(o, "apiVersion"), text(o, "kind"), at.full()))
+	case at.name == "" || text(meta, "name") != at.name:
+		return failure(http.StatusUnprocessableEntity, "Invalid", "metadata.name: Required value")
+	case at.resource.Namespaced && c.Objects["/api/v1/namespaces/"+at.namespace] == nil:
+		return failure(http.StatusNotFound, "NotFound", fmt.Sprintf("namespaces %q not found", at.namespace))
+	}
+	if at.resource.Namespaced {
+		meta["namespace"] = at.namespace
+	}
+	return 0, nil
+}
+
+func (c *Cluster) replace(now time.Time, at place, body []byte) (int, any) {
+	o := Object{}
+	if err := json.Unmarshal(body, &o); err != nil {
+		return failure(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	if code, answer := c.admit(at, o); code != 0 {
+		return code, answer
+	}
+	have := c.Objects[at.full()]
+	switch is := text(o, "metadata", "resourceVersion"); {
+	case have == nil:
+		return missing(at)
+	case is != "" && is != text(have, "metadata", "resourceVersion"):
+		return failure(http.StatusConflict, "Conflict", "the object has been modified")
+	}
+	stringData(o)
+	c.put(at.full(), o, now)
+	return http.StatusOK, o
+}
+
+// grace is how long a pod takes to go.
+const grace = 5 * time.Second
+
+func (c *Cluster) remove(now time.Time, at place) (int, any) {
+	o := c.Objects[at.full()]
+	if o == nil {
+		return missing(at)
+	}
+	meta, _ := o["metadata"].(Object)
+	if at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" {
+		if _, dying := c.Dying[at.full()]; !dying {
+			meta["deletionTimestamp"] = now.UTC().Format(time.RFC3339)
+			c.Dying[at.full()] = now.Add(grace)
+		}
+		return http.StatusOK, o
+	}
+	if f, _ := meta["finalizers"].([]any); len(f) > 0 {
+		meta["deletionTimestamp"] = now.UTC().Format(time.RFC3339)
+		return http.StatusOK, o
+	}
+	delete(c.Objects, at.full())
+	return http.StatusOK, Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success"}
+}
+
+// text is the string at a path of an object; "" for none.
+func text(o Object, path ...string) string {
+	s, _ := value(o, path...).(string)
+	return s
+}
+
+// value is what is at a path of an object; nil for nothing.
+func value(o Object, path ...string) any {
+	var at any = o
+	for _, p := range path {
+		m, ok := at.(Object)
+		if !ok {
+			return nil
+		}
+		at = m[p]
+	}
+	return at
+}

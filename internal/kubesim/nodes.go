@@ -1,0 +1,237 @@
+package kubesim
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Machine is what joins as a node.
+type Machine struct {
+	Name, IP, ProviderID string // the provider ID shows only when it is told to the kubelet, or once there is a cloud controller manager
+	Version              string
+	ControlPlane         bool
+	Local                bool // the kubelet knows its provider ID itself
+	Labels               map[string]string
+	Taints               []any // nil: those that kubeadm gives
+}
+
+// Taints that others wait for.
+const (
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+	controlPlane  = "node-role.kubernetes.io/control-plane"
+)
+
+// Join registers a node, and on a control plane its etcd member and static
+// pods.
+func (c *Cluster) Join(now time.Time, m Machine) {
+	c.fill()
+	taints := slices.Clone(m.Taints)
+	if m.Taints == nil && m.ControlPlane {
+		taints = append(taints, Object{"key": controlPlane, "effect": "NoSchedule"})
+	}
+	if !m.Local {
+		taints = append(taints, Object{"key": uninitialized, "value": "true", "effect": "NoSchedule"})
+	}
+	marks := Object{"kubernetes.io/hostname": m.Name}
+	for k, v := range m.Labels {
+		marks[k] = v
+	}
+	spec := Object{"taints": taints}
+	if m.Local {
+		spec["providerID"] = m.ProviderID
+	}
+	if m.ControlPlane {
+		marks[controlPlane] = ""
+		if !slices.Contains(c.Members, m.Name) {
+			c.Members = append(c.Members, m.Name)
+		}
+		for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+			c.put("/api/v1/namespaces/kube-system/pods/"+part+"-"+m.Name, Object{
+				"apiVersion": "v1", "kind": "Pod",
+				"metadata": Object{"name": part + "-" + m.Name, "namespace": "kube-system", "labels": Object{"component": part, "tier": "control-plane"},
+					"annotations": Object{"kubernetes.io/config.mirror": "x"}},
+				"spec":   Object{"nodeName": m.Name, "hostNetwork": true, "containers": []any{Object{"name": part, "image": "registry.k8s.io/" + part + ":" + m.Version}}},
+				"status": Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "True"}}},
+			}, now)
+		}
+	}
+	c.Joined[m.Name] = now
+	c.put("/api/v1/nodes/"+m.Name, Object{
+		"apiVersion": "v1", "kind": "Node",
+		"metadata": Object{"name": m.Name, "labels": marks, "annotations": Object{"kubesim/provider-id": m.ProviderID}},
+		"spec":     spec,
+		"status": Object{
+			"addresses":  []any{Object{"type": "InternalIP", "address": m.IP}, Object{"type": "Hostname", "address": m.Name}},
+			"nodeInfo":   Object{"kubeletVersion": m.Version},
+			"conditions": []any{ready("False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
+		},
+	}, now)
+}
+
+// Lose is what becomes of a node whose machine is gone: it is not heard of any
+// more, and a cloud controller manager removes it.
+func (c *Cluster) Lose(now time.Time, name string) {
+	path := "/api/v1/nodes/" + name
+	o := c.Objects[path]
+	if o == nil {
+		return
+	}
+	if c.runs("cloud-controller-manager", "aws-cloud-controller") {
+		delete(c.Objects, path)
+		for p, pod := range c.Objects {
+			if text(pod, "kind") == "Pod" && text(pod, "spec", "nodeName") == name {
+				delete(c.Objects, p)
+			}
+		}
+		return
+	}
+	if len(conditions(o)) > 0 && text(conditions(o)[0].(Object), "status") != "Unknown" { //nolint:forcetypeassert // we made it
+		status, _ := o["status"].(Object)
+		status["conditions"] = []any{ready("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")}
+		c.put(path, o, now)
+	}
+}
+
+func conditions(o Object) []any {
+	list, _ := value(o, "status", "conditions").([]any)
+	return list
+}
+
+func ready(status, reason, message string) Object {
+	return Object{"type": "Ready", "status": status, "reason": reason, "message": message}
+}
+
+// runs reports whether there is a DaemonSet or Deployment with one of the words
+// in its name.
+func (c *Cluster) runs(words ...string) bool {
+	for path, o := range c.Objects {
+		if !strings.HasPrefix(path, "/apis/apps/v1/") {
+			continue
+		}
+		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text(o, "metadata", "name"), w) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// network reports whether there is a pod network: a DaemonSet that brings the
+// configuration of a CNI plugin to every node.
+func (c *Cluster) network() bool {
+	for path, o := range c.Objects {
+		if !strings.HasPrefix(path, "/apis/apps/v1/") || text(o, "kind") != "DaemonSet" {
+			continue
+		}
+		volumes, _ := value(o, "spec", "template", "spec", "volumes").([]any)
+		for _, v := range volumes {
+			volume, _ := v.(Object)
+			if strings.HasPrefix(text(volume, "hostPath", "path"), "/etc/cni") {
+				return true
+			}
+		}
+	}
+	return c.EKS != "" && c.runs("aws-node")
+}
+
+// becomesReady is how long a node takes once it has joined and has a network.
+const becomesReady = 10 * time.Second
+
+func (c *Cluster) settleNodes(now time.Time) {
+	network, cloud := c.network(), c.runs("cloud-controller-manager", "aws-cloud-controller")
+	for _, name := range slices.Sorted(maps.Keys(c.Joined)) {
+		path := "/api/v1/nodes/" + name
+		o := c.Objects[path]
+		if o == nil {
+			delete(c.Joined, name)
+			continue
+		}
+		if now.Sub(c.Joined[name]) < becomesReady {
+			continue
+		}
+		if cloud && text(o, "spec", "providerID") == "" {
+			spec, _ := o["spec"].(Object)
+			spec["providerID"] = text(o, "metadata", "annotations", "kubesim/provider-id")
+			taints, _ := spec["taints"].([]any)
+			spec["taints"] = slices.DeleteFunc(taints, func(t any) bool { taint, _ := t.(Object); return text(taint, "key") == uninitialized })
+			c.put(path, o, now)
+		}
+		list := conditions(o)
+		if condition, ok := list[0].(Object); network && ok && text(condition, "status") == "False" {
+			list[0] = ready("True", "KubeletReady", "kubelet is posting ready status")
+			c.put(path, o, now)
+		}
+	}
+}
+
+// TokenValid reports whether a bootstrap token lets machines join at a time.
+func (c *Cluster) TokenValid(token string, at time.Time) bool {
+	id, secret, _ := strings.Cut(token, ".")
+	o := c.Objects["/api/v1/namespaces/kube-system/secrets/bootstrap-token-"+id]
+	if decoded(o, "token-secret") != secret || secret == "" || decoded(o, "usage-bootstrap-authentication") != "true" {
+		return false
+	}
+	expires := decoded(o, "expiration")
+	if expires == "" {
+		return true
+	}
+	t, err := time.Parse(time.RFC3339, expires)
+	return err == nil && at.Before(t)
+}
+
+func decoded(o Object, key string) string {
+	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) //nolint:errcheck // what is no base64 is nothing
+	return string(data)
+}
+
+// evict removes a pod unless a disruption budget forbids it.
+func (c *Cluster) evict(now time.Time, at place) (int, any) {
+	pod := c.Objects[at.full()]
+	if pod == nil {
+		return missing(at)
+	}
+	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
+		budget := c.Objects[path]
+		if text(budget, "kind") != "PodDisruptionBudget" || text(budget, "metadata", "namespace") != at.namespace {
+			continue
+		}
+		if c.covered(budget, pod) && !c.spare(budget, at.namespace) {
+			return failure(http.StatusTooManyRequests, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+		}
+	}
+	c.remove(now, at)
+	return http.StatusCreated, Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success"}
+}
+
+func (c *Cluster) covered(budget, pod Object) bool {
+	want := labels.Set{}
+	given, _ := value(budget, "spec", "selector", "matchLabels").(Object)
+	for k, v := range given {
+		want[k], _ = v.(string)
+	}
+	has := labels.Set{}
+	marks, _ := value(pod, "metadata", "labels").(Object)
+	for k, v := range marks {
+		has[k], _ = v.(string)
+	}
+	return labels.SelectorFromSet(want).Matches(has)
+}
+
+// spare reports whether a budget, of which only minAvailable as a number is
+// simulated, lets one more pod go.
+func (c *Cluster) spare(budget Object, namespace string) bool {
+	least, _ := value(budget, "spec", "minAvailable").(float64)
+	healthy := 0
+	for path, o := range c.Objects {
+		if _, dying := c.Dying[path]; !dying && text(o, "kind") == "Pod" && text(o, "metadata", "namespace") == namespace &&
+			text(o, "status", "phase") == "Running" && c.covered(budget, o) {
+			healthy++
+		}
+	}
+	return float64(healthy) > least
+}

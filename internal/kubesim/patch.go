@@ -1,0 +1,166 @@
+package kubesim
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// patch is a request to change an object.
+type patch struct {
+	kind, manager string
+	body          []byte
+	dry           bool
+}
+
+const applyPatch = "application/apply-patch+yaml"
+
+func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
+	change := Object{}
+	if err := yaml.Unmarshal(p.body, &change); err != nil {
+		return failure(http.StatusBadRequest, "BadRequest", err.Error())
+	}
+	have := c.Objects[at.full()]
+	if at.sub != "" && at.sub != "status" {
+		return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "not simulated: PATCH of "+at.sub)
+	}
+	switch {
+	case strings.HasPrefix(p.kind, applyPatch):
+		return c.apply(now, at, p, change)
+	case have == nil:
+		return missing(at)
+	case strings.HasPrefix(p.kind, "application/merge-patch+json"):
+	case strings.HasPrefix(p.kind, "application/strategic-merge-patch+json") && !hasLists(change):
+	default:
+		return failure(http.StatusUnsupportedMediaType, "UnsupportedMediaType", "not simulated: "+p.kind)
+	}
+	after, _ := merged(have, change).(Object)
+	stringData(after)
+	if !p.dry {
+		c.put(at.full(), after, now)
+	}
+	return http.StatusOK, after
+}
+
+// apply is a server-side apply: what its manager applied before and does not
+// any more goes.
+func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any) {
+	if p.manager == "" {
+		return failure(http.StatusBadRequest, "BadRequest", "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch")
+	}
+	if code, answer := c.admit(at, want); code != 0 {
+		return code, answer
+	}
+	have, code := c.Objects[at.full()], http.StatusOK
+	if have == nil {
+		have, code = Object{}, http.StatusCreated
+	}
+	after, _ := copied(have).(Object)
+	if last, ok := c.Applied[at.full()][p.manager].(Object); ok {
+		drop(after, last, want)
+	}
+	after, _ = merged(after, want).(Object)
+	stringData(after)
+	if p.dry {
+		return code, after
+	}
+	if !reflect.DeepEqual(after, have) {
+		c.put(at.full(), after, now)
+	}
+	if c.Applied[at.full()] == nil {
+		c.Applied[at.full()] = map[string]any{}
+	}
+	c.Applied[at.full()][p.manager] = copied(want)
+	return code, after
+}
+
+// merged is a JSON merge patch (RFC 7396): lists are replaced.
+func merged(have, change any) any {
+	c, ok := change.(Object)
+	if !ok {
+		return copied(change)
+	}
+	h, _ := have.(Object)
+	out := Object{}
+	maps.Copy(out, h)
+	for k, v := range c {
+		if v == nil {
+			delete(out, k)
+			continue
+		}
+		out[k] = merged(out[k], v)
+	}
+	return out
+}
+
+// drop removes what was applied last and is not wanted any more.
+func drop(have, last, want Object) {
+	for k, v := range last {
+		inner, isObject := v.(Object)
+		switch w, wanted := want[k]; {
+		case !wanted && !isObject:
+			delete(have, k)
+		case isObject:
+			h, _ := have[k].(Object)
+			x, _ := w.(Object)
+			if h != nil {
+				drop(h, inner, x)
+			}
+		}
+	}
+}
+
+func copied(v any) any {
+	switch v := v.(type) {
+	case Object:
+		out := make(Object, len(v))
+		for k, x := range v {
+			out[k] = copied(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = copied(x)
+		}
+		return out
+	}
+	return v
+}
+
+func hasLists(o any) bool {
+	switch v := o.(type) {
+	case []any:
+		return true
+	case Object:
+		for _, x := range v {
+			if hasLists(x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stringData makes data of a Secret's, as the API server does.
+func stringData(o Object) {
+	plain, _ := o["stringData"].(Object)
+	if text(o, "kind") != "Secret" || plain == nil {
+		return
+	}
+	data, _ := o["data"].(Object)
+	if data == nil {
+		data = Object{}
+	}
+	for k, v := range plain {
+		s, _ := v.(string)
+		data[k] = base64.StdEncoding.EncodeToString([]byte(s))
+	}
+	o["data"] = data
+	delete(o, "stringData")
+}

@@ -1,0 +1,80 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// waiting returns the cluster as a new process sees it that waits for nodes.
+func waiting(m *manifest.Cluster, p *awssim.Process, wait topology.Wait) *reconcile.Cluster {
+	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Wait: wait})
+}
+
+// addNetwork installs what a node needs to become ready: a pod network, and a
+// cloud controller manager.
+func addNetwork(a *awssim.AWS) {
+	a.Edit(func(s *awssim.State) {
+		for _, c := range s.Kubernetes {
+			for _, name := range []string{"calico-node", "aws-cloud-controller-manager"} {
+				c.Put(c.Up, kubesim.Object{
+					"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
+					"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"volumes": []any{
+						kubesim.Object{"name": "cni", "hostPath": kubesim.Object{"path": "/etc/cni/net.d"}},
+					}}}},
+				})
+			}
+		}
+	})
+}
+
+// TestWaitForAPI makes a cluster and waits until its control plane answers and
+// has joined.
+func TestWaitForAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/three-zones.yaml", nil)
+		a := account(m, lag)
+		began := time.Now()
+		res, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.NotEmpty(t, res.Endpoint)
+		t.Logf("api after %s", time.Since(began))
+		p, err := waiting(m, a.Process(), topology.APIServer).Plan(t.Context())
+		require.NoError(t, err)
+		for _, s := range p.Steps {
+			assert.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+		}
+		assert.Equal(t, 3, p.CountKind("node", graph.Keep))
+	})
+}
+
+// TestWaitForNodes makes a cluster while somebody installs a pod network, and
+// waits until all nodes are ready.
+func TestWaitForNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/three-zones.yaml", nil)
+		a := account(m, lag)
+		began := time.Now()
+		go func() {
+			time.Sleep(8 * time.Minute)
+			addNetwork(a)
+		}()
+		_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Greater(t, time.Since(began), 8*time.Minute)
+		assert.Less(t, time.Since(began), 9*time.Minute)
+		_, err = waiting(m, a.Process(), topology.NodesReady).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		a.Edit(func(s *awssim.State) { assert.Empty(t, s.Kubernetes) })
+	})
+}

@@ -1,0 +1,55 @@
+package resource
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/pkg/eks"
+	"clusterawsadm/pkg/reconcile/boot"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// API is how resources reach the API server of the cluster: as an
+// administrator, by a certificate of the cluster's CA or, on EKS, a token.
+type API struct {
+	Endpoint Endpoint
+	PKI      *graph.Ref[PKIState]        // nil on EKS
+	EKS      *graph.Ref[EKSClusterState] // nil but on EKS
+}
+
+func (a *API) needs() []graph.Edge {
+	return append(a.Endpoint.needs(), append(graph.Reads(a.PKI), graph.Reads(a.EKS)...)...)
+}
+
+// client returns a client of the API server; nil while it is not known where
+// that is.
+func (a *API) client(ctx context.Context, c *cloud.Clients) (*kube.Client, error) {
+	endpoint := a.Endpoint.String()
+	if endpoint == graph.Unknown {
+		return nil, nil //nolint:nilnil // there is nobody to talk to
+	}
+	if a.EKS != nil {
+		have, ok := a.EKS.Found()
+		if !ok || len(have.CA) == 0 {
+			return nil, nil //nolint:nilnil // EKS does not tell yet
+		}
+		return c.API(have.Endpoint, func() (kube.Access, error) {
+			ca, err := base64.StdEncoding.DecodeString(have.CA)
+			return kube.Access{Server: have.Endpoint, CA: ca, Token: eks.Tokens(c.Config, have.Name)}, err
+		})
+	}
+	keys, ok := a.PKI.Found()
+	switch {
+	case !ok:
+		return nil, nil //nolint:nilnil // nothing has been made
+	case keys.PKI == nil:
+		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use --wait=infrastructure")
+	}
+	return c.API("https://"+endpoint, func() (kube.Access, error) {
+		certificate, key, err := boot.ClientCertificate(keys.PKI, c.Clock.Now())
+		return kube.Access{Server: "https://" + endpoint, CA: keys.PKI.CA.Cert, Certificate: certificate, Key: key}, err
+	})
+}

@@ -1,0 +1,72 @@
+package resource
+
+import (
+	"context"
+	"time"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// APIServer is the API server of the cluster, once it answers: its name is
+// known, it shows a certificate of the cluster's CA, and says that it is ready.
+type APIServer struct {
+	API   *API
+	After []graph.Edge // what has to be there before it can come up
+}
+
+// APIServerState is an API server that is expected to answer.
+type APIServerState struct {
+	Server  string // https://host:port
+	Status  string // "ready", or why not
+	Version string // "v1.34.2"
+}
+
+// CloudID implements graph.State.
+func (s APIServerState) CloudID() string { return s.Server }
+
+const ready = "ready"
+
+var _ graph.Expected[APIServerState] = (*APIServer)(nil)
+
+// Needs implements graph.Expected.
+func (s *APIServer) Needs() []graph.Edge { return append(s.API.needs(), s.After...) }
+
+// Takes implements graph.Timed: from when its machine runs.
+func (s *APIServer) Takes() (create, remove time.Duration) { return apiServerTakes, 0 }
+
+// Find implements graph.Expected.
+func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState, error) {
+	k, err := s.API.client(ctx, c)
+	if err != nil || k == nil {
+		return nil, err
+	}
+	have := &APIServerState{Server: "https://" + s.API.Endpoint.String(), Status: ready}
+	if err := k.Ready(ctx); err != nil {
+		why, unanswered := kube.Unanswered(err)
+		if ctx.Err() != nil || !unanswered {
+			return nil, err
+		}
+		have.Status = why
+		return have, nil
+	}
+	var version struct{ GitVersion string }
+	if err := k.Get(ctx, "/version", &version); err != nil {
+		return nil, err
+	}
+	have.Version = version.GitVersion
+	return have, nil
+}
+
+// Diff implements graph.Expected.
+func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {
+	d.Await("state", have.Status, ready)
+	return d
+}
+
+// answers reports whether the API server was seen to answer.
+func answers(s *graph.Ref[APIServerState]) bool {
+	have, ok := s.Found()
+	return ok && have.Status == ready
+}

@@ -1,0 +1,202 @@
+package resource
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// Node is the node that a machine becomes in Kubernetes.
+type Node struct {
+	API     *API
+	Server  *graph.Ref[APIServerState]
+	Machine *graph.Ref[InstanceState]
+	// Ready says to wait until pods can run on it, which takes a pod network;
+	// else it is enough that it has joined.
+	Ready bool
+	// External says that the AWS cloud controller manager has to tell the node
+	// which machine it is, before anything can run there.
+	External bool
+}
+
+// NodeState is a node that has joined.
+type NodeState struct {
+	Name, ProviderID, Version string // "aws:///us-east-1a/i-0123", "v1.34.2"
+	IP                        string // the internal one
+	Ready                     bool
+	Message                   string // why it is not ready
+	Uninitialized             bool   // has the taint that a cloud controller manager removes
+	Cordoned                  bool
+	Group                     string // node group of EKS; "" for none
+}
+
+// CloudID implements graph.State.
+func (s NodeState) CloudID() string { return s.Name }
+
+var _ graph.Expected[NodeState] = (*Node)(nil)
+
+// Needs implements graph.Expected.
+func (n *Node) Needs() []graph.Edge { return append(graph.On(n.Server), graph.On(n.Machine)...) }
+
+// Takes implements graph.Timed.
+func (n *Node) Takes() (create, remove time.Duration) { return nodeTakes, 0 }
+
+// Find implements graph.Expected.
+func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
+	m, ok := n.Machine.Found()
+	if !ok || !answers(n.Server) {
+		return nil, nil //nolint:nilnil // nothing can have joined
+	}
+	all, err := nodes(ctx, c, n.API)
+	if err != nil {
+		return nil, err
+	}
+	return all.of(m), nil
+}
+
+// Diff implements graph.Expected.
+func (n *Node) Diff(have *NodeState) (d graph.Diff) {
+	if n.External && n.Ready {
+		d.Await("providerID", have.provider(), "set by the cloud controller manager")
+	}
+	if n.Ready {
+		d.Await("state", have.state(), ready)
+	}
+	if d == nil && have.Name == "" {
+		d.Await("state", "", "joined")
+	}
+	return d
+}
+
+func (s *NodeState) provider() string {
+	if s.ProviderID != "" && !s.Uninitialized {
+		return "set by the cloud controller manager"
+	}
+	return "not set"
+}
+
+func (s *NodeState) state() string {
+	switch {
+	case s.Ready:
+		return ready
+	case s.Name == "":
+		return ""
+	case s.Message != "":
+		return "not ready: " + s.Message
+	}
+	return "not ready"
+}
+
+// roster is the listing of a cluster's nodes, by what they are asked for.
+type roster struct {
+	list                     []*NodeState
+	byInstance, byName, byIP map[string]*NodeState
+}
+
+// of returns the node that a machine has become; nil for none. A node tells
+// which machine it is by its provider ID, and before it has one by its name and
+// address.
+func (r *roster) of(m InstanceState) *NodeState {
+	if s := r.byInstance[m.ID]; s != nil {
+		return s
+	}
+	for _, s := range []*NodeState{r.byName[m.PrivateDNS], r.byIP[m.PrivateIP]} {
+		if s != nil && s.ProviderID == "" {
+			return s
+		}
+	}
+	return nil
+}
+
+// nodes lists the nodes of the cluster.
+func nodes(ctx context.Context, c *cloud.Clients, api *API) (*roster, error) {
+	return cloud.Remember(ctx, c, "nodes", func(ctx context.Context) (*roster, error) {
+		r := &roster{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, byIP: map[string]*NodeState{}}
+		k, err := api.client(ctx, c)
+		if err != nil || k == nil {
+			return r, err
+		}
+		for next := ""; ; {
+			var page nodeList
+			if err := k.Get(ctx, "/api/v1/nodes?limit=500&continue="+next, &page); err != nil {
+				if why, unanswered := kube.Unanswered(err); unanswered && ctx.Err() == nil {
+					return r, graph.NotYet(&unansweredError{why, err})
+				}
+				return r, err
+			}
+			for i := range page.Items {
+				r.add(page.Items[i].state())
+			}
+			if next = page.Metadata.Continue; next == "" {
+				return r, nil
+			}
+		}
+	})
+}
+
+// unansweredError says that the API server has answered before, and did not
+// now.
+type unansweredError struct {
+	why string
+	err error
+}
+
+func (e *unansweredError) Error() string { return "the API server: " + e.why }
+
+func (e *unansweredError) Unwrap() error { return e.err }
+
+func (r *roster) add(s *NodeState) {
+	r.list = append(r.list, s)
+	r.byName[s.Name], r.byIP[s.IP] = s, s
+	if at := strings.LastIndexByte(s.ProviderID, '/'); at >= 0 {
+		r.byInstance[s.ProviderID[at+1:]] = s
+	}
+}
+
+// nodeList is what matters here of a NodeList.
+type nodeList struct {
+	Metadata struct{ Continue string }
+	Items    []nodeObject
+}
+
+type nodeObject struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Spec struct {
+		ProviderID    string
+		Unschedulable bool
+		Taints        []struct{ Key string }
+	}
+	Status struct {
+		Addresses  []struct{ Type, Address string }
+		Conditions []struct{ Type, Status, Message string }
+		NodeInfo   struct{ KubeletVersion string }
+	}
+}
+
+func (o *nodeObject) state() *NodeState {
+	s := &NodeState{
+		Name: o.Metadata.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
+		Group: o.Metadata.Labels["eks.amazonaws.com/nodegroup"],
+	}
+	for _, a := range o.Status.Addresses {
+		if a.Type == "InternalIP" && s.IP == "" {
+			s.IP = a.Address
+		}
+	}
+	for _, x := range o.Status.Conditions {
+		if x.Type == "Ready" {
+			s.Ready, s.Message = x.Status == "True", x.Message
+		}
+	}
+	for _, t := range o.Spec.Taints {
+		s.Uninitialized = s.Uninitialized || t.Key == "node.cloudprovider.kubernetes.io/uninitialized"
+	}
+	return s
+}

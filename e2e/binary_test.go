@@ -53,6 +53,7 @@ func (s *shell) command(ctx context.Context, args ...string) (cmd *exec.Cmd, std
 	cmd.Env = append([]string{
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "AWS_ENDPOINT_URL=" + s.server.URL, "AWS_REGION=" + moto.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + speed,
+		"CLUSTERAWSADM_WAIT=infrastructure", // moto's machines boot nothing
 	}, s.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -140,26 +140,27 @@ func (a *AWS) pointed(data []byte) ([]byte, error) {
 	if err := json.Unmarshal(data, &pointer); err != nil {
 		return nil, err
 	}
-	for _, source := range append(pointer.Ignition.Config.Append, pointer.Ignition.Config.Merge...) {
-		u, err := url.Parse(source.Source)
-		if err != nil {
-			return nil, err
-		}
-		bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
-		if u.Scheme != "s3" {
-			if name, path, ok := strings.Cut(key, "/"); ok && a.state.S3.Buckets[name] != nil {
-				bucket, key = name, path
-			} else {
-				bucket, _, _ = strings.Cut(u.Host, ".s3")
-			}
-		}
-		b := a.state.S3.Buckets[bucket]
-		if b == nil || b.Objects[key] == nil {
-			return nil, errors.New("there is no object " + source.Source)
-		}
-		return b.Objects[key].Body, nil
+	sources := append(pointer.Ignition.Config.Append, pointer.Ignition.Config.Merge...)
+	if len(sources) == 0 {
+		return data, nil
 	}
-	return data, nil
+	u, err := url.Parse(sources[0].Source)
+	if err != nil {
+		return nil, err
+	}
+	bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
+	if u.Scheme != "s3" { // a presigned link, in either style
+		if name, path, ok := strings.Cut(key, "/"); ok && a.state.S3.Buckets[name] != nil {
+			bucket, key = name, path
+		} else {
+			bucket, _, _ = strings.Cut(u.Host, ".s3")
+		}
+	}
+	b := a.state.S3.Buckets[bucket]
+	if b == nil || b.Objects[key] == nil {
+		return nil, errors.New("there is no object " + u.Host + u.Path)
+	}
+	return b.Objects[key].Body, nil
 }
 
 // readFiles returns the files that a cloud-config or an Ignition configuration

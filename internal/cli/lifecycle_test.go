@@ -43,7 +43,7 @@ func TestLifeOfACluster(t *testing.T) {
 
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
-	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete; AWS takes about 3 minutes\.`, s.out.String())
+	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 3 to wait for; AWS takes about 5 minutes\.`, s.out.String())
 	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
 	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
 	assert.NotContains(t, s.err.String(), "error")
@@ -60,7 +60,8 @@ func TestLifeOfACluster(t *testing.T) {
 	s.terminal("y\n")
 	step(0, "create", "-f", file)
 	assert.Contains(t, s.err.String(), "✓ network ")
-	assert.Contains(t, s.err.String(), "the API server is to answer at https://")
+	assert.Contains(t, s.err.String(), "The API server answers at https://")
+	assert.Contains(t, s.err.String(), "install one with kubectl, or with --cni FILE", "the manifest brings no pod network")
 	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster kubeconfig -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
 	assert.Empty(t, s.out.String())

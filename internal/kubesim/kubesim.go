@@ -115,6 +115,10 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 	if !ok {
 		return failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	}
+	return c.serve(now, at, r, body)
+}
+
+func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte) (code int, answer any) {
 	switch q := r.URL.Query(); r.Method {
 	case http.MethodGet:
 		return c.read(at, q.Get("labelSelector"), q.Get("fieldSelector"))

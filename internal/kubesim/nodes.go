@@ -54,8 +54,10 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 		for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 			c.put("/api/v1/namespaces/kube-system/pods/"+part+"-"+m.Name, Object{
 				"apiVersion": "v1", "kind": "Pod",
-				"metadata": Object{"name": part + "-" + m.Name, "namespace": "kube-system", "labels": Object{"component": part, "tier": "control-plane"},
-					"annotations": Object{"kubernetes.io/config.mirror": "x"}},
+				"metadata": Object{
+					"name": part + "-" + m.Name, "namespace": "kube-system", "labels": Object{"component": part, "tier": "control-plane"},
+					"annotations": Object{"kubernetes.io/config.mirror": "x"},
+				},
 				"spec":   Object{"nodeName": m.Name, "hostNetwork": true, "containers": []any{Object{"name": part, "image": "registry.k8s.io/" + part + ":" + m.Version}}},
 				"status": Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "True"}}},
 			}, now)
@@ -185,7 +187,7 @@ func (c *Cluster) TokenValid(token string, at time.Time) bool {
 }
 
 func decoded(o Object, key string) string {
-	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) //nolint:errcheck // what is no base64 is nothing
+	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) // what is no base64 is nothing
 	return string(data)
 }
 

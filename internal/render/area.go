@@ -32,6 +32,8 @@ func areas() []Area {
 func AreaOf(id graph.ID, origin string) Area {
 	kind := id.Kind()
 	switch {
+	case slices.Contains([]string{"api-server", "kubeadm-config", "node", "addons", "drain", "etcd-member"}, kind):
+		return Kubernetes
 	case contains(kind, "image", "key-pair", "profile"):
 		return Prerequisites
 	case kind == "network-interfaces" || kind == "bastion":
@@ -86,7 +88,7 @@ func group(id graph.ID) string {
 	if id.Kind() == "retired" {
 		last = 2
 	}
-	if !ofMachine(id.Kind()) || len(words) < last+2 {
+	if !ofMachine(id.Kind()) && id.Kind() != "node" || len(words) < last+2 {
 		return ""
 	}
 	return strings.Join(words[:len(words)-last], "/")

@@ -18,6 +18,7 @@ type Counts struct {
 	Delete   int `json:"delete"`
 	Conflict int `json:"conflict"`
 	Settle   int `json:"settle"` // on their way: nothing to do but to wait
+	Await    int `json:"await"`  // that come by themselves, of what is made
 	Keep     int `json:"keep"`   // as wanted, or not ours
 }
 
@@ -25,7 +26,7 @@ type Counts struct {
 func Summarize(p graph.Plan) Counts {
 	return Counts{
 		Create: p.Count(graph.Create), Update: p.Count(graph.Update), Delete: p.Count(graph.Remove),
-		Conflict: p.Count(graph.Conflict), Settle: p.Count(graph.Settle),
+		Conflict: p.Count(graph.Conflict), Settle: p.Count(graph.Settle), Await: p.Count(graph.Await),
 		Keep: p.Count(graph.Keep, graph.Borrow, graph.Leave),
 	}
 }

@@ -57,6 +57,9 @@ func Headline(p graph.Plan, v PlanView) string {
 	if s.Settle > 0 {
 		parts = append(parts, fmt.Sprintf("%d on the way", s.Settle))
 	}
+	if s.Await > 0 {
+		parts = append(parts, fmt.Sprintf("%d to wait for", s.Await))
+	}
 	if s.Conflict > 0 {
 		parts = append(parts, v.Style.paint(red, plural(s.Conflict, "conflict")))
 	}
@@ -130,7 +133,7 @@ func symbol(a graph.Action) (code, mark string) {
 		return red, "-"
 	case graph.Conflict:
 		return red, "!"
-	case graph.Settle:
+	case graph.Settle, graph.Await:
 		return cyan, "…"
 	case graph.Keep, graph.Borrow, graph.Leave:
 	}

@@ -89,7 +89,7 @@ func word(s graph.Step, state string, byTag bool) string {
 		return "missing"
 	case graph.Update:
 		return "differs"
-	case graph.Settle:
+	case graph.Settle, graph.Await:
 		return "pending"
 	case graph.Conflict:
 		return "conflict"

@@ -15,6 +15,7 @@ import (
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/cli/simulated"
 	"clusterawsadm/internal/clock"
+	"clusterawsadm/internal/kube"
 )
 
 // DefaultRegion is where a simulated account is, unless a region is named.
@@ -59,6 +60,9 @@ func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 type Account struct {
 	Config aws.Config
 	Clock  *clock.Clock // of the account; nil: the machine's own
+	// Kubernetes carries requests to the API servers of the account's clusters;
+	// nil: the network.
+	Kubernetes kube.Transport
 
 	simulated *simulated.Account
 	release   func()
@@ -83,7 +87,7 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if err := f.credentials(ctx, cfg); err != nil {
 		return nil, err
 	}
-	return &Account{Config: cfg, release: func() {}}, nil
+	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, release: func() {}}, nil
 }
 
 func (f *Flags) openSimulated(region string) (*Account, error) {
@@ -100,7 +104,7 @@ func (f *Flags) openSimulated(region string) (*Account, error) {
 	}
 	f.Env.Story("simulated AWS account in %s, kept in %s", region, file)
 	return &Account{
-		Config: a.Config, Clock: a.Clock, simulated: a,
+		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
 		release: f.Env.OnExit(func() { _ = a.Save() }), // on the way out there is nobody to tell
 	}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"clusterawsadm/internal/cli/account"
 	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/pkg/reconcile/topology"
 )
 
 // New returns the command that has all the others below it.
@@ -49,6 +50,11 @@ type flags struct {
 	timeout       time.Duration
 	progress      choice
 	verbose       bool
+
+	wait  choice        // how far the user wants the cluster to be
+	waits bool          // the command looks at what becomes of the machines
+	until topology.Wait // how far it looks
+	far   string        // why no further; "" where that needs no word
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

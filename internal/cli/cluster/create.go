@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"clusterawsadm/internal/render"
 	"clusterawsadm/pkg/reconcile"
 	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/topology"
 )
 
 type createOptions struct {
@@ -33,6 +35,7 @@ where it was. On a terminal it shows the plan and asks; elsewhere it needs --yes
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
+	o.addWait(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	return cmd
@@ -44,6 +47,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	}
 	ctx, cancel := o.within(ctx)
 	defer cancel()
+	o.waits = true
 	c, s, err := o.subject(ctx, nil)
 	if err != nil {
 		return err
@@ -59,6 +63,21 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	return o.tell(r, res)
 }
 
+// state says how far the cluster is.
+func (o *createOptions) state(r *run, res reconcile.Result, endpoint string) string {
+	switch {
+	case res.Plan.Empty():
+		return ""
+	case o.until == topology.NodesReady:
+		return " The API server answers at " + endpoint + ", and all nodes are ready."
+	case o.until == topology.APIServer:
+		return " The API server answers at " + endpoint + "; " + cmp.Or(o.far, "nodes may still be on their way") + "."
+	case r.cluster.Managed():
+		return " The API server answers at " + endpoint + "."
+	}
+	return " Its machines are booting; the API server is to answer at " + endpoint + "."
+}
+
 // tell sums up what has been done.
 func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
@@ -68,13 +87,7 @@ func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = "https://" + res.Endpoint
-		switch {
-		case res.Plan.Empty():
-		case r.cluster.Managed():
-			text += " The API server answers at " + out.Endpoint + "."
-		default:
-			text += " Its machines are booting; the API server is to answer at " + out.Endpoint + "."
-		}
+		text += o.state(r, res, out.Endpoint)
 	}
 	if o.progress.value != "json" {
 		r.Env.Story("%s\nNext: %s", text, r.again("kubeconfig"))

@@ -24,6 +24,7 @@ func newDescribe(f *flags) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
+	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine")
 	return cmd
 }
@@ -31,6 +32,7 @@ func newDescribe(f *flags) *cobra.Command {
 func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
+	o.waits = true
 	c, s, err := o.subject(ctx, args)
 	if err != nil {
 		return err

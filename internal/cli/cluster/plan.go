@@ -35,6 +35,7 @@ The exit code is 0 whether or not there is anything to do; with
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
+	o.addWait(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine and every tag")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there is something to do")
 	return cmd
@@ -43,6 +44,7 @@ The exit code is 0 whether or not there is anything to do; with
 func (o *planOptions) run(ctx context.Context) (err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
+	o.waits = true
 	c, s, err := o.subject(ctx, nil)
 	if err != nil {
 		return err

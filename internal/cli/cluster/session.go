@@ -37,7 +37,9 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Parallel: f.parallel,
 		Who:      f.Env.Who,
 		StateDir: filepath.Join(f.Env.StateDir, "clusterawsadm"),
-		Warn:     func(text string) { f.Env.Story("warning: %s", text) },
+
+		Kubernetes: a.Kubernetes,
+		Warn:       func(text string) { f.Env.Story("warning: %s", text) },
 	}}
 	if f.talkative() {
 		s.target.Log = f.tell
@@ -94,6 +96,10 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 	s, err := f.open(ctx, m.Region)
 	if err != nil {
 		return nil, nil, err
+	}
+	if f.waits {
+		f.until, f.far = f.waitsFor(m)
+		s.target.Wait = f.until
 	}
 	return reconcile.Open(m, s.target), s, nil
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 
+	"clusterawsadm/internal/kube"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"clusterawsadm/internal/render"
@@ -40,6 +42,8 @@ type Env struct {
 	// AWS returns the configuration for a region and a profile, either of
 	// which may be "" for whatever the environment says. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
+	// Kubernetes carries requests to API servers; nil: the network.
+	Kubernetes kube.Transport
 	// HTTP asks whoever is not AWS.
 	HTTP *http.Client
 	// Interrupts delivers the user's wish to stop.

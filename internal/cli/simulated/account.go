@@ -17,6 +17,7 @@ import (
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/internal/clock"
+	"clusterawsadm/internal/kube"
 )
 
 // saving is how often an account in use is written to its file: what a
@@ -32,8 +33,9 @@ type Options struct {
 
 // Account is a simulated account that is open.
 type Account struct {
-	Config aws.Config
-	Clock  *clock.Clock
+	Config     aws.Config
+	Kubernetes kube.Transport
+	Clock      *clock.Clock
 
 	file string
 	sim  *awssim.AWS
@@ -60,7 +62,8 @@ func Open(o Options) (*Account, error) {
 	if err := a.load(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; remove the file to begin anew", o.File, err), lock.Close())
 	}
-	a.Config = a.sim.Config()
+	p := a.sim.Process()
+	a.Config, a.Kubernetes = p.Config(), p.Kubernetes
 	a.done.Go(a.keep)
 	return a, nil
 }

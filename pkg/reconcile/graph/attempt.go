@@ -44,24 +44,30 @@ func (n *node) step(have State) Step {
 	switch {
 	case n.role == borrow:
 		step.Action = Borrow
+	case n.role == expect || n.role == own:
+		step.Action, step.Diff = n.due(have)
 	case n.role == sweep && have != nil:
 		step.Action = Leave
 	case n.role == retire && have != nil:
 		step.Action = Remove
-	case n.role == own && have == nil:
-		step.Action, step.Diff = Create, n.Wanted()
-	case n.role == expect && have == nil:
-		step.Action, step.Diff = Await, n.Wanted()
-	case n.role == expect:
-		step.Diff = n.thing.diff(have)
-		if step.Action = step.Diff.action(); step.Action == Settle {
-			step.Action = Await
-		}
-	case n.role == own:
-		step.Diff = n.thing.diff(have)
-		step.Action = step.Diff.action()
 	}
 	return step
+}
+
+// due says what there is to do about a thing that has to be there.
+func (n *node) due(have State) (Action, Diff) {
+	missing, coming := Create, Settle
+	if n.role == expect {
+		missing, coming = Await, Await
+	}
+	if have == nil {
+		return missing, n.Wanted()
+	}
+	d := n.thing.diff(have)
+	if a := d.action(); a != Settle {
+		return a, d
+	}
+	return coming, d
 }
 
 // converge makes the next move until there is none left to make.

@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 
@@ -26,7 +25,7 @@ func (a *API) needs() []graph.Edge {
 
 // client returns a client of the API server; nil while it is not known where
 // that is.
-func (a *API) client(ctx context.Context, c *cloud.Clients) (*kube.Client, error) {
+func (a *API) client(c *cloud.Clients) (*kube.Client, error) {
 	endpoint := a.Endpoint.String()
 	if endpoint == graph.Unknown {
 		return nil, nil //nolint:nilnil // there is nobody to talk to

@@ -38,7 +38,7 @@ func (s *APIServer) Takes() (create, remove time.Duration) { return apiServerTak
 
 // Find implements graph.Expected.
 func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState, error) {
-	k, err := s.API.client(ctx, c)
+	k, err := s.API.client(c)
 	if err != nil || k == nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmCon
 	if !answers(k.Server) {
 		return nil, nil //nolint:nilnil // there is nobody to ask
 	}
-	client, err := k.API.client(ctx, c)
+	client, err := k.API.client(c)
 	if err != nil {
 		return nil, err
 	}

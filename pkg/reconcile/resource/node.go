@@ -116,7 +116,7 @@ func (r *roster) of(m InstanceState) *NodeState {
 func nodes(ctx context.Context, c *cloud.Clients, api *API) (*roster, error) {
 	return cloud.Remember(ctx, c, "nodes", func(ctx context.Context) (*roster, error) {
 		r := &roster{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, byIP: map[string]*NodeState{}}
-		k, err := api.client(ctx, c)
+		k, err := api.client(c)
 		if err != nil || k == nil {
 			return r, err
 		}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/internal/kube"
@@ -68,11 +72,21 @@ func (e *unansweredError) Unwrap() error { return e.err }
 
 // patiently makes an API server that does not answer something to wait for.
 func patiently(ctx context.Context, err error) error {
-	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || ctx.Err() != nil {
+	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || ctx.Err() != nil ||
+		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {
 		return err
 	}
 	if why, unanswered := kube.Unanswered(err); unanswered {
 		return graph.NotYet(&unansweredError{why, err})
+	}
+	return err
+}
+
+// patiently does the same for those that a run can do without.
+func (a *API) patiently(ctx context.Context, err error) error {
+	var silent *unansweredError
+	if err = patiently(ctx, err); errors.As(err, &silent) {
+		return graph.NotYet(fmt.Errorf("%w (%s does without it)", silent, a.Without))
 	}
 	return err
 }

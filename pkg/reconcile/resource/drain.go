@@ -90,6 +90,9 @@ func silently(ctx context.Context, err error) (*DrainState, error) {
 	return nil, err
 }
 
+// errNowhere says that it is not known where the API server is.
+var errNowhere = &unansweredError{why: "its address is not known"}
+
 // nodeOf returns the node of a machine that is to go; nil when there is none or
 // the machine is gone, and why, when the API server does not tell.
 func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m InstanceState) (node *NodeState, silent, err error) {
@@ -102,7 +105,7 @@ func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m InstanceState) (n
 		return nil, nil, err
 	}
 	if k == nil {
-		return nil, errors.New("the API server to be found"), nil
+		return nil, errNowhere, nil
 	}
 	all, err := nodes(ctx, c, api)
 	var unanswered *unansweredError
@@ -136,7 +139,7 @@ func (d *Drain) Update(context.Context, *cloud.Clients, *DrainState, graph.Diff)
 // Delete implements graph.Resource: one round.
 func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) error {
 	if have.Silent != nil {
-		return graph.NotYet(fmt.Errorf("%w (%s does without it)", have.Silent, d.API.Without))
+		return d.API.patiently(ctx, graph.NotYet(have.Silent))
 	}
 	k, err := d.API.client(ctx, c)
 	if err == nil {
@@ -145,7 +148,7 @@ func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) 
 	if apierrors.IsNotFound(err) {
 		return nil // the node is gone
 	}
-	return patiently(ctx, err)
+	return d.API.patiently(ctx, err)
 }
 
 func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, have *DrainState) error {

@@ -27,7 +27,7 @@ type podObject struct {
 	}
 	Spec struct {
 		NodeName   string
-		Containers []struct{ Image string }
+		Containers []struct{ Name, Image string }
 	}
 	Status struct {
 		Phase, Message, Reason string

@@ -16,7 +16,8 @@ import (
 // when it is deleted, or those that earlier runs have left behind.
 type NodeObjects struct {
 	API     *API
-	Machine InstanceState // zero: any that is gone
+	Server  *graph.Ref[APIServerState] // nil where the run does not wait for it
+	Machine InstanceState              // zero: any that is gone
 	After   []graph.Edge
 }
 
@@ -32,10 +33,13 @@ func (s NodeObjectsState) CloudID() string { return orElse(several(s.Names), "no
 var _ graph.Resource[NodeObjectsState] = (*NodeObjects)(nil)
 
 // Needs implements graph.Resource.
-func (n *NodeObjects) Needs() []graph.Edge { return append(n.API.needs(), n.After...) }
+func (n *NodeObjects) Needs() []graph.Edge { return append(append(n.API.needs(), graph.Awaits(n.Server)...), n.After...) }
 
 // Find implements graph.Resource.
 func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsState, error) {
+	if n.Server != nil && !answers(n.Server) {
+		return nil, nil //nolint:nilnil // nor did it for those that go
+	}
 	all, err := nodes(ctx, c, n.API)
 	var silent *unansweredError
 	if errors.As(err, &silent) && n.Machine.ID != "" {
@@ -65,7 +69,7 @@ func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *roster) 
 		return nil, err
 	}
 	for _, s := range all.list {
-		if s.Retired != "" && there.byID[s.Retired] == nil {
+		if m := there.byID[s.Retired]; s.Retired != "" && (m == nil || m.Status == "shutting-down") {
 			out = append(out, s.Name)
 		}
 	}
@@ -88,7 +92,7 @@ func (n *NodeObjects) Update(context.Context, *cloud.Clients, *NodeObjectsState,
 // Delete implements graph.Resource.
 func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeObjectsState) error {
 	if have.Silent != nil {
-		return graph.NotYet(have.Silent)
+		return n.API.patiently(ctx, graph.NotYet(have.Silent))
 	}
 	k, err := n.API.client(ctx, c)
 	if err != nil {
@@ -96,7 +100,7 @@ func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeOb
 	}
 	for _, name := range have.Names {
 		if err := k.Delete(ctx, nodePath(name)); err != nil && !apierrors.IsNotFound(err) {
-			return patiently(ctx, fmt.Errorf("node %s: %w", name, err))
+			return n.API.patiently(ctx, fmt.Errorf("node %s: %w", name, err))
 		}
 	}
 	return nil

@@ -55,13 +55,13 @@ func (b *builder) machines() {
 		}
 	}
 	pools := b.pools()
+	if len(control) > 0 {
+		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: control[0]})
+	}
 	b.register(control)
 	b.kubernetes()
 	b.retireMachines()
 	b.retirePools(pools)
-	if len(control) > 0 {
-		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: control[0]})
-	}
 }
 
 // NamespaceError says that another cluster has the name already.

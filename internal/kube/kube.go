@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -94,7 +95,7 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// Get reads the JSON at a path.
+// Get reads the JSON at a path; into a *[]byte whatever is there: a log.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	path, query, _ := strings.Cut(path, "?")
 	r := c.raw.Get().AbsPath(path)
@@ -110,6 +111,10 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	data, err := result.Raw()
 	if err != nil || into == nil {
 		return err
+	}
+	if text, ok := into.(*[]byte); ok {
+		*text = data
+		return nil
 	}
 	return json.Unmarshal(data, into)
 }
@@ -135,13 +140,30 @@ func Core(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }
 
-// Post sends a JSON document to a path: a subresource like an eviction.
+// Post sends a JSON document to a path: a subresource like an eviction. What
+// the API server is too busy for, or a disruption budget forbids, is not tried
+// again.
 func (c *Client) Post(ctx context.Context, path string, body any) error {
+	return send(ctx, c.raw.Post().MaxRetries(0), path, "application/json", body)
+}
+
+// Merge changes the object at a path: what the document names becomes as there,
+// and what is null there goes (RFC 7396).
+func (c *Client) Merge(ctx context.Context, path string, body any) error {
+	return send(ctx, c.raw.Patch(types.MergePatchType), path, string(types.MergePatchType), body)
+}
+
+// Delete removes the object at a path.
+func (c *Client) Delete(ctx context.Context, path string) error {
+	return c.raw.Delete().AbsPath(path).Do(ctx).Error()
+}
+
+func send(ctx context.Context, r *rest.Request, path, kind string, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	return c.raw.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(data).Do(ctx).Error()
+	return r.AbsPath(path).SetHeader("Content-Type", kind).Body(data).Do(ctx).Error()
 }
 
 // Unanswered reports whether there was no API server to answer, and says why

@@ -29,6 +29,9 @@ type Target struct {
 	StateDir string           // folder for the lock where SSM is denied
 	Log      func(cloud.Call) // told of every call when it has ended; may be nil
 	Wait     topology.Wait    // how far Apply waits for what becomes of the machines
+	// Drain says that machines leave a living cluster in good order: what runs
+	// on them is moved, and etcd told. Without they are only terminated.
+	Drain bool
 	// Kubernetes carries requests to the API server of the cluster; nil: the
 	// network.
 	Kubernetes kube.Transport

@@ -50,7 +50,9 @@ func (r *run) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{Wait: r.c.target.Wait})
+	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{
+		Wait: r.c.target.Wait, Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // what goes as a whole is not drained
+	})
 	if err != nil {
 		return &RefusedError{[]error{err}}
 	}

@@ -3,6 +3,10 @@ package resource
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/internal/kube"
@@ -17,6 +21,7 @@ type API struct {
 	Endpoint Endpoint
 	PKI      *graph.Ref[PKIState]        // nil on EKS
 	EKS      *graph.Ref[EKSClusterState] // nil but on EKS
+	Without  string                      // the flags of a run that does without it
 }
 
 func (a *API) needs() []graph.Edge {
@@ -45,10 +50,42 @@ func (a *API) client(c *cloud.Clients) (*kube.Client, error) {
 	case !ok:
 		return nil, nil //nolint:nilnil // nothing has been made
 	case keys.PKI == nil:
-		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use --wait=infrastructure")
+		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use " + a.Without)
 	}
 	return c.API("https://"+endpoint, func() (kube.Access, error) {
 		certificate, key, err := boot.ClientCertificate(keys.PKI, c.Clock.Now())
 		return kube.Access{Server: "https://" + endpoint, CA: keys.PKI.CA.Cert, Certificate: certificate, Key: key}, err
 	})
+}
+
+// unansweredError says that the API server has answered before, and did not
+// now.
+type unansweredError struct {
+	why string
+	err error
+}
+
+func (e *unansweredError) Error() string { return "the API server: " + e.why }
+
+func (e *unansweredError) Unwrap() error { return e.err }
+
+// patiently makes an API server that does not answer something to wait for.
+func patiently(ctx context.Context, err error) error {
+	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || ctx.Err() != nil ||
+		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {
+		return err
+	}
+	if why, unanswered := kube.Unanswered(err); unanswered {
+		return graph.NotYet(&unansweredError{why, err})
+	}
+	return err
+}
+
+// patiently does the same for those that a run can do without.
+func (a *API) patiently(ctx context.Context, err error) error {
+	var silent *unansweredError
+	if err = patiently(ctx, err); errors.As(err, &silent) {
+		return graph.NotYet(fmt.Errorf("%w (%s does without it)", silent, a.Without))
+	}
+	return err
 }

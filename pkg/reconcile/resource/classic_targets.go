@@ -16,6 +16,7 @@ type ClassicTargets struct {
 	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
 	Instances    []*graph.Ref[InstanceState]
 	Shared       bool // the load balancer is somebody else's: instances that others registered stay
+	Gone         []string // machines of ours that are to go
 }
 
 var _ graph.Resource[TargetsState] = (*ClassicTargets)(nil)
@@ -47,7 +48,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 
 // Diff implements graph.Resource.
 func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
-	return (&Targets{Instances: t.Instances, Shared: t.Shared}).Diff(have)
+	return (&Targets{Instances: t.Instances, Shared: t.Shared, Gone: t.Gone}).Diff(have)
 }
 
 // Create implements graph.Resource.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/kube"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -31,7 +30,10 @@ type NodeState struct {
 	Message                   string // why it is not ready
 	Uninitialized             bool   // has the taint that a cloud controller manager removes
 	Cordoned                  bool
-	Group                     string // node group of EKS; "" for none
+	Unreachable               bool      // its kubelet is not heard of
+	Retired                   string    // the machine, once we have begun to take the node away
+	Draining, Drained         time.Time // since when; zero: not
+	Group                     string    // node group of EKS; "" for none
 }
 
 // CloudID implements graph.State.
@@ -123,10 +125,7 @@ func nodes(ctx context.Context, c *cloud.Clients, api *API) (*roster, error) {
 		for next := ""; ; {
 			var page nodeList
 			if err := k.Get(ctx, "/api/v1/nodes?limit=500&continue="+next, &page); err != nil {
-				if why, unanswered := kube.Unanswered(err); unanswered && ctx.Err() == nil {
-					return r, graph.NotYet(&unansweredError{why, err})
-				}
-				return r, err
+				return r, patiently(ctx, err)
 			}
 			for i := range page.Items {
 				r.add(page.Items[i].state())
@@ -138,22 +137,13 @@ func nodes(ctx context.Context, c *cloud.Clients, api *API) (*roster, error) {
 	})
 }
 
-// unansweredError says that the API server has answered before, and did not
-// now.
-type unansweredError struct {
-	why string
-	err error
-}
-
-func (e *unansweredError) Error() string { return "the API server: " + e.why }
-
-func (e *unansweredError) Unwrap() error { return e.err }
-
 func (r *roster) add(s *NodeState) {
 	r.list = append(r.list, s)
 	r.byName[s.Name], r.byIP[s.IP] = s, s
 	if at := strings.LastIndexByte(s.ProviderID, '/'); at >= 0 {
 		r.byInstance[s.ProviderID[at+1:]] = s
+	} else if s.Retired != "" {
+		r.byInstance[s.Retired] = s
 	}
 }
 
@@ -165,8 +155,8 @@ type nodeList struct {
 
 type nodeObject struct {
 	Metadata struct {
-		Name   string
-		Labels map[string]string
+		Name                string
+		Labels, Annotations map[string]string
 	}
 	Spec struct {
 		ProviderID    string
@@ -183,8 +173,10 @@ type nodeObject struct {
 func (o *nodeObject) state() *NodeState {
 	s := &NodeState{
 		Name: o.Metadata.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
-		Group: o.Metadata.Labels["eks.amazonaws.com/nodegroup"],
+		Group: o.Metadata.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Metadata.Annotations[retiredMark],
 	}
+	s.Draining, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainingMark]) //nolint:errcheck // what is no time is none
+	s.Drained, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainedMark])   //nolint:errcheck // what is no time is none
 	for _, a := range o.Status.Addresses {
 		if a.Type == "InternalIP" && s.IP == "" {
 			s.IP = a.Address
@@ -192,7 +184,7 @@ func (o *nodeObject) state() *NodeState {
 	}
 	for _, x := range o.Status.Conditions {
 		if x.Type == "Ready" {
-			s.Ready, s.Message = x.Status == "True", x.Message
+			s.Ready, s.Message, s.Unreachable = x.Status == "True", x.Message, x.Status == "Unknown"
 		}
 	}
 	for _, t := range o.Spec.Taints {

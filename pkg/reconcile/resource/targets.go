@@ -17,6 +17,7 @@ type Targets struct {
 	Instances []*graph.Ref[InstanceState]
 	// Shared groups are somebody else's: targets that others registered stay.
 	Shared bool
+	Gone   []string // machines of ours that are to go
 }
 
 // TargetsState are the machines that are registered.
@@ -74,7 +75,7 @@ func (s *TargetsState) anyOf(all []*graph.Ref[InstanceState]) bool {
 func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
 	want, registered := idsOf(t.Instances), have.Instances
 	if t.Shared {
-		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) })
+		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Gone, i) })
 	}
 	d.Lines("target", registered, want)
 	return d

@@ -26,7 +26,7 @@ func (b *builder) kubernetes() {
 	if b.o.Wait != APIServer && b.o.Wait != NodesReady {
 		return
 	}
-	b.api = &resource.API{Endpoint: b.endpoint, PKI: b.keys, EKS: b.plane}
+	b.reach("--wait=infrastructure")
 	b.server = graph.Expect(b.Graph, "api-server", &resource.APIServer{API: b.api, After: b.serves()}, b.infra("spec.controlPlaneEndpoint"))
 	if b.m.EKS == nil {
 		graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server})
@@ -36,6 +36,17 @@ func (b *builder) kubernetes() {
 			b.node(m)
 		}
 	}
+}
+
+// reach prepares to ask the API server; a run with the flag does without it.
+func (b *builder) reach(without string) *resource.API {
+	if b.api == nil {
+		b.api = &resource.API{Endpoint: b.endpoint, PKI: b.keys, EKS: b.plane, Without: without}
+	}
+	if !strings.Contains(b.api.Without, without) {
+		b.api.Without += " " + without
+	}
+	return b.api
 }
 
 // serves lists what has to be there before the API server can answer.
@@ -50,10 +61,13 @@ func (b *builder) serves() (needs []graph.Edge) {
 
 // node adds the node that a machine becomes.
 func (b *builder) node(m Machine) {
-	id := graph.ID("node/" + strings.TrimPrefix(string(m.Node.ID()), "machine/"))
-	graph.Expect(b.Graph, id, &resource.Node{
+	graph.Expect(b.Graph, nodeID(m), &resource.Node{
 		API: b.api, Server: b.server, Machine: m.Node, Ready: b.o.Wait == NodesReady, External: m.External,
 	}, graph.From(m.Node.Origin()))
+}
+
+func nodeID(m Machine) graph.ID {
+	return graph.ID("node/" + strings.TrimPrefix(string(m.Node.ID()), "machine/"))
 }
 
 // external reports whether the kubelets of a group leave it to a cloud

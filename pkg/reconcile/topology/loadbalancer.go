@@ -194,6 +194,20 @@ func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[
 	return out
 }
 
+// register adds the machines of the control plane to their load balancers.
+func (b *builder) register(control []*graph.Ref[resource.InstanceState]) {
+	var gone []string
+	for _, m := range b.going() {
+		gone = append(gone, m.ID)
+	}
+	for _, t := range b.lb.targets {
+		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{Group: t.group, Instances: control, Shared: t.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
+	}
+	if b.lb.classic != nil {
+		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
+	}
+}
+
 // ipType is how a target group reaches its targets: over IPv6 where every
 // private subnet has it, unless the manifest says otherwise.
 func (b *builder) ipType(given *infrav1.TargetGroupIPType) string {

@@ -55,17 +55,13 @@ func (b *builder) machines() {
 		}
 	}
 	pools := b.pools()
-	b.retireMachines()
-	b.retirePools(pools)
 	if len(control) > 0 {
 		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: control[0]})
 	}
-	for _, t := range b.lb.targets {
-		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{Group: t.group, Instances: control, Shared: t.shared}, b.infra("spec.controlPlaneLoadBalancer"))
-	}
-	if b.lb.classic != nil {
-		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared}, b.infra("spec.controlPlaneLoadBalancer"))
-	}
+	b.register(control)
+	b.kubernetes()
+	b.retireMachines()
+	b.retirePools(pools)
 }
 
 // NamespaceError says that another cluster has the name already.

@@ -72,7 +72,8 @@ func unsupported(m *manifest.Cluster) error {
 
 // Options say what is wanted beside the manifest.
 type Options struct {
-	Wait Wait // how far the cluster is to be when a run ends
+	Wait  Wait // how far the cluster is to be when a run ends
+	Drain bool // machines leave a living cluster in good order; else they are only terminated
 }
 
 // Build returns the graph of everything that the manifest wants.
@@ -92,7 +93,6 @@ func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
 		b.eks()
 	}
 	b.machines()
-	b.kubernetes()
 	return Cluster{b.Graph, b.endpoint, b.made, b.remarks}, b.err
 }
 

@@ -1,0 +1,158 @@
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// etcdctl runs commands in pods on a node of the control plane. The image is
+// that of etcd there, which has etcdctl beside it and may have no shell.
+type etcdctl struct {
+	k            *kube.Client
+	machine      string    // that all of it is about
+	pod          podObject // of etcd on the node where they run
+	certificates string
+	now          time.Time
+}
+
+// command is one call of etcdctl, in a container of that name.
+type command struct {
+	name string
+	args []string
+}
+
+const (
+	localEtcd = "https://127.0.0.1:2379"
+	// toolTakes is after how long a pod is taken to be stuck: its node may be
+	// gone. Clocks may differ.
+	toolTakes = 5 * time.Minute
+)
+
+// at returns a call of etcdctl at an endpoint, as the client by which kubeadm
+// has the health of etcd checked.
+func (t *etcdctl) at(endpoint string, args ...string) []string {
+	const in = "/certificates/"
+	return append([]string{
+		"etcdctl", "--endpoints=" + endpoint, "--cacert=" + in + "ca.crt", "--cert=" + in + "healthcheck-client.crt", "--key=" + in + "healthcheck-client.key",
+	}, args...)
+}
+
+func (t *etcdctl) name(what string) string { return "clusterawsadm-etcd-" + what + "-" + t.machine }
+
+const toolPods = "/api/v1/namespaces/kube-system/pods"
+
+func (t *etcdctl) path(what string) string { return toolPods + "/" + t.name(what) }
+
+// start starts a pod.
+func (t *etcdctl) start(ctx context.Context, what string, before, then []command) error {
+	containers := func(all []command) (out []any) {
+		for _, c := range all {
+			out = append(out, map[string]any{
+				"name": c.name, "image": t.pod.Spec.Containers[0].Image, "command": c.args, "imagePullPolicy": "IfNotPresent",
+				"volumeMounts":    []any{map[string]any{"name": "certificates", "mountPath": "/certificates", "readOnly": true}},
+				"securityContext": map[string]any{"runAsUser": 0},
+			})
+		}
+		return out
+	}
+	err := t.k.Post(ctx, toolPods, map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": t.name(what), "namespace": "kube-system", "labels": map[string]any{"app.kubernetes.io/managed-by": kube.FieldManager}},
+		"spec": map[string]any{
+			"nodeName": t.pod.Spec.NodeName, "hostNetwork": true, "restartPolicy": "Never", "activeDeadlineSeconds": 60,
+			"terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false, "priorityClassName": "system-node-critical",
+			"tolerations":    []any{map[string]any{"operator": "Exists"}},
+			"initContainers": containers(before), "containers": containers(then),
+			"volumes": []any{map[string]any{"name": "certificates", "hostPath": map[string]any{"path": t.certificates, "type": "Directory"}}},
+		},
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("pod %s: %w", t.name(what), err)
+	}
+	return t.awaited(what)
+}
+
+func (t *etcdctl) awaited(what string) error {
+	return graph.NotYet(fmt.Errorf("pod kube-system/%s on %s, which runs etcdctl", t.name(what), t.pod.Spec.NodeName))
+}
+
+// errNotBegun says that there is no such pod.
+var errNotBegun = errors.New("no pod")
+
+// done returns what the containers of a pod have printed, by name, once all
+// have ended well. A pod that looks, or that failed, is deleted by that.
+func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]string, err error) {
+	var p podObject
+	switch err := t.k.Get(ctx, t.path(what), &p); {
+	case apierrors.IsNotFound(err):
+		return nil, errNotBegun
+	case err != nil:
+		return nil, err
+	}
+	age := t.now.Sub(p.Metadata.CreationTimestamp.Time)
+	switch p.Status.Phase {
+	case "Succeeded", "Failed":
+	default:
+		if age > toolTakes {
+			return nil, errors.Join(t.remove(ctx, what), t.awaited(what))
+		}
+		return nil, t.awaited(what)
+	}
+	printed = map[string]string{}
+	for _, c := range p.Spec.Containers {
+		var log []byte
+		if err := t.k.Get(ctx, t.path(what)+"/log?container="+c.Name, &log); err != nil {
+			return nil, fmt.Errorf("what pod %s has printed: %w", t.name(what), err)
+		}
+		printed[c.Name] = string(log)
+	}
+	if p.Status.Phase == "Succeeded" && what == "remove" {
+		return printed, nil
+	}
+	if err := t.remove(ctx, what); err != nil {
+		return nil, err
+	}
+	if p.Status.Phase == "Failed" {
+		return nil, graph.NotYet(fmt.Errorf("etcdctl to get through: %s", strings.TrimSpace(p.Status.Reason+" "+p.Status.Message+" "+lastLine(printed))))
+	}
+	if age > toolTakes {
+		return nil, errNotBegun // of a run that was stopped long ago
+	}
+	return printed, nil
+}
+
+// lastLine is the last of what was printed.
+func lastLine(printed map[string]string) (last string) {
+	for _, text := range printed {
+		text = strings.TrimSpace(text)
+		if line := text[strings.LastIndexByte(text, '\n')+1:]; line != "" {
+			last = line
+		}
+	}
+	return last
+}
+
+// clean deletes the pods.
+func (t *etcdctl) clean(ctx context.Context) error {
+	for _, what := range []string{"look", "remove"} {
+		if err := t.remove(ctx, what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *etcdctl) remove(ctx context.Context, what string) error {
+	if err := t.k.Delete(ctx, t.path(what)); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("pod %s: %w", t.name(what), err)
+	}
+	return nil
+}

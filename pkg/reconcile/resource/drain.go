@@ -65,7 +65,7 @@ func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error)
 	if !s.Node.Cordoned || s.Node.Draining.IsZero() {
 		s.Node.Draining, s.Node.Drained = time.Time{}, time.Time{}
 	}
-	k, err := d.API.client(ctx, c)
+	k, err := d.API.client(c)
 	if err == nil && s.Node.Drained.IsZero() {
 		s.Pods, err = podsToMove(ctx, k, s.Node)
 	}
@@ -100,7 +100,7 @@ func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m InstanceState) (n
 	if err != nil || there.byID[m.ID] == nil {
 		return nil, nil, err
 	}
-	k, err := api.client(ctx, c)
+	k, err := api.client(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,7 +141,7 @@ func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) 
 	if have.Silent != nil {
 		return d.API.patiently(ctx, graph.NotYet(have.Silent))
 	}
-	k, err := d.API.client(ctx, c)
+	k, err := d.API.client(c)
 	if err == nil {
 		err = d.round(ctx, c, k, have)
 	}

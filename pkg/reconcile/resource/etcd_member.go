@@ -68,7 +68,7 @@ func (e *EtcdMember) Update(context.Context, *cloud.Clients, *EtcdMemberState, g
 // member and who leads; the second removes the member. Both are named after the
 // machine, so that the next round, of whatever run, finds them.
 func (e *EtcdMember) Delete(ctx context.Context, c *cloud.Clients, _ *EtcdMemberState) error {
-	k, err := e.API.client(ctx, c)
+	k, err := e.API.client(c)
 	if err == nil && k == nil {
 		err = graph.NotYet(errNowhere)
 	}

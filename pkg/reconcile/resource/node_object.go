@@ -94,7 +94,7 @@ func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeOb
 	if have.Silent != nil {
 		return n.API.patiently(ctx, graph.NotYet(have.Silent))
 	}
-	k, err := n.API.client(ctx, c)
+	k, err := n.API.client(c)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,9 @@ const (
 	// NodeTag holds the ID of the node of our graph: the identity of a thing,
 	// since users may change its Name.
 	NodeTag = "clusterawsadm/node"
+	// TemplateTag names what a machine was made from, so that a later run can
+	// tell whether it would be made differently.
+	TemplateTag = "clusterawsadm/template"
 	// Owned is the value of the cluster tags of a thing that goes with the
 	// cluster.
 	Owned = "owned"

@@ -171,6 +171,14 @@ type Expected[S State] interface {
 	Diff(have *S) Diff
 }
 
+// Tended is implemented by an expected thing that can be changed once it has
+// come.
+type Tended[S State] interface {
+	// Update mends the differences in d, and returns the thing as it is then
+	// where the answers tell; nil means: look again.
+	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
+}
+
 // Expect puts a thing into the graph that comes by itself: Apply waits until
 // it is as wanted, Delete has nothing to do with it.
 func Expect[S State](g *Graph, id ID, e Expected[S], opts ...Option) *Ref[S] {

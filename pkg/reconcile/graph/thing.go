@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"fmt"
 
 	"clusterawsadm/internal/cloud"
 )
@@ -81,6 +82,13 @@ func (c *comes[S]) find(ctx context.Context, cl *cloud.Clients) (State, error) {
 }
 
 func (c *comes[S]) diff(have State) Diff { return c.expected.Diff(of[S](have)) }
+
+func (c *comes[S]) update(ctx context.Context, cl *cloud.Clients, have State, d Diff) (State, error) {
+	if t, ok := c.expected.(Tended[S]); ok {
+		return state(t.Update(ctx, cl, of[S](have), d))
+	}
+	return nil, fmt.Errorf("%s is not ours to change", d[0].Field)
+}
 
 // state drops S: a *S is a State because S is one.
 func state[S State](have *S, err error) (State, error) {

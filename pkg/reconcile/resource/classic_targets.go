@@ -15,7 +15,7 @@ import (
 type ClassicTargets struct {
 	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
 	Instances    []*graph.Ref[InstanceState]
-	Shared       bool // the load balancer is somebody else's: instances that others registered stay
+	Shared       bool     // the load balancer is somebody else's: instances that others registered stay
 	Gone         []string // machines of ours that are to go
 }
 
@@ -38,7 +38,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 	}
 	all, err := classicLoadBalancers(ctx, c)
 	for _, x := range all {
-		s := &TargetsState{x.ID, x.Instances}
+		s := &TargetsState{Group: x.ID, Instances: x.Instances}
 		if x.ID == lb.ID && (!t.Shared || s.anyOf(t.Instances)) {
 			return s, err
 		}
@@ -73,7 +73,10 @@ func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *Tar
 			return nil, err
 		}
 	}
-	return &TargetsState{have.Group, idsOf(t.Instances)}, nil
+	if t.Shared {
+		return nil, nil //nolint:nilnil // others are registered too: look again
+	}
+	return &TargetsState{Group: have.Group, Instances: idsOf(t.Instances)}, nil
 }
 
 func (t *ClassicTargets) deregister(ctx context.Context, c *cloud.Clients, name string, gone []string) error {

@@ -136,6 +136,9 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	d.Fixed("key", have.Key, i.Key)
 	d.Lines("securityGroup", have.Groups, i.groups())
 	d.Set("metadata", have.Metadata, i.metadata())
+	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" {
+		d.Fixed("template", made, want) // what it was made from
+	}
 	d.Tags(have.Tags, i.Tags)
 	return d
 }

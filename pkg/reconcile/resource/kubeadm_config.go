@@ -2,33 +2,50 @@ package resource
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
 
+	"github.com/blang/semver/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/yaml"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
 // KubeadmConfig is what kubeadm init leaves in the cluster for the machines
 // that join: the ConfigMap kubeadm-config. Once it is there, kubeadm is done.
+// Before the control plane is replaced it is brought up to date, for machines
+// that join go by it.
 type KubeadmConfig struct {
-	API    *API
-	Server *graph.Ref[APIServerState]
+	API     *API
+	Server  *graph.Ref[APIServerState]
+	Version string // of the control plane: "v1.34.2"
+	Spec    bootstrapv1.ClusterConfiguration
 }
 
 // KubeadmConfigState is the ConfigMap.
-type KubeadmConfigState struct {
-	Version string // "v1.34.2"
-}
+type KubeadmConfigState struct{ Config *boot.ClusterConfig }
 
 // CloudID implements graph.State.
 func (KubeadmConfigState) CloudID() string { return "kube-system/kubeadm-config" }
 
-var _ graph.Expected[KubeadmConfigState] = (*KubeadmConfig)(nil)
+var (
+	_ graph.Expected[KubeadmConfigState] = (*KubeadmConfig)(nil)
+	_ graph.Tended[KubeadmConfigState]   = (*KubeadmConfig)(nil)
+)
 
 // Needs implements graph.Expected.
 func (k *KubeadmConfig) Needs() []graph.Edge { return graph.On(k.Server) }
+
+const clusterConfiguration = "ClusterConfiguration"
 
 // Find implements graph.Expected.
 func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmConfigState, error) {
@@ -39,27 +56,87 @@ func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmCon
 	if err != nil {
 		return nil, err
 	}
-	var have struct {
-		Data struct{ ClusterConfiguration string }
-	}
+	var have struct{ Data map[string]string }
 	err = client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // not yet
 	}
 	if err != nil {
-		return nil, err
+		return nil, patiently(ctx, err)
 	}
-	var config struct{ KubernetesVersion string }
-	if err := yaml.Unmarshal([]byte(have.Data.ClusterConfiguration), &config); err != nil {
-		return nil, err
-	}
-	return &KubeadmConfigState{config.KubernetesVersion}, nil
+	config, err := boot.ParseClusterConfig(have.Data[clusterConfiguration])
+	return &KubeadmConfigState{config}, err
 }
 
 // Diff implements graph.Expected.
 func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
-	if have.Version == "" {
-		d.Await("version", "", graph.Unknown)
+	if have.Config == nil {
+		d.Await("version", "", k.Version)
+		return d
+	}
+	d.Set("version", have.Config.Version, k.Version)
+	if len(d) > 0 && !oneStep(have.Config.Version, k.Version) {
+		d = nil
+		d.Fixed("version", have.Config.Version, k.Version)
+		d.Advise("Kubernetes is upgraded by one minor version at a time, and never downgraded: go by way of the versions in between")
+	}
+	fields := have.Config.Differs(k.Spec)
+	slices.Sort(fields)
+	for _, f := range fields {
+		d.Set(f, "as before", "as in the manifest")
 	}
 	return d
+}
+
+// oneStep reports whether kubeadm can upgrade from one version to another: to
+// a later patch, or to the next minor.
+func oneStep(from, to string) bool {
+	f, err1 := semver.ParseTolerant(from)
+	t, err2 := semver.ParseTolerant(to)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	return t.GTE(f) && t.Major == f.Major && t.Minor-f.Minor <= 1
+}
+
+// Update implements graph.Tended.
+func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *KubeadmConfigState, _ graph.Diff) (*KubeadmConfigState, error) {
+	client, err := k.API.client(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := bindings(ctx, client); err != nil {
+		return nil, patiently(ctx, err)
+	}
+	text, err := have.Config.Upgraded(k.Spec, k.Version)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{clusterConfiguration: text}})
+	if err != nil {
+		return nil, err
+	}
+	_, err = client.Objects(kube.Core("configmaps"), metav1.NamespaceSystem).
+		Patch(ctx, "kubeadm-config", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	return nil, patiently(ctx, err)
+}
+
+// bindings makes what kubeadm of newer versions takes for granted, where it is
+// missing (facts D.9).
+func bindings(ctx context.Context, client *kube.Client) error {
+	for _, b := range []struct{ name, role, kind, subject string }{
+		{"kubeadm:cluster-admins", "cluster-admin", "Group", "kubeadm:cluster-admins"},
+		{"kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", "User", "kube-apiserver-kubelet-client"},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": b.name},
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": b.role},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": b.kind, "name": b.subject}},
+		}}
+		at := client.Objects(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "")
+		if _, err := at.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("ClusterRoleBinding %s: %w", b.name, err)
+		}
+	}
+	return nil
 }

@@ -20,6 +20,9 @@ type Node struct {
 	// External says that the AWS cloud controller manager has to tell the node
 	// which machine it is, before anything can run there.
 	External bool
+	// Parts says to wait for the control plane's parts on it, too: etcd, the API
+	// server, the controller manager and the scheduler.
+	Parts bool
 }
 
 // NodeState is a node that has joined.
@@ -30,6 +33,7 @@ type NodeState struct {
 	Message                   string // why it is not ready
 	Uninitialized             bool   // has the taint that a cloud controller manager removes
 	Cordoned                  bool
+	Missing                   string    // parts of the control plane that are not ready, if asked for
 	Unreachable               bool      // its kubelet is not heard of
 	Retired                   string    // the machine, once we have begun to take the node away
 	Draining, Drained         time.Time // since when; zero: not
@@ -57,7 +61,13 @@ func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	if err != nil {
 		return nil, err
 	}
-	return all.of(m), nil
+	have := all.of(m)
+	if have == nil || !n.Parts {
+		return have, nil
+	}
+	with := *have
+	with.Missing, err = missingParts(ctx, c, n.API, have.Name)
+	return &with, err
 }
 
 // Diff implements graph.Expected.
@@ -68,7 +78,10 @@ func (n *Node) Diff(have *NodeState) (d graph.Diff) {
 	if n.Ready {
 		d.Await("state", have.state(), ready)
 	}
-	if d == nil && have.Name == "" {
+	if n.Parts {
+		d.Await("parts not ready", have.Missing, "")
+	}
+	if len(d) == 0 && have.Name == "" {
 		d.Await("state", "", "joined")
 	}
 	return d
@@ -91,6 +104,42 @@ func (s *NodeState) state() string {
 		return "not ready: " + s.Message
 	}
 	return "not ready"
+}
+
+// missingParts names the parts of the control plane that are not ready on a
+// node. They are static pods, which the kubelet shows as pods of these names.
+func missingParts(ctx context.Context, c *cloud.Clients, api *API, node string) (string, error) {
+	running, err := cloud.Remember(ctx, c, "parts of the control plane", func(ctx context.Context) (map[string]bool, error) {
+		k, err := api.client(c)
+		if err != nil || k == nil {
+			return nil, err
+		}
+		var all struct {
+			Items []struct {
+				Metadata struct{ Name string }
+				Status   struct {
+					Conditions []struct{ Type, Status string }
+				}
+			}
+		}
+		if err := k.Get(ctx, "/api/v1/namespaces/kube-system/pods?labelSelector=tier=control-plane", &all); err != nil {
+			return nil, patiently(ctx, err)
+		}
+		running := map[string]bool{}
+		for _, p := range all.Items {
+			for _, x := range p.Status.Conditions {
+				running[p.Metadata.Name] = running[p.Metadata.Name] || x.Type == "Ready" && x.Status == "True"
+			}
+		}
+		return running, nil
+	})
+	var missing []string
+	for _, part := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		if !running[part+"-"+node] {
+			missing = append(missing, part)
+		}
+	}
+	return strings.Join(missing, ", "), err
 }
 
 // roster is the listing of a cluster's nodes, by what they are asked for.

@@ -33,7 +33,9 @@ func (s NodeObjectsState) CloudID() string { return orElse(several(s.Names), "no
 var _ graph.Resource[NodeObjectsState] = (*NodeObjects)(nil)
 
 // Needs implements graph.Resource.
-func (n *NodeObjects) Needs() []graph.Edge { return append(append(n.API.needs(), graph.Awaits(n.Server)...), n.After...) }
+func (n *NodeObjects) Needs() []graph.Edge {
+	return append(append(n.API.needs(), graph.Awaits(n.Server)...), n.After...)
+}
 
 // Find implements graph.Resource.
 func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsState, error) {

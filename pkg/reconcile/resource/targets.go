@@ -18,12 +18,16 @@ type Targets struct {
 	// Shared groups are somebody else's: targets that others registered stay.
 	Shared bool
 	Gone   []string // machines of ours that are to go
+	// Healthy says to wait until the machines answer, as far as the load
+	// balancer can tell.
+	Healthy bool
 }
 
 // TargetsState are the machines that are registered.
 type TargetsState struct {
 	Group     string
 	Instances []string
+	Health    map[string]string // by instance: "healthy", "initial", …
 }
 
 // CloudID implements graph.State.
@@ -53,10 +57,13 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 	if err != nil {
 		return nil, err
 	}
-	s := &TargetsState{Group: group.ID}
+	s := &TargetsState{Group: group.ID, Health: map[string]string{}}
 	for _, d := range out.TargetHealthDescriptions {
 		if d.TargetHealth == nil || d.TargetHealth.State != types.TargetHealthStateEnumDraining {
 			s.Instances = append(s.Instances, str(d.Target.Id))
+			if d.TargetHealth != nil {
+				s.Health[str(d.Target.Id)] = string(d.TargetHealth.State)
+			}
 		}
 	}
 	if t.Shared && !s.anyOf(t.Instances) {
@@ -78,6 +85,11 @@ func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
 		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Gone, i) })
 	}
 	d.Lines("target", registered, want)
+	if t.Healthy && len(d) == 0 {
+		for _, id := range want {
+			d.Await("health of "+id, have.Health[id], string(types.TargetHealthStateEnumHealthy))
+		}
+	}
 	return d
 }
 
@@ -104,7 +116,10 @@ func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsSta
 			return nil, err
 		}
 	}
-	return &TargetsState{have.Group, idsOf(t.Instances)}, nil
+	if t.Shared {
+		return nil, nil //nolint:nilnil // others are registered too: look again
+	}
+	return &TargetsState{Group: have.Group, Instances: idsOf(t.Instances)}, nil
 }
 
 // Delete implements graph.Resource. Targets go with their group; only in

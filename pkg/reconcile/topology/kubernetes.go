@@ -28,15 +28,64 @@ func (b *builder) kubernetes() {
 	}
 	b.reach("--wait=infrastructure")
 	b.server = graph.Expect(b.Graph, "api-server", &resource.APIServer{API: b.api, After: b.serves()}, b.infra("spec.controlPlaneEndpoint"))
-	if b.m.EKS == nil {
-		graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server})
-	}
+	b.tend()
 	for _, m := range b.made {
 		if m.ControlPlane || b.o.Wait == NodesReady {
 			b.node(m)
 		}
 	}
 }
+
+// tend adds what kubeadm keeps in the cluster, and brings up to date: what
+// joining machines go by first of all.
+func (b *builder) tend() {
+	cp := b.m.ControlPlane
+	if b.m.EKS != nil || cp == nil {
+		return
+	}
+	config, at := b.clusterConfiguration()
+	b.config = graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config}, graph.From(at))
+}
+
+// tended lists what a machine of the control plane that joins later goes by.
+func (b *builder) tended() []graph.Node {
+	if b.config == nil {
+		return nil
+	}
+	return []graph.Node{b.config}
+}
+
+// skipKubeProxy is the annotation by which Cluster API leaves kube-proxy alone.
+const skipKubeProxy = "controlplane.cluster.x-k8s.io/skip-kube-proxy"
+
+// afterControl adds what is brought up to date when all of the control plane
+// is: kube-proxy follows its version; CoreDNS, where the manifest names it.
+func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
+	cp := b.m.ControlPlane
+	if b.config == nil || cp == nil {
+		return last
+	}
+	config, at := b.clusterConfiguration()
+	after := append(graph.Awaits(last...), graph.Awaits(b.config)...)
+	if _, skip := cp.Object.Annotations[skipKubeProxy]; !skip {
+		last = append(last, graph.Expect(b.Graph, "kube-proxy", &resource.SystemImage{
+			API: b.api, Server: b.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version), Given: config.ImageRepository, After: after,
+		}, graph.From(b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
+	}
+	if dns := config.DNS; dns.ImageTag != "" {
+		repository := dns.ImageRepository
+		if repository == "" && config.ImageRepository != "" {
+			repository = config.ImageRepository
+		}
+		last = append(last, graph.Expect(b.Graph, "coredns", &resource.SystemImage{
+			API: b.api, Server: b.server, Workload: "deployments", Name: "coredns", Container: "coredns", Tag: dns.ImageTag, Given: repository, After: after,
+		}, graph.From(at)))
+	}
+	return last
+}
+
+// imageTag is a version as tags of images have it.
+func imageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
 // reach prepares to ask the API server; a run with the flag does without it.
 func (b *builder) reach(without string) *resource.API {
@@ -67,7 +116,7 @@ func (b *builder) node(m Machine) {
 }
 
 func nodeID(m Machine) graph.ID {
-	return graph.ID("node/" + strings.TrimPrefix(string(m.Node.ID()), "machine/"))
+	return graph.ID("node/" + m.place())
 }
 
 // external reports whether the kubelets of a group leave it to a cloud

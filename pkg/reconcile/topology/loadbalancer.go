@@ -194,17 +194,19 @@ func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[
 	return out
 }
 
-// register adds the machines of the control plane to their load balancers.
-func (b *builder) register(control []*graph.Ref[resource.InstanceState]) {
+// register adds the machines of the control plane to their load balancers, when
+// the nodes in after have settled.
+func (b *builder) register(control []*graph.Ref[resource.InstanceState], after ...graph.Node) {
+	when := graph.With(graph.Awaits(after...))
 	var gone []string
 	for _, m := range b.going() {
 		gone = append(gone, m.ID)
 	}
 	for _, t := range b.lb.targets {
-		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{Group: t.group, Instances: control, Shared: t.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
+		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{Group: t.group, Instances: control, Shared: t.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"), when)
 	}
 	if b.lb.classic != nil {
-		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
+		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"), when)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
@@ -33,8 +34,11 @@ type group struct {
 	eks          *resource.EKSJoin // of machines of a cluster of EKS
 	data         []byte            // given bootstrap data, when there is no configuration
 	zone         string            // failureDomain
-	nameOf       func(i int) string
-	machineOf    func(i int) string // name of the Machine object
+
+	surge, unavailable *intstr.IntOrString // by how many there may be more or fewer while they are replaced; nil: Cluster API's defaults
+	onDelete           bool                // only those are replaced that somebody removes
+	nameOf             func(i int) string
+	machineOf          func(i int) string // name of the Machine object
 }
 
 // machines adds all machines, and what they have in common.
@@ -55,13 +59,35 @@ func (b *builder) machines() {
 		}
 	}
 	pools := b.pools()
-	if len(control) > 0 {
-		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: control[0]})
-	}
-	b.register(control)
-	b.kubernetes()
+	after := b.control(control)
+	b.rollWorkers(after)
 	b.retireMachines()
 	b.retirePools(pools)
+}
+
+// control adds what comes of the machines of the control plane, and replaces
+// those that are outdated. It returns what workers wait for that are replaced.
+func (b *builder) control(made []*graph.Ref[resource.InstanceState]) (after []graph.Node) {
+	at := slices.IndexFunc(b.rollouts, func(r rollout) bool { return r.group.controlPlane })
+	if at < 0 {
+		b.begin(made)
+		b.register(made)
+		b.kubernetes()
+		return b.afterControl(nil)
+	}
+	b.kubernetes()
+	fresh, last := b.roll(b.rollouts[at], b.tended())
+	made = append(made, fresh...)
+	b.begin(made)
+	b.register(made, last...)
+	return b.afterControl(last)
+}
+
+// begin marks the machine that begins the control plane.
+func (b *builder) begin(made []*graph.Ref[resource.InstanceState]) {
+	if len(made) > 0 {
+		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: made[0]})
+	}
 }
 
 // NamespaceError says that another cluster has the name already.
@@ -124,6 +150,7 @@ func (b *builder) allGroups() (out []group) {
 			name: name, origin: b.m.Origin("KubeadmControlPlane/"+name, "spec"), controlPlane: true, count: cp.Replicas(),
 			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name, specPath: templatePath,
 			kubeadm: &cp.Object.Spec.KubeadmConfigSpec, nameOf: machine, machineOf: machine,
+			surge: cp.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge,
 		})
 	}
 	out = append(out, b.singles(true)...)
@@ -137,6 +164,7 @@ func (b *builder) allGroups() (out []group) {
 			spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
 			zone: d.Object.Spec.Template.Spec.FailureDomain, nameOf: machine, machineOf: machine,
 		}
+		g.strategy(d.Object)
 		if d.Bootstrap != nil {
 			g.kubeadm = &d.Bootstrap.Spec.Template.Spec
 		} else if d.EKSBootstrap != nil {
@@ -191,6 +219,7 @@ func (b *builder) givenData(secret string) []byte {
 type existing struct {
 	name, machine, claimed string
 	zone                   string
+	state                  resource.InstanceState
 }
 
 // assign gives the machines of the inventory their places in the group: by
@@ -201,18 +230,18 @@ func (b *builder) assign(g group) map[int]existing {
 	var loose []existing
 	likeOurs := b.machinePattern(g)
 	for _, m := range b.inv.Machines {
-		node, e := m.Tags[cloud.NodeTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone}
+		node, e := m.Tags[cloud.NodeTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone, state: m}
 		at, indexed := strings.CutPrefix(node, base+"/")
 		i, err := strconv.Atoi(at)
 		switch {
 		case m.Status == "shutting-down":
 		case indexed && err == nil:
 			if !likeOurs.MatchString(m.Tags["MachineName"]) || e.name != e.machine { // else it may be Cluster API's name, and stays
-				e = existing{zone: m.Zone}
+				e = existing{zone: m.Zone, state: m}
 			}
 			taken[i] = e
 		case node == base:
-			loose = append(loose, existing{claimed: m.ID, zone: m.Zone})
+			loose = append(loose, existing{claimed: m.ID, zone: m.Zone, state: m})
 		case node == "" && (likeOurs.MatchString(m.Tags["MachineName"]) || g.count == 1 && m.Tags["Name"] == g.nameOf(0)):
 			loose = append(loose, e)
 		}
@@ -241,18 +270,31 @@ func fill(taken map[int]existing, loose []existing) {
 	}
 }
 
-// group1 adds the machines of a group.
+// group1 adds the machines of a group, but for those that are to take the
+// place of others.
 func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
 	taken := b.assign(g)
-	for i := range g.count {
-		e, exists := taken[i]
-		out = append(out, b.machine(g, i, e, exists))
+	occupied := map[int]bool{}
+	for i := range taken {
+		occupied[i] = true
+	}
+	old := b.outdated(g, taken)
+	stay, fresh := places(g.count, taken, occupied)
+	for _, i := range stay {
+		out = append(out, b.machine(g, i, taken[i], true))
+	}
+	if len(old) > 0 {
+		b.rollouts = append(b.rollouts, rollout{g, len(stay), fresh, old})
+		return out
+	}
+	for _, i := range fresh {
+		out = append(out, b.machine(g, i, existing{}, false))
 	}
 	return out
 }
 
 // machine adds one machine.
-func (b *builder) machine(g group, i int, e existing, exists bool) *graph.Ref[resource.InstanceState] {
+func (b *builder) machine(g group, i int, e existing, exists bool, after ...graph.Edge) *graph.Ref[resource.InstanceState] {
 	id := graph.ID(fmt.Sprintf("machine/%s/%d", g.name, i))
 	r := b.instance(g, i, id, e)
 	zone := g.zone
@@ -273,7 +315,7 @@ func (b *builder) machine(g group, i int, e existing, exists bool) *graph.Ref[re
 		r.Needed = append(r.Needed, b.profile(g.spec.IAMInstanceProfile)...)
 		r.Needed = append(r.Needed, b.net.egress[b.subnetName(r.Subnet)]...)
 	}
-	return graph.Add(b.Graph, id, r, graph.From(g.origin))
+	return graph.Add(b.Graph, id, r, graph.From(g.origin), graph.With(after))
 }
 
 // instance returns a machine without its place.
@@ -295,6 +337,7 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 		own["Name"] = given // the user's wins
 	}
 	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
+	r.Tags[cloud.TemplateTag] = templateOf(g)
 	r.Groups, r.EKS = b.groupsOf(g)
 	return r
 }

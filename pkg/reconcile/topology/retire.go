@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,13 +27,14 @@ func (b *builder) retireMachines() {
 			calm = append(calm, n)
 		}
 	}
+	const gone = "no longer in the manifest"
 	for _, m := range b.going() {
 		after := graph.Awaits(stay...)
 		if m.Tags[cloud.RoleTag] != roleControlPlane {
-			b.leave(m, after)
+			b.leave(m, after, gone)
 			continue
 		}
-		last := b.leave(m, append(after, graph.Awaits(calm...)...))
+		last := b.leave(m, append(after, graph.Awaits(calm...)...), gone)
 		calm = append(calm, last)
 	}
 	if b.api != nil && b.o.Drain && b.begun() {
@@ -52,7 +54,7 @@ func (b *builder) begun() bool { return b.m.EKS != nil || b.inv.Initialized || b
 // going lists the machines that are wanted no more.
 func (b *builder) going() (out []resource.InstanceState) {
 	for _, m := range b.inv.Machines {
-		if m.Status != "shutting-down" && !b.claims(m) {
+		if m.Status != "shutting-down" && !b.claims(m) && b.Node(retiredID(m)) == nil {
 			out = append(out, m)
 		}
 	}
@@ -62,12 +64,9 @@ func (b *builder) going() (out []resource.InstanceState) {
 // leave adds what it takes for a machine to go: its node is drained, its member
 // of etcd removed, the machine terminated, and its node deleted (facts D.9,
 // D.11). It returns the last of that.
-func (b *builder) leave(m resource.InstanceState, after []graph.Edge) graph.Node {
-	node := m.Tags[cloud.NodeTag]
-	if node == "" {
-		node = "machine/" + m.Tags["Name"]
-	}
-	suffix, from := strings.TrimPrefix(node, "machine/")+"/"+m.ID, graph.From("no longer in the manifest")
+func (b *builder) leave(m resource.InstanceState, after []graph.Edge, why string) graph.Node {
+	node := nodeOf(m)
+	suffix, from := strings.TrimPrefix(node, "machine/")+"/"+m.ID, graph.From(why)
 	r := &resource.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
 	role := m.Tags[cloud.RoleTag]
@@ -84,11 +83,21 @@ func (b *builder) leave(m resource.InstanceState, after []graph.Edge) graph.Node
 			}, from))
 		}
 	}
-	gone := graph.Retire(b.Graph, graph.ID("retired/"+node+"/"+m.ID), r, graph.With(after), from)
+	gone := graph.Retire(b.Graph, retiredID(m), r, graph.With(after), from)
 	if !drained {
 		return gone
 	}
 	return graph.Retire(b.Graph, graph.ID("node-object/"+suffix), &resource.NodeObjects{API: b.api, Machine: m, After: graph.Awaits(gone)}, from)
+}
+
+// nodeOf is the node of a machine in the graph that made it.
+func nodeOf(m resource.InstanceState) string {
+	return cmp.Or(m.Tags[cloud.NodeTag], "machine/"+m.Tags["Name"])
+}
+
+// retiredID is the node of a machine that is to go.
+func retiredID(m resource.InstanceState) graph.ID {
+	return graph.ID("retired/" + nodeOf(m) + "/" + m.ID)
 }
 
 // certificates is where kubeadm keeps certificates on machines.

@@ -46,6 +46,9 @@ type Machine struct {
 	Node         *graph.Ref[resource.InstanceState]
 }
 
+// place is its group and number: "md-0/2".
+func (m Machine) place() string { return strings.TrimPrefix(string(m.Node.ID()), "machine/") }
+
 // UnsupportedError says that a manifest asks for what cannot be made yet.
 type UnsupportedError struct{ Object, What string }
 
@@ -115,7 +118,9 @@ type builder struct {
 	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
 	entered  map[string]bool                              // ARNs of the roles of nodes that have an access entry of ours
 	made     []Machine
-	api      *resource.API // nil where the run does not wait for it
+	rollouts []rollout
+	config   *graph.Ref[resource.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
+	api      *resource.API                           // nil where the run does not wait for it
 	server   *graph.Ref[resource.APIServerState]
 	remarks  []string
 }

@@ -138,6 +138,9 @@ func (a *AWS) joinable(c *kubesim.Cluster, b *Boot) (from time.Time, why string)
 	if from = later(from, ready); !ok {
 		return from, "nothing behind the load balancer answers"
 	}
+	if !c.Quorate() {
+		return from, "etcd has lost its quorum"
+	}
 	if !slices.Contains(b.Hashes, authorityHash(c.CA)) {
 		return from, "the cluster CA is another one than the hash says"
 	}
@@ -178,7 +181,8 @@ func (a *AWS) unjoin(i *Instance) {
 func (a *AWS) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
 	serves := func(id string) bool {
 		i := a.state.EC2.Instances[id]
-		return i != nil && i.Terminating.IsZero() && i.Boot != nil && i.Boot.ControlPlane && a.state.Kubernetes[i.Boot.Host] == c && !i.Boot.Joined.IsZero()
+		return i != nil && i.Terminating.IsZero() && i.Boot != nil && i.Boot.ControlPlane && a.state.Kubernetes[i.Boot.Host] == c && !i.Boot.Joined.IsZero() &&
+			!slices.Contains(c.Left, i.Boot.Node)
 	}
 	for _, b := range a.state.ELB.LoadBalancers {
 		if b.DNSName != host {
@@ -306,9 +310,42 @@ func (a *AWS) kubernetes(req *http.Request, access kube.Access, body []byte) (in
 	if !a.mayEnter(c, access, req) {
 		return http.StatusUnauthorized, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`), nil
 	}
+	if node := a.dangling(c); node != "" { // one connection in so many would be bad; that is one too many
+		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`), nil
+	}
 	code, answer := c.Serve(a.now(), req, body)
+	if text, ok := answer.(kubesim.Text); ok {
+		return code, []byte(text), nil
+	}
 	data, err := json.Marshal(answer)
 	return code, data, err
+}
+
+// dangling names a node that a load balancer still sends to, and whose API
+// server has no etcd any more.
+func (a *AWS) dangling(c *kubesim.Cluster) string {
+	node := func(id string) string {
+		i := a.state.EC2.Instances[id]
+		if i == nil || i.Boot == nil || !slices.Contains(c.Left, i.Boot.Node) || a.state.Kubernetes[i.Boot.Host] != c {
+			return ""
+		}
+		return i.Boot.Node
+	}
+	for _, g := range a.state.ELB.TargetGroups {
+		for _, t := range g.Targets {
+			if t.Drained.IsZero() && node(t.ID) != "" {
+				return node(t.ID)
+			}
+		}
+	}
+	for _, b := range a.state.ELB.Classic {
+		for id := range b.Instances {
+			if node(id) != "" {
+				return node(id)
+			}
+		}
+	}
+	return ""
 }
 
 // connected returns the cluster whose API server answers at a URL.

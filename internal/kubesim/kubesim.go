@@ -29,13 +29,16 @@ type Cluster struct {
 	EKS     string    // name of the cluster of EKS, whose clients show tokens; "" for none
 	Up      time.Time // from when on it answers
 	Version string    // "v1.34.2"
-	Members []string  // of etcd: the names of the nodes
+	Members []*Member // of etcd
+	Leader  uint64    // one of them
+	Left    []string  // nodes whose members have been removed: their API servers have nothing to answer from
 	Serial  int
 	Objects map[string]Object               // by path
 	Applied map[string]map[string]any       // by path and manager: what was last applied
 	Dying   map[string]time.Time            // by path: when an object will be gone
 	Kinds   map[string][]metav1.APIResource // of custom resources, by group and version
 	Joined  map[string]time.Time            // by name of the node
+	Logs    map[string]map[string]string    // by path and container: what those have printed that have ended
 }
 
 // New returns the cluster that kubeadm init, or EKS, begins with.
@@ -51,6 +54,7 @@ func New(version string, up time.Time) *Cluster {
 func (c *Cluster) fill() {
 	if c.Objects == nil {
 		c.Objects, c.Applied, c.Dying = map[string]Object{}, map[string]map[string]any{}, map[string]time.Time{}
+		c.Logs = map[string]map[string]string{}
 		c.Kinds, c.Joined = map[string][]metav1.APIResource{}, map[string]time.Time{}
 	}
 }
@@ -97,12 +101,19 @@ func (c *Cluster) Settle(now time.Time) {
 		}
 	}
 	c.settleNodes(now)
+	if c.Quorate() {
+		c.settleTools(now)
+		c.settlePods(now)
+	}
 }
 
 // Serve answers one request that has been authenticated.
 func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, answer any) {
 	c.fill()
 	c.Settle(now)
+	if !c.Quorate() {
+		return failure(http.StatusInternalServerError, "InternalError", "etcdserver: request timed out")
+	}
 	switch path := r.URL.Path; {
 	case path == "/readyz" || path == "/healthz" || path == "/livez":
 		return http.StatusOK, "ok"
@@ -121,6 +132,9 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte) (code int, answer any) {
 	switch q := r.URL.Query(); r.Method {
 	case http.MethodGet:
+		if at.sub == "log" {
+			return c.log(at, q.Get("container"))
+		}
 		return c.read(at, q.Get("labelSelector"), q.Get("fieldSelector"))
 	case http.MethodPost:
 		return c.post(now, at, body)
@@ -177,7 +191,7 @@ func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
 		return failure(http.StatusBadRequest, "BadRequest", err.Error())
 	}
 	if at.sub == "eviction" {
-		return c.evict(now, at)
+		return c.evict(now, at, o)
 	}
 	if at.sub != "" || at.name != "" {
 		return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "not simulated: POST "+at.full())
@@ -240,10 +254,12 @@ func (c *Cluster) remove(now time.Time, at place) (int, any) {
 		return missing(at)
 	}
 	meta, _ := o["metadata"].(Object)
-	if at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" {
+	if given, ok := value(o, "spec", "terminationGracePeriodSeconds").(float64); at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" && (!ok || given > 0) {
 		if _, dying := c.Dying[at.full()]; !dying {
 			meta["deletionTimestamp"] = now.UTC().Format(time.RFC3339)
-			c.Dying[at.full()] = now.Add(grace)
+			if node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]; node == nil || !unreachable(node) { // else nobody finishes it
+				c.Dying[at.full()] = now.Add(grace)
+			}
 		}
 		return http.StatusOK, o
 	}

@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -48,9 +49,7 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 	}
 	if m.ControlPlane {
 		marks[controlPlane] = ""
-		if !slices.Contains(c.Members, m.Name) {
-			c.Members = append(c.Members, m.Name)
-		}
+		c.addMember(m)
 		for _, part := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 			c.put("/api/v1/namespaces/kube-system/pods/"+part+"-"+m.Name, Object{
 				"apiVersion": "v1", "kind": "Pod",
@@ -79,6 +78,10 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 // Lose is what becomes of a node whose machine is gone: it is not heard of any
 // more, and a cloud controller manager removes it.
 func (c *Cluster) Lose(now time.Time, name string) {
+	if m := c.member(name); m != nil {
+		m.Gone = true
+	}
+	c.unwell(name)
 	path := "/api/v1/nodes/" + name
 	o := c.Objects[path]
 	if o == nil {
@@ -192,18 +195,26 @@ func decoded(o Object, key string) string {
 }
 
 // evict removes a pod unless a disruption budget forbids it.
-func (c *Cluster) evict(now time.Time, at place) (int, any) {
+func (c *Cluster) evict(now time.Time, at place, eviction Object) (int, any) {
 	pod := c.Objects[at.full()]
 	if pod == nil {
 		return missing(at)
 	}
-	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
+	if uid := text(eviction, "deleteOptions", "preconditions", "uid"); uid != "" && uid != text(pod, "metadata", "uid") {
+		return failure(http.StatusConflict, "Conflict", "the UID in the precondition does not match the UID in record")
+	}
+	for _, path := range c.paths("PodDisruptionBudget") {
 		budget := c.Objects[path]
-		if text(budget, "kind") != "PodDisruptionBudget" || text(budget, "metadata", "namespace") != at.namespace {
+		if text(budget, "metadata", "namespace") != at.namespace || !c.covered(budget, pod) {
 			continue
 		}
-		if c.covered(budget, pod) && !c.spare(budget, at.namespace) {
-			return failure(http.StatusTooManyRequests, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+		if least, healthy := c.spare(budget, at.namespace); healthy <= least {
+			code, answer := failure(http.StatusTooManyRequests, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+			status, _ := answer.(Object)
+			status["details"] = Object{"causes": []any{Object{
+				"reason": "DisruptionBudget", "message": fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", text(budget, "metadata", "name"), least, healthy),
+			}}}
+			return code, answer
 		}
 	}
 	c.remove(now, at)
@@ -224,16 +235,16 @@ func (c *Cluster) covered(budget, pod Object) bool {
 	return labels.SelectorFromSet(want).Matches(has)
 }
 
-// spare reports whether a budget, of which only minAvailable as a number is
-// simulated, lets one more pod go.
-func (c *Cluster) spare(budget Object, namespace string) bool {
-	least, _ := value(budget, "spec", "minAvailable").(float64)
-	healthy := 0
+// spare counts the pods that a budget, of which only minAvailable as a number
+// is simulated, wants to be healthy, and those that are.
+func (c *Cluster) spare(budget Object, namespace string) (least, healthy int) {
+	n, _ := value(budget, "spec", "minAvailable").(float64)
 	for path, o := range c.Objects {
 		if _, dying := c.Dying[path]; !dying && text(o, "kind") == "Pod" && text(o, "metadata", "namespace") == namespace &&
-			text(o, "status", "phase") == "Running" && c.covered(budget, o) {
+			text(o, "status", "phase") == "Running" && text(o, "metadata", "deletionTimestamp") == "" && c.covered(budget, o) &&
+			!unreachable(c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]) {
 			healthy++
 		}
 	}
-	return float64(healthy) > least
+	return int(n), healthy
 }

@@ -154,17 +154,18 @@ func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) 
 func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, have *DrainState) error {
 	now := c.Clock.Now().UTC().Format(time.RFC3339)
 	if have.Node.Draining.IsZero() {
-		marks := map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil}
-		if err := k.Merge(ctx, nodePath(have.Node.Name), marked(marks, map[string]any{"unschedulable": true})); err != nil {
+		change := marked(map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil})
+		change["spec"] = map[string]any{"unschedulable": true}
+		if err := k.Merge(ctx, nodePath(have.Node.Name), change); err != nil {
 			return err
 		}
 	}
 	switch late := over(c, have.Node.Draining, d.Timeout); {
 	case !have.Node.Drained.IsZero():
 	case len(have.Pods) == 0 && len(have.Volumes) == 0:
-		return graph.NotYet(errors.New("pods that came meanwhile"))
+		return graph.NotYet(errors.New("a look at its pods, now that it takes no more"))
 	case len(have.Pods) == 0 || late:
-		if err := k.Merge(ctx, nodePath(have.Node.Name), marked(map[string]any{drainedMark: now}, nil)); err != nil {
+		if err := k.Merge(ctx, nodePath(have.Node.Name), marked(map[string]any{drainedMark: now})); err != nil {
 			return err
 		}
 		if late && len(have.Pods) > 0 {
@@ -176,9 +177,9 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 	return graph.NotYet(fmt.Errorf("%s to be detached: %s", counted(len(have.Volumes), "volume"), several(have.Volumes)))
 }
 
-// marked is a change of a node's annotations and specification.
-func marked(annotations, spec map[string]any) any {
-	return map[string]any{"metadata": map[string]any{"annotations": annotations}, "spec": spec}
+// marked is a change of a node's annotations.
+func marked(annotations map[string]any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }

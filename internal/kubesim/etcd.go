@@ -1,0 +1,276 @@
+package kubesim
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Member is a member of etcd, on the node of its name.
+type Member struct {
+	Name, IP string
+	ID       uint64
+	Learner  bool
+	Gone     bool // its machine does not run any more: it is counted, and does not answer
+}
+
+// addMember lets a machine of the control plane join etcd.
+func (c *Cluster) addMember(m Machine) {
+	if c.member(m.Name) != nil {
+		return
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(m.Name + "/" + m.IP))
+	c.Members = append(c.Members, &Member{Name: m.Name, IP: m.IP, ID: h.Sum64()})
+	if c.Leader == 0 {
+		c.Leader = c.Members[0].ID
+	}
+}
+
+func (c *Cluster) member(name string) *Member {
+	for _, m := range c.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// Quorate reports whether etcd has a quorum: without one an API server does not
+// even read. A cluster of EKS keeps its etcd to itself.
+func (c *Cluster) Quorate() bool {
+	voting, up := 0, 0
+	for _, m := range c.Members {
+		if !m.Learner {
+			voting++
+			if !m.Gone {
+				up++
+			}
+		}
+	}
+	return c.EKS != "" || up > voting/2
+}
+
+// unwell is what shows of a member of etcd that does not run.
+func (c *Cluster) unwell(name string) {
+	if etcd := c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+name]; etcd != nil {
+		etcd["status"] = Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "False"}}}
+	}
+}
+
+// elect lets another member lead when the leader is gone.
+func (c *Cluster) elect() {
+	if i := slices.IndexFunc(c.Members, func(m *Member) bool { return m.ID == c.Leader }); i >= 0 && !c.Members[i].Gone {
+		return
+	}
+	for _, m := range c.Members {
+		if !m.Learner && !m.Gone {
+			c.Leader = m.ID
+			return
+		}
+	}
+}
+
+// etcdctl is what etcdctl prints, and whether it got through, on a node that
+// has the certificates.
+func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) {
+	flags := map[string]string{}
+	var words []string
+	for i := 1; i < len(args); i++ {
+		switch name, value, set := strings.Cut(args[i], "="); {
+		case set:
+			flags[name] = value
+		case args[i] == "-w" && i+1 < len(args):
+			i++
+			flags["-w"] = args[i]
+		default:
+			words = append(words, args[i])
+		}
+	}
+	for _, f := range []string{"--cacert", "--cert", "--key"} {
+		if flags[f] == "" {
+			return "Error: tls: bad certificate\n", false
+		}
+	}
+	at := c.endpoint(node, flags["--endpoints"])
+	if at == nil || at.Gone {
+		return "Error: context deadline exceeded\n", false
+	}
+	if !c.Quorate() {
+		return "Error: etcdserver: request timed out\n", false
+	}
+	c.elect()
+	warning := `{"level":"warn","msg":"a line that is none of the answer"}` + "\n" // of the client's log
+	switch what := strings.Join(words[:min(2, len(words))], " "); {
+	case what == "member list" && flags["-w"] == "json":
+		return warning + c.printMembers(at), true
+	case what == "endpoint status" && flags["-w"] == "json":
+		return printed + fmt.Sprintf(`[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"leader":%d}}]`+"\n", flags["--endpoints"], at.ID, c.Leader), true
+	case what == "member remove" && len(words) == 3:
+		return c.removeMember(words[2])
+	case len(words) == 2 && words[0] == "move-leader":
+		return c.moveLeader(at, words[1])
+	}
+	return "Error: not simulated: " + strings.Join(args, " ") + "\n", false
+}
+
+// endpoint is the member that answers at a URL, asked on a node.
+func (c *Cluster) endpoint(node, url string) *Member {
+	for _, m := range c.Members {
+		if url == "https://127.0.0.1:2379" && m.Name == node || url == "https://"+m.IP+":2379" {
+			return m
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) printMembers(at *Member) string {
+	type member struct {
+		ID         uint64   `json:"ID"`
+		Name       string   `json:"name,omitempty"`
+		PeerURLs   []string `json:"peerURLs"`
+		ClientURLs []string `json:"clientURLs,omitempty"`
+		IsLearner  bool     `json:"isLearner,omitempty"`
+	}
+	var all []member
+	for _, m := range c.Members {
+		all = append(all, member{m.ID, m.Name, []string{"https://" + m.IP + ":2380"}, []string{"https://" + m.IP + ":2379"}, m.Learner})
+	}
+	text, _ := json.Marshal(map[string]any{"members": all}) //nolint:errchkjson // strings and numbers
+	return fmt.Sprintf(`{"header":{"cluster_id":1,"member_id":%d,"raft_term":2},%s`+"\n", at.ID, text[1:])
+}
+
+func (c *Cluster) byHex(hex string) int {
+	id, err := strconv.ParseUint(hex, 16, 64)
+	if err != nil {
+		return -1
+	}
+	return slices.IndexFunc(c.Members, func(m *Member) bool { return m.ID == id })
+}
+
+// removeMember removes a member, unless etcd's strict check of reconfigurations
+// forbids it: those that stay and have started have to be a quorum.
+func (c *Cluster) removeMember(hex string) (string, bool) {
+	i := c.byHex(hex)
+	if i < 0 {
+		return "Error: etcdserver: member not found\n", false
+	}
+	voting, up := 0, 0
+	for n, m := range c.Members {
+		if n != i && !m.Learner {
+			voting++
+			if !m.Gone {
+				up++
+			}
+		}
+	}
+	if !c.Members[i].Learner && up < voting/2+1 {
+		return "Error: etcdserver: re-configuration failed due to not enough started members\n", false
+	}
+	c.Left = append(c.Left, c.Members[i].Name)
+	c.unwell(c.Members[i].Name)
+	c.Members = slices.Delete(c.Members, i, i+1)
+	c.elect()
+	return "Member " + hex + " removed from cluster\n", true
+}
+
+func (c *Cluster) moveLeader(at *Member, hex string) (string, bool) {
+	i := c.byHex(hex)
+	switch {
+	case at.ID != c.Leader:
+		return "Error: no leader endpoint given\n", false
+	case i < 0 || c.Members[i].Learner || c.Members[i].Gone:
+		return "Error: etcdserver: bad leader transferee\n", false
+	}
+	c.Leader = c.Members[i].ID
+	return "Leadership transferred\n", true
+}
+
+// toolTakes is how long a pod takes that runs etcdctl.
+const toolTakes = 3 * time.Second
+
+// settleTools runs pods that run etcdctl. They need the network of a node that
+// is there, and the certificates of etcd on it.
+func (c *Cluster) settleTools(now time.Time) {
+	for _, path := range c.paths("Pod") {
+		o := c.Objects[path]
+		containers := list(o, "spec", "containers")
+		if len(containers) == 0 || text(o, "status", "phase") != "" || text(o, "spec", "restartPolicy") != "Never" {
+			continue
+		}
+		born, _ := time.Parse(time.RFC3339, text(o, "metadata", "creationTimestamp")) //nolint:errcheck // we wrote it
+		node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]
+		if node == nil || unreachable(node) || now.Sub(born) < toolTakes {
+			continue
+		}
+		phase, logs := "Succeeded", map[string]string{}
+		for _, x := range append(list(o, "spec", "initContainers"), containers...) {
+			printed, ok := c.runTool(o, x)
+			logs[text(x, "name")] = printed
+			if !ok {
+				phase = "Failed"
+				break
+			}
+		}
+		o["status"] = Object{"phase": phase}
+		c.Logs[path] = logs
+		c.put(path, o, now)
+	}
+}
+
+func (c *Cluster) runTool(pod, container Object) (printed string, ok bool) {
+	var args []string
+	raw, _ := container["command"].([]any)
+	for _, a := range raw {
+		s, _ := a.(string)
+		args = append(args, s)
+	}
+	node := text(pod, "spec", "nodeName")
+	hostNetwork, _ := value(pod, "spec", "hostNetwork").(bool)
+	etcd := list(c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+node], "spec", "containers")
+	mounted := false
+	for _, v := range list(pod, "spec", "volumes") {
+		mounted = mounted || text(v, "hostPath", "path") == "/etc/kubernetes/pki/etcd"
+	}
+	switch {
+	case len(args) == 0 || args[0] != "etcdctl":
+		return fmt.Sprintf("not simulated: %q", args), false
+	case len(etcd) == 0 || text(etcd[0], "image") != text(container, "image"):
+		return "not simulated: image " + text(container, "image"), false
+	case !hostNetwork, !mounted:
+		return "Error: context deadline exceeded\n", false
+	}
+	return c.etcdctl(node, args)
+}
+
+// log is what a container of a pod has printed.
+func (c *Cluster) log(at place, container string) (int, any) {
+	pod := c.Objects[at.full()]
+	if pod == nil {
+		return missing(at)
+	}
+	printed, ok := c.Logs[at.full()][container]
+	if !ok {
+		return failure(400, "BadRequest", fmt.Sprintf("container %q in pod %q is waiting to start", cmp.Or(container, "?"), at.name))
+	}
+	return 200, Text(printed)
+}
+
+// Text is an answer that is no JSON.
+type Text string
+
+// list is the objects in a list of an object.
+func list(o Object, path ...string) (out []Object) {
+	all, _ := value(o, path...).([]any)
+	for _, x := range all {
+		if x, ok := x.(Object); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package kubesim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// paths lists the objects of a kind, in order.
+func (c *Cluster) paths(kind string) (out []string) {
+	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
+		if text(c.Objects[path], "kind") == kind {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// startsIn is how long a pod takes to run.
+const startsIn = 4 * time.Second
+
+// settlePods keeps the pods of ReplicaSets, schedules them, and forgets those
+// whose node is gone.
+func (c *Cluster) settlePods(now time.Time) {
+	for _, path := range c.paths("Pod") {
+		o := c.Objects[path]
+		node := text(o, "spec", "nodeName")
+		if node != "" && c.Objects["/api/v1/nodes/"+node] == nil {
+			delete(c.Objects, path)
+			delete(c.Dying, path)
+			continue
+		}
+		if node == "" {
+			c.schedule(path, o, now)
+		}
+		if at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled")); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn {
+			o["status"] = Object{"phase": "Running"}
+			c.put(path, o, now)
+		}
+	}
+	for _, path := range c.paths("ReplicaSet") {
+		c.replicate(c.Objects[path], now)
+	}
+	for _, path := range c.paths("VolumeAttachment") {
+		c.detach(path, now)
+	}
+}
+
+// schedule gives a pod the emptiest node that takes any.
+func (c *Cluster) schedule(path string, pod Object, now time.Time) {
+	best, fewest := "", 0
+	for _, p := range c.paths("Node") {
+		node := c.Objects[p]
+		cordoned, _ := value(node, "spec", "unschedulable").(bool)
+		tainted := slices.ContainsFunc(list(node, "spec", "taints"), func(t Object) bool { return text(t, "effect") == "NoSchedule" })
+		if cordoned || tainted || unreachable(node) {
+			continue
+		}
+		name, n := text(node, "metadata", "name"), 0
+		for _, o := range c.Objects {
+			if text(o, "kind") == "Pod" && text(o, "spec", "nodeName") == name {
+				n++
+			}
+		}
+		if best == "" || n < fewest {
+			best, fewest = name, n
+		}
+	}
+	if best == "" {
+		return
+	}
+	spec, _ := pod["spec"].(Object)
+	spec["nodeName"] = best
+	pod["kubesim"] = Object{"scheduled": now.UTC().Format(time.RFC3339)}
+	c.put(path, pod, now)
+}
+
+// replicate makes the pods of a ReplicaSet that are missing.
+func (c *Cluster) replicate(set Object, now time.Time) {
+	want, _ := value(set, "spec", "replicas").(float64)
+	name, namespace := text(set, "metadata", "name"), text(set, "metadata", "namespace")
+	have := 0.0
+	for path, o := range c.Objects {
+		_, dying := c.Dying[path]
+		owners := list(o, "metadata", "ownerReferences")
+		if text(o, "kind") == "Pod" && !dying && text(o, "metadata", "deletionTimestamp") == "" && len(owners) > 0 && text(owners[0], "name") == name {
+			have++
+		}
+	}
+	labels, _ := value(set, "spec", "template", "metadata", "labels").(Object)
+	for ; have < want; have++ {
+		pod := fmt.Sprintf("%s-%d", name, c.Serial)
+		c.put("/api/v1/namespaces/"+namespace+"/pods/"+pod, Object{
+			"apiVersion": "v1", "kind": "Pod", "spec": Object{}, "status": Object{"phase": "Pending"},
+			"metadata": Object{"name": pod, "namespace": namespace, "labels": maps.Clone(labels), "ownerReferences": []any{
+				Object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "controller": true},
+			}},
+		}, now)
+	}
+}
+
+// detachIn is how long a volume takes to be detached, once no pod uses it.
+const detachIn = 6 * time.Second
+
+// detach detaches a volume of which the pod, named by an annotation, has left
+// the node.
+func (c *Cluster) detach(path string, now time.Time) {
+	o := c.Objects[path]
+	pod := text(o, "metadata", "annotations", "kubesim/pod")
+	if pod == "" {
+		return // nobody says when
+	}
+	namespace, name, _ := strings.Cut(pod, "/")
+	user := c.Objects["/api/v1/namespaces/"+namespace+"/pods/"+name]
+	if _, going := c.Dying[path]; !going && text(user, "spec", "nodeName") != text(o, "spec", "nodeName") {
+		c.Dying[path] = now.Add(detachIn)
+	}
+}
+
+// unreachable reports whether a node's kubelet is not heard of.
+func unreachable(node Object) bool {
+	return slices.ContainsFunc(list(node, "status", "conditions"), func(x Object) bool { return text(x, "type") == "Ready" && text(x, "status") == "Unknown" })
+}

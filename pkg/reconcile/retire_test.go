@@ -1,0 +1,364 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// draining returns the cluster as a new process sees it whose machines leave in
+// good order.
+func draining(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
+	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Drain: true})
+}
+
+// sized returns the example with other numbers of machines.
+func sized(t *testing.T, control, workers int32) *manifest.Cluster {
+	t.Helper()
+	m := loadQuick(t, "../../configs/three-zones.yaml")
+	m.ControlPlane.Object.Spec.Replicas, m.Deployments[0].Object.Spec.Replicas = &control, &workers
+	return m
+}
+
+// inside edits the one Kubernetes of the account.
+func inside(a *awssim.AWS, edit func(c *kubesim.Cluster)) {
+	a.Edit(func(s *awssim.State) {
+		for _, c := range s.Kubernetes {
+			edit(c)
+		}
+	})
+}
+
+// living returns an account with a cluster of 3 and 3 machines that has joined
+// and whose nodes are ready; with pods of a Deployment on its workers.
+func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
+	t.Helper()
+	m := sized(t, control, workers)
+	a := account(m, lag)
+	prepare(t, "../../configs/three-zones.yaml", a, m)
+	mustApply(t, m, a)
+	time.Sleep(5 * time.Minute)
+	addNetwork(a)
+	if !ccm {
+		inside(a, func(c *kubesim.Cluster) { delete(c.Objects, "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-cloud-controller-manager") })
+	}
+	time.Sleep(time.Minute)
+	a.Inventory()
+	inside(a, func(c *kubesim.Cluster) {
+		now := time.Now()
+		c.Settle(now)
+		for path, o := range c.Objects { // without a cloud controller manager somebody has to say that nodes may be used
+			if strings.HasPrefix(path, "/api/v1/nodes/") && !ccm {
+				spec, _ := o["spec"].(kubesim.Object)
+				taints, _ := spec["taints"].([]any)
+				spec["taints"] = slices.DeleteFunc(taints, func(x any) bool { return strings.Contains(fmt.Sprint(x), "uninitialized") })
+			}
+		}
+		c.Put(now, kubesim.Object{
+			"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": kubesim.Object{"name": "web", "namespace": "default"},
+			"spec": kubesim.Object{"replicas": 6.0, "template": kubesim.Object{"metadata": kubesim.Object{"labels": kubesim.Object{"app": "web"}}}},
+		})
+		for range 4 {
+			c.Settle(now)
+			now = now.Add(10 * time.Second)
+		}
+	})
+	time.Sleep(time.Minute)
+	return a
+}
+
+// budget forbids to evict pods of the Deployment below a number.
+func budget(a *awssim.AWS, least int) {
+	inside(a, func(c *kubesim.Cluster) {
+		c.Put(time.Now(), kubesim.Object{
+			"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": kubesim.Object{"name": "web-budget", "namespace": "default"},
+			"spec": kubesim.Object{"minAvailable": float64(least), "selector": kubesim.Object{"matchLabels": kubesim.Object{"app": "web"}}},
+		})
+	})
+}
+
+// witness watches a run: whatever it does, etcd keeps its quorum, and no
+// machine is terminated on which pods that have to move still run.
+type witness struct {
+	t      *testing.T
+	a      *awssim.AWS
+	moved  bool // pods have to be gone when a machine goes
+	events []string
+}
+
+func (w *witness) observe(e graph.Event) {
+	if tell := tell(w.t); tell != nil {
+		tell(e)
+	}
+	w.events = append(w.events, fmt.Sprintf("%s %s %s", e.What, e.Node, e.Detail))
+	inside(w.a, func(c *kubesim.Cluster) {
+		assert.True(w.t, c.Quorate(), "after %s %s", e.What, e.Node)
+	})
+}
+
+// nodeNames lists the nodes of Kubernetes.
+func nodeNames(a *awssim.AWS) (names []string) {
+	inside(a, func(c *kubesim.Cluster) {
+		for path := range c.Objects {
+			if name, ok := strings.CutPrefix(path, "/api/v1/nodes/"); ok {
+				names = append(names, name)
+			}
+		}
+	})
+	return names
+}
+
+// requireHealthy requires that as many nodes are left, that etcd has just the
+// members of the control plane, that all pods run, and that no pod of ours is
+// left.
+func requireHealthy(t *testing.T, a *awssim.AWS, control, workers int) {
+	t.Helper()
+	require.Len(t, nodeNames(a), control+workers)
+	inside(a, func(c *kubesim.Cluster) {
+		require.Len(t, c.Members, control)
+		require.True(t, c.Quorate())
+		running := 0
+		for path, o := range c.Objects {
+			require.NotContains(t, path, "pods/clusterawsadm-etcd")
+			if strings.HasPrefix(path, "/api/v1/namespaces/default/pods/web") {
+				running++
+				require.NotNil(t, c.Objects["/api/v1/nodes/"+fmt.Sprint(o["spec"].(kubesim.Object)["nodeName"])])
+			}
+		}
+		require.Equal(t, 6, running)
+	})
+}
+
+// TestScaleDown takes workers and machines of the control plane out of a living
+// cluster, with a cloud controller manager and without.
+func TestScaleDownInGoodOrder(t *testing.T) {
+	for _, ccm := range []bool{true, false} {
+		t.Run(fmt.Sprint("ccm=", ccm), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := living(t, 3, 3, ccm)
+				requireHealthy(t, a, 3, 3)
+				budget(a, 5) // one at a time
+				w := &witness{t: t, a: a}
+				m := sized(t, 1, 1)
+				_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+				require.NoError(t, err)
+				time.Sleep(time.Minute)
+				a.Inventory()
+				requireHealthy(t, a, 1, 1)
+				assert.Contains(t, strings.Join(w.events, "\n"), "the disruption budget web-budget needs 5 healthy pods and has 5 currently")
+				p, err := draining(m, a.Process()).Plan(t.Context())
+				require.NoError(t, err)
+				for _, s := range p.Steps {
+					require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+				}
+			})
+		})
+	}
+}
+
+// A budget that never lets a pod go ends the run half way, and says which; once
+// it is gone the next run goes on.
+func TestBudgetThatBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		budget(a, 6)
+		m := sized(t, 1, 1)
+		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, "drain/three-zones-md-0/1/")
+		require.ErrorContains(t, err, "default/web-")
+		require.ErrorContains(t, err, "the disruption budget web-budget needs 6 healthy pods and has 6 currently")
+		require.ErrorAs(t, err, new(*reconcile.HalfwayError))
+		require.Len(t, nodeNames(a), 3)
+		budget(a, 1)
+		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		a.Inventory()
+		requireHealthy(t, a, 1, 1)
+	})
+}
+
+// nodeDrainTimeout ends the waiting, counted from when the node was cordoned,
+// also by an earlier run.
+func TestDrainTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		budget(a, 6)
+		m := sized(t, 1, 1)
+		limit := int32(20 * 60)
+		m.Deployments[0].Object.Spec.Template.Spec.Deletion.NodeDrainTimeoutSeconds = &limit
+		ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
+		defer cancel()
+		_, err := draining(m, a.Process()).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		require.Error(t, err)
+		began := time.Now()
+		w := &witness{t: t, a: a}
+		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+		require.NoError(t, err)
+		assert.Less(t, time.Since(began), 12*time.Minute)
+		assert.Greater(t, time.Since(began), 7*time.Minute)
+		assert.Contains(t, strings.Join(w.events, "\n"), "nodeDrainTimeout, 20m0s, is over; left are default/web-")
+		require.Len(t, nodeNames(a), 2)
+	})
+}
+
+// Machines wait for the volumes of their pods to be detached, as long as the
+// manifest lets them.
+func TestVolumesAreDetached(t *testing.T) {
+	attach := func(a *awssim.AWS, pod string) {
+		inside(a, func(c *kubesim.Cluster) {
+			for path, o := range c.Objects {
+				if strings.HasPrefix(path, "/api/v1/namespaces/default/pods/web") {
+					node := o["spec"].(kubesim.Object)["nodeName"]
+					name := strings.TrimPrefix(path, "/api/v1/namespaces/default/pods/")
+					meta := kubesim.Object{"name": "csi-" + name, "annotations": kubesim.Object{"kubesim/pod": pod + name}}
+					c.Put(time.Now(), kubesim.Object{
+						"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": meta,
+						"spec": kubesim.Object{"nodeName": node, "source": kubesim.Object{"persistentVolumeName": "pv-" + name}},
+					})
+					if pod == "" {
+						delete(meta, "annotations") // nobody ever detaches it
+					}
+				}
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		attach(a, "default/")
+		w := &witness{t: t, a: a}
+		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+		require.NoError(t, err)
+		assert.Contains(t, strings.Join(w.events, "\n"), "to be detached: pv-web-")
+		require.Len(t, nodeNames(a), 2)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		attach(a, "")
+		m := sized(t, 1, 1)
+		limit := int32(120)
+		m.Deployments[0].Object.Spec.Template.Spec.Deletion.NodeVolumeDetachTimeoutSeconds = &limit
+		began := time.Now()
+		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Greater(t, time.Since(began), 2*time.Minute)
+		require.Len(t, nodeNames(a), 2)
+	})
+}
+
+// When no API server answers, nothing is terminated, and the error says what
+// does without.
+func TestNobodyToAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 3, 1, true)
+		inside(a, func(c *kubesim.Cluster) { // two of three are gone
+			for _, m := range c.Members[:2] {
+				m.Gone = true
+			}
+		})
+		m := sized(t, 1, 1)
+		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, "the API server: it answers with 500")
+		require.ErrorContains(t, err, "--drain=false")
+		require.Len(t, nodeNames(a), 4)
+		mustApply(t, m, a) // without asking
+		mustDelete(t, m, a)
+	})
+}
+
+// A member that etcd cannot do without stays, and so does its machine.
+func TestQuorumIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 3, 1, true)
+		m := sized(t, 2, 1)
+		var goes, ill string
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				if i.Tags["clusterawsadm/node"] == "machine/three-zones-control-plane/2" {
+					goes = i.Boot.Node
+				}
+			}
+		})
+		inside(a, func(c *kubesim.Cluster) { // one is ill: without another one there is no quorum
+			sick := c.Members[slices.IndexFunc(c.Members, func(m *kubesim.Member) bool { return m.Name != goes })]
+			ill, sick.Gone = sick.Name, true
+			c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+ill]["status"] = kubesim.Object{"phase": "Running"}
+		})
+		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, "or it loses its quorum: "+ill+" is not")
+		require.Len(t, nodeNames(a), 4)
+		inside(a, func(c *kubesim.Cluster) {
+			require.Len(t, c.Members, 3)
+			require.True(t, c.Quorate())
+		})
+	})
+}
+
+// scaledDown takes machines out of a living cluster in a run of which the n-th
+// call fails, and runs again; it returns how many calls there were.
+func scaledDown(t *testing.T, n int, fault awssim.Fault) (calls int) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 3, 2, false)
+		m := sized(t, 1, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p := a.Process()
+		p.Fault = func(call int, _, _ string) awssim.Fault {
+			if call == n {
+				return fault
+			}
+			return awssim.None
+		}
+		p.Killed = cancel
+		w := &witness{t: t, a: a}
+		_, err := draining(m, p).Apply(ctx, reconcile.Options{Observe: w.observe})
+		calls = p.Calls()
+		if fault == awssim.Throttled || n < 1 {
+			require.NoError(t, err, "call %d", n)
+		}
+		var refused *reconcile.RefusedError
+		if errors.As(err, &refused) {
+			require.Len(t, nodeNames(a), 5, "call %d", n)
+		}
+		for range 2 {
+			_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+			require.NoError(t, err, "call %d", n)
+		}
+		a.Inventory()
+		inside(a, func(c *kubesim.Cluster) {
+			require.Len(t, c.Members, 1, "call %d", n)
+			require.True(t, c.Quorate())
+		})
+		requireNoChange(t, m, a)
+	})
+	return calls
+}
+
+// Whichever call of a run that takes machines out fails, and however: etcd
+// never loses its quorum, and the next run finishes it.
+func TestEveryCallOfALeaveMayFail(t *testing.T) {
+	total := scaledDown(t, 0, awssim.None)
+	t.Logf("%d calls", total)
+	for _, fault := range []awssim.Fault{awssim.Throttled, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Broken} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= total; n++ {
+				scaledDown(t, n, fault)
+			}
+		})
+	}
+}

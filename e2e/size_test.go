@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,15 @@ func TestSize(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%.1f MiB", float64(info.Size())/(1<<20))
 	assert.LessOrEqual(t, info.Size(), int64(maxSize), "see docs/adr/0016-binary-size.md")
+}
+
+// TestStandIns holds the modules below hack that go.mod has in place of
+// libraries to their word: what they leave out is never called, or the linker
+// would have kept it, and with it what it panics with.
+func TestStandIns(t *testing.T) {
+	program, err := os.ReadFile(binary(t))
+	require.NoError(t, err)
+	assert.False(t, bytes.Contains(program, []byte("stand-in of ")), "a function that only panics is linked: see hack/nocontrollers")
 }
 
 // BenchmarkStart prints how long the program takes to start, next to one that

@@ -79,8 +79,6 @@ require (
 	github.com/josharian/intern v1.0.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
-	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
-	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/onsi/gomega v1.42.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
@@ -118,3 +116,5 @@ replace github.com/onsi/gomega => ./hack/nogomega
 replace sigs.k8s.io/controller-runtime => ./hack/nocontrollers
 
 replace go.opentelemetry.io/otel/trace => ./hack/notrace
+
+replace github.com/json-iterator/go => ./hack/nojsoniter

@@ -32,7 +32,7 @@ func TestSize(t *testing.T) {
 func TestStandIns(t *testing.T) {
 	program, err := os.ReadFile(binary(t))
 	require.NoError(t, err)
-	assert.False(t, bytes.Contains(program, []byte("stand-in of ")), "a function that only panics is linked: see hack/nocontrollers")
+	assert.False(t, bytes.Contains(program, []byte("stand-in of ")), "a function that only panics is linked: see the replace lines of go.mod")
 }
 
 // BenchmarkStart prints how long the program takes to start, next to one that

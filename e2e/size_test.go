@@ -43,7 +43,8 @@ func BenchmarkStart(b *testing.B) {
 	info, err := os.Stat(program)
 	require.NoError(b, err, "make build makes it")
 	bare := filepath.Join(b.TempDir(), "bare")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", bare, "./testdata/bare")
+	build := exec.CommandContext(b.Context(), "go", "build", "-tags", "nethttpomithttp2", "-trimpath",
+		"-gcflags=all=-l -dwarf=false -d=maxshapelen=64,variablemakethreshold=0", "-ldflags=-s -w", "-o", bare, "./testdata/bare")
 	out, err := build.CombinedOutput()
 	require.NoError(b, err, "%s", out)
 	for _, c := range []struct {

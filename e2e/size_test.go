@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,15 @@ func TestSize(t *testing.T) {
 	assert.LessOrEqual(t, info.Size(), int64(maxSize), "see docs/adr/0016-binary-size.md")
 }
 
+// TestStandIns holds the modules below hack that go.mod has in place of
+// libraries to their word: what they leave out is never called, or the linker
+// would have kept it, and with it what it panics with.
+func TestStandIns(t *testing.T) {
+	program, err := os.ReadFile(binary(t))
+	require.NoError(t, err)
+	assert.False(t, bytes.Contains(program, []byte("stand-in of ")), "a function that only panics is linked: see the replace lines of go.mod")
+}
+
 // BenchmarkStart prints how long the program takes to start, next to one that
 // links the same libraries and does nothing, and how large it is.
 func BenchmarkStart(b *testing.B) {
@@ -33,7 +43,8 @@ func BenchmarkStart(b *testing.B) {
 	info, err := os.Stat(program)
 	require.NoError(b, err, "make build makes it")
 	bare := filepath.Join(b.TempDir(), "bare")
-	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-gcflags=all=-l", "-ldflags=-s -w", "-o", bare, "./testdata/bare")
+	build := exec.CommandContext(b.Context(), "go", "build", "-tags", "nethttpomithttp2", "-trimpath",
+		"-gcflags=all=-l -dwarf=false -d=maxshapelen=64,variablemakethreshold=0", "-ldflags=-s -w", "-o", bare, "./testdata/bare")
 	out, err := build.CombinedOutput()
 	require.NoError(b, err, "%s", out)
 	for _, c := range []struct {

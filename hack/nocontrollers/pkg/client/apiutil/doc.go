@@ -1,0 +1,2 @@
+// Package apiutil is empty.
+package apiutil

@@ -1,0 +1,2 @@
+// Package envtest is empty.
+package envtest

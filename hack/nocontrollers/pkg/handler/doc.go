@@ -1,0 +1,2 @@
+// Package handler is empty.
+package handler

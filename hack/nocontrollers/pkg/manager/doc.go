@@ -1,0 +1,2 @@
+// Package manager is empty.
+package manager

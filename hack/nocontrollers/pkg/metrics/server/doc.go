@@ -1,0 +1,2 @@
+// Package server is empty.
+package server

@@ -1,0 +1,2 @@
+// Package reconcile is empty.
+package reconcile

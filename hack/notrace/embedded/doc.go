@@ -1,0 +1,2 @@
+// Package embedded is empty.
+package embedded

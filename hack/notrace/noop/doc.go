@@ -1,0 +1,2 @@
+// Package noop is empty.
+package noop

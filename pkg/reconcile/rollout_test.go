@@ -15,9 +15,9 @@ import (
 	"clusterawsadm/pkg/reconcile/topology"
 )
 
-// living returns the cluster as a new process sees it whose user wants its
+// rolling returns the cluster as a new process sees it whose user wants its
 // machines to be nodes, and to leave in good order.
-func living(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
+func rolling(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
 	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Wait: topology.NodesReady, Drain: true})
 }
 
@@ -28,7 +28,7 @@ func alive(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	_, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	addNetwork(a)
-	_, err = living(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	return a
 }
@@ -41,13 +41,13 @@ func TestRolloutOfWorkers(t *testing.T) {
 		a := alive(t, m)
 		m = load(t, "../../configs/three-zones.yaml", nil)
 		m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
-		p, err := living(m, a.Process()).Plan(t.Context())
+		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 3, p.CountKind("machine", graph.Create), "%v", steps(p))
 		assert.Equal(t, 3, p.CountKind("retired", graph.Remove), "%v", steps(p))
-		_, err = living(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		p, err = living(m, a.Process()).Plan(t.Context())
+		p, err = rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		assert.True(t, p.Empty(), "%v", steps(p))
 	})
@@ -59,9 +59,9 @@ func TestUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, version(load(t, "../../configs/three-zones.yaml", nil), "v1.33.0"))
 		m := version(load(t, "../../configs/three-zones.yaml", nil), "v1.34.2")
-		res, err := living(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err, "%v", steps(res.Plan))
-		p, err := living(m, a.Process()).Plan(t.Context())
+		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		assert.True(t, p.Empty(), "%v", steps(p))
 	})

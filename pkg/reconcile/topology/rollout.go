@@ -106,32 +106,51 @@ func (g group) limits() (surge, unavailable int) {
 	return surge, unavailable
 }
 
+// move is one step of a rollout: a new machine that is made, or an old one
+// that goes.
+type move struct {
+	comes bool
+	n     int // of its kind, counted from 0
+	after int // of the other kind: how many have to have gone, or come, before
+}
+
+// moves puts a rollout in an order in which there are never more machines than
+// wanted and surge, nor fewer that are ready than wanted less unavailable.
+func moves(wanted, stay, fresh, old, surge, unavailable int) (out []move) {
+	for came, went := 0, 0; came < fresh || went < old; {
+		room := stay + came + 1 + old - wanted - surge // that have to have gone before another one comes
+		if came < fresh && room <= went {
+			out = append(out, move{true, came, max(0, room)})
+			came++
+			continue
+		}
+		need := wanted - unavailable - stay - old + went + 1 // that have to have come before another one goes
+		out = append(out, move{false, went, min(max(0, need), fresh)})
+		went++
+	}
+	return out
+}
+
 // roll adds a rollout: each new machine waits for the place that one which
 // goes has left, each one that goes for one that has come. It returns the
-// machines it makes, and the last of all that happens.
-func (b *builder) roll(r rollout, after []graph.Node) (made []*graph.Ref[resource.InstanceState], last []graph.Node) {
+// machines it makes, and all that happens.
+func (b *builder) roll(r rollout, after []graph.Node) (made []*graph.Ref[resource.InstanceState], all []graph.Node) {
 	surge, unavailable := r.group.limits()
 	var here, gone []graph.Node
-	for len(made) < len(r.fresh) || len(gone) < len(r.old) {
-		if n := len(made); n < len(r.fresh) {
-			leaves := r.stay + n + 1 + len(r.old) - r.group.count - surge // that have to have gone before
-			if leaves <= len(gone) {
-				m := b.rolledIn(r.group, r.fresh[n], append(slices.Clone(after), nth(gone, leaves)...))
-				made, here = append(made, m.Node), append(here, b.arrival(r.group, m))
-				continue
-			}
+	for _, x := range moves(r.group.count, r.stay, len(r.fresh), len(r.old), surge, unavailable) {
+		if x.comes {
+			m := b.rolledIn(r.group, r.fresh[x.n], append(slices.Clone(after), nth(gone, x.after)...))
+			made, here = append(made, m.Node), append(here, b.arrival(r.group, m))
+			continue
 		}
-		n := len(gone)
-		comes := r.group.count - unavailable - r.stay - len(r.old) + n + 1 // that have to have come before
-		gone = append(gone, b.rolledOut(r.group, r.old[n], append(slices.Clone(after), nth(here, comes)...)))
+		gone = append(gone, b.rolledOut(r.group, r.old[x.n], append(slices.Clone(after), nth(here, x.after)...)))
 	}
 	return made, append(here, gone...)
 }
 
-// nth is the n-th of the nodes, counted from 1, or the last where there are
-// fewer.
+// nth is the n-th of the nodes, counted from 1; none for 0.
 func nth(nodes []graph.Node, n int) []graph.Node {
-	if n = min(n, len(nodes)); n < 1 {
+	if n == 0 {
 		return nil
 	}
 	return nodes[n-1 : n]

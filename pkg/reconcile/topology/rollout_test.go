@@ -1,0 +1,70 @@
+package topology
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+)
+
+// TestMoves carries out the moves of random rollouts in the worst order that
+// they allow, and holds the number of machines against the limits.
+func TestMoves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wanted := rapid.IntRange(0, 8).Draw(t, "wanted")
+		stay := rapid.IntRange(0, wanted).Draw(t, "stay")
+		old := rapid.IntRange(0, 8).Draw(t, "old")
+		surge := rapid.IntRange(0, 4).Draw(t, "surge")
+		unavailable := rapid.IntRange(0, 4).Draw(t, "unavailable")
+		if surge == 0 && unavailable == 0 {
+			unavailable = 1
+		}
+		fresh := wanted - stay
+		all := moves(wanted, stay, fresh, old, surge, unavailable)
+		assert.Len(t, all, fresh+old)
+
+		done := make([]bool, len(all))
+		came, went := 0, 0     // how many of the first ones have
+		launched, left := 0, 0 // whatever their number
+		most := max(wanted+surge, stay+old)
+		least := min(wanted-unavailable, stay+old)
+		for range all {
+			var can []int
+			for i, x := range all {
+				if !done[i] && (x.comes && went >= x.after || !x.comes && came >= x.after) {
+					can = append(can, i)
+				}
+			}
+			if len(can) == 0 {
+				t.Fatalf("nothing can be done any more: %v", all)
+			}
+			i := rapid.SampledFrom(can).Draw(t, "next")
+			done[i] = true
+			if all[i].comes {
+				launched++
+			} else {
+				left++
+			}
+			came, went = firsts(all, done, true), firsts(all, done, false)
+			if machines := stay + old - left + launched; machines > most {
+				t.Fatalf("%d machines, %d are allowed: %v", machines, most, all)
+			}
+			if ready := stay + old - left + launched; ready < least {
+				t.Fatalf("%d machines, %d are needed: %v", ready, least, all)
+			}
+		}
+	})
+}
+
+// firsts counts the moves of a kind that are done, up to the first that is not.
+func firsts(all []move, done []bool, comes bool) (n int) {
+	for i, x := range all {
+		if x.comes == comes {
+			if !done[i] {
+				return n
+			}
+			n++
+		}
+	}
+	return n
+}

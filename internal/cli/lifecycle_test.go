@@ -43,7 +43,7 @@ func TestLifeOfACluster(t *testing.T) {
 
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
-	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 3 to wait for; AWS takes about 5 minutes\.`, s.out.String())
+	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 4 to wait for; AWS takes about 5 minutes\.`, s.out.String())
 	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
 	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
 	assert.NotContains(t, s.err.String(), "error")
@@ -134,10 +134,14 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	s.In = strings.NewReader(strings.ReplaceAll(string(text), "t3.large", "t3.xlarge"))
-	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-"))
+	edited := strings.ReplaceAll(string(text), "t3.large", "m5.large")
+	s.In = strings.NewReader(edited)
+	require.Equal(t, 0, s.run("cluster", "plan", "-f", "-"), s.err.String())
+	assert.Contains(t, s.out.String(), "Plan: 3 to create, 1 to change, 7 to delete, 2 to wait for.", "machines of another type take the place of those that are there")
+	s.In = strings.NewReader(edited)
+	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))
 	assert.Contains(t, s.out.String(), "AWS cannot change this")
-	assert.Contains(t, s.err.String(), `AWS cannot change instanceType from "t3.large" to "t3.xlarge"`)
+	assert.Contains(t, s.err.String(), `AWS cannot change instanceType from "t3.large" to "m5.large"`)
 }
 
 func TestGraphNeedsNoAccount(t *testing.T) {

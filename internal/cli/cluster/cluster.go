@@ -55,6 +55,7 @@ type flags struct {
 	waits bool          // the command looks at what becomes of the machines
 	until topology.Wait // how far it looks
 	far   string        // why no further; "" where that needs no word
+	drain bool          // machines leave a living cluster in good order
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

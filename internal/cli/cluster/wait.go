@@ -17,6 +17,11 @@ func (f *flags) addWait(cmd *cobra.Command) {
 	complete(cmd, "wait", f.wait.of)
 }
 
+// addDrain adds the flag that says how machines leave.
+func (f *flags) addDrain(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.drain, "drain", true, "move what runs on machines that go, and take them out of etcd, before they are terminated; with --drain=false they are only terminated, and none is replaced")
+}
+
 // waitsFor returns how far a run on a cluster waits, and, where that is not the
 // user's choice nor as far as it goes, why.
 func (f *flags) waitsFor(m *manifest.Cluster) (wait topology.Wait, why string) {

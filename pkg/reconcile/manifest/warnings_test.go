@@ -42,8 +42,8 @@ func TestWarnings(t *testing.T) {
 		{"not paused", []string{"  clusterNetwork:\n", "  paused: false\n  clusterNetwork:\n"}, ""},
 		{
 			"rollout",
-			[]string{"  clusterName: quick\n  selector", "  rollout: {strategy: {type: OnDelete}}\n  clusterName: quick\n  selector"},
-			"cluster.yaml:119: MachineDeployment/quick-md-0 spec.rollout: is not acted on yet — a change replaces machines one by one",
+			[]string{"  clusterName: quick\n  selector", "  rollout: {after: \"2026-01-01T00:00:00Z\", strategy: {type: OnDelete}}\n  clusterName: quick\n  selector"},
+			"cluster.yaml:119: MachineDeployment/quick-md-0 spec.rollout.after: is not acted on yet — a change of the template replaces machines",
 		},
 		{
 			"drain timeout",

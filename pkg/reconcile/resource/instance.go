@@ -138,6 +138,7 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	d.Set("metadata", have.Metadata, i.metadata())
 	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" {
 		d.Fixed("template", made, want) // what it was made from
+		d.Advise("a run that drains and waits for nodes replaces the machine: leave out --wait=infrastructure and --drain=false")
 	}
 	d.Tags(have.Tags, i.Tags)
 	return d

@@ -194,19 +194,24 @@ func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[
 	return out
 }
 
-// register adds the machines of the control plane to their load balancers, when
-// the nodes in after have settled.
-func (b *builder) register(control []*graph.Ref[resource.InstanceState], after ...graph.Node) {
-	when := graph.With(graph.Awaits(after...))
+// register adds the machines of the control plane to their load balancers. With
+// beside, others that are registered stay.
+func (b *builder) register(control []*graph.Ref[resource.InstanceState], beside bool) {
 	var gone []string
 	for _, m := range b.going() {
-		gone = append(gone, m.ID)
+		if !beside {
+			gone = append(gone, m.ID)
+		}
 	}
 	for _, t := range b.lb.targets {
-		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{Group: t.group, Instances: control, Shared: t.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"), when)
+		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{
+			Group: t.group, Instances: control, Shared: t.shared || beside, Gone: gone,
+		}, b.infra("spec.controlPlaneLoadBalancer"))
 	}
 	if b.lb.classic != nil {
-		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"), when)
+		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{
+			LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared || beside, Gone: gone,
+		}, b.infra("spec.controlPlaneLoadBalancer"))
 	}
 }
 

@@ -71,15 +71,16 @@ func (b *builder) control(made []*graph.Ref[resource.InstanceState]) (after []gr
 	at := slices.IndexFunc(b.rollouts, func(r rollout) bool { return r.group.controlPlane })
 	if at < 0 {
 		b.begin(made)
-		b.register(made)
+		b.register(made, false)
 		b.kubernetes()
 		return b.afterControl(nil)
 	}
+	if len(made) > 0 {
+		b.register(made, true) // those that come and go see to themselves
+	}
 	b.kubernetes()
 	fresh, last := b.roll(b.rollouts[at], b.tended())
-	made = append(made, fresh...)
-	b.begin(made)
-	b.register(made, last...)
+	b.begin(append(made, fresh...))
 	return b.afterControl(last)
 }
 

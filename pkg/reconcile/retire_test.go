@@ -56,7 +56,9 @@ func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 	time.Sleep(5 * time.Minute)
 	addNetwork(a)
 	if !ccm {
-		inside(a, func(c *kubesim.Cluster) { delete(c.Objects, "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-cloud-controller-manager") })
+		inside(a, func(c *kubesim.Cluster) {
+			delete(c.Objects, "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-cloud-controller-manager")
+		})
 	}
 	time.Sleep(time.Minute)
 	a.Inventory()

@@ -53,6 +53,7 @@ type flags struct {
 
 	wait  choice        // how far the user wants the cluster to be
 	waits bool          // the command looks at what becomes of the machines
+	drain bool          // machines leave in good order
 	until topology.Wait // how far it looks
 	far   string        // why no further; "" where that needs no word
 }

@@ -101,5 +101,6 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 		f.until, f.far = f.waitsFor(m)
 		s.target.Wait = f.until
 	}
+	s.target.Drain = f.drain
 	return reconcile.Open(m, s.target), s, nil
 }

@@ -17,6 +17,12 @@ func (f *flags) addWait(cmd *cobra.Command) {
 	complete(cmd, "wait", f.wait.of)
 }
 
+// addDrain adds the flag that says how machines go.
+func (f *flags) addDrain(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.drain, "drain", true, "let machines that go leave in good order: their pods are moved as disruption budgets allow, etcd is told, and their nodes are deleted; "+
+		"false terminates them without asking the API server")
+}
+
 // waitsFor returns how far a run on a cluster waits, and, where that is not the
 // user's choice nor as far as it goes, why.
 func (f *flags) waitsFor(m *manifest.Cluster) (wait topology.Wait, why string) {

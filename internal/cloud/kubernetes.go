@@ -3,6 +3,7 @@ package cloud
 import (
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"clusterawsadm/internal/kube"
 )
@@ -17,7 +18,7 @@ func (c *Clients) API(server string, access func() (kube.Access, error)) (*kube.
 	if err != nil {
 		return nil, err
 	}
-	made, err := kube.New(a, c.via, func(next http.RoundTripper) http.RoundTripper { return &guarded{c, next} })
+	made, err := kube.New(a, c.via, func(next http.RoundTripper) http.RoundTripper { return &guarded{c: c, next: next} })
 	if err != nil {
 		return nil, err
 	}
@@ -30,6 +31,7 @@ func (c *Clients) API(server string, access func() (kube.Access, error)) (*kube.
 type guarded struct {
 	c    *Clients
 	next http.RoundTripper
+	sick atomic.Bool // the last answer was none, or none worth having
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -50,7 +52,12 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.c.stats.KubeReads.Add(1)
 	}
 	began := g.c.Clock.Now()
+	if g.sick.Load() { // a connection leads to one machine for good: the next one may lead to another, that does better
+		r = r.Clone(ctx)
+		r.Close = true
+	}
 	answer, err := g.next.RoundTrip(r)
+	g.sick.Store(err != nil || answer.StatusCode >= http.StatusInternalServerError)
 	if g.c.log != nil {
 		g.c.log(Call{"Kubernetes", strings.TrimSuffix(op, "/"), g.c.Clock.Since(began), err})
 	}

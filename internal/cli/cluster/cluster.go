@@ -53,9 +53,9 @@ type flags struct {
 
 	wait  choice        // how far the user wants the cluster to be
 	waits bool          // the command looks at what becomes of the machines
+	drain bool          // machines leave in good order
 	until topology.Wait // how far it looks
 	far   string        // why no further; "" where that needs no word
-	drain bool          // machines leave a living cluster in good order
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

@@ -99,7 +99,8 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 	}
 	if f.waits {
 		f.until, f.far = f.waitsFor(m)
-		s.target.Wait, s.target.Drain = f.until, f.drain
+		s.target.Wait = f.until
 	}
+	s.target.Drain = f.drain
 	return reconcile.Open(m, s.target), s, nil
 }

@@ -17,9 +17,10 @@ func (f *flags) addWait(cmd *cobra.Command) {
 	complete(cmd, "wait", f.wait.of)
 }
 
-// addDrain adds the flag that says how machines leave.
+// addDrain adds the flag that says how machines go.
 func (f *flags) addDrain(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.drain, "drain", true, "move what runs on machines that go, and take them out of etcd, before they are terminated; with --drain=false they are only terminated, and none is replaced")
+	cmd.Flags().BoolVar(&f.drain, "drain", true, "let machines that go leave in good order: their pods are moved as disruption budgets allow, etcd is told, and their nodes are deleted; "+
+		"false terminates them without asking the API server, and replaces none")
 }
 
 // waitsFor returns how far a run on a cluster waits, and, where that is not the

@@ -107,7 +107,14 @@ func repeated() []inaction {
 		{kindMachine, "spec."},
 		{kindPool, "spec.template.spec."},
 	} {
-		for _, name := range []string{"deletion", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout", "readinessGates", "taints", "minReadySeconds"} {
+		names, remark := []string{"deletion.nodeDeletionTimeoutSeconds", "nodeDeletionTimeout"}, "a node is deleted when its machine is gone, however long the API server takes"
+		if where.kind == kindPool {
+			names, remark = []string{"deletion", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"}, ""
+		}
+		for _, name := range names {
+			rows = append(rows, inaction{[]string{where.kind}, where.prefix + name, "", false, remark})
+		}
+		for _, name := range []string{"readinessGates", "taints", "minReadySeconds"} {
 			rows = append(rows, inaction{[]string{where.kind}, where.prefix + name, "", false, ""})
 		}
 	}

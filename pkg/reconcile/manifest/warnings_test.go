@@ -46,9 +46,9 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:119: MachineDeployment/quick-md-0 spec.rollout.after: is not acted on yet — a change of the template replaces machines",
 		},
 		{
-			"drain timeout",
-			[]string{"      version: 1.34.2\n      boot", "      deletion: {nodeDrainTimeoutSeconds: 60}\n      version: 1.34.2\n      boot"},
-			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.deletion: is not acted on yet",
+			"node deletion timeout",
+			[]string{"      version: 1.34.2\n      boot", "      deletion: {nodeDrainTimeoutSeconds: 60, nodeDeletionTimeoutSeconds: 60}\n      version: 1.34.2\n      boot"},
+			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.deletion.nodeDeletionTimeoutSeconds: is not acted on yet — a node is deleted when its machine is gone, however long the API server takes",
 		},
 		{
 			"health check",

@@ -1,0 +1,212 @@
+package awssim
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/internal/kubesim"
+)
+
+// Kubernetes carries requests to the API servers of the account's clusters, as
+// seen from outside of their VPCs.
+func (p *Process) Kubernetes(access kube.Access) http.RoundTripper { return &road{p, access} }
+
+// road leads from a process to an API server.
+type road struct {
+	p      *Process
+	access kube.Access
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
+	a := r.p.aws
+	if err := a.o.Clock.Sleep(req.Context(), a.o.Latency); err != nil {
+		return nil, err
+	}
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	op := req.Method
+	fault, err := r.p.admit("Kubernetes", op)
+	if err != nil {
+		return nil, err
+	}
+	switch fault {
+	case Throttled:
+		return answered(req, http.StatusTooManyRequests, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)), nil
+	case Denied:
+		return answered(req, http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not allowed"}`)), nil
+	case Broken:
+		return answered(req, http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcdserver: leader changed"}`)), nil
+	case LostBefore:
+		return nil, errReset()
+	case KillBefore:
+		r.p.die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
+	case None, LostAfter, KillAfter:
+	}
+	code, answer, err := a.kubernetes(req, r.access, body)
+	switch fault {
+	case LostAfter:
+		return nil, errReset()
+	case KillAfter:
+		r.p.die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
+	case None, Throttled, Denied, Broken, LostBefore, KillBefore: // they came before
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answered(req, code, answer), nil
+}
+
+func errReset() error { return &net.OpError{Op: "read", Net: "tcp", Err: errLost} }
+
+func answered(req *http.Request, code int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// kubernetes answers one request to an API server, with the lock held.
+func (a *AWS) kubernetes(req *http.Request, access kube.Access, body []byte) (int, []byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settle()
+	a.calls = append(a.calls, Call{Service: "Kubernetes", Operation: req.Method + " " + req.URL.Path, At: a.now()})
+	c, err := a.connected(req.URL, access)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !a.mayEnter(c, access, req) {
+		return http.StatusUnauthorized, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`), nil
+	}
+	if node := a.dangling(c); node != "" { // one connection in so many would be bad; that is one too many
+		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`), nil
+	}
+	code, answer := c.Serve(a.now(), req, body)
+	if text, ok := answer.(kubesim.Text); ok {
+		return code, []byte(text), nil
+	}
+	data, err := json.Marshal(answer)
+	return code, data, err
+}
+
+// dangling names a node that a load balancer still sends to, and whose API
+// server has no etcd any more.
+func (a *AWS) dangling(c *kubesim.Cluster) string {
+	node := func(id string) string {
+		i := a.state.EC2.Instances[id]
+		if i == nil || i.Boot == nil || !slices.Contains(c.Left, i.Boot.Node) || a.state.Kubernetes[i.Boot.Host] != c {
+			return ""
+		}
+		return i.Boot.Node
+	}
+	for _, g := range a.state.ELB.TargetGroups {
+		for _, t := range g.Targets {
+			if t.Drained.IsZero() && node(t.ID) != "" {
+				return node(t.ID)
+			}
+		}
+	}
+	for _, b := range a.state.ELB.Classic {
+		for id := range b.Instances {
+			if node(id) != "" {
+				return node(id)
+			}
+		}
+	}
+	return ""
+}
+
+// connected returns the cluster whose API server answers at a URL.
+func (a *AWS) connected(u *url.URL, access kube.Access) (*kubesim.Cluster, error) {
+	host := u.Hostname()
+	c := a.state.Kubernetes[host]
+	if c == nil && !a.resolves(host) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
+	}
+	if c == nil || c.Up.After(a.now()) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: connection refused")}
+	}
+	if c.EKS == "" {
+		if from, ok := a.reaches(host, c); !ok || from.After(a.now()) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: connection refused")}
+		}
+	}
+	if a.private(host) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("i/o timeout")}
+	}
+	if len(c.CA) > 0 && !bytes.Equal(bytes.TrimSpace(c.CA), bytes.TrimSpace(access.CA)) {
+		return nil, x509.UnknownAuthorityError{}
+	}
+	return c, nil
+}
+
+// resolves reports whether a name is in the DNS.
+func (a *AWS) resolves(host string) bool {
+	for _, b := range a.state.ELB.LoadBalancers {
+		if b.DNSName == host {
+			return true
+		}
+	}
+	for _, b := range a.state.ELB.Classic {
+		if b.DNSName == host {
+			return true
+		}
+	}
+	return false
+}
+
+// private reports whether a name leads to addresses that only the VPC reaches.
+func (a *AWS) private(host string) bool {
+	if a.o.Inside {
+		return false
+	}
+	for _, b := range a.state.ELB.LoadBalancers {
+		if b.DNSName == host {
+			return b.Scheme == "internal"
+		}
+	}
+	for _, b := range a.state.ELB.Classic {
+		if b.DNSName == host {
+			return b.Scheme == "internal"
+		}
+	}
+	return false
+}
+
+// mayEnter reports whether a cluster accepts the credentials of a request. The
+// certificate of a client has to be signed by the cluster's CA, and make an
+// administrator.
+func (a *AWS) mayEnter(c *kubesim.Cluster, access kube.Access, req *http.Request) bool {
+	if c.EKS != "" {
+		return strings.HasPrefix(req.Header.Get("Authorization"), "Bearer k8s-aws-v1.")
+	}
+	block, _ := pem.Decode(access.Certificate)
+	roots := x509.NewCertPool()
+	if block == nil || !roots.AppendCertsFromPEM(c.CA) {
+		return false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return false
+	}
+	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: a.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil && slices.Contains(cert.Subject.Organization, "system:masters")
+}

@@ -67,7 +67,7 @@ func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, erro
 	if !answers(a.Server) {
 		return nil, nil //nolint:nilnil // there is nobody to ask
 	}
-	k, err := a.API.client(ctx, c)
+	k, err := a.API.client(c)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (a *Addons) Delete(context.Context, *cloud.Clients, *AddonsState) error { r
 // has made in the meantime, and is only to be there, is left alone. Namespaces
 // come first. One object that is not taken does not keep back the others.
 func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
-	k, err := a.API.client(ctx, c)
+	k, err := a.API.client(c)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (c *Cluster) Put(now time.Time, o Object) {
 	if !ok {
 		panic("kubesim: no kind " + text(o, "kind"))
 	}
-	c.put(r.path(text(o, "metadata", "namespace"), text(o, "metadata", "name")), o, now)
+	c.store(r.path(text(o, "metadata", "namespace"), text(o, "metadata", "name")), o, now)
 }
 
 // Get returns the object at a path, or nil.

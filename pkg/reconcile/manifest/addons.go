@@ -85,7 +85,7 @@ func (l *loader) usePayloads(o *object) {
 
 // payload is the YAML of one ConfigMap or Secret: its keys in alphabetical
 // order, and the objects of each key in the order Cluster API creates them.
-func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []Document) {
+func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []*Document) {
 	found := l.lookup(r.Kind, r.Name)
 	if found == nil {
 		l.fail(o.problem(path+".name", fmt.Sprintf("there is no %s/%s in the input", r.Kind, r.Name), l.namesOf(r.Kind, r.Name)))
@@ -114,7 +114,7 @@ func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []
 
 // pieces takes a payload apart. A mistake in it is told with the line of the
 // payload's key: how the block is indented is not known here.
-func (l *loader) pieces(o *object, name, content string) []Document {
+func (l *loader) pieces(o *object, name, content string) []*Document {
 	path := "data." + name
 	if _, ok := o.set[path]; !ok {
 		path = "stringData." + name
@@ -140,7 +140,7 @@ func (l *loader) readFile(s Source, network bool) {
 
 // apart reads all objects of a text, and puts them into the order in which
 // Cluster API creates them.
-func (l *loader) apart(s Source, told func(Problem), origin func(line int) string) (all []Document) {
+func (l *loader) apart(s Source, told func(Problem), origin func(line int) string) (all []*Document) {
 	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
 	for i := range t.lines {
 		t.from = append(t.from, i+1)
@@ -159,19 +159,19 @@ func (l *loader) apart(s Source, told func(Problem), origin func(line int) strin
 			for _, k := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
 				delete(metadata, k) // of the cluster that it was exported from
 			}
-			all = append(all, Document{Origin: origin(d.at(root.Line).Line), Object: content})
+			all = append(all, &Document{Origin: origin(d.at(root.Line).Line), Object: content})
 		}
 	}
 	for _, p := range problems {
 		told(p)
 	}
-	ordered.By(all, func(a, b Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
+	ordered.By(all, func(a, b *Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
 	return all
 }
 
 // incomplete says what an object lacks to be one.
 func incomplete(o map[string]any) (what, fix string) {
-	d := Document{Object: o}
+	d := &Document{Object: o}
 	switch {
 	case o == nil:
 		return "the document is not an object", "it needs apiVersion, kind and metadata"
@@ -213,11 +213,15 @@ func scalarField(n *yaml.Node, name string) string {
 // addSet adds a set to those that apply. An object may be in it twice when both
 // are the same, or when only the first is made anyway.
 func (l *loader) addSet(set ResourceSet) {
-	for n := 2; slices.ContainsFunc(l.cluster.ResourceSets, func(s ResourceSet) bool { return s.Name == set.Name }); n++ {
-		set.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(set.Name, fmt.Sprintf("-%d", n-1)), n)
+	taken := map[string]bool{}
+	for _, s := range l.cluster.ResourceSets {
+		taken[s.Name] = true
 	}
-	mine := map[string]Document{}
-	set.Documents = slices.DeleteFunc(set.Documents, func(d Document) bool {
+	for n, name := 2, set.Name; taken[set.Name]; n++ {
+		set.Name = fmt.Sprintf("%s-%d", name, n)
+	}
+	mine := map[string]*Document{}
+	set.Documents = slices.DeleteFunc(set.Documents, func(d *Document) bool {
 		first, twice := mine[d.identity()]
 		if !twice {
 			mine[d.identity()] = d
@@ -234,8 +238,10 @@ func (l *loader) addSet(set ResourceSet) {
 		}
 		return false
 	})
-	if set.Reconcile {
-		maps.Copy(l.applied, mine)
+	for _, d := range set.Documents {
+		if set.Reconcile {
+			l.applied[d.identity()] = d
+		}
 	}
 	l.cluster.ResourceSets = append(l.cluster.ResourceSets, set)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 )
 
@@ -19,7 +18,7 @@ type ResourceSet struct {
 	Object    *addonsv1.ClusterResourceSet // nil for a file
 	Reconcile bool                         // keep the objects as they are written; else make those that are missing
 	Network   bool                         // the user says that it brings the pod network
-	Documents []Document
+	Documents []*Document
 }
 
 // Document is one object of a ResourceSet.
@@ -29,22 +28,22 @@ type Document struct {
 }
 
 // Kind is the kind of the object.
-func (d Document) Kind() string { return stringField(d.Object, "kind") }
+func (d *Document) Kind() string { return stringField(d.Object, "kind") }
 
 // Title names the object: "DaemonSet kube-system/calico-node".
-func (d Document) Title() string {
+func (d *Document) Title() string {
 	if ns := d.metadata("namespace"); ns != "" {
 		return d.Kind() + " " + ns + "/" + d.metadata("name")
 	}
 	return d.Kind() + " " + d.metadata("name")
 }
 
-func (d Document) metadata(name string) string {
+func (d *Document) metadata(name string) string {
 	metadata, _ := d.Object["metadata"].(map[string]any)
 	return stringField(metadata, name)
 }
 
-func (d Document) group() string {
+func (d *Document) group() string {
 	group, _, ok := strings.Cut(stringField(d.Object, "apiVersion"), "/")
 	if !ok {
 		return ""
@@ -53,7 +52,7 @@ func (d Document) group() string {
 }
 
 // identity is the same for two documents that are about the same object.
-func (d Document) identity() string {
+func (d *Document) identity() string {
 	return strings.Join([]string{d.group(), d.Kind(), orElse(d.metadata("namespace"), "default"), d.metadata("name")}, "/")
 }
 
@@ -63,25 +62,39 @@ func (d Document) identity() string {
 func (c *Cluster) BringsNetwork() bool {
 	if c.EKS != nil {
 		spec := c.EKS.ControlPlane.Spec
-		listed := spec.Addons != nil && slices.ContainsFunc(*spec.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "vpc-cni" })
-		if listed || spec.BootstrapSelfManagedAddons && !spec.VpcCni.Disable {
+		if spec.BootstrapSelfManagedAddons && !spec.VpcCni.Disable {
+			return true
+		}
+		for i := 0; spec.Addons != nil && i < len(*spec.Addons); i++ {
+			if (*spec.Addons)[i].Name == "vpc-cni" {
+				return true
+			}
+		}
+	}
+	for _, s := range c.ResourceSets {
+		if s.Network || BringsNetwork(s.Documents) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.ResourceSets, func(s ResourceSet) bool { return s.Network || BringsNetwork(s.Documents) })
+	return false
 }
 
 // BringsCloudController reports whether a ClusterResourceSet or a file brings
 // the AWS cloud controller manager.
 func (c *Cluster) BringsCloudController() bool {
-	return slices.ContainsFunc(c.ResourceSets, func(s ResourceSet) bool { return BringsCloudController(s.Documents) })
+	for _, s := range c.ResourceSets {
+		if BringsCloudController(s.Documents) {
+			return true
+		}
+	}
+	return false
 }
 
 // BringsNetwork reports whether objects bring a pod network: a DaemonSet that
 // lays down a CNI plugin or its configuration on every node, or what tells
 // Calico's operator to make one.
-func BringsNetwork(documents []Document) bool {
-	return slices.ContainsFunc(documents, func(d Document) bool {
+func BringsNetwork(documents []*Document) bool {
+	return slices.ContainsFunc(documents, func(d *Document) bool {
 		if d.Kind() == "Installation" && d.group() == "operator.tigera.io" {
 			return true
 		}
@@ -96,8 +109,8 @@ func BringsNetwork(documents []Document) bool {
 // BringsCloudController reports whether objects bring the AWS cloud controller
 // manager, which tells nodes which machines they are: by its image, or by what
 // it is told.
-func BringsCloudController(documents []Document) bool {
-	return slices.ContainsFunc(documents, func(d Document) bool {
+func BringsCloudController(documents []*Document) bool {
+	return slices.ContainsFunc(documents, func(d *Document) bool {
 		return slices.ContainsFunc(d.list("spec.template.spec.containers"), func(container any) bool {
 			image, _ := at(container, "image").(string)
 			args, _ := at(container, "args").([]any)
@@ -108,7 +121,7 @@ func BringsCloudController(documents []Document) bool {
 	})
 }
 
-func (d Document) list(path string) []any {
+func (d *Document) list(path string) []any {
 	list, _ := at(d.Object, path).([]any)
 	return list
 }

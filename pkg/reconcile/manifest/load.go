@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -46,7 +45,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		options: o,
 		kinds:   withClasses(kinds()),
 		byKey:   map[key]*object{},
-		applied: map[string]Document{},
+		applied: map[string]*Document{},
 		cluster: &Cluster{
 			ConfigMaps: map[string]*corev1.ConfigMap{},
 			Secrets:    map[string]*corev1.Secret{},
@@ -54,8 +53,11 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		},
 	}
 	l.read(sources)
-	for i, f := range slices.Concat(o.CNI, o.Addons) {
-		l.readFile(f, i < len(o.CNI))
+	for _, f := range o.CNI {
+		l.readFile(f, true)
+	}
+	for _, f := range o.Addons {
+		l.readFile(f, false)
 	}
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
@@ -64,7 +66,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		l.problems = append(l.problems, l.warnings...)
 		l.warnings = nil
 	}
-	sources = slices.Concat(sources, o.CNI, o.Addons)
+	sources = append(append(append([]Source(nil), sources...), o.CNI...), o.Addons...)
 	if len(l.problems) > 0 {
 		return nil, &InvalidError{Problems: order(l.problems, sources)}
 	}
@@ -78,7 +80,7 @@ type loader struct {
 	kinds      map[string]kind
 	objects    []*object
 	files      []ResourceSet       // those that the user has named beside the manifest
-	applied    map[string]Document // what is kept as it is written, by identity
+	applied    map[string]*Document // what is kept as it is written, by identity
 	byKey      map[key]*object
 	incomplete bool // variables are missing, so values mean nothing
 	unexpanded bool // a topology is wrong, so the objects of the cluster are missing

@@ -229,9 +229,14 @@ func differing(path string, have, want any) (paths []string) {
 	h, _ := have.(map[string]any)
 	w, _ := want.(map[string]any)
 	if h != nil && w != nil {
-		keys := slices.AppendSeq(slices.Collect(maps.Keys(h)), maps.Keys(w))
-		slices.Sort(keys)
-		for _, key := range slices.Compact(keys) {
+		both := map[string]bool{}
+		for key := range h {
+			both[key] = true
+		}
+		for key := range w {
+			both[key] = true
+		}
+		for _, key := range slices.Sorted(maps.Keys(both)) {
 			paths = append(paths, differing(strings.TrimPrefix(path+"."+key, "."), h[key], w[key])...)
 		}
 		return paths

@@ -53,15 +53,6 @@ func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []graph.St
 	return steps
 }
 
-// inside hands the one cluster of an account to edit.
-func inside(a *awssim.AWS, edit func(*kubesim.Cluster)) {
-	a.Edit(func(s *awssim.State) {
-		for _, c := range s.Kubernetes {
-			edit(c)
-		}
-	})
-}
-
 // TestAddons makes a cluster whose nodes become ready by what its
 // ClusterResourceSets bring.
 func TestAddons(t *testing.T) {

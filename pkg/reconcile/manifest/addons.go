@@ -131,7 +131,7 @@ func (l *loader) pieces(o *object, name, content string) []*Document {
 // what is written for kubectl means them for others.
 func (l *loader) readFile(s Source, network bool) {
 	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
-	set.Documents = l.apart(s, l.fail, func(line int) string { return Position{s.Name, line}.String() })
+	set.Documents = l.apart(s, l.fail, func(line int) string { return Position{File: s.Name, Line: line}.String() })
 	if len(set.Documents) == 0 && len(l.problems) == 0 {
 		l.fail(Problem{Position: Position{File: s.Name}, What: "there is no object in it", Fix: "name a file that kubectl apply would take"})
 	}

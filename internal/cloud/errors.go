@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
+
+	"clusterawsadm/internal/kube"
 )
 
 // Code returns the code of an AWS error, and "" for any other error.
@@ -23,12 +25,12 @@ func Code(err error) string {
 // Is reports whether err is an AWS error with one of the codes.
 func Is(err error, codes ...string) bool { return slices.Contains(codes, Code(err)) && err != nil }
 
-// Refused reports whether AWS answered with an error that says that what was
+// Refused reports whether AWS, or an API server, answered with an error that says that what was
 // asked for will not happen. Any other error leaves that open: a lost
 // connection does, and so does an answer of "internal error".
 func Refused(err error) bool {
 	var api smithy.APIError
-	return errors.As(err, &api) && !slices.Contains([]string{
+	return kube.Refused(err) || errors.As(err, &api) && !slices.Contains([]string{
 		"InternalError", "InternalFailure", "InternalServerError", "InternalServiceError", "ServerInternal", "ServiceFailure", // each service has its own word
 		"ServiceUnavailable", "Unavailable", "RequestTimeout", "RequestTimeoutException", "UnknownError",
 	}, api.ErrorCode())

@@ -198,6 +198,19 @@ func Unanswered(err error) (why string, yes bool) {
 	return err.Error(), true
 }
 
+// Refused reports whether an API server answered, and will not do what it was
+// asked for however often that is repeated.
+func Refused(err error) bool {
+	var api apierrors.APIStatus
+	if errors.As(err, new(*UnknownKindError)) {
+		return true
+	}
+	if _, unanswered := Unanswered(err); unanswered {
+		return false
+	}
+	return errors.As(err, &api)
+}
+
 func isTimeout(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()

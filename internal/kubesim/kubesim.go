@@ -39,6 +39,8 @@ type Cluster struct {
 	Kinds   map[string][]metav1.APIResource // of custom resources, by group and version
 	Joined  map[string]time.Time            // by name of the node
 	Logs    map[string]map[string]string    // by path and container: what those have printed that have ended
+	Defined map[string]time.Time            // by path: when a definition of custom resources will be served
+	Running time.Time                       // since when pods can run somewhere
 }
 
 // New returns the cluster that kubeadm init, or EKS, begins with.
@@ -57,6 +59,9 @@ func (c *Cluster) fill() {
 		c.Logs = map[string]map[string]string{}
 		c.Kinds, c.Joined = map[string][]metav1.APIResource{}, map[string]time.Time{}
 	}
+	if c.Defined == nil {
+		c.Defined = map[string]time.Time{}
+	}
 }
 
 // Put stores an object behind everybody's back, in place of what is there.
@@ -65,7 +70,7 @@ func (c *Cluster) Put(now time.Time, o Object) {
 	if !ok {
 		panic("kubesim: no kind " + text(o, "kind"))
 	}
-	c.put(r.path(text(o, "metadata", "namespace"), text(o, "metadata", "name")), o, now)
+	c.store(r.path(text(o, "metadata", "namespace"), text(o, "metadata", "name")), o, now)
 }
 
 // Get returns the object at a path, or nil.
@@ -88,7 +93,7 @@ func (c *Cluster) put(path string, o Object, now time.Time) {
 	}
 	c.Objects[path] = o
 	if text(o, "kind") == "CustomResourceDefinition" {
-		c.define(o)
+		c.Defined[path] = now.Add(definedTakes)
 	}
 }
 
@@ -100,6 +105,7 @@ func (c *Cluster) Settle(now time.Time) {
 			delete(c.Dying, path)
 		}
 	}
+	c.settleDefinitions(now)
 	c.settleNodes(now)
 	if c.Quorate() {
 		c.settleTools(now)
@@ -125,6 +131,11 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 	at, ok := c.parse(r.URL.Path)
 	if !ok {
 		return failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodDelete && at.sub == "" {
+		if code, answer := c.hooked(now, at); code != 0 {
+			return code, answer
+		}
 	}
 	return c.serve(now, at, r, body)
 }
@@ -204,7 +215,7 @@ func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
 		return failure(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", at.resource.Name, at.name))
 	}
 	stringData(o)
-	c.put(at.full(), o, now)
+	c.store(at.full(), o, now)
 	return http.StatusCreated, o
 }
 
@@ -241,7 +252,7 @@ func (c *Cluster) replace(now time.Time, at place, body []byte) (int, any) {
 		return failure(http.StatusConflict, "Conflict", "the object has been modified")
 	}
 	stringData(o)
-	c.put(at.full(), o, now)
+	c.store(at.full(), o, now)
 	return http.StatusOK, o
 }
 

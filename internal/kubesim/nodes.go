@@ -169,6 +169,9 @@ func (c *Cluster) settleNodes(now time.Time) {
 		list := conditions(o)
 		if condition, ok := list[0].(Object); network && ok && text(condition, "status") == "False" {
 			list[0] = ready("True", "KubeletReady", "kubelet is posting ready status")
+			if c.Running.IsZero() {
+				c.Running = now
+			}
 			c.put(path, o, now)
 		}
 	}

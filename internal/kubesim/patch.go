@@ -2,9 +2,11 @@ package kubesim
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,9 +43,11 @@ func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
 	}
 	after, _ := merged(have, change).(Object)
 	stringData(after)
-	if !p.dry {
-		c.put(at.full(), after, now)
+	if p.dry {
+		defaults(after, have)
+		return http.StatusOK, after
 	}
+	c.store(at.full(), after, now)
 	return http.StatusOK, after
 }
 
@@ -64,13 +68,16 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 	if last, ok := c.Applied[at.full()][p.manager].(Object); ok {
 		drop(after, last, want)
 	}
-	after, _ = merged(after, want).(Object)
+	after, _ = joined("", after, want).(Object)
 	stringData(after)
+	defaults(after, have)
+	changed := !reflect.DeepEqual(after, have)
+	managed(after, p.manager, now)
 	if p.dry {
 		return code, after
 	}
-	if !reflect.DeepEqual(after, have) {
-		c.put(at.full(), after, now)
+	if changed {
+		c.store(at.full(), after, now)
 	}
 	if c.Applied[at.full()] == nil {
 		c.Applied[at.full()] = map[string]any{}
@@ -98,9 +105,98 @@ func merged(have, change any) any {
 	return out
 }
 
+// joined is what an apply makes of a value. Lists whose items are known by
+// something keep those that others have put in; others are replaced.
+func joined(list string, have, want any) any {
+	switch w := want.(type) {
+	case Object:
+		h, _ := have.(Object)
+		out := Object{}
+		maps.Copy(out, h)
+		for k, v := range w {
+			if out[k] = joined(k, out[k], v); v == nil {
+				delete(out, k)
+			}
+		}
+		return out
+	case []any:
+		h, _ := have.([]any)
+		if !known(list, w) || !known(list, h) {
+			return copied(want)
+		}
+		out := slices.Clone(h)
+		for _, item := range w {
+			if i := indexOf(list, out, item); i >= 0 {
+				out[i] = joined("", out[i], item)
+			} else {
+				out = append(out, copied(item))
+			}
+		}
+		return out
+	}
+	return want
+}
+
+// itemID is what an item of a list is known by; "" where the list is replaced
+// as a whole.
+func itemID(list string, item any) string {
+	o, _ := item.(Object)
+	switch list {
+	case "containers", "initContainers", "volumes", "env":
+		return text(o, "name")
+	case "volumeMounts":
+		return text(o, "mountPath")
+	case "ports":
+		protocol := text(o, "protocol")
+		if protocol == "" {
+			protocol = "TCP"
+		}
+		return fmt.Sprint(o["containerPort"], o["port"], protocol)
+	}
+	return ""
+}
+
+func known(list string, items []any) bool {
+	return !slices.ContainsFunc(items, func(item any) bool { return itemID(list, item) == "" })
+}
+
+func indexOf(list string, items []any, item any) int {
+	return slices.IndexFunc(items, func(x any) bool { return itemID(list, x) == itemID(list, item) })
+}
+
+// without removes the items of a list that were applied last and are not
+// wanted any more.
+func without(list string, have, last, want []any) []any {
+	if !known(list, have) || !known(list, last) || !known(list, want) {
+		return have
+	}
+	return slices.DeleteFunc(have, func(item any) bool {
+		i := indexOf(list, last, item)
+		if i < 0 {
+			return false
+		}
+		at := indexOf(list, want, item)
+		if at >= 0 {
+			h, _ := item.(Object)
+			l, _ := last[i].(Object)
+			w, _ := want[at].(Object)
+			drop(h, l, w)
+		}
+		return at < 0
+	})
+}
+
 // drop removes what was applied last and is not wanted any more.
 func drop(have, last, want Object) {
 	for k, v := range last {
+		if l, isList := v.([]any); isList && want[k] != nil {
+			h, _ := have[k].([]any)
+			w, _ := want[k].([]any)
+			if h != nil {
+				have[k] = without(k, h, l, w)
+			}
+			continue
+		}
 		inner, isObject := v.(Object)
 		switch w, wanted := want[k]; {
 		case !wanted && !isObject:

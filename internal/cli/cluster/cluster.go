@@ -44,6 +44,8 @@ type flags struct {
 	files  []string
 	set    []string
 	strict bool
+	cni    string
+	addons []string
 
 	emulatorSpeed float64
 	parallel      int
@@ -71,6 +73,13 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
 	p.BoolVar(&f.verbose, "verbose", false, "tell of every call to AWS, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)
+}
+
+// bringing adds the flags that say what is to be brought into the cluster
+// beside what the manifest says.
+func (f *flags) bringing(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.cni, "cni", "", "`FILE` of the Kubernetes objects that make the pod network, kept as they are written there")
+	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` of Kubernetes objects for the cluster, kept as they are written there; can be repeated")
 }
 
 // choice is the value of a flag that has to be one of a few words.

@@ -37,6 +37,7 @@ where it was. On a terminal it shows the plan and asks; elsewhere it needs --yes
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)
+	f.bringing(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
 	return cmd

@@ -31,6 +31,10 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	cni, addons, err := f.brought()
+	if err != nil {
+		return nil, err
+	}
 	lookup := func(name string) (string, bool) {
 		if v, ok := variables[name]; ok {
 			return v, true
@@ -46,6 +50,8 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 		Region:       f.ambientRegion(ctx),
 		EKSEnableIAM: roles,
 		Strict:       f.strict,
+		CNI:          cni,
+		Addons:       addons,
 	})
 	if err != nil {
 		return nil, err
@@ -126,6 +132,28 @@ func (f *flags) sources() (out []manifest.Source, err error) {
 		}
 	}
 	return out, nil
+}
+
+// brought reads the files of --cni and --addon.
+func (f *flags) brought() (cni, addons []manifest.Source, err error) {
+	names := f.addons
+	if f.cni != "" {
+		names = append([]string{f.cni}, names...)
+	}
+	for _, name := range names {
+		if name == "-" {
+			return nil, nil, env.Usagef("--addon and --cni take files: - is not one")
+		}
+		data, err := f.read(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		addons = append(addons, manifest.Source{Name: name, Data: data})
+	}
+	if f.cni != "" {
+		return addons[:1], addons[1:], nil
+	}
+	return nil, addons, nil
 }
 
 // manifestsIn lists the YAML files of a directory.

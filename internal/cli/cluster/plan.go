@@ -37,6 +37,7 @@ The exit code is 0 whether or not there is anything to do; with
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)
+	f.bringing(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine and every tag")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there is something to do")
 	return cmd

@@ -31,7 +31,7 @@ func (f *flags) waitsFor(m *manifest.Cluster) (wait topology.Wait, why string) {
 		return topology.Wait(f.wait.value), ""
 	case internal(m):
 		return topology.Infrastructure, "the API server can be reached from within the VPC alone: this run waits for what AWS does; there, use --wait=nodes"
-	case bringsNetwork(m):
+	case m.BringsNetwork():
 		return topology.NodesReady, ""
 	}
 	return topology.APIServer, "nodes become ready once there is a pod network: install one with kubectl, or with --cni FILE"
@@ -45,9 +45,4 @@ func internal(m *manifest.Cluster) bool {
 	}
 	lb := m.Infra.Spec.ControlPlaneLoadBalancer
 	return lb != nil && lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal
-}
-
-// bringsNetwork reports whether the cluster comes with a pod network.
-func bringsNetwork(m *manifest.Cluster) bool {
-	return m.EKS != nil && !m.EKS.ControlPlane.Spec.VpcCni.Disable
 }

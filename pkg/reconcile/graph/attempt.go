@@ -44,7 +44,7 @@ func (n *node) step(have State) Step {
 	switch {
 	case n.role == borrow:
 		step.Action = Borrow
-	case n.role == expect || n.role == own:
+	case n.role == expect || n.role.makes():
 		step.Action, step.Diff = n.due(have)
 	case n.role == sweep && have != nil:
 		step.Action = Leave
@@ -79,7 +79,7 @@ func (n *node) converge(ctx context.Context, x *Executor) error {
 		return nil
 	case retire:
 		return a.repeat(ctx, a.clear)
-	case own, expect:
+	case own, inside, expect:
 	}
 	return a.repeat(ctx, a.mend)
 }
@@ -88,7 +88,7 @@ func (n *node) converge(ctx context.Context, x *Executor) error {
 // mends what is not as wanted after all.
 func (n *node) prove(ctx context.Context, x *Executor) error {
 	now := x.Cloud.Clock.Now()
-	if n.role != own || !n.changed && now.Sub(n.seen) < time.Second {
+	if !n.role.makes() || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
 	a := &attempt{node: n, x: x, began: now, stale: true, proving: true}
@@ -106,7 +106,7 @@ func (n *node) shown(ctx context.Context, x *Executor) bool {
 
 // remove deletes the thing, if it is ours, and waits until it is gone.
 func (n *node) remove(ctx context.Context, x *Executor) error {
-	if n.role == borrow || n.role == expect {
+	if n.role == borrow || n.role.goes() {
 		return nil
 	}
 	a := &attempt{node: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == sweep}

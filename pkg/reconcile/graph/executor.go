@@ -52,8 +52,8 @@ func lookToApply(n Node, ctx context.Context, x *Executor) (Step, error) { //nol
 }
 
 func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
-	if n.Role() == expect {
-		return Step{Node: n.ID(), Action: Leave}, nil // it goes with what it comes of
+	if n.Role().goes() {
+		return Step{Node: n.ID(), Action: Leave}, nil
 	}
 	s, err := n.look(ctx, x)
 	if s.Action == Borrow || n.Role() == borrow {

@@ -185,6 +185,12 @@ func Expect[S State](g *Graph, id ID, e Expected[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{node{id: id, role: expect, thing: &comes[S]{expected: e}, needs: e.Needs()}}, opts)
 }
 
+// Install puts a thing into the graph that we make inside of another one, and
+// that goes with it: Apply makes and mends it, Delete does not even look.
+func Install[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: inside, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+}
+
 // Option says more about a node.
 type Option func(*options)
 

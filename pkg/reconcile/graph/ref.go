@@ -48,7 +48,15 @@ const (
 	retire Role = "retire" // we made it, and it has to go
 	sweep  Role = "sweep"  // it comes and goes; Delete removes it
 	expect Role = "expect" // it comes by itself, of what is ours
+	inside Role = "inside" // we make it, inside of what is ours
 )
+
+// makes reports whether Apply makes and mends the thing.
+func (r Role) makes() bool { return r == own || r == inside }
+
+// goes reports whether the thing goes with what it is a part of: Delete has
+// nothing to do with it.
+func (r Role) goes() bool { return r == expect || r == inside }
 
 // Ref is a node, and the way other resources read its state.
 type Ref[S State] struct{ node }

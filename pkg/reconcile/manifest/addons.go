@@ -3,6 +3,8 @@ package manifest
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -58,11 +60,14 @@ func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 			l.warn(o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so nothing of it is applied", c.Name), "add the labels to the Cluster"))
 			continue
 		}
-		set := ResourceSet{Object: s}
+		set := ResourceSet{Name: s.Name, Object: s, Origin: l.cluster.Origin(o.title(), ""), Reconcile: s.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile)}
 		for i, r := range s.Spec.Resources {
 			set.Documents = append(set.Documents, l.payload(o, fmt.Sprintf("spec.resources[%d]", i), r)...)
 		}
-		l.cluster.ResourceSets = append(l.cluster.ResourceSets, set)
+		l.addSet(set)
+	}
+	for _, set := range l.files {
+		l.addSet(set)
 	}
 }
 
@@ -80,7 +85,7 @@ func (l *loader) usePayloads(o *object) {
 
 // payload is the YAML of one ConfigMap or Secret: its keys in alphabetical
 // order, and the objects of each key in the order Cluster API creates them.
-func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) []string {
+func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []*Document) {
 	found := l.lookup(r.Kind, r.Name)
 	if found == nil {
 		l.fail(o.problem(path+".name", fmt.Sprintf("there is no %s/%s in the input", r.Kind, r.Name), l.namesOf(r.Kind, r.Name)))
@@ -101,58 +106,97 @@ func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) []strin
 	default:
 		return nil
 	}
-	var documents []string
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		documents = append(documents, l.pieces(found, name, data[name])...)
+		all = append(all, l.pieces(found, name, data[name])...)
 	}
-	return documents
-}
-
-// piece is one object of a payload.
-type piece struct {
-	rank int
-	yaml string
+	return all
 }
 
 // pieces takes a payload apart. A mistake in it is told with the line of the
 // payload's key: how the block is indented is not known here.
-func (l *loader) pieces(o *object, name, content string) []string {
-	t := text{lines: strings.Split(content, "\n")}
-	for i := range t.lines {
-		t.from = append(t.from, i+1)
-	}
+func (l *loader) pieces(o *object, name, content string) []*Document {
 	path := "data." + name
 	if _, ok := o.set[path]; !ok {
 		path = "stringData." + name
 	}
-	documents, problems := split(t)
-	for _, p := range problems {
+	origin := l.cluster.Origin(o.title(), path)
+	return l.apart(Source{Data: []byte(content)}, func(p Problem) {
 		bad := o.problem("", fmt.Sprintf("line %d of the value: %s", p.Line, p.What), p.Fix)
 		bad.Path, bad.Position = path, o.position(path)
 		l.fail(bad)
-	}
-	var found []piece
-	for _, d := range documents {
-		for _, root := range listed(d.root) {
-			raw, err := yaml.Marshal(root)
-			if err != nil {
-				continue
-			}
-			found = append(found, piece{rank: createRank(scalarField(root, "kind")), yaml: string(raw)})
-		}
-	}
-	ordered.By(found, func(a, b piece) int { return a.rank - b.rank })
-	out := make([]string, 0, len(found))
-	for _, f := range found {
-		out = append(out, f.yaml)
-	}
-	return out
+	}, func(int) string { return origin })
 }
 
-// listed is the objects of a document: a JSON list holds several.
+// readFile reads a file of Kubernetes objects. No ${VARIABLES} are put in:
+// what is written for kubectl means them for others.
+func (l *loader) readFile(s Source, network bool) {
+	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
+	set.Documents = l.apart(s, l.fail, func(line int) string { return Position{File: s.Name, Line: line}.String() })
+	if len(set.Documents) == 0 && len(l.problems) == 0 {
+		l.fail(Problem{Position: Position{File: s.Name}, What: "there is no object in it", Fix: "name a file that kubectl apply would take"})
+	}
+	l.files = append(l.files, set)
+}
+
+// apart reads all objects of a text, and puts them into the order in which
+// Cluster API creates them.
+func (l *loader) apart(s Source, told func(Problem), origin func(line int) string) (all []*Document) {
+	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
+	for i := range t.lines {
+		t.from = append(t.from, i+1)
+	}
+	documents, problems := split(t)
+	for _, d := range documents {
+		for _, root := range listed(d.root) {
+			v := &values{doc: d, lines: map[string]Position{}, budget: maxNodes}
+			content, _ := v.value(root, "").(map[string]any)
+			problems = append(problems, v.problems...)
+			if what, fix := incomplete(content); what != "" {
+				problems = append(problems, Problem{Position: d.at(root.Line), What: what, Fix: fix})
+				continue
+			}
+			metadata, _ := content["metadata"].(map[string]any)
+			for _, k := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
+				delete(metadata, k) // of the cluster that it was exported from
+			}
+			all = append(all, &Document{Origin: origin(d.at(root.Line).Line), Object: content})
+		}
+	}
+	for _, p := range problems {
+		told(p)
+	}
+	ordered.By(all, func(a, b *Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
+	return all
+}
+
+// incomplete says what an object lacks to be one.
+func incomplete(o map[string]any) (what, fix string) {
+	d := &Document{Object: o}
+	switch {
+	case o == nil:
+		return "the document is not an object", "it needs apiVersion, kind and metadata"
+	case d.Kind() == "":
+		return "the object has no kind", "set kind"
+	case stringField(o, "apiVersion") == "":
+		return d.Kind() + " has no apiVersion", "set apiVersion"
+	case d.metadata("name") == "":
+		return d.Kind() + " has no name", "set metadata.name: what is applied again and again has to have one"
+	}
+	return "", ""
+}
+
+// listed is the objects of a document: a JSON list holds several, and so does
+// a v1 List.
 func listed(root *yaml.Node) []*yaml.Node {
 	if root.Kind == yaml.SequenceNode {
 		return root.Content
+	}
+	if scalarField(root, "kind") == "List" {
+		for i := 0; i+1 < len(root.Content); i += 2 {
+			if root.Content[i].Value == "items" && root.Content[i+1].Kind == yaml.SequenceNode {
+				return root.Content[i+1].Content
+			}
+		}
 	}
 	return []*yaml.Node{root}
 }
@@ -164,6 +208,42 @@ func scalarField(n *yaml.Node, name string) string {
 		}
 	}
 	return ""
+}
+
+// addSet adds a set to those that apply. An object may be in it twice when both
+// are the same, or when only the first is made anyway.
+func (l *loader) addSet(set ResourceSet) {
+	taken := map[string]bool{}
+	for _, s := range l.cluster.ResourceSets {
+		taken[s.Name] = true
+	}
+	for n, name := 2, set.Name; taken[set.Name]; n++ {
+		set.Name = fmt.Sprintf("%s-%d", name, n)
+	}
+	mine := map[string]*Document{}
+	set.Documents = slices.DeleteFunc(set.Documents, func(d *Document) bool {
+		first, twice := mine[d.identity()]
+		if !twice {
+			mine[d.identity()] = d
+			first, twice = l.applied[d.identity()]
+			twice = twice && set.Reconcile
+		} else if !set.Reconcile || reflect.DeepEqual(first.Object, d.Object) {
+			return true
+		}
+		if twice && !reflect.DeepEqual(first.Object, d.Object) {
+			l.fail(Problem{
+				What: fmt.Sprintf("%s: %s is also in %s, and differs", d.Origin, d.Title(), first.Origin),
+				Fix:  "keep one of them: both would be applied over and over",
+			})
+		}
+		return false
+	})
+	for _, d := range set.Documents {
+		if set.Reconcile {
+			l.applied[d.identity()] = d
+		}
+	}
+	l.cluster.ResourceSets = append(l.cluster.ResourceSets, set)
 }
 
 // createRank orders kinds as Cluster API creates them: what others need comes

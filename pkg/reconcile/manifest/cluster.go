@@ -13,7 +13,6 @@ import (
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
-	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -148,14 +147,6 @@ type Machine struct {
 	EKSBootstrap     *eksbootstrapv1.EKSConfig //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 	NodeadmBootstrap *eksbootstrapv1.NodeadmConfig
 	ControlPlane     bool // carries the label cluster.x-k8s.io/control-plane
-}
-
-// ResourceSet is a ClusterResourceSet with the YAML it brings, one object per
-// document, in the order Cluster API applies them: resource by resource, key
-// by key in alphabetical order, and within a key what others need first.
-type ResourceSet struct {
-	Object    *addonsv1.ClusterResourceSet
-	Documents []string
 }
 
 // Identity is one step in the chain of identities that the cluster is made

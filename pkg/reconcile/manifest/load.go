@@ -26,6 +26,9 @@ type Options struct {
 	// EKSEnableIAM has roles for EKS made where they are missing, as the feature
 	// gate of CAPA of that name does.
 	EKSEnableIAM bool
+	// CNI and Addons are files of Kubernetes objects that are brought into the
+	// cluster as ClusterResourceSets are. The first bring the pod network.
+	CNI, Addons []Source
 	// Strict makes problems of warnings.
 	Strict bool
 }
@@ -42,6 +45,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		options: o,
 		kinds:   withClasses(kinds()),
 		byKey:   map[key]*object{},
+		applied: map[string]*Document{},
 		cluster: &Cluster{
 			ConfigMaps: map[string]*corev1.ConfigMap{},
 			Secrets:    map[string]*corev1.Secret{},
@@ -49,6 +53,12 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		},
 	}
 	l.read(sources)
+	for _, f := range o.CNI {
+		l.readFile(f, true)
+	}
+	for _, f := range o.Addons {
+		l.readFile(f, false)
+	}
 	l.expandTopology(valueContext())
 	l.admitAll(valueContext())
 	l.assemble()
@@ -56,6 +66,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		l.problems = append(l.problems, l.warnings...)
 		l.warnings = nil
 	}
+	sources = append(append(append([]Source(nil), sources...), o.CNI...), o.Addons...)
 	if len(l.problems) > 0 {
 		return nil, &InvalidError{Problems: order(l.problems, sources)}
 	}
@@ -68,6 +79,8 @@ type loader struct {
 	options    Options
 	kinds      map[string]kind
 	objects    []*object
+	files      []ResourceSet       // those that the user has named beside the manifest
+	applied    map[string]*Document // what is kept as it is written, by identity
 	byKey      map[key]*object
 	incomplete bool // variables are missing, so values mean nothing
 	unexpanded bool // a topology is wrong, so the objects of the cluster are missing

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,7 +78,7 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 			assert.EqualValues(t, 2, *c.Deployments[0].Object.Spec.Replicas)
 			assert.NotNil(t, c.Deployments[0].Bootstrap)
 			require.Len(t, c.ResourceSets, 2)
-			assert.Contains(t, strings.Join(c.ResourceSets[0].Documents, ""), "cloud-controller-manager:v1.")
+			assert.Contains(t, fmt.Sprint(c.ResourceSets[0].Documents), "cloud-controller-manager:v1.")
 			assert.Empty(t, c.Identity)
 		})
 	}
@@ -136,7 +137,7 @@ func TestResourceSetOrder(t *testing.T) {
 	names := []string{}
 	for _, d := range c.ResourceSets[0].Documents {
 		for _, name := range []string{"one", "two", "calico-system", "last", "three"} {
-			if strings.Contains(d, name) {
+			if strings.Contains(d.Title(), name) {
 				names = append(names, name)
 			}
 		}

@@ -24,11 +24,13 @@ const (
 // leaves in it, the nodes.
 func (b *builder) kubernetes() {
 	if b.o.Wait != APIServer && b.o.Wait != NodesReady {
+		b.postponed()
 		return
 	}
 	b.reach("--wait=infrastructure")
 	b.server = graph.Expect(b.Graph, "api-server", &resource.APIServer{API: b.api, After: b.serves()}, b.infra("spec.controlPlaneEndpoint"))
 	b.tend()
+	b.resourceSets()
 	for _, m := range b.made {
 		if m.ControlPlane || b.o.Wait == NodesReady {
 			b.node(m)

@@ -1,0 +1,159 @@
+package kubesim
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// How long what others wait for takes. Nobody names figures.
+const (
+	// definedTakes is how long a custom resource takes to be served once it is
+	// defined.
+	definedTakes = 1500 * time.Millisecond
+	// podsTake is how long the pods of a webhook take once a node is ready.
+	podsTake = 20 * time.Second
+)
+
+// store puts an object in place as put does, with all that the API server adds
+// beside.
+func (c *Cluster) store(path string, o Object, now time.Time) {
+	old := c.Objects[path]
+	defaults(o, old)
+	if _, counted := o["spec"]; counted {
+		meta, _ := o["metadata"].(Object)
+		was, _ := value(old, "metadata", "generation").(float64)
+		if meta["generation"] = was; !reflect.DeepEqual(o["spec"], value(old, "spec")) {
+			meta["generation"] = was + 1
+		}
+	}
+	c.put(path, o, now)
+}
+
+// defaults fills in what the API server does, as far as it could be taken for
+// a difference: in lists too, and what is chosen once and stays.
+func defaults(o, old Object) {
+	spec, _ := o["spec"].(Object)
+	if spec == nil {
+		return
+	}
+	switch text(o, "kind") {
+	case "DaemonSet", "Deployment":
+		unset(spec, "revisionHistoryLimit", float64(10))
+		strategy := map[string]string{"DaemonSet": "updateStrategy", "Deployment": "strategy"}[text(o, "kind")]
+		unset(spec, strategy, Object{"type": "RollingUpdate"})
+		pod, _ := value(spec, "template", "spec").(Object)
+		if pod == nil {
+			return
+		}
+		unset(pod, "restartPolicy", "Always")
+		unset(pod, "dnsPolicy", "ClusterFirst")
+		containers, _ := pod["containers"].([]any)
+		for _, x := range containers {
+			container, _ := x.(Object)
+			unset(container, "imagePullPolicy", "IfNotPresent")
+			unset(container, "terminationMessagePath", "/dev/termination-log")
+			protocols(container)
+		}
+	case "Service":
+		unset(spec, "type", "ClusterIP")
+		unset(spec, "sessionAffinity", "None")
+		if ip := text(old, "spec", "clusterIP"); ip != "" {
+			unset(spec, "clusterIP", ip)
+		}
+		unset(spec, "clusterIP", fmt.Sprintf("10.96.7.%d", len(text(o, "metadata", "name"))))
+		protocols(spec)
+	}
+}
+
+func protocols(of Object) {
+	ports, _ := of["ports"].([]any)
+	for _, x := range ports {
+		if port, ok := x.(Object); ok {
+			unset(port, "protocol", "TCP")
+		}
+	}
+}
+
+func unset(o Object, key string, v any) {
+	if o != nil && o[key] == nil {
+		o[key] = v
+	}
+}
+
+// managed notes who applied an object, and when.
+func managed(o Object, manager string, now time.Time) {
+	meta, _ := o["metadata"].(Object)
+	meta["managedFields"] = []any{Object{"manager": manager, "operation": "Apply", "time": now.UTC().Format(time.RFC3339Nano)}}
+}
+
+// settleDefinitions serves the custom resources whose time has come.
+func (c *Cluster) settleDefinitions(now time.Time) {
+	for _, path := range slices.Sorted(maps.Keys(c.Defined)) {
+		if o := c.Objects[path]; !c.Defined[path].After(now) {
+			if o != nil {
+				c.define(o)
+				o["status"] = Object{"conditions": []any{Object{"type": "Established", "status": "True"}}}
+			}
+			delete(c.Defined, path)
+		}
+	}
+}
+
+// hooked refuses what a webhook has to see that does not answer yet. What
+// webhooks say once they answer is not simulated.
+func (c *Cluster) hooked(now time.Time, at place) (int, any) {
+	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
+		if !strings.HasPrefix(path, "/apis/admissionregistration.k8s.io/v1/") {
+			continue
+		}
+		webhooks, _ := c.Objects[path]["webhooks"].([]any)
+		for _, x := range webhooks {
+			hook, _ := x.(Object)
+			if text(hook, "failurePolicy") == "Ignore" || !concerns(hook, at) || c.answers(now, hook) {
+				continue
+			}
+			host := text(hook, "clientConfig", "service", "name") + "." + text(hook, "clientConfig", "service", "namespace") + ".svc:443"
+			return failure(http.StatusInternalServerError, "InternalError", fmt.Sprintf(
+				"Internal error occurred: failed calling webhook %q: failed to call webhook: Post \"https://%s/?timeout=10s\": no endpoints available for service", text(hook, "name"), host))
+		}
+	}
+	return 0, nil
+}
+
+// concerns reports whether a rule of a webhook is about a place.
+func concerns(hook Object, at place) bool {
+	group, _, ok := strings.Cut(at.resource.gv, "/")
+	if !ok {
+		group = ""
+	}
+	rules, _ := hook["rules"].([]any)
+	return slices.ContainsFunc(rules, func(x any) bool {
+		rule, _ := x.(Object)
+		lists := func(key, word string) bool {
+			words, _ := rule[key].([]any)
+			return slices.Contains(words, any(word)) || slices.Contains(words, any("*"))
+		}
+		return lists("apiGroups", group) && lists("resources", at.resource.Name)
+	})
+}
+
+// answers reports whether the pods behind a webhook's service run: some node
+// has been ready for long enough, and there is a Deployment or DaemonSet beside
+// the service.
+func (c *Cluster) answers(now time.Time, hook Object) bool {
+	name, namespace := text(hook, "clientConfig", "service", "name"), text(hook, "clientConfig", "service", "namespace")
+	if c.Running.IsZero() || now.Sub(c.Running) < podsTake || c.Objects["/api/v1/namespaces/"+namespace+"/services/"+name] == nil {
+		return false
+	}
+	for path := range c.Objects {
+		if strings.HasPrefix(path, "/apis/apps/v1/namespaces/"+namespace+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// An operator as people write them: the object first, what its webhook needs
+// after it, and all of it in a namespace that comes last.
+const operatorYAML = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: example.org/v1
+  kind: Widget
+  metadata: {name: one, namespace: widgets}
+  spec: {size: 3}
+- apiVersion: admissionregistration.k8s.io/v1
+  kind: ValidatingWebhookConfiguration
+  metadata: {name: widgets}
+  webhooks:
+  - name: widgets.example.org
+    clientConfig: {service: {name: widgets, namespace: widgets, path: /}}
+    rules: [{apiGroups: [example.org], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [widgets]}]
+    sideEffects: None
+    admissionReviewVersions: [v1]
+- apiVersion: v1
+  kind: Service
+  metadata: {name: widgets, namespace: widgets}
+  spec: {ports: [{port: 443}], selector: {app: widgets}}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: widgets, namespace: widgets}
+  spec:
+    selector: {matchLabels: {app: widgets}}
+    template:
+      metadata: {labels: {app: widgets}}
+      spec: {containers: [{name: widgets, image: "example.org/widgets:1", ports: [{containerPort: 443}]}]}
+- apiVersion: apiextensions.k8s.io/v1
+  kind: CustomResourceDefinition
+  metadata: {name: widgets.example.org}
+  spec:
+    group: example.org
+    scope: Namespaced
+    names: {kind: Widget, plural: widgets, singular: widget, listKind: WidgetList}
+    versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: widgets}
+`
+
+// The webhook answers only once a node is ready, which takes the pod network
+// of another set. A second run before that is not kept from going on.
+func TestAddonsWebhook(t *testing.T) {
+	m := withAddon(t, operatorYAML)
+	saved := bare(t, m)
+	synctest.Test(t, func(t *testing.T) {
+		a := restored(t, m, saved)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		_, err := waiting(m, a.Process(), topology.NodesReady).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		require.Error(t, err)
+		inside(a, func(c *kubesim.Cluster) {
+			assert.Nil(t, c.Get("/apis/example.org/v1/namespaces/widgets/widgets/one"))
+			assert.NotNil(t, c.Get("/apis/apps/v1/namespaces/widgets/deployments/widgets"))
+		})
+		began := time.Now()
+		brought(t, m, a)
+		assert.Less(t, time.Since(began), time.Minute)
+		assert.Empty(t, stepsOf(t, m, a))
+		inside(a, func(c *kubesim.Cluster) {
+			require.NotNil(t, c.Get("/apis/example.org/v1/namespaces/widgets/widgets/one"))
+			c.Running = time.Now() // the webhook is away again
+		})
+		steps := stepsOf(t, m, a)
+		require.Len(t, steps, 1)
+		assert.Equal(t, "Widget widgets/one", steps[0].Diff[0].Field)
+		assert.Equal(t, "not known yet", steps[0].Diff[0].Have)
+		brought(t, m, a)
+	})
+}
+
+// What the API server does not take is told with its place, without waiting:
+// before the first write where that can be known, else once the rest is there.
+func TestAddonsWrong(t *testing.T) {
+	for name, tt := range map[string]struct {
+		yaml, want string
+		refused    bool
+	}{
+		"unknown kind": {
+			"apiVersion: example.net/v1\nkind: Gadget\nmetadata: {name: a}\n",
+			"Gadget a (dir/mine.yaml:1): the cluster does not know the kind Gadget of example.net/v1; bring its CustomResourceDefinition too",
+			true,
+		},
+		"no namespace": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n",
+			`ConfigMap nowhere/a (dir/mine.yaml:1): namespaces "nowhere" not found; bring its Namespace too`,
+			false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := withAddon(t, tt.yaml+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
+			saved := bare(t, m)
+			synctest.Test(t, func(t *testing.T) {
+				a := restored(t, m, saved)
+				began := time.Now()
+				_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				require.ErrorContains(t, err, tt.want)
+				require.ErrorContains(t, err, "addons/mine.yaml (dir/mine.yaml): ")
+				assert.Less(t, time.Since(began), time.Minute)
+				assert.Equal(t, tt.refused, errors.As(err, new(*reconcile.RefusedError)))
+				inside(a, func(c *kubesim.Cluster) {
+					assert.Equal(t, tt.refused, c.Get("/api/v1/namespaces/default/configmaps/b") == nil)
+				})
+			})
+		})
+	}
+}
+
+// Objects in the cluster go with it: to delete it, nobody asks its API server.
+func TestAddonsDelete(t *testing.T) {
+	m := loadQuick(t, addonsExample)
+	saved := bare(t, m)
+	synctest.Test(t, func(t *testing.T) {
+		a := restored(t, m, saved)
+		brought(t, m, a)
+		before := len(a.Calls())
+		c := waiting(m, a.Process(), topology.NodesReady)
+		p, err := c.PlanDelete(t.Context())
+		require.NoError(t, err)
+		for _, s := range p.Steps {
+			assert.False(t, strings.HasPrefix(string(s.Node), "addons/"))
+		}
+		_, err = c.Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		for _, call := range a.Calls()[before:] {
+			assert.NotEqual(t, "Kubernetes", call.Service, call.Operation)
+		}
+		assert.Empty(t, a.Inventory())
+	})
+}

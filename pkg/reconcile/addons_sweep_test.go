@@ -1,0 +1,127 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// bare returns the state of an account in which the example's control plane
+// answers, and nothing has been brought into it.
+func bare(t *testing.T, m *manifest.Cluster) []byte {
+	t.Helper()
+	without := *m
+	without.ResourceSets = nil
+	var saved bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		_, err := waiting(&without, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, a.Save(&saved))
+	})
+	return saved.Bytes()
+}
+
+// restored returns the account of a saved state, a while later.
+func restored(t *testing.T, m *manifest.Cluster, saved []byte) *awssim.AWS {
+	t.Helper()
+	time.Sleep(time.Hour)
+	a, err := awssim.Load(bytes.NewReader(saved), awssim.Options{Region: m.Region, Lag: lag})
+	require.NoError(t, err)
+	return a
+}
+
+// objects returns all objects of the one cluster of an account, but for what
+// time and chance put into them.
+func objects(a *awssim.AWS) (out []string) {
+	lot := regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
+	inside(a, func(c *kubesim.Cluster) {
+		for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
+			data, _ := json.Marshal(c.Objects[path])
+			out = append(out, path+" "+lot.ReplaceAllString(string(data), "$1"))
+		}
+	})
+	return out
+}
+
+// askedOf runs an apply of which the n-th request to the API server fails, and
+// returns how many there were, and the method of the one that failed.
+func askedOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awssim.Fault) (asked int, method string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := a.Process()
+	p.Killed = cancel
+	p.Fault = func(_ int, service, op string) awssim.Fault {
+		if service == "Kubernetes" {
+			if asked++; asked == n {
+				method = op
+				return fault
+			}
+		}
+		return awssim.None
+	}
+	_, err = waiting(m, p, topology.APIServer).Apply(ctx, reconcile.Options{Observe: tell(t)})
+	return asked, method, err
+}
+
+// Whichever request to the API server fails while add-ons are brought into a
+// cluster, and however, running again ends with what an undisturbed run makes.
+func TestAddonsEveryRequestMayFail(t *testing.T) {
+	m := loadQuick(t, addonsExample)
+	saved := bare(t, m)
+	var total int
+	var want []string
+	synctest.Test(t, func(t *testing.T) {
+		a := restored(t, m, saved)
+		var err error
+		total, _, err = askedOf(t, m, a, 0, awssim.None)
+		require.NoError(t, err)
+		want = objects(a)
+	})
+	t.Logf("%d requests", total)
+	cured := []awssim.Fault{awssim.Throttled, awssim.Broken, awssim.LostBefore, awssim.LostAfter} // within the run
+	for fault, stride := range map[awssim.Fault]int{
+		awssim.KillBefore: 1, awssim.KillAfter: 1, awssim.LostAfter: 2,
+		awssim.Throttled: 5, awssim.Broken: 5, awssim.LostBefore: 5, awssim.Denied: 5,
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; n <= total; n += stride {
+				t.Run(fmt.Sprint(n), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						a := restored(t, m, saved)
+						_, method, err := askedOf(t, m, a, n, fault)
+						if slices.Contains(cured, fault) && method == http.MethodPatch {
+							require.NoError(t, err)
+						}
+						p := waiting(m, a.Process(), topology.APIServer)
+						_, err = p.Apply(t.Context(), reconcile.Options{})
+						require.NoError(t, err)
+						plan, err := p.Plan(t.Context())
+						require.NoError(t, err)
+						require.True(t, plan.Empty(), plan.Steps)
+						require.Equal(t, want, objects(a))
+					})
+				})
+			}
+		})
+	}
+}

@@ -42,6 +42,11 @@ type Boot struct {
 	Version      string
 	External     bool // a cloud controller manager tells the kubelet who it is
 	Labels       map[string]string
+
+	// A timer that makes bootstrap tokens with a description valid for longer.
+	KeepsEvery, KeepsFor time.Duration
+	KeepsThose           string    // in base64
+	Kept                 time.Time // when it last did
 }
 
 // settleKubernetes boots machines, and has them join their clusters.

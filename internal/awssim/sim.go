@@ -196,6 +196,7 @@ func (a *AWS) settle() {
 	a.settleEC2()
 	a.settleCloudFormation()
 	a.settleEKSKubernetes()
+	a.settleTokens()
 	a.settleKubernetes()
 }
 

@@ -100,6 +100,7 @@ func (c *Cluster) Settle(now time.Time) {
 			delete(c.Dying, path)
 		}
 	}
+	c.cleanTokens(now)
 	c.settleNodes(now)
 	if c.Quorate() {
 		c.settleTools(now)

@@ -59,6 +59,7 @@ func (a *AWS) settleKubernetes() {
 		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero())
 	}
 	if !due {
+		a.settleTokens()
 		return
 	}
 	ordered.By(all, func(x, y *Instance) int {
@@ -72,6 +73,7 @@ func (a *AWS) settleKubernetes() {
 			i.Boot = a.boot(i)
 		}
 	}
+	a.settleTokens()
 	for again := true; again; { // a control plane that is up lets others join
 		again = false
 		for _, i := range all {

@@ -196,7 +196,6 @@ func (a *AWS) settle() {
 	a.settleEC2()
 	a.settleCloudFormation()
 	a.settleEKSKubernetes()
-	a.settleTokens()
 	a.settleKubernetes()
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/pkg/reconcile"
@@ -270,6 +271,42 @@ func TestPoolOfOldControlPlane(t *testing.T) {
 		applyAndWait(t, m, a)
 		passes(a, 5*time.Minute)
 		require.Equal(t, 3, joinedMachines(a))
+	})
+}
+
+// A token that is in a launch template keeps its value: that it has gone has
+// nobody replaced.
+func TestTokenInUserDataStays(t *testing.T) {
+	const file = "../../configs/flatcar-pool.yaml"
+	m := loadQuick(t, file)
+	pool := m.Pools[0].Scaling
+	m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
+	if pool.Spec.Ignition == nil {
+		pool.Spec.Ignition = &infrav1.Ignition{Version: "2.3"}
+	}
+	pool.Spec.Ignition.StorageType = infrav1.IgnitionStorageTypeOptionUnencryptedUserData
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, file, m)
+		applyAndWait(t, m, a)
+		passes(a, 30*24*time.Hour)
+		first, token := joinedMachines(a), keptToken(m, a)
+		require.Empty(t, planned(t, m, a), "its age does not matter")
+		id, _, _ := strings.Cut(token, ".")
+		a.Edit(func(s *awssim.State) {
+			for _, c := range s.Kubernetes {
+				delete(c.Objects, "/api/v1/namespaces/kube-system/secrets/bootstrap-token-"+id)
+			}
+		})
+		passes(a, time.Hour)
+		require.Empty(t, tokensOf(a), "the control plane makes none")
+		require.Equal(t, []string{"update join-token"}, planned(t, m, a))
+		applyAndWait(t, m, a)
+		require.Equal(t, token, keptToken(m, a))
+		passes(a, 10*time.Hour)
+		a.Edit(func(s *awssim.State) { s.AutoScaling.Groups[pool.Name].Desired++ })
+		passes(a, time.Hour)
+		require.Equal(t, first+1, joinedMachines(a))
+		require.Empty(t, planned(t, m, a))
 	})
 }
 

@@ -33,6 +33,9 @@ type JoinToken struct {
 	// has to have the token before it is the cluster's.
 	Shared []*BootData
 	After  []graph.Edge // what Shared needs
+	// Inline says that a launch template holds the token itself: its value stays,
+	// for another version of the template would replace all machines.
+	Inline bool
 }
 
 // JoinTokenState is the token as the account keeps it, and as the cluster does.
@@ -123,7 +126,7 @@ func (j *JoinToken) status(t tokenSecret, token string, age time.Duration, now t
 		return "expired"
 	case err == nil && left < j.Least:
 		return "about to expire"
-	case age > j.Most:
+	case age > j.Most && !j.Inline:
 		return fmt.Sprintf("%d days old", int(age.Hours()/24))
 	}
 	return valid
@@ -156,24 +159,20 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 	}
 	after, before := *have, have.Others
 	if d.Has("state") {
-		if after.Token, err = j.renew(ctx, c, k); err != nil {
+		if after.Token, err = j.renew(ctx, c, k, have.Token); err != nil {
 			return nil, err
 		}
-		if after.Status = valid; have.Status != "expired" {
+		if after.Status = valid; have.Status != "expired" && after.Token != have.Token {
 			before = append(before, have.CloudID())
 		}
 	}
 	if after.Others = nil; len(before) == 0 {
 		return &after, nil
 	}
-	change, err := json.Marshal(map[string]any{"stringData": map[string]string{
-		"description": "superseded: " + boot.TokenDescription, "expiration": c.Clock.Now().Add(j.TTL).UTC().Format(time.RFC3339),
-	}})
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range before {
-		_, err := k.Objects(kube.Core("secrets"), metav1.NamespaceSystem).Patch(ctx, name, apitypes.MergePatchType, change, metav1.PatchOptions{FieldManager: kube.FieldManager})
+		err := patchToken(ctx, k, name, map[string]string{
+			"description": "superseded: " + boot.TokenDescription, "expiration": c.Clock.Now().Add(j.TTL).UTC().Format(time.RFC3339),
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, patiently(ctx, err)
 		}
@@ -181,18 +180,23 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 	return &after, nil
 }
 
-// renew makes a token.
-func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client) (string, error) {
-	token, err := boot.NewToken(rand.Reader)
-	if err != nil {
-		return "", err
+// renew makes a token, or makes the one that was valid again.
+func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, error) {
+	if !j.Inline {
+		var err error
+		if token, err = boot.NewToken(rand.Reader); err != nil {
+			return "", err
+		}
 	}
 	secret, err := boot.TokenSecret(token, c.Clock.Now().Add(j.TTL))
 	if err != nil {
 		return "", err
 	}
-	if err := k.Post(ctx, tokenSecrets, secret); err != nil {
-		return "", patiently(ctx, err)
+	if err = k.Post(ctx, tokenSecrets, secret); j.Inline && apierrors.IsAlreadyExists(err) {
+		err = patchToken(ctx, k, secret.Name, secret.StringData)
+	}
+	if err != nil || j.Inline {
+		return token, patiently(ctx, err)
 	}
 	for _, data := range j.Shared {
 		if _, err := data.deliver(ctx, c, token); err != nil {
@@ -203,6 +207,15 @@ func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client)
 		Name: aws.String(c.ParameterPath("pki", tokenName)), Value: &token, Type: types.ParameterTypeSecureString, Overwrite: aws.Bool(true),
 	})
 	return token, err
+}
+
+func patchToken(ctx context.Context, k *kube.Client, name string, data map[string]string) error {
+	change, err := json.Marshal(map[string]any{"stringData": data})
+	if err != nil {
+		return err
+	}
+	_, err = k.Objects(kube.Core("secrets"), metav1.NamespaceSystem).Patch(ctx, name, apitypes.MergePatchType, change, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	return err
 }
 
 // Delete implements graph.Resource.

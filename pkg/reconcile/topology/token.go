@@ -49,7 +49,9 @@ func (b *builder) joinToken(g group, d *resource.BootData) {
 	switch {
 	case !g.pool:
 		b.renewal.Most = tokenDay
-	case d.Backend != boot.UserData:
+	case d.Backend == boot.UserData:
+		b.renewal.Inline = true
+	default:
 		b.renewal.Shared = append(b.renewal.Shared, d)
 	}
 }

@@ -42,6 +42,11 @@ type Boot struct {
 	Version      string
 	External     bool // a cloud controller manager tells the kubelet who it is
 	Labels       map[string]string
+
+	// A timer that makes bootstrap tokens with a description valid for longer.
+	KeepsEvery, KeepsFor time.Duration
+	KeepsThose           string    // in base64
+	Kept                 time.Time // when it last did
 }
 
 // settleKubernetes boots machines, and has them join their clusters.
@@ -54,6 +59,7 @@ func (a *AWS) settleKubernetes() {
 		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero())
 	}
 	if !due {
+		a.settleTokens()
 		return
 	}
 	ordered.By(all, func(x, y *Instance) int {
@@ -67,6 +73,7 @@ func (a *AWS) settleKubernetes() {
 			i.Boot = a.boot(i)
 		}
 	}
+	a.settleTokens()
 	for again := true; again; { // a control plane that is up lets others join
 		again = false
 		for _, i := range all {

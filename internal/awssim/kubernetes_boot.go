@@ -45,7 +45,11 @@ func (a *AWS) booted(i *Instance, at time.Time) (*Boot, error) {
 	}
 	for _, name := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"} {
 		if text, ok := files[name]; ok {
-			return a.kubeadm(i, files, text, at)
+			b, err := a.kubeadm(i, files, text, at)
+			if b != nil {
+				b.keeper(files, string(data))
+			}
+			return b, err
 		}
 	}
 	return nil, errors.New("the user data has nothing for kubeadm to do")
@@ -212,7 +216,7 @@ func readFiles(data []byte) (map[string]string, error) {
 // kubeadmDocument is what matters here of the documents that kubeadm reads.
 type kubeadmDocument struct {
 	Kind, KubernetesVersion, ControlPlaneEndpoint string
-	BootstrapTokens                               []struct{ Token, TTL string }
+	BootstrapTokens                               []struct{ Token, TTL, Description string }
 	NodeRegistration                              struct{ KubeletExtraArgs any }
 	ControlPlane                                  any
 	Discovery                                     struct {
@@ -286,7 +290,7 @@ func (a *AWS) initialize(i *Instance, b *Boot, ca, text string, doc kubeadmDocum
 	}
 	for _, t := range doc.BootstrapTokens {
 		id, secret, _ := strings.Cut(t.Token, ".")
-		data := kubesim.Object{"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true"}
+		data := kubesim.Object{"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true", "description": t.Description}
 		if ttl, err := time.ParseDuration(t.TTL); err == nil && ttl > 0 {
 			data["expiration"] = c.Up.Add(ttl).UTC().Format(time.RFC3339)
 		}

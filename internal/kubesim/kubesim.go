@@ -106,6 +106,7 @@ func (c *Cluster) Settle(now time.Time) {
 		}
 	}
 	c.settleDefinitions(now)
+	c.cleanTokens(now)
 	c.settleNodes(now)
 	if c.Quorate() {
 		c.settleTools(now)

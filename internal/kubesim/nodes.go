@@ -1,7 +1,6 @@
 package kubesim
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/http"
@@ -175,26 +174,6 @@ func (c *Cluster) settleNodes(now time.Time) {
 			c.put(path, o, now)
 		}
 	}
-}
-
-// TokenValid reports whether a bootstrap token lets machines join at a time.
-func (c *Cluster) TokenValid(token string, at time.Time) bool {
-	id, secret, _ := strings.Cut(token, ".")
-	o := c.Objects["/api/v1/namespaces/kube-system/secrets/bootstrap-token-"+id]
-	if decoded(o, "token-secret") != secret || secret == "" || decoded(o, "usage-bootstrap-authentication") != "true" {
-		return false
-	}
-	expires := decoded(o, "expiration")
-	if expires == "" {
-		return true
-	}
-	t, err := time.Parse(time.RFC3339, expires)
-	return err == nil && at.Before(t)
-}
-
-func decoded(o Object, key string) string {
-	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) // what is no base64 is nothing
-	return string(data)
 }
 
 // evict removes a pod unless a disruption budget forbids it.

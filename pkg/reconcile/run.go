@@ -78,12 +78,12 @@ func (r *run) look(ctx context.Context) (err error) {
 // expired with which they would join.
 func (r *run) warnOfLateMachines(ctx context.Context) {
 	late := r.lateMachines()
-	if late == "" || r.c.Managed() {
+	if late == "" || r.built.Joinable {
 		return
 	}
 	made, err := resource.TokenMade(cloud.ReadOnly(ctx), r.cloud)
 	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
-		r.warn("%s to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join", late, age.Round(time.Minute), topology.TokenTTL)
+		r.warn("%s to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join; --wait=api makes another one", late, age.Round(time.Minute), topology.TokenTTL)
 	}
 }
 

@@ -29,6 +29,8 @@ func cases(t *testing.T) map[string]Machine {
 		"worker-everything.yaml":  machine(t, JoinWorker, "v1.34.2", everything()),
 		"flatcar-init.json":       machine(t, Init, "v1.34.2", flatcar()),
 		"flatcar-join.json":       machine(t, JoinControlPlane, "v1.34.2", flatcar()),
+		"init-pool.yaml":          keeping(t, Init, quickStart()),
+		"flatcar-join-pool.json":  keeping(t, JoinControlPlane, flatcar()),
 		"flatcar-everything.json": machine(t, JoinWorker, "v1.34.2", flatcar()),
 	}
 }

@@ -32,11 +32,9 @@ const (
 // may talk to a 1.30 API server during an upgrade, which it cannot.
 const localModeGate = "ControlPlaneKubeletLocalMode"
 
-// Properties of the bootstrap token, those of kubeadm and Cluster API.
-const (
-	tokenGroup       = "system:bootstrappers:kubeadm:default-node-token"
-	tokenDescription = "lets the machines of this cluster join, made by clusterawsadm"
-)
+// tokenGroup is the group of who shows the bootstrap token, that of kubeadm and
+// Cluster API.
+const tokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 
 // kubeadmConfig returns the documents kubeadm reads. It fills in spec what
 // Cluster API's controllers would fill in.
@@ -122,7 +120,7 @@ func (m Machine) addToken(config *bootstrapv1.InitConfiguration) error {
 	ttl := int32(seconds)
 	config.BootstrapTokens = append(config.BootstrapTokens, bootstrapv1.BootstrapToken{
 		Token:       bootstrapv1.BootstrapTokenString{ID: id, Secret: secret},
-		Description: tokenDescription,
+		Description: TokenDescription,
 		TTLSeconds:  &ttl,
 		Usages:      []string{"signing", "authentication"},
 		Groups:      []string{tokenGroup},

@@ -167,7 +167,7 @@ func TestTokenSecret(t *testing.T) {
 	assert.Equal(t, map[string]string{
 		"token-id": "abcdef", "token-secret": "0123456789abcdef", "expiration": "2026-11-20T11:00:00Z",
 		"usage-bootstrap-signing": "true", "usage-bootstrap-authentication": "true",
-		"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token", "description": tokenDescription,
+		"auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token", "description": TokenDescription,
 	}, secret.StringData)
 
 	secret, err = TokenSecret(testToken, time.Time{})

@@ -56,7 +56,7 @@ func TokenSecret(token string, expires time.Time) (*corev1.Secret, error) {
 		bootstrapapi.BootstrapTokenUsageSigningKey:     "true",
 		bootstrapapi.BootstrapTokenUsageAuthentication: "true",
 		bootstrapapi.BootstrapTokenExtraGroupsKey:      tokenGroup,
-		bootstrapapi.BootstrapTokenDescriptionKey:      tokenDescription,
+		bootstrapapi.BootstrapTokenDescriptionKey:      TokenDescription,
 	}
 	if !expires.IsZero() {
 		data[bootstrapapi.BootstrapTokenExpirationKey] = expires.UTC().Format(time.RFC3339)

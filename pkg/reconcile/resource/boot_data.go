@@ -32,11 +32,12 @@ type BootData struct {
 	Plain []byte
 
 	// EKS says how machines join a cluster of EKS; nil for kubeadm, of which
-	// the next three are.
+	// the next four are.
 	EKS      *EKSJoin
 	Machine  boot.Machine // its endpoint, keys and token are filled in here
 	Endpoint Endpoint
 	PKI      *graph.Ref[PKIState]
+	Token    *graph.Ref[JoinTokenState] // nil: the one that kubeadm init makes
 
 	Backend      boot.Backend
 	ID           string // what secrets are named by
@@ -54,7 +55,7 @@ func (b *BootData) needs() []graph.Edge {
 	if b.EKS != nil {
 		return graph.On(b.EKS.Cluster)
 	}
-	return append(append(b.Endpoint.needs(), graph.Awaits(b.PKI)...), graph.On(b.Bucket)...)
+	return slices.Concat(b.Endpoint.needs(), graph.Awaits(b.PKI), graph.Awaits(b.Token), graph.On(b.Bucket))
 }
 
 // prepare renders the data, puts it where the machine finds it, and returns
@@ -68,7 +69,8 @@ func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error
 		return b.Plain, nil
 	}
 	return cloud.Batch(ctx, c, "bootstrap data "+b.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
-		data, err := b.deliver(ctx, c)
+		have, _ := b.Token.Found()
+		data, err := b.deliver(ctx, c, have.Token)
 		out := make([][]byte, len(all))
 		for i := range out {
 			out[i] = data
@@ -113,11 +115,13 @@ func (b *BootData) render(token string) (data boot.Data, known bool, err error) 
 	return data, true, err
 }
 
-func (b *BootData) deliver(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+// deliver makes the data with the token, as render does, and puts it where the
+// machine finds it.
+func (b *BootData) deliver(ctx context.Context, c *cloud.Clients, token string) ([]byte, error) {
 	if keys, ok := b.PKI.Found(); b.EKS == nil && (!ok || keys.PKI == nil) {
 		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
 	}
-	data, known, err := b.render("")
+	data, known, err := b.render(token)
 	switch {
 	case err != nil:
 		return nil, err

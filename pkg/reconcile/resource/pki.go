@@ -56,15 +56,15 @@ func (p *PKI) Needs() []graph.Edge { return nil }
 // Find implements graph.Resource.
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	kept, err := keptPKI(ctx, c)
-	if err == nil && len(kept) == 0 && p.Used && !p.given() && !cloud.IsBrief(ctx) {
+	if err == nil && len(kept.parts) == 0 && p.Used && !p.given() && !cloud.IsBrief(ctx) {
 		return &PKIState{Path: elsewhere}, nil
 	}
-	if err != nil || len(kept) == 0 {
+	if err != nil || len(kept.parts) == 0 {
 		return nil, err
 	}
-	s := &PKIState{Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(kept)), Token: string(kept[tokenName])}
+	s := &PKIState{Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(kept.parts)), Token: string(kept.parts[tokenName])}
 	if len(s.missing(p)) == 0 {
-		s.PKI, err = boot.ParsePKI(kept)
+		s.PKI, err = boot.ParsePKI(kept.parts)
 	}
 	return s, err
 }
@@ -146,10 +146,16 @@ func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) erro
 	return nil
 }
 
-// keptPKI reads what is kept, by name.
-func keptPKI(ctx context.Context, c *cloud.Clients) (map[string][]byte, error) {
-	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (map[string][]byte, error) {
-		kept := map[string][]byte{}
+// keptKeys is what is kept, by name.
+type keptKeys struct {
+	parts     map[string][]byte
+	tokenMade time.Time
+}
+
+// keptPKI reads what is kept.
+func keptPKI(ctx context.Context, c *cloud.Clients) (*keptKeys, error) {
+	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*keptKeys, error) {
+		kept := &keptKeys{parts: map[string][]byte{}}
 		path := c.ParameterPath("pki")
 		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)
@@ -157,7 +163,10 @@ func keptPKI(ctx context.Context, c *cloud.Clients) (map[string][]byte, error) {
 				return nil, err
 			}
 			for _, x := range page.Parameters {
-				kept[lastPart(str(x.Name))] = []byte(str(x.Value))
+				name := lastPart(str(x.Name))
+				if kept.parts[name] = []byte(str(x.Value)); name == tokenName {
+					kept.tokenMade = aws.ToTime(x.LastModifiedDate)
+				}
 			}
 		}
 		return kept, nil
@@ -167,20 +176,20 @@ func keptPKI(ctx context.Context, c *cloud.Clients) (map[string][]byte, error) {
 // KeptPKI returns the keys of the cluster, or nil when the account has none.
 func KeptPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
 	kept, err := keptPKI(ctx, c)
-	if err != nil || len(kept) == 0 {
+	if err != nil || len(kept.parts) == 0 {
 		return nil, err
 	}
-	return boot.ParsePKI(kept)
+	return boot.ParsePKI(kept.parts)
 }
 
 // kept finds the keys, whole or not.
 func (p *PKI) kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	kept, err := keptPKI(ctx, c)
-	if err != nil || len(kept) == 0 {
+	if err != nil || len(kept.parts) == 0 {
 		return nil, err
 	}
 	s := &PKIState{Path: c.ParameterPath("pki")}
-	for name := range kept {
+	for name := range kept.parts {
 		s.Names = append(s.Names, name)
 	}
 	return s, nil

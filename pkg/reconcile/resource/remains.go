@@ -348,7 +348,7 @@ func remainingSecrets(ctx context.Context, c *cloud.Clients) (out Remains, err e
 	if err != nil {
 		return nil, err
 	}
-	if len(kept) > 0 {
+	if len(kept.parts) > 0 {
 		keys := &PKI{}
 		out = append(out, remain("certificates", RankSecret, PKIState{Path: c.ParameterPath("pki")}, Object{}, 0, keys.kept, keys.Delete))
 	}

@@ -3,7 +3,6 @@ package topology
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -12,10 +11,6 @@ import (
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
 )
-
-// TokenTTL is how long machines may use the token to join after the first
-// control-plane machine has made it: time for a slow run, not for a thief.
-const TokenTTL = 2 * time.Hour
 
 // boot returns what the i-th machine of a group boots with.
 func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
@@ -53,6 +48,9 @@ func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
 		role = roleControlPlane
 	}
 	d.Tags = b.machineTags(role, nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.NodeTag: owner})
+	if g.kubeadm != nil {
+		b.joinToken(g, d)
+	}
 	if s := b.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {
 		d.Presigned = s.PresignedURLDuration.Duration
 	}

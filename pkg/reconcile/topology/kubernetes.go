@@ -20,10 +20,13 @@ const (
 	NodesReady     Wait = "nodes"          // all machines are nodes, and ready
 )
 
+// asks reports whether a run talks to the API server.
+func (w Wait) asks() bool { return w == APIServer || w == NodesReady }
+
 // kubernetes adds what comes of the machines: the API server, what kubeadm
 // leaves in it, the nodes.
 func (b *builder) kubernetes() {
-	if b.o.Wait != APIServer && b.o.Wait != NodesReady {
+	if !b.o.Wait.asks() {
 		b.postponed()
 		return
 	}

@@ -48,6 +48,7 @@ func (b *builder) machines() {
 		b.certificates()
 	}
 	b.secrets()
+	b.keepers()
 	var control []*graph.Ref[resource.InstanceState]
 	for _, g := range b.allGroups() {
 		made := b.group1(g)
@@ -312,6 +313,7 @@ func (b *builder) machine(g group, i int, e existing, exists bool, after ...grap
 	if !exists {
 		r.Image = b.image(g)
 		r.Boot = b.boot(g, i, id)
+		b.keeps(g, r)
 		r.Needed = append(r.Needed, b.keyPair(r.Key)...)
 		r.Needed = append(r.Needed, b.profile(g.spec.IAMInstanceProfile)...)
 		r.Needed = append(r.Needed, b.net.egress[b.subnetName(r.Subnet)]...)

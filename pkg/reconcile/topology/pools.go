@@ -37,16 +37,10 @@ func (b *builder) pool(p manifest.Pool) graph.Node {
 		a.Needed = append(a.Needed, b.net.egress[b.subnetName(s)]...)
 	}
 	a.Template = graph.Add(b.Graph, graph.ID(content.Tags[cloud.NodeTag]), content, from)
-	if g.kubeadm != nil && b.byToken(g) {
-		b.remark("%s: machines join with a token that is valid for %s after the cluster was begun: what the pool adds or replaces later boots, and does not join", g.origin, TokenTTL)
+	if g.kubeadm != nil && byToken(g.kubeadm) && !b.kept {
+		b.remark("%s: no machine of the control plane keeps the token valid that machines join with: those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced", g.origin, TokenTTL)
 	}
 	return graph.Add(b.Graph, id, a, from)
-}
-
-// byToken reports whether machines join with the token that we make.
-func (b *builder) byToken(g group) bool {
-	d := g.kubeadm.JoinConfiguration.Discovery
-	return d.BootstrapToken.Token == "" && d.File.KubeConfigPath == ""
 }
 
 // launchTemplate is what the machines of a pool are launched from.
@@ -75,12 +69,14 @@ func (b *builder) poolGroup(p manifest.Pool) group {
 			InstanceType: t.InstanceType, AMI: t.AMI, ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg,
 			ImageLookupBaseOS: t.ImageLookupBaseOS, AdditionalTags: p.Scaling.Spec.AdditionalTags, IAMInstanceProfile: t.IamInstanceProfile,
 			AdditionalSecurityGroups: t.AdditionalSecurityGroups, SSHKeyName: &key, Ignition: p.Scaling.Spec.Ignition,
-			CloudInit: infrav1.CloudInit{InsecureSkipSecretsManager: true}, // there is one launch template for all, and nobody to make secrets for each
+			CloudInit: infrav1.CloudInit{InsecureSkipSecretsManager: true}, // there is no secret in it
 		},
 	}
 	switch c := p.Bootstrap; {
 	case c.Kubeadm != nil:
-		g.kubeadm = &c.Kubeadm.Spec
+		if g.kubeadm = &c.Kubeadm.Spec; byToken(g.kubeadm) {
+			g.spec.CloudInit = b.poolSecrets()
+		}
 	case c.EKS != nil:
 		g.eks = b.join(&c.EKS.Spec, nil)
 	case c.Nodeadm != nil:
@@ -89,6 +85,16 @@ func (b *builder) poolGroup(p manifest.Pool) group {
 		g.data = b.givenData(*machine.Bootstrap.DataSecretName)
 	}
 	return g
+}
+
+// poolSecrets says where the machines of pools fetch what they boot with, which
+// an AWSMachinePool does not: where those of the control plane do. The token
+// they join with is renewed there, and a launch template would keep it.
+func (b *builder) poolSecrets() (c infrav1.CloudInit) {
+	if cp := b.m.ControlPlane; cp != nil {
+		c.SecureSecretsBackend = cp.Template.Spec.Template.Spec.CloudInit.SecureSecretsBackend
+	}
+	return c
 }
 
 // groupsAndPools lists all that machines are made of.

@@ -36,6 +36,9 @@ type Cluster struct {
 	Endpoint resource.Endpoint
 	Machines []Machine
 	Remarks  []string // what the user should know, and does nothing wrong about
+	// Joinable says that machines which are added late can join: the run sees to
+	// their token, or the control plane does.
+	Joinable bool
 }
 
 // Machine is one machine of the cluster.
@@ -96,7 +99,7 @@ func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
 		b.eks()
 	}
 	b.machines()
-	return Cluster{b.Graph, b.endpoint, b.made, b.remarks}, b.err
+	return Cluster{b.Graph, b.endpoint, b.made, b.remarks, b.m.EKS != nil || b.kept || o.Wait.asks()}, b.err
 }
 
 // builder holds what parts of the graph hand on to each other.
@@ -122,6 +125,9 @@ type builder struct {
 	config   *graph.Ref[resource.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
 	api      *resource.API                           // nil where the run does not wait for it
 	server   *graph.Ref[resource.APIServerState]
+	renewal  *resource.JoinToken // nil unless machines join later
+	token    *graph.Ref[resource.JoinTokenState]
+	kept     bool // a machine of the control plane keeps the token valid
 	remarks  []string
 }
 

@@ -1,0 +1,73 @@
+package boot
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+)
+
+// TokenDescription is what the bootstrap tokens of ours are known by in a
+// cluster. Those that say something else are not kept valid.
+const TokenDescription = "lets the machines of this cluster join, made by clusterawsadm"
+
+// Where a machine of the control plane keeps what KeepToken adds. /usr cannot
+// be written to on Flatcar.
+const (
+	keepTokenName   = "clusterawsadm-join-token"
+	keepTokenScript = "/etc/kubernetes/" + keepTokenName + ".sh"
+)
+
+// keepToken is the script; %s are a duration in seconds and the description of
+// our tokens as the API server shows it. Nothing in it may look like jinja.
+const keepToken = `#!/bin/bash
+# Machines that Auto Scaling adds join with the cluster's bootstrap token. As
+# long as there is one, this keeps it valid. It makes none: who deletes the
+# Secret bootstrap-token-* in kube-system ends it.
+set -o errexit -o nounset -o pipefail
+KUBECTL=(kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 30s --namespace kube-system)
+expires=$(date --utc --date '+%d seconds' '+%%Y-%%m-%%dT%%H:%%M:%%SZ')
+tokens=$("${KUBECTL[@]}" get secrets --field-selector type=bootstrap.kubernetes.io/token \
+  --output 'jsonpath={.items[?(@.data.description=="%s")].metadata.name}')
+for token in ${tokens}; do
+  "${KUBECTL[@]}" patch secret "${token}" --type merge --patch '{"stringData": {"expiration": "'"${expires}"'"} }'
+done
+`
+
+const keepTokenService = `[Unit]
+Description=Keep the bootstrap token of the cluster valid
+ConditionPathExists=/etc/kubernetes/admin.conf
+[Service]
+Type=oneshot
+Environment=HOME=/root PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStart=/bin/bash ` + keepTokenScript + `
+`
+
+const keepTokenTimer = `[Unit]
+Description=Keep the bootstrap token of the cluster valid
+[Timer]
+OnCalendar=*:0/30
+RandomizedDelaySec=5min
+[Install]
+WantedBy=timers.target
+`
+
+// KeepToken returns the configuration of a control plane that, every half hour,
+// makes the bootstrap token of the cluster valid for ttl from then on.
+func KeepToken(spec bootstrapv1.KubeadmConfigSpec, ttl time.Duration) bootstrapv1.KubeadmConfigSpec {
+	const units = "/etc/systemd/system/" + keepTokenName
+	shown := base64.StdEncoding.EncodeToString([]byte(TokenDescription))
+	files := append([]bootstrapv1.File{}, spec.Files...)
+	for _, f := range []struct{ path, mode, content string }{
+		{keepTokenScript, "0700", fmt.Sprintf(keepToken, ttl/time.Second, shown)},
+		{units + ".service", "0644", keepTokenService},
+		{units + ".timer", "0644", keepTokenTimer},
+	} {
+		files = append(files, bootstrapv1.File{Path: f.path, Owner: "root:root", Permissions: f.mode, Content: strings.TrimSpace(f.content) + "\n"})
+	}
+	spec.Files = files
+	spec.PostKubeadmCommands = append([]string{"systemctl enable --now " + keepTokenName + ".timer"}, spec.PostKubeadmCommands...)
+	return spec
+}

@@ -8,7 +8,7 @@ func look() Statement {
 		"ec2:DescribeAddresses", "ec2:DescribeAvailabilityZones", "ec2:DescribeEgressOnlyInternetGateways", "ec2:DescribeImages",
 		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeInternetGateways",
 		"ec2:DescribeKeyPairs", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates", "ec2:DescribeNatGateways", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRegions", "ec2:DescribeRouteTables",
-		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcEndpoints",
+		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVolumes", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcEndpoints",
 		"ec2:DescribeVpcs",
 		"iam:GetInstanceProfile",
 		"secretsmanager:ListSecrets",
@@ -40,7 +40,7 @@ func network() []string {
 }
 
 func machines() []string {
-	return []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
+	return []string{"ec2:DeleteVolume", "ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
 }
 
 // pools are Auto Scaling groups and what they launch.
@@ -65,6 +65,12 @@ func loadBalancers() []string {
 		"elasticloadbalancing:RegisterInstancesWithLoadBalancer", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:SetSecurityGroups",
 		"elasticloadbalancing:SetSubnets",
 	}
+}
+
+// madeInside are load balancers that controllers in a cluster made; volumes are
+// among what goes with machines.
+func madeInside() []string {
+	return []string{"elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup"}
 }
 
 func parameters() []string {

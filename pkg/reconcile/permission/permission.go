@@ -70,7 +70,9 @@ func Policy(s Scope) Document {
 	if !s.NoPools {
 		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
 	}
-	if s.Kind != EKS {
+	if s.Kind == EKS {
+		statements = append(statements, s.regional(allow("LoadBalancersOfServices", anywhere(), madeInside()...)))
+	} else {
 		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
 		if s.Buckets == nil || len(s.Buckets) > 0 {
 			statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))

@@ -35,7 +35,7 @@ func remainingEKS(ctx context.Context, c *cloud.Clients) (out Remains, err error
 			return eksClusterNamed(ctx, c, name)
 		}
 		c.Inside, c.Managed = name, true
-		out = append(out, remain("eks-cluster", RankOnTop, *s, s.Object, eksClusterGoes, again, (&EKSCluster{}).Delete))
+		out = append(out, remain("eks-cluster", RankEKS, *s, s.Object, eksClusterGoes, again, (&EKSCluster{}).Delete))
 		parts, err := remainingParts(ctx, c, name)
 		if err != nil {
 			return nil, err

@@ -58,7 +58,8 @@ func madeFor(tags cloud.Tags) string {
 }
 
 // inside says of something that was made in the cluster what for, and that it
-// goes after the machines: what is in them might make it anew.
+// goes after the machines, for what is in them might make it anew, and before
+// all else: what it is known by must not go first.
 func (r Remain) inside(c *cloud.Clients, tags cloud.Tags) Remain {
 	if !madeInside(c, tags) {
 		return r
@@ -68,8 +69,8 @@ func (r Remain) inside(c *cloud.Clients, tags cloud.Tags) Remain {
 	if what != "" {
 		r.found.Origin += " for " + what
 	}
-	if r.Rank > RankUnderneath {
-		r.Rank = RankServed
+	if r.Rank = RankServed; r.Kind == "security-group" || r.Kind == "target-group" {
+		r.Rank = RankBeneathServed
 	}
 	return r
 }
@@ -125,7 +126,7 @@ func insideTags(ctx context.Context, c *cloud.Clients) ([]types.TagDescription, 
 	if c.Inside == "" {
 		keys[len(keys)-1] += "*"
 	}
-	if c.Managed { // elsewhere interfaces of pods are in the groups of machines, and found in them
+	if c.Managed || c.Inside == "" { // elsewhere interfaces of pods are in the groups of machines, and found in them
 		keys = append(keys, cniTag)
 	}
 	p := ec2.NewDescribeTagsPaginator(c.EC2, &ec2.DescribeTagsInput{Filters: []types.Filter{cloud.Filter("key", keys...)}})

@@ -153,8 +153,8 @@ const KindInterfaces = "network-interfaces"
 
 // sweepInterfaces stands for the network interfaces that hang around. There
 // may be none: it is there for those that turn up.
-func sweepInterfaces(id string, filters ...types.Filter) Remain {
-	return Remain{Kind: KindInterfaces, ID: id, Rank: RankInterfaces, Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
+func sweepInterfaces(id string, rank int, filters ...types.Filter) Remain {
+	return Remain{Kind: KindInterfaces, ID: id, Rank: rank, Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
 		again := func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
 			return lingering(ctx, c, filters...)
 		}
@@ -167,7 +167,7 @@ func sweepInterfaces(id string, filters ...types.Filter) Remain {
 // 200 values for a filter.
 func (s *signs) remainingInterfaces(context.Context, *cloud.Clients) (out Remains, err error) {
 	for ids := range slices.Chunk(s.interfaces, 200) {
-		out = append(out, sweepInterfaces("of-pods-"+ids[0], cloud.Filter("network-interface-id", ids...)))
+		out = append(out, sweepInterfaces("of-pods-"+ids[0], RankServedInterfaces, cloud.Filter("network-interface-id", ids...)))
 	}
 	return out, nil
 }

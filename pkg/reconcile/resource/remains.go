@@ -46,7 +46,10 @@ const (
 	RankInVPC
 	RankInterfaces
 	RankUnderneath
-	RankServed // what controllers in the cluster made: it goes after the machines
+	RankEKS
+	RankBeneathServed // what load balancers that were made in the cluster use
+	RankServedInterfaces
+	RankServed // load balancers and volumes that were made in the cluster: they go after the machines
 	RankOnTop
 	RankOnCluster
 	RankSecret

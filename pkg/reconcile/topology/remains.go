@@ -31,16 +31,20 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 		var hangs []graph.Edge
 		for _, n := range ranked {
 			switch {
-			case n.rank == resource.RankServed && !holdsMachines(graph.ID(r.Kind)), n.rank == r.Rank:
+			case served(n.rank) && !served(r.Rank) && !holdsMachines(graph.ID(r.Kind)):
 			case n.rank < r.Rank:
 				hangs = append(hangs, graph.Exists(n.node)...)
-			case holdsMachines(n.node.ID()) && (r.Rank == resource.RankServed || r.Rank == resource.RankInterfaces):
+			case served(r.Rank) && holdsMachines(n.node.ID()):
 				hangs = append(hangs, graph.Outlives(n.node)...)
 			}
 		}
 		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs), r.Rank})
 	}
 }
+
+// served reports whether things of a rank were made in the cluster: only
+// machines hang on them.
+func served(rank int) bool { return rank >= resource.RankBeneathServed && rank <= resource.RankServed }
 
 // holdsMachines reports whether a node is a machine or has some: in them run
 // the controllers that make things, and volumes are attached to them.
@@ -79,6 +83,8 @@ func rankOf(n graph.Node) int {
 		return resource.RankInterfaces
 	case "elastic-ip", "target-group", "launch-template":
 		return resource.RankUnderneath
+	case "eks-cluster":
+		return resource.RankEKS
 	}
 	return resource.RankSecret
 }

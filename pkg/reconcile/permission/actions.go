@@ -39,8 +39,15 @@ func network() []string {
 	}
 }
 
-func machines() []string {
-	return []string{"ec2:DeleteVolume", "ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
+// machines are what is launched, and what goes with it when a cluster is
+// deleted: volumes of claims, and the load balancers of Services, which for
+// others than EKS are among the cluster's own.
+func machines(k Kind) []string {
+	actions := []string{"ec2:DeleteVolume", "ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
+	if k == EKS {
+		actions = append(actions, "elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup")
+	}
+	return actions
 }
 
 // pools are Auto Scaling groups and what they launch.
@@ -65,12 +72,6 @@ func loadBalancers() []string {
 		"elasticloadbalancing:RegisterInstancesWithLoadBalancer", "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:SetSecurityGroups",
 		"elasticloadbalancing:SetSubnets",
 	}
-}
-
-// madeInside are load balancers that controllers in a cluster made; volumes are
-// among what goes with machines.
-func madeInside() []string {
-	return []string{"elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup"}
 }
 
 func parameters() []string {

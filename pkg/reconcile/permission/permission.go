@@ -64,15 +64,13 @@ func Policy(s Scope) Document {
 		look(),
 		lookAtBalancers(), // what is left of any is looked for in every deletion
 		s.regional(allow("Network", anywhere(), network()...)),
-		s.regional(allow("Machines", anywhere(), machines()...)),
+		s.regional(allow("Machines", anywhere(), machines(s.Kind)...)),
 		allow("Keep", s.kept(), parameters()...),
 	}
 	if !s.NoPools {
 		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
 	}
-	if s.Kind == EKS {
-		statements = append(statements, s.regional(allow("LoadBalancersOfServices", anywhere(), madeInside()...)))
-	} else {
+	if s.Kind != EKS {
 		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
 		if s.Buckets == nil || len(s.Buckets) > 0 {
 			statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))

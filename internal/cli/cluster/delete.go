@@ -79,7 +79,11 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byManife
 }
 
 func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
-	text := fmt.Sprintf("Cluster %s in %s is gone: nothing carries its tag any more, %s.", r.cluster.Name, r.cluster.Region, expense(res))
+	left := "nothing carries its tag any more"
+	if len(kept(res.Plan)) > 0 {
+		left = "nothing but these volumes is left"
+	}
+	text := fmt.Sprintf("Cluster %s in %s is gone: %s, %s.", r.cluster.Name, r.cluster.Region, left, expense(res))
 	if res.Plan.Empty() {
 		text = fmt.Sprintf("There was nothing of cluster %s in %s to delete.", r.cluster.Name, r.cluster.Region)
 	}

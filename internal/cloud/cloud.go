@@ -44,6 +44,8 @@ type Clients struct {
 	Config  aws.Config // as it was given: for what is signed and not sent
 	Region  string
 	Cluster string       // name of the Cluster object; part of every tag
+	Inside  string       // what the cluster is called by what runs in it; "" while that is not known
+	Managed bool         // EKS runs its control plane, as far as is known
 	Clock   *clock.Clock // nil: the machine's own
 	Lock    *Lock        // what a write needs; nil: nothing (tests, single calls)
 

@@ -68,7 +68,7 @@ func IgnoreNotFound(err error) error {
 // InUse reports whether err says that something else still hangs on the thing.
 func InUse(err error) bool {
 	return Is(err, "DependencyViolation", "ResourceInUse", "ResourceInUseException", "InvalidIPAddress.InUse", "DeleteConflict",
-		"InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "Gateway.NotAttached", "ResourceConflict",
+		"InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "VolumeInUse", "Gateway.NotAttached", "ResourceConflict",
 		"ScalingActivityInProgress", "ResourceContention", "InstanceRefreshInProgress")
 }
 

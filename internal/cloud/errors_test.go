@@ -63,7 +63,7 @@ func TestErrorClasses(t *testing.T) {
 			refusal("InvalidLaunchTemplateName.AlreadyExistsException"), &scalingtypes.AlreadyExistsFault{},
 		}},
 		{"in use", cloud.InUse, []error{
-			refusal("DependencyViolation"), refusal("InvalidGroup.InUse"), refusal("InvalidIPAddress.InUse"), refusal("InvalidNetworkInterface.InUse"),
+			refusal("DependencyViolation"), refusal("InvalidGroup.InUse"), refusal("InvalidIPAddress.InUse"), refusal("InvalidNetworkInterface.InUse"), refusal("VolumeInUse"),
 			&elbv2types.ResourceInUseException{}, &iamtypes.DeleteConflictException{}, &scalingtypes.ResourceInUseFault{},
 			&scalingtypes.ScalingActivityInProgressFault{}, &scalingtypes.ResourceContentionFault{}, &scalingtypes.InstanceRefreshInProgressFault{},
 		}},

@@ -78,6 +78,9 @@ func Filter(name string, values ...string) types.Filter {
 // cluster.
 func (c *Clients) OwnerTag() string { return ClusterTagPrefix + c.Cluster }
 
+// InsideTag is the key of the tag of what controllers in the cluster made.
+func (c *Clients) InsideTag() string { return CloudProviderTagPrefix + c.Inside }
+
 // Ours returns EC2 filters that match only what belongs to the cluster.
 func (c *Clients) Ours(more ...types.Filter) []types.Filter {
 	return append(more, Filter("tag:"+c.OwnerTag(), Owned))

@@ -38,6 +38,8 @@ func AreaOf(id graph.ID, origin string) Area {
 		return Prerequisites
 	case kind == "network-interfaces" || kind == "bastion":
 		return Network
+	case kind == "volume": // of a claim
+		return Kubernetes
 	case ofMachine(kind):
 		return machineArea(id, origin)
 	case contains(kind, "security-group", "role", "polic", "bucket", "secret", "parameter", "certificate", "oidc"):

@@ -138,6 +138,7 @@ func TestPolicySuffices(t *testing.T) {
 				before := a.Inventory()
 				_, err := open(m, as()).Apply(t.Context(), reconcile.Options{})
 				require.NoError(t, err)
+				lives(t, a, m)
 				_, err = open(m, as()).Plan(t.Context())
 				require.NoError(t, err)
 				_, err = open(m, as()).Delete(t.Context(), reconcile.Options{})

@@ -86,7 +86,7 @@ func TestLifecycle(t *testing.T) {
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Inventory())
 		require.Equal(t, detailed, a.Detailed())
-		p, err = open(m, a.Process()).PlanDelete(t.Context())
+		p, err = open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			require.False(t, s.Does(), "%s: %s", s.Node, s.Action)

@@ -44,6 +44,9 @@ type Options struct {
 	// Confirm is shown the plan before the first write, and says whether to go
 	// on; nil goes on. It is not asked when there is nothing to do.
 	Confirm func(graph.Plan) (bool, error)
+	// KeepVolumes has a deletion keep the volumes that were made in the
+	// cluster, as its plan says.
+	KeepVolumes bool
 }
 
 // Result is what a run has done.

@@ -24,6 +24,8 @@ type run struct {
 	began time.Time
 	built topology.Cluster
 	plan  graph.Plan
+
+	keepVolumes bool
 }
 
 func (c *Cluster) begin(o Options) *run {
@@ -33,8 +35,11 @@ func (c *Cluster) begin(o Options) *run {
 		cfg = as(cfg, c.manifest.Identity)
 	}
 	clients := cloud.New(cfg, c.Name, cloud.Options{Clock: c.target.Clock, Parallel: c.target.Parallel, Log: c.target.Log, Kubernetes: c.target.Kubernetes})
+	if c.manifest != nil {
+		clients.Inside, clients.Managed = c.manifest.KubernetesName(), c.Managed()
+	}
 	return &run{
-		c: c, cloud: clients, began: c.target.Clock.Now(),
+		c: c, cloud: clients, began: c.target.Clock.Now(), keepVolumes: o.KeepVolumes,
 		x: &graph.Executor{Cloud: clients, Observe: o.Observe, Patience: c.target.Patience},
 	}
 }
@@ -141,10 +146,29 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	if err != nil {
 		return refused(err)
 	}
+	if r.cloud.Inside == resource.Nobody {
+		r.warn("what controllers in a cluster named %s made is left alone: another cluster goes by that name in its tags", r.c.Name)
+	}
+	all, kept := r.split(all)
 	topology.AddRemains(r.built.Graph, all)
 	r.plan, err = r.x.PlanDelete(ctx, r.built.Graph)
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
+	for _, v := range kept {
+		r.plan.Steps = append(r.plan.Steps, graph.Step{Node: graph.ID(v.Kind + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin()})
+	}
 	return refused(err)
+}
+
+// split sets apart what is to be kept.
+func (r *run) split(all resource.Remains) (going, kept resource.Remains) {
+	for _, x := range all {
+		if x.Kind == resource.KindVolume && r.keepVolumes {
+			kept = append(kept, x)
+		} else {
+			going = append(going, x)
+		}
+	}
+	return going, kept
 }
 
 // lock takes the lock of the cluster: the account's, or this machine's where
@@ -216,9 +240,10 @@ func (c *Cluster) Plan(ctx context.Context) (graph.Plan, error) {
 	return r.plan, preflight(ctx, r.cloud, r.plan)
 }
 
-// PlanDelete says what Delete would do. It changes nothing.
-func (c *Cluster) PlanDelete(ctx context.Context) (graph.Plan, error) {
-	r := c.begin(Options{})
+// PlanDelete says what Delete would do. It changes nothing. Volumes that are
+// kept are in the plan, as such.
+func (c *Cluster) PlanDelete(ctx context.Context, o Options) (graph.Plan, error) {
+	r := c.begin(o)
 	err := r.lookToDelete(ctx)
 	return r.plan, err
 }
@@ -271,9 +296,10 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return r.result(fmt.Errorf("last look: %w", err))
 	}
+	left, _ = r.split(left)
 	var names []string
 	for _, l := range left {
-		if l.Kind != "network-interfaces" {
+		if l.Kind != resource.KindInterfaces {
 			names = append(names, l.String())
 		}
 	}

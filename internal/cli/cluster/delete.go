@@ -14,8 +14,8 @@ import (
 
 type deleteOptions struct {
 	*flags
-	output      choice
-	yes, dryRun bool
+	output                   choice
+	yes, dryRun, keepVolumes bool
 }
 
 func newDelete(f *flags) *cobra.Command {
@@ -24,8 +24,11 @@ func newDelete(f *flags) *cobra.Command {
 		Use:   "delete {-f FILE | NAME}",
 		Short: "Remove everything of a cluster, and make sure that it is gone",
 		Long: `Remove everything of a cluster: all that carries its tag, whether or not the
-manifest is at hand. It waits until AWS says that it is gone, and then looks
-again. On a terminal it asks for the cluster's name; elsewhere it needs --yes.`,
+manifest is at hand, and what controllers in it made for Services, Ingresses and
+volume claims. All volumes of the cluster go, also those with the reclaim policy
+Retain, unless --keep-volumes is given; snapshots stay. It waits until AWS says
+that it is gone, and then looks again. On a terminal it asks for the cluster's
+name; elsewhere it needs --yes.`,
 		Example: `  clusterawsadm cluster delete -f demo.yaml
   clusterawsadm cluster delete demo --region eu-west-1 --yes`,
 		Args: cobra.MaximumNArgs(1),
@@ -33,6 +36,7 @@ again. On a terminal it asks for the cluster's name; elsewhere it needs --yes.`,
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes that claims in the cluster were given, and say which")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and do nothing")
 	return cmd
 }
@@ -53,7 +57,9 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 		expected: func(p graph.Plan) time.Duration { return toDelete(c, p, len(args) == 0) },
 	}
 	end := r.begin(s)
-	res, err := c.Delete(ctx, r.options(ctx))
+	options := r.options(ctx)
+	options.KeepVolumes = o.keepVolumes
+	res, err := c.Delete(ctx, options)
 	end()
 	if err != nil {
 		return err
@@ -62,23 +68,47 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 }
 
 func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byManifest bool) error {
-	p, err := c.PlanDelete(ctx)
+	p, err := c.PlanDelete(ctx, reconcile.Options{KeepVolumes: o.keepVolumes})
 	if err != nil {
 		return err
+	}
+	for _, s := range kept(p) {
+		o.Env.Story("%s would stay: %s", s.CloudID, s.Origin)
 	}
 	return show(o.flags, o.output.value, p, view(o.flags, c, toDelete(c, p, byManifest), false))
 }
 
 func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
-	text := fmt.Sprintf("Cluster %s in %s is gone: nothing carries its tag any more, %s.", r.cluster.Name, r.cluster.Region, expense(res))
+	left := "nothing carries its tag any more"
+	if len(kept(res.Plan)) > 0 {
+		left = "nothing but these volumes is left"
+	}
+	text := fmt.Sprintf("Cluster %s in %s is gone: %s, %s.", r.cluster.Name, r.cluster.Region, left, expense(res))
 	if res.Plan.Empty() {
 		text = fmt.Sprintf("There was nothing of cluster %s in %s to delete.", r.cluster.Name, r.cluster.Region)
 	}
 	if o.progress.value != "json" {
+		for _, s := range kept(res.Plan) {
+			r.Env.Story("kept %s: %s", s.CloudID, s.Origin)
+		}
 		r.Env.Story("%s", text)
 	}
 	if o.output.value == "text" {
 		return nil
 	}
-	return render.Encode(o.Env.Out, render.Format(o.output.value), r.outcome(res))
+	out := r.outcome(res)
+	for _, s := range kept(res.Plan) {
+		out.Kept = append(out.Kept, s.CloudID)
+	}
+	return render.Encode(o.Env.Out, render.Format(o.output.value), out)
+}
+
+// kept lists the volumes that a deletion leaves.
+func kept(p graph.Plan) (out []graph.Step) {
+	for _, s := range p.Steps {
+		if s.Action == graph.Keep {
+			out = append(out, s)
+		}
+	}
+	return out
 }

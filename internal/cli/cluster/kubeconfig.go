@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
@@ -16,13 +20,14 @@ import (
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/pkg/eks"
 	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/boot"
 )
 
 type kubeconfigOptions struct {
 	*flags
-	output string
-	merge  bool
-	method choice
+	output       string
+	merge, renew bool
+	method       choice
 }
 
 func newKubeconfig(f *flags) *cobra.Command {
@@ -31,8 +36,10 @@ func newKubeconfig(f *flags) *cobra.Command {
 		Use:   "kubeconfig {-f FILE | NAME}",
 		Short: "Get an administrator's kubeconfig",
 		Long: `Get an administrator's kubeconfig. That of a self-managed cluster is a secret:
-whoever has it is master of the cluster. In that of an EKS cluster there is none:
-kubectl asks a program for a token, this one unless another is named.`,
+whoever has it is master of the cluster. The certificate in it is valid for a year;
+a file that has one for this cluster is left as it is, until half of that is over.
+In that of an EKS cluster there is no secret: kubectl asks a program for a token,
+this one unless another is named.`,
 		Example: `  clusterawsadm cluster kubeconfig demo --region us-east-1 --merge
   clusterawsadm cluster kubeconfig -f demo.yaml -o demo.kubeconfig`,
 		Args: cobra.MaximumNArgs(1),
@@ -40,6 +47,7 @@ kubectl asks a program for a token, this one unless another is named.`,
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, for the user's eyes only; - is standard output")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "add it to $KUBECONFIG, or else ~/.kube/config, and make it the current context")
+	cmd.Flags().BoolVar(&o.renew, "renew", false, "make a new certificate, however long that in the file is valid")
 	o.method = choice{string(eks.Clusterawsadm), []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
 	cmd.Flags().Var(&o.method, "token-method", "program that makes tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))
 	complete(cmd, "token-method", o.method.of)
@@ -49,26 +57,130 @@ kubectl asks a program for a token, this one unless another is named.`,
 func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
+	file, old, err := o.target()
+	if err != nil {
+		return err
+	}
 	c, s, err := o.subject(ctx, args)
 	if err != nil {
 		return err
 	}
 	defer s.Close(&err)
 	data, err := c.Kubeconfig(ctx, reconcile.KubeconfigOptions{Profile: o.Profile, Method: o.method.value})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.merge:
-		return o.mergeInto(o.file(), data)
-	case o.output == "-":
+	}
+	made, err := clientcmd.Load(data)
+	if err != nil {
+		return err
+	}
+	if file == "" {
 		_, err = o.Env.Out.Write(data)
+		o.tell(made, "valid")
 		return err
 	}
-	if err := write(o.output, data); err != nil {
+	return o.put(file, old, made, s.target.Clock.Now())
+}
+
+// target is the file that the kubeconfig goes to, and what it holds: nil when
+// it is not there. Standard output is no file.
+func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
+	switch {
+	case o.merge && o.output != "-":
+		return "", nil, env.Usagef("--merge or -o, but not both: where is it to go?")
+	case o.merge:
+		file = o.file()
+	case o.output == "":
+		return "", nil, env.Usagef("-o needs the name of a file")
+	case o.output != "-":
+		file = o.output
+	default:
+		return "", nil, nil
+	}
+	old, err = clientcmd.LoadFromFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return file, nil, nil
+	case errors.As(err, new(*fs.PathError)):
+		return file, nil, &env.UsageError{Err: err}
+	case err != nil: // what is wrong with it may quote it
+		return file, nil, env.Usagef("%s is there, and is no kubeconfig: mend it, or name another file", file)
+	}
+	return file, old, nil
+}
+
+// put writes what was made to a file, unless what the file has will do.
+func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Time) error {
+	kept, why := o.kept(old, made, now)
+	if kept != nil {
+		if old.CurrentContext == made.CurrentContext {
+			o.tell(kept, file+" is left as it is: it has a certificate for this cluster, valid")
+			return nil
+		}
+		made = kept
+	}
+	out := made
+	if o.merge {
+		out = merged(old, made)
+	}
+	data, err := clientcmd.Write(*out)
+	if err != nil {
 		return err
 	}
-	o.Env.Story("wrote %s", o.output)
+	if err := write(file, data); err != nil {
+		return err
+	}
+	if o.merge {
+		o.Env.Story("context %q is now the current one in %s", out.CurrentContext, file)
+	} else {
+		o.Env.Story("wrote %s", file)
+	}
+	switch {
+	case kept != nil:
+		o.tell(made, "the certificate stays as it was, valid")
+	case why != "":
+		o.tell(made, "renewed the certificate ("+why+"): valid")
+	default:
+		o.tell(made, "its certificate is valid")
+	}
 	return nil
+}
+
+// kept returns what was made with the certificate that the file has for the
+// same cluster, or nil and why that will not do: "" when there is none.
+func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.Config, why string) {
+	if old == nil {
+		return nil, ""
+	}
+	context := made.Contexts[made.CurrentContext]
+	cluster, user := made.Clusters[context.Cluster], old.AuthInfos[context.AuthInfo]
+	if user == nil || len(user.ClientCertificateData) == 0 {
+		return nil, ""
+	}
+	_, why = boot.Due(user.ClientCertificateData, user.ClientKeyData, cluster.CertificateAuthorityData, now)
+	had, hadContext := old.Clusters[context.Cluster], old.Contexts[made.CurrentContext]
+	switch {
+	case o.renew:
+		return nil, "as asked for"
+	case why != "":
+		return nil, why
+	case had == nil || had.Server != cluster.Server || !bytes.Equal(had.CertificateAuthorityData, cluster.CertificateAuthorityData):
+		return nil, "the cluster answers elsewhere"
+	case hadContext == nil || hadContext.Cluster != context.Cluster || hadContext.AuthInfo != context.AuthInfo:
+		return nil, "the context is another"
+	}
+	kept := made.DeepCopy()
+	kept.AuthInfos[context.AuthInfo], kept.Clusters[context.Cluster], kept.Contexts[made.CurrentContext] = user, had, hadContext
+	return kept, ""
+}
+
+// tell says until when the certificate of a kubeconfig is valid, if it has one.
+func (o *kubeconfigOptions) tell(c *api.Config, what string) {
+	for _, user := range c.AuthInfos {
+		if pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err == nil {
+			o.Env.Story("%s until %s", what, pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
+		}
+	}
 }
 
 // file is the kubeconfig that kubectl changes: the first of $KUBECONFIG, or
@@ -82,38 +194,17 @@ func (o *kubeconfigOptions) file() string {
 	return filepath.Join(o.Env.HomeDir, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
 }
 
-// mergeInto adds a kubeconfig to a file, in place of what has the same names.
-func (o *kubeconfigOptions) mergeInto(file string, data []byte) error {
-	added, err := clientcmd.Load(data)
-	if err != nil {
-		return err
-	}
-	all, err := clientcmd.LoadFromFile(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+// merged adds a kubeconfig to what a file holds, in place of what has the same
+// names.
+func merged(all, added *api.Config) *api.Config {
+	if all == nil {
 		all = api.NewConfig()
-	case err != nil:
-		return &env.UsageError{Err: err}
 	}
-	for name, c := range added.Clusters {
-		all.Clusters[name] = c
-	}
-	for name, u := range added.AuthInfos {
-		all.AuthInfos[name] = u
-	}
-	for name, c := range added.Contexts {
-		all.Contexts[name] = c
-	}
+	maps.Copy(all.Clusters, added.Clusters)
+	maps.Copy(all.AuthInfos, added.AuthInfos)
+	maps.Copy(all.Contexts, added.Contexts)
 	all.CurrentContext = added.CurrentContext
-	out, err := clientcmd.Write(*all)
-	if err != nil {
-		return err
-	}
-	if err := write(file, out); err != nil {
-		return err
-	}
-	o.Env.Story("context %q is now the current one in %s", all.CurrentContext, file)
-	return nil
+	return all
 }
 
 // write replaces a file, all of it or nothing, with one that nobody but the

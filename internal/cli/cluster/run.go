@@ -133,6 +133,7 @@ type outcome struct {
 	Writes   int64         `json:"writes"`
 	Took     float64       `json:"tookSeconds"`
 	Endpoint string        `json:"endpoint,omitempty"` // https://host:port of the API server
+	Kept     []string      `json:"kept,omitempty"`     // IDs of the volumes that a deletion left
 }
 
 func (r *run) outcome(res reconcile.Result) outcome {

@@ -5,12 +5,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -109,4 +111,29 @@ func (p *PKI) administrator(signer crypto.Signer, name string, until time.Time) 
 		return nil, nil, fmt.Errorf("encode a private key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, nil
+}
+
+// Due says until when an administrator's certificate is valid, and why it is
+// time for a new one: "" while it is good for more than half a year. How long
+// it has been valid tells nothing, since it begins with its CA. All are PEM.
+func Due(certificate, key, ca []byte, now time.Time) (until time.Time, why string) {
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return until, "certificate and key are no pair"
+	}
+	until = pair.Leaf.NotAfter
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	_, err = pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	switch {
+	case now.After(until):
+		return until, "it has expired"
+	case err != nil:
+		return until, "it is not of this cluster's CA"
+	case !slices.Contains(pair.Leaf.Subject.Organization, "system:masters"):
+		return until, "it is not an administrator's"
+	case until.Sub(now) <= clientCertificateLifetime/2:
+		return until, "half of its time is over"
+	}
+	return until, ""
 }

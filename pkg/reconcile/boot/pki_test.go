@@ -216,3 +216,35 @@ func TestKubeconfig(t *testing.T) {
 	_, err = Kubeconfig("prod", "api.example.com:6443", p, testNow())
 	assert.ErrorContains(t, err, "private key")
 }
+
+// A certificate does until half a year is left, if it is what it should be.
+func TestDue(t *testing.T) {
+	p := fixedPKI(t)
+	made := func(p *PKI) (certificate, key []byte) {
+		certificate, key, err := adminCertificate(p, testNow())
+		require.NoError(t, err)
+		return certificate, key
+	}
+	cert, key := made(p)
+	for _, c := range []struct {
+		why       string
+		cert, key []byte
+		ca        []byte
+		days      int
+	}{
+		{"", cert, key, p.CA.Cert, 0},
+		{"", cert, key, p.CA.Cert, 182},
+		{"half of its time is over", cert, key, p.CA.Cert, 183},
+		{"it has expired", cert, key, p.CA.Cert, 366},
+		{"it is not of this cluster's CA", cert, key, p.FrontProxy.Cert, 0},
+		{"it is not of this cluster's CA", cert, key, nil, 0},
+		{"certificate and key are no pair", cert, p.CA.Key, p.CA.Cert, 0},
+		{"certificate and key are no pair", nil, nil, p.CA.Cert, 0},
+	} {
+		until, why := Due(c.cert, c.key, c.ca, testNow().AddDate(0, 0, c.days))
+		assert.Equal(t, c.why, why)
+		if c.cert != nil && c.why != "certificate and key are no pair" {
+			assert.Equal(t, testNow().AddDate(0, 0, 365), until)
+		}
+	}
+}

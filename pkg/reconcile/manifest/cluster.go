@@ -58,6 +58,15 @@ type Cluster struct {
 	where map[string]Position // "Kind/name" and "Kind/name spec.path" to place
 }
 
+// KubernetesName is what the cluster is called by what runs in it, and by the
+// tags that go by that name.
+func (c *Cluster) KubernetesName() string {
+	if c.EKS != nil {
+		return c.EKS.ControlPlane.Spec.EKSClusterName
+	}
+	return c.Name
+}
+
 // EKS is the control plane that EKS runs, and what of it has no nodes of ours.
 type EKS struct {
 	// Cluster is nil when infrastructureRef names the control plane itself.

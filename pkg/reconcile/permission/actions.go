@@ -8,7 +8,7 @@ func look() Statement {
 		"ec2:DescribeAddresses", "ec2:DescribeAvailabilityZones", "ec2:DescribeEgressOnlyInternetGateways", "ec2:DescribeImages",
 		"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstances", "ec2:DescribeInternetGateways",
 		"ec2:DescribeKeyPairs", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates", "ec2:DescribeNatGateways", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRegions", "ec2:DescribeRouteTables",
-		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcEndpoints",
+		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVolumes", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcEndpoints",
 		"ec2:DescribeVpcs",
 		"iam:GetInstanceProfile",
 		"secretsmanager:ListSecrets",
@@ -39,8 +39,15 @@ func network() []string {
 	}
 }
 
-func machines() []string {
-	return []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
+// machines are what is launched, and what goes with it when a cluster is
+// deleted: volumes of claims, and the load balancers of Services, which for
+// others than EKS are among the cluster's own.
+func machines(k Kind) []string {
+	actions := []string{"ec2:DeleteVolume", "ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"}
+	if k == EKS {
+		actions = append(actions, "elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup")
+	}
+	return actions
 }
 
 // pools are Auto Scaling groups and what they launch.

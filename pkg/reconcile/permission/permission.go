@@ -64,7 +64,7 @@ func Policy(s Scope) Document {
 		look(),
 		lookAtBalancers(), // what is left of any is looked for in every deletion
 		s.regional(allow("Network", anywhere(), network()...)),
-		s.regional(allow("Machines", anywhere(), machines()...)),
+		s.regional(allow("Machines", anywhere(), machines(s.Kind)...)),
 		allow("Keep", s.kept(), parameters()...),
 	}
 	if !s.NoPools {

@@ -258,20 +258,36 @@ func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Client
 	return err
 }
 
+// classicTagsOf returns the tags of a classic load balancer. Askers at the
+// same time share a call for up to 20 of them.
 func classicTagsOf(ctx context.Context, c *cloud.Clients, name string) (cloud.Tags, error) {
 	return cloud.Remember(ctx, c, "tags of classic "+name, func(ctx context.Context) (cloud.Tags, error) {
-		out, err := c.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: []string{name}})
-		if err != nil {
-			return nil, err
-		}
-		tags := cloud.Tags{}
-		for _, d := range out.TagDescriptions {
-			for _, t := range d.Tags {
-				tags[str(t.Key)] = str(t.Value)
+		return cloud.Batch(ctx, c, "classic tags", name, func(ctx context.Context, names []string) ([]cloud.Tags, error) {
+			found := map[string]cloud.Tags{}
+			for part := range slices.Chunk(names, 20) {
+				out, err := c.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: part})
+				if err != nil {
+					return nil, err
+				}
+				for _, d := range out.TagDescriptions {
+					tags := cloud.Tags{}
+					for _, t := range d.Tags {
+						tags[str(t.Key)] = str(t.Value)
+					}
+					found[str(d.LoadBalancerName)] = tags
+				}
 			}
-		}
-		return tags, nil
+			return inOrder(names, found), nil
+		})
 	})
+}
+
+// inOrder lists what was found of each name.
+func inOrder(names []string, found map[string]cloud.Tags) (out []cloud.Tags) {
+	for _, n := range names {
+		out = append(out, found[n])
+	}
+	return out
 }
 
 func classicTags(t cloud.Tags) (out []types.Tag) {

@@ -34,7 +34,8 @@ func remainingEKS(ctx context.Context, c *cloud.Clients) (out Remains, err error
 		again := func(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
 			return eksClusterNamed(ctx, c, name)
 		}
-		out = append(out, remain("eks-cluster", RankOnTop, *s, s.Object, eksClusterGoes, again, (&EKSCluster{}).Delete))
+		c.Inside, c.Managed = name, true
+		out = append(out, remain("eks-cluster", RankEKS, *s, s.Object, eksClusterGoes, again, (&EKSCluster{}).Delete))
 		parts, err := remainingParts(ctx, c, name)
 		if err != nil {
 			return nil, err

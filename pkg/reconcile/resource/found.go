@@ -20,6 +20,8 @@ type Found struct {
 	Goes time.Duration
 	// Hangs are the things that have to outlive it.
 	Hangs []graph.Edge
+	// Origin says how it was found, or who made it.
+	Origin string
 }
 
 // Thing is the state of a thing of any kind: a pointer to it.
@@ -42,7 +44,7 @@ func found[S graph.State](again graph.Lookup[S], remove func(context.Context, *c
 			s, _ := any(have).(*S)
 			return remove(ctx, c, s)
 		},
-		Goes: goes, Hangs: hangs,
+		Goes: goes, Hangs: hangs, Origin: "found by its tag",
 	}
 }
 
@@ -79,9 +81,20 @@ func (f *Found) Delete(ctx context.Context, c *cloud.Clients, have *Thing) error
 	return f.Remove(ctx, c, have.State)
 }
 
+// Blockers implements graph.Explained.
+func (f *Found) Blockers(ctx context.Context, c *cloud.Clients, have *Thing) string {
+	switch s := have.State.(type) {
+	case *SecurityGroupState:
+		return (&SecurityGroup{}).Blockers(ctx, c, s)
+	case *SubnetState:
+		return (&Subnet{}).Blockers(ctx, c, s)
+	}
+	return ""
+}
+
 func (f *Found) retire(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
 	f.Hangs = hangs
-	return graph.Retire(g, id, f, graph.From("found by its tag"))
+	return graph.Retire(g, id, f, graph.From(f.Origin))
 }
 
 // listed makes a Lookup that finds the thing of that ID in a listing.

@@ -268,11 +268,7 @@ func tagsELB(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags, err
 					found[str(d.ResourceArn)] = tags
 				}
 			}
-			var in []cloud.Tags
-			for _, a := range arns {
-				in = append(in, found[a])
-			}
-			return in, nil
+			return inOrder(arns, found), nil
 		})
 	})
 }
@@ -299,7 +295,7 @@ func idsOf[S graph.State](refs []*graph.Ref[S]) (out []string) {
 // TaggedEndpoint returns host and port of the API server at the load balancer
 // that carries the cluster's tag; "" when there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
-	balancers, err := ownBalancers(ctx, c)
+	balancers, err := balancersOf(ctx, c, ours)
 	if err != nil {
 		return "", err
 	}
@@ -319,7 +315,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 			return "", err
 		}
 	}
-	classic, err := ownClassic(ctx, c)
+	classic, err := classicOf(ctx, c, ours)
 	for _, lb := range classic {
 		for _, l := range lb.Listeners {
 			var port int

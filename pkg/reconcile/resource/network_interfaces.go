@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,16 +60,21 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 	if !ok || len(groups) == 0 {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	return lingering(ctx, c, vpc.ID, groups)
+	return lingering(ctx, c, inGroups(vpc.ID, groups)...)
 }
 
-// lingering lists the network interfaces of a VPC that are in one of the
-// groups.
-func lingering(ctx context.Context, c *cloud.Clients, vpc string, groups []string) (*NetworkInterfacesState, error) {
+// inGroups are filters for the network interfaces of a VPC that are in one of
+// the groups.
+func inGroups(vpc string, groups []string) []types.Filter {
+	return []types.Filter{cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", groups...)}
+}
+
+// lingering lists network interfaces that hang around.
+func lingering(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
 	if cloud.IsBrief(ctx) {
 		return nil, nil //nolint:nilnil // what lingers is only known when the rest has gone
 	}
-	found, err := interfaces(ctx, c, cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", groups...))
+	found, err := interfaces(ctx, c, filters...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -140,4 +146,28 @@ func orElse(s, otherwise string) string {
 		return otherwise
 	}
 	return s
+}
+
+// KindInterfaces is the kind of what stands for network interfaces.
+const KindInterfaces = "network-interfaces"
+
+// sweepInterfaces stands for the network interfaces that hang around. There
+// may be none: it is there for those that turn up.
+func sweepInterfaces(id string, rank int, filters ...types.Filter) Remain {
+	return Remain{Kind: KindInterfaces, ID: id, Rank: rank, Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
+		again := func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
+			return lingering(ctx, c, filters...)
+		}
+		return graph.Sweep(g, id, found(again, (&NetworkInterfaces{}).Delete, interfacesGo, hangs))
+	}}
+}
+
+// remainingInterfaces stands for those that the network of pods has made: a
+// machine that goes leaves the ones behind that it was just getting. AWS takes
+// 200 values for a filter.
+func (s *signs) remainingInterfaces(context.Context, *cloud.Clients) (out Remains, err error) {
+	for ids := range slices.Chunk(s.interfaces, 200) {
+		out = append(out, sweepInterfaces("of-pods-"+ids[0], RankServedInterfaces, cloud.Filter("network-interface-id", ids...)))
+	}
+	return out, nil
 }

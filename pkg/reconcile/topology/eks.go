@@ -14,17 +14,8 @@ import (
 	"clusterawsadm/pkg/reconcile/resource"
 )
 
-// kubernetesName is what the cluster is called by what runs in it, and by the
-// tags that go by that name.
-func (b *builder) kubernetesName() string {
-	if b.m.EKS != nil {
-		return b.m.EKS.ControlPlane.Spec.EKSClusterName
-	}
-	return b.m.Name
-}
-
 // mark is the tag by which Cluster API tells what of EKS and IAM is its own.
-func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.kubernetesName() }
+func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.m.KubernetesName() }
 
 // eks adds the control plane of EKS and what hangs on it (facts E.1).
 func (b *builder) eks() {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"slices"
 	"strings"
 
 	"clusterawsadm/pkg/reconcile/graph"
@@ -20,7 +21,8 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 	}
 	for _, r := range all {
 		id := remainID(r)
-		if r.Kind == "network-interfaces" && g.Node("network-interfaces") != nil || claimed[r.ID] || g.Node(id) != nil {
+		swept := r.Kind == resource.KindInterfaces && strings.HasPrefix(r.ID, "vpc-") && g.Node(resource.KindInterfaces) != nil
+		if swept || claimed[r.ID] || g.Node(id) != nil {
 			continue
 		}
 		if tagged := graph.ID(r.Node); r.Node != "" && g.Node(tagged) == nil {
@@ -28,16 +30,36 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 		}
 		var hangs []graph.Edge
 		for _, n := range ranked {
-			if n.rank < r.Rank {
+			switch {
+			case served(n.rank) && !served(r.Rank) && !holdsMachines(graph.ID(r.Kind)):
+			case n.rank < r.Rank:
 				hangs = append(hangs, graph.Exists(n.node)...)
+			case served(r.Rank) && holdsMachines(n.node.ID()):
+				hangs = append(hangs, graph.Outlives(n.node)...)
 			}
 		}
 		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs), r.Rank})
 	}
 }
 
+// served reports whether things of a rank were made in the cluster: only
+// machines hang on them.
+func served(rank int) bool { return rank >= resource.RankBeneathServed && rank <= resource.RankServed }
+
+// holdsMachines reports whether a node is a machine or has some: in them run
+// the controllers that make things, and volumes are attached to them.
+func holdsMachines(id graph.ID) bool {
+	return slices.Contains([]string{"machine", "auto-scaling-group", "node-group", "fargate-profile"}, id.Kind())
+}
+
 // remainID names the node of a remain that has no node tag.
 func remainID(r resource.Remain) graph.ID {
+	if _, id, is := strings.Cut(r.ID, ":loadbalancer/"); is {
+		return graph.ID(r.Kind + "/" + id)
+	}
+	if _, id, is := strings.Cut(r.ID, ":targetgroup/"); is {
+		return graph.ID(r.Kind + "/" + id)
+	}
 	if r.Rank == resource.RankSecret && strings.ContainsAny(r.ID, "/ ") {
 		return graph.ID(r.Kind) // there is one of each, and its ID is a path
 	}
@@ -61,6 +83,8 @@ func rankOf(n graph.Node) int {
 		return resource.RankInterfaces
 	case "elastic-ip", "target-group", "launch-template":
 		return resource.RankUnderneath
+	case "eks-cluster":
+		return resource.RankEKS
 	}
 	return resource.RankSecret
 }

@@ -165,7 +165,7 @@ func (b *builder) tags(node graph.ID, name, role string, more ...cloud.Tags) clo
 // cloudProvider is the tag by which the AWS cloud controller manager finds
 // what it may use.
 func (b *builder) cloudProvider(value string) cloud.Tags {
-	return cloud.Tags{cloud.CloudProviderTagPrefix + b.kubernetesName(): value}
+	return cloud.Tags{cloud.CloudProviderTagPrefix + b.m.KubernetesName(): value}
 }
 
 // Values of the role tag.

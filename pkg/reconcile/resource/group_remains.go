@@ -1,0 +1,72 @@
+package resource
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"clusterawsadm/internal/cloud"
+)
+
+// goingGroups lists the security groups that go with the cluster: those that
+// carry its tag, and those that were made in it.
+func goingGroups(ctx context.Context, c *cloud.Clients) ([]SecurityGroupState, error) {
+	return cloud.Remember(ctx, c, "security groups by tag", func(ctx context.Context) (out []SecurityGroupState, err error) {
+		p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{
+			cloud.Filter("tag-key", c.OwnerTag(), c.InsideTag(), balancerControllerTag),
+		}})
+		all, err := pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupsSeen)
+		for _, s := range all {
+			if goes(c, s.Tags) {
+				out = append(out, s)
+			}
+		}
+		return out, err
+	})
+}
+
+// remainingGroups lists security groups; before one is removed its rules are,
+// since they may name another that is to go too, and so are the rules that let
+// in what was made in the cluster.
+func remainingGroups(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
+	all, err := goingGroups(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	vpcs, made := map[string][]string{}, []string{}
+	for _, s := range all {
+		if madeInside(c, s.Tags) {
+			made = append(made, s.ID)
+		} else {
+			vpcs[s.VPC] = append(vpcs[s.VPC], s.ID)
+		}
+	}
+	var naming map[string][]string
+	if len(made) > 0 {
+		if naming, err = rulesNaming(ctx, c, made); err != nil {
+			return nil, err
+		}
+		out = append(out, sweepInterfaces("of-services", RankServedInterfaces, cloud.Filter("group-id", made...)))
+	}
+	for _, s := range all {
+		revoked := false
+		out = append(out, remain("security-group", RankInVPC, s, s.Object, 0, listed(s.ID, goingGroups), func(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
+			if !revoked {
+				if err := revokeNaming(ctx, c, naming, have.ID); err != nil {
+					return err
+				}
+				lines := &SecurityGroupRulesState{have.ID, permissionLines(have.Ingress)}
+				if err := (&SecurityGroupRules{}).Delete(ctx, c, lines); err != nil {
+					return err
+				}
+				revoked = true
+			}
+			return (&SecurityGroup{}).Delete(ctx, c, have)
+		}).inside(c, s.Tags))
+	}
+	for vpc, groups := range vpcs {
+		out = append(out, sweepInterfaces(vpc, RankInterfaces, inGroups(vpc, groups)...))
+	}
+	return out, nil
+}

@@ -79,19 +79,7 @@ func (c *Cluster) elect() {
 // etcdctl is what etcdctl prints, and whether it got through, on a node that
 // has the certificates.
 func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) {
-	flags := map[string]string{}
-	var words []string
-	for i := 1; i < len(args); i++ {
-		switch name, value, set := strings.Cut(args[i], "="); {
-		case set:
-			flags[name] = value
-		case args[i] == "-w" && i+1 < len(args):
-			i++
-			flags["-w"] = args[i]
-		default:
-			words = append(words, args[i])
-		}
-	}
+	flags, words := readArgs(args)
 	for _, f := range []string{"--cacert", "--cert", "--key"} {
 		if flags[f] == "" {
 			return "Error: tls: bad certificate\n", false
@@ -104,19 +92,41 @@ func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) 
 	if !c.Quorate() {
 		return "Error: etcdserver: request timed out\n", false
 	}
+	return c.answer(at, flags, words)
+}
+
+// readArgs tells flags from words.
+func readArgs(args []string) (flags map[string]string, words []string) {
+	flags = map[string]string{}
+	for i := 1; i < len(args); i++ {
+		switch name, value, set := strings.Cut(args[i], "="); {
+		case set:
+			flags[name] = value
+		case args[i] == "-w" && i+1 < len(args):
+			i++
+			flags["-w"] = args[i]
+		default:
+			words = append(words, args[i])
+		}
+	}
+	return flags, words
+}
+
+// answer is what a member answers.
+func (c *Cluster) answer(at *Member, flags map[string]string, words []string) (printed string, ok bool) {
 	c.elect()
 	warning := `{"level":"warn","msg":"a line that is none of the answer"}` + "\n" // of the client's log
 	switch what := strings.Join(words[:min(2, len(words))], " "); {
 	case what == "member list" && flags["-w"] == "json":
 		return warning + c.printMembers(at), true
 	case what == "endpoint status" && flags["-w"] == "json":
-		return printed + fmt.Sprintf(`[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"leader":%d}}]`+"\n", flags["--endpoints"], at.ID, c.Leader), true
+		return fmt.Sprintf(`[{"Endpoint":%q,"Status":{"header":{"member_id":%d},"leader":%d}}]`+"\n", flags["--endpoints"], at.ID, c.Leader), true
 	case what == "member remove" && len(words) == 3:
 		return c.removeMember(words[2])
 	case len(words) == 2 && words[0] == "move-leader":
 		return c.moveLeader(at, words[1])
 	}
-	return "Error: not simulated: " + strings.Join(args, " ") + "\n", false
+	return "Error: not simulated: " + strings.Join(words, " ") + "\n", false
 }
 
 // endpoint is the member that answers at a URL, asked on a node.
@@ -203,7 +213,7 @@ func (c *Cluster) settleTools(now time.Time) {
 		if len(containers) == 0 || text(o, "status", "phase") != "" || text(o, "spec", "restartPolicy") != "Never" {
 			continue
 		}
-		born, _ := time.Parse(time.RFC3339, text(o, "metadata", "creationTimestamp")) //nolint:errcheck // we wrote it
+		born, _ := time.Parse(time.RFC3339, text(o, "metadata", "creationTimestamp"))
 		node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]
 		if node == nil || unreachable(node) || now.Sub(born) < toolTakes {
 			continue

@@ -55,10 +55,10 @@ func (d *Drain) Patience() time.Duration { return 15*time.Minute + d.Timeout + d
 // Find implements graph.Resource.
 func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error) {
 	node, silent, err := nodeOf(ctx, c, d.API, d.Machine)
+	if silent != nil {
+		return &DrainState{Silent: silent}, nil //nolint:nilerr // that is what is known
+	}
 	if node == nil || err != nil {
-		if silent != nil {
-			return &DrainState{Silent: silent}, nil
-		}
 		return nil, err
 	}
 	s := &DrainState{Node: *node}

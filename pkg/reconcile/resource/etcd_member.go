@@ -128,12 +128,17 @@ func (e *EtcdMember) round(ctx context.Context, t *etcdctl, own *NodeState, heal
 	if err := mayGo(members, mine, healthy); err != nil {
 		return err
 	}
+	return e.remove(ctx, t, members, members[mine], leader)
+}
+
+// remove starts to remove a member, which hands on what it leads.
+func (e *EtcdMember) remove(ctx context.Context, t *etcdctl, members []etcdMember, mine etcdMember, leader uint64) error {
 	var before []command
 	heir := slices.IndexFunc(members, func(m etcdMember) bool { return m.Name == t.pod.Spec.NodeName })
-	if leader == members[mine].ID && heir >= 0 && len(members[mine].ClientURLs) > 0 {
-		before = []command{{"move-leader", t.at(members[mine].ClientURLs[0], "move-leader", members[heir].hex())}}
+	if leader == mine.ID && heir >= 0 && len(mine.ClientURLs) > 0 {
+		before = []command{{"move-leader", t.at(mine.ClientURLs[0], "move-leader", members[heir].hex())}}
 	}
-	return t.start(ctx, "remove", before, []command{{"remove", t.at(localEtcd, "member", "remove", members[mine].hex())}})
+	return t.start(ctx, "remove", before, []command{{"remove", t.at(localEtcd, "member", "remove", mine.hex())}})
 }
 
 // etcdMember is a member of etcd, as etcdctl prints it.

@@ -106,13 +106,8 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 		}
 		return nil, t.awaited(what)
 	}
-	printed = map[string]string{}
-	for _, c := range p.Spec.Containers {
-		var log []byte
-		if err := t.k.Get(ctx, t.path(what)+"/log?container="+c.Name, &log); err != nil {
-			return nil, fmt.Errorf("what pod %s has printed: %w", t.name(what), err)
-		}
-		printed[c.Name] = string(log)
+	if printed, err = t.printed(ctx, what, p); err != nil {
+		return nil, err
 	}
 	if p.Status.Phase == "Succeeded" && what == "remove" {
 		return printed, nil
@@ -127,6 +122,19 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 		return nil, errNotBegun // of a run that was stopped long ago
 	}
 	return printed, nil
+}
+
+// printed is what the containers of a pod have printed, by name.
+func (t *etcdctl) printed(ctx context.Context, what string, p podObject) (map[string]string, error) {
+	out := map[string]string{}
+	for _, c := range p.Spec.Containers {
+		var log []byte
+		if err := t.k.Get(ctx, t.path(what)+"/log?container="+c.Name, &log); err != nil {
+			return nil, fmt.Errorf("what pod %s has printed: %w", t.name(what), err)
+		}
+		out[c.Name] = string(log)
+	}
+	return out, nil
 }
 
 // lastLine is the last of what was printed.

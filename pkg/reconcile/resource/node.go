@@ -224,8 +224,8 @@ func (o *nodeObject) state() *NodeState {
 		Name: o.Metadata.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
 		Group: o.Metadata.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Metadata.Annotations[retiredMark],
 	}
-	s.Draining, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainingMark]) //nolint:errcheck // what is no time is none
-	s.Drained, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainedMark])   //nolint:errcheck // what is no time is none
+	s.Draining, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainingMark])
+	s.Drained, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainedMark])
 	for _, a := range o.Status.Addresses {
 		if a.Type == "InternalIP" && s.IP == "" {
 			s.IP = a.Address

@@ -47,7 +47,7 @@ func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsS
 	if errors.As(err, &silent) && n.Machine.ID != "" {
 		return &NodeObjectsState{Silent: silent}, nil
 	} else if silent != nil {
-		return nil, nil //nolint:nilnil // a later run will see
+		return nil, nil //nolint:nilnil,nilerr // a later run will see
 	}
 	s := &NodeObjectsState{}
 	if err == nil {

@@ -78,8 +78,14 @@ func Start(t *testing.T) *Lab {
 // launched boot, those that were terminated end, load balancers forward to what
 // is registered.
 func (l *Lab) work(ctx context.Context) {
+	failures := 0
 	for ctx.Err() == nil {
-		if err := l.round(ctx); err != nil && ctx.Err() == nil {
+		failures++
+		err := l.round(ctx)
+		if err == nil || ctx.Err() != nil {
+			failures = 0
+		}
+		if failures == 5 { // what is half made can be asked for in vain
 			l.mu.Lock()
 			l.broken = err
 			l.mu.Unlock()

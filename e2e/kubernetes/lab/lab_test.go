@@ -1,18 +1,115 @@
 package lab
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
-func TestOneControlPlane(t *testing.T) {
+// patience is what a cluster may take on a busy machine of two cores.
+const patience = 3 * time.Minute
+
+// TestLab shows, on one account after the other, what machines make of what
+// they are given.
+func TestLab(t *testing.T) {
 	l := Start(t)
+	l.NewLaptop(t, "", "").Bootstrap(t)
+	t.Run("one control plane", func(t *testing.T) { oneControlPlane(t, l) })
+	t.Run("three control planes", func(t *testing.T) { threeControlPlanes(t, l) })
+}
+
+func oneControlPlane(t *testing.T, l *Lab) {
 	u := l.NewLaptop(t, "quickstart", Example(t, "quickstart"))
-	u.Bootstrap(t)
+	times := u.bring(t, 1, 1)
+	t.Logf("proved: the printed kubeconfig works with kubectl; 1 control plane and 1 worker are Ready: %s", times)
+
+	worker := u.workers(t)[0]
+	name := ""
+	for _, line := range strings.Split(u.Kubectl(t, "get", "csr", "--no-headers"), "\n") {
+		if strings.Contains(line, "system:bootstrap:") && strings.Contains(line, "Approved,Issued") {
+			name = strings.Fields(line)[0]
+		}
+	}
+	require.NotEmpty(t, name, "a CSR by a bootstrap token")
+	by := u.Kubectl(t, "get", "csr", name, "-o", "jsonpath={.spec.username} {.spec.signerName} {.status.conditions[0].message}")
+	t.Logf("proved: a worker's bootstrap token is accepted, and its CSR %s approved: %s", name, by)
+	console := u.console(t, worker)
+	assert.Contains(t, console, "cloud-init is restarted", "the boothook has had it restarted")
+	assert.Contains(t, console, `kubeadm says "success"`)
+	u.Delete(t)
+	u.Until(t, "no instances", time.Minute, func() bool { return len(l.Machines(t)) == 0 })
+}
+
+func threeControlPlanes(t *testing.T, l *Lab) {
+	manifest := strings.Replace(Example(t, "three-zones"), "  replicas: 3\n  selector", "  replicas: 1\n  selector", 1)
+	u := l.NewLaptop(t, "three-zones", manifest)
+	times := u.bring(t, 3, 1)
+	for _, m := range u.controlPlanes(t) {
+		members, err := u.Members(t.Context(), m)
+		require.NoError(t, err)
+		assert.Len(t, Voting(members), 3, "%+v", members)
+	}
+	t.Logf("proved: three control planes, launched at the same time, are one etcd of three voting members: %s", times)
+}
+
+// times are those of a cluster's way.
+type times struct{ infrastructure, api, nodes, ready time.Duration }
+
+func (t times) String() string {
+	r := func(d time.Duration) string { return d.Round(time.Second).String() }
+	return fmt.Sprintf("infrastructure after %s, API server %s, nodes %s, Ready %s", r(t.infrastructure), r(t.api), r(t.nodes), r(t.ready))
+}
+
+// bring makes a cluster with a pod network, and waits until all nodes are Ready.
+func (u *Laptop) bring(t *testing.T, controlPlanes, workers int) (at times) {
+	t.Helper()
 	began := time.Now()
 	u.Create(t)
-	t.Logf("infrastructure: %s", time.Since(began).Round(time.Second))
-	u.Until(t, "two nodes", 5*time.Minute, func() bool { return len(u.Objects(t.Context(), "nodes")) == 2 })
-	t.Logf("two nodes after %s\n%s", time.Since(began).Round(time.Second), u.Kubectl(t, "get", "nodes", "-o", "wide"))
-	t.Log(u.Kubectl(t, "get", "pods", "-A", "-o", "wide"))
+	at.infrastructure = time.Since(began)
+	u.Until(t, "the API server", patience, func() bool {
+		_, err := u.TryKubectl(t.Context(), "get", "--raw", "/readyz")
+		return err == nil
+	})
+	at.api = time.Since(began)
+	u.Until(t, "the network is applied", patience, func() bool {
+		_, err := u.TryKubectl(t.Context(), "apply", "-f", "testdata/network.yaml")
+		return err == nil
+	})
+	u.Until(t, "all nodes", patience, func() bool { return len(u.Objects(t.Context(), "nodes")) == controlPlanes+workers })
+	at.nodes = time.Since(began)
+	u.settled(t, controlPlanes, workers)
+	at.ready = time.Since(began)
+	t.Log("\n" + u.Kubectl(t, "get", "nodes") + u.Kubectl(t, "get", "pods", "-A"))
+	return at
+}
+
+// settled waits until there are as many nodes as wanted, all Ready, and all
+// their static pods.
+func (u *Laptop) settled(t *testing.T, controlPlanes, workers int) {
+	t.Helper()
+	u.Until(t, "all nodes are Ready", patience, func() bool {
+		ready, masters := 0, 0
+		for _, n := range u.Objects(t.Context(), "nodes") {
+			if n.Is("Ready") {
+				ready++
+				if _, is := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]; is {
+					masters++
+				}
+			}
+		}
+		return ready == controlPlanes+workers && masters == controlPlanes
+	})
+	u.Until(t, "static pods are Ready", patience, func() bool {
+		ready := 0
+		for _, p := range u.Objects(t.Context(), "pods", "-n", "kube-system", "-l", "tier=control-plane") {
+			if p.Is("Ready") {
+				ready++
+			}
+		}
+		return ready == 4*controlPlanes
+	})
 }

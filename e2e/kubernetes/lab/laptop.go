@@ -39,6 +39,12 @@ func (l *Lab) NewLaptop(t *testing.T, cluster, manifest string) *Laptop {
 	require.FileExists(t, u.program, "make build makes it")
 	u.manifest = filepath.Join(u.home, "cluster.yaml")
 	require.NoError(t, os.WriteFile(u.manifest, []byte(manifest), 0o600))
+	t.Cleanup(func() {
+		if t.Failed() {
+			out, _ := u.TryKubectl(context.WithoutCancel(t.Context()), "get", "nodes,pods,csr", "-A", "-o", "wide")
+			t.Log("the cluster:\n" + out)
+		}
+	})
 	return u
 }
 

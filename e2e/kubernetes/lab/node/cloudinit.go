@@ -44,10 +44,10 @@ func (i *Instance) cloudImage() error {
 	metadata := fmt.Sprintf("instance-id: %s\nlocal-hostname: %s\nlocal-ipv4: %s\nplacement: {availability-zone: %s, region: %s}\n",
 		i.ID, i.Name, i.Address, i.Zone, i.Region)
 	for file, text := range map[string]string{
-		packages + "/feature_overrides.py":       "ERROR_ON_USER_DATA_FAILURE = False\n",
-		"/etc/cloud/cloud.cfg":                   cloudConfig,
-		"/var/lib/cloud/seed/nocloud/meta-data":  metadata,
-		"/var/lib/cloud/seed/nocloud/user-data":  string(i.UserData),
+		packages + "/feature_overrides.py":        "ERROR_ON_USER_DATA_FAILURE = False\n",
+		"/etc/cloud/cloud.cfg":                    cloudConfig,
+		"/var/lib/cloud/seed/nocloud/meta-data":   metadata,
+		"/var/lib/cloud/seed/nocloud/user-data":   string(i.UserData),
 		"/var/lib/cloud/seed/nocloud/vendor-data": "",
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -165,14 +165,22 @@ func (c *container) status(ctx context.Context) corev1.ContainerStatus {
 	c.mu.Unlock()
 	started := s.State.Running != nil
 	s.Started = &started
-	s.Ready = started && (c.command == nil || answers(ctx, c.spec.ReadinessProbe))
+	s.Ready = started && (c.command == nil || c.answers(ctx))
 	return s
 }
 
-// answers asks what an HTTP probe asks. Other probes are taken to succeed.
-func answers(ctx context.Context, p *corev1.Probe) bool {
+// answers asks what the readiness probe asks, if it asks by HTTP. Other probes
+// are taken to succeed.
+func (c *container) answers(ctx context.Context) bool {
+	p := c.spec.ReadinessProbe
 	if p == nil || p.HTTPGet == nil {
 		return true
+	}
+	port := p.HTTPGet.Port.String()
+	for _, named := range c.spec.Ports {
+		if named.Name == port {
+			port = fmt.Sprint(named.ContainerPort)
+		}
 	}
 	host := p.HTTPGet.Host
 	if host == "" {
@@ -180,7 +188,7 @@ func answers(ctx context.Context, p *corev1.Probe) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	url := strings.ToLower(string(p.HTTPGet.Scheme)) + "://" + net.JoinHostPort(host, p.HTTPGet.Port.String()) + p.HTTPGet.Path
+	url := strings.ToLower(string(p.HTTPGet.Scheme)) + "://" + net.JoinHostPort(host, port) + p.HTTPGet.Path
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return false

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -216,7 +217,8 @@ func mirrorOf(p *pod, node, uid string) *corev1.Pod {
 	return object
 }
 
-// tell writes the status of a pod where it has changed.
+// tell writes the status of a pod where it has changed, or where others have
+// changed it: that of pods on a node that is not Ready is.
 func (p *pods) tell(ctx context.Context, client kubernetes.Interface, object *corev1.Pod, pod *pod) error {
 	status := pod.status(ctx, p.self.Address)
 	text, err := json.Marshal(status)
@@ -224,7 +226,7 @@ func (p *pods) tell(ctx context.Context, client kubernetes.Interface, object *co
 		return err
 	}
 	key := string(object.UID)
-	if p.told[key] == string(text) {
+	if p.told[key] == string(text) && isReady(status) == isReady(object.Status) {
 		return nil
 	}
 	object.Status = status
@@ -233,6 +235,12 @@ func (p *pods) tell(ctx context.Context, client kubernetes.Interface, object *co
 	}
 	p.told[key] = string(text)
 	return nil
+}
+
+func isReady(s corev1.PodStatus) bool {
+	return slices.ContainsFunc(s.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func remove(ctx context.Context, client kubernetes.Interface, object *corev1.Pod) error {

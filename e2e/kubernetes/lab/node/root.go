@@ -107,12 +107,12 @@ func (i *Instance) settle() error {
 		return err
 	}
 	for file, text := range map[string]string{
-		"/etc/hosts":                          hosts,
-		"/etc/resolv.conf":                    "", // nobody answers
-		"/etc/hostname":                       i.Name + "\n",
-		"/proc/sys/net/ipv4/ip_forward":       "1",
+		"/etc/hosts":                             hosts,
+		"/etc/resolv.conf":                       "", // nobody answers
+		"/etc/hostname":                          i.Name + "\n",
+		"/proc/sys/net/ipv4/ip_forward":          "1",
 		"/proc/sys/net/ipv4/ip_local_port_range": "32768 60999",
-		selfFile:                              string(self),
+		selfFile:                                 string(self),
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil && filepath.Dir(file)[:5] != "/proc" {
 			return err

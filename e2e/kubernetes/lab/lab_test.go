@@ -20,6 +20,7 @@ func TestLab(t *testing.T) {
 	l.NewLaptop(t, "", "").Bootstrap(t)
 	t.Run("one control plane", func(t *testing.T) { oneControlPlane(t, l) })
 	t.Run("three control planes", func(t *testing.T) { threeControlPlanes(t, l) })
+	t.Run("killed while they join", func(t *testing.T) { killedWhileJoining(t, l) })
 }
 
 func oneControlPlane(t *testing.T, l *Lab) {
@@ -40,13 +41,19 @@ func oneControlPlane(t *testing.T, l *Lab) {
 	console := u.console(t, worker)
 	assert.Contains(t, console, "cloud-init is restarted", "the boothook has had it restarted")
 	assert.Contains(t, console, `kubeadm says "success"`)
+	u.gone(t)
+}
+
+// gone deletes the cluster.
+func (u *Laptop) gone(t *testing.T) {
+	t.Helper()
 	u.Delete(t)
-	u.Until(t, "no instances", time.Minute, func() bool { return len(l.Machines(t)) == 0 })
+	u.Until(t, "no instances", time.Minute, func() bool { return len(u.Machines(t)) == 0 })
 }
 
 func threeControlPlanes(t *testing.T, l *Lab) {
 	manifest := strings.Replace(Example(t, "three-zones"), "  replicas: 3\n  selector", "  replicas: 1\n  selector", 1)
-	u := l.NewLaptop(t, "three-zones", manifest)
+	u := l.NewLaptop(t, "three-zones", manifest) // one worker: they are all alike
 	times := u.bring(t, 3, 1)
 	for _, m := range u.controlPlanes(t) {
 		members, err := u.Members(t.Context(), m)
@@ -54,6 +61,9 @@ func threeControlPlanes(t *testing.T, l *Lab) {
 		assert.Len(t, Voting(members), 3, "%+v", members)
 	}
 	t.Logf("proved: three control planes, launched at the same time, are one etcd of three voting members: %s", times)
+	t.Run("each is killed", func(t *testing.T) { killedWhenFormed(t, u) })
+	t.Run("one is lost", func(t *testing.T) { lostWhenFormed(t, u) })
+	u.gone(t)
 }
 
 // times are those of a cluster's way.

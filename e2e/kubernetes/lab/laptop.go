@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,16 @@ func (u *Laptop) Create(t *testing.T) {
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes")
 	u.kubeconfig = filepath.Join(u.home, "kubeconfig")
 	require.NoError(t, os.WriteFile(u.kubeconfig, []byte(u.Run(t, "cluster", "kubeconfig", u.Cluster)), 0o600))
+}
+
+// Terminate ends an instance for good, as AWS or a user of its console may,
+// and waits until it has.
+func (u *Laptop) Terminate(t *testing.T, m *Machine) {
+	t.Helper()
+	require.NoError(t, u.account.terminate(t.Context(), m.ID))
+	u.Until(t, m.ID+" ends", time.Minute, func() bool {
+		return !slices.ContainsFunc(u.Machines(t), func(x *Machine) bool { return x.ID == m.ID })
+	})
 }
 
 // Delete deletes the cluster.

@@ -13,7 +13,7 @@ import (
 // programs are those that control planes run and machine images have. The
 // version of etcd is the one that kubeadm of that version asks for.
 func programs() (all []controlplane.Program) {
-	for _, name := range []string{"kubeadm", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+	for _, name := range []string{"kubectl", "kubeadm", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		all = append(all, controlplane.Kubernetes(name))
 	}
 	return append(all,

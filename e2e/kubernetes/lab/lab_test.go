@@ -2,6 +2,8 @@ package lab
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +43,38 @@ func oneControlPlane(t *testing.T, l *Lab) {
 	console := u.console(t, worker)
 	assert.Contains(t, console, "cloud-init is restarted", "the boothook has had it restarted")
 	assert.Contains(t, console, `kubeadm says "success"`)
+	podOnControlPlane(t, u)
 	u.gone(t)
+}
+
+// podOnControlPlane runs etcdctl in the image of etcd, on the node of a control
+// plane.
+func podOnControlPlane(t *testing.T, u *Laptop) {
+	node := u.controlPlanes(t)[0].Name
+	file := filepath.Join(t.TempDir(), "pod.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+apiVersion: v1
+kind: Pod
+metadata: {name: etcdctl, namespace: kube-system}
+spec:
+  nodeName: %s
+  hostNetwork: true
+  restartPolicy: Never
+  containers:
+  - name: etcdctl
+    image: registry.k8s.io/etcd:3.6.5-0
+    command: [etcdctl, --endpoints=https://127.0.0.1:2379, --cacert=/keys/ca.crt, --cert=/keys/server.crt, --key=/keys/server.key, endpoint, health, --write-out=json]
+    volumeMounts: [{name: keys, mountPath: /keys}]
+  volumes: [{name: keys, hostPath: {path: /etc/kubernetes/pki/etcd}}]
+`, node), 0o600))
+	u.Kubectl(t, "apply", "-f", file)
+	phase := func() string {
+		return u.Kubectl(t, "get", "pod", "-n", "kube-system", "etcdctl", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].state.terminated.exitCode}")
+	}
+	u.Until(t, "the pod has ended", time.Minute, func() bool { return strings.HasPrefix(phase(), "Succeeded") || strings.HasPrefix(phase(), "Failed") })
+	assert.Equal(t, "Succeeded 0", phase())
+	u.Kubectl(t, "delete", "pod", "-n", "kube-system", "etcdctl", "--wait=true")
+	t.Log("proved: a pod on a control-plane node runs etcdctl of the image of etcd, with the keys of the host")
 }
 
 // gone deletes the cluster.

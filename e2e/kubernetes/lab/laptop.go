@@ -41,7 +41,7 @@ func (l *Lab) NewLaptop(t *testing.T, cluster, manifest string) *Laptop {
 	u.manifest = filepath.Join(u.home, "cluster.yaml")
 	require.NoError(t, os.WriteFile(u.manifest, []byte(manifest), 0o600))
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() && u.kubeconfig != "" {
 			out, _ := u.TryKubectl(context.WithoutCancel(t.Context()), "get", "nodes,pods,csr", "-A", "-o", "wide")
 			t.Log("the cluster:\n" + out)
 		}
@@ -110,7 +110,7 @@ func (u *Laptop) Delete(t *testing.T) {
 
 // TryKubectl runs kubectl with the kubeconfig that was printed.
 func (u *Laptop) TryKubectl(ctx context.Context, args ...string) (string, error) {
-	cmd, out, story := u.command(ctx, append([]string{"kubectl", "--request-timeout=10s"}, args...)...)
+	cmd, out, story := u.command(ctx, append([]string{filepath.Join(u.programs, "kubectl-"+controlplane.Version), "--request-timeout=10s"}, args...)...)
 	err := cmd.Run()
 	if err != nil {
 		return strings.TrimSpace(story.String()), err

@@ -41,8 +41,7 @@ type container struct {
 	restarts int32
 }
 
-// newContainer finds the program of a container. That of an image's version
-// comes first: etcd:3.6.5-0 has etcd-v3.6.5, and etcdctl-v3.6.5.
+// newContainer makes a container that has not been started.
 func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]string) *container {
 	c := &container{spec: spec, log: filepath.Join(dir, spec.Name+".log"), died: filepath.Join(dir, spec.Name+".died")}
 	c.state.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
@@ -50,17 +49,12 @@ func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]st
 	if len(spec.Command) == 0 {
 		return c
 	}
-	_, tag, _ := strings.Cut(filepath.Base(spec.Image), ":")
-	tag, _, _ = strings.Cut(strings.TrimPrefix(tag, "v"), "-")
-	program := filepath.Join(programDir, filepath.Base(args[0])+"-v"+tag)
-	if !exists(program) {
-		var err error
-		if program, err = exec.LookPath(args[0]); err != nil {
-			return c
-		}
+	program := findProgram(spec.Image, args[0])
+	if program == "" {
+		return c
 	}
 	args[0] = program
-	if filepath.Base(args[0]) == "etcd-v"+tag {
+	if strings.HasPrefix(filepath.Base(program), "etcd-") {
 		args = append(args, "--unsafe-no-fsync") // only processes are killed here, never the kernel
 	}
 	if static { // kubeadm mounts everything where it is
@@ -69,6 +63,26 @@ func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]st
 	}
 	c.command = append([]string{"unshare", "--mount", "/bin/sh", "-ec", mountScript(c, mounts), "container"}, args...)
 	return c
+}
+
+// findProgram returns the file of a program in an image. The images of control
+// planes have theirs, of the image's version, and no shell: etcd:3.6.5-0 has
+// etcd-v3.6.5 and etcdctl-v3.6.5. Those named lab/ have all that the instance
+// has; of others nothing is known, and nothing is returned.
+func findProgram(image, name string) string {
+	if strings.HasPrefix(image, "lab/") {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			return name
+		}
+		return program
+	}
+	base, tag, _ := strings.Cut(filepath.Base(image), ":")
+	tag, _, _ = strings.Cut(strings.TrimPrefix(tag, "v"), "-")
+	if !exists(filepath.Join(programDir, base+"-v"+tag)) {
+		return ""
+	}
+	return filepath.Join(programDir, filepath.Base(name)+"-v"+tag)
 }
 
 // mountScript binds the volumes of a container, in a mount namespace of its own,
@@ -145,8 +159,17 @@ func (c *container) once(ctx context.Context, grace time.Duration) (code int32) 
 	}
 	c.set(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}})
 	_ = cmd.Wait() // what matters is the exit code
-	message, _ := os.ReadFile(c.died)
-	return ended(int32(cmd.ProcessState.ExitCode()), string(message))
+	return ended(int32(cmd.ProcessState.ExitCode()), c.lastWords(cmd.ProcessState.ExitCode()))
+}
+
+// lastWords is the termination message.
+func (c *container) lastWords(code int) string {
+	message, _ := os.ReadFile(c.died) // there may be none
+	if len(message) == 0 && code != 0 && c.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
+		message, _ = os.ReadFile(c.log)
+		message = message[max(0, len(message)-2048):]
+	}
+	return string(message[max(0, len(message)-4096):])
 }
 
 func (c *container) set(state corev1.ContainerState) {

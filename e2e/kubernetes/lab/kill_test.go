@@ -152,6 +152,7 @@ func killedWhileJoining(t *testing.T, l *Lab) {
 	learner := u.caught(t, first, others, func(m Member) bool { return m.IsLearner })
 	learner.Kill()
 	t.Logf("proved: %s was killed as a learner: a write came through after %s", learner.Tag, u.write(t, "a learner is dead").Round(100*time.Millisecond))
+	u.blocked(t, first, learner)
 	u.remove(t, learner, first)
 	u.lose(t, learner)
 
@@ -168,6 +169,19 @@ func killedWhileJoining(t *testing.T, l *Lab) {
 	u.voters(t, first, 3)
 	t.Log("proved: with both replaced by the next run there are three voting members")
 	u.gone(t)
+}
+
+// blocked shows that nobody joins as long as a dead learner is a member: etcd
+// takes one learner at a time. It has to be removed, or the others give up.
+func (u *Laptop) blocked(t *testing.T, by, learner *Machine) {
+	t.Helper()
+	for range 5 {
+		time.Sleep(2 * time.Second)
+		members, err := u.Members(t.Context(), by)
+		require.NoError(t, err)
+		require.Len(t, members, 2, "%+v", members)
+	}
+	t.Logf("proved: for 10 s nobody joined beside the dead learner %s", learner.Tag)
 }
 
 // caught waits until one of the machines is a member of a kind.

@@ -4,12 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
-	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +15,7 @@ import (
 	"time"
 
 	"clusterawsadm/e2e/kubernetes/controlplane"
+	"clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
 const (
@@ -28,8 +26,8 @@ const (
 // account is an AWS account at moto_server.
 type account struct {
 	namespace
+	wire.Client
 	server *exec.Cmd
-	client *http.Client
 }
 
 // openAccount starts moto_server with the images and mends that all tests have,
@@ -48,7 +46,10 @@ func openAccount(ctx context.Context, dir string) (*account, error) {
 		return nil, err
 	}
 	moto := filepath.Join(root, "test", "moto")
-	a := &account{namespace: ns, client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: ns.dial, DisableKeepAlives: true}}}
+	a := &account{namespace: ns, Client: wire.Client{
+		Endpoint: endpoint, Region: region,
+		HTTP: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: ns.dial, DisableKeepAlives: true}},
+	}}
 	a.server = ns.command(context.WithoutCancel(ctx), []string{
 		"HOME=" + os.Getenv("HOME"), "MOTO_AMIS_PATH=" + filepath.Join(moto, "images.json"), "MOTO_ENABLE_AMI_VALIDATION=true",
 		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1", "PYTHONPATH=" + moto,
@@ -95,73 +96,13 @@ func (a *account) close() error {
 	return nil
 }
 
-// ask makes a call of the Query protocol. moto does not look at signatures,
-// only at the service that they are for.
-func (a *account) ask(ctx context.Context, service, version, action string, answer any, parameters ...string) error {
-	form := url.Values{"Action": {action}, "Version": {version}}
-	for i := 0; i < len(parameters); i += 2 {
-		form.Set(parameters[i], parameters[i+1])
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+"/", strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=test/20260101/"+region+"/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
-	got, err := a.client.Do(r)
-	if err != nil {
-		return fmt.Errorf("%s: %w", action, err)
-	}
-	defer func() { _ = got.Body.Close() }()
-	body, err := io.ReadAll(got.Body)
-	if err != nil {
-		return fmt.Errorf("%s: %w", action, err)
-	}
-	if got.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %s", action, got.Status, body)
-	}
-	return xml.Unmarshal(body, answer)
-}
-
+// ec2 and elb make a call.
 func (a *account) ec2(ctx context.Context, action string, answer any, parameters ...string) error {
-	return a.ask(ctx, "ec2", "2016-11-15", action, answer, parameters...)
+	return a.Ask(ctx, "ec2", "2016-11-15", action, answer, parameters...)
 }
 
 func (a *account) elb(ctx context.Context, action string, answer any, parameters ...string) error {
-	return a.ask(ctx, "elasticloadbalancing", "2015-12-01", action, answer, parameters...)
-}
-
-// instance is one that AWS has.
-type instance struct {
-	ID      string `xml:"instanceId"`
-	Image   string `xml:"imageId"`
-	State   string `xml:"instanceState>name"`
-	Name    string `xml:"privateDnsName"`
-	Address string `xml:"privateIpAddress"`
-	Zone    string `xml:"placement>availabilityZone"`
-	Tags    []tag  `xml:"tagSet>item"`
-}
-
-type tag struct {
-	Key   string `xml:"key"`
-	Value string `xml:"value"`
-}
-
-func (i instance) tag(key string) string {
-	for _, t := range i.Tags {
-		if t.Key == key {
-			return t.Value
-		}
-	}
-	return ""
-}
-
-func (a *account) instances(ctx context.Context) ([]instance, error) {
-	var answer struct {
-		Instances []instance `xml:"reservationSet>item>instancesSet>item"`
-	}
-	err := a.ec2(ctx, "DescribeInstances", &answer)
-	return answer.Instances, err
+	return a.Ask(ctx, "elasticloadbalancing", "2015-12-01", action, answer, parameters...)
 }
 
 // userData is what RunInstances was given for an instance.

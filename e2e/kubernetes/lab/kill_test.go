@@ -44,7 +44,7 @@ func killedWhenFormed(t *testing.T, u *Laptop) {
 		members, err := u.Members(t.Context(), without(all, m)[0])
 		require.NoError(t, err)
 		require.Len(t, Voting(members), 3)
-		require.NoError(t, m.Reboot())
+		require.NoError(t, m.Reboot(t.Context()))
 		u.Until(t, "etcd of "+m.Tag, patience, func() bool {
 			_, err := u.Members(t.Context(), m)
 			return err == nil
@@ -111,9 +111,9 @@ func (u *Laptop) remove(t *testing.T, lost, by *Machine) {
 	}
 }
 
-// lose terminates an instance. Its node goes, as the cloud controller manager
-// has it go; as long as it were there and Ready, kubeadm would not let another
-// instance join by that name, and addresses are given out again.
+// lose terminates an instance. Its node goes at once: the cloud controller
+// manager would take a minute, and as long as it is there and Ready, kubeadm does
+// not let another instance join by that name. moto gives out addresses again.
 func (u *Laptop) lose(t *testing.T, m *Machine) {
 	t.Helper()
 	u.Terminate(t, m)
@@ -145,7 +145,7 @@ func killedWhileJoining(t *testing.T, l *Lab) {
 	})
 	others := without(u.controlPlanes(t), first)
 
-	require.NoError(t, first.Reboot())
+	require.NoError(t, first.Reboot(t.Context()))
 	t.Logf("proved: the first control plane was killed when kubeadm init was done, and started again: a write came through after %s",
 		u.write(t, "the first one was started again").Round(100*time.Millisecond))
 
@@ -160,7 +160,7 @@ func killedWhileJoining(t *testing.T, l *Lab) {
 	voter.Kill()
 	_, err := u.Members(t.Context(), first)
 	t.Logf("%s was killed as the second voting member: etcd says %v", voter.Tag, err)
-	require.NoError(t, voter.Reboot())
+	require.NoError(t, voter.Reboot(t.Context()))
 	t.Logf("proved: started again, it makes a quorum: a write came through after %s", u.write(t, "the second voter is back").Round(100*time.Millisecond))
 	u.remove(t, voter, first) // its join has ended half way, so that it is replaced
 	u.lose(t, voter)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/e2e/kubernetes/lab/node"
+	"clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
 // Lab is an account of AWS in which instances boot.
@@ -46,7 +48,7 @@ func Start(t *testing.T) *Lab {
 	t.Cleanup(func() { require.NoError(t, sweep(context.WithoutCancel(ctx)), "clean up") })
 
 	l := &Lab{programs: dir, machines: map[string]*Machine{}, balancers: map[string]*balancer{}}
-	l.folder, err = os.MkdirTemp("", prefix+"disks-")
+	l.folder, err = os.MkdirTemp("", prefix+"disks-") //nolint:usetesting // should this lab be killed, the next one has to find it
 	require.NoError(t, err)
 	require.NoError(t, newSwitchboard(ctx))
 	l.front, err = newHost(ctx, "lb", balancerAddress)
@@ -98,7 +100,7 @@ func (l *Lab) work(ctx context.Context) {
 }
 
 func (l *Lab) round(ctx context.Context) error {
-	instances, err := l.account.instances(ctx)
+	instances, err := l.account.Instances(ctx)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (l *Lab) round(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lab) launch(ctx context.Context, i instance) error {
+func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
 	data, err := l.account.userData(ctx, i.ID)
 	if err != nil {
 		return err
@@ -149,14 +151,14 @@ func (l *Lab) launch(ctx context.Context, i instance) error {
 	if err != nil {
 		return err
 	}
-	m.Tag = i.tag("Name")
+	m.Tag = i.Tag("Name")
 	l.machines[i.ID] = m
-	return m.boot()
+	return m.boot(ctx)
 }
 
 // balance has load balancers forward to the instances that are registered. The
 // names of new ones are made known to the laptop; to instances, when they boot.
-func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []instance) error {
+func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []wire.Instance) error {
 	for _, lb := range all {
 		b := l.balancers[lb.Name]
 		if b == nil {
@@ -202,19 +204,8 @@ func (l *Lab) Machines(t *testing.T) (all []*Machine) {
 	for _, m := range l.machines {
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b *Machine) int { return cmpStrings(a.Tag+a.ID, b.Tag+b.ID) })
+	slices.SortFunc(all, func(a, b *Machine) int { return strings.Compare(a.Tag+a.ID, b.Tag+b.ID) })
 	return all
-}
-
-func cmpStrings(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
 }
 
 // keepLogs copies what instances have said to LAB_LOGS, where that is set, and

@@ -107,7 +107,7 @@ func (t times) String() string {
 	return fmt.Sprintf("infrastructure after %s, API server %s, nodes %s, Ready %s", r(t.infrastructure), r(t.api), r(t.nodes), r(t.ready))
 }
 
-// bring makes a cluster with a pod network, and waits until all nodes are Ready.
+// bring makes a cluster with a pod network and a cloud controller manager, and waits until all nodes are Ready.
 func (u *Laptop) bring(t *testing.T, controlPlanes, workers int) (at times) {
 	t.Helper()
 	began := time.Now()
@@ -118,8 +118,8 @@ func (u *Laptop) bring(t *testing.T, controlPlanes, workers int) (at times) {
 		return err == nil
 	})
 	at.api = time.Since(began)
-	u.Until(t, "the network is applied", patience, func() bool {
-		_, err := u.TryKubectl(t.Context(), "apply", "-f", "testdata/network.yaml")
+	u.Until(t, "add-ons are applied", patience, func() bool {
+		_, err := u.TryKubectl(t.Context(), "apply", "-f", "testdata/addons.yaml")
 		return err == nil
 	})
 	u.Until(t, "all nodes", patience, func() bool { return len(u.Objects(t.Context(), "nodes")) == controlPlanes+workers })
@@ -137,7 +137,7 @@ func (u *Laptop) settled(t *testing.T, controlPlanes, workers int) {
 	u.Until(t, "all nodes are Ready", patience, func() bool {
 		ready, masters := 0, 0
 		for _, n := range u.Objects(t.Context(), "nodes") {
-			if n.Is("Ready") {
+			if n.Is("Ready") && strings.HasPrefix(n.Spec.ProviderID, "aws:///") {
 				ready++
 				if _, is := n.Metadata.Labels["node-role.kubernetes.io/control-plane"]; is {
 					masters++

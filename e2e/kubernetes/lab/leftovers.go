@@ -34,40 +34,42 @@ func lock(ctx context.Context, patience time.Duration) (*os.File, error) {
 }
 
 // sweep removes what an earlier lab has left behind, having been killed:
-// namespaces of our prefix, and what runs in them.
+// namespaces of our prefix, what runs in them, and files.
 func sweep(ctx context.Context) error {
 	found, err := filepath.Glob("/run/netns/" + prefix + "*")
 	if err != nil {
 		return err
 	}
 	for _, file := range found {
-		name := filepath.Base(file)
-		out, err := exec.CommandContext(ctx, "ip", "netns", "pids", name).Output()
+		if err := empty(ctx, filepath.Base(file)); err != nil {
+			return err
+		}
+	}
+	for _, pattern := range []string{filepath.Join(hostsFolder, prefix+"*"), filepath.Join(os.TempDir(), prefix+"disks-*")} {
+		folders, err := filepath.Glob(pattern)
 		if err != nil {
-			return fmt.Errorf("processes of %s: %w", name, err)
+			return err
 		}
-		for _, text := range strings.Fields(string(out)) {
-			if pid, err := strconv.Atoi(text); err == nil && pid > 1 && pid != os.Getpid() {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		for _, dir := range folders {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
 			}
-		}
-		if err := namespace(name).remove(ctx); err != nil {
-			return err
-		}
-	}
-	folders, err := filepath.Glob(filepath.Join(hostsFolder, prefix+"*"))
-	if err != nil {
-		return err
-	}
-	disks, err := filepath.Glob(filepath.Join(os.TempDir(), prefix+"disks-*"))
-	if err != nil {
-		return err
-	}
-	for _, dir := range append(folders, disks...) {
-		if err := os.RemoveAll(dir); err != nil {
-			return err
 		}
 	}
 	_ = os.Remove(hostsFolder) // unless somebody else has something there
 	return nil
+}
+
+// empty ends what runs in a namespace, and removes it.
+func empty(ctx context.Context, name string) error {
+	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", name).Output()
+	if err != nil {
+		return fmt.Errorf("processes of %s: %w", name, err)
+	}
+	for _, text := range strings.Fields(string(out)) {
+		if pid, err := strconv.Atoi(text); err == nil && pid > 1 && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+	return namespace(name).remove(ctx)
 }

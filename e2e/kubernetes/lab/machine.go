@@ -41,7 +41,7 @@ func newMachine(ctx context.Context, folder string, i node.Instance) (*Machine, 
 }
 
 // boot starts it, with what is on its disk.
-func (m *Machine) boot() error {
+func (m *Machine) boot(ctx context.Context) error {
 	text, err := json.Marshal(m.Instance)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (m *Machine) boot() error {
 	defer func() { _ = console.Close() }()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	cmd := m.command(context.Background(), nil, "unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--propagation", "private",
+	cmd := m.command(context.WithoutCancel(ctx), nil, "unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--propagation", "private",
 		filepath.Join(m.Programs, "labnode"), file)
 	cmd.Stdout, cmd.Stderr = console, console
 	if m.power, err = cmd.StdinPipe(); err != nil {
@@ -87,7 +87,7 @@ func (m *Machine) Kill() {
 }
 
 // Reboot kills it, and starts it with the disk that it had.
-func (m *Machine) Reboot() error {
+func (m *Machine) Reboot(ctx context.Context) error {
 	m.Kill()
-	return m.boot()
+	return m.boot(ctx)
 }

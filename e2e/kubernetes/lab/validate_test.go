@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"clusterawsadm/e2e/kubernetes/controlplane"
@@ -44,7 +43,7 @@ func TestConfigurations(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, os.WriteFile(file, []byte(hostname.Replace(string(text))), 0o600))
 				out, err := exec.CommandContext(t.Context(), kubeadm, "config", "validate", "--config", file).CombinedOutput()
-				assert.NoError(t, err, "%s: %s", filepath.Base(file), out)
+				require.NoError(t, err, "%s: %s", filepath.Base(file), out)
 			}
 			t.Logf("proved: kubeadm %s accepts the configurations of %d machines of the examples, made for Kubernetes %s", program.Version, len(files), version)
 		})

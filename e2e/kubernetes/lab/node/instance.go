@@ -34,7 +34,7 @@ type Instance struct {
 // Where things are on an instance.
 const (
 	labDir     = "/opt/lab"
-	shimDir    = labDir + "/bin"      // systemctl, kubeadm, kubelet
+	shimDir    = labDir + "/bin"      // by names of labnode
 	programDir = labDir + "/programs" // the folder Instance.Programs
 	selfFile   = "/run/lab/instance.json"
 	socketFile = "/run/lab/services.sock"
@@ -47,6 +47,8 @@ func Main(args []string) (int, error) {
 		return systemctl(args[1:])
 	case "kubeadm":
 		return 1, kubeadm(args[1:])
+	case cloudController:
+		return 1, cloud()
 	case "kubelet":
 		self, err := whoAmI()
 		if err == nil {
@@ -117,11 +119,11 @@ func kubeadm(args []string) error {
 	if err != nil {
 		return err
 	}
-	real := filepath.Join(programDir, "kubeadm-"+self.Version)
+	program := filepath.Join(programDir, "kubeadm-"+self.Version)
 	if len(args) > 0 && (args[0] == "init" || args[0] == "join") {
 		args = append(args, "--ignore-preflight-errors="+ignored)
 	}
-	return syscall.Exec(real, append([]string{"kubeadm"}, args...), os.Environ())
+	return syscall.Exec(program, append([]string{"kubeadm"}, args...), os.Environ())
 }
 
 // command is a command as services run: in a process group of its own.

@@ -27,12 +27,12 @@ type pod struct {
 }
 
 // runPod starts a pod. Its processes outlive the kubelet.
-func runPod(object *corev1.Pod, hash string) (*pod, error) {
+func runPod(ctx context.Context, object *corev1.Pod, hash string) (*pod, error) {
 	dir := filepath.Join("/var/log/pods", object.Namespace+"_"+object.Name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	ctx, halt := context.WithCancel(context.Background())
+	ctx, halt := context.WithCancel(context.WithoutCancel(ctx))
 	p := &pod{object: object, hash: hash, began: metav1.Now(), halt: halt, ended: make(chan struct{})}
 	for _, c := range object.Spec.InitContainers {
 		p.init = append(p.init, newContainer(dir, c, hash != "", mountsOf(object, c)))
@@ -115,22 +115,10 @@ func (p *pod) status(ctx context.Context, address string) corev1.PodStatus {
 
 // phase is the pod's, by Kubernetes's rules.
 func phase(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
-	waiting, running, failed := 0, 0, 0
-	for _, c := range s.ContainerStatuses {
-		switch {
-		case c.State.Running != nil:
-			running++
-		case c.State.Terminated == nil:
-			waiting++
-		case c.State.Terminated.ExitCode != 0:
-			failed++
-		}
-	}
-	initFailed := slices.ContainsFunc(s.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
-	})
+	waiting, running, failed := count(s.ContainerStatuses)
+	_, _, initFailed := count(s.InitContainerStatuses)
 	switch {
-	case initFailed && policy == corev1.RestartPolicyNever:
+	case initFailed > 0 && policy == corev1.RestartPolicyNever:
 		return corev1.PodFailed
 	case running > 0 || policy == corev1.RestartPolicyAlways && waiting == 0:
 		return corev1.PodRunning
@@ -141,4 +129,18 @@ func phase(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 	default:
 		return corev1.PodSucceeded
 	}
+}
+
+func count(all []corev1.ContainerStatus) (waiting, running, failed int) {
+	for _, c := range all {
+		switch {
+		case c.State.Running != nil:
+			running++
+		case c.State.Terminated == nil:
+			waiting++
+		case c.State.Terminated.ExitCode != 0:
+			failed++
+		}
+	}
+	return waiting, running, failed
 }

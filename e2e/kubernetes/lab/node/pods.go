@@ -44,7 +44,7 @@ func (p *pods) watchManifests(ctx context.Context) {
 		seen := map[string]bool{}
 		for _, file := range files {
 			seen[file] = true
-			p.static1(file)
+			p.static1(ctx, file)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -60,7 +60,7 @@ func (p *pods) watchManifests(ctx context.Context) {
 }
 
 // static1 has the static pod of one file run.
-func (p *pods) static1(file string) {
+func (p *pods) static1(ctx context.Context, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return // it has just gone
@@ -84,7 +84,7 @@ func (p *pods) static1(file string) {
 	if object.Spec.RestartPolicy == "" {
 		object.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	}
-	pod, err := runPod(object, hash)
+	pod, err := runPod(ctx, object, hash)
 	if err != nil {
 		log.Printf("static pod %s: %v", object.Name, err)
 		return
@@ -157,7 +157,7 @@ func (p *pods) bound1(ctx context.Context, client kubernetes.Interface, object *
 			return nil
 		}
 		var err error
-		if pod, err = runPod(object, ""); err != nil {
+		if pod, err = runPod(ctx, object, ""); err != nil {
 			return err
 		}
 		p.bound[object.UID] = pod

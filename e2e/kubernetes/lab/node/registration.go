@@ -74,13 +74,12 @@ func (n *registration) say(ctx context.Context, ready bool) error {
 	return n.renew(ctx, node)
 }
 
-// node is what is registered. The provider ID is what the cloud controller
-// manager would set: there is none in the lab.
+// node is what is registered. What the cloud controller manager is to set is
+// left to it, if there is to be one.
 func (n *registration) node() *corev1.Node {
 	self := n.kubelet.self
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.kubelet.nodeName(), Labels: map[string]string{
 		corev1.LabelHostname: self.Name, corev1.LabelOSStable: goruntime.GOOS, corev1.LabelArchStable: goruntime.GOARCH,
-		corev1.LabelTopologyZone: self.Zone, corev1.LabelTopologyRegion: self.Region,
 	}}}
 	for _, label := range split(n.flags["node-labels"]) {
 		name, value, _ := strings.Cut(label, "=")
@@ -91,7 +90,10 @@ func (n *registration) node() *corev1.Node {
 		key, value, _ := strings.Cut(name, "=")
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})
 	}
-	node.Spec.ProviderID = "aws:///" + self.Zone + "/" + self.ID
+	if n.flags["cloud-provider"] == "external" {
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
+	node.Spec.ProviderID = n.flags["provider-id"]
 	return node
 }
 

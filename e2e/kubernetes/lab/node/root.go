@@ -85,7 +85,7 @@ func (i *Instance) image() error {
 			return err
 		}
 	}
-	for _, name := range []string{"systemctl", "kubeadm", "kubelet"} {
+	for _, name := range []string{"systemctl", "kubeadm", "kubelet", cloudController} {
 		if err := os.Symlink(filepath.Join(programDir, "labnode"), filepath.Join(shimDir, name)); err != nil {
 			return err
 		}
@@ -107,12 +107,11 @@ func (i *Instance) settle() error {
 		return err
 	}
 	for file, text := range map[string]string{
-		"/etc/hosts":                             hosts,
-		"/etc/resolv.conf":                       "", // nobody answers
-		"/etc/hostname":                          i.Name + "\n",
-		"/proc/sys/net/ipv4/ip_forward":          "1",
-		"/proc/sys/net/ipv4/ip_local_port_range": "32768 60999",
-		selfFile:                                 string(self),
+		"/etc/hosts":                    hosts,
+		"/etc/resolv.conf":              "", // nobody answers
+		"/etc/hostname":                 i.Name + "\n",
+		"/proc/sys/net/ipv4/ip_forward": "1",
+		selfFile:                        string(self),
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil && filepath.Dir(file)[:5] != "/proc" {
 			return err
@@ -122,7 +121,7 @@ func (i *Instance) settle() error {
 		}
 	}
 	for _, file := range []string{"/etc/hosts", "/etc/resolv.conf"} {
-		if err := os.Chmod(file, 0o644); err != nil { //nolint:gosec // as they are everywhere
+		if err := os.Chmod(file, 0o644); err != nil {
 			return err
 		}
 	}

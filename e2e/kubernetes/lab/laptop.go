@@ -86,7 +86,7 @@ func (u *Laptop) Bootstrap(t *testing.T) {
 // Create makes the cluster, or goes on where another run has stopped.
 func (u *Laptop) Create(t *testing.T) {
 	t.Helper()
-	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes")
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "infrastructure")
 	u.kubeconfig = filepath.Join(u.home, "kubeconfig")
 	require.NoError(t, os.WriteFile(u.kubeconfig, []byte(u.Run(t, "cluster", "kubeconfig", u.Cluster)), 0o600))
 }

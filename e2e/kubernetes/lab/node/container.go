@@ -140,7 +140,8 @@ func (c *container) once(ctx context.Context, grace time.Duration) (code int32) 
 		}})
 		return code
 	}
-	out, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	_ = os.Rename(c.log, c.log+".previous") // there may be none
+	out, err := os.Create(c.log)
 	if err != nil {
 		return ended(128, err.Error())
 	}

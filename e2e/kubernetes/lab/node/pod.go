@@ -28,7 +28,7 @@ type pod struct {
 
 // runPod starts a pod. Its processes outlive the kubelet.
 func runPod(ctx context.Context, object *corev1.Pod, hash string) (*pod, error) {
-	dir := filepath.Join("/var/log/pods", object.Namespace+"_"+object.Name)
+	dir := filepath.Join("/var/log/pods", object.Namespace+"_"+object.Name+"_"+string(object.UID)+hash)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}

@@ -115,6 +115,7 @@ func (n *registration) fill(node *corev1.Node, ready bool) {
 		KubeletVersion: self.Version, OperatingSystem: goruntime.GOOS, Architecture: goruntime.GOARCH, ContainerRuntimeVersion: "lab://1", OSImage: "lab",
 		MachineID: self.ID, SystemUUID: self.ID, BootID: self.ID,
 	}
+	node.Status.DaemonEndpoints = endpoints()
 	now := metav1.Now()
 	for _, c := range []corev1.NodeCondition{
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
 )
 
 // TestWriteBootData writes what kubeadm is configured with on the machines of
@@ -36,8 +39,14 @@ func TestWriteBootData(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
 				prepare(t, file, a, m)
-				mustApply(t, m, a)
+				// Machines delete their secrets when they boot: they are kept from before.
+				secrets := map[string]*awssim.Secret{}
+				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(graph.Event) {
+					a.Edit(func(s *awssim.State) { maps.Copy(secrets, s.Secrets.Secrets) })
+				}})
+				require.NoError(t, err)
 				a.Edit(func(s *awssim.State) {
+					maps.Copy(s.Secrets.Secrets, secrets)
 					written := 0
 					for _, i := range s.EC2.Instances {
 						data, err := base64.StdEncoding.DecodeString(i.UserData)

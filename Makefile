@@ -1,5 +1,6 @@
 # Everything a contributor runs. Needs Go and make, and nothing else but for
-# "make e2e", which needs moto_server, cfn-lint, the AWS CLI and etcd.
+# "make e2e", which needs moto_server, cfn-lint, the AWS CLI and etcd, and for
+# "make lab", which needs moto_server, the AWS CLI, cloud-init and iproute2.
 
 BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -8,7 +9,7 @@ FUZZ    ?= 30s
 GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./pkg/reconcile/boot ./pkg/reconcile/manifest
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes ci clean
+.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
 
 help: ## show what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -60,9 +61,12 @@ oracle: ## hold what machines boot with against Cluster API's own code and Ignit
 	cd test/oracle && go test ./...
 
 kubernetes: build ## run the binary against a real kube-apiserver; needs etcd, and minutes to build for the first time
-	cd e2e/kubernetes && go test -count 1 -timeout 20m -v ./...
+	cd e2e/kubernetes && go test -count 1 -timeout 20m -v . ./controlplane/...
 
-ci: lint test e2e ## what CI runs
+lab: build ## boot clusters from real user data: cloud-init, kubeadm, etcd, kube-*; needs root, and minutes to build for the first time
+	cd e2e/kubernetes && go test -count 1 -timeout 40m -v ./lab
+
+ci: lint test e2e lab ## what CI runs
 
 clean: ## remove what was built
 	rm -rf bin

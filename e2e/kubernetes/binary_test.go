@@ -18,7 +18,9 @@ func program(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("E2E_BINARY")
 	if path == "" {
-		path = filepath.Join(controlplane.Root, "bin", "clusterawsadm")
+		root, err := controlplane.Root()
+		require.NoError(t, err)
+		path = filepath.Join(root, "bin", "clusterawsadm")
 	}
 	path, err := filepath.Abs(path)
 	require.NoError(t, err)

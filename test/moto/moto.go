@@ -5,7 +5,7 @@ package moto
 import (
 	"bufio"
 	"context"
-	_ "embed" // for mended
+	_ "embed" // for images and mended
 	"io"
 	"net/http"
 	"os"
@@ -36,20 +36,9 @@ type Server struct {
 // images are the machine images of the account: of Kubernetes, as Cluster API
 // publishes them, of Flatcar, and of Ubuntu for a bastion. A creation_date
 // would make moto fail.
-const images = `[
-{"ami_id": "ami-0c0ffee0000000001", "name": "capa-ami-ubuntu-24.04-v1.34.2-1760000000", "owner_id": "819546954734",
- "description": "Kubernetes v1.34.2 on Ubuntu 24.04", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
- "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"},
-{"ami_id": "ami-0c0ffee0000000002", "name": "capa-ami-flatcar-stable-v1.34.2-1760000000", "owner_id": "819546954734",
- "description": "Kubernetes v1.34.2 on Flatcar", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
- "public": true, "image_type": "machine", "root_device_name": "/dev/xvda", "root_device_type": "ebs", "hypervisor": "xen"},
-{"ami_id": "ami-0c0ffee0000000003", "name": "ubuntu/images/hvm-ssd/ubuntu-noble-24.04-amd64-server-20261101", "owner_id": "099720109477",
- "description": "Canonical, Ubuntu, 24.04, amd64 noble image", "architecture": "x86_64", "state": "available", "virtualization_type": "hvm",
- "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"},
-{"ami_id": "ami-0c0ffee0000000004", "name": "capa-ami-ubuntu-24.04-v1.34.2-1760000001", "owner_id": "819546954734",
- "description": "Kubernetes v1.34.2 on Ubuntu 24.04", "architecture": "arm64", "state": "available", "virtualization_type": "hvm",
- "public": true, "image_type": "machine", "root_device_name": "/dev/sda1", "root_device_type": "ebs", "hypervisor": "xen"}
-]`
+//
+//go:embed images.json
+var images []byte
 
 // mended is what Python loads before moto.
 //
@@ -67,7 +56,7 @@ func Start(t *testing.T) *Server {
 	require.NoError(t, err, "moto_server is not installed; this test needs it (pip install 'moto[server]')")
 	folder := t.TempDir()
 	seed := filepath.Join(folder, "images.json")
-	require.NoError(t, os.WriteFile(seed, []byte(images), 0o600))
+	require.NoError(t, os.WriteFile(seed, images, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "sitecustomize.py"), mended, 0o600))
 
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-H", "127.0.0.1", "-p", "0")

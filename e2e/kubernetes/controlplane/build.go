@@ -3,49 +3,89 @@ package controlplane
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 )
 
 // Version is that of the API server: what go.mod says.
 const Version = "v1.34.2"
 
-// Root is the folder of the product's module, as seen from the folder of a
-// test in this one.
-const Root = "../.."
+// Program is one that is built from the Go module it is part of.
+type Program struct {
+	Name, Version, Package string
 
-// Build builds a program of Kubernetes, "kube-apiserver", and returns its
-// file. That takes minutes of a processor for the first time, and seconds
-// afterwards.
-func Build(ctx context.Context, program string) (string, error) {
-	file, err := filepath.Abs(filepath.Join(Root, ".cache", "kubernetes", program+"-"+Version))
+	// Module is the folder, below this module's, of the module whose go.mod
+	// names the version; empty for this one.
+	Module string
+}
+
+// Kubernetes is a program of Kubernetes, "kube-apiserver", at Version.
+func Kubernetes(name string) Program {
+	return Program{Name: name, Version: Version, Package: "k8s.io/kubernetes/cmd/" + name}
+}
+
+// Root returns the folder of the product's module.
+func Root() (string, error) {
+	dir, err := filepath.Abs(".")
 	if err != nil {
 		return "", err
 	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "clusterawsadm")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("the folder of the product is not above this one")
+}
+
+// Cache returns the folder in which programs are kept.
+func Cache() (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, ".cache", "kubernetes")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// Build builds a program, unless it has been, and returns its file. That takes
+// minutes of a processor for the first time, and no time afterwards.
+func Build(ctx context.Context, p Program) (string, error) {
+	dir, err := Cache()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, p.Name+"-"+p.Version)
 	if _, err := os.Stat(file); err == nil {
 		return file, nil // its name says which version it is
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return "", err
-	}
-	fmt.Fprintf(os.Stderr, "building %s %s: minutes for the first time\n", program, Version)
+	began := time.Now()
+	fmt.Fprintf(os.Stderr, "building %s %s: minutes for the first time\n", p.Name, p.Version)
 	half := fmt.Sprintf("%s.%d", file, os.Getpid())
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", half,
-		"-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion="+Version, "k8s.io/kubernetes/cmd/"+program)
+		"-ldflags", "-s -w -X k8s.io/component-base/version.gitVersion="+p.Version, p.Package)
+	cmd.Dir = filepath.Join(dir, "..", "..", "e2e", "kubernetes", p.Module)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", program, err, out)
+		return "", fmt.Errorf("build %s: %w\n%s", p.Name, err, out)
 	}
+	fmt.Fprintf(os.Stderr, "built %s %s in %s\n", p.Name, p.Version, time.Since(began).Round(time.Second))
 	return file, os.Rename(half, file)
 }
 
 // ModuleDir returns the folder of a module that the product requires, at the
 // version that it requires.
 func ModuleDir(ctx context.Context, module string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	cmd.Dir = Root
+	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("find module %s: %w", module, err)

@@ -38,7 +38,7 @@ func Start(t *testing.T) *ControlPlane {
 	t.Helper()
 	etcd, err := exec.LookPath("etcd")
 	require.NoError(t, err, "etcd is not installed; this test needs it (apt-get install etcd-server)")
-	server, err := Build(t.Context(), "kube-apiserver")
+	server, err := Build(t.Context(), Kubernetes("kube-apiserver"))
 	require.NoError(t, err)
 	dir := t.TempDir()
 	pki, err := newAuthority(dir)

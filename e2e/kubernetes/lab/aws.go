@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"clusterawsadm/e2e/kubernetes/controlplane"
+	"clusterawsadm/e2e/kubernetes/lab/wire"
+)
+
+const (
+	region   = "us-east-1"
+	endpoint = "http://" + awsAddress + ":5000"
+)
+
+// account is an AWS account at moto_server.
+type account struct {
+	namespace
+	wire.Client
+	server *exec.Cmd
+}
+
+// openAccount starts moto_server with the images and mends that all tests have,
+// in a namespace of its own.
+func openAccount(ctx context.Context, dir string) (*account, error) {
+	program, err := exec.LookPath("moto_server")
+	if err != nil {
+		return nil, fmt.Errorf("moto_server is not installed (pip install 'moto[server]'): %w", err)
+	}
+	root, err := controlplane.Root()
+	if err != nil {
+		return nil, err
+	}
+	ns, err := newHost(ctx, "aws", awsAddress)
+	if err != nil {
+		return nil, err
+	}
+	moto := filepath.Join(root, "test", "moto")
+	a := &account{namespace: ns, Client: wire.Client{
+		Endpoint: endpoint, Region: region,
+		HTTP: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: ns.dial, DisableKeepAlives: true}},
+	}}
+	a.server = ns.command(context.WithoutCancel(ctx), []string{
+		"HOME=" + os.Getenv("HOME"), "MOTO_AMIS_PATH=" + filepath.Join(moto, "images.json"), "MOTO_ENABLE_AMI_VALIDATION=true",
+		"MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION=true", "MOTO_IAM_LOAD_MANAGED_POLICIES=true", "PYTHONUNBUFFERED=1", "PYTHONPATH=" + moto,
+		"PYTHONDONTWRITEBYTECODE=1",
+	}, program, "-H", awsAddress, "-p", "5000")
+	log, err := os.Create(filepath.Join(dir, "moto.log"))
+	if err != nil {
+		return nil, err
+	}
+	a.server.Stdout, a.server.Stderr = log, log
+	if err := a.server.Start(); err != nil {
+		return nil, err
+	}
+	if err := listening(log.Name(), time.Minute); err != nil {
+		return a, err
+	}
+	return a, nil
+}
+
+// listening waits until the log says that the server listens.
+func listening(log string, patience time.Duration) error {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		f, err := os.Open(log)
+		if err != nil {
+			return err
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if strings.Contains(lines.Text(), "Running on") {
+				return f.Close()
+			}
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return errors.New("moto_server does not listen; see " + log)
+}
+
+func (a *account) close() error {
+	if err := a.server.Cancel(); err != nil {
+		return err
+	}
+	_ = a.server.Wait() // it was killed
+	return nil
+}
+
+// ec2 and elb make a call.
+func (a *account) ec2(ctx context.Context, action string, answer any, parameters ...string) error {
+	return a.Ask(ctx, "ec2", "2016-11-15", action, answer, parameters...)
+}
+
+func (a *account) elb(ctx context.Context, action string, answer any, parameters ...string) error {
+	return a.Ask(ctx, "elasticloadbalancing", "2015-12-01", action, answer, parameters...)
+}
+
+// userData is what RunInstances was given for an instance.
+func (a *account) userData(ctx context.Context, id string) ([]byte, error) {
+	var answer struct {
+		Value string `xml:"userData>value"`
+	}
+	if err := a.ec2(ctx, "DescribeInstanceAttribute", &answer, "InstanceId", id, "Attribute", "userData"); err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(answer.Value)
+}
+
+// version is that of Kubernetes in an image, by the image's name.
+func (a *account) version(ctx context.Context, image string) (string, error) {
+	var answer struct {
+		Names []string `xml:"imagesSet>item>name"`
+	}
+	if err := a.ec2(ctx, "DescribeImages", &answer, "ImageId.1", image); err != nil {
+		return "", err
+	}
+	for _, name := range answer.Names {
+		if v := regexp.MustCompile(`-(v1\.\d+\.\d+)-`).FindStringSubmatch(name); v != nil {
+			return v[1], nil
+		}
+	}
+	return "", fmt.Errorf("image %s has no version of Kubernetes in its name %q", image, answer.Names)
+}
+
+// terminate ends an instance, as a user of the console would.
+func (a *account) terminate(ctx context.Context, id string) error {
+	return a.ec2(ctx, "TerminateInstances", &struct{}{}, "InstanceId.1", id)
+}
+
+// loadBalancer is one with the IDs of the instances that it is to forward to.
+type loadBalancer struct {
+	ARN     string `xml:"LoadBalancerArn"`
+	Name    string `xml:"DNSName"`
+	targets []string
+}
+
+func (a *account) loadBalancers(ctx context.Context) ([]loadBalancer, error) {
+	var answer struct {
+		All []loadBalancer `xml:"DescribeLoadBalancersResult>LoadBalancers>member"`
+	}
+	if err := a.elb(ctx, "DescribeLoadBalancers", &answer); err != nil {
+		return nil, err
+	}
+	for i := range answer.All {
+		var groups struct {
+			ARNs []string `xml:"DescribeTargetGroupsResult>TargetGroups>member>TargetGroupArn"`
+		}
+		if err := a.elb(ctx, "DescribeTargetGroups", &groups, "LoadBalancerArn", answer.All[i].ARN); err != nil {
+			return nil, err
+		}
+		for _, arn := range groups.ARNs {
+			var targets struct {
+				IDs []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>Target>Id"`
+			}
+			if err := a.elb(ctx, "DescribeTargetHealth", &targets, "TargetGroupArn", arn); err != nil {
+				return nil, err
+			}
+			answer.All[i].targets = append(answer.All[i].targets, targets.IDs...)
+		}
+	}
+	return answer.All, nil
+}

@@ -1,0 +1,203 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// write writes to the cluster, which takes a quorum of its etcd, until that
+// works, and returns how long it took.
+func (u *Laptop) write(t *testing.T, what string) time.Duration {
+	t.Helper()
+	return u.Until(t, "a write to the cluster: "+what, patience, func() bool {
+		_, err := u.TryKubectl(t.Context(), "create", "configmap", fmt.Sprint("written-", time.Now().UnixNano()))
+		return err == nil
+	})
+}
+
+// voters waits until that many members vote, and returns all members.
+func (u *Laptop) voters(t *testing.T, by *Machine, want int) (members []Member) {
+	t.Helper()
+	u.Until(t, fmt.Sprint(want, " voting members"), patience, func() bool {
+		var err error
+		members, err = u.Members(t.Context(), by)
+		return err == nil && len(Voting(members)) == want
+	})
+	return members
+}
+
+// without are the machines but one.
+func without(all []*Machine, one *Machine) []*Machine {
+	return slices.DeleteFunc(slices.Clone(all), func(m *Machine) bool { return m.ID == one.ID })
+}
+
+func killedWhenFormed(t *testing.T, u *Laptop) {
+	all := u.controlPlanes(t)
+	for _, m := range all {
+		m.Kill()
+		took := u.write(t, m.Tag+" is dead")
+		members, err := u.Members(t.Context(), without(all, m)[0])
+		require.NoError(t, err)
+		require.Len(t, Voting(members), 3)
+		require.NoError(t, m.Reboot(t.Context()))
+		u.Until(t, "etcd of "+m.Tag, patience, func() bool {
+			_, err := u.Members(t.Context(), m)
+			return err == nil
+		})
+		u.settled(t, 3, 1)
+		t.Logf("proved: of three control planes, %s was killed (%s): a write came through after %s; started again, it is back",
+			m.Tag, part(u.console(t, m)), took.Round(100*time.Millisecond))
+	}
+}
+
+// part says which machine it was.
+func part(console string) string {
+	if strings.Contains(console, "Your Kubernetes control-plane has initialized successfully") {
+		return "kubeadm init"
+	}
+	return "kubeadm join"
+}
+
+// lostWhenFormed terminates an instance, and has the engine's next run replace
+// it.
+func lostWhenFormed(t *testing.T, u *Laptop) {
+	all := u.controlPlanes(t)
+	lost := all[0]
+	for _, m := range all {
+		if part(u.console(t, m)) == "kubeadm init" {
+			lost = m // the worst: it must not be made anew
+		}
+	}
+	u.lose(t, lost)
+	u.write(t, "the first control plane is lost")
+	u.replace(t, lost, without(all, lost)[0])
+	u.settled(t, 3, 1)
+	t.Logf("proved: the control plane of kubeadm init was terminated; the next run launched another, which joined as the third voting member")
+}
+
+// replace has the member of an instance that is gone removed, and the instance
+// replaced by the engine's next run.
+func (u *Laptop) replace(t *testing.T, lost, by *Machine) {
+	t.Helper()
+	began := time.Now()
+	u.remove(t, lost, by)
+	u.Create(t)
+	u.voters(t, by, 3)
+	t.Logf("%s is replaced after %s", lost.Tag, time.Since(began).Round(time.Second))
+}
+
+// remove takes the member of an instance out of etcd.
+func (u *Laptop) remove(t *testing.T, lost, by *Machine) {
+	t.Helper()
+	members, err := u.Members(t.Context(), by)
+	require.NoError(t, err)
+	i := slices.IndexFunc(members, func(m Member) bool { return m.At(lost) })
+	require.GreaterOrEqual(t, i, 0, "%s is no member: %+v", lost.Tag, members)
+	var said error // "unhealthy cluster" until the others have been connected for five seconds
+	u.Until(t, "etcd lets "+lost.Tag+" go", time.Minute, func() bool {
+		if err := u.RemoveMember(t.Context(), by, members[i].ID); err != nil {
+			said = err
+			return false
+		}
+		return true
+	})
+	if said != nil {
+		t.Logf("etcd did not let %s go at once: %v", lost.Tag, said)
+	}
+}
+
+// lose terminates an instance. Its node goes at once: the cloud controller
+// manager would take a minute, and as long as it is there and Ready, kubeadm does
+// not let another instance join by that name. moto gives out addresses again.
+func (u *Laptop) lose(t *testing.T, m *Machine) {
+	t.Helper()
+	u.Terminate(t, m)
+	u.Until(t, "the node of "+m.Tag+" is deleted", patience, func() bool {
+		_, err := u.TryKubectl(t.Context(), "delete", "node", m.Name, "--ignore-not-found")
+		return err == nil
+	})
+}
+
+// killedWhileJoining kills machines at the moments that matter: the first one
+// when it is done and the others begin, a joining one as a learner, and another
+// one when it has just begun to vote.
+func killedWhileJoining(t *testing.T, l *Lab) {
+	manifest := strings.Replace(Example(t, "three-zones"), "  replicas: 3\n  selector", "  replicas: 0\n  selector", 1)
+	u := l.NewLaptop(t, "three-zones", manifest)
+	u.Create(t)
+	u.Until(t, "the API server", patience, func() bool {
+		_, err := u.TryKubectl(t.Context(), "get", "--raw", "/readyz")
+		return err == nil
+	})
+	var first *Machine
+	u.Until(t, "kubeadm init is done", patience, func() bool {
+		for _, m := range u.controlPlanes(t) {
+			if part(u.console(t, m)) == "kubeadm init" {
+				first = m
+			}
+		}
+		return first != nil
+	})
+	others := without(u.controlPlanes(t), first)
+
+	require.NoError(t, first.Reboot(t.Context()))
+	t.Logf("proved: the first control plane was killed when kubeadm init was done, and started again: a write came through after %s",
+		u.write(t, "the first one was started again").Round(100*time.Millisecond))
+
+	learner := u.caught(t, first, others, func(m Member) bool { return m.IsLearner })
+	learner.Kill()
+	t.Logf("proved: %s was killed as a learner: a write came through after %s", learner.Tag, u.write(t, "a learner is dead").Round(100*time.Millisecond))
+	u.blocked(t, first, learner)
+	u.remove(t, learner, first)
+	u.lose(t, learner)
+
+	voter := u.caught(t, first, without(others, learner), func(m Member) bool { return !m.IsLearner })
+	voter.Kill()
+	_, err := u.Members(t.Context(), first)
+	t.Logf("%s was killed as the second voting member: etcd says %v", voter.Tag, err)
+	require.NoError(t, voter.Reboot(t.Context()))
+	t.Logf("proved: started again, it makes a quorum: a write came through after %s", u.write(t, "the second voter is back").Round(100*time.Millisecond))
+	u.remove(t, voter, first) // its join has ended half way, so that it is replaced
+	u.lose(t, voter)
+	u.write(t, "one voting member again")
+	u.Create(t)
+	u.voters(t, first, 3)
+	t.Log("proved: with both replaced by the next run there are three voting members")
+	u.gone(t)
+}
+
+// blocked shows that nobody joins as long as a dead learner is a member: etcd
+// takes one learner at a time. It has to be removed, or the others give up.
+func (u *Laptop) blocked(t *testing.T, by, learner *Machine) {
+	t.Helper()
+	for range 5 {
+		time.Sleep(2 * time.Second)
+		members, err := u.Members(t.Context(), by)
+		require.NoError(t, err)
+		require.Len(t, members, 2, "%+v", members)
+	}
+	t.Logf("proved: for 10 s nobody joined beside the dead learner %s", learner.Tag)
+}
+
+// caught waits until one of the machines is a member of a kind.
+func (u *Laptop) caught(t *testing.T, by *Machine, of []*Machine, is func(Member) bool) (who *Machine) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for who == nil {
+		require.True(t, time.Now().Before(deadline), "nobody was caught")
+		members, _ := u.Members(t.Context(), by) // it may not answer at the moment
+		for _, m := range members {
+			i := slices.IndexFunc(of, m.At)
+			if i >= 0 && is(m) {
+				who = of[i]
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return who
+}

@@ -1,0 +1,235 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/e2e/kubernetes/lab/node"
+	"clusterawsadm/e2e/kubernetes/lab/wire"
+)
+
+// Lab is an account of AWS in which instances boot.
+type Lab struct {
+	account  *account
+	laptop   namespace
+	front    namespace // of load balancers
+	programs string
+	folder   string
+	hosts    string // the laptop's /etc/hosts
+
+	mu        sync.Mutex
+	machines  map[string]*Machine // by instance ID
+	balancers map[string]*balancer
+	broken    error // why an instance did not boot
+}
+
+// Start starts a lab that lives as long as the test.
+func Start(t *testing.T) *Lab {
+	t.Helper()
+	require.Zero(t, os.Geteuid(), "the lab makes network namespaces, which only root may")
+	began := time.Now()
+	dir, err := build(t.Context())
+	require.NoError(t, err)
+	t.Logf("programs are built after %s", time.Since(began).Round(time.Second))
+	ctx := t.Context()
+	locked, err := lock(ctx, 20*time.Minute)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = locked.Close() })
+	require.NoError(t, sweep(ctx))
+	t.Cleanup(func() { require.NoError(t, sweep(context.WithoutCancel(ctx)), "clean up") })
+
+	l := &Lab{programs: dir, machines: map[string]*Machine{}, balancers: map[string]*balancer{}}
+	l.folder, err = os.MkdirTemp("", prefix+"disks-") //nolint:usetesting // should this lab be killed, the next one has to find it
+	require.NoError(t, err)
+	require.NoError(t, newSwitchboard(ctx))
+	l.front, err = newHost(ctx, "lb", balancerAddress)
+	require.NoError(t, err)
+	l.hosts = filepath.Join(hostsFolder, prefix+"laptop", "hosts")
+	require.NoError(t, os.MkdirAll(filepath.Dir(l.hosts), 0o755))
+	require.NoError(t, os.WriteFile(l.hosts, []byte("127.0.0.1 localhost\n"), 0o644))
+	l.laptop, err = newHost(ctx, "laptop", laptopAddress)
+	require.NoError(t, err)
+	l.account, err = openAccount(ctx, l.folder)
+	require.NoError(t, err)
+
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var all sync.WaitGroup
+	all.Go(func() { l.work(background) })
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+		l.keepLogs(t)
+		for _, m := range l.machines {
+			m.Kill()
+		}
+		require.NoError(t, l.account.close())
+	})
+	return l
+}
+
+// work does what AWS does behind its API, once a second: instances that were
+// launched boot, those that were terminated end, load balancers forward to what
+// is registered.
+func (l *Lab) work(ctx context.Context) {
+	failures := 0
+	for ctx.Err() == nil {
+		failures++
+		err := l.round(ctx)
+		if err == nil || ctx.Err() != nil {
+			failures = 0
+		}
+		if failures == 5 { // what is half made can be asked for in vain
+			l.mu.Lock()
+			l.broken = err
+			l.mu.Unlock()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (l *Lab) round(ctx context.Context) error {
+	instances, err := l.account.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	balancers, err := l.account.loadBalancers(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.balance(ctx, balancers, instances); err != nil {
+		return err
+	}
+	for _, i := range instances {
+		m := l.machines[i.ID]
+		switch {
+		case i.State == "running" && m == nil:
+			if err := l.launch(ctx, i); err != nil {
+				return fmt.Errorf("launch %s: %w", i.ID, err)
+			}
+		case i.State != "running" && i.State != "pending" && m != nil:
+			m.Kill()
+			delete(l.machines, i.ID)
+			if err := m.remove(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
+	data, err := l.account.userData(ctx, i.ID)
+	if err != nil {
+		return err
+	}
+	version, err := l.account.version(ctx, i.Image)
+	if err != nil {
+		return err
+	}
+	hosts := map[string]string{}
+	for name, b := range l.balancers {
+		hosts[name] = b.address
+	}
+	m, err := newMachine(ctx, l.folder, node.Instance{
+		ID: i.ID, Zone: i.Zone, Address: i.Address, Name: i.Name, Version: version, Endpoint: endpoint, Region: region,
+		UserData: data, Hosts: hosts, Programs: l.programs,
+	})
+	if err != nil {
+		return err
+	}
+	m.Tag = i.Tag("Name")
+	l.machines[i.ID] = m
+	return m.boot(ctx)
+}
+
+// balance has load balancers forward to the instances that are registered. The
+// names of new ones are made known to the laptop; to instances, when they boot.
+func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []wire.Instance) error {
+	for _, lb := range all {
+		b := l.balancers[lb.Name]
+		if b == nil {
+			var err error
+			if b, err = newBalancer(ctx, l.front, fmt.Sprintf(balancerFormat, len(l.balancers)+1)); err != nil {
+				return err
+			}
+			l.balancers[lb.Name] = b
+			if err := l.announce(lb.Name, b.address); err != nil {
+				return err
+			}
+		}
+		var targets []string
+		for _, i := range instances {
+			if slices.Contains(lb.targets, i.ID) {
+				targets = append(targets, i.Address)
+			}
+		}
+		b.set(targets)
+	}
+	return nil
+}
+
+// announce appends to the file, which is mounted where programs run: another
+// file in its place would not be seen.
+func (l *Lab) announce(name, address string) error {
+	f, err := os.OpenFile(l.hosts, os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(f, "%s %s\n", address, name); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// Machines are the instances that run, by their names.
+func (l *Lab) Machines(t *testing.T) (all []*Machine) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.NoError(t, l.broken, "the lab itself failed")
+	for _, m := range l.machines {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *Machine) int { return strings.Compare(a.Tag+a.ID, b.Tag+b.ID) })
+	return all
+}
+
+// keepLogs copies what instances have said to LAB_LOGS, where that is set, and
+// the ends of it to the log of a test that has failed.
+func (l *Lab) keepLogs(t *testing.T) {
+	t.Helper()
+	for _, m := range l.machines {
+		text, err := os.ReadFile(m.Console())
+		if err != nil {
+			continue // it has said nothing
+		}
+		if t.Failed() {
+			t.Logf("console of %s (%s):\n%s", m.ID, m.Tag, text[max(0, len(text)-4000):])
+		}
+		if dir := os.Getenv("LAB_LOGS"); dir != "" {
+			if err := os.MkdirAll(filepath.Join(dir, m.ID), 0o755); err != nil {
+				t.Logf("logs of %s: %v", m.ID, err)
+			}
+			if err := os.CopyFS(filepath.Join(dir, m.ID, "pods"), os.DirFS(m.Path("/var/log/pods"))); err != nil {
+				t.Logf("logs of %s: %v", m.ID, err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, m.ID, "console.log"), text, 0o600); err != nil {
+				t.Logf("logs of %s: %v", m.ID, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/e2e/kubernetes/controlplane"
+)
+
+// speed is how much faster than AWS moto is taken to be, as in e2e.
+const speed = "30"
+
+// Laptop is a user in the lab's network, with one cluster.
+type Laptop struct {
+	*Lab
+	Cluster    string
+	manifest   string
+	home       string
+	program    string
+	kubeconfig string // file, once there is a cluster
+}
+
+// NewLaptop seats a user who has that manifest, of a cluster with its name, in
+// front of an account that has been bootstrapped.
+func (l *Lab) NewLaptop(t *testing.T, cluster, manifest string) *Laptop {
+	t.Helper()
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	u := &Laptop{Lab: l, Cluster: cluster, home: t.TempDir(), program: filepath.Join(root, "bin", "clusterawsadm")}
+	require.FileExists(t, u.program, "make build makes it")
+	u.manifest = filepath.Join(u.home, "cluster.yaml")
+	require.NoError(t, os.WriteFile(u.manifest, []byte(manifest), 0o600))
+	t.Cleanup(func() {
+		if t.Failed() && u.kubeconfig != "" {
+			out, _ := u.TryKubectl(context.WithoutCancel(t.Context()), "get", "nodes,pods,csr", "-A", "-o", "wide")
+			t.Log("the cluster:\n" + out)
+		}
+	})
+	return u
+}
+
+// Example is the text of an example in configs.
+func Example(t *testing.T, name string) string {
+	t.Helper()
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(root, "configs", name+".yaml"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+func (u *Laptop) command(ctx context.Context, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	cmd = u.laptop.command(ctx, []string{
+		"HOME=" + u.home, "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + speed, "KUBECONFIG=" + u.kubeconfig,
+	}, args...)
+	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd, stdout, stderr
+}
+
+// Run runs clusterawsadm, which has to succeed.
+func (u *Laptop) Run(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd, out, story := u.command(t.Context(), append([]string{u.program}, args...)...)
+	require.NoError(t, cmd.Run(), "%s\n%s%s", args, out, story)
+	return out.String()
+}
+
+// Bootstrap makes the IAM resources of the account.
+func (u *Laptop) Bootstrap(t *testing.T) {
+	t.Helper()
+	u.Run(t, "bootstrap", "iam", "create-cloudformation-stack")
+}
+
+// Create makes the cluster, or goes on where another run has stopped.
+func (u *Laptop) Create(t *testing.T) {
+	t.Helper()
+	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "infrastructure")
+	u.kubeconfig = filepath.Join(u.home, "kubeconfig")
+	require.NoError(t, os.WriteFile(u.kubeconfig, []byte(u.Run(t, "cluster", "kubeconfig", u.Cluster)), 0o600))
+}
+
+// Terminate ends an instance for good, as AWS or a user of its console may,
+// and waits until it has.
+func (u *Laptop) Terminate(t *testing.T, m *Machine) {
+	t.Helper()
+	require.NoError(t, u.account.terminate(t.Context(), m.ID))
+	u.Until(t, m.ID+" ends", time.Minute, func() bool {
+		return !slices.ContainsFunc(u.Machines(t), func(x *Machine) bool { return x.ID == m.ID })
+	})
+}
+
+// Delete deletes the cluster.
+func (u *Laptop) Delete(t *testing.T) {
+	t.Helper()
+	u.Run(t, "cluster", "delete", u.Cluster, "--yes")
+	u.kubeconfig = ""
+}
+
+// TryKubectl runs kubectl with the kubeconfig that was printed.
+func (u *Laptop) TryKubectl(ctx context.Context, args ...string) (string, error) {
+	cmd, out, story := u.command(ctx, append([]string{filepath.Join(u.programs, "kubectl-"+controlplane.Version), "--request-timeout=10s"}, args...)...)
+	err := cmd.Run()
+	if err != nil {
+		return strings.TrimSpace(story.String()), err
+	}
+	return out.String(), nil
+}
+
+// Kubectl runs kubectl, which has to succeed.
+func (u *Laptop) Kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := u.TryKubectl(t.Context(), args...)
+	require.NoError(t, err, "kubectl %s: %s", args, out)
+	return out
+}
+
+// Object is what a test looks at of an object of Kubernetes.
+type Object struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+	Spec struct {
+		ProviderID string
+		NodeName   string
+	}
+	Status struct {
+		Phase      string
+		Conditions []struct{ Type, Status string }
+	}
+}
+
+// Is says whether a condition of it is true.
+func (o Object) Is(condition string) bool {
+	for _, c := range o.Status.Conditions {
+		if c.Type == condition {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// Objects asks kubectl for objects. There are none as long as nobody answers.
+func (u *Laptop) Objects(ctx context.Context, args ...string) []Object {
+	out, err := u.TryKubectl(ctx, append([]string{"get", "-o", "json"}, args...)...)
+	if err != nil {
+		return nil
+	}
+	var list struct{ Items []Object }
+	if json.Unmarshal([]byte(out), &list) != nil {
+		return nil
+	}
+	return list.Items
+}
+
+// Until waits until something is so, and returns how long that took.
+func (u *Laptop) Until(t *testing.T, what string, patience time.Duration, is func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !is() {
+		require.NoError(t, t.Context().Err())
+		u.Machines(t) // the lab itself works
+		require.Less(t, time.Since(began), patience, "not within the time: %s", what)
+		time.Sleep(500 * time.Millisecond)
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// hostsFolder is where "ip netns exec" looks for a namespace's /etc/hosts.
+const hostsFolder = "/etc/netns"
+
+// lock waits until no other lab is on this machine: their networks would be
+// the same. The lock goes with the process.
+func lock(ctx context.Context, patience time.Duration) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), prefix+"lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, fmt.Errorf("another lab is on this machine (%s is locked): %w", f.Name(), err)
+		}
+	}
+}
+
+// sweep removes what an earlier lab has left behind, having been killed:
+// namespaces of our prefix, what runs in them, and files.
+func sweep(ctx context.Context) error {
+	found, err := filepath.Glob("/run/netns/" + prefix + "*")
+	if err != nil {
+		return err
+	}
+	for _, file := range found {
+		if err := empty(ctx, filepath.Base(file)); err != nil {
+			return err
+		}
+	}
+	for _, pattern := range []string{filepath.Join(hostsFolder, prefix+"*"), filepath.Join(os.TempDir(), prefix+"disks-*")} {
+		folders, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		for _, dir := range folders {
+			if err := os.RemoveAll(dir); err != nil {
+				return err
+			}
+		}
+	}
+	_ = os.Remove(hostsFolder) // unless somebody else has something there
+	return nil
+}
+
+// empty ends what runs in a namespace, and removes it.
+func empty(ctx context.Context, name string) error {
+	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", name).Output()
+	if err != nil {
+		return fmt.Errorf("processes of %s: %w", name, err)
+	}
+	for _, text := range strings.Fields(string(out)) {
+		if pid, err := strconv.Atoi(text); err == nil && pid > 1 && pid != os.Getpid() {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+	return namespace(name).remove(ctx)
+}

@@ -1,0 +1,132 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// prefix is that of the names of all namespaces.
+const prefix = "clab-"
+
+// Addresses of what is not an instance. The network is flat, 10.0.0.0/8, and
+// nothing of it is in the namespace of the machine.
+const (
+	gateway         = "10.255.255.254" // nobody: programs want a default route, and nothing leaves
+	awsAddress      = "10.255.0.3"
+	laptopAddress   = "10.255.0.4"
+	balancerAddress = "10.255.0.5"  // from which load balancers connect
+	balancerFormat  = "10.255.1.%d" // at which they listen
+)
+
+// switchboard is the namespace whose bridge connects the others.
+const switchboard = prefix + "vpc"
+
+// namespace is one of a host in the network, by its name.
+type namespace string
+
+// ip runs ip(8).
+func ip(ctx context.Context, args ...string) error {
+	if out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// all runs ip(8) for each line.
+func all(ctx context.Context, lines ...string) error {
+	for _, line := range lines {
+		if err := ip(ctx, strings.Fields(line)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newSwitchboard makes the network.
+func newSwitchboard(ctx context.Context) error {
+	return all(ctx, "netns add "+switchboard, "-n "+switchboard+" link add br0 type bridge", "-n "+switchboard+" link set br0 up")
+}
+
+// newHost makes a namespace that is connected to the network.
+func newHost(ctx context.Context, name, address string) (namespace, error) {
+	ns := prefix + name
+	port := "v" + name[max(0, len(name)-12):] // names of links have 15 letters at most
+	return namespace(ns), all(
+		ctx, "netns add "+ns, "-n "+ns+" link set lo up",
+		"-n "+switchboard+" link add "+port+" type veth peer name eth0 netns "+ns,
+		"-n "+switchboard+" link set "+port+" master br0 up",
+		"-n "+ns+" addr add "+address+"/8 dev eth0", "-n "+ns+" link set eth0 up",
+		"-n "+ns+" route add default via "+gateway,
+	)
+}
+
+// remove removes a namespace, whose processes have ended.
+func (n namespace) remove(ctx context.Context) error { return ip(ctx, "netns", "del", string(n)) }
+
+// command is a command that runs in the namespace, with that environment and
+// no other. It is killed with all that it has started.
+func (n namespace) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", string(n)}, args...)...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// within calls a function whose sockets are made in the namespace. They stay
+// there.
+func (n namespace) within(do func() error) error {
+	runtime.LockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer func() { _ = home.Close() }()
+	there, err := os.Open(filepath.Join("/run/netns", string(n)))
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer func() { _ = there.Close() }()
+	if err := unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("enter %s: %w", n, err)
+	}
+	err = do()
+	if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+		return errors.Join(err, back) // the thread stays locked, and ends with its goroutine
+	}
+	runtime.UnlockOSThread()
+	return err
+}
+
+// dial connects from the namespace to an address with a port. The address has
+// to be a number: names are looked up in threads of their own.
+func (n namespace) dial(ctx context.Context, network, address string) (c net.Conn, err error) {
+	err = n.within(func() error {
+		c, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
+		return err
+	})
+	return c, err
+}
+
+func (n namespace) listen(ctx context.Context, address string) (l net.Listener, err error) {
+	err = n.within(func() error {
+		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		return err
+	})
+	return l, err
+}

@@ -1,0 +1,87 @@
+package node
+
+import (
+	"context"
+	"log"
+	"net/http"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"clusterawsadm/e2e/kubernetes/lab/wire"
+)
+
+const (
+	cloudController = "cloud-controller-manager"
+
+	// adminKubeconfig is kubeadm's. The real one has a service account.
+	adminKubeconfig = "/etc/kubernetes/admin.conf"
+
+	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+)
+
+// cloud stands in for AWS's cloud controller manager, as far as nodes go: it
+// says which instance a node is, and takes away the taint that kubelets register
+// with until then; a node that is not Ready and whose instance has ended is
+// deleted. It runs in pods, on control planes.
+func cloud() error {
+	self, err := whoAmI()
+	if err != nil {
+		return err
+	}
+	client, err := clientFrom(adminKubeconfig)
+	if err != nil {
+		return err
+	}
+	aws := wire.Client{Endpoint: self.Endpoint, Region: self.Region, HTTP: &http.Client{Timeout: 10 * time.Second}}
+	for ; ; time.Sleep(2 * time.Second) {
+		if err := cloudRound(context.Background(), client, aws); err != nil {
+			log.Print(err)
+		}
+	}
+}
+
+func cloudRound(ctx context.Context, client kubernetes.Interface, aws wire.Client) error {
+	instances, err := aws.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		at := slices.IndexFunc(instances, func(x wire.Instance) bool { return x.Name == node.Name && x.State == "running" })
+		switch {
+		case at < 0 && node.Spec.ProviderID != "" && !nodeIsReady(node):
+			err = client.CoreV1().Nodes().Delete(ctx, node.Name, metav1.DeleteOptions{})
+		case at >= 0 && slices.ContainsFunc(node.Spec.Taints, isUninitialized):
+			err = initialize(ctx, client, node, instances[at], aws.Region)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func initialize(ctx context.Context, client kubernetes.Interface, node *corev1.Node, x wire.Instance, region string) error {
+	node.Spec.ProviderID = "aws:///" + x.Zone + "/" + x.ID
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, isUninitialized)
+	node.Labels[corev1.LabelTopologyZone], node.Labels[corev1.LabelTopologyRegion] = x.Zone, region
+	node.Labels[corev1.LabelInstanceTypeStable] = x.Type
+	_, err := client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+	return err
+}
+
+func isUninitialized(t corev1.Taint) bool { return t.Key == uninitialized }
+
+func nodeIsReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,140 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// enter makes the root of an instance, and enters it: this machine's, with
+// what is written kept on a disk of the instance's own. A reboot finds it as it
+// was left, but for what is in memory.
+func (i *Instance) enter() error {
+	upper, work, root := filepath.Join(i.Disk, "upper"), filepath.Join(i.Disk, "work"), filepath.Join(i.Disk, "root")
+	_, err := os.Stat(upper)
+	isNew := os.IsNotExist(err)
+	for _, dir := range []string{upper, work, root} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount("overlay", root, "overlay", 0, fmt.Sprintf("lowerdir=/,upperdir=%s,workdir=%s", upper, work)); err != nil {
+		return fmt.Errorf("overlay: %w", err)
+	}
+	if err := i.mounts(root); err != nil {
+		return err
+	}
+	if err := syscall.Chroot(root); err != nil {
+		return err
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	if isNew {
+		if err := i.image(); err != nil {
+			return fmt.Errorf("image: %w", err)
+		}
+	}
+	return i.settle()
+}
+
+// mounts mounts what is not on the disk. Devices are bound one by one: pods
+// have a file in /dev to say what they died of.
+func (i *Instance) mounts(root string) error {
+	at := func(path string) string { return filepath.Join(root, path) }
+	for _, dir := range []string{programDir, shimDir} {
+		if err := os.MkdirAll(at(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, m := range []struct {
+		source, target, kind string
+		flags                uintptr
+	}{
+		{"proc", "/proc", "proc", 0},
+		{"sysfs", "/sys", "sysfs", 0}, // of this network
+		{"dev", "/dev", "tmpfs", 0},
+		{"run", "/run", "tmpfs", 0},
+		{"tmp", "/tmp", "tmpfs", 0},
+		{i.Programs, programDir, "", syscall.MS_BIND},
+	} {
+		if err := syscall.Mount(m.source, at(m.target), m.kind, m.flags, ""); err != nil {
+			return fmt.Errorf("mount %s: %w", m.target, err)
+		}
+	}
+	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		if err := os.WriteFile(at("/dev/"+device), nil, 0o600); err != nil {
+			return err
+		}
+		if err := syscall.Mount("/dev/"+device, at("/dev/"+device), "", syscall.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind /dev/%s: %w", device, err)
+		}
+	}
+	return os.Symlink("/proc/self/fd", at("/dev/fd"))
+}
+
+// image makes a machine image of this machine: nothing of Kubernetes or
+// cloud-init has been here before, and the shims are.
+func (i *Instance) image() error {
+	for _, dir := range []string{"/etc/kubernetes", "/etc/cni", "/var/lib/etcd", "/var/lib/kubelet", "/var/lib/cloud", "/etc/secret-userdata.txt"} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"systemctl", "kubeadm", "kubelet", cloudController} {
+		if err := os.Symlink(filepath.Join(programDir, "labnode"), filepath.Join(shimDir, name)); err != nil {
+			return err
+		}
+	}
+	return i.cloudImage()
+}
+
+// settle does what an image's first services do at every boot.
+func (i *Instance) settle() error {
+	if err := syscall.Sethostname([]byte(i.Name)); err != nil {
+		return err
+	}
+	hosts := "127.0.0.1 localhost\n" + i.Address + " " + i.Name + "\n"
+	for _, name := range slices.Sorted(maps.Keys(i.Hosts)) {
+		hosts += i.Hosts[name] + " " + name + "\n"
+	}
+	self, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	for file, text := range map[string]string{
+		"/etc/hosts":                    hosts,
+		"/etc/resolv.conf":              "", // nobody answers
+		"/etc/hostname":                 i.Name + "\n",
+		"/proc/sys/net/ipv4/ip_forward": "1",
+		selfFile:                        string(self),
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil && filepath.Dir(file)[:5] != "/proc" {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	for _, file := range []string{"/etc/hosts", "/etc/resolv.conf"} {
+		if err := os.Chmod(file, 0o644); err != nil {
+			return err
+		}
+	}
+	for name, value := range map[string]string{
+		"PATH":             shimDir + ":" + os.Getenv("PATH"),
+		"HOME":             "/root",
+		"AWS_ENDPOINT_URL": i.Endpoint,
+		// In place of the role of the instance profile.
+		"AWS_ACCESS_KEY_ID": "instance", "AWS_SECRET_ACCESS_KEY": "instance", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/e2e/kubernetes/controlplane"
+)
+
+// hostname is how machines are named before they are, by cloud-init and by
+// Flatcar's envsubst, and a name.
+var hostname = strings.NewReplacer("{{ ds.meta_data.local_hostname }}", "ip-10-0-0-1.ec2.internal", "${COREOS_EC2_HOSTNAME}", "ip-10-0-0-1.ec2.internal")
+
+// TestConfigurations shows what kubeadm is configured with on the machines of
+// every self-managed example to the kubeadm of each version. That cloud-init
+// accepts the documents around it, by "cloud-init schema", is TestCloudInitSchema
+// of pkg/reconcile/boot.
+func TestConfigurations(t *testing.T) {
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	for version, program := range map[string]controlplane.Program{
+		"v1.34.2": controlplane.Kubernetes("kubeadm"),
+		"v1.33.0": {Name: "kubeadm", Version: "v1.33.4", Package: "k8s.io/kubernetes/cmd/kubeadm", Module: "v1.33"},
+	} {
+		t.Run(version, func(t *testing.T) {
+			kubeadm, err := controlplane.Build(t.Context(), program)
+			require.NoError(t, err)
+			folder := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-count", "1", "-run", "^TestWriteBootData$", "./pkg/reconcile")
+			cmd.Dir, cmd.Env = root, append(os.Environ(), "BOOT_DATA="+folder, "BOOT_VERSION="+version)
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+			require.NoError(t, err)
+			require.Greater(t, len(files), 30)
+			for _, file := range files {
+				text, err := os.ReadFile(file)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(file, []byte(hostname.Replace(string(text))), 0o600))
+				out, err := exec.CommandContext(t.Context(), kubeadm, "config", "validate", "--config", file).CombinedOutput()
+				require.NoError(t, err, "%s: %s", filepath.Base(file), out)
+			}
+			t.Logf("proved: kubeadm %s accepts the configurations of %d machines of the examples, made for Kubernetes %s", program.Version, len(files), version)
+		})
+	}
+}

@@ -80,6 +80,7 @@ func TestTwoClusters(t *testing.T) {
 					a := account(first, 0)
 					a.Edit(func(s *awssim.State) { s.EC2.Limits.Addresses = 10 })
 					mustApply(t, first, a)
+					time.Sleep(2 * time.Minute) // its machines have booted, and deleted what they booted with
 					alone := a.Detailed()
 					mustApply(t, second, a)
 					requireEmpty(t, first, a)

@@ -29,7 +29,6 @@ type inquiry struct {
 
 	fetch   *fetching // what its user data has it fetch; nil until that is known, and for nothing
 	console []string  // what its console says, scrubbed; nil until it was asked
-	told    bool      // the console has named the cause
 }
 
 // check is one look at one thing.
@@ -77,7 +76,7 @@ func about(c *cloud.Clients, machine *graph.Ref[InstanceState], control bool) *i
 
 // booting checks what a machine needs to boot, and what it says of it.
 func (q *inquiry) booting(ctx context.Context) {
-	q.ask(ctx, q.state, q.profile, q.route, q.bootData, q.consoleCause, q.groups)
+	q.ask(ctx, q.state, q.profile, q.route, q.groups, q.bootData, q.consoleCause)
 }
 
 // result ends the inquiry.

@@ -151,8 +151,11 @@ func (q *inquiry) consoleCause(ctx context.Context) (string, error) {
 		return "", err
 	}
 	data := "its boot data"
-	if q.fetch != nil {
-		data = q.fetch.first
+	switch f := q.fetch; {
+	case f != nil && f.kept && !f.there:
+		return "", nil // it says no more than we do
+	case f != nil:
+		data = f.first
 	}
 	for _, known := range []struct{ says, means string }{
 		{"no AWS CLI", "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager"},
@@ -171,8 +174,7 @@ func (q *inquiry) consoleCause(ctx context.Context) (string, error) {
 	} {
 		for _, line := range text {
 			if strings.Contains(line, known.says) {
-				q.told = true
-				return fmt.Sprintf("%s says %q on its console: %s", q.machine.ID, shortened(line), known.means), nil
+				return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortened(line), known.means), nil
 			}
 		}
 	}
@@ -201,7 +203,7 @@ func (q *inquiry) lastWords(ctx context.Context) (string, error) {
 // shortened is a line as messages have room for it, without what moves a
 // terminal.
 func shortened(line string) string {
-	const room = 200
+	const room = 240
 	runes := []rune(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

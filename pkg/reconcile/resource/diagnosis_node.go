@@ -53,7 +53,9 @@ func (n *Node) Diagnose(ctx context.Context, c *cloud.Clients) (findings []strin
 		return q.result(ctx)
 	}
 	q.ask(ctx, q.state, w.network, w.controller, w.unwell)
-	return q.result(ctx)
+	q.ended = true // it has booted: its console tells no more
+	findings, _ = q.result(ctx)
+	return findings, "kubectl describe node " + w.node.Name
 }
 
 // newcomer is a machine, as the API server knows it or does not.
@@ -117,7 +119,7 @@ func (w *newcomer) token(ctx context.Context) (string, error) {
 	}
 	err := w.k.Get(ctx, "/api/v1/namespaces/kube-system/secrets/bootstrap-token-"+id, &secret)
 	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("the cluster does not know the bootstrap token %s with which %s joins: it has expired and was removed. Run this again, which makes another one, after you %s", id, w.machine.ID, w.anew()), nil
+		return fmt.Sprintf("the cluster does not know the bootstrap token %s with which %s joins: it has expired and was removed: %s", id, w.machine.ID, w.renew(keys)), nil
 	}
 	if err != nil || secret.Data.Expiration == "" {
 		return "", err
@@ -130,7 +132,14 @@ func (w *newcomer) token(ctx context.Context) (string, error) {
 	if err != nil || until.After(w.c.Clock.Now()) {
 		return "", err
 	}
-	return fmt.Sprintf("the bootstrap token %s with which %s joins has expired at %s: %s", id, w.machine.ID, until.UTC().Format(time.RFC3339), w.anew()), nil
+	return fmt.Sprintf("the bootstrap token %s with which %s joins has expired at %s: %s", id, w.machine.ID, until.UTC().Format(time.RFC3339), w.renew(keys)), nil
+}
+
+// renew is the advice for a token that is not valid any more: machines are
+// given the same one again.
+func (w *newcomer) renew(keys PKIState) string {
+	return fmt.Sprintf(`make it again on a machine of the control plane, kubeadm token create "$(aws ssm get-parameter --region %s --with-decryption --name %s/%s --query Parameter.Value --output text)", then %s`,
+		w.c.Region, keys.Path, tokenName, w.anew())
 }
 
 // requests finds certificates of kubelets that nobody has approved.

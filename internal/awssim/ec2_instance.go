@@ -20,6 +20,7 @@ func (a *AWS) simulateInstances() {
 		"CapacityReservationSpecification", "CpuOptions", "Placement", "TagSpecifications", "DisableApiTermination", "EnclaveOptions", "LaunchTemplate")
 	on(a, a.describeInstances, "InstanceIds", "Filters", "NextToken", "MaxResults")
 	on(a, a.describeInstanceAttribute, "InstanceId", "Attribute")
+	on(a, a.getConsoleOutput, "InstanceId", "Latest")
 	on(a, a.modifyInstanceMetadataOptions, "InstanceId", "HttpEndpoint", "HttpProtocolIpv6", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags")
 	on(a, a.modifyInstanceAttribute, "InstanceId", "Groups", "DisableApiTermination", "SourceDestCheck")
 	on(a, a.terminateInstances, "InstanceIds")

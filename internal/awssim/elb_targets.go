@@ -194,5 +194,8 @@ func (a *AWS) health(g *TargetGroup, t *Target) types.TargetHealth {
 	if a.now().Before(b.Ready) {
 		return is(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress")
 	}
+	if i.Boot != nil && i.Boot.Failed != "" {
+		return is(types.TargetHealthStateEnumUnhealthy, types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed")
+	}
 	return types.TargetHealth{State: types.TargetHealthStateEnumHealthy}
 }

@@ -119,7 +119,7 @@ func (a *AWS) join(i *Instance, b *Boot) {
 		}
 	}
 	switch now := a.now(); {
-	case why != "" && now.Sub(b.At) > JoinGivesUp:
+	case why != "" && (now.Sub(b.At) > JoinGivesUp || why == failedHash): // what is not pinned kubeadm does not ask twice
 		b.Failed = why
 	case why == "" && at.Sub(b.At) > JoinGivesUp+JoinTakes:
 		b.Failed = "no API server answered in time"
@@ -141,10 +141,10 @@ func (a *AWS) joinable(c *kubesim.Cluster, b *Boot) (from time.Time, why string)
 		return from, "etcd has lost its quorum"
 	}
 	if !slices.Contains(b.Hashes, authorityHash(c.CA)) {
-		return from, "the cluster CA is another one than the hash says"
+		return from, failedHash
 	}
 	if !c.TokenValid(b.Token, later(from, a.now())) {
-		return from, "the bootstrap token is not valid"
+		return from, failedToken
 	}
 	return from, ""
 }

@@ -74,6 +74,10 @@ func (a *AWS) userData(i *Instance) ([]byte, error) {
 		return m[1]
 	}
 	switch {
+	case setting("PREFIX") != "" && !a.outward(i, "secretsmanager"):
+		return nil, errors.New(failedNoRoute)
+	case setting("PREFIX") != "" && (a.state.IAM.Profiles[i.Profile] == nil || a.state.IAM.Profiles[i.Profile].Role == ""):
+		return nil, errors.New(failedNoRole)
 	case setting("PREFIX") != "":
 		return a.fetched(setting("BACKEND"), setting("PREFIX"), setting("CHUNKS"), setting("KEEP") == "yes")
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):

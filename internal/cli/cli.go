@@ -20,6 +20,7 @@ import (
 	"clusterawsadm/internal/cli/resource"
 	"clusterawsadm/internal/cli/version"
 	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
 )
 
 // name is what the program is called.
@@ -153,8 +154,12 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 // goOn says how to go on after a run that ended half way.
 func goOn(e *env.Env, err error, args []string) {
 	var halfway *reconcile.HalfwayError
-	if !errors.As(err, &halfway) {
+	var end *graph.GaveUpError
+	if !errors.As(err, &halfway) && !errors.As(err, &end) {
 		return
+	}
+	if errors.As(err, &end) && end.Look != "" {
+		e.Story("To see more of what the machine says:\n\n  %s\n", end.Look)
 	}
 	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/internal/cli/env"
+	"clusterawsadm/internal/clock"
 	"clusterawsadm/internal/golden"
 )
 
@@ -61,13 +63,14 @@ func (s *shellEnv) stackCommands(t *testing.T, commands ...[]string) string {
 func (s *shellEnv) simulatedAccount(t *testing.T, edit func(*awssim.State)) {
 	t.Helper()
 	file := filepath.Join(s.StateDir, "clusterawsadm", "simulated.json")
-	f, err := os.Open(file)
+	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	a, err := awssim.Load(f, awssim.Options{})
+	saved, err := awssim.Saved(bytes.NewReader(data))
 	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	a, err := awssim.Load(bytes.NewReader(data), awssim.Options{Clock: clock.Fast(saved, 1)})
+	require.NoError(t, err)
 	a.Edit(edit)
-	f, err = os.Create(file)
+	f, err := os.Create(file)
 	require.NoError(t, err)
 	require.NoError(t, a.Save(f))
 	require.NoError(t, f.Close())

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
 
@@ -81,8 +82,28 @@ func (e *Env) Explain(err error) {
 		}
 		e.Story("%s %s", e.word("error:"), counted(len(invalid.Problems), "problem"))
 	default:
-		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(err.Error(), "\n", "\n       "))
+		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(strings.Join(told(err), "\n"), "\n", "\n       "))
 	}
+}
+
+// told is what an error says, with the possible causes of a wait that failed
+// below it.
+func told(err error) (lines []string) {
+	var many interface{ Unwrap() []error }
+	if errors.As(err, &many) && errors.Join(many.Unwrap()...).Error() == err.Error() {
+		for _, one := range many.Unwrap() {
+			lines = append(lines, told(one)...)
+		}
+		return lines
+	}
+	lines = []string{err.Error()}
+	var end *graph.GaveUpError
+	if errors.As(err, &end) {
+		for i, finding := range end.Findings {
+			lines = append(lines, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(finding, "\n", "\n     ")))
+		}
+	}
+	return lines
 }
 
 func (e *Env) word(text string) string {

@@ -143,7 +143,7 @@ func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last b
 			ctx = cloud.Live(ctx)
 		}
 		if last || err != nil {
-			return err
+			return a.outOfTime(ctx, err)
 		}
 	}
 }

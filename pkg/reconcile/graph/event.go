@@ -49,6 +49,25 @@ func (e *NodeError) Error() string {
 // Unwrap returns the cause.
 func (e *NodeError) Unwrap() error { return e.Err }
 
+// GaveUpError says that something did not come in time, and why that may be.
+type GaveUpError struct {
+	After    time.Duration
+	Awaited  error
+	Cause    error    // the end of the whole run's time; nil: the node's patience has run out
+	Findings []string // possible causes with what was seen, the most likely first; each may have several lines
+	Look     string   // a command line that shows more; "" for none
+}
+
+func (e *GaveUpError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("%v, the last %s of it waiting for %v", e.Cause, e.After, e.Awaited)
+	}
+	return fmt.Sprintf("gave up after %s waiting for %v", e.After, e.Awaited)
+}
+
+// Unwrap returns what was being waited for.
+func (e *GaveUpError) Unwrap() error { return e.Awaited }
+
 // ConflictError says that a thing differs from what is wanted in a way that
 // AWS does not let us change.
 type ConflictError struct{ Change Change }

@@ -20,6 +20,7 @@ type Executor struct {
 	observing sync.Mutex
 	quiet     atomic.Bool // nothing to tell of nodes that are kept
 	dark      atomic.Bool
+	diagnosed atomic.Int32 // nodes that were asked why they may not have come
 }
 
 // InTheDark reports whether a run that failed has made something that AWS does

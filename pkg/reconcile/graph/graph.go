@@ -72,6 +72,15 @@ type Explained[S State] interface {
 	Blockers(ctx context.Context, c *cloud.Clients, have *S) string
 }
 
+// Diagnosed is implemented by an expected thing that can say why it may not
+// have come.
+type Diagnosed interface {
+	// Diagnose looks for causes and changes nothing. Each finding says what was
+	// seen and what to do about it, the most likely cause first; look is a
+	// command line that shows more, "" for none.
+	Diagnose(ctx context.Context, c *cloud.Clients) (findings []string, look string)
+}
+
 // Lookup finds a thing that somebody else owns.
 type Lookup[S State] func(ctx context.Context, c *cloud.Clients) (*S, error)
 

@@ -2,15 +2,17 @@ package graph
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
+
+	"clusterawsadm/internal/cloud"
 )
 
 // pause waits before the next look, and fails when patience has run out.
 func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
 	if limit := a.patience(); clock.Since(a.began) > limit {
-		return fmt.Errorf("gave up after %s waiting for %w", limit, awaited)
+		return a.giveUp(ctx, limit, awaited)
 	}
 	if awaited.Error() != a.awaited {
 		a.awaited = awaited.Error()
@@ -21,6 +23,35 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 		a.x.emit(e)
 	}
 	return clock.Sleep(ctx, a.next(clock.Now()))
+}
+
+// diagnoses is how many nodes of a run say why they may not have come: a
+// hundred machines that miss the same route tell no more.
+const diagnoses = 3
+
+// diagnosing is how long the search for causes may take.
+const diagnosing = 2 * time.Minute
+
+// giveUp says that the node did not come in time, and why that may be.
+func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error) *GaveUpError {
+	err := &GaveUpError{After: after, Awaited: awaited}
+	if d, ok := a.Resource().(Diagnosed); ok && a.x.diagnosed.Add(1) <= diagnoses {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosing)
+		defer cancel()
+		err.Findings, err.Look = d.Diagnose(cloud.Live(cloud.ReadOnly(ctx)), a.x.Cloud)
+	}
+	return err
+}
+
+// outOfTime has a wait that the end of the run's time cut short end as one
+// that gave up by itself. A run that the user stopped just stops.
+func (a *attempt) outOfTime(ctx context.Context, err error) error {
+	if _, ok := a.Resource().(Diagnosed); !ok || err == nil || a.awaited == "" || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return err
+	}
+	end := a.giveUp(ctx, a.x.Cloud.Clock.Since(a.began).Round(time.Second), errors.New(a.awaited))
+	end.Cause = context.Cause(ctx)
+	return end
 }
 
 // expected is how long AWS usually takes for what was last asked of it.

@@ -14,6 +14,8 @@ import (
 type APIServer struct {
 	API   *API
 	After []graph.Edge // what has to be there before it can come up
+	// Machines are those of the control plane; none on EKS.
+	Machines []*graph.Ref[InstanceState]
 }
 
 // APIServerState is an API server that is expected to answer.

@@ -31,7 +31,13 @@ func (b *builder) kubernetes() {
 		return
 	}
 	b.reach("--wait=infrastructure")
-	b.server = graph.Expect(b.Graph, "api-server", &resource.APIServer{API: b.api, After: b.serves()}, b.infra("spec.controlPlaneEndpoint"))
+	server := &resource.APIServer{API: b.api, After: b.serves()}
+	for _, m := range b.made {
+		if m.ControlPlane {
+			server.Machines = append(server.Machines, m.Node)
+		}
+	}
+	b.server = graph.Expect(b.Graph, "api-server", server, b.infra("spec.controlPlaneEndpoint"))
 	b.tend()
 	b.resourceSets()
 	for _, m := range b.made {

@@ -1,0 +1,312 @@
+package reconcile_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+const (
+	firstControl = "machine/quickstart-control-plane/0"
+	firstWorker  = "machine/quickstart-md-0/0"
+)
+
+// sabotage is something that keeps a cluster from coming up, done when a node
+// of the graph is done; what fails of it, and the findings.
+type sabotage struct {
+	name  string
+	file  string // "" for quickstart
+	wait  topology.Wait
+	when  graph.ID
+	do    func(t *testing.T, a *awssim.AWS, s *awssim.State)
+	fails graph.ID
+	first string   // pattern of the first finding
+	more  []string // patterns of any of the others
+}
+
+// machineOf returns the instance of a node of the graph.
+func machineOf(s *awssim.State, node string) *awssim.Instance {
+	for _, i := range s.EC2.Instances {
+		if i.Tags["clusterawsadm/node"] == node {
+			return i
+		}
+	}
+	return nil
+}
+
+// install puts a DaemonSet into every cluster.
+func install(s *awssim.State, name string) {
+	for _, c := range s.Kubernetes {
+		c.Put(c.Up, kubesim.Object{
+			"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
+			"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"volumes": []any{
+				kubesim.Object{"name": "cni", "hostPath": kubesim.Object{"path": map[bool]string{true: "/etc/cni/net.d"}[name == "calico-node"]}},
+			}}}},
+		})
+	}
+}
+
+// sabotages lists one of each kind.
+func sabotages() []sabotage {
+	withoutSecrets := func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.Secrets.Secrets) }
+	return []sabotage{
+		{
+			name: "no route", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				for _, table := range s.EC2.RouteTables {
+					table.Routes = nil
+				}
+			},
+			first: `^i-\w+ cannot reach the internet, nor the APIs of AWS: rtb-\w+, the route table of its subnet-\w+, has no default route`,
+			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ is still there`, `Could not connect to the endpoint URL`},
+		},
+		{
+			name: "no NAT gateway", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.EC2.NATGateways) },
+			first: `^i-\w+ cannot reach .* has a route to 0.0.0.0/0 that leads to nat-\w+, which is gone or not working`,
+		},
+		{
+			name: "secret of the control plane deleted", wait: topology.APIServer, when: firstControl, fails: "api-server", do: withoutSecrets,
+			first: `^i-\w+ says on its console ".*ResourceNotFoundException.*": \S+ was gone when it came to fetch it: terminate it`,
+		},
+		{
+			name: "profile without role", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				for _, p := range s.IAM.Profiles {
+					p.Role = ""
+				}
+			},
+			first: `^the instance profile control-plane\S+ of i-\w+ has no role`,
+			more:  []string{`has never fetched its boot data`, `Unable to locate credentials`},
+		},
+		{
+			name: "instance terminated", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			do: func(t *testing.T, a *awssim.AWS, s *awssim.State) {
+				id := machineOf(s, firstControl).ID
+				go func() {
+					_, err := ec2.NewFromConfig(a.Process().Config()).TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+					assert.NoError(t, err)
+				}()
+			},
+			first: `^instance i-\w+ is terminated \(.*User initiated.*\): run this again, which launches another one`,
+		},
+		{
+			name: "target deregistered", wait: topology.APIServer, when: "targets", fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				for _, g := range s.ELB.TargetGroups {
+					g.Targets = nil
+				}
+			},
+			first: `^no machine in the target group \S+ of the load balancer is healthy: i-\w+ is not registered\. Run this again`,
+		},
+		{
+			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: topology.APIServer, when: "targets", fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				for _, b := range s.ELB.Classic {
+					clear(b.Instances)
+				}
+			},
+			first: `^no machine of the control plane is registered with the load balancer \S+: run this again`,
+		},
+		{
+			name: "kubeadm fails", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				clear(s.Secrets.Secrets) // it has fetched them
+				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "[ERROR Swap]: running with swap on is not supported"}
+			},
+			first: `^i-\w+ says on its console ".*\[ERROR Swap\].*": kubeadm does not find the machine as it needs it`,
+			more:  []string{`unhealthy, Target.FailedHealthChecks: Health checks failed`},
+		},
+		{
+			name: "nothing may leave", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "timeout"}
+				for _, g := range s.EC2.SecurityGroups {
+					g.Egress = nil
+				}
+			},
+			first: `^the security groups of i-\w+ \(sg-.*\) let nothing out`,
+		},
+	}
+}
+
+// sabotagesOfNodes lists those that come later.
+func sabotagesOfNodes() []sabotage {
+	return []sabotage{
+		{
+			name: "secret of a worker deleted", wait: topology.NodesReady, when: firstWorker, fails: "node/quickstart-md-0/0",
+			do: func(t *testing.T, _ *awssim.AWS, s *awssim.State) {
+				data, err := base64.StdEncoding.DecodeString(machineOf(s, firstWorker).UserData)
+				require.NoError(t, err)
+				for name := range s.Secrets.Secrets {
+					if strings.Contains(string(data), strings.TrimSuffix(name, "-0")) {
+						delete(s.Secrets.Secrets, name)
+					}
+				}
+			},
+			first: `^the secret \S+, from which i-\w+ fetches its boot data, does not exist any more: terminate it`,
+		},
+		{
+			name: "token gone", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				for _, c := range s.Kubernetes {
+					for path := range c.Objects {
+						if strings.Contains(path, "/secrets/bootstrap-token-") {
+							delete(c.Objects, path)
+						}
+					}
+				}
+			},
+			first: `^the cluster does not know the bootstrap token [a-z0-9]{6} with which i-\w+ joins`,
+			more:  []string{`kubeadm join --token \[secret\]`, `the console of i-\w+ says last:`},
+		},
+		{
+			name: "another CA", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				machineOf(s, firstWorker).Boot.Hashes = []string{"sha256:0123"}
+			},
+			first: `says on its console ".*none of the public keys.*": the cluster CA at the API server is not the one whose hash the machine was given`,
+		},
+		{
+			name: "certificate not approved", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
+				machineOf(s, firstWorker).Boot.Failed = "timed out waiting for the TLS bootstrap"
+				for _, c := range s.Kubernetes {
+					c.Put(c.Up, kubesim.Object{
+						"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": kubesim.Object{"name": "csr-x7k2p"},
+						"spec": kubesim.Object{"username": "system:bootstrap:abcdef"}, "status": kubesim.Object{},
+					})
+				}
+			},
+			first: `^a machine has asked to join, and its certificate request csr-x7k2p waits for approval`,
+		},
+		{
+			name: "no pod network", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { install(s, "aws-cloud-controller-manager") },
+			first: `^node ip-\S+ is not ready: ".*cni plugin not initialized".* no pod network.*--cni FILE`,
+		},
+		{
+			name: "no cloud controller manager", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { install(s, "calico-node") },
+			first: `^node ip-\S+ has no provider ID, and the taint node.cloudprovider.kubernetes.io/uninitialized: .*Install one`,
+		},
+	}
+}
+
+// run makes a cluster that cannot come up.
+func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Process)) (*awssim.AWS, error) {
+	file := x.file
+	if file == "" {
+		file = "quickstart"
+	}
+	m := quick(load(t, "../../configs/"+file+".yaml", nil))
+	a := account(m, lag)
+	p, done := a.Process(), false
+	if edit != nil {
+		edit(p)
+	}
+	tells := tell(t)
+	_, err := waiting(m, p, x.wait).Apply(ctx, reconcile.Options{Observe: func(e graph.Event) {
+		if tells != nil {
+			tells(e)
+		}
+		if e.What == graph.Done && !done && (e.Node == x.when || e.Node.Kind() == string(x.when)) {
+			done = true
+			a.Edit(func(s *awssim.State) { x.do(t, a, s) })
+		}
+	}})
+	require.True(t, done, "nothing was sabotaged")
+	return a, err
+}
+
+// diagnosed returns what a run says of a node that did not come.
+func diagnosed(t *testing.T, err error, id graph.ID) *graph.GaveUpError {
+	t.Helper()
+	var halfway *reconcile.HalfwayError
+	require.ErrorAs(t, err, &halfway)
+	all := []error{halfway.Err}
+	if many, ok := halfway.Err.(interface{ Unwrap() []error }); ok {
+		all = many.Unwrap()
+	}
+	for _, e := range all {
+		var node *graph.NodeError
+		var end *graph.GaveUpError
+		if errors.As(e, &node) && node.Node == id && errors.As(e, &end) {
+			return end
+		}
+	}
+	require.Fail(t, "no such node failed", "%s: %v", id, err)
+	return nil
+}
+
+// TestDiagnosis keeps clusters from coming up, each in another way, and expects
+// to be told the way first.
+func TestDiagnosis(t *testing.T) {
+	for _, x := range append(sabotages(), sabotagesOfNodes()...) {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, err := x.run(t.Context(), t, nil)
+				end := diagnosed(t, err, x.fails)
+				require.NotEmpty(t, end.Findings)
+				t.Log(strings.Join(end.Findings, "\n"))
+				assert.Regexp(t, x.first, end.Findings[0])
+				for _, more := range x.more {
+					assert.Regexp(t, `(?m)`+more, strings.Join(end.Findings, "\n"))
+				}
+				assert.NotRegexp(t, regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), strings.Join(end.Findings, "\n"), "no secrets")
+				assert.NotContains(t, err.Error(), "\n  ", "findings are not part of the message")
+			})
+		})
+	}
+}
+
+// Whose policy does not allow a look is told so, and all the rest.
+func TestDiagnosisWithoutPermission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, err := sabotages()[0].run(t.Context(), t, func(p *awssim.Process) {
+			p.Permits = func(_, op string, _ any) bool { return op != "GetConsoleOutput" && op != "DescribeInstanceAttribute" }
+		})
+		end := diagnosed(t, err, "api-server")
+		assert.Contains(t, end.Findings[0], "has no default route")
+		assert.Contains(t, end.Findings[len(end.Findings)-1], "not looked at, for the calls failed: EC2 DescribeInstanceAttribute (not allowed), EC2 GetConsoleOutput (not allowed)")
+	})
+}
+
+// A run whose time is up says why it may not have come to its end, too; one
+// that the user stops just stops.
+func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
+	late := errors.New("not done after 8m (--timeout)")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 8*time.Minute, late)
+		defer cancel()
+		_, err := sabotages()[0].run(ctx, t, nil)
+		end := diagnosed(t, err, "api-server")
+		assert.Contains(t, end.Findings[0], "has no default route")
+		assert.Regexp(t, `^not done after 8m \(--timeout\), the last \S+ of it waiting for state to become ready`, end.Error())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			time.Sleep(8 * time.Minute)
+			cancel(late)
+		}()
+		_, err := sabotages()[0].run(ctx, t, nil)
+		require.ErrorIs(t, err, late)
+		assert.False(t, errors.As(err, new(*graph.GaveUpError)))
+	})
+}

@@ -27,8 +27,8 @@ func (b *Boot) keeper(files map[string]string, text string) {
 		if lasts == nil || which == nil {
 			continue
 		}
-		minutes, _ := strconv.Atoi(every[1]) //nolint:errcheck // they are digits
-		seconds, _ := strconv.Atoi(lasts[1]) //nolint:errcheck // they are digits
+		minutes, _ := strconv.Atoi(every[1]) // they are digits
+		seconds, _ := strconv.Atoi(lasts[1]) // they are digits
 		b.KeepsEvery, b.KeepsFor, b.KeepsThose = time.Duration(minutes)*time.Minute, time.Duration(seconds)*time.Second, which[1]
 	}
 }
@@ -40,15 +40,7 @@ func (a *AWS) settleTokens() {
 		var who *Instance
 		var at time.Time
 		for _, i := range a.state.EC2.Instances {
-			b := i.Boot
-			if b == nil || b.KeepsEvery == 0 || b.Failed != "" || b.Joined.IsZero() || a.state.Kubernetes[b.Host] == nil {
-				continue
-			}
-			next := later(b.Kept, b.Joined).Truncate(b.KeepsEvery).Add(b.KeepsEvery)
-			if next.After(now) || !i.Terminating.IsZero() && next.After(i.Terminating) {
-				continue
-			}
-			if who == nil || next.Before(at) {
+			if next := a.keepsNext(i); !next.IsZero() && !next.After(now) && (who == nil || next.Before(at)) {
 				who, at = i, next
 			}
 		}
@@ -58,4 +50,17 @@ func (a *AWS) settleTokens() {
 		who.Boot.Kept = at
 		a.state.Kubernetes[who.Boot.Host].KeepTokens(at, who.Boot.KeepsThose, who.Boot.KeepsFor)
 	}
+}
+
+// keepsNext is when a machine next keeps the tokens of its cluster; zero: never.
+func (a *AWS) keepsNext(i *Instance) (at time.Time) {
+	b := i.Boot
+	if b == nil || b.KeepsEvery == 0 || b.Failed != "" || b.Joined.IsZero() || a.state.Kubernetes[b.Host] == nil {
+		return at
+	}
+	next := later(b.Kept, b.Joined).Truncate(b.KeepsEvery).Add(b.KeepsEvery)
+	if !i.Terminating.IsZero() && next.After(i.Terminating) {
+		return at
+	}
+	return next
 }

@@ -50,6 +50,6 @@ func (c *Cluster) cleanTokens(now time.Time) {
 }
 
 func decoded(o Object, key string) string {
-	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) //nolint:errcheck // what is no base64 is nothing
+	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) // what is no base64 is nothing
 	return string(data)
 }

@@ -223,7 +223,8 @@ func (a *Addons) soon(o AddonObject, err error) bool {
 // but for what changes by itself.
 func differing(path string, have, want any) (paths []string) {
 	switch path {
-	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation":
+	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation",
+		"metadata.annotations.deprecated.daemonset.template.generation":
 		return nil
 	}
 	h, _ := have.(map[string]any)

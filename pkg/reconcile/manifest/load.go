@@ -79,7 +79,7 @@ type loader struct {
 	options    Options
 	kinds      map[string]kind
 	objects    []*object
-	files      []ResourceSet       // those that the user has named beside the manifest
+	files      []ResourceSet        // those that the user has named beside the manifest
 	applied    map[string]*Document // what is kept as it is written, by identity
 	byKey      map[key]*object
 	incomplete bool // variables are missing, so values mean nothing

@@ -138,7 +138,7 @@ func TestAddonsDelete(t *testing.T) {
 		brought(t, m, a)
 		before := len(a.Calls())
 		c := waiting(m, a.Process(), topology.NodesReady)
-		p, err := c.PlanDelete(t.Context())
+		p, err := c.PlanDelete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			assert.False(t, strings.HasPrefix(string(s.Node), "addons/"))

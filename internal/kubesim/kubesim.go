@@ -133,10 +133,8 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 	if !ok {
 		return failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodDelete && at.sub == "" {
-		if code, answer := c.hooked(now, at); code != 0 {
-			return code, answer
-		}
+	if code, answer := c.hooked(now, at, r.Method); code != 0 {
+		return code, answer
 	}
 	return c.serve(now, at, r, body)
 }

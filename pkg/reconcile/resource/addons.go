@@ -44,7 +44,7 @@ type AddonsState struct {
 	Name string
 	Seen []string // how each object is: "" for one that is missing
 
-	unclear error // what the API server said of those that are not known
+	unclear error // what the API server said of one that is not known, or not taken yet
 }
 
 // CloudID implements graph.State.
@@ -124,29 +124,35 @@ func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, err
 		return nil, err
 	}
 	var wrong []error
-	soon := have.unclear
 	for _, namespaces := range []bool{true, false} {
 		for i, o := range a.Objects {
-			if have.Seen[i] == a.wanted() || have.Seen[i] == notKnown || (o.kind() == "Namespace") != namespaces {
-				continue
-			}
-			switch _, err := k.Apply(ctx, o.object(), false); {
-			case err == nil:
-				have.Seen[i] = a.wanted()
-			case a.soon(o, err):
-				soon = &AddonError{o, err, ""}
-			default:
-				wrong = append(wrong, &AddonError{o, err, advice(err)})
+			if (o.kind() == "Namespace") == namespaces && have.Seen[i] != a.wanted() && have.Seen[i] != notKnown {
+				wrong = append(wrong, a.applyOne(ctx, k, i, have))
 			}
 		}
 	}
-	switch {
-	case len(wrong) > 0:
-		return nil, errors.Join(wrong...)
-	case soon != nil:
-		return nil, graph.NotYet(soon)
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	if have.unclear != nil {
+		return nil, graph.NotYet(have.unclear)
 	}
 	return have, nil
+}
+
+// applyOne applies one object, and notes what came of it. The error is one that
+// time does not cure.
+func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *AddonsState) error {
+	o := a.Objects[i]
+	switch _, err := k.Apply(ctx, o.object(), false); {
+	case err == nil:
+		have.Seen[i] = a.wanted()
+	case a.soon(o, err):
+		have.unclear = &AddonError{o, err, ""}
+	default:
+		return &AddonError{o, err, advice(err)}
+	}
+	return nil
 }
 
 // look looks at every object.
@@ -223,7 +229,8 @@ func (a *Addons) soon(o AddonObject, err error) bool {
 // but for what changes by itself.
 func differing(path string, have, want any) (paths []string) {
 	switch path {
-	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation":
+	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation",
+		"metadata.annotations.deprecated.daemonset.template.generation":
 		return nil
 	}
 	h, _ := have.(map[string]any)
@@ -280,8 +287,8 @@ func (o AddonObject) Brings() string {
 	case "Namespace":
 		return "Namespace " + object.GetName()
 	case "CustomResourceDefinition":
-		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind") //nolint:errcheck // what is no string is nothing
-		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")        //nolint:errcheck // as above
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
 		return kind + " of " + group
 	}
 	return ""

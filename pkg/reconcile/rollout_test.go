@@ -1,14 +1,22 @@
 package reconcile_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
 	"clusterawsadm/pkg/reconcile"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
@@ -53,17 +61,173 @@ func TestRolloutOfWorkers(t *testing.T) {
 	})
 }
 
+// order watches an upgrade: no worker of the new version comes before the
+// control plane and kube-proxy have it, there are never more machines nor fewer
+// nodes than the manifest allows.
+type order struct {
+	*witness
+	control, workers int // how many there are to be
+}
+
+func (o *order) observe(e graph.Event) {
+	o.witness.observe(e)
+	o.a.Edit(func(s *awssim.State) {
+		count := map[string]int{}
+		for _, i := range s.EC2.Instances {
+			if i.Terminating.IsZero() {
+				count[i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"]]++
+			}
+		}
+		assert.LessOrEqual(o.t, count["control-plane"], o.control+1, "%s %s", e.What, e.Node)
+		assert.GreaterOrEqual(o.t, count["control-plane"], o.control, "%s %s", e.What, e.Node)
+		assert.LessOrEqual(o.t, count["node"], o.workers+1, "%s %s", e.What, e.Node)
+		assert.GreaterOrEqual(o.t, count["node"], o.workers, "%s %s", e.What, e.Node)
+	})
+	inside(o.a, func(c *kubesim.Cluster) {
+		versions := map[bool][]string{}
+		for path, node := range c.Objects {
+			if strings.HasPrefix(path, "/api/v1/nodes/") {
+				labels, _ := node["metadata"].(kubesim.Object)["labels"].(kubesim.Object)
+				info, _ := node["status"].(kubesim.Object)["nodeInfo"].(kubesim.Object)
+				_, control := labels["node-role.kubernetes.io/control-plane"]
+				versions[control] = append(versions[control], fmt.Sprint(info["kubeletVersion"]))
+			}
+		}
+		if slices.Contains(versions[false], "v1.34.2") {
+			assert.NotContains(o.t, versions[true], "v1.33.0", "%s %s: a kubelet is newer than an API server", e.What, e.Node)
+		}
+	})
+}
+
+// requireVersion requires that all that has a version has this one.
+func requireVersion(t *testing.T, a *awssim.AWS, version string) {
+	t.Helper()
+	inside(a, func(c *kubesim.Cluster) {
+		for path, o := range c.Objects {
+			if strings.HasPrefix(path, "/api/v1/nodes/") {
+				info, _ := o["status"].(kubesim.Object)["nodeInfo"].(kubesim.Object)
+				require.Equal(t, version, info["kubeletVersion"], path)
+			}
+		}
+		require.Contains(t, fmt.Sprint(c.Get("/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy")), "kube-proxy:"+version)
+		require.Contains(t, fmt.Sprint(c.Get("/api/v1/namespaces/kube-system/configmaps/kubeadm-config")), "kubernetesVersion: "+version)
+	})
+}
+
 // TestUpgrade brings a cluster to the next minor version: the control plane
-// first, one machine at a time, then kube-proxy, then the workers.
+// first, one machine at a time, then kube-proxy, then the workers. Whichever
+// call is the last of a process, the next one goes on.
 func TestUpgrade(t *testing.T) {
+	account, later := upgradable(t)
+	calls := upgraded(t, account, later, 0, awssim.None)
+	for n := 5; n < calls; n += 1 + calls/12 {
+		for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter} {
+			upgraded(t, account, later, n, fault)
+		}
+	}
+}
+
+// upgradable is a living cluster of an older version, written down.
+func upgradable(t *testing.T) (account []byte, later time.Duration) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a := alive(t, version(load(t, "../../configs/three-zones.yaml", nil), "v1.33.0"))
-		m := version(load(t, "../../configs/three-zones.yaml", nil), "v1.34.2")
-		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
-		require.NoError(t, err, "%v", steps(res.Plan))
-		p, err := rolling(m, a.Process()).Plan(t.Context())
+		began := time.Now()
+		a := alive(t, version(sized(t, 3, 2), "v1.33.0"))
+		requireVersion(t, a, "v1.33.0")
+		var w bytes.Buffer
+		require.NoError(t, a.Save(&w))
+		account, later = w.Bytes(), time.Since(began)
+	})
+	return account, later
+}
+
+// upgraded upgrades a cluster in a run whose n-th call goes wrong, and runs
+// again; it returns how many calls there were.
+func upgraded(t *testing.T, account []byte, later time.Duration, n int, fault awssim.Fault) (calls int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(later)
+		m := version(sized(t, 3, 2), "v1.34.2")
+		a, err := awssim.Load(bytes.NewReader(account), awssim.Options{Region: m.Region, Lag: lag})
 		require.NoError(t, err)
-		assert.True(t, p.Empty(), "%v", steps(p))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p := a.Process()
+		p.Fault = func(call int, _, _ string) awssim.Fault {
+			if call == n {
+				return fault
+			}
+			return awssim.None
+		}
+		p.Killed = cancel
+		watch := &order{&witness{t: t, a: a}, 3, 2}
+		_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: watch.observe})
+		calls = p.Calls()
+		if n > 0 {
+			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+		}
+		require.NoError(t, err, "call %d", n)
+		requireHealthy(t, a, 3, 2)
+		requireVersion(t, a, "v1.34.2")
+		again, err := rolling(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, again.Empty(), "call %d: %v", n, steps(again))
+	})
+	return calls
+}
+
+// TestSkippedMinor refuses to go over two minor versions at once, or back,
+// before anything is done.
+func TestSkippedMinor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, version(sized(t, 1, 1), "v1.32.4"))
+		for _, to := range []string{"v1.34.2", "v1.31.0"} {
+			calls := len(a.Calls())
+			_, err := rolling(version(sized(t, 1, 1), to), a.Process()).Apply(t.Context(), reconcile.Options{})
+			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorContains(t, err, "one minor version at a time")
+			require.Empty(t, writes(since(a, calls)))
+		}
+	})
+}
+
+// TestStrategies replaces workers as their MachineDeployment says.
+func TestStrategies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 3))
+		changed := func(edit func(*clusterv1.MachineDeployment)) *manifest.Cluster {
+			m := sized(t, 1, 3)
+			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			edit(m.Deployments[0].Object)
+			return m
+		}
+		p, err := rolling(changed(func(d *clusterv1.MachineDeployment) {
+			d.Spec.Rollout.Strategy.Type = clusterv1.OnDeleteMachineDeploymentStrategyType
+		}), a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		assert.True(t, p.Empty(), "with OnDelete nobody is replaced: %v", steps(p))
+		for surge, most := range map[int32]int{0: 3, 3: 6} {
+			m := changed(func(d *clusterv1.MachineDeployment) {
+				d.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr(intstr.FromInt32(surge))
+				d.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = ptr(intstr.FromString("40%"))
+			})
+			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = map[int32]string{0: "m5.large", 3: "m5.xlarge"}[surge]
+			highest := 0
+			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(graph.Event) {
+				a.Edit(func(s *awssim.State) {
+					n := 0
+					for _, i := range s.EC2.Instances {
+						if i.Terminating.IsZero() && i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
+							n++
+						}
+					}
+					highest = max(highest, n)
+					assert.GreaterOrEqual(t, n, 2, "40% of 3, rounded down, may be missing")
+				})
+			}})
+			require.NoError(t, err)
+			assert.Equal(t, most, highest)
+		}
 	})
 }
 

@@ -65,9 +65,12 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	limited, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
 	for {
-		err := k.Ready(limited)
-		if _, unanswered := kube.Unanswered(err); !unanswered {
-			return k, err
+		now := k.Ready(limited)
+		if _, unanswered := kube.Unanswered(now); !unanswered {
+			return k, now
+		}
+		if err == nil || limited.Err() == nil { // else it says no more than that time is over
+			err = now
 		}
 		if r.c.target.Clock.Sleep(limited, 2*time.Second) != nil {
 			return nil, err

@@ -28,11 +28,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		why, unanswered := kube.Unanswered(err)
-		if !unanswered {
-			why = err.Error()
-		}
-		r.warn("the cluster is not asked to give up what it made in AWS, which is found by its tags: %s", why)
+		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", why(err))
 		return nil
 	case k == nil:
 		return nil
@@ -64,7 +60,8 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
-	for {
+	clock := r.c.target.Clock
+	for began := clock.Now(); ; {
 		now := k.Ready(limited)
 		if _, unanswered := kube.Unanswered(now); !unanswered {
 			return k, now
@@ -72,10 +69,18 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 		if err == nil || limited.Err() == nil { // else it says no more than that time is over
 			err = now
 		}
-		if r.c.target.Clock.Sleep(limited, 2*time.Second) != nil {
+		if clock.Sleep(limited, 2*time.Second) != nil || clock.Since(began) >= answersWithin {
 			return nil, err
 		}
 	}
+}
+
+// why says why an API server does not answer, if that is what the error says.
+func why(err error) string {
+	if why, unanswered := kube.Unanswered(err); unanswered {
+		return why
+	}
+	return err.Error()
 }
 
 // apiServer returns the API server of the cluster; nil where none can run.

@@ -155,10 +155,10 @@ func TestClusterIsAsked(t *testing.T) {
 					if f := tell(t); f != nil {
 						f(e)
 					}
-					if e.Node.Kind() == "machine" && e.What == graph.Deleting {
+					if e.Node.Kind() != "in-cluster" && e.What == graph.Deleting && !gone {
 						gone = true
 						a.Edit(func(s *awssim.State) {
-							assert.Len(t, volumesIn(s), 1, "only what is retained is there when the machines go")
+							assert.Len(t, volumesIn(s), 1, "only what is retained is there when the rest goes")
 						})
 						for _, l := range a.Inventory() {
 							assert.NotContains(t, l, "k8s-elb-")
@@ -166,7 +166,7 @@ func TestClusterIsAsked(t *testing.T) {
 					}
 				}})
 				require.NoError(t, err)
-				require.True(t, gone || m.EKS != nil)
+				require.True(t, gone)
 				require.Empty(t, warned)
 				require.Equal(t, before, a.Detailed())
 				t.Logf("%s, %d calls", time.Since(began), len(a.Calls())-from)
@@ -275,6 +275,56 @@ func TestControllersAreDead(t *testing.T) {
 	})
 }
 
+// TestClusterStopsAnswering loses the API server while the cluster gives up what
+// it made, or meets one that forbids it: the deletion goes on after a minute.
+func TestClusterStopsAnswering(t *testing.T) {
+	for _, forbid := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := loadQuick(t, quickstart)
+			a := prepared(t, quickstart, m)
+			before := a.Detailed()
+			mustApply(t, m, a)
+			works(t, a)
+			p := a.Process()
+			if forbid {
+				p.Fault = func(_ int, service, op string) awssim.Fault {
+					if service == "Kubernetes" && op != "GET" {
+						return awssim.Denied
+					}
+					return awssim.None
+				}
+			}
+			var warned []string
+			var ended time.Duration
+			began := time.Now()
+			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+				switch {
+				case e.Node == "in-cluster/volumes" && e.What == graph.Deleting && !forbid:
+					a.Edit(func(s *awssim.State) {
+						for _, g := range s.ELB.TargetGroups {
+							g.Targets = nil
+						}
+						for _, b := range s.ELB.Classic {
+							clear(b.Instances)
+						}
+					})
+				case e.Node.Kind() != "in-cluster" && e.What == graph.Deleting && ended == 0:
+					ended = time.Since(began)
+				}
+			}})
+			require.NoError(t, err)
+			require.Len(t, warned, 2)
+			for _, w := range warned {
+				require.Contains(t, w, " default/")
+				require.Contains(t, w, map[bool]string{false: "connection refused", true: "not allowed"}[forbid])
+			}
+			require.GreaterOrEqual(t, ended, time.Minute)
+			require.Less(t, ended, 80*time.Second)
+			require.Equal(t, before, a.Detailed())
+		})
+	}
+}
+
 // TestAskedToKeepVolumes leaves claims alone.
 func TestAskedToKeepVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -353,7 +403,7 @@ func TestAskingMayDie(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.KillAfter, awssim.LostAfter, awssim.Denied, awssim.Broken} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n, over := 1, false; !over; n += stepOver(n) {
+			for n, over := 1, false; !over; n += stepOver(n, fault) {
 				synctest.Test(t, func(t *testing.T) {
 					a := prepared(t, quickstart, m)
 					before := a.Detailed()
@@ -374,11 +424,11 @@ func TestAskingMayDie(t *testing.T) {
 	}
 }
 
-// stepOver leaves out calls of the sweep, which tests of its own stop at every
-// one of.
-func stepOver(n int) int {
-	if n < 70 {
+// stepOver leaves out calls: the looks before anything is asked for, and the
+// sweep, have tests of their own.
+func stepOver(n int, fault awssim.Fault) int {
+	if n >= 40 && n < 110 && fault == awssim.KillAfter {
 		return 1
 	}
-	return 9
+	return 11
 }

@@ -33,7 +33,8 @@ type InCluster struct {
 	over           bool            // it is as far as the cluster goes
 	began, changed time.Time
 	least          int
-	failed         error // why the last request came to nothing
+	last           *InClusterState // as it was when last seen
+	failed         error           // why the last request came to nothing
 }
 
 // InClusterState are objects that are still there.
@@ -95,10 +96,10 @@ func (i *InCluster) find(ctx context.Context, c *cloud.Clients) (*InClusterState
 	}
 	if i.failed = err; err != nil {
 		if i.asked == nil {
-			i.end(nil, err)
+			i.end(err)
 			return nil, nil //nolint:nilnil // nor was it told what there is
 		}
-		return &InClusterState{}, nil // whatever there is
+		return i.last, nil
 	}
 	if i.asked != nil {
 		s.only(i.asked)
@@ -106,6 +107,7 @@ func (i *InCluster) find(ctx context.Context, c *cloud.Clients) (*InClusterState
 	if len(s.objects) == 0 {
 		return nil, nil //nolint:nilnil // all was given up
 	}
+	i.last = s
 	return s, nil
 }
 
@@ -149,27 +151,34 @@ func (i *InCluster) remove(ctx context.Context, c *cloud.Clients, have *InCluste
 		idle = min(idle, hurry)
 	}
 	if now.Sub(i.changed) >= idle || now.Sub(i.began) >= 2*limit {
-		i.end(have, i.failed)
+		i.end(i.failed)
 		return nil
 	}
 	if i.failed != nil {
-		return graph.NotYet(fmt.Errorf("the API server: %w", i.failed))
+		return graph.NotYet(fmt.Errorf("the API server: %s", inWords(i.failed)))
 	}
 	return graph.NotYet(fmt.Errorf("the cluster to give up %s", several(have.names())))
 }
 
 // end is as far as the cluster goes.
-func (i *InCluster) end(left *InClusterState, err error) {
+func (i *InCluster) end(err error) {
 	i.over = true
-	what := "what it made in AWS"
-	if left != nil && len(left.objects) > 0 {
-		what = several(left.names())
+	what, why := "what it made in AWS", "in time"
+	if i.last != nil {
+		what = several(i.last.names())
 	}
 	if err != nil {
-		i.Warn(fmt.Sprintf("the cluster has not given up %s (%v); it is found in AWS by its tags", what, err))
-		return
+		why = "(" + inWords(err) + ")"
 	}
-	i.Warn(fmt.Sprintf("the controllers in the cluster have not given up %s in time; it is found in AWS by its tags", what))
+	i.Warn(fmt.Sprintf("the cluster has not given up %s %s: what was made for that is found in AWS by its tags", what, why))
+}
+
+// inWords is why an API server has not done what it was asked for.
+func inWords(err error) string {
+	if why, unanswered := kube.Unanswered(err); unanswered {
+		return why
+	}
+	return err.Error()
 }
 
 // stopped reports whether an error is not of the API server: the run was

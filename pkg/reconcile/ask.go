@@ -28,7 +28,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", why(err))
+		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", kube.Why(err))
 		return nil
 	case k == nil:
 		return nil
@@ -73,14 +73,6 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 			return nil, err
 		}
 	}
-}
-
-// why says why an API server does not answer, if that is what the error says.
-func why(err error) string {
-	if why, unanswered := kube.Unanswered(err); unanswered {
-		return why
-	}
-	return err.Error()
 }
 
 // apiServer returns the API server of the cluster; nil where none can run.

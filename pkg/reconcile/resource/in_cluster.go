@@ -155,7 +155,7 @@ func (i *InCluster) remove(ctx context.Context, c *cloud.Clients, have *InCluste
 		return nil
 	}
 	if i.failed != nil {
-		return graph.NotYet(fmt.Errorf("the API server: %s", inWords(i.failed)))
+		return graph.NotYet(fmt.Errorf("the API server: %s", kube.Why(i.failed)))
 	}
 	return graph.NotYet(fmt.Errorf("the cluster to give up %s", several(have.names())))
 }
@@ -168,17 +168,9 @@ func (i *InCluster) end(err error) {
 		what = several(i.last.names())
 	}
 	if err != nil {
-		why = "(" + inWords(err) + ")"
+		why = "(" + kube.Why(err) + ")"
 	}
 	i.Warn(fmt.Sprintf("the cluster has not given up %s %s: what was made for that is found in AWS by its tags", what, why))
-}
-
-// inWords is why an API server has not done what it was asked for.
-func inWords(err error) string {
-	if why, unanswered := kube.Unanswered(err); unanswered {
-		return why
-	}
-	return err.Error()
 }
 
 // stopped reports whether an error is not of the API server: the run was

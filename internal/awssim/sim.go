@@ -197,6 +197,7 @@ func (a *AWS) settle() {
 	a.settleCloudFormation()
 	a.settleEKSKubernetes()
 	a.settleKubernetes()
+	a.settleControllers()
 }
 
 // handler answers one operation.

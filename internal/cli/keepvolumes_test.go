@@ -66,7 +66,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 		_, err := c.Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		claimed(t, a)
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute) // until the API server can be asked
 	})
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	where := []string{"cluster", "delete", "demo", "--region", "us-east-1"}

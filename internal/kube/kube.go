@@ -211,6 +211,14 @@ func Refused(err error) bool {
 	return errors.As(err, &api)
 }
 
+// Why says in a few words why an API server has not done what it was asked for.
+func Why(err error) string {
+	if why, unanswered := Unanswered(err); unanswered {
+		return why
+	}
+	return err.Error()
+}
+
 func isTimeout(err error) bool {
 	var t net.Error
 	return errors.As(err, &t) && t.Timeout()

@@ -32,7 +32,7 @@ func (c *Cluster) settlePods(now time.Time) {
 			delete(c.Dying, path)
 			continue
 		}
-		if node == "" {
+		if node == "" && c.claimed(o) {
 			c.schedule(path, o, now)
 		}
 		if at, err := time.Parse(time.RFC3339, text(o, "kubesim", "scheduled")); err == nil && text(o, "status", "phase") == "Pending" && now.Sub(at) >= startsIn {
@@ -43,6 +43,10 @@ func (c *Cluster) settlePods(now time.Time) {
 	for _, path := range c.paths("ReplicaSet") {
 		c.replicate(c.Objects[path], now)
 	}
+	for _, path := range c.paths("StatefulSet") {
+		c.stateful(c.Objects[path], now)
+	}
+	c.settleClaims(now)
 	for _, path := range c.paths("VolumeAttachment") {
 		c.detach(path, now)
 	}
@@ -90,10 +94,11 @@ func (c *Cluster) replicate(set Object, now time.Time) {
 		}
 	}
 	labels, _ := value(set, "spec", "template", "metadata", "labels").(Object)
+	volumes, _ := value(set, "spec", "template", "spec", "volumes").([]any)
 	for ; have < want; have++ {
 		pod := fmt.Sprintf("%s-%d", name, c.Serial)
 		c.put("/api/v1/namespaces/"+namespace+"/pods/"+pod, Object{
-			"apiVersion": "v1", "kind": "Pod", "spec": Object{}, "status": Object{"phase": "Pending"},
+			"apiVersion": "v1", "kind": "Pod", "spec": Object{"volumes": volumes}, "status": Object{"phase": "Pending"},
 			"metadata": Object{"name": pod, "namespace": namespace, "labels": maps.Clone(labels), "ownerReferences": []any{
 				Object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "controller": true},
 			}},

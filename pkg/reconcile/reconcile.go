@@ -32,6 +32,9 @@ type Target struct {
 	// Drain says that machines leave a living cluster in good order: what runs
 	// on them is moved, and etcd told. Without they are only terminated.
 	Drain bool
+	// AskCluster says that a cluster that is to go is asked first to give up
+	// what controllers in it made in AWS.
+	AskCluster bool
 	// Kubernetes carries requests to the API server of the cluster; nil: the
 	// network.
 	Kubernetes kube.Transport

@@ -151,6 +151,9 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	}
 	all, kept := r.split(all)
 	topology.AddRemains(r.built.Graph, all)
+	if err := r.askCluster(ctx); err != nil {
+		return err
+	}
 	r.plan, err = r.x.PlanDelete(ctx, r.built.Graph)
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
 	for _, v := range kept {

@@ -25,10 +25,12 @@ func newDelete(f *flags) *cobra.Command {
 		Short: "Remove everything of a cluster, and make sure that it is gone",
 		Long: `Remove everything of a cluster: all that carries its tag, whether or not the
 manifest is at hand, and what controllers in it made for Services, Ingresses and
-volume claims. All volumes of the cluster go, also those with the reclaim policy
-Retain, unless --keep-volumes is given; snapshots stay. It waits until AWS says
-that it is gone, and then looks again. On a terminal it asks for the cluster's
-name; elsewhere it needs --yes.`,
+volume claims. If the cluster answers, it is asked first to give that up itself:
+those objects are deleted, with the pods that use the claims, and their
+controllers waited for, until nothing has moved for five minutes. All volumes of the cluster go, also those with the
+reclaim policy Retain, unless --keep-volumes is given; snapshots stay. It waits
+until AWS says that it is gone, and then looks again. On a terminal it asks for
+the cluster's name; elsewhere it needs --yes.`,
 		Example: `  clusterawsadm cluster delete -f demo.yaml
   clusterawsadm cluster delete demo --region eu-west-1 --yes`,
 		Args: cobra.MaximumNArgs(1),

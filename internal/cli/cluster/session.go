@@ -38,6 +38,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Who:      f.Env.Who,
 		StateDir: filepath.Join(f.Env.StateDir, "clusterawsadm"),
 
+		AskCluster: true,
 		Kubernetes: a.Kubernetes,
 		Warn:       func(text string) { f.Env.Story("warning: %s", text) },
 	}}

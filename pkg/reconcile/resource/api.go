@@ -41,10 +41,7 @@ func (a *API) client(c *cloud.Clients) (*kube.Client, error) {
 		if !ok || len(have.CA) == 0 {
 			return nil, nil //nolint:nilnil // EKS does not tell yet
 		}
-		return c.API(have.Endpoint, func() (kube.Access, error) {
-			ca, err := base64.StdEncoding.DecodeString(have.CA)
-			return kube.Access{Server: have.Endpoint, CA: ca, Token: eks.Tokens(c.Config, have.Name)}, err
-		})
+		return have.Client(c)
 	}
 	keys, ok := a.PKI.Found()
 	switch {
@@ -53,9 +50,23 @@ func (a *API) client(c *cloud.Clients) (*kube.Client, error) {
 	case keys.PKI == nil:
 		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use " + a.Without)
 	}
+	return Administrator(c, endpoint, keys.PKI)
+}
+
+// Administrator returns a client of the API server at an endpoint, host and
+// port, whose certificate is made by the cluster's keys.
+func Administrator(c *cloud.Clients, endpoint string, keys *boot.PKI) (*kube.Client, error) {
 	return c.API("https://"+endpoint, func() (kube.Access, error) {
-		certificate, key, err := boot.ClientCertificate(keys.PKI, c.Clock.Now())
-		return kube.Access{Server: "https://" + endpoint, CA: keys.PKI.CA.Cert, Certificate: certificate, Key: key}, err
+		certificate, key, err := boot.ClientCertificate(keys, c.Clock.Now())
+		return kube.Access{Server: "https://" + endpoint, CA: keys.CA.Cert, Certificate: certificate, Key: key}, err
+	})
+}
+
+// Client returns a client of the API server of a cluster of EKS.
+func (s EKSClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
+	return c.API(s.Endpoint, func() (kube.Access, error) {
+		ca, err := base64.StdEncoding.DecodeString(s.CA)
+		return kube.Access{Server: s.Endpoint, CA: ca, Token: eks.Tokens(c.Config, s.Name)}, err
 	})
 }
 

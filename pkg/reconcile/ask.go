@@ -1,0 +1,104 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"clusterawsadm/internal/cloud"
+	"clusterawsadm/internal/kube"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// answersWithin is how long an API server is tried that is to be asked before
+// its cluster goes.
+const answersWithin = 10 * time.Second
+
+// askCluster adds to the graph what the cluster itself is to give up of what
+// its controllers made in AWS, before anything else goes. A cluster that cannot
+// be asked goes all the same.
+func (r *run) askCluster(ctx context.Context) error {
+	if !r.c.target.AskCluster {
+		return nil
+	}
+	k, err := r.answering(cloud.InSnapshot(cloud.ReadOnly(ctx)))
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", kube.Why(err))
+		return nil
+	case k == nil:
+		return nil
+	}
+	var mu sync.Mutex
+	warn := func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		r.warn("%s", text)
+	}
+	before := graph.Exists(r.built.Nodes()...)
+	add := func(id graph.ID, in *resource.InCluster) {
+		in.Warn, in.Patience = warn, r.c.target.Patience/3 // that of the node is longer than twice of it
+		in.Sweep(r.built.Graph, id, before)
+	}
+	add("in-cluster/load-balancers", resource.BalancersInCluster(k))
+	if !r.keepVolumes {
+		add("in-cluster/volumes", resource.VolumesInCluster(k))
+	}
+	return nil
+}
+
+// answering returns the API server of the cluster once it answers; nil where
+// there is none to ask any more.
+func (r *run) answering(ctx context.Context) (*kube.Client, error) {
+	k, err := r.apiServer(ctx)
+	if k == nil || err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	clock := r.c.target.Clock
+	for began := clock.Now(); ; {
+		now := k.Ready(limited)
+		if _, unanswered := kube.Unanswered(now); !unanswered {
+			return k, now
+		}
+		if err == nil || limited.Err() == nil { // else it says no more than that time is over
+			err = now
+		}
+		if clock.Sleep(limited, 2*time.Second) != nil || clock.Since(began) >= answersWithin {
+			return nil, err
+		}
+	}
+}
+
+// apiServer returns the API server of the cluster; nil where none can run.
+func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
+	if r.cloud.Managed {
+		s, err := resource.EKSByName(ctx, r.cloud, r.cloud.Inside)
+		if s == nil || err != nil || s.Status != "ACTIVE" && s.Status != "UPDATING" || s.Endpoint == "" {
+			return nil, err
+		}
+		return s.Client(r.cloud)
+	}
+	if there, err := resource.ControlPlaneRuns(ctx, r.cloud); !there || err != nil {
+		return nil, err
+	}
+	keys, err := resource.KeptPKI(ctx, r.cloud)
+	if err == nil && keys == nil {
+		err = errors.New("its keys are not in this account")
+	}
+	if err != nil {
+		return nil, err
+	}
+	endpoint := known(r.built.Endpoint.String())
+	if endpoint == "" {
+		if endpoint, err = resource.TaggedEndpoint(ctx, r.cloud); endpoint == "" || err != nil {
+			return nil, errors.Join(err, errors.New("it is not known where its API server is"))
+		}
+	}
+	return resource.Administrator(r.cloud, endpoint, keys)
+}

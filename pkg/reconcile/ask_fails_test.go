@@ -1,0 +1,101 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+)
+
+// TestClusterStopsAnswering loses the API server while the cluster gives up what
+// it made, or meets one that forbids it: the deletion goes on after a minute.
+func TestClusterStopsAnswering(t *testing.T) {
+	for _, forbid := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := loadQuick(t, quickstart)
+			a := prepared(t, quickstart, m)
+			before := a.Detailed()
+			mustApply(t, m, a)
+			works(t, a)
+			p := a.Process()
+			if forbid {
+				p.Fault = func(_ int, service, op string) awssim.Fault {
+					if service == "Kubernetes" && op != "GET" {
+						return awssim.Denied
+					}
+					return awssim.None
+				}
+			}
+			var warned []string
+			var ended time.Duration
+			began := time.Now()
+			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+				switch {
+				case e.Node == "in-cluster/volumes" && e.What == graph.Deleting && !forbid:
+					a.Edit(func(s *awssim.State) {
+						for _, g := range s.ELB.TargetGroups {
+							g.Targets = nil
+						}
+						for _, b := range s.ELB.Classic {
+							clear(b.Instances)
+						}
+					})
+				case e.Node.Kind() != "in-cluster" && e.What == graph.Deleting && ended == 0:
+					ended = time.Since(began)
+				}
+			}})
+			require.NoError(t, err)
+			require.Len(t, warned, 2)
+			for _, w := range warned {
+				require.Contains(t, w, " default/")
+				require.Contains(t, w, map[bool]string{false: "connection refused", true: "not allowed"}[forbid])
+			}
+			require.GreaterOrEqual(t, ended, time.Minute)
+			require.Less(t, ended, 80*time.Second)
+			require.Equal(t, before, a.Detailed())
+		})
+	}
+}
+
+// TestAskingMayDie stops a deletion at calls all along, and has the next one
+// finish it.
+func TestAskingMayDie(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	for _, fault := range []awssim.Fault{awssim.KillAfter, awssim.LostAfter, awssim.Denied, awssim.Broken} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for n, over := 1, false; !over; n += stepOver(n, fault) {
+				synctest.Test(t, func(t *testing.T) {
+					a := prepared(t, quickstart, m)
+					before := a.Detailed()
+					mustApply(t, m, a)
+					works(t, a)
+					p := a.Process()
+					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
+						_, err := asking(t, m, p, n%2 == 0, nil).Delete(ctx, reconcile.Options{})
+						return err
+					})
+					over = err == nil && p.Calls() < n
+					_, err = asking(t, m, a.Process(), n%3 == 0, nil).Delete(t.Context(), reconcile.Options{})
+					require.NoError(t, err, "call %d", n)
+					require.Equal(t, before, a.Detailed(), "call %d", n)
+				})
+			}
+		})
+	}
+}
+
+// stepOver leaves out calls: the looks before anything is asked for, and the
+// sweep, have tests of their own.
+func stepOver(n int, fault awssim.Fault) int {
+	if n >= 40 && n < 110 && fault == awssim.KillAfter {
+		return 1
+	}
+	return 11
+}

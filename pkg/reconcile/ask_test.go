@@ -1,0 +1,345 @@
+package reconcile_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// asking are options of a deletion by manifest, or by name, that asks the
+// cluster first.
+func asking(t *testing.T, m *manifest.Cluster, p *awssim.Process, byName bool, warned *[]string) *reconcile.Cluster {
+	t.Helper()
+	target := reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, AskCluster: true, Warn: func(text string) {
+		t.Log(text)
+		if warned != nil {
+			*warned = append(*warned, text)
+		}
+	}}
+	if byName {
+		target.Config.Region = m.Region
+		return reconcile.OpenByName(m.Name, target)
+	}
+	return reconcile.Open(m, target)
+}
+
+// settled is long enough for machines to become nodes, and for controllers to
+// make what they are to make.
+const settled = 6 * time.Minute
+
+// works makes a cluster work: two Services with load balancers, two databases
+// with a claim each and one claim without a pod.
+func works(t *testing.T, a *awssim.AWS) {
+	t.Helper()
+	time.Sleep(settled)
+	addNetwork(a)
+	put(a, kubesim.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": kubesim.Object{"name": "ebs-csi-controller", "namespace": "kube-system"}})
+	for _, name := range []string{"web", "api"} {
+		put(a, kubesim.Object{
+			"apiVersion": "v1", "kind": "Service", "metadata": kubesim.Object{"name": name, "namespace": "default"}, "spec": kubesim.Object{"type": "LoadBalancer"},
+		})
+	}
+	put(a, kubesim.Object{
+		"apiVersion": "v1", "kind": "Service", "metadata": kubesim.Object{"name": "tunnel", "namespace": "default"},
+		"spec": kubesim.Object{"type": "LoadBalancer", "loadBalancerClass": "tailscale"},
+	})
+	put(a, kubesim.Object{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": kubesim.Object{"name": "keep"}, "reclaimPolicy": "Retain"})
+	time.Sleep(time.Minute) // nodes become ready, or nothing is scheduled
+	put(a, kubesim.Object{
+		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": kubesim.Object{"name": "db", "namespace": "default"},
+		"spec": kubesim.Object{"replicas": 2.0, "volumeClaimTemplates": []any{kubesim.Object{"metadata": kubesim.Object{"name": "data"}, "spec": kubesim.Object{}}}},
+	})
+	for name, class := range map[string]string{"scratch": "", "archive": "keep"} {
+		put(a, kubesim.Object{
+			"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": kubesim.Object{"name": name, "namespace": "default"},
+			"spec": kubesim.Object{"storageClassName": class},
+		})
+	}
+	for range 6 {
+		time.Sleep(10 * time.Second)
+		a.Inventory() // somebody has to look, or nothing settles
+	}
+	inventory := strings.Join(a.Inventory(), "\n")
+	require.Equal(t, 2, strings.Count(inventory, "SecurityGroup k8s-elb-"), inventory)
+	a.Edit(func(s *awssim.State) {
+		require.Len(t, volumesIn(s), 4)
+		attached := 0
+		for _, v := range volumesIn(s) {
+			if v.Instance != "" {
+				attached++
+			}
+		}
+		require.Equal(t, 2, attached)
+	})
+}
+
+func volumesIn(s *awssim.State) (out []*awssim.Volume) {
+	for _, v := range s.EC2.Volumes {
+		if v.Tags["ebs.csi.aws.com/cluster"] == "true" {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func put(a *awssim.AWS, o kubesim.Object) {
+	a.Edit(func(s *awssim.State) {
+		for _, c := range s.Kubernetes {
+			c.Put(time.Now(), o)
+		}
+	})
+}
+
+// stop removes controllers of the cluster.
+func stop(a *awssim.AWS, name string) {
+	a.Edit(func(s *awssim.State) {
+		for _, c := range s.Kubernetes {
+			for _, kind := range []string{"Deployment", "DaemonSet"} {
+				for _, o := range c.All(kind) {
+					if kubesim.Value(o, "metadata", "name") == name {
+						c.Drop(o)
+					}
+				}
+			}
+		}
+	})
+}
+
+// asked is what the plan says that the cluster is asked for.
+func asked(p graph.Plan) (out []string) {
+	for _, s := range p.Steps {
+		if s.Node.Kind() == "in-cluster" {
+			out = append(out, s.CloudID)
+		}
+	}
+	return out
+}
+
+// TestClusterIsAsked deletes a cluster, which gives up what it made before
+// anything else goes.
+func TestClusterIsAsked(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		byName     bool
+	}{{"by manifest", quickstart, false}, {"by name", quickstart, true}, {"EKS", eksSmall, false}, {"EKS by name", eksSmall, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := loadQuick(t, c.file)
+				a := prepared(t, c.file, m)
+				before := a.Detailed()
+				mustApply(t, m, a)
+				works(t, a)
+				var warned []string
+				p, err := asking(t, m, a.Process(), c.byName, &warned).PlanDelete(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				require.ElementsMatch(t, []string{
+					"Service default/api, Service default/web",
+					"PersistentVolumeClaim default/data-db-0, PersistentVolumeClaim default/data-db-1, PersistentVolumeClaim default/scratch",
+				}, asked(p))
+				began, from := time.Now(), len(a.Calls())
+				gone := false
+				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+					if f := tell(t); f != nil {
+						f(e)
+					}
+					if e.Node.Kind() != "in-cluster" && e.What == graph.Deleting && !gone {
+						gone = true
+						a.Edit(func(s *awssim.State) {
+							assert.Len(t, volumesIn(s), 1, "only what is retained is there when the rest goes")
+						})
+						for _, l := range a.Inventory() {
+							assert.NotContains(t, l, "k8s-elb-")
+						}
+					}
+				}})
+				require.NoError(t, err)
+				require.True(t, gone)
+				require.Empty(t, warned)
+				require.Equal(t, before, a.Detailed())
+				t.Logf("%s, %d calls", time.Since(began), len(a.Calls())-from)
+			})
+		})
+	}
+}
+
+// TestNobodyAnswers deletes a cluster whose API server is out of reach, or not
+// to be entered.
+func TestNobodyAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name, warning string
+		spoil         func(*awssim.State)
+		silent        bool
+	}{
+		{"dead", "connection refused", func(s *awssim.State) {
+			for _, g := range s.ELB.TargetGroups {
+				g.Targets = nil
+			}
+			for _, b := range s.ELB.Classic {
+				clear(b.Instances)
+			}
+		}, false},
+		{"no keys", "its keys are not in this account", func(s *awssim.State) {
+			for name := range s.SSM.Parameters {
+				if strings.Contains(name, "/pki/") {
+					delete(s.SSM.Parameters, name)
+				}
+			}
+		}, false},
+		{"private", "i/o timeout", func(s *awssim.State) {
+			for _, b := range s.ELB.LoadBalancers {
+				b.Scheme = "internal"
+			}
+			for _, b := range s.ELB.Classic {
+				b.Scheme = "internal"
+			}
+		}, false},
+		{"no control plane", "", func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				if i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "control-plane" {
+					i.Terminating, i.Terminated = time.Now(), time.Now()
+				}
+			}
+		}, true},
+	} {
+		for _, byName := range []bool{false, true} {
+			t.Run(c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := loadQuick(t, quickstart)
+					a := prepared(t, quickstart, m)
+					before := a.Inventory()
+					mustApply(t, m, a)
+					works(t, a)
+					a.Edit(c.spoil)
+					time.Sleep(lag)
+					var warned []string
+					began := time.Now()
+					p, err := asking(t, m, a.Process(), byName, &warned).PlanDelete(t.Context(), reconcile.Options{})
+					require.NoError(t, err)
+					require.Empty(t, asked(p))
+					require.LessOrEqual(t, time.Since(began), 12*time.Second)
+					if c.silent {
+						require.Empty(t, warned)
+						require.Less(t, time.Since(began), time.Second)
+					} else {
+						require.Len(t, warned, 1)
+						require.Contains(t, warned[0], c.warning)
+					}
+					_, err = asking(t, m, a.Process(), byName, nil).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+					require.NoError(t, err)
+					require.Equal(t, before, a.Inventory())
+				})
+			})
+		}
+	}
+}
+
+// TestControllersAreDead waits for controllers that do not run, as long as is
+// decent, and then removes in AWS what they made.
+func TestControllersAreDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadQuick(t, quickstart)
+		a := prepared(t, quickstart, m)
+		before := a.Detailed()
+		mustApply(t, m, a)
+		works(t, a)
+		stop(a, "aws-cloud-controller-manager")
+		stop(a, "ebs-csi-controller")
+		var warned []string
+		var ended time.Duration
+		began := time.Now()
+		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+			if e.Node.Kind() == "machine" && e.What == graph.Deleting && ended == 0 {
+				ended = time.Since(began)
+			}
+		}})
+		require.NoError(t, err)
+		require.Len(t, warned, 2)
+		require.Contains(t, strings.Join(warned, "\n"), "Service default/api, Service default/web")
+		require.Contains(t, strings.Join(warned, "\n"), "PersistentVolumeClaim default/data-db-0")
+		require.GreaterOrEqual(t, ended, 5*time.Minute)
+		require.Less(t, ended, 6*time.Minute)
+		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// TestAskedToKeepVolumes leaves claims alone.
+func TestAskedToKeepVolumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadQuick(t, quickstart)
+		a := prepared(t, quickstart, m)
+		mustApply(t, m, a)
+		works(t, a)
+		o := reconcile.Options{KeepVolumes: true}
+		p, err := asking(t, m, a.Process(), true, nil).PlanDelete(t.Context(), o)
+		require.NoError(t, err)
+		require.Equal(t, []string{"Service default/api, Service default/web"}, asked(p))
+		from := len(a.Calls())
+		_, err = asking(t, m, a.Process(), true, nil).Delete(t.Context(), o)
+		require.NoError(t, err)
+		for _, c := range since(a, from) {
+			require.NotContains(t, c.Operation, "/persistentvolumeclaims")
+			require.NotContains(t, c.Operation, "/pods")
+		}
+		a.Edit(func(s *awssim.State) { require.Len(t, volumesIn(s), 4) })
+	})
+}
+
+// TestNobodyIsAsked keeps a deletion that is not told to from talking to the
+// cluster.
+func TestNobodyIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadQuick(t, quickstart)
+		a := prepared(t, quickstart, m)
+		mustApply(t, m, a)
+		time.Sleep(settled)
+		from := len(a.Calls())
+		mustDelete(t, m, a)
+		for _, c := range since(a, from) {
+			require.NotEqual(t, "Kubernetes", c.Service)
+		}
+	})
+}
+
+// TestAskingCosts holds the calls to AWS of a deletion that asks against those
+// of one that does not. Where only the name is known it has to be found out
+// where to ask, and it is looked for network interfaces at other moments.
+func TestAskingCosts(t *testing.T) {
+	for byName, more := range map[bool]int{false: 0, true: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			m := loadQuick(t, quickstart)
+			a := prepared(t, quickstart, m)
+			cost := func(ask bool) int {
+				mustApply(t, m, a)
+				time.Sleep(settled)
+				from := len(a.Calls())
+				c := asking(t, m, a.Process(), byName, nil)
+				if !ask {
+					c = open(m, a.Process())
+					if byName {
+						c = reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Who: "test"})
+					}
+				}
+				_, err := c.Delete(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				calls := slices.DeleteFunc(since(a, from), func(c awssim.Call) bool { return c.Service == "Kubernetes" })
+				n, ops := counted(calls)
+				t.Logf("%d calls %v", n, ops)
+				return n
+			}
+			without, with := cost(false), cost(true)
+			require.LessOrEqual(t, with, without+more)
+			require.True(t, byName || with <= 60)
+		})
+	}
+}

@@ -115,24 +115,13 @@ func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
 		d.Fixed("diskSize", have.DiskSize, g.DiskSize)
 	}
 	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
-	d.Fixed("subnets", sortedList(have.Subnets), g.wantedSubnets())
+	d.Fixed("subnets", sortedList(have.Subnets), idList(idsOf(g.Subnets)))
 	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: the node group of the new name is made, this one removed")
 	g.diffVersion(have, &d)
 	g.diffConfig(have, &d)
 	d.Tags(have.Tags, g.Tags)
 	return d
 }
-
-// wantedSubnets is unknown until all of them are there.
-func (g *EKSNodeGroup) wantedSubnets() string {
-	ids := idsOf(g.Subnets)
-	if slices.Contains(ids, graph.Unknown) {
-		return graph.Unknown
-	}
-	return sortedList(ids)
-}
-
-func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }
 
 func (g *EKSNodeGroup) diffVersion(have *EKSNodeGroupState, d *graph.Diff) {
 	from, to := minor(have.Version), minor(g.Version)
@@ -247,8 +236,7 @@ func (g *EKSNodeGroup) Update(ctx context.Context, c *cloud.Clients, have *EKSNo
 	var err error
 	switch {
 	case d.HasTags():
-		after.Tags = have.Tags.With(g.Tags)
-		_, err = c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: g.Tags})
+		after.Object, err = eksRetagged(ctx, c, have.Object, g.Tags)
 		return &after, err
 	case d.Has("version", "releaseVersion"):
 		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name}

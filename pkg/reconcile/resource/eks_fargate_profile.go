@@ -132,7 +132,7 @@ func deleteFargate(ctx context.Context, c *cloud.Clients, cluster string, have *
 		return nil
 	}
 	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &cluster, FargateProfileName: &have.Name})
-	return err
+	return eksNotYet(err) // one at a time
 }
 
 // fargateNamed returns a profile, or nil.

@@ -36,7 +36,7 @@ func partOfEKS(kind, name string, in func() string) *Found {
 		return found(func(ctx context.Context, c *cloud.Clients) (*EKSFargateProfileState, error) {
 			return fargateNamed(ctx, c, in(), name)
 		}, func(ctx context.Context, c *cloud.Clients, s *EKSFargateProfileState) error {
-			return eksNotYet(deleteFargate(ctx, c, in(), s))
+			return deleteFargate(ctx, c, in(), s)
 		}, eksFargateGoes, nil)
 	case "addon":
 		return found(func(ctx context.Context, c *cloud.Clients) (*EKSAddonState, error) {

@@ -99,7 +99,7 @@ func (e *EKSCluster) behind(ctx context.Context, c *cloud.Clients, have *EKSClus
 		if err != nil {
 			return "", err
 		}
-		if g != nil && minor(e.Version)-minor(g.Version) > kubeletSkew {
+		if g != nil && g.Version != "" && minor(e.Version)-minor(g.Version) > kubeletSkew {
 			return fmt.Sprintf("%s with node group %s of %s", have.Version, name, g.Version), nil
 		}
 	}

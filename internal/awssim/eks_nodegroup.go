@@ -298,6 +298,7 @@ func (a *AWS) deleteNodeGroup(in *eks.DeleteNodegroupInput) (*eks.DeleteNodegrou
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Nodegroup %s cannot be deleted as it is currently in %s state", g.Name, s)), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
 	}
 	g.Deleted = a.now()
+	a.forgetInterface(c, g)
 	a.endNodes(g, len(g.Instances))
 	return &eks.DeleteNodegroupOutput{Nodegroup: a.nodeGroupOut(c, g)}, nil
 }

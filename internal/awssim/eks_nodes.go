@@ -3,6 +3,7 @@ package awssim
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -201,6 +202,29 @@ func (a *AWS) launchNodes(c *EKSCluster, g *EKSNodeGroup, n int) error {
 		g.Instances = append(g.Instances, id)
 	}
 	return nil
+}
+
+// forgetInterface has the VPC CNI of a node group that goes leave a network
+// interface behind, as it does where a node goes before the CNI has tidied up.
+// It keeps its subnet and its groups from being deleted, for good.
+func (a *AWS) forgetInterface(c *EKSCluster, g *EKSNodeGroup) {
+	if len(g.Instances) == 0 {
+		return
+	}
+	i := a.state.EC2.Instances[g.Instances[0]]
+	if i == nil || a.state.EC2.Subnets[i.Subnet] == nil {
+		return
+	}
+	for _, own := range byKey(a.state.EC2.Interfaces) {
+		if own.Owner == i.ID {
+			n := a.newInterface(i.Subnet, "aws-K8S-"+i.ID, "interface", "", own.Groups)
+			n.Managed = false
+			maps.Copy(n.Tags, map[string]string{
+				"cluster.k8s.amazonaws.com/name": c.Name, "node.k8s.amazonaws.com/instance_id": i.ID, "node.k8s.amazonaws.com/createdAt": a.now().UTC().Format("2006-01-02T15:04:05Z"),
+			})
+			return
+		}
+	}
 }
 
 // endNodes terminates the last n instances of a group.

@@ -91,6 +91,9 @@ func (a *AWS) updateAutoScalingGroup(in *autoscaling.UpdateAutoScalingGroupInput
 	if err != nil {
 		return nil, err
 	}
+	if g.OfEKS {
+		return nil, notSimulated("UpdateAutoScalingGroup: the group of a node group of EKS")
+	}
 	changed := *g
 	if err := a.configure(&changed, *in); err != nil {
 		return nil, err
@@ -167,6 +170,9 @@ func (a *AWS) deleteAutoScalingGroup(in *autoscaling.DeleteAutoScalingGroupInput
 	if err != nil {
 		return nil, err
 	}
+	if g.OfEKS {
+		return nil, notSimulated("DeleteAutoScalingGroup: the group of a node group of EKS")
+	}
 	if !aws.ToBool(in.ForceDelete) {
 		busy := slices.ContainsFunc(g.Instances, func(i *ScalingInstance) bool { return i.State != types.LifecycleStateInService })
 		switch {
@@ -192,6 +198,8 @@ func (a *AWS) setDesiredCapacity(in *autoscaling.SetDesiredCapacityInput) (*auto
 	}
 	n := aws.ToInt32(in.DesiredCapacity)
 	switch {
+	case g.OfEKS:
+		return nil, notSimulated("SetDesiredCapacity: the group of a node group of EKS")
 	case n > g.Max:
 		return nil, invalid("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", n, g.Max)
 	case n < g.Min:
@@ -204,7 +212,7 @@ func (a *AWS) setDesiredCapacity(in *autoscaling.SetDesiredCapacityInput) (*auto
 func (a *AWS) terminateInstanceInAutoScalingGroup(in *autoscaling.TerminateInstanceInAutoScalingGroupInput) (*autoscaling.TerminateInstanceInAutoScalingGroupOutput, error) {
 	for _, g := range byKey(a.state.AutoScaling.Groups) {
 		for _, i := range g.Instances {
-			if i.ID != aws.ToString(in.InstanceId) {
+			if i.ID != aws.ToString(in.InstanceId) || g.OfEKS {
 				continue
 			}
 			if aws.ToBool(in.ShouldDecrementDesiredCapacity) {

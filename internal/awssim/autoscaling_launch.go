@@ -142,10 +142,19 @@ func (a *AWS) scaleIn(g *ScalingGroup, n int) {
 	}
 }
 
+// called is what a group is listed as: the names that EKS gives end with what
+// is drawn by lot.
+func (g *ScalingGroup) called() string {
+	if g.OfEKS {
+		return g.Name[:len(g.Name)-37]
+	}
+	return g.Name
+}
+
 // inventoryAutoScaling lists the groups.
 func (a *AWS) inventoryAutoScaling() (lines []string) {
 	for _, g := range byKey(a.state.AutoScaling.Groups) {
-		line := "AutoScalingGroup " + g.Name
+		line := "AutoScalingGroup " + g.called()
 		if g.Deleting {
 			line += " deleting"
 		}
@@ -181,7 +190,7 @@ func (a *AWS) detailedAutoScaling() (lines []string) {
 		if g.Warmup != nil {
 			warmup = fmt.Sprint(*g.Warmup)
 		}
-		lines = append(lines, lineOf("AutoScalingGroup "+g.Name, "size", fmt.Sprintf("%d..%d/%d", g.Min, g.Max, g.Desired), "subnets", a.allCalled(g.Subnets),
+		lines = append(lines, lineOf("AutoScalingGroup "+g.called(), "size", fmt.Sprintf("%d..%d/%d", g.Min, g.Max, g.Desired), "subnets", a.allCalled(g.Subnets),
 			"template", template, "mixed", mixed, "cooldown", fmt.Sprint(g.Cooldown), "warmup", warmup, "grace", fmt.Sprint(g.Grace), "lifetime", fmt.Sprint(g.Lifetime),
 			"check", g.HealthCheck, "rebalance", fmt.Sprint(g.Rebalance), "suspended", strings.Join(sortedKeys(g.Suspended), ","), "hooks", strings.Join(hooks, ","),
 			"instances", strings.Join(instances, ","), "tags", strings.Join(tags, " "), "deleting", fmt.Sprint(g.Deleting)))

@@ -18,6 +18,7 @@ type ScalingGroup struct {
 	Looked            time.Time // up to when it has been brought
 	Retry             time.Time // it launches nothing before
 	Deleting          bool
+	OfEKS             bool // EKS keeps it at its size; it does nothing itself
 	Min, Max, Desired int32
 	Subnets           []string
 	Template          *TemplateRef                // nil when Mixed is set

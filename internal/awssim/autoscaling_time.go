@@ -44,6 +44,9 @@ func (a *AWS) settleAutoScaling() {
 // nextLook is when a group next has something to do; zero: when somebody
 // changes something.
 func (a *AWS) nextLook(g *ScalingGroup) (at time.Time) {
+	if g.OfEKS {
+		return time.Time{}
+	}
 	if !a.atRest(g) {
 		return g.Looked.Add(ScalingLooks)
 	}

@@ -324,11 +324,19 @@ func (a *AWS) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVersionsI
 }
 
 // deleteLaunchTemplate removes a template, also one that a group launches
-// from: the group can launch no more, as with AWS.
+// from: the group can launch no more, as with AWS. One of a node group of EKS
+// stays, other than with AWS, where the node group becomes DEGRADED.
 func (a *AWS) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
 	t, err := a.launchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
+	}
+	for _, c := range a.state.EKS.Clusters {
+		for _, g := range c.NodeGroups {
+			if g.Template == t.ID {
+				return nil, fail("DependencyViolation", "the launch template %s is that of node group %s", t.ID, g.Name)
+			}
+		}
 	}
 	delete(a.state.EC2.LaunchTemplates, t.ID)
 	out := launchTemplateOut(t)

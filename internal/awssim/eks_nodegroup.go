@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -18,6 +17,7 @@ import (
 type EKSNodeGroup struct {
 	Name, ARN, RoleARN, Version, Release, Kind, Capacity, Token string
 	Template, TemplateVersion                                   string // launch template, if it has one
+	Scaling                                                     string // name of the Auto Scaling group that EKS makes for it
 	Subnets, InstanceTypes, SourceGroups                        []string
 	SSHKey, Remote                                              string // key, and the security group that EKS made for it
 	DiskSize, Least, Most, Desired                              int32
@@ -93,9 +93,11 @@ func (a *AWS) settleEKSNodeGroups(c *EKSCluster) {
 		if u := g.updating(); u != nil && !a.now().Before(u.Done) {
 			a.applyNodeGroup(c, g, u)
 		}
+		a.scaleNodes(g)
 		if g.Deleted.IsZero() || a.now().Sub(g.Deleted) < EKSNodeGroupDeletes {
 			continue
 		}
+		delete(a.state.AutoScaling.Groups, g.Scaling)
 		if remote := a.state.EC2.SecurityGroups[g.Remote]; remote != nil {
 			delete(a.state.EC2.SecurityGroups, g.Remote)
 		}
@@ -131,13 +133,13 @@ func (a *AWS) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNodegrou
 		return nil, &types.ResourceInUseException{Message: aws.String("NodeGroup already exists with name " + name + " and cluster name " + c.Name), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
 	}
 	g := &EKSNodeGroup{
-		Name: name, RoleARN: aws.ToString(in.NodeRole), Version: first(aws.ToString(in.Version), c.Version), Kind: first(string(in.AmiType), "AL2023_x86_64_STANDARD"),
+		Name: name, RoleARN: aws.ToString(in.NodeRole), Version: first(aws.ToString(in.Version), c.Version), Kind: string(in.AmiType),
 		Capacity: first(string(in.CapacityType), "ON_DEMAND"), Token: aws.ToString(in.ClientRequestToken), Subnets: slices.Clone(in.Subnets),
 		InstanceTypes: slices.Clone(in.InstanceTypes), DiskSize: aws.ToInt32(in.DiskSize), Least: 1, Most: 2, Desired: 2, MaxUnavailable: 1,
 		Labels: maps.Clone(in.Labels), Born: a.now(), Modified: a.now(), Ready: a.now().Add(EKSNodeGroupTakes),
 	}
 	for _, check := range []func(*EKSCluster, *EKSNodeGroup, *eks.CreateNodegroupInput) error{
-		a.checkNodeGroup, a.checkNodeImage, a.checkNodeSubnets, a.checkNodeAccess,
+		a.checkNodeGroup, a.checkNodeTemplate, a.checkNodeImage, a.checkNodeSubnets, a.checkNodeAccess,
 	} {
 		if err := check(c, g, in); err != nil {
 			return nil, err
@@ -148,10 +150,12 @@ func (a *AWS) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNodegrou
 	}
 	h := a.hash()
 	g.ARN = a.regionalARN("eks", fmt.Sprintf("nodegroup/%s/%s/%s-%s-4000-8000-000000000000", c.Name, name, h[:8], h[8:12]))
+	g.Scaling = "eks-" + name + "-" + g.ARN[len(g.ARN)-36:]
 	if err := a.launchNodes(c, g, int(g.Desired)); err != nil {
 		return nil, err
 	}
 	c.NodeGroups[name] = g
+	a.scaleGroup(c, g)
 	a.letIn(c, g.RoleARN, "EC2_LINUX")
 	return &eks.CreateNodegroupOutput{Nodegroup: a.nodeGroupOut(c, g)}, nil
 }
@@ -184,15 +188,13 @@ func (a *AWS) checkNodeGroup(c *EKSCluster, g *EKSNodeGroup, in *eks.CreateNodeg
 	return g.taint(in.Taints, nil)
 }
 
-// checkNodeImage looks at what the nodes are made of. A launch template says
-// some of it in the group's stead.
+// checkNodeImage looks at what the nodes are made of, unless their image is
+// that of a launch template.
 func (a *AWS) checkNodeImage(_ *EKSCluster, g *EKSNodeGroup, in *eks.CreateNodegroupInput) error {
-	if t := in.LaunchTemplate; t != nil {
-		if in.DiskSize != nil || in.RemoteAccess != nil {
-			return invalidEKS("Disk size and remote access must be specified within the launch template")
-		}
-		g.Template, g.TemplateVersion = first(aws.ToString(t.Id), aws.ToString(t.Name)), aws.ToString(t.Version)
+	if g.Kind == customImage {
+		return nil
 	}
+	g.Kind = first(g.Kind, "AL2023_x86_64_STANDARD")
 	k, ok := eksImageKind(g.Kind, g.Version)
 	if !ok {
 		return invalidEKS("Requested AMI for this version %s is not supported (%s)", g.Version, g.Kind)
@@ -202,12 +204,16 @@ func (a *AWS) checkNodeImage(_ *EKSCluster, g *EKSNodeGroup, in *eks.CreateNodeg
 		return invalidEKS("Requested release version %s is not valid for kubernetes version %s.", *in.ReleaseVersion, g.Version)
 	}
 	if len(g.InstanceTypes) == 0 && g.Template == "" {
-		g.InstanceTypes = []string{"t3.medium"}
+		g.InstanceTypes = []string{defaultNode}
 	}
 	if g.DiskSize == 0 && g.Template == "" {
 		g.DiskSize = 20
 	}
-	for _, t := range g.InstanceTypes {
+	kinds := g.InstanceTypes
+	if v := a.nodeTemplate(g); v != nil && v.Data.InstanceType != "" {
+		kinds = []string{string(v.Data.InstanceType)}
+	}
+	for _, t := range kinds {
 		kind, known := typeNamed(t)
 		if !known || !slices.Contains(kind.architectures, ec2types.ArchitectureType(k.architecture)) {
 			return invalidEKS("[%s] is not a valid instance type for requested amiType %s", t, g.Kind)
@@ -260,48 +266,6 @@ func (a *AWS) checkNodeAccess(c *EKSCluster, g *EKSNodeGroup, in *eks.CreateNode
 	return nil
 }
 
-// launchNodes launches instances, one subnet after the other.
-func (a *AWS) launchNodes(c *EKSCluster, g *EKSNodeGroup, n int) error {
-	k, _ := eksImageKind(g.Kind, g.Version)
-	image, _ := a.imageNamed(k.name(g.Version))
-	groups := []string{c.Group}
-	if g.Remote != "" {
-		groups = append(groups, g.Remote)
-	}
-	kind := "t3.medium" // a launch template's type does not matter here
-	if len(g.InstanceTypes) > 0 {
-		kind = g.InstanceTypes[0]
-	}
-	for range n {
-		in := &ec2.RunInstancesInput{
-			ImageId: &image, InstanceType: ec2types.InstanceType(kind), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-			SubnetId: aws.String(g.Subnets[len(g.Instances)%len(g.Subnets)]), SecurityGroupIds: groups,
-			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeInstance, Tags: []ec2types.Tag{
-				{Key: aws.String("kubernetes.io/cluster/" + c.Name), Value: aws.String("owned")},
-				{Key: aws.String("eks:cluster-name"), Value: &c.Name},
-				{Key: aws.String("eks:nodegroup-name"), Value: &g.Name},
-			}}},
-		}
-		out, err := a.runInstances(in)
-		if err != nil {
-			return invalidEKS("could not launch nodes: %s", err)
-		}
-		g.Instances = append(g.Instances, *out.Instances[0].InstanceId)
-	}
-	return nil
-}
-
-// endNodes terminates the last n instances of a group.
-func (a *AWS) endNodes(g *EKSNodeGroup, n int) {
-	ids := g.Instances[len(g.Instances)-n:]
-	g.Instances = g.Instances[:len(g.Instances)-n]
-	for _, id := range ids {
-		if i := a.state.EC2.Instances[id]; i != nil && i.Terminating.IsZero() {
-			_, _ = a.terminateInstances(&ec2.TerminateInstancesInput{InstanceIds: []string{id}}) // it is there, and not protected
-		}
-	}
-}
-
 func (a *AWS) describeNodeGroup(in *eks.DescribeNodegroupInput) (*eks.DescribeNodegroupOutput, error) {
 	c, g, err := a.nodeGroup(in.ClusterName, in.NodegroupName)
 	if err != nil {
@@ -334,6 +298,7 @@ func (a *AWS) deleteNodeGroup(in *eks.DeleteNodegroupInput) (*eks.DeleteNodegrou
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Nodegroup %s cannot be deleted as it is currently in %s state", g.Name, s)), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
 	}
 	g.Deleted = a.now()
+	a.forgetInterface(c, g)
 	a.endNodes(g, len(g.Instances))
 	return &eks.DeleteNodegroupOutput{Nodegroup: a.nodeGroupOut(c, g)}, nil
 }

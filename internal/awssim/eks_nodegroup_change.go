@@ -177,14 +177,11 @@ func (a *AWS) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) (*eks.
 		return nil, err
 	}
 	after := *g
-	if t := in.LaunchTemplate; t != nil {
-		if g.Template == "" || first(aws.ToString(t.Id), aws.ToString(t.Name)) != g.Template {
-			return nil, invalidEKS("the launch template of a node group cannot be another")
-		}
-		after.TemplateVersion = aws.ToString(t.Version)
+	if err := a.changeTemplate(c, &after, in); err != nil {
+		return nil, err
 	}
 	version := aws.ToString(in.Version)
-	if version == "" && in.LaunchTemplate == nil {
+	if version == "" && in.LaunchTemplate == nil && g.Kind != customImage {
 		version = c.Version
 	}
 	if version != "" {
@@ -204,6 +201,9 @@ func (a *AWS) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) (*eks.
 	if in.ReleaseVersion != nil && *in.ReleaseVersion != after.Release {
 		return nil, invalidEKS("Requested release version %s is not valid for kubernetes version %s.", *in.ReleaseVersion, after.Version)
 	}
+	if after.TemplateVersion == g.TemplateVersion && after.Version == g.Version && after.Release == g.Release && !in.Force {
+		return nil, invalidEKS("Nodegroup %s is already at the requested version", g.Name) // AWS may let it
+	}
 	rounds := max(1, (g.Desired+max(1, g.MaxUnavailable)-1)/max(1, g.MaxUnavailable))
 	u, err := a.changeNodeGroup(c, g, types.UpdateTypeVersionUpdate, time.Duration(rounds)*EKSNodeTakes, after)
 	return &eks.UpdateNodegroupVersionOutput{Update: u}, err
@@ -212,12 +212,15 @@ func (a *AWS) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) (*eks.
 func (a *AWS) nodeGroupOut(c *EKSCluster, g *EKSNodeGroup) *types.Nodegroup {
 	out := &types.Nodegroup{
 		NodegroupName: aws.String(g.Name), NodegroupArn: aws.String(g.ARN), ClusterName: aws.String(c.Name), NodeRole: aws.String(g.RoleARN),
-		Version: aws.String(g.Version), ReleaseVersion: aws.String(g.Release), Status: g.status(a.now()), AmiType: types.AMITypes(g.Kind),
+		Version: text(g.Version), ReleaseVersion: aws.String(g.Release), Status: g.status(a.now()), AmiType: types.AMITypes(g.Kind),
 		CapacityType: types.CapacityTypes(g.Capacity), Subnets: slices.Clone(g.Subnets), InstanceTypes: slices.Clone(g.InstanceTypes),
 		ScalingConfig: &types.NodegroupScalingConfig{MinSize: aws.Int32(g.Least), MaxSize: aws.Int32(g.Most), DesiredSize: aws.Int32(g.Desired)},
 		UpdateConfig:  &types.NodegroupUpdateConfig{}, NodeRepairConfig: &types.NodeRepairConfig{Enabled: aws.Bool(g.Repair)},
 		Labels: maps.Clone(g.Labels), Tags: maps.Clone(g.Tags), CreatedAt: aws.Time(g.Born), ModifiedAt: aws.Time(g.Modified),
 		Health: &types.NodegroupHealth{Issues: []types.Issue{}}, Resources: &types.NodegroupResources{RemoteAccessSecurityGroup: text(g.Remote)},
+	}
+	if !a.now().Before(g.Ready) {
+		out.Resources.AutoScalingGroups = []types.AutoScalingGroup{{Name: aws.String(g.Scaling)}}
 	}
 	if g.MaxUnavailablePercentage > 0 {
 		out.UpdateConfig.MaxUnavailablePercentage = aws.Int32(g.MaxUnavailablePercentage)
@@ -229,6 +232,9 @@ func (a *AWS) nodeGroupOut(c *EKSCluster, g *EKSNodeGroup) *types.Nodegroup {
 	}
 	if g.Template != "" {
 		out.LaunchTemplate = &types.LaunchTemplateSpecification{Id: aws.String(g.Template), Version: text(g.TemplateVersion)}
+		if t := a.state.EC2.LaunchTemplates[g.Template]; t != nil {
+			out.LaunchTemplate.Name = aws.String(t.Name)
+		}
 	}
 	if g.SSHKey != "" {
 		out.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: aws.String(g.SSHKey), SourceSecurityGroups: slices.Clone(g.SourceGroups)}

@@ -220,7 +220,7 @@ func (a *AWS) updateEKSVersion(in *eks.UpdateClusterVersionInput) (*eks.UpdateCl
 		return nil, invalidEKS("Unsupported Kubernetes minor version update from %s to %s", c.Version, version)
 	}
 	for _, g := range byKey(c.NodeGroups) {
-		if minor(version)-minor(g.Version) > kubeletSkew {
+		if g.Kind != customImage && minor(version)-minor(g.Version) > kubeletSkew {
 			return nil, &types.InvalidRequestException{Message: aws.String(fmt.Sprintf(
 				"Nodegroup(s) %s must be updated to a later Kubernetes version before updating the cluster to %s", g.Name, version)), ClusterName: in.Name}
 		}

@@ -19,7 +19,7 @@ import (
 
 // sweepExamples are the clusters over which every call is made to fail.
 func sweepExamples() []string {
-	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml"}
+	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml", "../../configs/eks-templates.yaml"}
 }
 
 // loadQuick reads an example and lets its keys be of the kind that is quick to
@@ -41,7 +41,7 @@ func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
 // names of groups that EKS makes, digests of what holds keys) and how often a
 // secret was written.
 func described(a *awssim.AWS) (out []string) {
-	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|bootstrap-data-hash(=|","Value":")[\w-]+`)
+	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`)
 	groups := regexp.MustCompile(`"SecurityGroupIds":\[[^]]*\]`)
 	inOrder := func(list string) string {
 		return strings.Join(slices.Sorted(strings.SplitSeq(strings.Trim(list, "[]"), ",")), ",")

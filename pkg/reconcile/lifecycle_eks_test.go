@@ -263,7 +263,8 @@ func TestEKSPartsComeAndGo(t *testing.T) {
 		}
 		applied(t, m, a, act("delete")...)
 		applied(t, all, a, act("create")...)
-		require.Equal(t, standing, a.Inventory())
+		standing = append(standing, "Interface aws-K8S-(ID)") // which the CNI forgets, and a deletion sweeps
+		require.ElementsMatch(t, standing, a.Inventory())
 	})
 }
 
@@ -283,6 +284,6 @@ func TestEKSCallBudgets(t *testing.T) {
 		check("create", 75, func() { mustApply(t, m, a) })
 		check("no-op", 25, func() { mustApply(t, m, a) })
 		check("plan", 25, func() { require.True(t, mustPlan(t, m, a).Empty()) })
-		check("delete", 55, func() { mustDelete(t, m, a) })
+		check("delete", 65, func() { mustDelete(t, m, a) }) // six of them for what the CNI forgets
 	})
 }

@@ -158,8 +158,8 @@ func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 		}
 	}
 	for _, p := range m.Pools {
-		if p.Scaling != nil && p.Scaling.Spec.AWSLaunchTemplate.AMI.ID == nil { // whose architecture says which image is the newest
-			wanted[p.Scaling.Spec.AWSLaunchTemplate.InstanceType] = 1
+		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || manifest.OwnImage(p.Managed)) { // the architecture says which image is the newest
+			wanted[t.InstanceType] = 1
 		}
 	}
 	maps.DeleteFunc(wanted, func(name string, n int) bool { return n <= 0 || name == "" })

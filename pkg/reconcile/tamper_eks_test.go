@@ -112,6 +112,10 @@ func eksTampers() map[string]tamper {
 		"node-group version": func(s *awssim.State, id, _ string) {
 			nodeGroup(s, id).Version, nodeGroup(s, id).Release = "1.33", "1.33.0-20260921"
 		},
+		"node-group launchTemplate.version": func(s *awssim.State, id, _ string) { nodeGroup(s, id).TemplateVersion = "77" },
+		"node-group lifecycleHook": func(s *awssim.State, id, field string) {
+			delete(s.AutoScaling.Groups[nodeGroup(s, id).Scaling].Hooks, strings.TrimPrefix(field, "lifecycleHook "))
+		},
 		"addon version":               func(s *awssim.State, id, _ string) { addon(s, id).Version = "v0.0.1-eksbuild.1" },
 		"addon configuration":         func(s *awssim.State, id, _ string) { addon(s, id).Configuration = `{"tampered":true}` },
 		"addon serviceAccountRoleARN": func(s *awssim.State, id, _ string) { addon(s, id).RoleARN = "" },
@@ -166,11 +170,12 @@ func eksConflicts() map[string]tamper {
 		"node-group capacityType": func(s *awssim.State, id, _ string) {
 			nodeGroup(s, id).Capacity = flip(nodeGroup(s, id).Capacity, "SPOT", "ON_DEMAND")
 		},
-		"node-group instanceTypes": func(s *awssim.State, id, _ string) { nodeGroup(s, id).InstanceTypes = []string{"m5.xlarge"} },
-		"node-group diskSize":      func(s *awssim.State, id, _ string) { nodeGroup(s, id).DiskSize = 77 },
-		"node-group sshKey":        func(s *awssim.State, id, _ string) { nodeGroup(s, id).SSHKey = tampered },
-		"node-group subnets":       func(s *awssim.State, id, _ string) { nodeGroup(s, id).Subnets = []string{"subnet-00000000000000009"} },
-		"fargate-profile role":     func(s *awssim.State, id, _ string) { fargateProfile(s, id).RoleARN += tampered },
+		"node-group instanceTypes":  func(s *awssim.State, id, _ string) { nodeGroup(s, id).InstanceTypes = []string{"m5.xlarge"} },
+		"node-group diskSize":       func(s *awssim.State, id, _ string) { nodeGroup(s, id).DiskSize = 77 },
+		"node-group sshKey":         func(s *awssim.State, id, _ string) { nodeGroup(s, id).SSHKey = tampered },
+		"node-group subnets":        func(s *awssim.State, id, _ string) { nodeGroup(s, id).Subnets = []string{"subnet-00000000000000009"} },
+		"node-group launchTemplate": func(s *awssim.State, id, _ string) { nodeGroup(s, id).Template = "lt-00000000000000009" },
+		"fargate-profile role":      func(s *awssim.State, id, _ string) { fargateProfile(s, id).RoleARN += tampered },
 		"fargate-profile subnets": func(s *awssim.State, id, _ string) {
 			fargateProfile(s, id).Subnets = []string{"subnet-00000000000000009"}
 		},

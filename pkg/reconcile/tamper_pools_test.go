@@ -27,6 +27,9 @@ func replaces(n graph.ID, field string) string {
 	if !ok || strings.HasPrefix(field, "tag ") {
 		return ""
 	}
+	if group, ok := strings.CutPrefix(name, "eks-templates-"); ok {
+		return "node-group/default_" + group + ": launchTemplate.version"
+	}
 	return "auto-scaling-group/" + name + ": machines"
 }
 

@@ -75,6 +75,12 @@ func differences() []difference {
 		{"add-on: describe without nodes", nothing, "moto has no add-ons"},
 		{"pod identity: create with a role that does not trust pods", nothing, "moto has no pod identities"},
 		{"pod identity: list", nothing, "moto has no pod identities"},
+		{"node group: create with more wanted than allowed", "ok", "moto does not compare the sizes of a node group"},
+		{"node group: create with a role that is not there", "ok", "moto does not look whether the role is there"},
+		{"node group: create with two types of instances", "ok", "moto does not look into launch templates"},
+		{"node group: create with a template and remote access", "ok", "moto sees only a remote access that is not empty"},
+		{"EKS tags: of a cluster that is not there", "error ResourceNotFoundException", "moto has one code for what is not there; AWS has another one for tags (API reference, TagResource)"},
+		{"parameter: the image of EKS", "error ParameterNotFound", "moto has none of EKS's public parameters"},
 		{"EKS cluster: create with a role that is not there", "ok", "moto does not look whether the role is there"},
 		{"EKS cluster: create in one zone", "ok", "moto does not look at the subnets"},
 	}

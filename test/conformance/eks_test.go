@@ -47,6 +47,7 @@ func (s *suite) eksClusters() {
 	s.need(err)
 	s.see("tagging: find the EKS cluster", err, len(byTag.ResourceTagMappingList), str(byTag.PaginationToken) == "")
 	s.eksParts(*role.Role.Arn)
+	s.nodeGroups(*role.Role.Arn, *made.Cluster.Arn, zones["us-east-1a"], zones["us-east-1b"])
 	_, err = s.eks.DeleteCluster(s.ctx, &eks.DeleteClusterInput{Name: demo})
 	s.need(err)
 	s.see("EKS cluster: delete", err)

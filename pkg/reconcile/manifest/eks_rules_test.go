@@ -175,7 +175,27 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"AMI with a version", "eks",
 			[]string{template, template + "    ami: {id: ami-1}\n  amiVersion: 1.32.0-20250101\n"},
-			`AWSManagedMachinePool/shop-template spec.amiVersion: the launch template names an AMI of its own, which has no version in EKS — remove it`,
+			`AWSManagedMachinePool/shop-template spec.amiVersion: the launch template brings an AMI of its own, which has no version in EKS — remove it`,
+		},
+		{
+			"looked-up AMI of EKS's kind", "eks",
+			[]string{template, template + "    ami: {eksLookupType: AmazonLinux2023}\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate: EKS chooses the AMI by amiType, and nothing is looked up — remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM`,
+		},
+		{
+			"script for a node group", "eks",
+			[]string{"kind: NodeadmConfig, name: shop-template}", "kind: EKSConfig, name: shop-scaling}"},
+			`MachinePool/shop-template spec.template.spec.bootstrap.configRef: EKS does not take the script of an EKSConfig for its own AMIs — use a NodeadmConfig, or an AMI of your own (awsLaunchTemplate.ami.id)`,
+		},
+		{
+			"nodeadm on Bottlerocket", "eks",
+			[]string{"  amiType: AL2023_x86_64_STANDARD\n  awsLaunchTemplate", "  amiType: BOTTLEROCKET_x86_64\n  awsLaunchTemplate"},
+			`AWSManagedMachinePool/shop-template spec.amiType: AMIs of the type BOTTLEROCKET_x86_64 have no nodeadm — set it, for example to AL2023_x86_64_STANDARD`,
+		},
+		{
+			"custom, looked up, with nodeadm on Amazon Linux 2", "eks",
+			[]string{"  amiType: AL2023_x86_64_STANDARD\n  awsLaunchTemplate", "  amiType: CUSTOM\n  awsLaunchTemplate"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.ami.eksLookupType: images of Amazon Linux 2 (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
 		},
 		{
 			"capacity block in a node group", "eks",
@@ -338,6 +358,14 @@ func TestWarningsOfEKS(t *testing.T) {
 			"user data of a node group", "eks",
 			[]string{"metadata: {name: shop-managed}\nspec: {}\n", "metadata: {name: shop-managed}\nspec: {preNodeadmCommands: ['true']}\n"},
 			[]string{"cluster.yaml:89: NodeadmConfig/shop-managed spec: has no effect: EKS writes the user data of a node group without a launch template — set awsLaunchTemplate of the AWSManagedMachinePool, or empty this"},
+		},
+		{
+			"AMI that nobody boots", "eks",
+			[]string{template, template + "    ami: {id: ami-1}\n", "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: shop-template}", "dataSecretName: ''"},
+			[]string{
+				"cluster.yaml:99: MachinePool/shop-template spec.template.spec.bootstrap: EKS adds nothing to what a node with an AMI of yours boots with, and here is nothing: it joins only if the AMI does that by itself — use a NodeadmConfig",
+				"cluster.yaml:113: NodeadmConfig/shop-template: nothing in the input refers to it, so it has no effect — remove it, or refer to it",
+			},
 		},
 		{
 			"no instance profile", "eks",

@@ -122,7 +122,7 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 	}
 	l.checkLabels(group, spec.Labels)
 	l.checkTaints(group, spec.Taints)
-	own := spec.AWSLaunchTemplate != nil && spec.AWSLaunchTemplate.AMI.ID != nil
+	own := OwnImage(p.Managed)
 	if version, without := l.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
 		l.fail(group.problem("spec.amiType", fmt.Sprintf("EKS has no images of Amazon Linux 2 (%s) for %s", *spec.AMIType, version), "set amiType, for example to AL2023_x86_64_STANDARD"))
 	}
@@ -131,6 +131,38 @@ func (l *loader) checkNodeGroup(o, group *object, p Pool) {
 	}
 	if spec.AWSLaunchTemplate != nil {
 		l.checkGroupTemplate(group, spec)
+		l.checkGroupImage(o, group, p)
+	}
+}
+
+// OwnImage tells whether the nodes of a node group boot from an image of its
+// launch template: one that is named, or, of kind CUSTOM, looked up.
+func OwnImage(m *expinfrav1.AWSManagedMachinePool) bool {
+	t := m.Spec.AWSLaunchTemplate
+	return t != nil && (t.AMI.ID != nil || m.Spec.AMIType != nil && *m.Spec.AMIType == expinfrav1.Custom)
+}
+
+// checkGroupImage compares what nodes boot from with what boots them. To what
+// boots its own images EKS adds, which takes MIME multi-part.
+func (l *loader) checkGroupImage(o, group *object, p Pool) {
+	const config = "spec.template.spec.bootstrap"
+	spec := &p.Managed.Spec
+	machine := asPoolMachine(group.name, spec.AWSLaunchTemplate, nil).Spec
+	if OwnImage(p.Managed) {
+		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
+		if secret := p.Object.Spec.Template.Spec.Bootstrap.DataSecretName; p.Bootstrap == (Bootstrap{}) && (secret == nil || *secret == "") {
+			l.warn(o.problem(config, "EKS adds nothing to what a node with an AMI of yours boots with, and here is nothing: it joins only if the AMI does that by itself", "use a NodeadmConfig"))
+		}
+		return
+	}
+	if machine.AMI.EKSOptimizedLookupType != nil || machine.ImageLookupFormat+machine.ImageLookupOrg+machine.ImageLookupBaseOS != "" {
+		l.fail(group.problem("spec.awsLaunchTemplate", "EKS chooses the AMI by amiType, and nothing is looked up", "remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM"))
+	}
+	switch {
+	case p.Bootstrap.EKS != nil:
+		l.fail(o.problem(config+".configRef", "EKS does not take the script of an EKSConfig for its own AMIs", "use a NodeadmConfig, or an AMI of your own (awsLaunchTemplate.ami.id)"))
+	case p.Bootstrap.Nodeadm != nil && spec.AMIType != nil && !strings.HasPrefix(string(*spec.AMIType), "AL2023_"):
+		l.fail(group.problem("spec.amiType", fmt.Sprintf("AMIs of the type %s have no nodeadm", *spec.AMIType), "set it, for example to AL2023_x86_64_STANDARD"))
 	}
 }
 
@@ -153,8 +185,8 @@ func (l *loader) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMa
 	if spec.RemoteAccess != nil {
 		l.fail(group.problem("spec.remoteAccess", "EKS takes no remoteAccess beside a launch template", "use sshKeyName and additionalSecurityGroups of awsLaunchTemplate"))
 	}
-	if t.AMI.ID != nil && spec.AMIVersion != nil {
-		l.fail(group.problem("spec.amiVersion", "the launch template names an AMI of its own, which has no version in EKS", "remove it"))
+	if spec.AMIVersion != nil && (t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom) {
+		l.fail(group.problem("spec.amiVersion", "the launch template brings an AMI of its own, which has no version in EKS", "remove it"))
 	}
 }
 

@@ -73,6 +73,23 @@ func (l *loader) unusedBootstrap(o *object, b clusterv1.Bootstrap) {
 	}
 }
 
+// Template is what the machines of a pool are launched from; nil for a node
+// group that leaves it to EKS.
+func (p Pool) Template() *expinfrav1.AWSLaunchTemplate {
+	if p.Managed != nil {
+		return p.Managed.Spec.AWSLaunchTemplate
+	}
+	return &p.Scaling.Spec.AWSLaunchTemplate
+}
+
+// Hooks are the lifecycle hooks of a pool.
+func (p Pool) Hooks() []expinfrav1.AWSLifecycleHook {
+	if p.Managed != nil {
+		return p.Managed.Spec.AWSLifecycleHooks
+	}
+	return p.Scaling.Spec.AWSLifecycleHooks
+}
+
 // asPoolMachine is a machine as an AWSMachinePool makes it, as far as rules
 // for machines look at it.
 func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infrav1.Ignition) *infrav1.AWSMachine {

@@ -1,5 +1,7 @@
 package permission
 
+import "slices"
+
 // look allows the questions that AWS cannot have limited to a resource.
 func look() Statement {
 	return allow("Look", anywhere(),
@@ -52,10 +54,17 @@ func machines(k Kind) []string {
 
 // pools are Auto Scaling groups and what they launch.
 func pools() []string {
+	return slices.Sorted(slices.Values(append([]string{
+		"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
+		"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
+	}, templates()...)))
+}
+
+// templates are launch templates, and hooks of groups, whoever's groups these
+// are.
+func templates() []string {
 	return []string{
-		"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:DeleteLifecycleHook",
-		"autoscaling:PutLifecycleHook", "autoscaling:ResumeProcesses", "autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses",
-		"autoscaling:UpdateAutoScalingGroup",
+		"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook",
 		"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions",
 	}
 }

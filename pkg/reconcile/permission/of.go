@@ -29,6 +29,9 @@ func Of(m *manifest.Cluster) Scope {
 		}
 	}
 	maps.Copy(roles, hookRoles(m))
+	s.Templates = slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool {
+		return p.Template() != nil || len(p.Hooks()) > 0
+	})
 	s.NoPools = !slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Scaling != nil })
 	s.Kind = SelfManaged
 	if m.EKS != nil {
@@ -82,8 +85,7 @@ func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
 		out = append(out, x.Infra.Spec)
 	}
 	for _, p := range m.Pools {
-		if p.Scaling != nil {
-			t := p.Scaling.Spec.AWSLaunchTemplate
+		if t := p.Template(); t != nil {
 			out = append(out, infrav1.AWSMachineSpec{IAMInstanceProfile: t.IamInstanceProfile, RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes})
 		}
 	}
@@ -95,10 +97,7 @@ func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
 func hookRoles(m *manifest.Cluster) map[string]bool {
 	roles := map[string]bool{}
 	for _, p := range m.Pools {
-		if p.Scaling == nil {
-			continue
-		}
-		for _, hook := range p.Scaling.Spec.AWSLifecycleHooks {
+		for _, hook := range p.Hooks() {
 			if hook.RoleARN != nil {
 				_, name, _ := strings.Cut(*hook.RoleARN, ":role/")
 				roles[name] = true

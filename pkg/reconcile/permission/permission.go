@@ -23,6 +23,7 @@ type Scope struct {
 	EKSRoles  []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
 	MadeRoles []string // that are made for the cluster; empty: none
 	NoPools   bool     // there are no Auto Scaling groups
+	Templates bool     // there are launch templates or hooks of node groups of EKS
 }
 
 // Kind is who runs the control plane.
@@ -69,6 +70,8 @@ func Policy(s Scope) Document {
 	}
 	if !s.NoPools {
 		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
+	} else if s.Templates {
+		statements = append(statements, s.regional(allow("LaunchTemplates", anywhere(), templates()...)))
 	}
 	if s.Kind != EKS {
 		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
@@ -156,7 +159,7 @@ func (s Scope) roles(names []string, usual string) []string {
 // passRole lets machines and lifecycle hooks be given their roles.
 func (s Scope) passRole() Statement {
 	to := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
-	if !s.NoPools {
+	if !s.NoPools || s.Templates {
 		to = append(to, "autoscaling.amazonaws.com")
 	}
 	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")

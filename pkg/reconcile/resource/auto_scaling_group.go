@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -184,14 +183,7 @@ func (g *AutoScalingGroup) uneven(have *AutoScalingGroupState) bool {
 // version is the version of the template that machines are to be of: in a
 // plan, the one that is yet to be made.
 func (g *AutoScalingGroup) version() string {
-	t, ok := g.Template.Found()
-	if !ok {
-		return graph.Unknown
-	}
-	if g.Content != nil && g.Content.outdated(&t) {
-		t.Version++
-	}
-	return fmt.Sprint(t.Version)
+	return versionOf(g.Template, g.Content)
 }
 
 // outdated lists the versions of machines that are to be replaced.
@@ -224,19 +216,10 @@ func (g *AutoScalingGroup) Diff(have *AutoScalingGroupState) (d graph.Diff) {
 	d.Set("defaultCoolDown", have.Cooldown, usually(g.Spec.DefaultCoolDown.Duration))
 	d.Set("defaultInstanceWarmup", have.Warmup, usually(g.Spec.DefaultInstanceWarmup.Duration))
 	d.Lines("suspendedProcess", have.Suspended, g.suspended())
-	g.diffHooks(have, &d)
+	diffHooks(have.Hooks, g.Spec.AWSLifecycleHooks, &d)
 	d.Tags(have.Tags, g.Tags)
 	g.diffMachines(have, &d)
 	return d
-}
-
-func (g *AutoScalingGroup) diffHooks(have *AutoScalingGroupState, d *graph.Diff) {
-	want := g.hooks()
-	all := maps.Clone(want)
-	maps.Copy(all, have.Hooks)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		d.Set(hookField+name, have.Hooks[name], want[name])
-	}
 }
 
 // diffMachines tells of machines that are to be replaced, and of those that
@@ -306,7 +289,7 @@ func (g *AutoScalingGroup) Create(ctx context.Context, c *cloud.Clients) (*AutoS
 	return &AutoScalingGroupState{
 		Object: Object{g.Name, g.Tags}, Min: g.Spec.MinSize, Max: g.Spec.MaxSize, Desired: desired, Subnets: idsOf(g.Subnets),
 		Template: g.template(), Mixed: g.mixed(), Rebalance: g.Spec.CapacityRebalance, Cooldown: usually(g.Spec.DefaultCoolDown.Duration),
-		Warmup: usually(g.Spec.DefaultInstanceWarmup.Duration), Hooks: g.hooks(),
+		Warmup: usually(g.Spec.DefaultInstanceWarmup.Duration), Hooks: hooksWritten(g.Spec.AWSLifecycleHooks),
 	}, nil
 }
 

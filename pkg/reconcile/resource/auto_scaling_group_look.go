@@ -36,11 +36,6 @@ func autoScalingGroups(ctx context.Context, c *cloud.Clients) ([]AutoScalingGrou
 	})
 }
 
-// AutoScalingGroups lists the groups of the cluster with their machines.
-func AutoScalingGroups(ctx context.Context, c *cloud.Clients) ([]AutoScalingGroupState, error) {
-	return autoScalingGroups(ctx, c)
-}
-
 func autoScalingGroupSeen(x types.AutoScalingGroup) AutoScalingGroupState {
 	s := AutoScalingGroupState{
 		Object: Object{str(x.AutoScalingGroupName), cloud.Tags{}}, ARN: str(x.AutoScalingGroupARN), Status: str(x.Status),

@@ -16,9 +16,6 @@ import (
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
-// hookField is what the differences of lifecycle hooks begin with.
-const hookField = "lifecycleHook "
-
 // Update implements graph.Resource. Processes are resumed before anything
 // else, and machines replaced when all else is as wanted.
 func (g *AutoScalingGroup) Update(ctx context.Context, c *cloud.Clients, have *AutoScalingGroupState, d graph.Diff) (*AutoScalingGroupState, error) {
@@ -63,33 +60,7 @@ func (g *AutoScalingGroup) updateSettings(ctx context.Context, c *cloud.Clients,
 }
 
 func (g *AutoScalingGroup) updateHooks(ctx context.Context, c *cloud.Clients, have *AutoScalingGroupState, d graph.Diff) error {
-	for _, change := range d {
-		name, ok := strings.CutPrefix(change.Field, hookField)
-		if !ok {
-			continue
-		}
-		oldKind, _, _ := strings.Cut(change.Have, ",")
-		newKind, _, _ := strings.Cut(change.Want, ",")
-		if change.Have != "" && oldKind != newKind { // the transition stays what it was made with
-			if _, err := c.AutoScaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &have.ID, LifecycleHookName: &name}); err != nil {
-				return err
-			}
-		}
-		for _, h := range g.Spec.AWSLifecycleHooks {
-			if h.Name != name {
-				continue
-			}
-			s := hookSpecification(h)
-			_, err := c.AutoScaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
-				AutoScalingGroupName: &have.ID, LifecycleHookName: &name, LifecycleTransition: s.LifecycleTransition, DefaultResult: s.DefaultResult,
-				HeartbeatTimeout: s.HeartbeatTimeout, NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return updateHooks(ctx, c, have.ID, g.Spec.AWSLifecycleHooks, d)
 }
 
 func (g *AutoScalingGroup) updateTags(ctx context.Context, c *cloud.Clients, _ *AutoScalingGroupState, d graph.Diff) error {
@@ -220,41 +191,4 @@ func mixedWritten(p *types.MixedInstancesPolicy) string {
 	}
 	return fmt.Sprintf("%s; on demand %d and %d %% of the rest, %s; spot %s", strings.Join(kinds, ", "), aws.ToInt32(d.OnDemandBaseCapacity), share,
 		orElse(str(d.OnDemandAllocationStrategy), "prioritized"), orElse(str(d.SpotAllocationStrategy), "lowest-price"))
-}
-
-func hookSpecification(h expinfrav1.AWSLifecycleHook) types.LifecycleHookSpecification {
-	out := types.LifecycleHookSpecification{
-		LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(string(h.LifecycleTransition)),
-		NotificationMetadata: h.NotificationMetadata, NotificationTargetARN: h.NotificationTargetARN, RoleARN: h.RoleARN,
-	}
-	if h.DefaultResult != nil {
-		out.DefaultResult = optional(string(*h.DefaultResult))
-	}
-	if h.HeartbeatTimeout != nil {
-		out.HeartbeatTimeout = seconds(h.HeartbeatTimeout.Duration)
-	}
-	return out
-}
-
-func (g *AutoScalingGroup) hooks() map[string]string {
-	out := map[string]string{}
-	for _, h := range g.Spec.AWSLifecycleHooks {
-		s := hookSpecification(h)
-		out[h.Name] = hookWritten(types.LifecycleHook{
-			LifecycleTransition: s.LifecycleTransition, DefaultResult: s.DefaultResult, HeartbeatTimeout: s.HeartbeatTimeout,
-			NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
-		})
-	}
-	return out
-}
-
-// hookWritten writes a lifecycle hook down, its transition first, with AWS's
-// defaults for what it leaves open.
-func hookWritten(h types.LifecycleHook) string {
-	wait := int32(3600)
-	if h.HeartbeatTimeout != nil {
-		wait = *h.HeartbeatTimeout
-	}
-	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(str(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, orElse(str(h.DefaultResult), "ABANDON")) +
-		prefixed(", tells ", str(h.NotificationTargetARN)) + prefixed(" as ", str(h.RoleARN)) + prefixed(": ", str(h.NotificationMetadata))
 }

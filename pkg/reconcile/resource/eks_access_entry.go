@@ -150,13 +150,14 @@ func (a *EKSAccessEntry) Update(ctx context.Context, c *cloud.Clients, have *EKS
 			return nil, err
 		}
 	}
+	after := *have
 	if d.HasTags() {
-		if _, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: a.Tags}); err != nil {
+		var err error
+		if after.Object, err = eksRetagged(ctx, c, have.Object, a.Tags); err != nil {
 			return nil, err
 		}
 	}
-	after := *have
-	after.Groups, after.Policies, after.Tags = a.Groups, a.Policies, have.Tags.With(a.Tags)
+	after.Groups, after.Policies = a.Groups, a.Policies
 	if a.User != "" {
 		after.User = a.User
 	}

@@ -106,8 +106,8 @@ func (a *EKSAddon) Create(ctx context.Context, c *cloud.Clients) (*EKSAddonState
 func (a *EKSAddon) Update(ctx context.Context, c *cloud.Clients, have *EKSAddonState, d graph.Diff) (*EKSAddonState, error) {
 	after := *have
 	if d.HasTags() {
-		after.Tags = have.Tags.With(a.Tags)
-		_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: a.Tags})
+		var err error
+		after.Object, err = eksRetagged(ctx, c, have.Object, a.Tags)
 		return &after, err
 	}
 	cluster, _ := a.Cluster.Found()

@@ -99,7 +99,7 @@ func (e *EKSCluster) behind(ctx context.Context, c *cloud.Clients, have *EKSClus
 		if err != nil {
 			return "", err
 		}
-		if g != nil && minor(e.Version)-minor(g.Version) > kubeletSkew {
+		if g != nil && g.Version != "" && minor(e.Version)-minor(g.Version) > kubeletSkew {
 			return fmt.Sprintf("%s with node group %s of %s", have.Version, name, g.Version), nil
 		}
 	}
@@ -297,11 +297,9 @@ func logging(on, off []string) *types.Logging {
 func (e *EKSCluster) Update(ctx context.Context, c *cloud.Clients, have *EKSClusterState, d graph.Diff) (*EKSClusterState, error) {
 	after := *have
 	if d.HasTags() {
-		if _, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: e.Tags}); err != nil {
-			return nil, err
-		}
-		after.Tags = have.Tags.With(e.Tags)
-		return &after, nil
+		var err error
+		after.Object, err = eksRetagged(ctx, c, have.Object, e.Tags)
+		return &after, err
 	}
 	if err := e.change(ctx, c, d); err != nil {
 		return nil, err

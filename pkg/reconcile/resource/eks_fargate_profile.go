@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,20 +79,11 @@ func (f *EKSFargateProfile) Diff(have *EKSFargateProfileState) (d graph.Diff) {
 	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
 	d.Fixed("role", have.RoleARN, f.Role.CloudID())
-	d.Fixed("subnets", sortedList(have.Subnets), f.wantedSubnets())
+	d.Fixed("subnets", sortedList(have.Subnets), idList(append(idsOf(f.Subnets), f.SubnetIDs...)))
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
 	d.Advise("set spec.profileName of the AWSFargateProfile to another name: the profile of the new name is made, this one removed")
 	d.Tags(have.Tags, f.Tags)
 	return d
-}
-
-// wantedSubnets is unknown until all of them are there.
-func (f *EKSFargateProfile) wantedSubnets() string {
-	ids := append(idsOf(f.Subnets), f.SubnetIDs...)
-	if slices.Contains(ids, graph.Unknown) {
-		return graph.Unknown
-	}
-	return sortedList(ids)
 }
 
 func selectorList(all []EKSSelector) string {
@@ -126,8 +116,8 @@ func (f *EKSFargateProfile) Create(ctx context.Context, c *cloud.Clients) (*EKSF
 // Update implements graph.Resource.
 func (f *EKSFargateProfile) Update(ctx context.Context, c *cloud.Clients, have *EKSFargateProfileState, _ graph.Diff) (*EKSFargateProfileState, error) {
 	after := *have
-	after.Tags = have.Tags.With(f.Tags)
-	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: f.Tags})
+	var err error
+	after.Object, err = eksRetagged(ctx, c, have.Object, f.Tags)
 	return &after, err
 }
 
@@ -142,7 +132,7 @@ func deleteFargate(ctx context.Context, c *cloud.Clients, cluster string, have *
 		return nil
 	}
 	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &cluster, FargateProfileName: &have.Name})
-	return err
+	return eksNotYet(err) // one at a time
 }
 
 // fargateNamed returns a profile, or nil.

@@ -95,8 +95,8 @@ func (p *EKSIdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*EK
 func (p *EKSIdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *EKSIdentityProviderState, d graph.Diff) (*EKSIdentityProviderState, error) {
 	after := *have
 	if d.HasTags() {
-		after.Tags = have.Tags.With(p.Tags)
-		_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: p.Tags})
+		var err error
+		after.Object, err = eksRetagged(ctx, c, have.Object, p.Tags)
 		return &after, err
 	}
 	if err := p.Delete(ctx, c, have); err != nil {

@@ -93,6 +93,12 @@ func nodeGroupSeen(x *types.Nodegroup) EKSNodeGroupState {
 	if v := x.ScalingConfig; v != nil {
 		s.Least, s.Most, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)
 	}
+	if v := x.LaunchTemplate; v != nil {
+		s.Template, s.TemplateVersion = str(v.Id), str(v.Version)
+	}
+	if v := x.Resources; v != nil && len(v.AutoScalingGroups) > 0 {
+		s.Scaling = str(v.AutoScalingGroups[0].Name)
+	}
 	if v := x.UpdateConfig; v != nil {
 		s.MaxUnavailable, s.MaxUnavailablePercentage = aws.ToInt32(v.MaxUnavailable), aws.ToInt32(v.MaxUnavailablePercentage)
 	}

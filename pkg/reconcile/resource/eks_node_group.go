@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -43,6 +44,14 @@ type EKSNodeGroup struct {
 	SSHFrom                  []*graph.Ref[SecurityGroupState]
 	SSHFromIDs               []string
 	Tags                     cloud.Tags
+
+	// Template is what nodes are launched from, by its latest version; nil for
+	// EKS's own. Content is what it is to be, for a plan to tell its next
+	// version.
+	Template *graph.Ref[LaunchTemplateState]
+	Content  *LaunchTemplate
+	// Hooks are lifecycle hooks of the Auto Scaling group that EKS makes.
+	Hooks []expinfrav1.AWSLifecycleHook
 }
 
 // EKSTaint is a taint of all nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
@@ -62,14 +71,17 @@ type EKSNodeGroupState struct {
 	Labels                                                  map[string]string
 	Taints                                                  []EKSTaint
 	SSHKey                                                  string
-	Issues                                                  []string // what EKS finds wrong
+	Issues                                                  []string          // what EKS finds wrong
+	Template, TemplateVersion                               string            // ID and number; "" for EKS's own
+	Scaling                                                 string            // name of the Auto Scaling group; "" until there is one
+	Hooks                                                   map[string]string // its lifecycle hooks, written down, by name
 }
 
 var _ graph.Resource[EKSNodeGroupState] = (*EKSNodeGroup)(nil)
 
 // Needs implements graph.Resource.
 func (g *EKSNodeGroup) Needs() []graph.Edge {
-	needs := append(graph.On(g.Cluster), graph.On(g.Role)...)
+	needs := slices.Concat(graph.On(g.Cluster), graph.On(g.Role), graph.On(g.Template))
 	for _, s := range g.Subnets {
 		needs = append(needs, graph.On(s)...)
 	}
@@ -90,7 +102,19 @@ func (g *EKSNodeGroup) Find(ctx context.Context, c *cloud.Clients) (*EKSNodeGrou
 	if !ok {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	return nodeGroupNamed(ctx, c, cluster.Name, g.Name)
+	s, err := nodeGroupNamed(ctx, c, cluster.Name, g.Name)
+	if s == nil || err != nil || s.Scaling == "" || cloud.IsBrief(ctx) {
+		return s, err
+	}
+	have := *s
+	have.Hooks, err = lifecycleHooks(ctx, c, s.Scaling)
+	if cloud.Denied(err) && len(g.Hooks) == 0 {
+		err = nil // whoever may not ask has made none
+	}
+	for _, name := range []string{"Launch-LC-Hook", "Terminate-LC-Hook"} { // by which EKS drains nodes
+		delete(have.Hooks, name)
+	}
+	return &have, err
 }
 
 // Diff implements graph.Resource.
@@ -115,24 +139,36 @@ func (g *EKSNodeGroup) Diff(have *EKSNodeGroupState) (d graph.Diff) {
 		d.Fixed("diskSize", have.DiskSize, g.DiskSize)
 	}
 	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
-	d.Fixed("subnets", sortedList(have.Subnets), g.wantedSubnets())
+	d.Fixed("subnets", sortedList(have.Subnets), idList(idsOf(g.Subnets)))
+	g.diffTemplate(have, &d)
 	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: the node group of the new name is made, this one removed")
 	g.diffVersion(have, &d)
 	g.diffConfig(have, &d)
+	if have.ID == "" || have.Scaling != "" {
+		diffHooks(have.Hooks, g.Hooks, &d)
+	}
 	d.Tags(have.Tags, g.Tags)
 	return d
 }
 
-// wantedSubnets is unknown until all of them are there.
-func (g *EKSNodeGroup) wantedSubnets() string {
-	ids := idsOf(g.Subnets)
-	if slices.Contains(ids, graph.Unknown) {
-		return graph.Unknown
+// diffTemplate tells of another version of the launch template: all nodes are
+// replaced. A node group cannot have another template, or none any more.
+func (g *EKSNodeGroup) diffTemplate(have *EKSNodeGroupState, d *graph.Diff) {
+	if g.Template == nil {
+		d.Fixed("launchTemplate", have.Template, "")
+		return
 	}
-	return sortedList(ids)
+	d.Fixed("launchTemplate", have.Template, g.Template.CloudID())
+	d.Set("launchTemplate.version", have.TemplateVersion, versionOf(g.Template, g.Content))
 }
 
-func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }
+// template is the version of the launch template that the nodes are to be of.
+func (g *EKSNodeGroup) template() *types.LaunchTemplateSpecification {
+	if g.Template == nil {
+		return nil
+	}
+	return &types.LaunchTemplateSpecification{Id: aws.String(g.Template.CloudID()), Version: aws.String(versionOf(g.Template, nil))}
+}
 
 func (g *EKSNodeGroup) diffVersion(have *EKSNodeGroupState, d *graph.Diff) {
 	from, to := minor(have.Version), minor(g.Version)
@@ -192,7 +228,11 @@ func (g *EKSNodeGroup) Create(ctx context.Context, c *cloud.Clients) (*EKSNodeGr
 		ClusterName: &cluster.Name, NodegroupName: &g.Name, NodeRole: aws.String(g.Role.CloudID()), Subnets: idsOf(g.Subnets),
 		AmiType: types.AMITypes(g.ImageType), CapacityType: types.CapacityTypes(g.Capacity), InstanceTypes: g.InstanceTypes, Labels: g.Labels,
 		ScalingConfig: g.scaling(g.Desired), UpdateConfig: g.updateConfig(), Taints: eksTaints(g.Taints), Tags: g.Tags,
+		LaunchTemplate:     g.template(),
 		ClientRequestToken: c.Token("node-group", cluster.Name, g.Name, g.Role.CloudID(), strings.Join(idsOf(g.Subnets), ",")),
+	}
+	if in.AmiType == types.AMITypesCustom {
+		in.AmiType = "" // the launch template says so
 	}
 	if g.Version != "" {
 		in.Version = &g.Version
@@ -247,17 +287,22 @@ func (g *EKSNodeGroup) Update(ctx context.Context, c *cloud.Clients, have *EKSNo
 	var err error
 	switch {
 	case d.HasTags():
-		after.Tags = have.Tags.With(g.Tags)
-		_, err = c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: g.Tags})
+		after.Object, err = eksRetagged(ctx, c, have.Object, g.Tags)
 		return &after, err
-	case d.Has("version", "releaseVersion"):
+	case d.Has("version", "releaseVersion", "launchTemplate.version"):
 		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name}
+		if d.Has("launchTemplate.version") {
+			in.LaunchTemplate = g.template()
+		}
 		if d.Has("version") {
 			in.Version = aws.String(next(d, "version"))
-		} else {
+		} else if d.Has("releaseVersion") {
 			in.Version, in.ReleaseVersion = &have.Version, &g.Release
 		}
 		_, err = c.EKS.UpdateNodegroupVersion(ctx, in)
+	case hasHooks(d):
+		after.Hooks = hooksWritten(g.Hooks)
+		return &after, updateHooks(ctx, c, have.Scaling, g.Hooks, d)
 	default:
 		_, err = c.EKS.UpdateNodegroupConfig(ctx, g.changed(cluster.Name, have, d))
 	}

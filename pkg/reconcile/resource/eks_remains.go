@@ -24,23 +24,18 @@ func eksClusterNames(ctx context.Context, c *cloud.Clients) ([]string, error) {
 func remainingEKS(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
 	names, err := eksClusterNames(ctx, c)
 	for _, name := range names {
-		s, err := eksClusterNamed(ctx, c, name)
-		if err != nil {
-			return nil, err
-		}
-		if s == nil || s.Tags[c.OwnerTag()] != cloud.Owned {
-			continue
-		}
-		again := func(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
+		before := len(out)
+		if err := out.addOwned(ctx, c, "eks-cluster", RankEKS, found(func(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) {
 			return eksClusterNamed(ctx, c, name)
-		}
-		c.Inside, c.Managed = name, true
-		out = append(out, remain("eks-cluster", RankEKS, *s, s.Object, eksClusterGoes, again, (&EKSCluster{}).Delete))
-		parts, err := remainingParts(ctx, c, name)
-		if err != nil {
+		}, (&EKSCluster{}).Delete, eksClusterGoes, nil)); err != nil {
 			return nil, err
 		}
-		out = append(out, parts...)
+		if len(out) > before {
+			c.Inside, c.Managed = name, true
+			if err := out.addParts(ctx, c, name); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, err
 }
@@ -50,7 +45,7 @@ func TaggedEKS(ctx context.Context, c *cloud.Clients) (*EKSClusterState, error) 
 	names, err := eksClusterNames(ctx, c)
 	for _, name := range names {
 		s, err := eksClusterNamed(ctx, c, name)
-		if err != nil || s != nil && s.Tags[c.OwnerTag()] == cloud.Owned {
+		if err != nil || s != nil && s.ours(c) {
 			return s, err
 		}
 	}
@@ -62,42 +57,24 @@ func EKSByName(ctx context.Context, c *cloud.Clients, name string) (*EKSClusterS
 	return eksClusterNamed(ctx, c, name)
 }
 
-// remainingParts lists node groups, Fargate profiles and add-ons. Access
-// entries and identity providers go with the cluster.
-func remainingParts(ctx context.Context, c *cloud.Clients, cluster string) (out Remains, err error) {
+// addParts adds node groups and Fargate profiles. Add-ons, access entries and
+// identity providers go with the cluster.
+func (r *Remains) addParts(ctx context.Context, c *cloud.Clients, cluster string) error {
 	p, err := PartsOfEKS(ctx, c, cluster)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, name := range p.NodeGroups {
-		find := func(ctx context.Context, c *cloud.Clients) (*EKSNodeGroupState, error) {
-			return nodeGroupNamed(ctx, c, cluster, name)
-		}
-		s, err := find(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil && s.Tags[c.OwnerTag()] == cloud.Owned {
-			out = append(out, remain("node-group", RankOnCluster, *s, s.Object, eksNodeGroupGoes, find, func(ctx context.Context, c *cloud.Clients, s *EKSNodeGroupState) error {
-				return deleteNodeGroup(ctx, c, cluster, s)
-			}))
+	for _, part := range []struct {
+		kind  string
+		names []string
+	}{{"node-group", p.NodeGroups}, {"fargate-profile", p.Fargate}} {
+		for _, name := range part.names {
+			if err := r.addOwned(ctx, c, part.kind, RankOnCluster, partOfEKS(part.kind, name, func() string { return cluster })); err != nil {
+				return err
+			}
 		}
 	}
-	for _, name := range p.Fargate {
-		find := func(ctx context.Context, c *cloud.Clients) (*EKSFargateProfileState, error) {
-			return fargateNamed(ctx, c, cluster, name)
-		}
-		s, err := find(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if s != nil && s.Tags[c.OwnerTag()] == cloud.Owned {
-			out = append(out, remain("fargate-profile", RankOnCluster, *s, s.Object, eksFargateGoes, find, func(ctx context.Context, c *cloud.Clients, s *EKSFargateProfileState) error {
-				return eksNotYet(deleteFargate(ctx, c, cluster, s)) // one at a time
-			}))
-		}
-	}
-	return out, nil
+	return nil
 }
 
 // remainingIAM lists the roles and OIDC providers that carry the tag. IAM
@@ -108,13 +85,10 @@ func remainingIAM(ctx context.Context, c *cloud.Clients) (out Remains, err error
 		return nil, err
 	}
 	for _, name := range names {
-		find := func(ctx context.Context, c *cloud.Clients) (*IAMRoleState, error) { return roleNamed(ctx, c, name) }
-		s, err := find(ctx, c)
-		if err != nil {
+		if err := out.addOwned(ctx, c, "role", RankUnderneath, found(func(ctx context.Context, c *cloud.Clients) (*IAMRoleState, error) {
+			return roleNamed(ctx, c, name)
+		}, removeRole, 0, nil)); err != nil {
 			return nil, err
-		}
-		if s != nil && s.Tags[c.OwnerTag()] == cloud.Owned {
-			out = append(out, remain("role", RankUnderneath, *s, s.Object, 0, find, removeRole))
 		}
 	}
 	providers, err := c.IAM.ListOpenIDConnectProviders(ctx, &iam.ListOpenIDConnectProvidersInput{})
@@ -126,15 +100,10 @@ func remainingIAM(ctx context.Context, c *cloud.Clients) (out Remains, err error
 		if !strings.Contains(arn, "/oidc.eks."+c.Region+".") {
 			continue
 		}
-		find := func(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
+		if err := out.addOwned(ctx, c, "oidc-provider", RankSecret, found(func(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
 			return oidcProvider(ctx, c, arn)
-		}
-		s, err := find(ctx, c)
-		if err != nil {
+		}, (&OIDCProvider{}).Delete, 0, nil)); err != nil {
 			return nil, err
-		}
-		if s != nil && s.Tags[c.OwnerTag()] == cloud.Owned {
-			out = append(out, remain("oidc-provider", RankSecret, *s, s.Object, 0, find, (&OIDCProvider{}).Delete))
 		}
 	}
 	return out, nil

@@ -35,6 +35,7 @@ type LaunchTemplate struct {
 	Image  *graph.Ref[ImageState]      // nil where AWS chooses the image (EKS)
 	Key    string                      // key pair; "" for none
 	Boot   *BootData                   // nil where AWS makes the user data (EKS)
+	OfEKS  bool                        // it is of a node group, and EKS knows what suits nodes where nothing is said
 	Tags   cloud.Tags                  // of the template itself
 	// Launched are the tags of the instances and volumes that it launches.
 	Launched cloud.Tags
@@ -135,10 +136,19 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 	}
 }
 
+// image is what machines boot from. Of the one that EKS chooses only the root
+// device is known, which is the same for all of them.
+func (t *LaunchTemplate) image() (ImageState, bool) {
+	if t.Image == nil {
+		return ImageState{RootDevice: "/dev/xvda"}, true
+	}
+	return t.Image.Found()
+}
+
 // content is what the template is to say. What cannot be said yet, or not at
 // all, is told when the version is made.
 func (t *LaunchTemplate) content() map[string]string {
-	image, known := t.Image.Found()
+	image, known := t.image()
 	if t.Image != nil && !known {
 		image.ID = graph.Unknown
 	}
@@ -151,6 +161,19 @@ func (t *LaunchTemplate) content() map[string]string {
 		want["blockDeviceMappings"] = graph.Unknown // named after the image's root device
 	}
 	return want
+}
+
+// versionOf is the latest version of a launch template: with its content, in a
+// plan, the one that is yet to be made.
+func versionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate) string {
+	t, ok := template.Found()
+	if !ok {
+		return graph.Unknown
+	}
+	if content != nil && content.outdated(&t) {
+		t.Version++
+	}
+	return fmt.Sprint(t.Version)
 }
 
 // Create implements graph.Resource.
@@ -239,7 +262,7 @@ func (t *LaunchTemplate) prepare(ctx context.Context, c *cloud.Clients) (*types.
 			return nil, fmt.Errorf("bootstrap data: %w", err)
 		}
 	}
-	image, known := t.Image.Found()
+	image, known := t.image()
 	if t.Image != nil && !known {
 		return nil, errors.New("the image has not been looked up")
 	}
@@ -259,6 +282,9 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	out, err := t.machine().templateData(image)
 	if err != nil {
 		return nil, err
+	}
+	if t.OfEKS && t.Spec.InstanceMetadataOptions == nil {
+		out.MetadataOptions = nil
 	}
 	if o := t.Spec.EnclaveOptions; o != nil {
 		out.EnclaveOptions = &types.LaunchTemplateEnclaveOptionsRequest{Enabled: o.Enabled}

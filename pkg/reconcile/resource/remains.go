@@ -57,8 +57,21 @@ const (
 
 // remain makes a Remain out of a state.
 func remain[S graph.State](kind string, rank int, s S, o Object, goes time.Duration, again graph.Lookup[S], remove func(context.Context, *cloud.Clients, *S) error) Remain {
-	f := found(again, remove, goes, nil)
-	return Remain{Kind: kind, ID: s.CloudID(), Name: o.Tags["Name"], Node: o.Tags[cloud.NodeTag], Rank: rank, Retire: f.retire, found: f}
+	return found(again, remove, goes, nil).remain(kind, rank, s.CloudID(), o)
+}
+
+func (f *Found) remain(kind string, rank int, id string, o Object) Remain {
+	return Remain{Kind: kind, ID: id, Name: o.Tags["Name"], Node: o.Tags[cloud.NodeTag], Rank: rank, Retire: f.retire, found: f}
+}
+
+// addOwned looks for a thing and adds it if it carries the tag of the cluster.
+func (r *Remains) addOwned(ctx context.Context, c *cloud.Clients, kind string, rank int, f *Found) error {
+	s, err := f.Again(ctx, c)
+	s, err = ifOwned(c, s, err)
+	if o, ok := s.(interface{ object() Object }); ok { // nil is not
+		*r = append(*r, f.remain(kind, rank, s.CloudID(), o.object()))
+	}
+	return err
 }
 
 // autoScalingGroup stands in for a kind of EC2's: groups are none.

@@ -12,13 +12,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/graph"
 )
 
 // Object is what the states of all things with an ID and tags have in common.
@@ -29,6 +32,19 @@ type Object struct {
 
 // CloudID implements graph.State.
 func (o Object) CloudID() string { return o.ID }
+
+func (o Object) object() Object { return o }
+
+// ours reports whether a thing carries the tag of the cluster.
+func (o Object) ours(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
+
+// ifOwned returns what a lookup has found if it carries the tag of the cluster.
+func ifOwned(c *cloud.Clients, s graph.State, err error) (graph.State, error) {
+	if o, ok := s.(interface{ object() Object }); err != nil || !ok || !o.object().ours(c) {
+		return nil, err
+	}
+	return s, nil
+}
 
 // mine returns the one thing of the list that the wanted tags identify: by
 // the node tag, or, for what Cluster API made, which has none, by its name.
@@ -84,6 +100,13 @@ func retagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tag
 	return have, tag(ctx, c, have.ID, tags)
 }
 
+// eksRetagged sets tags on a thing of EKS and returns its object as it is then.
+func eksRetagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tags) (Object, error) {
+	have.Tags = have.Tags.With(tags)
+	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
+	return have, err
+}
+
 // How long AWS usually takes, for polling and for messages.
 const (
 	natGatewayTakes   = 100 * time.Second
@@ -117,6 +140,16 @@ func pages[P, T any](ctx context.Context, more func() bool, next func(context.Co
 	}
 	return out, nil
 }
+
+// idList writes IDs down; it is unknown until all of them are there.
+func idList(ids []string) string {
+	if slices.Contains(ids, graph.Unknown) {
+		return graph.Unknown
+	}
+	return sortedList(ids)
+}
+
+func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }
 
 func str(p *string) string { return aws.ToString(p) }
 

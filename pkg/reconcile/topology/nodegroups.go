@@ -7,6 +7,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
+	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
 	"clusterawsadm/pkg/reconcile/resource"
@@ -41,7 +42,7 @@ func (b *builder) nodeGroup(p manifest.Pool) *resource.EKSNodeGroup {
 			at: "spec",
 		}),
 		Subnets: b.nodeGroupSubnets(p), Capacity: "ON_DEMAND", Least: desired, Most: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
-		SSHKey: "", Tags: b.eksTags(id, spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
+		Hooks: spec.AWSLifecycleHooks, Tags: b.eksTags(id, spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
 	}
 	if spec.AMIType != nil {
 		g.ImageType = strings.Replace(string(*spec.AMIType), "X86", "x86", 1)
@@ -67,7 +68,29 @@ func (b *builder) nodeGroup(p manifest.Pool) *resource.EKSNodeGroup {
 	_, g.KeepDesired = p.Object.Annotations[managedReplicas]
 	b.nodeGroupUpdates(spec, g)
 	b.remoteAccess(spec, g)
+	if spec.AWSLaunchTemplate != nil {
+		b.nodeTemplate(p, g)
+	}
 	return g
+}
+
+// nodeTemplate adds the launch template of a node group. EKS chooses the image
+// of the nodes by its kind, and writes what they boot with, unless the template
+// brings an image: then EKS adds nothing, and knows of no version.
+func (b *builder) nodeTemplate(p manifest.Pool, g *resource.EKSNodeGroup) {
+	x := b.poolGroup(p)
+	x.spec.UncompressedUserData = new(bool)
+	*x.spec.UncompressedUserData = true // EKS reads it
+	t := b.launchTemplate(x, *p.Managed.Spec.AWSLaunchTemplate)
+	if manifest.OwnImage(p.Managed) {
+		t.Image = b.image(x)
+		g.ImageType, g.Version, g.Release = "CUSTOM", "", ""
+	}
+	if x.eks != nil || len(x.data) > 0 {
+		t.Boot = b.boot(x, 0, graph.ID("machine/"+x.name))
+	}
+	t.OfEKS, g.Content = true, t
+	g.Template = graph.Add(b.Graph, graph.ID(t.Tags[cloud.NodeTag]), t, graph.From(b.m.Origin(x.specAt, x.specPath)))
 }
 
 func (b *builder) nodeGroupUpdates(spec *expinfrav1.AWSManagedMachinePoolSpec, g *resource.EKSNodeGroup) {

@@ -24,6 +24,7 @@ func (b *builder) pool(p manifest.Pool) graph.Node {
 	spec, g := p.Scaling.Spec, b.poolGroup(p)
 	from := graph.From(b.m.Origin("AWSMachinePool/"+p.Scaling.Name, "spec"))
 	content := b.launchTemplate(g, spec.AWSLaunchTemplate)
+	content.Image, content.Boot = b.image(g), b.boot(g, 0, graph.ID("machine/"+g.name))
 	id := graph.ID("auto-scaling-group/" + g.name)
 	a := &resource.AutoScalingGroup{
 		Name: g.name, Spec: spec, Content: content, Subnets: b.poolSubnets(p, g),
@@ -43,11 +44,12 @@ func (b *builder) pool(p manifest.Pool) graph.Node {
 	return graph.Add(b.Graph, id, a, from)
 }
 
-// launchTemplate is what the machines of a pool are launched from.
+// launchTemplate is what the machines of a pool are launched from, but for
+// their image and what they boot with.
 func (b *builder) launchTemplate(g group, spec expinfrav1.AWSLaunchTemplate) *resource.LaunchTemplate {
 	id := graph.ID("launch-template/" + g.name)
 	t := &resource.LaunchTemplate{
-		Name: g.name, Spec: spec, Image: b.image(g), Boot: b.boot(g, 0, graph.ID("machine/"+g.name)), Key: *g.spec.SSHKeyName,
+		Name: g.name, Spec: spec, Key: *g.spec.SSHKeyName,
 		Tags:     b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.NodeTag: string(id)}),
 		Launched: b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name}),
 	}
@@ -60,15 +62,26 @@ func (b *builder) launchTemplate(g group, spec expinfrav1.AWSLaunchTemplate) *re
 // poolGroup is a pool as a group of machines. A launch template without a key
 // has none: Cluster API falls back to the cluster's for machines alone.
 func (b *builder) poolGroup(p manifest.Pool) group {
-	t, machine, name := p.Scaling.Spec.AWSLaunchTemplate, p.Object.Spec.Template.Spec, p.Scaling.Name
-	key := text(t.SSHKeyName)
+	var (
+		t        expinfrav1.AWSLaunchTemplate
+		name, at string
+		more     infrav1.Tags
+		ignition *infrav1.Ignition
+	)
+	if m := p.Managed; m != nil {
+		t, name, at, more = *m.Spec.AWSLaunchTemplate, b.m.EKS.ControlPlane.Name+"-"+m.Name, "AWSManagedMachinePool/"+m.Name, m.Spec.AdditionalTags
+	} else {
+		s := &p.Scaling.Spec
+		t, name, at, more, ignition = s.AWSLaunchTemplate, p.Scaling.Name, "AWSMachinePool/"+p.Scaling.Name, s.AdditionalTags, s.Ignition
+	}
+	machine, key := p.Object.Spec.Template.Spec, text(t.SSHKeyName)
 	g := group{
 		name: name, pool: true, origin: b.m.Origin("MachinePool/"+p.Object.Name, "spec"), version: machine.Version,
-		specAt: "AWSMachinePool/" + name, specPath: "spec.awsLaunchTemplate",
+		specAt: at, specPath: "spec.awsLaunchTemplate",
 		spec: infrav1.AWSMachineSpec{
 			InstanceType: t.InstanceType, AMI: t.AMI, ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg,
-			ImageLookupBaseOS: t.ImageLookupBaseOS, AdditionalTags: p.Scaling.Spec.AdditionalTags, IAMInstanceProfile: t.IamInstanceProfile,
-			AdditionalSecurityGroups: t.AdditionalSecurityGroups, SSHKeyName: &key, Ignition: p.Scaling.Spec.Ignition,
+			ImageLookupBaseOS: t.ImageLookupBaseOS, AdditionalTags: more, IAMInstanceProfile: t.IamInstanceProfile,
+			AdditionalSecurityGroups: t.AdditionalSecurityGroups, SSHKeyName: &key, Ignition: ignition,
 			CloudInit: infrav1.CloudInit{InsecureSkipSecretsManager: true}, // there is no secret in it
 		},
 	}
@@ -143,9 +156,16 @@ func (b *builder) retirePools(stay []graph.Node) {
 	for _, m := range b.made {
 		stay = append(stay, m.Node)
 	}
+	var groups []graph.Node // of EKS that go: whose template is whose, they do not say
+	for _, name := range b.inv.EKS.NodeGroups {
+		n := b.Node(graph.ID("node-group/" + name))
+		if _, wanted := n.(*graph.Ref[resource.EKSNodeGroupState]); !wanted {
+			groups = append(groups, n)
+		}
+	}
 	for _, t := range b.inv.Templates {
 		name := t.Tags["Name"]
-		if name == "" || b.Node(graph.ID("launch-template/"+name)) != nil || b.Node(graph.ID("node-group/"+name)) != nil {
+		if name == "" || b.Node(graph.ID("launch-template/"+name)) != nil {
 			continue
 		}
 		from, waits := graph.From("no longer in the manifest"), graph.With(graph.Awaits(stay...))
@@ -154,6 +174,6 @@ func (b *builder) retirePools(stay []graph.Node) {
 		}
 		pool := graph.Retire(b.Graph, graph.ID("retired/auto-scaling-group/"+name), &resource.AutoScalingGroup{Name: name, Tags: tags("auto-scaling-group")}, from, waits)
 		graph.Retire(b.Graph, graph.ID("retired/launch-template/"+name), &resource.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
-			from, graph.With(graph.Awaits(pool), graph.Outlives(pool)))
+			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
 	}
 }

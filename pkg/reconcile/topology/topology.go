@@ -59,23 +59,6 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: %s are not supported yet", e.Object, e.What)
 }
 
-// unsupported refuses what the manifest holds and the graph does not. It goes
-// when the last of it is built.
-func unsupported(m *manifest.Cluster) error {
-	for _, p := range m.Pools {
-		if p.Managed == nil {
-			continue
-		}
-		if p.Managed.Spec.AWSLaunchTemplate != nil {
-			return &UnsupportedError{m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.awsLaunchTemplate"), "launch templates of node groups"}
-		}
-		if len(p.Managed.Spec.AWSLifecycleHooks) > 0 {
-			return &UnsupportedError{m.Origin("AWSManagedMachinePool/"+p.Managed.Name, "spec.lifecycleHooks"), "lifecycle hooks of node groups"}
-		}
-	}
-	return nil
-}
-
 // Options say what is wanted beside the manifest.
 type Options struct {
 	Wait  Wait // how far the cluster is to be when a run ends
@@ -84,9 +67,6 @@ type Options struct {
 
 // Build returns the graph of everything that the manifest wants.
 func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
-	if err := unsupported(m); err != nil {
-		return Cluster{}, err
-	}
 	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv, o: o}
 	b.network()
 	b.securityGroups()

@@ -97,6 +97,7 @@ func threeControlPlanes(t *testing.T, l *Lab) {
 	t.Logf("proved: three control planes, launched at the same time, are one etcd of three voting members: %s", times)
 	t.Run("each is killed", func(t *testing.T) { killedWhenFormed(t, u) })
 	t.Run("one is lost", func(t *testing.T) { lostWhenFormed(t, u) })
+	t.Run("scaled down", func(t *testing.T) { scaledDown(t, u) })
 	u.gone(t)
 }
 

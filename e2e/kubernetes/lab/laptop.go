@@ -28,6 +28,7 @@ type Laptop struct {
 	home       string
 	program    string
 	kubeconfig string // file, once there is a cluster
+	speed      string // how much faster than AWS moto is taken to be
 }
 
 // NewLaptop seats a user who has that manifest, of a cluster with its name, in
@@ -36,7 +37,7 @@ func (l *Lab) NewLaptop(t *testing.T, cluster, manifest string) *Laptop {
 	t.Helper()
 	root, err := controlplane.Root()
 	require.NoError(t, err)
-	u := &Laptop{Lab: l, Cluster: cluster, home: t.TempDir(), program: filepath.Join(root, "bin", "clusterawsadm")}
+	u := &Laptop{Lab: l, Cluster: cluster, home: t.TempDir(), program: filepath.Join(root, "bin", "clusterawsadm"), speed: speed}
 	require.FileExists(t, u.program, "make build makes it")
 	u.manifest = filepath.Join(u.home, "cluster.yaml")
 	require.NoError(t, os.WriteFile(u.manifest, []byte(manifest), 0o600))
@@ -62,7 +63,7 @@ func Example(t *testing.T, name string) string {
 func (u *Laptop) command(ctx context.Context, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	cmd = u.laptop.command(ctx, []string{
 		"HOME=" + u.home, "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		"AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + speed, "KUBECONFIG=" + u.kubeconfig,
+		"AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + u.speed, "KUBECONFIG=" + u.kubeconfig,
 	}, args...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr

@@ -176,6 +176,30 @@ func upgraded(t *testing.T, account []byte, later time.Duration, n int, fault aw
 	return calls
 }
 
+// TestLostControlPlane replaces a machine of the control plane that somebody
+// has terminated: its member of etcd goes before another one joins.
+func TestLostControlPlane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := sized(t, 3, 2)
+		a := alive(t, m)
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				if i.Tags["clusterawsadm/node"] == "machine/three-zones-control-plane/1" {
+					i.Terminating, i.Terminated = time.Now(), time.Now()
+				}
+			}
+		})
+		time.Sleep(time.Minute)
+		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		require.NoError(t, err)
+		require.Equal(t, 1, res.Plan.CountKind("etcd-members", graph.Update))
+		requireHealthy(t, a, 3, 2)
+		p, err := rolling(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, p.Empty(), "%v", steps(p))
+	})
+}
+
 // TestSkippedMinor refuses to go over two minor versions at once, or back,
 // before anything is done.
 func TestSkippedMinor(t *testing.T) {
@@ -206,10 +230,11 @@ func TestStrategies(t *testing.T) {
 		}), a.Process()).Plan(t.Context())
 		require.NoError(t, err)
 		assert.True(t, p.Empty(), "with OnDelete nobody is replaced: %v", steps(p))
-		for surge, most := range map[int32]int{0: 3, 3: 6} {
+		for surge, peak := range map[int32]int{0: 3, 3: 6} {
+			most, few := intstr.FromInt32(surge), intstr.FromString("40%")
 			m := changed(func(d *clusterv1.MachineDeployment) {
-				d.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = ptr(intstr.FromInt32(surge))
-				d.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = ptr(intstr.FromString("40%"))
+				d.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = &most
+				d.Spec.Rollout.Strategy.RollingUpdate.MaxUnavailable = &few
 			})
 			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = map[int32]string{0: "m5.large", 3: "m5.xlarge"}[surge]
 			highest := 0
@@ -226,7 +251,7 @@ func TestStrategies(t *testing.T) {
 				})
 			}})
 			require.NoError(t, err)
-			assert.Equal(t, most, highest)
+			assert.Equal(t, peak, highest)
 		}
 	})
 }

@@ -83,21 +83,17 @@ func (e *EtcdMember) Delete(ctx context.Context, c *cloud.Clients, _ *EtcdMember
 	if err != nil {
 		return e.API.patiently(ctx, err)
 	}
+	machines, err := instances(ctx, c)
+	if err != nil {
+		return err
+	}
 	own := all.of(e.Machine)
-	helper := slices.IndexFunc(healthy, func(p podObject) bool { return !e.goes(all, p.Spec.NodeName) })
+	helper := slices.IndexFunc(healthy, func(p podObject) bool { return runs(all, machines, p.Spec.NodeName, e.Going) })
 	if helper < 0 {
 		return graph.NotYet(errors.New("etcd to be healthy on a machine that stays"))
 	}
 	t := &etcdctl{k: k, machine: e.Machine.ID, pod: healthy[helper], certificates: e.Certificates, now: c.Clock.Now()}
 	return e.API.patiently(ctx, e.round(ctx, t, own, healthy))
-}
-
-// goes reports whether a node is one whose machine is to go.
-func (e *EtcdMember) goes(all *roster, node string) bool {
-	return slices.ContainsFunc(e.Going, func(m InstanceState) bool {
-		s := all.of(m)
-		return s != nil && s.Name == node
-	})
 }
 
 func (e *EtcdMember) round(ctx context.Context, t *etcdctl, own *NodeState, healthy []podObject) error {
@@ -107,17 +103,7 @@ func (e *EtcdMember) round(ctx context.Context, t *etcdctl, own *NodeState, heal
 	case err == nil && gone != nil:
 		return t.clean(ctx)
 	}
-	seen, err := t.done(ctx, "look")
-	if errors.Is(err, errNotBegun) {
-		return t.start(ctx, "look", nil, []command{
-			{"members", t.at(localEtcd, "member", "list", "-w", "json")},
-			{"leader", t.at(localEtcd, "endpoint", "status", "-w", "json")},
-		})
-	}
-	if err != nil {
-		return err
-	}
-	members, leader, err := readMembers(seen)
+	members, leader, err := t.look(ctx)
 	if err != nil {
 		return err
 	}

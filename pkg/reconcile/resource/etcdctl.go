@@ -124,6 +124,21 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 	return printed, nil
 }
 
+// look finds out who is a member of etcd and who leads.
+func (t *etcdctl) look(ctx context.Context) (members []etcdMember, leader uint64, err error) {
+	seen, err := t.done(ctx, "look")
+	if errors.Is(err, errNotBegun) {
+		return nil, 0, t.start(ctx, "look", nil, []command{
+			{"members", t.at(localEtcd, "member", "list", "-w", "json")},
+			{"leader", t.at(localEtcd, "endpoint", "status", "-w", "json")},
+		})
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return readMembers(seen)
+}
+
 // printed is what the containers of a pod have printed, by name.
 func (t *etcdctl) printed(ctx context.Context, what string, p podObject) (map[string]string, error) {
 	out := map[string]string{}

@@ -289,10 +289,31 @@ func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
 		b.rollouts = append(b.rollouts, rollout{g, len(stay), fresh, old})
 		return out
 	}
+	lost := b.etcdMembers(g, fresh)
 	for _, i := range fresh {
-		out = append(out, b.machine(g, i, existing{}, false))
+		out = append(out, b.machine(g, i, existing{}, false, lost...))
 	}
 	return out
+}
+
+// etcdMembers adds a look at the members of etcd before machines are added to
+// a control plane that has begun: one may have been lost.
+func (b *builder) etcdMembers(g group, fresh []int) []graph.Edge {
+	config, _ := b.clusterConfiguration()
+	if !g.controlPlane || len(fresh) == 0 || !b.rolls(g) || !b.inv.Initialized || !b.othersControl() || len(config.Etcd.External.Endpoints) > 0 {
+		return nil
+	}
+	return graph.Awaits(use1(b, "etcd-members", func(id graph.ID) graph.Node {
+		return graph.Expect(b.Graph, id, &resource.EtcdMembers{API: b.reach("--drain=false"), Certificates: certificates(config.CertificatesDir) + "/etcd"}, graph.From(g.origin))
+	}))
+}
+
+// use1 adds a node once.
+func use1(b *builder, id graph.ID, add func(graph.ID) graph.Node) graph.Node {
+	if n := b.Node(id); n != nil {
+		return n
+	}
+	return add(id)
 }
 
 // machine adds one machine.

@@ -47,7 +47,9 @@ func remainingGroups(ctx context.Context, c *cloud.Clients) (out Remains, err er
 		if naming, err = rulesNaming(ctx, c, made); err != nil {
 			return nil, err
 		}
-		out = append(out, sweepInterfaces("of-services", RankServedInterfaces, cloud.Filter("group-id", made...)))
+		out = append(out, sweepInterfaces("of-services", RankServedInterfaces, func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
+			return lingering(ctx, c, cloud.Filter("group-id", made...))
+		}))
 	}
 	for _, s := range all {
 		revoked := false
@@ -66,7 +68,9 @@ func remainingGroups(ctx context.Context, c *cloud.Clients) (out Remains, err er
 		}).inside(c, s.Tags))
 	}
 	for vpc, groups := range vpcs {
-		out = append(out, sweepInterfaces(vpc, RankInterfaces, inGroups(vpc, groups)...))
+		out = append(out, sweepInterfaces(vpc, RankInterfaces, func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
+			return inGroups(ctx, c, vpc, groups)
+		}))
 	}
 	return out, nil
 }

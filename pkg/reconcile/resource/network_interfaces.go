@@ -27,11 +27,12 @@ type NetworkInterfaces struct {
 type NetworkInterfacesState struct {
 	Free []string // IDs of those that can be removed
 	Busy []string // what AWS says of the rest
+	Left []string // IDs of groups that EKS has left behind on account of them
 }
 
 // CloudID implements graph.State.
 func (s NetworkInterfacesState) CloudID() string {
-	return strings.Join(append(append([]string{}, s.Free...), s.Busy...), ", ")
+	return strings.Join(slices.Concat(s.Free, s.Busy, s.Left), ", ")
 }
 
 var _ graph.Resource[NetworkInterfacesState] = (*NetworkInterfaces)(nil)
@@ -60,13 +61,34 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 	if !ok || len(groups) == 0 {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	return lingering(ctx, c, inGroups(vpc.ID, groups)...)
+	return inGroups(ctx, c, vpc.ID, groups)
 }
 
-// inGroups are filters for the network interfaces of a VPC that are in one of
-// the groups.
-func inGroups(vpc string, groups []string) []types.Filter {
-	return []types.Filter{cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", groups...)}
+// inGroups lists the network interfaces of a VPC that are in one of the
+// groups, and, of a cluster of EKS, those in the group that EKS has made for
+// it, which EKS leaves behind on their account. By then the cluster is gone.
+func inGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string) (*NetworkInterfacesState, error) {
+	var left []string
+	if c.Managed && !cloud.IsBrief(ctx) {
+		all, err := securityGroups(ctx, c, vpc)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range all {
+			if g.Tags[ofEKSTag] == c.Inside {
+				left = append(left, g.ID)
+			}
+		}
+	}
+	s, err := lingering(ctx, c, cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", slices.Concat(groups, left)...))
+	if err != nil || len(left) == 0 {
+		return s, err
+	}
+	if s == nil {
+		s = &NetworkInterfacesState{}
+	}
+	s.Left = left
+	return s, nil
 }
 
 // lingering lists network interfaces that hang around.
@@ -113,6 +135,15 @@ func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *
 			return err
 		}
 	}
+	if len(have.Busy) > 0 {
+		return nil
+	}
+	for _, id := range have.Left {
+		err := (&SecurityGroup{}).Delete(ctx, c, &SecurityGroupState{Object: Object{ID: id}})
+		if cloud.IgnoreNotFound(err) != nil && !cloud.InUse(err) { // AWS lets go of it in a moment
+			return err
+		}
+	}
 	return nil
 }
 
@@ -153,11 +184,8 @@ const KindInterfaces = "network-interfaces"
 
 // sweepInterfaces stands for the network interfaces that hang around. There
 // may be none: it is there for those that turn up.
-func sweepInterfaces(id string, rank int, filters ...types.Filter) Remain {
+func sweepInterfaces(id string, rank int, again graph.Lookup[NetworkInterfacesState]) Remain {
 	return Remain{Kind: KindInterfaces, ID: id, Rank: rank, Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
-		again := func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
-			return lingering(ctx, c, filters...)
-		}
 		return graph.Sweep(g, id, found(again, (&NetworkInterfaces{}).Delete, interfacesGo, hangs))
 	}}
 }
@@ -167,7 +195,9 @@ func sweepInterfaces(id string, rank int, filters ...types.Filter) Remain {
 // 200 values for a filter.
 func (s *signs) remainingInterfaces(context.Context, *cloud.Clients) (out Remains, err error) {
 	for ids := range slices.Chunk(s.interfaces, 200) {
-		out = append(out, sweepInterfaces("of-pods-"+ids[0], RankServedInterfaces, cloud.Filter("network-interface-id", ids...)))
+		out = append(out, sweepInterfaces("of-pods-"+ids[0], RankServedInterfaces, func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
+			return lingering(ctx, c, cloud.Filter("network-interface-id", ids...))
+		}))
 	}
 	return out, nil
 }

@@ -72,6 +72,15 @@ func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 				spec["taints"] = slices.DeleteFunc(taints, func(x any) bool { return strings.Contains(fmt.Sprint(x), "uninitialized") })
 			}
 		}
+	})
+	addPods(a)
+	return a
+}
+
+// addPods runs the pods of a Deployment on the workers of a living cluster.
+func addPods(a *awssim.AWS) {
+	inside(a, func(c *kubesim.Cluster) {
+		now := time.Now()
 		c.Put(now, kubesim.Object{
 			"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": kubesim.Object{"name": "web", "namespace": "default"},
 			"spec": kubesim.Object{"replicas": 6.0, "template": kubesim.Object{"metadata": kubesim.Object{"labels": kubesim.Object{"app": "web"}}}},
@@ -82,7 +91,6 @@ func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 		}
 	})
 	time.Sleep(time.Minute)
-	return a
 }
 
 // budget forbids to evict pods of the Deployment below a number.

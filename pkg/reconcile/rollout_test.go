@@ -38,6 +38,7 @@ func alive(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	addNetwork(a)
 	_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
+	addPods(a)
 	return a
 }
 

@@ -39,6 +39,9 @@ type Instance struct {
 	// Claimed is a machine that was launched together with others, by a run
 	// that ended before it could name it.
 	Claimed string
+	// Outdated says that it was made from another template, and stays as it is
+	// until somebody removes it.
+	Outdated bool
 
 	// Needed lists what has to be there before the machine may boot.
 	Needed []graph.Edge
@@ -123,6 +126,9 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
 	}
 	d.Await("state", have.Status, string(types.InstanceStateNameRunning))
+	if i.Outdated {
+		return d
+	}
 	d.Fixed("instanceType", have.Type, i.Spec.InstanceType)
 	if id := aws.ToString(i.Spec.AMI.ID); id != "" {
 		d.Fixed("image", have.Image, id)

@@ -362,6 +362,7 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 	}
 	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
 	r.Tags[cloud.TemplateTag] = templateOf(g)
+	r.Outdated = g.onDelete && madeFromAnother(g, e.state)
 	r.Groups, r.EKS = b.groupsOf(g)
 	return r
 }

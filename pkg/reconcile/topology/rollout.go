@@ -60,9 +60,8 @@ func (b *builder) outdated(g group, taken map[int]existing) (old []resource.Inst
 	if !b.rolls(g) {
 		return nil
 	}
-	template := templateOf(g)
 	for i, e := range taken {
-		if have := e.state.Tags[cloud.TemplateTag]; have != "" && have != template {
+		if madeFromAnother(g, e.state) {
 			old = append(old, e.state)
 			delete(taken, i)
 		}
@@ -71,6 +70,11 @@ func (b *builder) outdated(g group, taken map[int]existing) (old []resource.Inst
 		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.NodeTag], y.Tags[cloud.NodeTag]))
 	})
 	return old
+}
+
+func madeFromAnother(g group, m resource.InstanceState) bool {
+	have := m.Tags[cloud.TemplateTag]
+	return have != "" && have != templateOf(g)
 }
 
 // places chooses the places of a group's machines: those that are taken, as

@@ -88,17 +88,28 @@ func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 		return nil, err
 	}
 	keys, err := resource.KeptPKI(ctx, r.cloud)
-	if err == nil && keys == nil {
-		err = errors.New("its keys are not in this account")
-	}
 	if err != nil {
 		return nil, err
 	}
-	endpoint := known(r.built.Endpoint.String())
-	if endpoint == "" {
-		if endpoint, err = resource.TaggedEndpoint(ctx, r.cloud); endpoint == "" || err != nil {
-			return nil, errors.Join(err, errors.New("it is not known where its API server is"))
-		}
+	if keys == nil {
+		return nil, errors.New("its keys are not in this account")
+	}
+	endpoint, err := r.apiEndpoint(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return resource.Administrator(r.cloud, endpoint, keys)
+}
+
+// apiEndpoint returns host and port of the API server, as the graph has found
+// them, or at the load balancer that carries the cluster's tag.
+func (r *run) apiEndpoint(ctx context.Context) (string, error) {
+	if e := known(r.built.Endpoint.String()); e != "" {
+		return e, nil
+	}
+	e, err := resource.TaggedEndpoint(ctx, r.cloud)
+	if e == "" && err == nil {
+		err = errors.New("it has no load balancer")
+	}
+	return e, err
 }

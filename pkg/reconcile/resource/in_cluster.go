@@ -71,8 +71,8 @@ const hurry = time.Minute
 // Sweep adds the objects to a graph, to be given up before anything else goes.
 func (i *InCluster) Sweep(g *graph.Graph, id graph.ID, before []graph.Edge) {
 	graph.Sweep(g, id, &Found{
-		Again: func(ctx context.Context, c *cloud.Clients) (graph.State, error) {
-			s, err := i.find(ctx, c)
+		Again: func(ctx context.Context, _ *cloud.Clients) (graph.State, error) {
+			s, err := i.find(ctx)
 			if s == nil {
 				return nil, err
 			}
@@ -86,7 +86,7 @@ func (i *InCluster) Sweep(g *graph.Graph, id graph.ID, before []graph.Edge) {
 	}, graph.From("which the cluster is asked to give up"))
 }
 
-func (i *InCluster) find(ctx context.Context, c *cloud.Clients) (*InClusterState, error) {
+func (i *InCluster) find(ctx context.Context) (*InClusterState, error) {
 	if i.over {
 		return nil, nil //nolint:nilnil // the rest is found by its tags
 	}

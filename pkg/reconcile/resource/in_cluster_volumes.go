@@ -67,9 +67,8 @@ func volumesInCluster(ctx context.Context, k *kube.Client) (*InClusterState, err
 	}
 	s, claims := &InClusterState{}, map[string]bool{}
 	for _, v := range volumes {
-		ebs := v.Spec.CSI.Driver == "ebs.csi.aws.com" || v.Spec.CSI.Driver == "ebs.csi.eks.amazonaws.com" || v.Spec.AWSElasticBlockStore != nil
 		claim := v.Spec.ClaimRef
-		if !ebs || v.Spec.PersistentVolumeReclaimPolicy != "Delete" || claim.Name == "" || v.Status.Phase == "Failed" {
+		if claim.Name == "" || !goesWithClaim(&v) {
 			continue
 		}
 		claims[claim.Namespace+"/"+claim.Name] = true
@@ -88,6 +87,14 @@ func volumesInCluster(ctx context.Context, k *kube.Client) (*InClusterState, err
 		}
 	}
 	return s, err
+}
+
+// goesWithClaim reports whether a PersistentVolume is one of EBS that is deleted
+// when its claim is. One that could not be is not tried again.
+func goesWithClaim(v *inClusterObject) bool {
+	driver := v.Spec.CSI.Driver
+	ebs := driver == "ebs.csi.aws.com" || driver == "ebs.csi.eks.amazonaws.com" || v.Spec.AWSElasticBlockStore != nil
+	return ebs && v.Spec.PersistentVolumeReclaimPolicy == "Delete" && v.Status.Phase != "Failed"
 }
 
 func uses(pod *inClusterObject, claims map[string]bool) bool {

@@ -95,7 +95,7 @@ func sabotages() []sabotage {
 			more:  []string{`has never fetched its boot data`, `Unable to locate credentials`},
 		},
 		{
-			name: "instance terminated", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			name: "instance terminated", wait: topology.APIServer, when: "targets", fails: "api-server",
 			do: func(t *testing.T, a *awssim.AWS, s *awssim.State) {
 				id := machineOf(s, firstControl).ID
 				go func() {

@@ -215,7 +215,7 @@ func (x *Executor) visited(ctx context.Context, n Node, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)): // nothing is wrong with the node
+	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())): // nothing is wrong with the node
 		x.emit(Event{Node: n.ID(), What: Blocked, Detail: "the run was stopped"})
 		return errNotVisited
 	}

@@ -12,19 +12,13 @@ func look() Statement {
 		"ec2:DescribeKeyPairs", "ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates", "ec2:DescribeNatGateways", "ec2:DescribeNetworkInterfaces", "ec2:DescribeRegions", "ec2:DescribeRouteTables",
 		"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeTags", "ec2:DescribeVolumes", "ec2:DescribeVpcAttribute", "ec2:DescribeVpcEndpoints",
 		"ec2:DescribeVpcs", "ec2:GetConsoleOutput",
+		"elasticloadbalancing:DescribeListeners", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", // what is left of any is looked for in every deletion
+		"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups",
+		"elasticloadbalancing:DescribeTargetHealth",
 		"iam:GetInstanceProfile",
 		"secretsmanager:ListSecrets",
 		"servicequotas:GetServiceQuota",
 		"ssm:DescribeParameters",
-	)
-}
-
-// lookAtBalancers allows the questions about load balancers.
-func lookAtBalancers() Statement {
-	return allow("LookAtLoadBalancers", anywhere(),
-		"elasticloadbalancing:DescribeListeners", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers",
-		"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups",
-		"elasticloadbalancing:DescribeTargetHealth",
 	)
 }
 

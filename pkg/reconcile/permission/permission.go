@@ -63,7 +63,6 @@ func Policy(s Scope) Document {
 	}
 	statements := []Statement{
 		look(),
-		lookAtBalancers(), // what is left of any is looked for in every deletion
 		s.regional(allow("Network", anywhere(), network()...)),
 		s.regional(allow("Machines", anywhere(), machines(s.Kind)...)),
 		allow("Keep", s.kept(), parameters()...),

@@ -113,22 +113,26 @@ func (q *inquiry) state(ctx context.Context) (string, error) {
 	}
 	for _, r := range out.Reservations {
 		for _, x := range r.Instances {
-			if x.State == nil || x.State.Name == types.InstanceStateNameRunning {
-				return "", nil
+			if x.State != nil && x.State.Name != types.InstanceStateNameRunning {
+				q.ended = true
+				return q.stopped(x), nil
 			}
-			q.ended = true
-			reason := str(x.StateTransitionReason)
-			if x.StateReason != nil {
-				reason = strings.TrimSuffix(str(x.StateReason.Message)+"; "+reason, "; ")
-			}
-			then := "run this again, which launches another one"
-			if x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping {
-				then = "start it again: aws ec2 start-instances --region " + q.c.Region + " --instance-ids " + q.machine.ID
-			}
-			return fmt.Sprintf("instance %s is %s (%s): %s", q.machine.ID, x.State.Name, reason, then), nil
 		}
 	}
 	return "", nil
+}
+
+// stopped says of a machine that does not run why, and what to do.
+func (q *inquiry) stopped(x types.Instance) string {
+	reason := str(x.StateTransitionReason)
+	if x.StateReason != nil {
+		reason = strings.TrimSuffix(str(x.StateReason.Message)+"; "+reason, "; ")
+	}
+	then := "run this again, which launches another one"
+	if x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping {
+		then = "start it again: aws ec2 start-instances --region " + q.c.Region + " --instance-ids " + q.machine.ID
+	}
+	return fmt.Sprintf("instance %s is %s (%s): %s", q.machine.ID, x.State.Name, reason, then)
 }
 
 // profile finds a machine without permissions.

@@ -170,7 +170,7 @@ func (q *inquiry) consoleCause(ctx context.Context) (string, error) {
 		{"none of the public keys", "the cluster CA at the API server is not the one whose hash the machine was given: something else answers there, or the machine is of an earlier cluster; " + q.anew()},
 		{"could not find a JWS signature", "its bootstrap token has expired, or the cluster never knew it: " + q.anew()},
 		{"couldn't validate the identity of the API Server", "it could not reach the API server: see to the load balancer and its security groups; " + q.anew()},
-		{"[ERROR ", "kubeadm does not find the machine as it needs it (preflight)"},
+		{"[ERROR ", "kubeadm does not find the machine as it needs it: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.anew()},
 	} {
 		for _, line := range text {
 			if strings.Contains(line, known.says) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-const tokens = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-"
+const tokens = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-" //nolint:gosec // a path
 
 // TokenValid reports whether a bootstrap token lets machines join at a time.
 func (c *Cluster) TokenValid(token string, at time.Time) bool {

@@ -103,12 +103,10 @@ func budget(a *awssim.AWS, least int) {
 	})
 }
 
-// witness watches a run: whatever it does, etcd keeps its quorum, and no
-// machine is terminated on which pods that have to move still run.
+// witness watches a run: whatever it does, etcd keeps its quorum.
 type witness struct {
 	t      *testing.T
 	a      *awssim.AWS
-	moved  bool // pods have to be gone when a machine goes
 	events []string
 }
 

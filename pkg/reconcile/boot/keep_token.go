@@ -16,12 +16,14 @@ const TokenDescription = "lets the machines of this cluster join, made by cluste
 // Where a machine of the control plane keeps what KeepToken adds. /usr cannot
 // be written to on Flatcar.
 const (
-	keepTokenName   = "clusterawsadm-join-token"
+	keepTokenName   = "clusterawsadm-join-token" //nolint:gosec // the name of a unit
 	keepTokenScript = "/etc/kubernetes/" + keepTokenName + ".sh"
 )
 
 // keepToken is the script; %s are a duration in seconds and the description of
 // our tokens as the API server shows it. Nothing in it may look like jinja.
+//
+//nolint:gosec // a script, in which there is no secret
 const keepToken = `#!/bin/bash
 # Machines that Auto Scaling adds join with the cluster's bootstrap token. As
 # long as there is one, this keeps it valid. It makes none: who deletes the
@@ -45,6 +47,7 @@ Environment=HOME=/root PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 ExecStart=/bin/bash ` + keepTokenScript + `
 `
 
+//nolint:gosec // a unit, in which there is no secret
 const keepTokenTimer = `[Unit]
 Description=Keep the bootstrap token of the cluster valid
 [Timer]

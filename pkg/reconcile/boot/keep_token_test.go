@@ -80,7 +80,7 @@ func TestKeepTokenUnits(t *testing.T) {
 		units = append(units, unit)
 	}
 	out, err := exec.CommandContext(t.Context(), tool, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput()
-	assert.NoError(t, err, string(out))
+	require.NoError(t, err, string(out))
 	assert.NotContains(t, string(out), keepTokenName, string(out))
 }
 

@@ -103,21 +103,27 @@ func lookForSigns(ctx context.Context, c *cloud.Clients, claimed map[string]bool
 	}
 	out := &signs{kinds: map[types.ResourceType]bool{}}
 	for _, t := range tags {
-		id, key, kind := str(t.ResourceId), str(t.Key), t.ResourceType
-		switch {
-		case claimed[id]:
-		case key == addedTagPrefix+c.Cluster, key == c.OwnerTag() && own[id]:
-			if kind != types.ResourceTypeVolume { // those of machines go with them
-				out.kinds[kind] = true
-			}
-		case own[id] || !madeInside(c, cloud.Tags{key: str(t.Value)}) && (key != cniTag || str(t.Value) != c.Inside):
-		case kind == types.ResourceTypeVolume || kind == types.ResourceTypeSecurityGroup:
-			out.kinds[kind] = true
-		case kind == types.ResourceTypeNetworkInterface:
-			out.interfaces = append(out.interfaces, id)
+		if !claimed[str(t.ResourceId)] {
+			out.note(c, t, own[str(t.ResourceId)])
 		}
 	}
 	return out, nil
+}
+
+// note takes in one tag of a thing that is not claimed.
+func (s *signs) note(c *cloud.Clients, t types.TagDescription, own bool) {
+	key, kind := str(t.Key), t.ResourceType
+	switch {
+	case key == addedTagPrefix+c.Cluster, key == c.OwnerTag() && own:
+		if kind != types.ResourceTypeVolume { // those of machines go with them
+			s.kinds[kind] = true
+		}
+	case own || !madeInside(c, cloud.Tags{key: str(t.Value)}) && (key != cniTag || str(t.Value) != c.Inside):
+	case kind == types.ResourceTypeVolume || kind == types.ResourceTypeSecurityGroup:
+		s.kinds[kind] = true
+	case kind == types.ResourceTypeNetworkInterface:
+		s.interfaces = append(s.interfaces, str(t.ResourceId))
+	}
 }
 
 // insideTags lists the tags of EC2's things that tell of the cluster.
@@ -139,16 +145,7 @@ func insideTags(ctx context.Context, c *cloud.Clients) ([]types.TagDescription, 
 // is nothing of the cluster, but machines of another one that goes by that
 // name in its tags, what is there is theirs.
 func nameInside(ctx context.Context, c *cloud.Clients, tags []types.TagDescription, own map[string]bool) error {
-	names, others := map[string]bool{}, false
-	for _, t := range tags {
-		name, is := strings.CutPrefix(str(t.Key), cloud.CloudProviderTagPrefix)
-		if is = is && str(t.Value) == cloud.Owned; is && own[str(t.ResourceId)] {
-			names[name] = true
-		}
-		others = others || is && name == cmp.Or(c.Inside, c.Cluster) && slices.Contains([]types.ResourceType{
-			types.ResourceTypeVpc, types.ResourceTypeSubnet, types.ResourceTypeInstance,
-		}, t.ResourceType)
-	}
+	names, others := namesInside(c, tags, own)
 	switch {
 	case c.Inside != "":
 	case len(names) == 0 || names[c.Cluster]:
@@ -166,6 +163,22 @@ func nameInside(ctx context.Context, c *cloud.Clients, tags []types.TagDescripti
 		c.Inside = Nobody
 	}
 	return err
+}
+
+// namesInside lists the names in the tags of what is the cluster's own, and
+// reports whether something that machines are or live in has that name.
+func namesInside(c *cloud.Clients, tags []types.TagDescription, own map[string]bool) (names map[string]bool, others bool) {
+	names = map[string]bool{}
+	for _, t := range tags {
+		name, is := strings.CutPrefix(str(t.Key), cloud.CloudProviderTagPrefix)
+		if is = is && str(t.Value) == cloud.Owned; is && own[str(t.ResourceId)] {
+			names[name] = true
+		}
+		others = others || is && name == cmp.Or(c.Inside, c.Cluster) && slices.Contains([]types.ResourceType{
+			types.ResourceTypeVpc, types.ResourceTypeSubnet, types.ResourceTypeInstance,
+		}, t.ResourceType)
+	}
+	return names, others
 }
 
 // ec2Live reports whether there are machines, subnets or VPCs that go by the

@@ -28,18 +28,22 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 		if tagged := graph.ID(r.Node); r.Node != "" && g.Node(tagged) == nil {
 			id = tagged
 		}
-		var hangs []graph.Edge
-		for _, n := range ranked {
-			switch {
-			case served(n.rank) && !served(r.Rank) && !holdsMachines(graph.ID(r.Kind)):
-			case n.rank < r.Rank:
-				hangs = append(hangs, graph.Exists(n.node)...)
-			case served(r.Rank) && holdsMachines(n.node.ID()):
-				hangs = append(hangs, graph.Outlives(n.node)...)
-			}
-		}
-		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs), r.Rank})
+		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs(r, ranked)), r.Rank})
 	}
+}
+
+// hangs lists what a remain hangs on.
+func hangs(r resource.Remain, ranked []rankedNode) (out []graph.Edge) {
+	for _, n := range ranked {
+		switch {
+		case served(n.rank) && !served(r.Rank) && !holdsMachines(graph.ID(r.Kind)):
+		case n.rank < r.Rank:
+			out = append(out, graph.Exists(n.node)...)
+		case served(r.Rank) && holdsMachines(n.node.ID()):
+			out = append(out, graph.Outlives(n.node)...)
+		}
+	}
+	return out
 }
 
 // served reports whether things of a rank were made in the cluster: only

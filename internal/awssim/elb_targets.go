@@ -194,7 +194,7 @@ func (a *AWS) health(g *TargetGroup, t *Target) types.TargetHealth {
 	if a.now().Before(b.Ready) {
 		return is(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress")
 	}
-	if i.Boot != nil && i.Boot.Failed != "" {
+	if i.Boot != nil && i.Boot.Failed != "" && i.UserData != "" { // what has nothing to boot serves whatever its image does
 		return is(types.TargetHealthStateEnumUnhealthy, types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed")
 	}
 	return types.TargetHealth{State: types.TargetHealthStateEnumHealthy}

@@ -14,7 +14,6 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -358,53 +357,4 @@ func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err 
 		out = append(out, *s)
 	}
 	return out, nil
-}
-
-func instanceSeen(x types.Instance) *InstanceState {
-	s := &InstanceState{
-		Object: Object{str(x.InstanceId), cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: str(x.ImageId),
-		Subnet: str(x.SubnetId), VPC: str(x.VpcId), Key: str(x.KeyName), PrivateIP: str(x.PrivateIpAddress), PublicIP: str(x.PublicIpAddress),
-		PrivateDNS: str(x.PrivateDnsName), LaunchedAt: aws.ToTime(x.LaunchTime), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
-	}
-	if x.State != nil {
-		s.Status = string(x.State.Name)
-		s.Stopped = x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping
-	}
-	if x.Placement != nil {
-		s.Zone = str(x.Placement.AvailabilityZone)
-	}
-	if x.IamInstanceProfile != nil {
-		s.Profile = lastPart(str(x.IamInstanceProfile.Arn))
-	}
-	ordered.By(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
-	groups := x.SecurityGroups
-	if len(x.NetworkInterfaces) > 0 {
-		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from
-	}
-	for _, g := range groups {
-		s.Groups = append(s.Groups, str(g.GroupId))
-	}
-	for _, n := range x.NetworkInterfaces {
-		s.Interfaces = append(s.Interfaces, str(n.NetworkInterfaceId))
-	}
-	if m := x.MetadataOptions; m != nil {
-		s.Metadata = Metadata{string(m.HttpEndpoint), orElse(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), orElse(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
-	}
-	return s
-}
-
-func deviceIndex(n types.InstanceNetworkInterface) int32 {
-	if n.Attachment == nil {
-		return 0
-	}
-	return aws.ToInt32(n.Attachment.DeviceIndex)
-}
-
-func lastPart(arn string) string {
-	for i := len(arn) - 1; i >= 0; i-- {
-		if arn[i] == '/' {
-			return arn[i+1:]
-		}
-	}
-	return arn
 }

@@ -66,32 +66,6 @@ func (b *builder) machines() {
 	b.retirePools(pools)
 }
 
-// control adds what comes of the machines of the control plane, and replaces
-// those that are outdated. It returns what workers wait for that are replaced.
-func (b *builder) control(made []*graph.Ref[resource.InstanceState]) (after []graph.Node) {
-	at := slices.IndexFunc(b.rollouts, func(r rollout) bool { return r.group.controlPlane })
-	if at < 0 {
-		b.begin(made)
-		b.register(made, false)
-		b.kubernetes()
-		return b.afterControl(nil)
-	}
-	if len(made) > 0 {
-		b.register(made, true) // those that come and go see to themselves
-	}
-	b.kubernetes()
-	fresh, last := b.roll(b.rollouts[at], b.tended())
-	b.begin(append(made, fresh...))
-	return b.afterControl(last)
-}
-
-// begin marks the machine that begins the control plane.
-func (b *builder) begin(made []*graph.Ref[resource.InstanceState]) {
-	if len(made) > 0 {
-		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: made[0]})
-	}
-}
-
 // NamespaceError says that another cluster has the name already.
 type NamespaceError struct{ Region, Name, Namespace string }
 
@@ -294,26 +268,6 @@ func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
 		out = append(out, b.machine(g, i, existing{}, false, lost...))
 	}
 	return out
-}
-
-// etcdMembers adds a look at the members of etcd before machines are added to
-// a control plane that has begun: one may have been lost.
-func (b *builder) etcdMembers(g group, fresh []int) []graph.Edge {
-	config, _ := b.clusterConfiguration()
-	if !g.controlPlane || len(fresh) == 0 || !b.rolls(g) || !b.inv.Initialized || !b.othersControl() || len(config.Etcd.External.Endpoints) > 0 {
-		return nil
-	}
-	return graph.Awaits(use1(b, "etcd-members", func(id graph.ID) graph.Node {
-		return graph.Expect(b.Graph, id, &resource.EtcdMembers{API: b.reach("--drain=false"), Certificates: certificates(config.CertificatesDir) + "/etcd"}, graph.From(g.origin))
-	}))
-}
-
-// use1 adds a node once.
-func use1(b *builder, id graph.ID, add func(graph.ID) graph.Node) graph.Node {
-	if n := b.Node(id); n != nil {
-		return n
-	}
-	return add(id)
 }
 
 // machine adds one machine.

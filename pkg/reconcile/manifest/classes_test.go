@@ -153,6 +153,5 @@ func TestClassWarnings(t *testing.T) {
 		"    machineInfrastructure:\n", "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 600}}\n    deletion: {nodeDrainTimeoutSeconds: 60}\n    machineInfrastructure:\n")
 	assert.Equal(t, []string{
 		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck acts only under a management cluster",
-		"cluster.yaml:55: KubeadmControlPlane/quickstart-control-plane spec.machineTemplate.spec.deletion: is not acted on yet",
 	}, warnings(mustLoad(t, yaml, manifest.Options{})))
 }

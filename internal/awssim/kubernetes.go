@@ -106,7 +106,7 @@ func (a *AWS) join(i *Instance, b *Boot) {
 	case c == nil:
 		why = "no API server answers at " + b.Host
 	case c.EKS != "":
-		at = later(at, c.Up)
+		at, why = later(at, c.Up), a.keptOut(i, c)
 	default:
 		at, why = a.joinable(c, b)
 	}

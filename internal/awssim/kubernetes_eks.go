@@ -3,8 +3,11 @@ package awssim
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"clusterawsadm/internal/kubesim"
 )
@@ -53,8 +56,30 @@ func (a *AWS) eksOf(i *Instance) *EKSCluster {
 	return nil
 }
 
-// bootEKS joins a cluster of EKS, which lets in whose role has an access entry.
-// Roles in the ConfigMap aws-auth are not simulated.
+// keptOut says why EKS does not let a machine in: its role has no access entry,
+// nor is it in the ConfigMap aws-auth, whichever the cluster goes by.
+func (a *AWS) keptOut(i *Instance, k *kubesim.Cluster) string {
+	c := a.state.EKS.Clusters[k.EKS]
+	if c == nil || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
+		return ""
+	}
+	role := ""
+	if p := a.state.IAM.Profiles[i.Profile]; p != nil {
+		role = p.Role
+	}
+	for arn := range c.Access {
+		if c.Authentication != string(types.AuthenticationModeConfigMap) && strings.HasSuffix(arn, "/"+role) {
+			return ""
+		}
+	}
+	mapped, _ := json.Marshal(k.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth")) // it is of our making
+	if c.Authentication != string(types.AuthenticationModeApi) && strings.Contains(string(mapped), "/"+role) {
+		return ""
+	}
+	return "the role " + role + " is not let into the cluster"
+}
+
+// bootEKS joins a cluster of EKS.
 func (a *AWS) bootEKS(i *Instance, c *EKSCluster) (*Boot, error) {
 	b := &Boot{Host: c.host(a.o.Region), Version: "v" + c.Version + ".0-eks-1234567", Labels: map[string]string{}}
 	if g := i.Tags["eks:nodegroup-name"]; g != "" {

@@ -32,7 +32,7 @@ func areas() []Area {
 func AreaOf(id graph.ID, origin string) Area {
 	kind := id.Kind()
 	switch {
-	case slices.Contains([]string{"api-server", "kubeadm-config", "node", "addons", "drain", "etcd-member", "etcd-members", "node-object", "node-objects", "kube-proxy", "coredns", "join-token"}, kind):
+	case slices.Contains([]string{"api-server", "kubeadm-config", "node", "addons", "drain", "etcd-member", "etcd-members", "node-object", "node-objects", "kube-proxy", "coredns", "join-token", "aws-auth"}, kind):
 		return Kubernetes
 	case contains(kind, "image", "key-pair", "profile"):
 		return Prerequisites

@@ -2,13 +2,19 @@ package reconcile_test
 
 import (
 	"encoding/base64"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/topology"
 )
 
 const (
@@ -47,12 +53,59 @@ func TestAccessOfNodes(t *testing.T) {
 		m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
 		synctest.Test(t, func(t *testing.T) {
 			a := prepared(t, eksMachines, m)
-			require.Equal(t, []string{"eks-machines.yaml:40 AWSManagedControlPlane/eks-machines spec.accessConfig: authenticationMode is config_map, and clusterawsadm does not write the ConfigMap aws-auth yet: " +
-				"the machines of profile nodes.cluster-api-provider-aws.sigs.k8s.io join when it has under mapRoles {rolearn: " + nodesRole + ", " +
-				"username: 'system:node:{{EC2PrivateDNSName}}', groups: [system:bootstrappers, system:nodes]}; or set spec.accessConfig.authenticationMode: api_and_config_map"}, told(t, m, a))
+			require.Equal(t, []string{"eks-machines.yaml:40 AWSManagedControlPlane/eks-machines spec.accessConfig: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, " +
+				"and those who are to be in it are not let into the cluster: run again with --wait=api"}, told(t, m, a))
 			mustApply(t, m, a)
 			a.Edit(func(s *awssim.State) { require.Nil(t, plane(s).Access[nodesRole]) })
 		})
+	})
+}
+
+// TestAWSAuth lets machines and people into a cluster that goes by the
+// ConfigMap aws-auth: without it no machine joins. What others wrote stays.
+func TestAWSAuth(t *testing.T) {
+	m := loadQuick(t, eksMachines)
+	m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
+	ops := ekscontrolplanev1.RoleMapping{RoleARN: "arn:aws:iam::123456789012:role/ops"}
+	ops.UserName, ops.Groups = "ops", []string{"system:masters"}
+	m.EKS.ControlPlane.Spec.IAMAuthenticatorConfig = &ekscontrolplanev1.IAMAuthenticatorConfig{RoleMappings: []ekscontrolplanev1.RoleMapping{ops}}
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, eksMachines, m)
+		mustApply(t, m, a)
+		time.Sleep(5 * time.Minute)
+		a.Inventory()
+		nodes := func() (n int) {
+			inside(a, func(c *kubesim.Cluster) {
+				for path := range c.Objects {
+					if strings.HasPrefix(path, "/api/v1/nodes/") {
+						n++
+					}
+				}
+			})
+			return n
+		}
+		require.Zero(t, nodes(), "nobody has let them in")
+		inside(a, func(c *kubesim.Cluster) {
+			c.Put(time.Now(), kubesim.Object{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "aws-auth", "namespace": "kube-system"},
+				"data": kubesim.Object{"mapRoles": "- rolearn: arn:aws:iam::123456789012:role/of-others\n  username: others\n  groups: [readers]\n"},
+			})
+		})
+		_, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		a.Inventory()
+		require.NotZero(t, nodes())
+		inside(a, func(c *kubesim.Cluster) {
+			text := fmt.Sprint(c.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth"))
+			for _, want := range []string{"role/of-others", "role/ops", nodesRole, "system:node:{{EC2PrivateDNSName}}"} {
+				require.Contains(t, text, want)
+			}
+		})
+		p, err := waiting(m, a.Process(), topology.APIServer).Plan(t.Context())
+		require.NoError(t, err)
+		require.True(t, p.Empty(), "%v", steps(p))
+		mustDelete(t, m, a)
 	})
 }
 

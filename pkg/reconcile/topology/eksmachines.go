@@ -47,8 +47,8 @@ func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
 }
 
 // nodeAccess lets the machines that are in no node group into the cluster: by
-// an access entry for each of their roles; who goes by the ConfigMap aws-auth
-// is told what to write there.
+// an access entry for each of their roles, or the ConfigMap aws-auth where the
+// cluster goes by that alone.
 func (b *builder) nodeAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // AWS's own default
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
@@ -71,11 +71,40 @@ func (b *builder) nodeAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 		}
 		role := b.inv.NodeRoles[profile]
 		if strings.EqualFold(string(mode), string(ekscontrolplanev1.EKSAuthenticationModeConfigMap)) {
-			b.remark("%s: authenticationMode is %s, and clusterawsadm does not write the ConfigMap aws-auth yet: the machines of profile %s join when it has under mapRoles {rolearn: %s, username: 'system:node:{{EC2PrivateDNSName}}', groups: [system:bootstrappers, system:nodes]}; or set spec.accessConfig.authenticationMode: api_and_config_map",
-				b.m.Origin(b.m.InfraObject(), "spec.accessConfig"), mode, profile, first(role, "the ARN of its role"))
+			b.mapNodes(profile, role)
 			continue
 		}
 		b.nodeEntry(g, profile, role)
+	}
+	if c := plane.IAMAuthenticatorConfig; c != nil && !strings.EqualFold(string(mode), string(ekscontrolplanev1.EKSAuthenticationModeAPI)) {
+		for _, m := range c.RoleMappings {
+			b.mappings = append(b.mappings, resource.Mapping{ARN: m.RoleARN, Username: m.UserName, Groups: m.Groups})
+		}
+		for _, m := range c.UserMappings {
+			b.mappings = append(b.mappings, resource.Mapping{Users: true, ARN: m.UserARN, Username: m.UserName, Groups: m.Groups})
+		}
+	}
+}
+
+// mapNodes lets the role of a profile in by the ConfigMap aws-auth (facts E.9).
+func (b *builder) mapNodes(profile, role string) {
+	switch {
+	case role == "" && b.inv.NodeRoles != nil:
+		b.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", b.m.Origin(b.m.InfraObject(), "spec.accessConfig"), profile)
+	case role != "":
+		b.mappings = append(b.mappings, resource.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
+	}
+}
+
+// awsAuth adds the ConfigMap aws-auth, where something has to be in it.
+func (b *builder) awsAuth() {
+	from := b.infra("spec.iamAuthenticatorConfig")
+	switch {
+	case len(b.mappings) == 0:
+	case b.o.Wait.asks():
+		graph.Install(b.Graph, "aws-auth", &resource.AWSAuth{API: b.api, Server: b.server, Wanted: b.mappings}, from)
+	default:
+		b.remark("%s: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, and those who are to be in it are not let into the cluster: run again with --wait=api", b.m.Origin(b.m.InfraObject(), "spec.accessConfig"))
 	}
 }
 

@@ -28,6 +28,7 @@ func (w Wait) asks() bool { return w == APIServer || w == NodesReady }
 func (b *builder) kubernetes() {
 	if !b.o.Wait.asks() {
 		b.postponed()
+		b.awsAuth()
 		return
 	}
 	b.reach("--wait=infrastructure")
@@ -39,6 +40,7 @@ func (b *builder) kubernetes() {
 	}
 	b.server = graph.Expect(b.Graph, "api-server", server, b.infra("spec.controlPlaneEndpoint"))
 	b.tend()
+	b.awsAuth()
 	b.resourceSets()
 	for _, m := range b.made {
 		if m.ControlPlane || b.o.Wait == NodesReady {

@@ -101,6 +101,7 @@ type builder struct {
 	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
 	entered  map[string]bool                              // ARNs of the roles of nodes that have an access entry of ours
 	made     []Machine
+	mappings []resource.Mapping // of EKS: who is let in by the ConfigMap aws-auth
 	rollouts []rollout
 	config   *graph.Ref[resource.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
 	api      *resource.API                           // nil where the run does not wait for it

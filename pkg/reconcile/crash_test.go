@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,8 +40,10 @@ func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
 
 // described returns all of an account but for what is drawn by lot (addresses,
 // names of groups that EKS makes, digests of what holds keys) and how often a
-// secret was written.
+// secret was written; when its machines have booted, and deleted what they
+// booted with.
 func described(a *awssim.AWS) (out []string) {
+	time.Sleep(booting)
 	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`)
 	groups := regexp.MustCompile(`"SecurityGroupIds":\[[^]]*\]`)
 	inOrder := func(list string) string {

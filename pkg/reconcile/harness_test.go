@@ -20,6 +20,9 @@ import (
 // do not see it.
 const lag = 3 * time.Second
 
+// booting is by when simulated machines have booted.
+const booting = 2 * time.Minute
+
 // load reads an example. The examples use no variables but those of env, and
 // those whose names end in -iam have the roles of EKS made for them.
 func load(t *testing.T, file string, env map[string]string) *manifest.Cluster {

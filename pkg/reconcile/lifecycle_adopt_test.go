@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,6 +20,7 @@ func TestAdoption(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
 		mustApply(t, m, a)
+		time.Sleep(booting)
 		standing := a.Detailed()
 		a.Edit(func(s *awssim.State) {
 			for _, tags := range allTags(s) {

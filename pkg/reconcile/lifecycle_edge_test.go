@@ -81,7 +81,7 @@ func TestTwoClusters(t *testing.T) {
 					a := account(first, 0)
 					a.Edit(func(s *awssim.State) { s.EC2.Limits.Addresses = 10 })
 					mustApply(t, first, a)
-					time.Sleep(2 * time.Minute) // its machines have booted, and deleted what they booted with
+					time.Sleep(booting) // its machines have booted, and deleted what they booted with
 					alone := a.Detailed()
 					mustApply(t, second, a)
 					requireEmpty(t, first, a)
@@ -105,6 +105,7 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 		one, two := quick(load(t, quickstart, nil)), rewritten(t, quickstart, "metadata:\n", "metadata:\n  namespace: other\n")
 		a := account(one, 0)
 		mustApply(t, one, a)
+		time.Sleep(booting)
 		standing, calls := a.Detailed(), len(a.Calls())
 		for _, do := range []func() error{
 			func() error { _, err := open(two, a.Process()).Apply(t.Context(), reconcile.Options{}); return err },

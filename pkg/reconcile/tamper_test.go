@@ -77,6 +77,7 @@ func TestTamper(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before, table := a.Inventory(), tampers()
 		mustApply(t, m, a)
+		time.Sleep(booting)
 		standing := unversioned(a.Detailed())
 		all := victims(t, m, a, graph.Mend)
 		rounds := 0

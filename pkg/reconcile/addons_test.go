@@ -24,7 +24,7 @@ import (
 	"clusterawsadm/pkg/reconcile/topology"
 )
 
-const addonsExample = "../../configs/addons.yaml"
+const addonsExample = "../../configs/resource-sets.yaml"
 
 // Where objects of the example are.
 const (
@@ -79,7 +79,7 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 		at := slices.IndexFunc(steps, func(s graph.Step) bool { return s.Node == "addons/network" })
 		require.GreaterOrEqual(t, at, 0)
 		assert.Equal(t, graph.Create, steps[at].Action)
-		assert.Equal(t, "addons.yaml:130 ClusterResourceSet/network", steps[at].Origin)
+		assert.Equal(t, "resource-sets.yaml:130 ClusterResourceSet/network", steps[at].Origin)
 		assert.Equal(t, graph.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: graph.Mend}, steps[at].Diff[0])
 		assert.Len(t, steps[at].Diff, 6)
 		for _, c := range a.Calls() {
@@ -208,7 +208,7 @@ func withAddon(t *testing.T, yaml string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(addonsExample)
 	require.NoError(t, err)
-	m, err := manifest.Load([]manifest.Source{{Name: "addons.yaml", Data: raw}}, manifest.Options{Addons: []manifest.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}})
+	m, err := manifest.Load([]manifest.Source{{Name: "resource-sets.yaml", Data: raw}}, manifest.Options{Addons: []manifest.Source{{Name: "dir/mine.yaml", Data: []byte(yaml)}}})
 	require.NoError(t, err)
 	return quick(m)
 }

@@ -53,18 +53,19 @@ func (o *generateOptions) run(name string) error {
 }
 
 // personal returns a manifest with the cluster's name, and its region if there
-// is one, in place of those it has. Comments stay as they are.
+// is one, in place of those it has, wherever names are. An example may be named
+// after what else is in it: a field, a value.
 func personal(text, name, region string) string {
 	old := regexp.MustCompile(`(?m)^kind: Cluster\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindStringSubmatch(text)
 	if old == nil {
 		return text
 	}
-	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(old[1]) + `\b`)
+	named := regexp.MustCompile(`^(\s*(?:- )?(?:name|Name|clusterName|cluster\.x-k8s\.io/cluster-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(old[1]) + `\b`)
 	place := regexp.MustCompile(`^(\s+region:) \S+$`)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			line = word.ReplaceAllLiteralString(line, name)
+			line = named.ReplaceAllString(line, "${1}"+name)
 			if region != "" {
 				line = place.ReplaceAllString(strings.TrimSuffix(line, "\n"), "$1 "+region) + "\n"
 			}

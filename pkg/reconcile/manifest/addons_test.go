@@ -19,7 +19,7 @@ func withFiles(t *testing.T, files ...string) (*manifest.Cluster, error) {
 		o.Addons = append(o.Addons, manifest.Source{Name: "dir/" + string(rune('a'+i)) + ".yaml", Data: []byte(f)})
 	}
 	o.CNI, o.Addons = o.Addons[:1], o.Addons[1:]
-	return manifest.Load([]manifest.Source{{Name: "cluster.yaml", Data: []byte(read(t, "../../../configs/addons.yaml"))}}, o)
+	return manifest.Load([]manifest.Source{{Name: "cluster.yaml", Data: []byte(read(t, "../../../configs/resource-sets.yaml"))}}, o)
 }
 
 func TestAddonFiles(t *testing.T) {
@@ -102,7 +102,7 @@ func TestBringsNetwork(t *testing.T) {
 			assert.True(t, c.BringsNetwork())
 		})
 	}
-	for file, want := range map[string]bool{"quickstart": false, "addons": true, "eks": true, "eks-gpu": true} {
+	for file, want := range map[string]bool{"quickstart": false, "resource-sets": true, "eks": true, "eks-gpu": true} {
 		raw, err := os.ReadFile("../../../configs/" + file + ".yaml")
 		require.NoError(t, err)
 		assert.Equal(t, want, mustLoad(t, string(raw), manifest.Options{}).BringsNetwork(), file)

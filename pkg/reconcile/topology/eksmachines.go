@@ -76,13 +76,21 @@ func (b *builder) nodeAccess(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec
 		}
 		b.nodeEntry(g, profile, role)
 	}
-	if c := plane.IAMAuthenticatorConfig; c != nil && !strings.EqualFold(string(mode), string(ekscontrolplanev1.EKSAuthenticationModeAPI)) {
-		for _, m := range c.RoleMappings {
-			b.mappings = append(b.mappings, resource.Mapping{ARN: m.RoleARN, Username: m.UserName, Groups: m.Groups})
-		}
-		for _, m := range c.UserMappings {
-			b.mappings = append(b.mappings, resource.Mapping{Users: true, ARN: m.UserARN, Username: m.UserName, Groups: m.Groups})
-		}
+	if !strings.EqualFold(string(mode), string(ekscontrolplanev1.EKSAuthenticationModeAPI)) {
+		b.mapGiven(plane.IAMAuthenticatorConfig)
+	}
+}
+
+// mapGiven lets those in by the ConfigMap aws-auth whom the manifest names.
+func (b *builder) mapGiven(c *ekscontrolplanev1.IAMAuthenticatorConfig) {
+	if c == nil {
+		return
+	}
+	for _, m := range c.RoleMappings {
+		b.mappings = append(b.mappings, resource.Mapping{ARN: m.RoleARN, Username: m.UserName, Groups: m.Groups})
+	}
+	for _, m := range c.UserMappings {
+		b.mappings = append(b.mappings, resource.Mapping{Users: true, ARN: m.UserARN, Username: m.UserName, Groups: m.Groups})
 	}
 }
 

@@ -204,6 +204,7 @@ func TestScale(t *testing.T) {
 		a := account(load(t, threeZones, nil), lag)
 		mustApply(t, quick(withWorkers(t, threeZones, 3)), a)
 		step := func(m *manifest.Cluster, want ...string) {
+			quick(m) // as it was made
 			require.ElementsMatch(t, want, does(mustPlan(t, m, a)))
 			mustApply(t, m, a)
 			requireEmpty(t, m, a)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/mail"
@@ -21,6 +22,8 @@ import (
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
 
@@ -29,8 +32,18 @@ import (
 // in the form that cloud-init or Ignition reads.
 func TestUserData(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
-		mustApply(t, m, a)
+		// Machines delete what they boot with: it is kept from before.
+		secrets, parameters := map[string]*awssim.Secret{}, map[string]*awssim.Parameter{}
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(graph.Event) {
+			a.Edit(func(s *awssim.State) {
+				maps.Copy(secrets, s.Secrets.Secrets)
+				maps.Copy(parameters, s.SSM.Parameters)
+			})
+		}})
+		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) {
+			maps.Copy(s.Secrets.Secrets, secrets)
+			maps.Copy(s.SSM.Parameters, parameters)
 			for _, i := range s.EC2.Instances {
 				if group := i.Tags["eks:nodegroup-name"]; group != "" { // EKS launched it, and writes what it boots with
 					require.True(t, slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Managed != nil && p.Managed.Spec.EKSNodegroupName == group }))

@@ -69,7 +69,10 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 // it, which EKS leaves behind on their account. By then the cluster is gone.
 func inGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string) (*NetworkInterfacesState, error) {
 	var left []string
-	if c.Managed && !cloud.IsBrief(ctx) {
+	// Only the name may be known, and EKS have forgotten the cluster: by its tags
+	// it is called otherwise than self-managed ones are.
+	managed := c.Managed || c.Inside != "" && c.Inside != c.Cluster && c.Inside != Nobody
+	if managed && !cloud.IsBrief(ctx) {
 		all, err := securityGroups(ctx, c, vpc)
 		if err != nil {
 			return nil, err

@@ -25,7 +25,9 @@ import (
 // kubectl builds kubectl and returns its file.
 func kubectl(t *testing.T) string {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join(controlplane.Root, ".cache", "kubernetes", "kubectl-"+controlplane.Version))
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	file, err := filepath.Abs(filepath.Join(root, ".cache", "kubernetes", "kubectl-"+controlplane.Version))
 	require.NoError(t, err)
 	if _, err := os.Stat(file); err == nil {
 		return file // its name says which version it is
@@ -41,7 +43,9 @@ func kubectl(t *testing.T) string {
 // pkg/reconcile/boot say that it is what machines get.
 func writtenFile(t *testing.T, userData, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(controlplane.Root, "pkg", "reconcile", "boot", "testdata", userData))
+	root, err := controlplane.Root()
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(root, "pkg", "reconcile", "boot", "testdata", userData))
 	require.NoError(t, err)
 	var doc struct {
 		Files []struct{ Path, Content string } `json:"write_files"`

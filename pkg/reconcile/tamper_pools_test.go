@@ -36,7 +36,7 @@ func replaces(n graph.ID, field string) string {
 // unversioned leaves out what is of versions of launch templates: mending makes
 // another one. That its content is right, the plan tells.
 func unversioned(lines []string) (out []string) {
-	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+`)
+	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+`)
 	for _, l := range lines {
 		if !strings.HasPrefix(l, "LaunchTemplate ") {
 			out = append(out, version.ReplaceAllString(l, ""))

@@ -72,18 +72,23 @@ func callsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detaile
 	return calls, detailed
 }
 
+// only makes the n-th call of a process go wrong.
+func only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
+	return func(call int, _, _ string) awssim.Fault {
+		if call == n {
+			return fault
+		}
+		return awssim.None
+	}
+}
+
 // disturbed runs an apply of which the n-th call fails.
 func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awssim.Fault) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p := a.Process()
-	p.Fault = func(call int, _, _ string) awssim.Fault {
-		if call == n {
-			return fault
-		}
-		return awssim.None
-	}
+	p.Fault = only(n, fault)
 	p.Killed = cancel
 	_, err := open(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
 	return err

@@ -343,12 +343,7 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		p := a.Process()
-		p.Fault = func(call int, _, _ string) awssim.Fault {
-			if call == n {
-				return fault
-			}
-			return awssim.None
-		}
+		p.Fault = only(n, fault)
 		p.Killed = cancel
 		w := &witness{t: t, a: a}
 		_, err = draining(m, p).Apply(ctx, reconcile.Options{Observe: w.observe})

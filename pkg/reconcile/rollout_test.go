@@ -154,12 +154,7 @@ func upgraded(t *testing.T, account []byte, later time.Duration, n int, fault aw
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		p := a.Process()
-		p.Fault = func(call int, _, _ string) awssim.Fault {
-			if call == n {
-				return fault
-			}
-			return awssim.None
-		}
+		p.Fault = only(n, fault)
 		p.Killed = cancel
 		watch := &order{&witness{t: t, a: a}, 3, 2}
 		_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: watch.observe})

@@ -40,15 +40,11 @@ func (b *builder) etcdMembers(g group, fresh []int) []graph.Edge {
 	if !g.controlPlane || len(fresh) == 0 || !b.rolls(g) || !b.inv.Initialized || !b.othersControl() || len(config.Etcd.External.Endpoints) > 0 {
 		return nil
 	}
-	return graph.Awaits(use1(b, "etcd-members", func(id graph.ID) graph.Node {
-		return graph.Expect(b.Graph, id, &resource.EtcdMembers{API: b.reach("--drain=false"), Certificates: certificates(config.CertificatesDir) + "/etcd"}, graph.From(g.origin))
-	}))
-}
-
-// use1 adds a node once.
-func use1(b *builder, id graph.ID, add func(graph.ID) graph.Node) graph.Node {
-	if n := b.Node(id); n != nil {
-		return n
+	const id = "etcd-members"
+	if n := b.Node(id); n != nil { // single Machines are a group each
+		return graph.Awaits(n)
 	}
-	return add(id)
+	return graph.Awaits(graph.Expect(b.Graph, id, &resource.EtcdMembers{
+		API: b.reach("--drain=false"), Certificates: certificates(config.CertificatesDir) + "/etcd",
+	}, graph.From(g.origin)))
 }

@@ -203,16 +203,23 @@ func (b *builder) register(control []*graph.Ref[resource.InstanceState], beside 
 			gone = append(gone, m.ID)
 		}
 	}
+	b.atBalancers("", resource.Targets{Instances: control, Shared: beside, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
+}
+
+// atBalancers adds the same registration at every load balancer of the control
+// plane, under their names and what follows.
+func (b *builder) atBalancers(then string, like resource.Targets, opts ...graph.Option) (added []graph.Edge) {
 	for _, t := range b.lb.targets {
-		graph.Add(b.Graph, graph.ID("targets/"+t.name), &resource.Targets{
-			Group: t.group, Instances: control, Shared: t.shared || beside, Gone: gone,
-		}, b.infra("spec.controlPlaneLoadBalancer"))
+		r := like
+		r.Group, r.Shared = t.group, like.Shared || t.shared
+		added = append(added, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/"+t.name+then), &r, opts...))...)
 	}
 	if b.lb.classic != nil {
-		graph.Add(b.Graph, "targets/classic", &resource.ClassicTargets{
-			LoadBalancer: b.lb.classic, Instances: control, Shared: b.lb.shared || beside, Gone: gone,
-		}, b.infra("spec.controlPlaneLoadBalancer"))
+		added = append(added, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/classic"+then), &resource.ClassicTargets{
+			LoadBalancer: b.lb.classic, Instances: like.Instances, Shared: like.Shared || b.lb.shared, Gone: like.Gone,
+		}, opts...))...)
 	}
+	return added
 }
 
 // ipType is how a target group reaches its targets: over IPv6 where every

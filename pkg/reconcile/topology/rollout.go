@@ -172,16 +172,9 @@ func (b *builder) rolledIn(g group, i int, after []graph.Node) Machine {
 func (b *builder) arrival(g group, m Machine) graph.Node {
 	var needs []graph.Edge
 	if g.controlPlane {
-		for _, t := range b.lb.targets {
-			needs = append(needs, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/"+t.name+"/"+m.place()), &resource.Targets{
-				Group: t.group, Instances: []*graph.Ref[resource.InstanceState]{m.Node}, Shared: true, Healthy: true,
-			}, graph.From(g.origin)))...)
-		}
-		if b.lb.classic != nil {
-			needs = append(needs, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/classic/"+m.place()), &resource.ClassicTargets{
-				LoadBalancer: b.lb.classic, Instances: []*graph.Ref[resource.InstanceState]{m.Node}, Shared: true,
-			}, graph.From(g.origin)))...)
-		}
+		needs = b.atBalancers("/"+m.place(), resource.Targets{
+			Instances: []*graph.Ref[resource.InstanceState]{m.Node}, Shared: true, Healthy: true,
+		}, graph.From(g.origin))
 	}
 	return graph.Expect(b.Graph, nodeID(m), &resource.Node{
 		API: b.api, Server: b.server, Machine: m.Node, Ready: !g.controlPlane || b.o.Wait == NodesReady, External: m.External, Parts: g.controlPlane,
@@ -192,16 +185,8 @@ func (b *builder) arrival(g group, m Machine) graph.Node {
 func (b *builder) rolledOut(g group, m resource.InstanceState, after []graph.Node) graph.Node {
 	edges := graph.Awaits(after...)
 	if g.controlPlane {
-		for _, t := range b.lb.targets {
-			edges = append(edges, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/"+t.name+"/without/"+m.ID), &resource.Targets{
-				Group: t.group, Shared: true, Gone: []string{m.ID},
-			}, graph.From(g.origin), graph.With(graph.Awaits(after...))))...)
-		}
-		if b.lb.classic != nil {
-			edges = append(edges, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/classic/without/"+m.ID), &resource.ClassicTargets{
-				LoadBalancer: b.lb.classic, Shared: true, Gone: []string{m.ID},
-			}, graph.From(g.origin), graph.With(graph.Awaits(after...))))...)
-		}
+		edges = append(edges, b.atBalancers("/without/"+m.ID, resource.Targets{Shared: true, Gone: []string{m.ID}},
+			graph.From(g.origin), graph.With(graph.Awaits(after...)))...)
 	}
 	return b.leave(m, edges, fmt.Sprintf("%s: made from another template", g.origin))
 }

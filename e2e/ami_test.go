@@ -37,6 +37,7 @@ func TestImages(t *testing.T) {
 	assert.Equal(t, `KUBERNETES VERSION   REGION      OS               NAME                                         AMI ID                  ARCHITECTURE
 v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-1760000000     ami-0c0ffee0000000001   x86_64
 v1.34.2              eu-west-1   flatcar-stable   capa-ami-flatcar-stable-v1.34.2-1760000000   ami-0c0ffee0000000002   x86_64
+v1.33.4              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.33.4-1755000000     ami-0c0ffee0000000005   x86_64
 v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-1760000001     ami-0c0ffee0000000004   arm64
 `, stdout)
 	assert.Contains(t, stderr, "the release server does not tell the supported versions")

@@ -210,43 +210,6 @@ func TestManifestProblemsAreToldOneByOne(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("error: %d problems", len(lines)-1), lines[len(lines)-1])
 }
 
-func TestGenerate(t *testing.T) {
-	s := newShell(t)
-	require.Equal(t, 0, s.run("cluster", "generate", "prod", "--region", "eu-central-1"))
-	assert.Contains(t, s.out.String(), "name: prod-control-plane\n")
-	assert.Contains(t, s.out.String(), "  region: eu-central-1\n")
-	assert.NotContains(t, s.out.String(), "quickstart")
-	assert.True(t, strings.HasPrefix(s.out.String(), "# "), "it begins with an explanation")
-}
-
-// TestEveryFlavor gives every example a name of the user's: it stays valid, and
-// differs in names alone.
-func TestEveryFlavor(t *testing.T) {
-	files, err := filepath.Glob("../../configs/*.yaml")
-	require.NoError(t, err)
-	for _, file := range files {
-		flavor := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		t.Run(flavor, func(t *testing.T) {
-			s := newShell(t)
-			require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", flavor), s.err.String())
-			example, err := os.ReadFile(file)
-			require.NoError(t, err)
-			was, is := strings.Split(string(example), "\n"), strings.Split(s.out.String(), "\n")
-			require.Len(t, is, len(was))
-			for n := range was {
-				if was[n] != is[n] {
-					assert.Regexp(t, `(name|Name|clusterName|cluster-name): (\$\{\w+:=[a-z-]+-)?mine`, is[n])
-				}
-			}
-			s.variables["CAPA_EKS_IAM"] = "true"
-			generated := filepath.Join(t.TempDir(), "cluster.yaml")
-			require.NoError(t, os.WriteFile(generated, s.out.Bytes(), 0o600))
-			require.Equal(t, 0, s.run("cluster", "validate", "-f", generated), s.err.String())
-			assert.Contains(t, s.out.String(), "cluster mine in ")
-		})
-	}
-}
-
 func TestSettings(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)

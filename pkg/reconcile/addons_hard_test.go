@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"clusterawsadm/internal/kubesim"
 	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
 	"clusterawsadm/pkg/reconcile/topology"
 )
 
@@ -149,5 +151,30 @@ func TestAddonsDelete(t *testing.T) {
 			assert.NotEqual(t, "Kubernetes", call.Service, call.Operation)
 		}
 		assert.Empty(t, a.Inventory())
+	})
+}
+
+// A pod network that the API server does not take is told at once: nodes that
+// cannot become ready without it are not waited for.
+func TestNetworkRefused(t *testing.T) {
+	raw, err := os.ReadFile("../../configs/quickstart.yaml")
+	require.NoError(t, err)
+	network := `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: network, namespace: nowhere}
+spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: a}]}}}
+`
+	m, err := manifest.Load([]manifest.Source{{Name: "cluster.yaml", Data: raw}}, manifest.Options{CNI: []manifest.Source{{Name: "cni.yaml", Data: []byte(network)}}})
+	require.NoError(t, err)
+	m = quick(m)
+	saved := bare(t, m)
+	synctest.Test(t, func(t *testing.T) {
+		a := restored(t, m, saved)
+		began := time.Now()
+		_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, `namespaces "nowhere" not found`)
+		assert.NotContains(t, err.Error(), "node/")
+		assert.Less(t, time.Since(began), time.Minute)
 	})
 }

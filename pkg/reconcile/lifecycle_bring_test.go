@@ -122,7 +122,7 @@ func bringVPC(s *awssim.EC2State, m *manifest.Cluster) {
 				Thing: thing(given.ID, fmt.Sprintf("company-%d", i)), VPC: spec.VPC.ID, CIDR: fmt.Sprintf("10.0.%d.0/24", i), Zone: zone,
 				MapPublicIP: public, HostnameType: "ip-name", Next: 16,
 			}
-			tagSubnet(subnet, i)
+			tagSubnet(subnet, i, m.KubernetesName())
 			s.Subnets[given.ID] = subnet
 			table := &awssim.RouteTable{
 				Thing: thing(fmt.Sprintf("rtb-0000000000000001%d", i), fmt.Sprintf("company-%d", i)), VPC: spec.VPC.ID,
@@ -141,8 +141,9 @@ func bringVPC(s *awssim.EC2State, m *manifest.Cluster) {
 }
 
 // tagSubnet puts tags on a subnet as others do: Cluster API, for a cluster that
-// is there, on one; the network team on the next; and nobody on the one after.
-func tagSubnet(s *awssim.Subnet, i int) {
+// is there, on one; the network team on the next, for the cluster that is to
+// come, as AWS's handbook says; and nobody on the one after.
+func tagSubnet(s *awssim.Subnet, i int, name string) {
 	role, kind := "kubernetes.io/role/internal-elb", "private"
 	if s.MapPublicIP {
 		role, kind = "kubernetes.io/role/elb", "public"
@@ -151,7 +152,7 @@ func tagSubnet(s *awssim.Subnet, i int) {
 	case 0:
 		s.Tags["kubernetes.io/cluster/another"], s.Tags[role], s.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] = "shared", "1", kind
 	case 1:
-		s.Tags[role] = ""
+		s.Tags[role], s.Tags["kubernetes.io/cluster/"+name] = "", "shared"
 	}
 }
 

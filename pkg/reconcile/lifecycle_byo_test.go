@@ -20,6 +20,11 @@ func TestSharedSubnets(t *testing.T) {
 		one, two := quick(load(t, byoVPC, nil)), rewritten(t, byoVPC, "byo-vpc", "second")
 		a := account(one, 0)
 		prepare(t, byoVPC, a, one)
+		a.Edit(func(s *awssim.State) {
+			for _, x := range s.EC2.Subnets { // that it is there before and after looks as if Cluster API had a cluster there
+				delete(x.Tags, "kubernetes.io/cluster/"+one.Name)
+			}
+		})
 		before := a.Detailed()
 		mustApply(t, one, a)
 		mustApply(t, two, a)
@@ -67,5 +72,26 @@ func TestBucketOfSomebodyElse(t *testing.T) {
 		_, err = byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// A tag of the cluster that was on a subnet before, and that somebody takes
+// off, is put there again, and then goes with the cluster.
+func TestTagTakenOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, byoVPC, nil))
+		a := account(m, 0)
+		prepare(t, byoVPC, a, m)
+		mustApply(t, m, a)
+		key := "kubernetes.io/cluster/" + m.Name
+		a.Edit(func(s *awssim.State) { delete(s.EC2.Subnets["subnet-0000000000000001b"].Tags, key) })
+		mustApply(t, m, a)
+		requireEmpty(t, m, a)
+		mustDelete(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			for _, x := range s.EC2.Subnets {
+				require.NotContains(t, x.Tags, key)
+			}
+		})
 	})
 }

@@ -19,6 +19,7 @@ import (
 // be built, and asks for no more than that.
 func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory, err error) {
 	spec := &m.Infra.Spec
+	inv.Now = c.Clock.Now()
 	if spec.NetworkSpec.VPC.ID != "" {
 		err = observeForeign(ctx, c, m, &inv)
 	} else {

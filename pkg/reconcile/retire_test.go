@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/internal/kubesim"
@@ -266,6 +267,17 @@ func TestVolumesAreDetached(t *testing.T) {
 		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Greater(t, time.Since(began), 2*time.Minute)
+		require.Len(t, nodeNames(a), 2)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		attach(a, "")
+		m := sized(t, 1, 1)
+		m.Deployments[0].Object.Spec.Template.Annotations = map[string]string{clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation: ""}
+		began := time.Now()
+		_, err := draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Less(t, time.Since(began), 3*time.Minute)
 		require.Len(t, nodeNames(a), 2)
 	})
 }

@@ -229,7 +229,7 @@ func identifies(m *manifest.Cluster, v victim, field string) bool {
 // others reports whether a field is a tag that was on a subnet before: its
 // value is nothing to the cluster.
 func others(s *awssim.State, m *manifest.Cluster, v victim, field string) bool {
-	return v.node.Kind() == "subnet-tags" && !strings.Contains(tagsOf(s, v.id)["clusterawsadm/added/"+m.Name], strings.TrimPrefix(field, "tag "))
+	return v.node.Kind() == "subnet-tags" && !slices.Contains(strings.Fields(tagsOf(s, v.id)["clusterawsadm/added/"+m.Name]), strings.TrimPrefix(field, "tag "))
 }
 
 // The table holds no field that no example has.

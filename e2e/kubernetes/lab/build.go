@@ -6,19 +6,36 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"clusterawsadm/e2e/kubernetes/controlplane"
 )
 
+// older is the version that an upgrade to controlplane.Version begins with, by
+// its patch release that v1.33/go.mod requires.
+const older = "v1.33.4"
+
 // programs are those that control planes run and machine images have. The
-// version of etcd is the one that kubeadm of that version asks for.
+// versions of etcd are those that kubeadm of each version asks for.
 func programs() (all []controlplane.Program) {
-	for _, name := range []string{"kubectl", "kubeadm", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		all = append(all, controlplane.Kubernetes(name))
+	all = append(all, controlplane.Kubernetes("kubectl"))
+	for _, name := range []string{"kubeadm", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		all = append(all, controlplane.Kubernetes(name), kubernetes(name, older))
 	}
-	return append(all,
-		controlplane.Program{Name: "etcd", Version: "v3.6.5", Package: "go.etcd.io/etcd/server/v3"},
-		controlplane.Program{Name: "etcdctl", Version: "v3.6.5", Package: "go.etcd.io/etcd/etcdctl/v3"})
+	for version, module := range map[string]string{"v3.6.5": "", "v3.5.21": "v1.33"} {
+		all = append(all,
+			controlplane.Program{Name: "etcd", Version: version, Package: "go.etcd.io/etcd/server/v3", Module: module},
+			controlplane.Program{Name: "etcdctl", Version: version, Package: "go.etcd.io/etcd/etcdctl/v3", Module: module})
+	}
+	return all
+}
+
+// kubernetes is a program of Kubernetes of a version of its own, that the go.mod
+// in the folder of the minor requires.
+func kubernetes(name, version string) controlplane.Program {
+	p := controlplane.Kubernetes(name)
+	p.Version, p.Module = version, version[:strings.LastIndex(version, ".")]
+	return p
 }
 
 // build builds all programs of the lab, and returns their folder.

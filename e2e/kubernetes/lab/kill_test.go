@@ -127,8 +127,7 @@ func (u *Laptop) lose(t *testing.T, m *Machine) {
 // when it is done and the others begin, a joining one as a learner, and another
 // one when it has just begun to vote.
 func killedWhileJoining(t *testing.T, l *Lab) {
-	manifest := strings.Replace(Example(t, "three-zones"), "  replicas: 3\n  selector", "  replicas: 0\n  selector", 1)
-	u := l.NewLaptop(t, "three-zones", manifest)
+	u := l.NewLaptop(t, "three-zones", threeZones(t, 0))
 	u.Create(t)
 	u.Until(t, "the API server", patience, func() bool {
 		_, err := u.TryKubectl(t.Context(), "get", "--raw", "/readyz")

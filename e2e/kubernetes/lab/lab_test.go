@@ -23,6 +23,7 @@ func TestLab(t *testing.T) {
 	t.Run("one control plane", func(t *testing.T) { oneControlPlane(t, l) })
 	t.Run("three control planes", func(t *testing.T) { threeControlPlanes(t, l) })
 	t.Run("killed while they join", func(t *testing.T) { killedWhileJoining(t, l) })
+	t.Run("upgraded", func(t *testing.T) { upgraded(t, l) })
 }
 
 func oneControlPlane(t *testing.T, l *Lab) {
@@ -90,7 +91,7 @@ func resourceSetArrived(t *testing.T, u *Laptop) {
 		return u.Kubectl(t, "get", "daemonset", "-n", "kube-system", "network", "-o", "jsonpath={.metadata.managedFields[*].manager}", "--show-managed-fields")
 	}
 	assert.Contains(t, managers(), "clusterawsadm")
-	u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes", "--detailed-exitcode") // 2 if there were anything to do
+	u.NothingToDo(t)
 	u.Kubectl(t, "patch", "daemonset", "-n", "kube-system", "network", "--type", "merge", "-p", `{"spec":{"template":{"spec":{"hostNetwork":false}}}}`)
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
 	assert.Equal(t, "true", u.Kubectl(t, "get", "daemonset", "-n", "kube-system", "network", "-o", "jsonpath={.spec.template.spec.hostNetwork}"))
@@ -136,8 +137,7 @@ func (u *Laptop) gone(t *testing.T) {
 }
 
 func threeControlPlanes(t *testing.T, l *Lab) {
-	manifest := strings.Replace(Example(t, "three-zones"), "  replicas: 3\n  selector", "  replicas: 1\n  selector", 1)
-	u := l.NewLaptop(t, "three-zones", manifest) // one worker: they are all alike
+	u := l.NewLaptop(t, "three-zones", threeZones(t, 1))
 	times := u.bring(t, 3, 1)
 	for _, m := range u.controlPlanes(t) {
 		members, err := u.Members(t.Context(), m)

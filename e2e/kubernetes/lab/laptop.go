@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,15 @@ func Example(t *testing.T, name string) string {
 	return string(text)
 }
 
+// threeZones is the example with other than three workers, which are all alike.
+func threeZones(t *testing.T, workers int) string {
+	t.Helper()
+	const three = "  replicas: 3\n  selector"
+	text := Example(t, "three-zones")
+	require.Equal(t, 1, strings.Count(text, three))
+	return strings.Replace(text, three, fmt.Sprintf("  replicas: %d\n  selector", workers), 1)
+}
+
 func (u *Laptop) command(ctx context.Context, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	cmd = u.laptop.command(ctx, []string{
 		"HOME=" + u.home, "AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=" + region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
@@ -76,6 +86,12 @@ func (u *Laptop) Run(t *testing.T, args ...string) string {
 	cmd, out, story := u.command(t.Context(), append([]string{u.program}, args...)...)
 	require.NoError(t, cmd.Run(), "%s\n%s%s", args, out, story)
 	return out.String()
+}
+
+// NothingToDo requires that another run with the manifest would do nothing.
+func (u *Laptop) NothingToDo(t *testing.T) {
+	t.Helper()
+	u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes", "--detailed-exitcode") // 2 if there were anything to do
 }
 
 // Bootstrap makes the IAM resources of the account.
@@ -129,6 +145,7 @@ func (u *Laptop) Kubectl(t *testing.T, args ...string) string {
 
 // Object is what a test looks at of an object of Kubernetes.
 type Object struct {
+	Kind     string
 	Metadata struct {
 		Name   string
 		Labels map[string]string
@@ -138,8 +155,10 @@ type Object struct {
 		NodeName   string
 	}
 	Status struct {
-		Phase      string
-		Conditions []struct{ Type, Status string }
+		Phase             string
+		Conditions        []struct{ Type, Status string }
+		AvailableReplicas int
+		NodeInfo          struct{ KubeletVersion string }
 	}
 }
 

@@ -19,6 +19,18 @@ func (u *Laptop) controlPlanes(t *testing.T) (all []*Machine) {
 	return all
 }
 
+// isControlPlane says whether the node of that name is on a control plane.
+func (l *Lab) isControlPlane(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.machines {
+		if m.Name == name {
+			return strings.Contains(m.Tag, "-control-plane-")
+		}
+	}
+	return false
+}
+
 func (u *Laptop) workers(t *testing.T) (all []*Machine) {
 	t.Helper()
 	for _, m := range u.Machines(t) {

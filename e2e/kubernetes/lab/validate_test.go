@@ -24,8 +24,11 @@ func TestConfigurations(t *testing.T) {
 	root, err := controlplane.Root()
 	require.NoError(t, err)
 	for version, program := range map[string]controlplane.Program{
-		"v1.34.2": controlplane.Kubernetes("kubeadm"),
-		"v1.33.0": {Name: "kubeadm", Version: "v1.33.4", Package: "k8s.io/kubernetes/cmd/kubeadm", Module: "v1.33"},
+		controlplane.Version: controlplane.Kubernetes("kubeadm"),
+		// The simulator has images of the first release of a minor. 1.30 is the last
+		// one that is told in kubeadm's API v1beta3.
+		"v1.33.0": kubernetes("kubeadm", older),
+		"v1.30.0": kubernetes("kubeadm", "v1.30.5"),
 	} {
 		t.Run(version, func(t *testing.T) {
 			kubeadm, err := controlplane.Build(t.Context(), program)

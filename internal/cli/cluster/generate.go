@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"cmp"
+	"errors"
 	"io/fs"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +16,9 @@ import (
 
 type generateOptions struct {
 	*flags
-	flavor choice
+	flavor                 choice
+	version                string
+	controlPlanes, workers int // -1: as many as the flavor has
 }
 
 func newGenerate(f *flags) *cobra.Command {
@@ -22,11 +27,18 @@ func newGenerate(f *flags) *cobra.Command {
 		Use:   "generate NAME",
 		Short: "Print a manifest to start from",
 		Example: `  clusterawsadm cluster generate demo > demo.yaml
+  clusterawsadm cluster generate demo --flavor three-zones --kubernetes-version v1.34.2 --worker-machine-count 5
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
 	}
 	cmd.Flags().Var(&o.flavor, "flavor", "what kind of cluster: "+strings.Join(o.flavor.of, ", "))
+	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "version of Kubernetes, v1.34.2; of EKS v1.34 will do (default: the flavor's)")
+	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "machines of the control plane (default: the flavor's)")
+	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "machines of each group of workers (default: the flavor's)")
+	for _, name := range []string{"control-plane-machine-count", "worker-machine-count"} {
+		cmd.Flags().Lookup(name).DefValue = "0" // which is not shown
+	}
 	complete(cmd, "flavor", o.flavor.of)
 	return cmd
 }
@@ -48,27 +60,115 @@ func (o *generateOptions) run(name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = o.Env.Out.Write([]byte(personal(string(data), name, o.Region)))
+	text, err := o.asAsked(personal(string(data), name))
+	if err != nil {
+		return err
+	}
+	_, err = o.Env.Out.Write([]byte(text))
 	return err
 }
 
-// personal returns a manifest with the cluster's name, and its region if there
-// is one, in place of those it has, wherever names are. An example may be named
-// after what else is in it: a field, a value.
-func personal(text, name, region string) string {
+// asAsked returns a manifest with what the flags say in place of what it says.
+func (o *generateOptions) asAsked(text string) (string, error) {
+	var err error
+	if o.Region != "" {
+		if text, err = inRegion(text, o.Region); err != nil {
+			return "", err
+		}
+	}
+	if o.version != "" {
+		if text, err = ofVersion(text, o.version); err != nil {
+			return "", err
+		}
+	}
+	if n := o.controlPlanes; n >= 0 && n%2 == 0 {
+		return "", env.Usagef("--control-plane-machine-count: etcd wants an odd number of machines, not %d", n)
+	}
+	if text, err = o.sized(text, "control-plane-machine-count", controlPlanes, o.controlPlanes); err != nil {
+		return "", err
+	}
+	if text, err = o.sized(text, "worker-machine-count", workers, o.workers); err != nil {
+		return "", err
+	}
+	return roomFor(text, o.workers)
+}
+
+// sized returns a manifest with another number of machines; -1: with that it
+// has.
+func (o *generateOptions) sized(text, flag string, of parameter, count int) (string, error) {
+	if count < 0 {
+		return text, nil
+	}
+	text, err := say(text, of, func(string) string { return strconv.Itoa(count) })
+	if errors.Is(err, errNotSaid) {
+		return "", env.Usagef("--%s: the flavor %s has no such machines", flag, o.flavor.value)
+	}
+	return text, err
+}
+
+// roomFor lets pools be of that size; -1: of any they may be.
+func roomFor(text string, size int) (string, error) {
+	if size < 0 {
+		return text, nil
+	}
+	number := func(was string) int {
+		n, err := strconv.Atoi(was)
+		if err != nil {
+			return size // the manifest does not say it plainly
+		}
+		return n
+	}
+	text, err := say(text, fewest, func(was string) string { return strconv.Itoa(min(number(was), size)) })
+	if errors.Is(err, errNotSaid) {
+		return text, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return say(text, most, func(was string) string { return strconv.Itoa(max(number(was), size)) })
+}
+
+// inRegion moves a manifest to a region, with the zones that it names.
+func inRegion(text, to string) (string, error) {
+	was, err := said(text, region)
+	if err != nil {
+		return "", err
+	}
+	return regexp.MustCompile(`\b`+was[0].Value+`([a-f]?)\b`).ReplaceAllString(text, to+"$1"), nil
+}
+
+// ofVersion changes the version of Kubernetes. That of a control plane of EKS
+// has two numbers, and those of machines have three.
+func ofVersion(text, to string) (string, error) {
+	v := regexp.MustCompile(`^v?(1\.\d+)(\.\d+.*)?$`).FindStringSubmatch(to)
+	if v == nil {
+		return "", env.Usagef("--kubernetes-version: %q is not a version of Kubernetes, like v1.34.2", to)
+	}
+	minor, patch := v[1], v[2]
+	if _, err := said(text, versionOfEKS); patch == "" && err != nil {
+		return "", env.Usagef("--kubernetes-version: machine images have a version of three numbers, like v%s.2", minor)
+	}
+	return say(text, version, func(was string) string {
+		if strings.Count(was, ".") == 1 {
+			return "v" + minor
+		}
+		return "v" + minor + cmp.Or(patch, ".0")
+	})
+}
+
+// personal returns a manifest with the cluster's name in place of that it has,
+// wherever names are. An example may be named after what else is in it: a field,
+// a value.
+func personal(text, name string) string {
 	old := regexp.MustCompile(`(?m)^kind: Cluster\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindStringSubmatch(text)
 	if old == nil {
 		return text
 	}
 	named := regexp.MustCompile(`^(\s*(?:- )?(?:name|Name|clusterName|cluster\.x-k8s\.io/cluster-name): (?:\$\{\w+:=cluster-api-provider-aws-)?)` + regexp.QuoteMeta(old[1]) + `\b`)
-	place := regexp.MustCompile(`^(\s+region:) \S+$`)
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			line = named.ReplaceAllString(line, "${1}"+name)
-			if region != "" {
-				line = place.ReplaceAllString(strings.TrimSuffix(line, "\n"), "$1 "+region) + "\n"
-			}
 		}
 		b.WriteString(line)
 	}

@@ -72,7 +72,7 @@ func (c *Cluster) BringsNetwork() bool {
 		}
 	}
 	for _, s := range c.ResourceSets {
-		if s.Network || BringsNetwork(s.Documents) {
+		if s.BringsNetwork() {
 			return true
 		}
 	}
@@ -89,6 +89,10 @@ func (c *Cluster) BringsCloudController() bool {
 	}
 	return false
 }
+
+// BringsNetwork reports whether nodes cannot become ready without it: because
+// the user says so, or by what its objects are.
+func (s *ResourceSet) BringsNetwork() bool { return s.Network || BringsNetwork(s.Documents) }
 
 // BringsNetwork reports whether objects bring a pod network: a DaemonSet that
 // lays down a CNI plugin or its configuration on every node, or what tells

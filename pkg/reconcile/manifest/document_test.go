@@ -13,8 +13,8 @@ import (
 func TestBadYAML(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	for _, tt := range []struct{ name, yaml, want string }{
-		{"nothing", "", "there is no Cluster in the input — add the object of kind Cluster"},
-		{"only comments", "# a\n---\n# b\n", "there is no Cluster in the input — add the object of kind Cluster"},
+		{"nothing", "", "cluster.yaml:1: there is no Cluster in the input — add the object of kind Cluster"},
+		{"only comments", "# a\n---\n# b\n", "cluster.yaml:1: there is no Cluster in the input — add the object of kind Cluster"},
 		{"tab", head + "data:\n\ta: b\n", "cluster.yaml:5: the YAML cannot be read: a tab is used for indentation — use spaces"},
 		{"indentation", head + "data:\n  a: b\n c: d\n", "cluster.yaml:6: the YAML cannot be read: did not find expected key"},
 		{"open bracket", head + "data: {a: b\nx: y\n", "cluster.yaml:4: the YAML cannot be read: did not find expected ',' or '}'"},

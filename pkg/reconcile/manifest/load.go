@@ -77,6 +77,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 // loader collects what one Load finds.
 type loader struct {
 	options    Options
+	begin      Position // of the input
 	kinds      map[string]kind
 	objects    []*object
 	files      []ResourceSet        // those that the user has named beside the manifest
@@ -97,6 +98,9 @@ func (l *loader) warn(p Problem) { l.warnings = append(l.warnings, p) }
 
 // read turns the sources into objects.
 func (l *loader) read(sources []Source) {
+	if len(sources) > 0 {
+		l.begin = Position{File: sources[0].Name, Line: 1}
+	}
 	v := &variables{lookup: l.options.Lookup, missing: map[string][]Position{}}
 	var documents []document
 	for _, s := range sources {

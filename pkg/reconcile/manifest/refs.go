@@ -72,7 +72,7 @@ func (l *loader) theCluster() *object {
 		return found[0]
 	case 0:
 		if len(l.problems) == 0 {
-			l.fail(Problem{What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
+			l.fail(Problem{Position: l.begin, What: "there is no Cluster in the input", Fix: "add the object of kind Cluster"})
 		}
 		return nil
 	default:

@@ -23,6 +23,7 @@ type Drain struct {
 	// Timeout and Detach are how long the pods and the volumes may take; 0: as
 	// long as they need.
 	Timeout, Detach time.Duration
+	Abandon         bool // volumes may stay attached
 	After           []graph.Edge
 }
 
@@ -70,7 +71,7 @@ func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error)
 		s.Pods, err = podsToMove(ctx, k, s.Node)
 	}
 	if err == nil {
-		s.Volumes, err = attached(ctx, k, s.Node.Name)
+		s.Volumes, err = d.attached(ctx, k, s.Node.Name)
 	}
 	switch {
 	case err != nil:
@@ -184,8 +185,11 @@ func marked(annotations map[string]any) map[string]any {
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// attached lists the volumes that are attached to a node.
-func attached(ctx context.Context, k *kube.Client, node string) (out []string, err error) {
+// attached lists the volumes that are attached to a node, and are waited for.
+func (d *Drain) attached(ctx context.Context, k *kube.Client, node string) (out []string, err error) {
+	if d.Abandon {
+		return nil, nil
+	}
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name string }

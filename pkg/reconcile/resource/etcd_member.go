@@ -68,35 +68,14 @@ func (e *EtcdMember) Update(context.Context, *cloud.Clients, *EtcdMemberState, g
 // member and who leads; the second removes the member. Both are named after the
 // machine, so that the next round, of whatever run, finds them.
 func (e *EtcdMember) Delete(ctx context.Context, c *cloud.Clients, _ *EtcdMemberState) error {
-	k, err := e.API.client(c)
-	if err == nil && k == nil {
-		err = graph.NotYet(errNowhere)
-	}
-	if err != nil {
-		return e.API.patiently(ctx, err)
-	}
-	all, err := nodes(ctx, c, e.API)
-	if err != nil {
-		return e.API.patiently(ctx, err)
-	}
-	healthy, err := healthyMembers(ctx, k)
-	if err != nil {
-		return e.API.patiently(ctx, err)
-	}
-	machines, err := instances(ctx, c)
+	t, err := e.API.etcdctl(ctx, c, e.Machine.ID, e.Certificates, e.Going)
 	if err != nil {
 		return err
 	}
-	own := all.of(e.Machine)
-	helper := slices.IndexFunc(healthy, func(p podObject) bool { return runs(all, machines, p.Spec.NodeName, e.Going) })
-	if helper < 0 {
-		return graph.NotYet(errors.New("etcd to be healthy on a machine that stays"))
-	}
-	t := &etcdctl{k: k, machine: e.Machine.ID, pod: healthy[helper], certificates: e.Certificates, now: c.Clock.Now()}
-	return e.API.patiently(ctx, e.round(ctx, t, own, healthy))
+	return e.API.patiently(ctx, e.round(ctx, t))
 }
 
-func (e *EtcdMember) round(ctx context.Context, t *etcdctl, own *NodeState, healthy []podObject) error {
+func (e *EtcdMember) round(ctx context.Context, t *etcdctl) error {
 	switch gone, err := t.done(ctx, "remove"); {
 	case err != nil && !errors.Is(err, errNotBegun):
 		return err
@@ -107,11 +86,12 @@ func (e *EtcdMember) round(ctx context.Context, t *etcdctl, own *NodeState, heal
 	if err != nil {
 		return err
 	}
+	own := t.nodes.of(e.Machine)
 	mine := slices.IndexFunc(members, func(m etcdMember) bool { return m.on(e.Machine, own) })
 	if mine < 0 {
 		return t.clean(ctx)
 	}
-	if err := mayGo(members, mine, healthy); err != nil {
+	if err := mayGo(members, mine, t.healthy); err != nil {
 		return err
 	}
 	return e.remove(ctx, t, members, members[mine], leader)

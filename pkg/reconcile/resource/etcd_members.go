@@ -48,38 +48,18 @@ func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
 
 // Update implements graph.Tended: one round, as for EtcdMember.
 func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ graph.Diff) (*EtcdMembersState, error) {
-	k, err := e.API.client(c)
-	if err == nil && k == nil {
-		err = graph.NotYet(errNowhere)
-	}
+	t, err := e.API.etcdctl(ctx, c, "lost", e.Certificates, nil)
 	if err != nil {
 		return nil, err
 	}
-	all, err := nodes(ctx, c, e.API)
-	if err != nil {
-		return nil, e.API.patiently(ctx, err)
-	}
-	machines, err := instances(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	healthy, err := healthyMembers(ctx, k)
-	if err != nil {
-		return nil, e.API.patiently(ctx, err)
-	}
-	helper := slices.IndexFunc(healthy, func(p podObject) bool { return runs(all, machines, p.Spec.NodeName, nil) })
-	if helper < 0 {
-		return nil, graph.NotYet(errors.New("etcd to be healthy on a machine that runs"))
-	}
-	t := &etcdctl{k: k, machine: "lost", pod: healthy[helper], certificates: e.Certificates, now: c.Clock.Now()}
-	if err := e.round(ctx, t, all, machines, healthy); err != nil {
+	if err := e.round(ctx, t); err != nil {
 		return nil, e.API.patiently(ctx, err)
 	}
 	e.looked = true
 	return &EtcdMembersState{true}, nil
 }
 
-func (e *EtcdMembers) round(ctx context.Context, t *etcdctl, all *roster, machines *inventory, healthy []podObject) error {
+func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 	switch gone, err := t.done(ctx, "remove"); {
 	case err != nil && !errors.Is(err, errNotBegun):
 		return err
@@ -94,22 +74,13 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl, all *roster, machin
 		return err
 	}
 	lost := slices.IndexFunc(members, func(m etcdMember) bool {
-		return !slices.ContainsFunc(machines.list, func(i *InstanceState) bool { return m.on(*i, all.of(*i)) })
+		return !slices.ContainsFunc(t.machines.list, func(i *InstanceState) bool { return m.on(*i, t.nodes.of(*i)) })
 	})
 	if lost < 0 {
 		return t.clean(ctx)
 	}
-	if err := mayGo(members, lost, healthy); err != nil {
+	if err := mayGo(members, lost, t.healthy); err != nil {
 		return err
 	}
 	return t.start(ctx, "remove", nil, []command{{"remove", t.at(localEtcd, "member", "remove", members[lost].hex())}})
-}
-
-// runs reports whether a node is that of a machine which runs and is not among
-// those that go.
-func runs(all *roster, machines *inventory, node string, going []InstanceState) bool {
-	return slices.ContainsFunc(machines.list, func(i *InstanceState) bool {
-		s := all.of(*i)
-		return s != nil && s.Name == node && i.Status == "running" && !slices.ContainsFunc(going, func(g InstanceState) bool { return g.ID == i.ID })
-	})
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"clusterawsadm/internal/cloud"
 	"clusterawsadm/internal/kube"
 	"clusterawsadm/pkg/reconcile/graph"
 )
@@ -21,6 +23,48 @@ type etcdctl struct {
 	pod          podObject // of etcd on the node where they run
 	certificates string
 	now          time.Time
+
+	// What was seen right before.
+	nodes    *roster
+	machines *inventory
+	healthy  []podObject // of etcd
+}
+
+// etcdctl finds a machine on which commands can be run: one that runs, with a
+// healthy etcd, and is not among those that go.
+func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificates string, going []InstanceState) (*etcdctl, error) {
+	k, err := a.client(c)
+	if err == nil && k == nil {
+		err = graph.NotYet(errNowhere)
+	}
+	if err != nil {
+		return nil, a.patiently(ctx, err)
+	}
+	t := &etcdctl{k: k, machine: machine, certificates: certificates, now: c.Clock.Now()}
+	if t.nodes, err = nodes(ctx, c, a); err != nil {
+		return nil, a.patiently(ctx, err)
+	}
+	if t.healthy, err = healthyMembers(ctx, k); err != nil {
+		return nil, a.patiently(ctx, err)
+	}
+	if t.machines, err = instances(ctx, c); err != nil {
+		return nil, err
+	}
+	helper := slices.IndexFunc(t.healthy, func(p podObject) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, going) })
+	if helper < 0 {
+		return nil, graph.NotYet(errors.New("etcd to be healthy on a machine that stays"))
+	}
+	t.pod = t.healthy[helper]
+	return t, nil
+}
+
+// runs reports whether a node is that of a machine which runs and is not among
+// those that go.
+func runs(all *roster, machines *inventory, node string, going []InstanceState) bool {
+	return slices.ContainsFunc(machines.list, func(i *InstanceState) bool {
+		s := all.of(*i)
+		return s != nil && s.Name == node && i.Status == "running" && !slices.ContainsFunc(going, func(g InstanceState) bool { return g.ID == i.ID })
+	})
 }
 
 // command is one call of etcdctl, in a container of that name.

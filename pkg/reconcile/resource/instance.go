@@ -55,8 +55,8 @@ type InstanceState struct {
 	Key, Profile                    string
 	Groups                          []string
 	Metadata                        Metadata
-	Interfaces                      []string // by device index
-	LaunchedAt                      time.Time
+	Interfaces                      []string  // by device index
+	LaunchedAt                      time.Time // for the first time
 	Spot, Stopped                   bool
 }
 

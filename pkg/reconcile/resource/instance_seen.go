@@ -1,6 +1,8 @@
 package resource
 
 import (
+	"time"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -13,7 +15,7 @@ func instanceSeen(x types.Instance) *InstanceState {
 	s := &InstanceState{
 		Object: Object{str(x.InstanceId), cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: str(x.ImageId),
 		Subnet: str(x.SubnetId), VPC: str(x.VpcId), Key: str(x.KeyName), PrivateIP: str(x.PrivateIpAddress), PublicIP: str(x.PublicIpAddress),
-		PrivateDNS: str(x.PrivateDnsName), LaunchedAt: aws.ToTime(x.LaunchTime), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		PrivateDNS: str(x.PrivateDnsName), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Name)
@@ -40,6 +42,18 @@ func instanceSeen(x types.Instance) *InstanceState {
 		s.Metadata = Metadata{string(m.HttpEndpoint), orElse(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), orElse(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
 	}
 	return s
+}
+
+// launchedAt is when a machine was launched. Its LaunchTime begins anew whenever
+// it is started; what it was launched with stays attached.
+func launchedAt(x types.Instance) time.Time {
+	at := aws.ToTime(x.LaunchTime)
+	for _, n := range x.NetworkInterfaces {
+		if n.Attachment != nil && n.Attachment.AttachTime != nil && n.Attachment.AttachTime.Before(at) {
+			at = *n.Attachment.AttachTime
+		}
+	}
+	return at
 }
 
 func deviceIndex(n types.InstanceNetworkInterface) int32 {

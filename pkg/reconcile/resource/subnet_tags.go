@@ -32,8 +32,13 @@ type SubnetTagsState struct {
 var _ graph.Resource[SubnetTagsState] = (*SubnetTags)(nil)
 
 // addedTagPrefix is followed by the name of the cluster; the value lists the
-// keys of the tags that were added for it, spaces between them.
-const addedTagPrefix = "clusterawsadm/added/"
+// keys of the tags that were added for it, spaces between them. The key by which
+// the cluster is known to what runs in it, which for EKS is not by its name, is
+// on the list in any case: after wasThere, where the tag was there before.
+const (
+	addedTagPrefix = "clusterawsadm/added/"
+	wasThere       = "="
+)
 
 // Needs implements graph.Resource.
 func (t *SubnetTags) Needs() []graph.Edge { return graph.On(t.Subnet) }
@@ -74,13 +79,18 @@ func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsS
 // Update implements graph.Resource. What another cluster has added counts as
 // added for this one too: whoever goes last takes it along.
 func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
-	added, tags, others := slices.Clone(have.Added), cloud.Tags{}, addedForOthers(c, have.Tags)
+	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
+	added := slices.DeleteFunc(slices.Clone(have.Added), func(x string) bool {
+		_, again := t.Tags[strings.TrimPrefix(x, wasThere)]
+		return again
+	})
 	for _, k := range slices.Sorted(maps.Keys(t.Tags)) {
-		if _, there := have.Tags[k]; (!there || slices.Contains(others, k)) && !slices.Contains(added, k) {
-			added = append(added, k)
-		}
-		if slices.Contains(added, k) {
-			tags[k] = t.Tags[k]
+		_, there := have.Tags[k]
+		switch {
+		case !there || slices.Contains(have.Added, k) || slices.Contains(others, k):
+			added, tags[k] = append(added, k), t.Tags[k]
+		case strings.HasPrefix(k, cloud.CloudProviderTagPrefix):
+			added = append(added, wasThere+k)
 		}
 	}
 	tags[addedTagPrefix+c.Cluster] = strings.Join(added, " ")
@@ -92,15 +102,15 @@ func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetT
 // another cluster has on its list; and all but the cluster's own while there
 // is a cluster that keeps no such list, for Cluster API made it.
 func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetTagsState) error {
-	own, others := cloud.CloudProviderTagPrefix+c.Cluster, addedForOthers(c, have.Tags)
+	others := addedForOthers(c, have.Tags)
+	listed := slices.Concat(have.Added, others)
 	used := slices.ContainsFunc(slices.Collect(maps.Keys(have.Tags)), func(k string) bool {
-		name, is := strings.CutPrefix(k, cloud.CloudProviderTagPrefix)
-		_, listed := have.Tags[addedTagPrefix+name]
-		return is && name != c.Cluster && !listed
+		return strings.HasPrefix(k, cloud.CloudProviderTagPrefix) && !slices.Contains(listed, k) && !slices.Contains(listed, wasThere+k)
 	})
 	gone := []types.Tag{{Key: aws.String(addedTagPrefix + c.Cluster)}}
 	for _, k := range have.Added {
-		if k == own || !used && !slices.Contains(others, k) {
+		own, kept := strings.HasPrefix(k, cloud.CloudProviderTagPrefix), strings.HasPrefix(k, wasThere)
+		if own || !kept && !used && !slices.Contains(others, k) {
 			gone = append(gone, types.Tag{Key: &k})
 		}
 	}

@@ -8,8 +8,9 @@ import (
 )
 
 // resourceSets adds what is brought into the cluster: the ClusterResourceSets of the
-// manifest, and the files that the user has named.
-func (b *builder) resourceSets() {
+// manifest, and the files that the user has named. It returns what nodes cannot
+// become ready without.
+func (b *builder) resourceSets() (network []graph.Edge) {
 	brought := map[string]bool{}
 	for _, set := range b.m.ResourceSets {
 		a := &resource.Addons{API: b.api, Server: b.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
@@ -19,9 +20,13 @@ func (b *builder) resourceSets() {
 			brought[o.Brings()] = true
 		}
 		if len(a.Objects) > 0 {
-			graph.Install(b.Graph, graph.ID("addons/"+set.Name), a, graph.From(set.Origin))
+			n := graph.Install(b.Graph, graph.ID("addons/"+set.Name), a, graph.From(set.Origin))
+			if set.BringsNetwork() {
+				network = append(network, graph.Awaits(n)...)
+			}
 		}
 	}
+	return network
 }
 
 // postponed says what is not brought into the cluster by a run that does not

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
@@ -41,9 +42,11 @@ func (b *builder) kubernetes() {
 	b.server = graph.Expect(b.Graph, "api-server", server, b.infra("spec.controlPlaneEndpoint"))
 	b.tend()
 	b.awsAuth()
-	b.resourceSets()
+	network := b.resourceSets()
 	for _, m := range b.made {
-		if m.ControlPlane || b.o.Wait == NodesReady {
+		if b.o.Wait == NodesReady {
+			b.node(m, network...)
+		} else if m.ControlPlane {
 			b.node(m)
 		}
 	}
@@ -68,11 +71,10 @@ func (b *builder) tended() []graph.Node {
 	return []graph.Node{b.config}
 }
 
-// skipKubeProxy is the annotation by which Cluster API leaves kube-proxy alone.
-const skipKubeProxy = "controlplane.cluster.x-k8s.io/skip-kube-proxy"
-
 // afterControl adds what is brought up to date when all of the control plane
-// is: kube-proxy follows its version; CoreDNS, where the manifest names it.
+// is: kube-proxy follows its version; CoreDNS, where the manifest names it. Its
+// Corefile stays as it is: corefile-migration v1.0.35 changes nothing in
+// kubeadm's from CoreDNS 1.9.3 to 1.14.7.
 func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
 	cp := b.m.ControlPlane
 	if b.config == nil || cp == nil {
@@ -80,12 +82,13 @@ func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
 	}
 	config, at := b.clusterConfiguration()
 	after := append(graph.Awaits(last...), graph.Awaits(b.config)...)
-	if _, skip := cp.Object.Annotations[skipKubeProxy]; !skip {
+	if _, skip := cp.Object.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip {
 		last = append(last, graph.Expect(b.Graph, "kube-proxy", &resource.SystemImage{
 			API: b.api, Server: b.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version), Given: config.ImageRepository, After: after,
 		}, graph.From(b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
 	}
-	if dns := config.DNS; dns.ImageTag != "" {
+	if _, skip := cp.Object.Annotations[controlplanev1.SkipCoreDNSAnnotation]; !skip && config.DNS.ImageTag != "" {
+		dns := config.DNS
 		repository := dns.ImageRepository
 		if repository == "" && config.ImageRepository != "" {
 			repository = config.ImageRepository
@@ -122,10 +125,10 @@ func (b *builder) serves() (needs []graph.Edge) {
 }
 
 // node adds the node that a machine becomes.
-func (b *builder) node(m Machine) {
+func (b *builder) node(m Machine, after ...graph.Edge) {
 	graph.Expect(b.Graph, nodeID(m), &resource.Node{
 		API: b.api, Server: b.server, Machine: m.Node, Ready: b.o.Wait == NodesReady, External: m.External,
-	}, graph.From(m.Node.Origin()))
+	}, graph.From(m.Node.Origin()), graph.With(after))
 }
 
 func nodeID(m Machine) graph.ID {

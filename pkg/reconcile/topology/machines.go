@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/boot"
@@ -34,9 +36,13 @@ type group struct {
 	eks          *resource.EKSJoin // of machines of a cluster of EKS
 	data         []byte            // given bootstrap data, when there is no configuration
 	zone         string            // failureDomain
+	template     string            // templateOf it, as soon as machines are placed
 
 	surge, unavailable *intstr.IntOrString // by how many there may be more or fewer while they are replaced; nil: Cluster API's defaults
 	onDelete           bool                // only those are replaced that somebody removes
+	after              time.Time           // machines that were launched before are replaced
+	renew              time.Duration       // how long before its certificates expire a machine is replaced; 0: never
+	order              clusterv1.MachineSetDeletionOrder
 	nameOf             func(i int) string
 	machineOf          func(i int) string // name of the Machine object
 }
@@ -126,7 +132,8 @@ func (b *builder) allGroups() (out []group) {
 			name: name, origin: b.m.Origin("KubeadmControlPlane/"+name, "spec"), controlPlane: true, count: cp.Replicas(),
 			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name, specPath: templatePath,
 			kubeadm: &cp.Object.Spec.KubeadmConfigSpec, nameOf: machine, machineOf: machine,
-			surge: cp.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge,
+			surge: cp.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, after: cp.Object.Spec.Rollout.After.Time,
+			renew: time.Duration(cp.Object.Spec.Rollout.Before.CertificatesExpiryDays) * day,
 		})
 	}
 	out = append(out, b.singles(true)...)
@@ -249,13 +256,15 @@ func fill(taken map[int]existing, loose []existing) {
 // group1 adds the machines of a group, but for those that are to take the
 // place of others.
 func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
+	g.template = templateOf(g)
 	taken := b.assign(g)
 	occupied := map[int]bool{}
 	for i := range taken {
 		occupied[i] = true
 	}
+	b.warnOfExpiry(g, taken)
 	old := b.outdated(g, taken)
-	stay, fresh := places(g.count, taken, occupied)
+	stay, fresh := places(g.count, taken, occupied, g.order)
 	for _, i := range stay {
 		out = append(out, b.machine(g, i, taken[i], true))
 	}
@@ -315,8 +324,8 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 		own["Name"] = given // the user's wins
 	}
 	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
-	r.Tags[cloud.TemplateTag] = templateOf(g)
-	r.Outdated = g.onDelete && madeFromAnother(g, e.state)
+	r.Tags[cloud.TemplateTag] = g.template
+	r.Outdated = g.onDelete && b.outdatedBecause(g, e.state) != ""
 	r.Groups, r.EKS = b.groupsOf(g)
 	return r
 }

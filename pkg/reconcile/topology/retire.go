@@ -72,10 +72,15 @@ func (b *builder) leave(m resource.InstanceState, after []graph.Edge, why string
 	role := m.Tags[cloud.RoleTag]
 	drained := b.o.Drain && b.begun() && (role == roleControlPlane || role == roleNode)
 	if drained {
-		api, limits := b.reach("--drain=false"), b.deletion(m)
-		after = graph.Awaits(graph.Retire(b.Graph, graph.ID("drain/"+suffix), &resource.Drain{
-			API: api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds), After: after,
-		}, from))
+		api := b.reach("--drain=false")
+		limits, asked := b.deletion(m)
+		if _, excluded := asked[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
+			_, abandon := asked[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
+			after = graph.Awaits(graph.Retire(b.Graph, graph.ID("drain/"+suffix), &resource.Drain{
+				API: api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds),
+				Abandon: abandon, After: after,
+			}, from))
+		}
 		if config, _ := b.clusterConfiguration(); role == roleControlPlane && len(config.Etcd.External.Endpoints) == 0 {
 			after = graph.Awaits(graph.Retire(b.Graph, graph.ID("etcd-member/"+suffix), &resource.EtcdMember{
 				API: api, Machine: m, Going: slices.DeleteFunc(b.going(), func(o resource.InstanceState) bool { return o.Tags[cloud.RoleTag] != roleControlPlane }),
@@ -116,27 +121,28 @@ func seconds(n *int32) time.Duration {
 }
 
 // deletion is what the manifest says of how a machine goes, as long as its
-// group is in it.
-func (b *builder) deletion(m resource.InstanceState) (out clusterv1.MachineDeletionSpec) {
+// group is in it: limits, and the annotations of its Machine.
+func (b *builder) deletion(m resource.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
 	of := func(g group) bool {
 		node := m.Tags[cloud.NodeTag]
 		return strings.HasPrefix(node, "machine/"+g.name+"/") || node == "machine/"+g.name || b.machinePattern(g).MatchString(m.Tags["MachineName"])
 	}
 	if cp := b.m.ControlPlane; cp != nil && of(group{name: cp.Object.Name, controlPlane: true}) {
 		d := cp.Object.Spec.MachineTemplate.Spec.Deletion
-		out.NodeDrainTimeoutSeconds, out.NodeVolumeDetachTimeoutSeconds = d.NodeDrainTimeoutSeconds, d.NodeVolumeDetachTimeoutSeconds
+		limits.NodeDrainTimeoutSeconds, limits.NodeVolumeDetachTimeoutSeconds = d.NodeDrainTimeoutSeconds, d.NodeVolumeDetachTimeoutSeconds
+		annotations = cp.Object.Spec.MachineTemplate.ObjectMeta.Annotations
 	}
 	for _, d := range b.m.Deployments {
 		if of(group{name: d.Object.Name}) {
-			out = d.Object.Spec.Template.Spec.Deletion
+			limits, annotations = d.Object.Spec.Template.Spec.Deletion, d.Object.Spec.Template.Annotations
 		}
 	}
 	for _, x := range b.m.Machines {
 		if of(group{name: x.Object.Name}) {
-			out = x.Object.Spec.Deletion
+			limits, annotations = x.Object.Spec.Deletion, x.Object.Annotations
 		}
 	}
-	return out
+	return limits, annotations
 }
 
 // claims reports whether a machine of the inventory has a place in the graph.

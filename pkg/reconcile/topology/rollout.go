@@ -1,23 +1,17 @@
 package topology
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/ordered"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/resource"
 )
 
-// rollout replaces the machines of a group that were made from another
-// template by new ones (facts D.9).
+// rollout replaces the machines of a group that are outdated by new ones (facts
+// D.9).
 type rollout struct {
 	group group
 	stay  int                      // machines that are as the manifest says
@@ -25,69 +19,10 @@ type rollout struct {
 	old   []resource.InstanceState // those that are to go, the oldest first
 }
 
-// rolls reports whether machines that were made from another template are
-// replaced: a run that neither drains nor waits leaves them as they are.
+// rolls reports whether machines that are outdated are replaced: a run that
+// neither drains nor waits leaves them as they are.
 func (b *builder) rolls(g group) bool {
 	return b.o.Drain && (b.o.Wait == APIServer || b.o.Wait == NodesReady) && !g.onDelete
-}
-
-// templateOf names what the machines of a group are made from: their version,
-// what kubeadm is told, and what AWS cannot change once they run. What is mended
-// in place is no reason to replace them.
-func templateOf(g group) string {
-	spec := g.spec.DeepCopy()
-	spec.AdditionalTags, spec.AdditionalSecurityGroups, spec.InstanceMetadataOptions, spec.ProviderID, spec.InstanceID = nil, nil, nil, nil, nil
-	var words []string
-	parts := []any{spec, g.kubeadm, g.zone}
-	if g.eks != nil {
-		parts = append(parts, g.eks.Config, g.eks.Nodeadm)
-	}
-	for _, part := range parts {
-		text, err := json.Marshal(part)
-		if err != nil {
-			return "" // no type of these fails
-		}
-		words = append(words, string(text))
-	}
-	words = append(words, g.version, string(g.data))
-	return suffix(words...) + suffix(append(words, "")...)
-}
-
-// outdated takes the machines out of their places that were made from another
-// template. A machine that does not say which was made by Cluster API, or
-// before it was noted: it stays.
-func (b *builder) outdated(g group, taken map[int]existing) (old []resource.InstanceState) {
-	if !b.rolls(g) {
-		return nil
-	}
-	for i, e := range taken {
-		if madeFromAnother(g, e.state) {
-			old = append(old, e.state)
-			delete(taken, i)
-		}
-	}
-	ordered.By(old, func(x, y resource.InstanceState) int {
-		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.NodeTag], y.Tags[cloud.NodeTag]))
-	})
-	return old
-}
-
-func madeFromAnother(g group, m resource.InstanceState) bool {
-	have := m.Tags[cloud.TemplateTag]
-	return have != "" && have != templateOf(g)
-}
-
-// places chooses the places of a group's machines: those that are taken, as
-// many as there are to be, and the lowest that are free for the rest.
-func places(count int, taken map[int]existing, occupied map[int]bool) (stay, fresh []int) {
-	stay = slices.Sorted(maps.Keys(taken))
-	stay = stay[:min(count, len(stay))]
-	for i := 0; len(stay)+len(fresh) < count; i++ {
-		if _, ok := taken[i]; !ok && !occupied[i] {
-			fresh = append(fresh, i)
-		}
-	}
-	return stay, fresh
 }
 
 // limits returns by how many machines a group may be too large and too small
@@ -188,7 +123,7 @@ func (b *builder) rolledOut(g group, m resource.InstanceState, after []graph.Nod
 		edges = append(edges, b.atBalancers("/without/"+m.ID, resource.Targets{Shared: true, Gone: []string{m.ID}},
 			graph.From(g.origin), graph.With(graph.Awaits(after...)))...)
 	}
-	return b.leave(m, edges, fmt.Sprintf("%s: made from another template", g.origin))
+	return b.leave(m, edges, g.origin+": "+b.outdatedBecause(g, m))
 }
 
 // rollWorkers replaces workers, group by group at the same time, when the
@@ -205,6 +140,7 @@ func (b *builder) rollWorkers(after []graph.Node) {
 // strategy notes how the machines of a MachineDeployment are replaced.
 func (g *group) strategy(d *clusterv1.MachineDeployment) {
 	s := d.Spec.Rollout.Strategy
+	g.after, g.order = d.Spec.Rollout.After.Time, d.Spec.Deletion.Order
 	g.onDelete = s.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
 	g.surge, g.unavailable = s.RollingUpdate.MaxSurge, s.RollingUpdate.MaxUnavailable
 }

@@ -5,6 +5,7 @@ package topology
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -17,6 +18,7 @@ import (
 // Inventory is what has to be known of the account before the graph can be
 // built. The zero value is an empty account of which nothing is known.
 type Inventory struct {
+	Now          time.Time                        // when it was taken; zero: no machine is old
 	Zones        []string                         // that can be used, in order of name
 	Subnets      []resource.SubnetState           // of the cluster
 	Machines     []resource.InstanceState         // of the cluster

@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// parameter is something that a manifest can be given in place of what it has.
+type parameter int
+
+const (
+	region parameter = iota
+	version
+	versionOfEKS
+	controlPlanes
+	workers // of each group
+	fewest  // of a pool
+	most
+)
+
+// place is where manifests say something: in objects of a kind, at a path. At
+// "[]" it is in every item of a list, at "[x]" in that whose name is x.
+type place struct{ kind, path string }
+
+func places(of parameter) []place {
+	switch of {
+	case region:
+		return []place{{"AWSCluster", "spec.region"}, {"AWSManagedControlPlane", "spec.region"}, {"Cluster", "spec.topology.variables.[region].value"}}
+	case version:
+		return append(places(versionOfEKS), []place{
+			{"Cluster", "spec.topology.version"},
+			{"KubeadmControlPlane", "spec.version"},
+			{"MachineDeployment", "spec.template.spec.version"},
+			{"MachinePool", "spec.template.spec.version"},
+			{"Machine", "spec.version"},
+		}...)
+	case versionOfEKS:
+		return []place{{"AWSManagedControlPlane", "spec.version"}}
+	case controlPlanes:
+		return []place{{"Cluster", "spec.topology.controlPlane.replicas"}, {"KubeadmControlPlane", "spec.replicas"}}
+	case workers:
+		return []place{
+			{"Cluster", "spec.topology.workers.machineDeployments.[].replicas"},
+			{"Cluster", "spec.topology.workers.machinePools.[].replicas"},
+			{"MachineDeployment", "spec.replicas"},
+			{"MachinePool", "spec.replicas"},
+		}
+	case fewest:
+		return []place{{"AWSManagedMachinePool", "spec.scaling.minSize"}, {"AWSMachinePool", "spec.minSize"}}
+	case most:
+		return []place{{"AWSManagedMachinePool", "spec.scaling.maxSize"}, {"AWSMachinePool", "spec.maxSize"}}
+	}
+	return nil
+}
+
+// errNotSaid says that a manifest does not say what is to be replaced.
+var errNotSaid = errors.New("the manifest does not say it")
+
+// said lists the values that a manifest has for a parameter, in order.
+func said(text string, of parameter) (out []*yaml.Node, err error) {
+	for decoder := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		kinds := walk(document.Content[0], "kind")
+		for _, p := range places(of) {
+			if len(kinds) == 1 && kinds[0].Value == p.kind {
+				out = append(out, walk(document.Content[0], strings.Split(p.path, ".")...)...)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, errNotSaid
+	}
+	return out, nil
+}
+
+// walk returns the scalars at a path.
+func walk(n *yaml.Node, path ...string) (out []*yaml.Node) {
+	if len(path) == 0 {
+		if n.Kind == yaml.ScalarNode {
+			out = append(out, n)
+		}
+		return out
+	}
+	step, rest := path[0], path[1:]
+	if n.Kind == yaml.SequenceNode {
+		for _, item := range n.Content {
+			if names := walk(item, "name"); step == "[]" || len(names) == 1 && "["+names[0].Value+"]" == step {
+				out = append(out, walk(item, rest...)...)
+			}
+		}
+		return out
+	}
+	for i, key := range n.Content { // of a mapping: keys and values by turns
+		if i%2 == 0 && key.Value == step && i+1 < len(n.Content) {
+			out = append(out, walk(n.Content[i+1], rest...)...)
+		}
+	}
+	return out
+}
+
+// say returns a manifest with other values for a parameter, and all else,
+// comments too, as it was. The values are plain, and in a line each.
+func say(text string, of parameter, value func(was string) string) (string, error) {
+	nodes, err := said(text, of)
+	if err != nil {
+		return text, err
+	}
+	lines := strings.Split(text, "\n")
+	slices.Reverse(nodes) // of two in a line the last one first
+	for _, n := range nodes {
+		line, rest := lines[n.Line-1][:n.Column-1], lines[n.Line-1][n.Column-1:]
+		after, ok := strings.CutPrefix(rest, n.Value)
+		if !ok {
+			return "", fmt.Errorf("line %d: %q is not plain", n.Line, n.Value)
+		}
+		lines[n.Line-1] = line + value(n.Value) + after
+	}
+	return strings.Join(lines, "\n"), nil
+}

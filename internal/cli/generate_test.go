@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+func TestGenerate(t *testing.T) {
+	s := newShell(t)
+	require.Equal(t, 0, s.run("cluster", "generate", "prod", "--region", "eu-central-1"))
+	assert.Contains(t, s.out.String(), "name: prod-control-plane\n")
+	assert.Contains(t, s.out.String(), "  region: eu-central-1\n")
+	assert.NotContains(t, s.out.String(), "quickstart")
+	assert.True(t, strings.HasPrefix(s.out.String(), "# "), "it begins with an explanation")
+
+	for args, want := range map[string]string{
+		"--kubernetes-version 1.33":                      "--kubernetes-version: machine images have a version of three numbers, like v1.33.2",
+		"--kubernetes-version newest":                    `--kubernetes-version: "newest" is not a version of Kubernetes, like v1.34.2`,
+		"--control-plane-machine-count 2":                "--control-plane-machine-count: etcd wants an odd number of machines, not 2",
+		"--control-plane-machine-count 3 --flavor eks":   "--control-plane-machine-count: the flavor eks has no such machines",
+		"--worker-machine-count 3 --flavor eks-fargate":  "--worker-machine-count: the flavor eks-fargate has no such machines",
+		"--worker-machine-count many":                    `invalid argument "many" for "--worker-machine-count" flag`,
+		"--control-plane-machine-count 3 --flavor sales": `invalid argument "sales" for "--flavor" flag`,
+	} {
+		require.Equal(t, env.Wrong, s.run(append([]string{"cluster", "generate", "demo"}, strings.Fields(args)...)...), args)
+		assert.Contains(t, s.err.String(), want)
+		assert.Empty(t, s.out.String())
+	}
+}
+
+// TestGenerateAsAsked asks every example for another region, version and size.
+func TestGenerateAsAsked(t *testing.T) {
+	for _, flavor := range flavors(t) {
+		t.Run(flavor, func(t *testing.T) {
+			s := newShell(t)
+			require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", flavor, "--region", "eu-west-1", "--kubernetes-version", "1.33.4"), s.err.String())
+			assert.NotContains(t, s.out.String(), "us-east-1")
+			assert.NotContains(t, s.out.String(), "eu-central-1")
+			assert.NotRegexp(t, `(?m)^[^#]*\bversion: v1\.34`, s.out.String())
+			text := s.out.String()
+			if s.run("cluster", "generate", "mine", "--flavor", flavor, "--region", "eu-west-1", "--kubernetes-version", "1.33.4", "--worker-machine-count", "4") == 0 {
+				text = s.out.String()
+				assert.Regexp(t, "replicas: 4", text)
+			}
+			s.variables["CAPA_EKS_IAM"] = "true"
+			generated := filepath.Join(t.TempDir(), "cluster.yaml")
+			require.NoError(t, os.WriteFile(generated, []byte(text), 0o600))
+			require.Equal(t, 0, s.run("cluster", "validate", "-f", generated), s.err.String())
+			assert.Regexp(t, `cluster mine in eu-west-1, Kubernetes v1\.33`, s.out.String())
+		})
+	}
+}
+
+// flavors are those that there are.
+func flavors(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../configs/*.yaml")
+	require.NoError(t, err)
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".yaml"))
+	}
+	require.Greater(t, len(names), 20)
+	return names
+}
+
+// TestEveryFlavor gives every example a name of the user's: it stays valid, and
+// differs in names alone.
+func TestEveryFlavor(t *testing.T) {
+	for _, flavor := range flavors(t) {
+		t.Run(flavor, func(t *testing.T) {
+			s := newShell(t)
+			require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", flavor), s.err.String())
+			example, err := os.ReadFile("../../configs/" + flavor + ".yaml")
+			require.NoError(t, err)
+			was, is := strings.Split(string(example), "\n"), strings.Split(s.out.String(), "\n")
+			require.Len(t, is, len(was))
+			for n := range was {
+				if was[n] != is[n] {
+					assert.Regexp(t, `(name|Name|clusterName|cluster-name): (\$\{\w+:=[a-z-]+-)?mine`, is[n])
+				}
+			}
+			s.variables["CAPA_EKS_IAM"] = "true"
+			generated := filepath.Join(t.TempDir(), "cluster.yaml")
+			require.NoError(t, os.WriteFile(generated, s.out.Bytes(), 0o600))
+			require.Equal(t, 0, s.run("cluster", "validate", "-f", generated), s.err.String())
+			assert.Contains(t, s.out.String(), "cluster mine in ")
+		})
+	}
+}

@@ -1,0 +1,167 @@
+package reconcile_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// age has the machines of a role be so much older. Those that were stopped and
+// started since have a launch time that says nothing of it.
+func age(a *awssim.AWS, role string, by time.Duration) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == role {
+				for _, n := range s.EC2.Interfaces {
+					if n.Owner == i.ID {
+						n.Born = n.Born.Add(-by)
+					}
+				}
+			}
+		}
+	})
+}
+
+// requireReplaced applies a manifest by which that many machines of a group go,
+// one by one, and nothing else does; another run has nothing to do.
+func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why string, count int) {
+	t.Helper()
+	p, err := rolling(m, a.Process()).Plan(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, count, p.CountKind("retired", graph.Remove), "%v", steps(p))
+	require.Equal(t, count, p.CountKind("machine", graph.Create), "%v", steps(p))
+	for _, s := range p.Steps {
+		if s.Node.Kind() == "retired" && s.Action == graph.Remove {
+			require.Contains(t, s.Origin, why)
+		}
+	}
+	_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+	require.NoError(t, err)
+	requireDone(t, m, a)
+}
+
+// TestRolloutAfter replaces machines that were launched before the time that
+// the manifest says, when that has come.
+func TestRolloutAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 3, 2))
+		at := metav1.NewTime(time.Now().Add(time.Hour))
+		m := func() *manifest.Cluster {
+			m := sized(t, 3, 2)
+			m.Deployments[0].Object.Spec.Rollout.After = at
+			return m
+		}
+		requireDone(t, m(), a) // its time has not come
+		time.Sleep(time.Hour)
+		requireReplaced(t, a, m(), "launched before rollout.after, "+at.UTC().Format(time.RFC3339), 2)
+		all := sized(t, 3, 2)
+		all.ControlPlane.Object.Spec.Rollout.After = metav1.Now()
+		time.Sleep(time.Minute)
+		requireReplaced(t, a, all, "launched before rollout.after, ", 3)
+		requireHealthy(t, a, 3, 2)
+	})
+}
+
+// TestCertificatesExpire replaces machines of the control plane before what
+// kubeadm gave them expires, if the manifest says how long before; else it
+// tells.
+func TestCertificatesExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 3, 1))
+		const day = 24 * time.Hour
+		age(a, "control-plane", 300*day)
+		m := sized(t, 3, 1)
+		m.ControlPlane.Object.Spec.Rollout.Before.CertificatesExpiryDays = 30
+		requireDone(t, m, a) // 65 days are left
+
+		age(a, "control-plane", 10*day)
+		var said []string
+		target := rollingTarget(a.Process())
+		target.Warn = func(s string) { said = append(said, s) }
+		_, err := reconcile.Open(sized(t, 3, 1), target).Plan(t.Context())
+		require.NoError(t, err)
+		until := time.Now().Add(55 * day).UTC()
+		assert.True(t, slices.ContainsFunc(said, func(s string) bool {
+			return strings.Contains(s, "certificates of the control plane expire on "+until.Format("2006-01"))
+		}), "%q", said)
+
+		age(a, "control-plane", 30*day)
+		requireReplaced(t, a, m, "its certificates expire on "+until.Add(-30*day).Format("2006-01"), 3)
+		requireHealthy(t, a, 3, 1)
+	})
+}
+
+// TestDeletionOrder has the machines go that the manifest says, of too many.
+func TestDeletionOrder(t *testing.T) {
+	for order, left := range map[clusterv1.MachineSetDeletionOrder]string{
+		clusterv1.OldestMachineSetDeletionOrder: "machine/three-zones-md-0/1",
+		clusterv1.NewestMachineSetDeletionOrder: "machine/three-zones-md-0/0",
+		clusterv1.RandomMachineSetDeletionOrder: "machine/three-zones-md-0/0",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a := alive(t, sized(t, 1, 1))
+			_, err := rolling(sized(t, 1, 2), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			require.NoError(t, err)
+			m := sized(t, 1, 1)
+			m.Deployments[0].Object.Spec.Deletion.Order = order
+			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			require.NoError(t, err)
+			a.Edit(func(s *awssim.State) {
+				for _, i := range s.EC2.Instances {
+					if i.Terminating.IsZero() && i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
+						assert.Equal(t, left, i.Tags["clusterawsadm/node"], order)
+					}
+				}
+			})
+			requireDone(t, m, a)
+		})
+	}
+}
+
+// TestExcludedFromDraining has a node go as it is, when the annotation of its
+// machine says so.
+func TestExcludedFromDraining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 2))
+		m := sized(t, 1, 1)
+		m.Deployments[0].Object.Spec.Template.Annotations = map[string]string{clusterv1.ExcludeNodeDrainingAnnotation: ""}
+		p, err := rolling(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		assert.Zero(t, p.CountKind("drain", graph.Remove), "%v", steps(p))
+		assert.Equal(t, 1, p.CountKind("retired", graph.Remove), "%v", steps(p))
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		require.Len(t, nodeNames(a), 2)
+	})
+}
+
+// TestCoreDNS brings CoreDNS along where the manifest names its version, unless
+// an annotation has it left alone.
+func TestCoreDNS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 1))
+		plan := func(annotation string) graph.Plan {
+			m := sized(t, 1, 1)
+			m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "v1.13.0"
+			m.ControlPlane.Object.Annotations = map[string]string{annotation: ""}
+			p, err := rolling(m, a.Process()).Plan(t.Context())
+			require.NoError(t, err)
+			return p
+		}
+		assert.Equal(t, 1, plan("other").CountKind("coredns", graph.Update))
+		assert.Zero(t, plan(controlplanev1.SkipCoreDNSAnnotation).CountKind("coredns", graph.Update))
+	})
+}

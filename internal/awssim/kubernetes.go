@@ -140,6 +140,9 @@ func (a *AWS) joinable(c *kubesim.Cluster, b *Boot) (from time.Time, why string)
 	if !c.Quorate() {
 		return from, "etcd has lost its quorum"
 	}
+	if b.ControlPlane && !c.Whole() {
+		return from, "etcdserver: unhealthy cluster"
+	}
 	if !slices.Contains(b.Hashes, authorityHash(c.CA)) {
 		return from, failedHash
 	}

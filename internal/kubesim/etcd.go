@@ -56,6 +56,13 @@ func (c *Cluster) Quorate() bool {
 	return c.EKS != "" || up > voting/2
 }
 
+// Whole reports whether every voting member of etcd runs: its strict check of
+// reconfigurations takes no new member otherwise, not even a learner
+// ("unhealthy cluster").
+func (c *Cluster) Whole() bool {
+	return !slices.ContainsFunc(c.Members, func(m *Member) bool { return !m.Learner && m.Gone })
+}
+
 // unwell is what shows of a member of etcd that does not run.
 func (c *Cluster) unwell(name string) {
 	if etcd := c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+name]; etcd != nil {

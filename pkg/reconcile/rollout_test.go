@@ -182,18 +182,38 @@ func TestLostControlPlane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sized(t, 3, 2)
 		a := alive(t, m)
-		a.Edit(func(s *awssim.State) {
-			for _, i := range s.EC2.Instances {
-				if i.Tags["clusterawsadm/node"] == "machine/three-zones-control-plane/1" {
-					i.Terminating, i.Terminated = time.Now(), time.Now()
-				}
-			}
-		})
-		time.Sleep(time.Minute)
+		lose(a, "machine/three-zones-control-plane/1")
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
 		require.Equal(t, 1, res.Plan.CountKind("etcd-members", graph.Update))
 		requireHealthy(t, a, 3, 2)
+		requireDone(t, m, a)
+	})
+}
+
+// lose has a machine terminated by somebody else, a minute ago.
+func lose(a *awssim.AWS, node string) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Tags["clusterawsadm/node"] == node {
+				i.Terminating, i.Terminated = time.Now(), time.Now()
+			}
+		}
+	})
+	time.Sleep(time.Minute)
+}
+
+// TestLostControlPlaneInUpgrade loses a machine of the control plane right
+// before an upgrade: its member of etcd goes before the first new machine joins.
+func TestLostControlPlaneInUpgrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, version(sized(t, 3, 1), "v1.33.0"))
+		lose(a, "machine/three-zones-control-plane/1")
+		m := version(sized(t, 3, 1), "v1.34.2")
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
+		require.NoError(t, err)
+		requireHealthy(t, a, 3, 1)
+		requireVersion(t, a, "v1.34.2")
 		requireDone(t, m, a)
 	})
 }

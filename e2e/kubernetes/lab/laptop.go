@@ -21,6 +21,10 @@ import (
 // speed is how much faster than AWS moto is taken to be, as in e2e.
 const speed = "30"
 
+// lifelike is for runs that wait for Kubernetes, which is no faster than it is:
+// patience with it is to be nearly life's.
+const lifelike = "3"
+
 // Laptop is a user in the lab's network, with one cluster.
 type Laptop struct {
 	*Lab

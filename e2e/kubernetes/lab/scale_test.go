@@ -16,7 +16,7 @@ func scaledDown(t *testing.T, u *Laptop) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "  replicas: 3\n  version")
 	require.NoError(t, os.WriteFile(u.manifest, []byte(strings.Replace(string(text), "  replicas: 3\n  version", "  replicas: 1\n  version", 1)), 0o600))
-	u.speed = "3" // Kubernetes is no faster than it is: patience with it is to be nearly life's
+	u.speed = lifelike
 	defer func() { u.speed = speed }()
 	began := time.Now()
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")

@@ -54,7 +54,7 @@ func upgraded(t *testing.T, l *Lab) {
 	require.NoError(t, os.WriteFile(u.manifest, []byte(strings.ReplaceAll(manifest, older, controlplane.Version)), 0o600))
 	t.Log("\n" + u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes"))
 	w := u.witness(t)
-	u.speed = "3" // Kubernetes is no faster than it is: patience with it is to be nearly life's
+	u.speed = lifelike
 	began := time.Now()
 	u.killedHalfWay(t)
 	killed := time.Since(began)

@@ -21,7 +21,8 @@ func (b *builder) control(made []*graph.Ref[resource.InstanceState]) (after []gr
 		b.register(made, true) // those that come and go see to themselves
 	}
 	b.kubernetes()
-	fresh, last := b.roll(b.rollouts[at], b.tended())
+	r := b.rollouts[at]
+	fresh, last := b.roll(r, append(b.tended(), b.etcdMembers(r.group, r.fresh)...))
 	b.begin(append(made, fresh...))
 	return b.afterControl(last)
 }
@@ -35,16 +36,16 @@ func (b *builder) begin(made []*graph.Ref[resource.InstanceState]) {
 
 // etcdMembers adds a look at the members of etcd before machines are added to
 // a control plane that has begun: one may have been lost.
-func (b *builder) etcdMembers(g group, fresh []int) []graph.Edge {
+func (b *builder) etcdMembers(g group, fresh []int) []graph.Node {
 	config, _ := b.clusterConfiguration()
 	if !g.controlPlane || len(fresh) == 0 || !b.rolls(g) || !b.inv.Initialized || !b.othersControl() || len(config.Etcd.External.Endpoints) > 0 {
 		return nil
 	}
 	const id = "etcd-members"
 	if n := b.Node(id); n != nil { // single Machines are a group each
-		return graph.Awaits(n)
+		return []graph.Node{n}
 	}
-	return graph.Awaits(graph.Expect(b.Graph, id, &resource.EtcdMembers{
+	return []graph.Node{graph.Expect(b.Graph, id, &resource.EtcdMembers{
 		API: b.reach("--drain=false"), Certificates: certificates(config.CertificatesDir) + "/etcd",
-	}, graph.From(g.origin)))
+	}, graph.From(g.origin))}
 }

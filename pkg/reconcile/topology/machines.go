@@ -57,7 +57,7 @@ func (b *builder) machines() {
 	b.keepers()
 	var control []*graph.Ref[resource.InstanceState]
 	for _, g := range b.allGroups() {
-		made := b.group1(g)
+		made := b.machinesOf(g)
 		if g.controlPlane {
 			control = append(control, made...)
 		}
@@ -253,9 +253,9 @@ func fill(taken map[int]existing, loose []existing) {
 	}
 }
 
-// group1 adds the machines of a group, but for those that are to take the
+// machinesOf adds the machines of a group, but for those that are to take the
 // place of others.
-func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
+func (b *builder) machinesOf(g group) (out []*graph.Ref[resource.InstanceState]) {
 	g.template = templateOf(g)
 	taken := b.assign(g)
 	occupied := map[int]bool{}
@@ -272,9 +272,9 @@ func (b *builder) group1(g group) (out []*graph.Ref[resource.InstanceState]) {
 		b.rollouts = append(b.rollouts, rollout{g, len(stay), fresh, old})
 		return out
 	}
-	lost := b.etcdMembers(g, fresh)
+	after := graph.Awaits(b.etcdMembers(g, fresh)...)
 	for _, i := range fresh {
-		out = append(out, b.machine(g, i, existing{}, false, lost...))
+		out = append(out, b.machine(g, i, existing{}, false, after...))
 	}
 	return out
 }

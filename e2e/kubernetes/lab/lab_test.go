@@ -12,9 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is what a cluster may take on a busy machine of two cores.
-const patience = 3 * time.Minute
-
 // TestLab shows, on one account after the other, what machines make of what
 // they are given.
 func TestLab(t *testing.T) {
@@ -122,7 +119,7 @@ spec:
 	phase := func() string {
 		return u.Kubectl(t, "get", "pod", "-n", "kube-system", "etcdctl", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].state.terminated.exitCode}")
 	}
-	u.Until(t, "the pod has ended", time.Minute, func() bool { return strings.HasPrefix(phase(), "Succeeded") || strings.HasPrefix(phase(), "Failed") })
+	u.Until(t, "the pod has ended", patience, func() bool { return strings.HasPrefix(phase(), "Succeeded") || strings.HasPrefix(phase(), "Failed") })
 	assert.Equal(t, "Succeeded 0", phase())
 	assert.Contains(t, u.Kubectl(t, "logs", "-n", "kube-system", "etcdctl"), `"health":true`)
 	u.Kubectl(t, "delete", "pod", "-n", "kube-system", "etcdctl", "--wait=true")
@@ -133,7 +130,7 @@ spec:
 func (u *Laptop) gone(t *testing.T) {
 	t.Helper()
 	u.Delete(t)
-	u.Until(t, "no instances", time.Minute, func() bool { return len(u.Machines(t)) == 0 })
+	u.Until(t, "no instances", patience, func() bool { return len(u.Machines(t)) == 0 })
 }
 
 func threeControlPlanes(t *testing.T, l *Lab) {

@@ -21,6 +21,9 @@ import (
 // speed is how much faster than AWS moto is taken to be, as in e2e.
 const speed = "30"
 
+// patience is what a cluster may take on a busy machine of two cores.
+const patience = 3 * time.Minute
+
 // lifelike is for runs that wait for Kubernetes, which is no faster than it is:
 // patience with it is to be nearly life's.
 const lifelike = "3"
@@ -117,7 +120,7 @@ func (u *Laptop) Create(t *testing.T) {
 func (u *Laptop) Terminate(t *testing.T, m *Machine) {
 	t.Helper()
 	require.NoError(t, u.account.terminate(t.Context(), m.ID))
-	u.Until(t, m.ID+" ends", time.Minute, func() bool {
+	u.Until(t, m.ID+" ends", patience, func() bool {
 		return !slices.ContainsFunc(u.Machines(t), func(x *Machine) bool { return x.ID == m.ID })
 	})
 }

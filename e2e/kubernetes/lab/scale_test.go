@@ -21,7 +21,7 @@ func scaledDown(t *testing.T, u *Laptop) {
 	began := time.Now()
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
 	took := time.Since(began)
-	u.Until(t, "two instances", time.Minute, func() bool { return len(u.Machines(t)) == 2 })
+	u.Until(t, "two instances", patience, func() bool { return len(u.Machines(t)) == 2 })
 	left := u.controlPlanes(t)
 	require.Len(t, left, 1)
 	members, err := u.Members(t.Context(), left[0])

@@ -62,7 +62,7 @@ func upgraded(t *testing.T, l *Lab) {
 	took := time.Since(began)
 	w.stop(t)
 
-	u.Until(t, "four instances", time.Minute, func() bool { return len(u.Machines(t)) == 4 })
+	u.Until(t, "four instances", patience, func() bool { return len(u.Machines(t)) == 4 })
 	u.settled(t, 3, 1)
 	u.isOf(t, controlplane.Version)
 	u.NothingToDo(t)

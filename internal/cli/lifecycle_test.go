@@ -137,7 +137,7 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	edited := strings.ReplaceAll(string(text), "t3.large", "m5.large")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", "-"), s.err.String())
-	assert.Contains(t, s.out.String(), "Plan: 3 to create, 1 to change, 7 to delete, 2 to wait for.", "machines of another type take the place of those that are there")
+	assert.Contains(t, s.out.String(), "Plan: 3 to create, 2 to change, 7 to delete, 2 to wait for.", "machines of another type take the place of those that are there")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))
 	assert.Contains(t, s.out.String(), "AWS cannot change this")

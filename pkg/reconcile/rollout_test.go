@@ -88,6 +88,9 @@ func (o *order) observe(e graph.Event) {
 		assert.LessOrEqual(o.t, count["node"], o.workers+1, "%s %s", e.What, e.Node)
 		assert.GreaterOrEqual(o.t, count["node"], o.workers, "%s %s", e.What, e.Node)
 	})
+	control, workers := serving(o.a)
+	assert.GreaterOrEqual(o.t, control, o.control, "%s %s: API servers behind the load balancer", e.What, e.Node)
+	assert.GreaterOrEqual(o.t, workers, o.workers, "%s %s: nodes that take pods", e.What, e.Node)
 	inside(o.a, func(c *kubesim.Cluster) {
 		versions := map[bool][]string{}
 		for path, node := range c.Objects {

@@ -31,7 +31,8 @@ type etcdctl struct {
 }
 
 // etcdctl finds a machine on which commands can be run: one that runs, with a
-// healthy etcd, and is not among those that go.
+// healthy etcd, and is not the machine itself; if there is a choice, none of
+// those that go.
 func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificates string, going []InstanceState) (*etcdctl, error) {
 	k, err := a.client(c)
 	if err == nil && k == nil {
@@ -51,6 +52,11 @@ func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificat
 		return nil, err
 	}
 	helper := slices.IndexFunc(t.healthy, func(p podObject) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, going) })
+	if helper < 0 { // all of them go, one after the other
+		itself := make([]InstanceState, 1)
+		itself[0].ID = machine
+		helper = slices.IndexFunc(t.healthy, func(p podObject) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, itself) })
+	}
 	if helper < 0 {
 		return nil, graph.NotYet(errors.New("etcd to be healthy on a machine that stays"))
 	}

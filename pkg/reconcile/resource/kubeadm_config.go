@@ -29,6 +29,9 @@ type KubeadmConfig struct {
 	Server  *graph.Ref[APIServerState]
 	Version string // of the control plane: "v1.34.2"
 	Spec    bootstrapv1.ClusterConfiguration
+	// Untold are machines that do not say what they were made from: those that
+	// Cluster API made. Nobody can tell whether they are of another version.
+	Untold []string
 }
 
 // KubeadmConfigState is the ConfigMap.
@@ -79,6 +82,11 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 		d = nil
 		d.Fixed("version", have.Config.Version, k.Version)
 		d.Advise("Kubernetes is upgraded by one minor version at a time, and never downgraded: go by way of the versions in between")
+	}
+	if len(d) > 0 && len(k.Untold) > 0 {
+		d = nil
+		d.Fixed("version", have.Config.Version, k.Version)
+		d.Advise("machines do not say which version they are of (" + several(k.Untold) + "): take the cluster over with the version it has, or have them replaced by rollout.after")
 	}
 	fields := have.Config.Differs(k.Spec)
 	slices.Sort(fields)

@@ -8,23 +8,31 @@ import (
 )
 
 // control adds what comes of the machines of the control plane, and replaces
-// those that are outdated. It returns what workers wait for that are replaced.
-func (b *builder) control(made []*graph.Ref[resource.InstanceState]) (after []graph.Node) {
-	at := slices.IndexFunc(b.rollouts, func(r rollout) bool { return r.group.controlPlane })
-	if at < 0 {
-		b.begin(made)
-		b.register(made, false)
-		b.kubernetes()
-		return b.afterControl(nil)
+// those that are outdated, group after group: stand-alone Machines are a group
+// each. It returns what workers wait for that are replaced.
+func (b *builder) control() (after []graph.Node) {
+	var all, steady []*graph.Ref[resource.InstanceState]
+	for _, m := range b.made {
+		if m.ControlPlane {
+			all = append(all, m.Node)
+			if !b.rolling(m) {
+				steady = append(steady, m.Node)
+			}
+		}
 	}
-	if len(made) > 0 {
-		b.register(made, true) // those that come and go see to themselves
+	if rolls := b.controlRolls(); !rolls || len(steady) > 0 {
+		b.register(steady, rolls) // those of a rollout see to themselves
 	}
 	b.kubernetes()
-	r := b.rollouts[at]
-	fresh, last := b.roll(r, append(b.tended(), b.etcdMembers(r.group, r.fresh)...))
-	b.begin(append(made, fresh...))
-	return b.afterControl(last)
+	before := b.tended()
+	for _, r := range b.rollouts {
+		if r.group.controlPlane {
+			fresh, last := b.roll(r, slices.Concat(before, after, b.etcdMembers(r.group, r.fresh)))
+			all, after = append(all, fresh...), append(after, last...)
+		}
+	}
+	b.begin(all)
+	return b.afterControl(after)
 }
 
 // begin marks the machine that begins the control plane.

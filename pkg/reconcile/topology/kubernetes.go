@@ -44,9 +44,11 @@ func (b *builder) kubernetes() {
 	b.awsAuth()
 	network := b.resourceSets()
 	for _, m := range b.made {
-		if b.o.Wait == NodesReady {
+		switch {
+		case b.rolling(m): // its rollout waits for it
+		case b.o.Wait == NodesReady:
 			b.node(m, network...)
-		} else if m.ControlPlane {
+		case m.ControlPlane:
 			b.node(m)
 		}
 	}
@@ -60,7 +62,7 @@ func (b *builder) tend() {
 		return
 	}
 	config, at := b.clusterConfiguration()
-	b.config = graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config}, graph.From(at))
+	b.config = graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config, Untold: b.untold}, graph.From(at))
 }
 
 // tended lists what a machine of the control plane that joins later goes by.

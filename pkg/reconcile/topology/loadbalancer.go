@@ -212,6 +212,7 @@ func (b *builder) atBalancers(then string, like resource.Targets, opts ...graph.
 	for _, t := range b.lb.targets {
 		r := like
 		r.Group, r.Shared = t.group, like.Shared || t.shared
+		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // what else listens may come later, or never
 		added = append(added, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/"+t.name+then), &r, opts...))...)
 	}
 	if b.lb.classic != nil {

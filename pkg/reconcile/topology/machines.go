@@ -55,18 +55,11 @@ func (b *builder) machines() {
 	}
 	b.secrets()
 	b.keepers()
-	var control []*graph.Ref[resource.InstanceState]
 	for _, g := range b.allGroups() {
-		made := b.machinesOf(g)
-		if g.controlPlane {
-			control = append(control, made...)
-		}
-		for _, n := range made {
-			b.made = append(b.made, Machine{g.name, g.controlPlane, external(g), n})
-		}
+		b.made = append(b.made, b.machinesOf(g)...)
 	}
 	pools := b.pools()
-	after := b.control(control)
+	after := b.control()
 	b.rollWorkers(after)
 	b.retireMachines()
 	b.retirePools(pools)
@@ -255,7 +248,7 @@ func fill(taken map[int]existing, loose []existing) {
 
 // machinesOf adds the machines of a group, but for those that are to take the
 // place of others.
-func (b *builder) machinesOf(g group) (out []*graph.Ref[resource.InstanceState]) {
+func (b *builder) machinesOf(g group) (out []Machine) {
 	g.template = templateOf(g)
 	taken := b.assign(g)
 	occupied := map[int]bool{}
@@ -264,19 +257,25 @@ func (b *builder) machinesOf(g group) (out []*graph.Ref[resource.InstanceState])
 	}
 	b.warnOfExpiry(g, taken)
 	old := b.outdated(g, taken)
+	b.remarkOn(g, taken)
 	stay, fresh := places(g.count, taken, occupied, g.order)
 	for _, i := range stay {
-		out = append(out, b.machine(g, i, taken[i], true))
+		out = append(out, g.made(b.machine(g, i, taken[i], true)))
 	}
 	if len(old) > 0 {
-		b.rollouts = append(b.rollouts, rollout{g, len(stay), fresh, old})
+		b.rollouts = append(b.rollouts, rollout{g, out, fresh, old})
 		return out
 	}
 	after := graph.Awaits(b.etcdMembers(g, fresh)...)
 	for _, i := range fresh {
-		out = append(out, b.machine(g, i, existing{}, false, after...))
+		out = append(out, g.made(b.machine(g, i, existing{}, false, after...)))
 	}
 	return out
+}
+
+// made describes a machine of the group.
+func (g group) made(n *graph.Ref[resource.InstanceState]) Machine {
+	return Machine{g.name, g.controlPlane, external(g), n}
 }
 
 // machine adds one machine.
@@ -324,7 +323,9 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 		own["Name"] = given // the user's wins
 	}
 	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
-	r.Tags[cloud.TemplateTag] = g.template
+	if e.state.ID == "" || e.state.Tags[cloud.TemplateTag] != "" || b.o.Wait.asks() { // else nobody can be asked whether it is true
+		r.Tags[cloud.TemplateTag] = g.template
+	}
 	r.Outdated = g.onDelete && b.outdatedBecause(g, e.state) != ""
 	r.Groups, r.EKS = b.groupsOf(g)
 	return r

@@ -3,10 +3,12 @@ package topology
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"clusterawsadm/internal/cloud"
@@ -16,12 +18,17 @@ import (
 
 // templateOf names what the machines of a group are made from: their version,
 // what kubeadm is told, and what AWS cannot change once they run. What is mended
-// in place is no reason to replace them.
+// in place, CoreDNS among it, is no reason to replace them.
 func templateOf(g group) string {
 	spec := g.spec.DeepCopy()
 	spec.AdditionalTags, spec.AdditionalSecurityGroups, spec.InstanceMetadataOptions, spec.ProviderID, spec.InstanceID = nil, nil, nil, nil, nil
+	kubeadm := g.kubeadm.DeepCopy()
+	if kubeadm != nil && g.controlPlane {
+		kubeadm.InitConfiguration = bootstrapv1.InitConfiguration{} // it has been, and the others join
+		kubeadm.ClusterConfiguration.DNS = bootstrapv1.DNS{}
+	}
 	var words []string
-	parts := []any{spec, g.kubeadm, g.zone}
+	parts := []any{spec, kubeadm, g.zone}
 	if g.eks != nil {
 		parts = append(parts, g.eks.Config, g.eks.Nodeadm)
 	}
@@ -51,6 +58,31 @@ func (b *builder) outdated(g group, taken map[int]existing) (old []resource.Inst
 		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.NodeTag], y.Tags[cloud.NodeTag]))
 	})
 	return old
+}
+
+// remarkOn tells of machines that stay though they are outdated, and notes those
+// of which nobody knows.
+func (b *builder) remarkOn(g group, taken map[int]existing) {
+	outdated := 0
+	for _, e := range taken {
+		switch {
+		case g.onDelete && b.outdatedBecause(g, e.state) != "":
+			outdated++
+		case !g.onDelete && e.state.Tags[cloud.TemplateTag] == "":
+			b.untold = append(b.untold, e.state.ID)
+		}
+	}
+	slices.Sort(b.untold)
+	if outdated > 0 {
+		b.remark("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", g.origin, isOrAre(outdated, "machine"))
+	}
+}
+
+func isOrAre(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
 }
 
 // outdatedBecause says why a machine is to be replaced; "" if it is not. One that

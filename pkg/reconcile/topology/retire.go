@@ -34,8 +34,11 @@ func (b *builder) retireMachines() {
 			b.leave(m, after, gone)
 			continue
 		}
-		last := b.leave(m, append(after, graph.Awaits(calm...)...), gone)
-		calm = append(calm, last)
+		after = append(after, graph.Awaits(calm...)...)
+		if b.controlRolls() {
+			after = append(after, b.unregister(m, after, gone)...)
+		}
+		calm = append(calm, b.leave(m, after, gone))
 	}
 	if b.api != nil && b.o.Drain && b.begun() {
 		graph.Retire(b.Graph, "node-objects", &resource.NodeObjects{API: b.api, Server: b.server}, graph.From("no longer has a machine"))

@@ -14,7 +14,7 @@ import (
 // D.9).
 type rollout struct {
 	group group
-	stay  int                      // machines that are as the manifest says
+	stay  []Machine                // that are as the manifest says; they may not have joined yet
 	fresh []int                    // places of those that are to be made
 	old   []resource.InstanceState // those that are to go, the oldest first
 }
@@ -71,20 +71,38 @@ func moves(wanted, stay, fresh, old, surge, unavailable int) (out []move) {
 }
 
 // roll adds a rollout: each new machine waits for the place that one which
-// goes has left, each one that goes for one that has come. It returns the
-// machines it makes, and all that happens.
+// goes has left, each one that goes for one that has come, and for those that an
+// earlier run has made. A control plane grows only when all of it is well. It
+// returns the machines it makes, and all that happens.
 func (b *builder) roll(r rollout, after []graph.Node) (made []*graph.Ref[resource.InstanceState], all []graph.Node) {
 	surge, unavailable := r.group.limits()
+	for _, m := range r.stay {
+		all = append(all, b.arrival(r.group, m))
+	}
+	leave, come := slices.Concat(after, all), after
+	if r.group.controlPlane {
+		come = leave
+	}
 	var here, gone []graph.Node
-	for _, x := range moves(r.group.count, r.stay, len(r.fresh), len(r.old), surge, unavailable) {
+	for _, x := range moves(r.group.count, len(r.stay), len(r.fresh), len(r.old), surge, unavailable) {
 		if x.comes {
-			m := b.rolledIn(r.group, r.fresh[x.n], append(slices.Clone(after), nth(gone, x.after)...))
+			m := b.rolledIn(r.group, r.fresh[x.n], slices.Concat(come, nth(gone, x.after)))
 			made, here = append(made, m.Node), append(here, b.arrival(r.group, m))
 			continue
 		}
-		gone = append(gone, b.rolledOut(r.group, r.old[x.n], append(slices.Clone(after), nth(here, x.after)...)))
+		gone = append(gone, b.rolledOut(r.group, r.old[x.n], slices.Concat(leave, nth(here, x.after))))
 	}
-	return made, append(here, gone...)
+	return made, slices.Concat(all, here, gone)
+}
+
+// controlRolls reports whether machines of the control plane are replaced.
+func (b *builder) controlRolls() bool {
+	return slices.ContainsFunc(b.rollouts, func(r rollout) bool { return r.group.controlPlane })
+}
+
+// rolling reports whether a machine is of a group that is replaced.
+func (b *builder) rolling(m Machine) bool {
+	return slices.ContainsFunc(b.rollouts, func(r rollout) bool { return r.group.name == m.Group && r.group.controlPlane == m.ControlPlane })
 }
 
 // nth is the n-th of the nodes, counted from 1; none for 0.
@@ -97,13 +115,13 @@ func nth(nodes []graph.Node, n int) []graph.Node {
 
 // rolledIn adds a machine that takes the place of another.
 func (b *builder) rolledIn(g group, i int, after []graph.Node) Machine {
-	m := Machine{g.name, g.controlPlane, external(g), b.machine(g, i, existing{}, false, graph.Awaits(after...)...)}
+	m := g.made(b.machine(g, i, existing{}, false, graph.Awaits(after...)...))
 	b.made = append(b.made, m)
 	return m
 }
 
-// arrival adds what has to have come of a new machine before an old one may go,
-// and returns the last of it.
+// arrival adds what has to have come of a machine before an old one may go, and
+// returns the last of it.
 func (b *builder) arrival(g group, m Machine) graph.Node {
 	var needs []graph.Edge
 	if g.controlPlane {
@@ -120,10 +138,14 @@ func (b *builder) arrival(g group, m Machine) graph.Node {
 func (b *builder) rolledOut(g group, m resource.InstanceState, after []graph.Node) graph.Node {
 	edges := graph.Awaits(after...)
 	if g.controlPlane {
-		edges = append(edges, b.atBalancers("/without/"+m.ID, resource.Targets{Shared: true, Gone: []string{m.ID}},
-			graph.From(g.origin), graph.With(graph.Awaits(after...)))...)
+		edges = append(edges, b.unregister(m, edges, g.origin)...)
 	}
 	return b.leave(m, edges, g.origin+": "+b.outdatedBecause(g, m))
+}
+
+// unregister takes one machine out of the load balancers.
+func (b *builder) unregister(m resource.InstanceState, after []graph.Edge, origin string) []graph.Edge {
+	return b.atBalancers("/without/"+m.ID, resource.Targets{Shared: true, Gone: []string{m.ID}}, graph.From(origin), graph.With(after))
 }
 
 // rollWorkers replaces workers, group by group at the same time, when the

@@ -105,6 +105,7 @@ type builder struct {
 	made     []Machine
 	mappings []resource.Mapping // of EKS: who is let in by the ConfigMap aws-auth
 	rollouts []rollout
+	untold   []string                                // names of machines that do not say what they were made from
 	config   *graph.Ref[resource.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
 	api      *resource.API                           // nil where the run does not wait for it
 	server   *graph.Ref[resource.APIServerState]

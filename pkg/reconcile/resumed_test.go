@@ -1,0 +1,166 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// serving counts the machines of the control plane that have joined and are
+// registered at the load balancer, and the workers that are ready and take pods.
+func serving(a *awssim.AWS) (control, workers int) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Boot == nil || !i.Boot.ControlPlane || i.Boot.Joined.IsZero() || !i.Terminating.IsZero() {
+				continue
+			}
+			for _, g := range s.ELB.TargetGroups {
+				if slices.ContainsFunc(g.Targets, func(t *awssim.Target) bool { return t.ID == i.ID && t.Drained.IsZero() }) {
+					control++
+				}
+			}
+		}
+	})
+	inside(a, func(c *kubesim.Cluster) {
+		for path, o := range c.Objects {
+			if !strings.HasPrefix(path, "/api/v1/nodes/") {
+				continue
+			}
+			labels, _ := o["metadata"].(kubesim.Object)["labels"].(kubesim.Object)
+			spec, _ := o["spec"].(kubesim.Object)
+			_, is := labels["node-role.kubernetes.io/control-plane"]
+			if !is && spec["unschedulable"] != true && strings.Contains(fmt.Sprint(o["status"]), "reason:KubeletReady") {
+				workers++
+			}
+		}
+	})
+	return control, workers
+}
+
+// killedAtLaunch kills a run of the manifest when it has launched a machine.
+func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(graph.Event)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	p := a.Process()
+	p.Fault = func(_ int, _, op string) awssim.Fault {
+		if op == "RunInstances" {
+			return awssim.KillAfter
+		}
+		return awssim.None
+	}
+	p.Killed = cancel
+	_, err := rolling(m, p).Apply(ctx, reconcile.Options{Observe: observe})
+	require.Error(t, err)
+}
+
+// TestResumedRollout kills a rollout when a new machine has been launched: the
+// next run takes none away before that has joined.
+func TestResumedRollout(t *testing.T) {
+	for _, control := range []int32{1, 3} {
+		t.Run(fmt.Sprint(control), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := alive(t, version(sized(t, control, 2), "v1.33.0"))
+				m := version(sized(t, control, 2), "v1.34.2")
+				watch := &order{&witness{t: t, a: a}, int(control), 2}
+				killedAtLaunch(t, m, a, watch.observe)
+				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+				require.NoError(t, err)
+				requireHealthy(t, a, int(control), 2)
+				requireVersion(t, a, "v1.34.2")
+				requireDone(t, m, a)
+			})
+		})
+	}
+	t.Run("workers", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := alive(t, sized(t, 1, 1))
+			m := sized(t, 1, 1)
+			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			watch := &order{&witness{t: t, a: a}, 1, 1}
+			killedAtLaunch(t, m, a, watch.observe)
+			_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+			require.NoError(t, err)
+			requireDone(t, m, a)
+		})
+	})
+}
+
+// TestMachinesThatCannotJoin has workers made anew from a template that cannot
+// join: however often it is run, those that are there stay.
+func TestMachinesThatCannotJoin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 3))
+		watch := &order{&witness{t: t, a: a}, 1, 3}
+		for range 3 {
+			m := sized(t, 1, 3)
+			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+			m.Deployments[0].Bootstrap.Spec.Template.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = "abcdef.0123456789abcdef"
+			_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+			require.ErrorContains(t, err, "node/")
+		}
+		m := sized(t, 1, 3)
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: watch.observe})
+		require.NoError(t, err, "the manifest is as it was")
+		requireHealthy(t, a, 1, 3)
+		requireDone(t, m, a)
+	})
+}
+
+// TestNoSurge replaces a control plane that must not grow.
+func TestNoSurge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, version(sized(t, 3, 1), "v1.33.0"))
+		m := version(sized(t, 3, 1), "v1.34.2")
+		zero := intstr.FromInt32(0)
+		m.ControlPlane.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = &zero
+		most := 0
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+			control, _ := serving(a)
+			most = max(most, control)
+			assert.GreaterOrEqual(t, control, 2, "%s %s", e.What, e.Node)
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, 3, most)
+		requireHealthy(t, a, 3, 1)
+		requireVersion(t, a, "v1.34.2")
+	})
+}
+
+// TestSingleControlPlaneMachines replaces stand-alone Machines of the control
+// plane, one after the other.
+func TestSingleControlPlaneMachines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := func() *manifest.Cluster { return load(t, "../../configs/single-machines.yaml", nil) }
+		a := alive(t, read())
+		before := len(nodeNames(a))
+		m := read()
+		for i := range m.Machines {
+			m.Machines[i].Infra.Spec.InstanceType = "m5.xlarge"
+		}
+		w := &witness{t: t, a: a}
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+			w.observe(e)
+			control, _ := serving(a)
+			assert.GreaterOrEqual(t, control, 3, "%s %s", e.What, e.Node)
+			assert.LessOrEqual(t, control, 4, "%s %s", e.What, e.Node)
+		}})
+		require.NoError(t, err)
+		assert.Len(t, nodeNames(a), before)
+		inside(a, func(c *kubesim.Cluster) { assert.Len(t, c.Members, 3) })
+		requireDone(t, m, a)
+	})
+}

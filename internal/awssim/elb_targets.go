@@ -164,6 +164,10 @@ func (g *TargetGroup) showHealth(id string, port int32, h types.TargetHealth) ty
 	return types.TargetHealthDescription{Target: &types.TargetDescription{Id: aws.String(id), Port: aws.Int32(port)}, HealthCheckPort: aws.String(checked), TargetHealth: &h}
 }
 
+// apiServerPort is where API servers listen, and nobody else does: an agent of a
+// user's, at another port, would be of a manifest that only the cluster knows.
+const apiServerPort = 6443
+
 // health is how a target is. The health checks begin when the target is
 // registered and the group in use; a target is healthy no sooner than its load
 // balancer is active.
@@ -194,7 +198,7 @@ func (a *AWS) health(g *TargetGroup, t *Target) types.TargetHealth {
 	if a.now().Before(b.Ready) {
 		return is(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress")
 	}
-	if i.Boot != nil && i.Boot.Failed != "" && i.UserData != "" { // what has nothing to boot serves whatever its image does
+	if i.Boot != nil && i.UserData != "" && (i.Boot.Failed != "" || i.Boot.ControlPlane && (i.Boot.Joined.IsZero() || t.Port != apiServerPort)) { // what has nothing to boot serves whatever its image does
 		return is(types.TargetHealthStateEnumUnhealthy, types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed")
 	}
 	return types.TargetHealth{State: types.TargetHealthStateEnumHealthy}

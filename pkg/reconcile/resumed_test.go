@@ -10,7 +10,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"clusterawsadm/internal/awssim"
 	"clusterawsadm/internal/kubesim"
@@ -161,6 +164,76 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, nodeNames(a), before)
 		inside(a, func(c *kubesim.Cluster) { assert.Len(t, c.Members, 3) })
+		requireDone(t, m, a)
+	})
+}
+
+// TestAdoptedWithAnotherVersion takes over a cluster whose machines do not say
+// what they were made from: a new version is refused before anything is done,
+// and comes with rollout.after.
+func TestAdoptedWithAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, version(sized(t, 1, 1), "v1.33.0"))
+		forget := func() {
+			a.Edit(func(s *awssim.State) {
+				for _, i := range s.EC2.Instances {
+					delete(i.Tags, "clusterawsadm/template")
+				}
+			})
+		}
+		forget()
+		calls := len(a.Calls())
+		_, err := rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "machines do not say which version they are of")
+		require.Empty(t, writes(since(a, calls)))
+
+		_, err = reconcile.Open(version(sized(t, 1, 1), "v1.34.2"), reconcile.Target{Config: a.Process().Config(), Who: "test"}).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err, "nobody waits for Kubernetes")
+		_, err = rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "machines do not say which version they are of", "and nothing was said of them")
+
+		m := version(sized(t, 1, 1), "v1.34.2")
+		m.ControlPlane.Object.Spec.Rollout.After = metav1.Now()
+		m.Deployments[0].Object.Spec.Rollout.After = metav1.Now()
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		requireVersion(t, a, "v1.34.2")
+	})
+}
+
+// TestDNSAlone changes what is mended in place: no machine is replaced for it.
+func TestDNSAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 1))
+		m := sized(t, 1, 1)
+		spec := &m.ControlPlane.Object.Spec.KubeadmConfigSpec
+		spec.ClusterConfiguration.DNS.ImageTag = "v1.12.1"
+		spec.InitConfiguration.NodeRegistration.KubeletExtraArgs = append(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, bootstrapv1.Arg{Name: "v", Value: new(string)})
+		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		for _, s := range res.Plan.Steps {
+			assert.False(t, s.Does() && (s.Node.Kind() == "machine" || s.Node.Kind() == "retired"), "%s %s", s.Action, s.Node)
+		}
+		require.Equal(t, 1, res.Plan.CountKind("coredns", graph.Update))
+		requireDone(t, m, a)
+	})
+}
+
+// TestListenerOfNobody replaces a control plane behind another listener at which
+// nobody answers: only the API server is waited for.
+func TestListenerOfNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listening := func() *manifest.Cluster {
+			m := sized(t, 1, 1)
+			m.Infra.Spec.ControlPlaneLoadBalancer.AdditionalListeners = []infrav1.AdditionalListenerSpec{{Port: 8132, Protocol: "TCP"}}
+			return m
+		}
+		a := alive(t, listening())
+		m := listening()
+		m.ControlPlane.Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
 		requireDone(t, m, a)
 	})
 }

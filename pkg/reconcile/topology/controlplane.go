@@ -20,6 +20,7 @@ func (b *builder) control() (after []graph.Node) {
 			}
 		}
 	}
+	b.begin(all)
 	if rolls := b.controlRolls(); !rolls || len(steady) > 0 {
 		b.register(steady, rolls) // those of a rollout see to themselves
 	}
@@ -35,9 +36,10 @@ func (b *builder) control() (after []graph.Node) {
 	return b.afterControl(after)
 }
 
-// begin marks the machine that begins the control plane.
+// begin marks the machine that begins the control plane, as soon as there is
+// one.
 func (b *builder) begin(made []*graph.Ref[resource.InstanceState]) {
-	if len(made) > 0 {
+	if len(made) > 0 && b.Node("init-marker") == nil {
 		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: made[0]})
 	}
 }

@@ -59,7 +59,8 @@ shows and deletes clusters itself ("cluster"), from the Cluster API manifests yo
 have, unchanged and without a management cluster.
 
 Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
---region) or in the configuration file (region: us-east-1).`,
+--region) or in the configuration file (region: us-east-1). A region that is set
+so is for what has none: that of a manifest goes before it.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,

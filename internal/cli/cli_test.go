@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -182,11 +183,20 @@ func TestValidate(t *testing.T) {
 		Valid   bool
 		Region  string
 		Workers int
+
+		Warnings []string
 	}
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &v))
 	assert.Equal(t, 1, v.Version)
 	assert.True(t, v.Valid)
 	assert.Equal(t, "eu-west-1", v.Region, "the flag goes before the manifest")
+	require.Len(t, v.Warnings, 1)
+	assert.Regexp(t, `demo\.yaml:\d+: AWSCluster/demo spec\.region: the manifest says us-east-1, and --region eu-west-1 goes before it`, v.Warnings[0])
+	assert.Contains(t, s.err.String(), "warning: "+v.Warnings[0])
+	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file, "--region", "eu-west-1", "--strict"))
+	assert.Contains(t, s.err.String(), "error: 1 problem")
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--region", "us-east-1", "--strict"))
+	assert.Empty(t, s.err.String(), "they agree")
 	assert.Equal(t, 1, v.Workers)
 
 	text, err := os.ReadFile(file)
@@ -213,21 +223,32 @@ func TestManifestProblemsAreToldOneByOne(t *testing.T) {
 func TestSettings(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	anywhere := filepath.Join(t.TempDir(), "anywhere.yaml")
+	require.NoError(t, os.WriteFile(anywhere, regexp.MustCompile(`(?m)^ *region: .*\n`).ReplaceAll(text, nil), 0o600))
 	region := func(args ...string) string {
 		t.Helper()
-		require.Equal(t, 0, s.run(append([]string{"cluster", "validate", "-f", file, "-o", "json"}, args...)...), s.err.String())
+		require.Equal(t, 0, s.run(append([]string{"cluster", "validate", "-o", "json"}, args...)...), s.err.String())
 		var v struct{ Region string }
 		require.NoError(t, json.Unmarshal(s.out.Bytes(), &v))
 		return v.Region
 	}
-	assert.Equal(t, "us-east-1", region(), "the manifest's")
+	s.variables["AWS_REGION"] = "eu-north-1"
+	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's")
+	assert.Empty(t, s.err.String())
+	assert.Equal(t, "eu-north-1", region("-f", anywhere), "AWS's")
 	config := filepath.Join(s.ConfigDir, "clusterawsadm", "config.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
 	require.NoError(t, os.WriteFile(config, []byte("region: eu-west-1\nset: [A=b]\nparallel: 7\n"), 0o600))
-	assert.Equal(t, "eu-west-1", region(), "the configuration file's")
+	assert.Equal(t, "eu-west-1", region("-f", anywhere), "the configuration file's")
+	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's all the same")
+	assert.Regexp(t, `^note: \S+demo\.yaml:\d+ AWSCluster/demo spec\.region, us-east-1, goes before the region of \S+config\.yaml, eu-west-1\n$`, s.err.String())
 	s.variables["CLUSTERAWSADM_REGION"] = "eu-west-2"
-	assert.Equal(t, "eu-west-2", region(), "the environment's")
-	assert.Equal(t, "eu-west-3", region("--region", "eu-west-3"), "the flag's")
+	assert.Equal(t, "eu-west-2", region("-f", anywhere), "the environment's")
+	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's still")
+	assert.Contains(t, s.err.String(), "goes before the region of CLUSTERAWSADM_REGION, eu-west-2")
+	assert.Equal(t, "eu-west-3", region("-f", file, "--region", "eu-west-3"), "the flag's")
 
 	s.variables["CLUSTERAWSADM_FILENAME"] = file
 	require.Equal(t, 0, s.run("cluster", "validate"), s.err.String())

@@ -141,5 +141,6 @@ func set(f *pflag.Flag, source string, values []string) error {
 		}
 	}
 	f.Changed = true
+	env.NoteSetting(f, source)
 	return nil
 }

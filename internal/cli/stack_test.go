@@ -157,6 +157,12 @@ func TestRegionOfTheBootstrapStack(t *testing.T) {
 	story = missing("--config", config, "--region", "eu-west-3")
 	assert.Contains(t, story, "stack none does not exist in eu-west-3")
 	assert.NotContains(t, story, "goes before")
+	s.variables["CLUSTERAWSADM_REGION"] = "eu-south-1"
+	assert.Contains(t, missing(), "in eu-south-1")
+	story = missing("--config", config)
+	assert.Contains(t, story, "stack none does not exist in eu-west-1", "a setting is not typed")
+	assert.Contains(t, story, "goes before the environment's region, eu-south-1")
+	delete(s.variables, "CLUSTERAWSADM_REGION")
 	delete(s.variables, "AWS_REGION")
 	s.variables["DEFAULT_AWS_REGION"] = "eu-north-1"
 	assert.Contains(t, missing(), "in eu-north-1", "a variable that only clusterawsadm knows")

@@ -34,13 +34,24 @@ type Flags struct {
 	SimulateSpeed   float64
 
 	simulable bool // the command has --simulate
+	region    *pflag.Flag
 }
 
 // Add makes flags of them. The region's flag gets the shorthand, "" for none.
 func (f *Flags) Add(p *pflag.FlagSet, regionShorthand, regionDefault string) {
 	p.StringVarP(&f.Region, "region", regionShorthand, "", "AWS region (default: "+regionDefault+")")
+	f.region = p.Lookup("region")
 	f.AddProfile(p)
 	f.AddSimulate(p)
+}
+
+// RegionSetting returns the setting that the region comes from; "" when it was
+// typed. Only what was typed goes before the region that a file names.
+func (f *Flags) RegionSetting() string {
+	if f.region == nil {
+		return ""
+	}
+	return env.SettingOf(f.region)
 }
 
 // AddProfile makes only the flag of the profile.

@@ -75,7 +75,7 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 // regions: upstream took the environment's.
 func (f *stackFlags) tellRegion(c *bootstrap.Config) {
 	want := c.Spec.Region
-	if want == "" || f.Region != "" {
+	if want == "" || f.Region != "" && f.RegionSetting() == "" {
 		return
 	}
 	if other := f.RegionOr(""); other != "" && other != want {

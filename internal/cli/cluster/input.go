@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -56,13 +57,37 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.move(m); err != nil {
+		return nil, err
+	}
 	for _, w := range m.Warnings {
 		f.Env.Story("warning: %s", w)
 	}
-	if f.Region != "" {
-		m.SetRegion(f.Region)
-	}
 	return m, nil
+}
+
+// move takes a cluster to the region that was typed, and says so where the
+// manifest names another one. A setting is for manifests without a region.
+func (f *flags) move(m *manifest.Cluster) error {
+	if f.Region == "" || f.Region == m.Region {
+		return nil
+	}
+	object, path := m.InfraObject(), "spec.region"
+	if setting := f.RegionSetting(); setting != "" {
+		f.Env.Story("note: %s, %s, goes before the region of %s, %s", m.Origin(object, path), m.Region, setting, f.Region)
+		return nil
+	}
+	what := manifest.Problem{
+		Position: m.At(object, path), Object: object, Path: path,
+		What: fmt.Sprintf("the manifest says %s, and --region %s goes before it: the cluster is that of %s", m.Region, f.Region, f.Region),
+		Fix:  "name the same region, or leave --region out",
+	}
+	if f.strict {
+		return &manifest.InvalidError{Problems: append(m.Warnings, what)}
+	}
+	m.Warnings = append(m.Warnings, what)
+	m.SetRegion(f.Region)
+	return nil
 }
 
 // isTrue reads a variable that switches something on.

@@ -169,7 +169,7 @@ func (r *run) again(command string) string {
 	if len(r.files) == 0 {
 		words += " " + r.cluster.Name
 	}
-	if r.Region != "" || len(r.files) == 0 || r.files[0] == "-" {
+	if r.Region != "" && r.RegionSetting() == "" || len(r.files) == 0 || r.files[0] == "-" {
 		words += " --region " + r.cluster.Region
 	}
 	if r.Profile != "" {

@@ -17,6 +17,7 @@ const manyAlike = 12
 // StatusView says how to show a cluster.
 type StatusView struct {
 	Full  bool // name every machine
+	Named bool // there was no manifest: nothing is wanted
 	Style Style
 }
 
@@ -42,7 +43,7 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	for i, k := range shown {
 		k.write(&b, i == len(shown)-1, wide, v.Style)
 	}
-	b.WriteString(verdict(s, v.Style) + "\n")
+	b.WriteString(verdict(s, v) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -99,14 +100,16 @@ func rank(state string) int {
 		return 0
 	case "pending":
 		return 1
-	case "extra":
+	case "unknown":
 		return 2
-	case "differs":
+	case "extra":
 		return 3
-	case "missing":
+	case "differs":
 		return 4
+	case "missing":
+		return 5
 	}
-	return 5
+	return 6
 }
 
 // mark is how a state is shown.
@@ -118,6 +121,8 @@ func mark(state string, s Style) string {
 		return s.paint(dim, "✓")
 	case "pending":
 		return s.paint(cyan, "…")
+	case "unknown":
+		return s.paint(cyan, "?")
 	case "extra":
 		return s.paint(yellow, "-")
 	case "differs":
@@ -178,19 +183,22 @@ func stateText(state string) string {
 }
 
 // verdict sums a cluster up in one line.
-func verdict(s reconcile.Status, style Style) string {
+func verdict(s reconcile.Status, v StatusView) string {
 	n := map[string]int{}
 	for _, k := range s.Nodes {
 		n[k.State]++
 	}
-	if len(s.Nodes) == 0 {
+	fine := n["ok"] + n["foreign"]
+	parts := []string{fmt.Sprintf("%d of %d as wanted", fine, len(s.Nodes))}
+	switch {
+	case len(s.Nodes) == 0:
 		return "There is nothing of this cluster."
+	case v.Named:
+		parts[0] = plural(len(s.Nodes), "thing") + " found"
+	case fine == len(s.Nodes):
+		return v.Style.paint(green, fmt.Sprintf("All %d things are as wanted.", len(s.Nodes)))
 	}
-	if n["ok"]+n["foreign"] == len(s.Nodes) {
-		return style.paint(green, fmt.Sprintf("All %d things are as wanted.", len(s.Nodes)))
-	}
-	parts := []string{fmt.Sprintf("%d of %d as wanted", n["ok"]+n["foreign"], len(s.Nodes))}
-	for _, state := range []string{"conflict", "missing", "differs", "extra", "pending"} {
+	for _, state := range []string{"conflict", "missing", "differs", "extra", "unknown", "pending"} {
 		if n[state] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[state], stateText(state)))
 		}

@@ -20,7 +20,7 @@ const answersWithin = 10 * time.Second
 // its controllers made in AWS, before anything else goes. A cluster that cannot
 // be asked goes all the same.
 func (r *run) askCluster(ctx context.Context) error {
-	if !r.c.target.AskCluster {
+	if !r.asksCluster {
 		return nil
 	}
 	k, err := r.answering(cloud.InSnapshot(cloud.ReadOnly(ctx)))

@@ -105,7 +105,7 @@ type Status struct {
 type NodeStatus struct {
 	Node    graph.ID   `json:"node"`
 	CloudID string     `json:"cloudID,omitempty"` // "" when it does not exist
-	State   string     `json:"state"`             // "ok", "missing", "pending", "differs", "foreign" (somebody else's), "conflict", "extra" (no longer wanted)
+	State   string     `json:"state"`             // "ok", "missing", "pending", "differs", "foreign" (somebody else's), "conflict", "extra" (no longer wanted), "unknown" (the API server does not answer)
 	Detail  string     `json:"detail,omitempty"`  // an address, a DNS name, a type: what a reader looks for
 	Origin  string     `json:"origin,omitempty"`
 	Changes graph.Diff `json:"changes,omitempty"`

@@ -26,6 +26,7 @@ type run struct {
 	plan  graph.Plan
 
 	keepVolumes bool
+	asksCluster bool // to give up what was made in it; a look does not
 }
 
 func (c *Cluster) begin(o Options) *run {
@@ -247,6 +248,7 @@ func (c *Cluster) Plan(ctx context.Context) (graph.Plan, error) {
 // kept are in the plan, as such.
 func (c *Cluster) PlanDelete(ctx context.Context, o Options) (graph.Plan, error) {
 	r := c.begin(o)
+	r.asksCluster = c.target.AskCluster
 	err := r.lookToDelete(ctx)
 	return r.plan, err
 }
@@ -278,6 +280,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 // is left, which is a LeftoverError.
 func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	r := c.begin(o)
+	r.asksCluster = c.target.AskCluster
 	if err := r.lock(ctx, "delete"); err != nil {
 		return r.result(err)
 	}

@@ -36,10 +36,29 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		}
 		state, detail := seen(n)
 		s.Nodes = append(s.Nodes, NodeStatus{
-			Node: step.Node, CloudID: step.CloudID, State: word(step, state, c.manifest == nil), Detail: detail, Origin: step.Origin, Changes: changes(step),
+			Node: step.Node, CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
 	}
 	return s, nil
+}
+
+// word says in one word how a thing is.
+func (r *run) word(s graph.Step, state string) string {
+	if r.outOfSight(s) {
+		return "unknown"
+	}
+	return word(s, state, r.c.manifest == nil)
+}
+
+// outOfSight reports whether a thing in the cluster could not be looked at: it
+// was not seen, and there is an API server that does not answer.
+func (r *run) outOfSight(s graph.Step) bool {
+	n, server := r.built.Node(s.Node), r.built.Node("api-server")
+	if server == nil || n == server || s.CloudID != "" || n.Role() != "inside" && n.Role() != "expect" {
+		return false
+	}
+	have, seen := server.Seen().(*resource.APIServerState)
+	return seen && !have.Answers()
 }
 
 // lookByManifest looks at what the manifest wants.

@@ -103,6 +103,13 @@ func (c *choice) Set(v string) error {
 	return nil
 }
 
+// typed reports whether a flag is on the command line. A setting is for the
+// commands that it means something to.
+func typed(cmd *cobra.Command, flag string) bool {
+	f := cmd.Flags().Lookup(flag)
+	return f != nil && f.Changed && env.SettingOf(f) == ""
+}
+
 // output adds the flag that says in which format the answer is printed; the
 // first format is the default.
 func output(cmd *cobra.Command, c *choice, formats ...string) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/render"
 )
 
@@ -21,7 +22,12 @@ func newDescribe(f *flags) *cobra.Command {
 		Aliases: []string{"status"},
 		Short:   "Show a cluster as a tree with the live state of everything in it",
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && typed(cmd, "wait") {
+				return env.Usagef("--wait says how far the cluster of a manifest has to be: give it with -f FILE in place of the name")
+			}
+			return o.run(cmd.Context(), args)
+		},
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
@@ -45,5 +51,5 @@ func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
 	if o.output.value != "text" {
 		return render.Encode(o.Env.Out, render.Format(o.output.value), status)
 	}
-	return render.Status(o.Env.Out, status, render.StatusView{Full: o.full, Style: o.Env.OutStyle()})
+	return render.Status(o.Env.Out, status, render.StatusView{Full: o.full, Named: len(args) > 0, Style: o.Env.OutStyle()})
 }

@@ -28,6 +28,9 @@ type APIServerState struct {
 // CloudID implements graph.State.
 func (s APIServerState) CloudID() string { return s.Server }
 
+// Answers reports whether it was seen to answer.
+func (s APIServerState) Answers() bool { return s.Status == ready }
+
 const ready = "ready"
 
 var _ graph.Expected[APIServerState] = (*APIServer)(nil)
@@ -70,5 +73,5 @@ func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {
 // answers reports whether the API server was seen to answer.
 func answers(s *graph.Ref[APIServerState]) bool {
 	have, ok := s.Found()
-	return ok && have.Status == ready
+	return ok && have.Answers()
 }

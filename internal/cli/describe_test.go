@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/cli/env"
+)
+
+// silenced takes the Kubernetes out of a simulated account: the machines are
+// there, and no API server answers.
+func (s *shellEnv) silenced(t *testing.T) {
+	t.Helper()
+	s.simulatedAccount(t, func(state *awssim.State) {
+		for _, i := range state.EC2.Instances {
+			i.Boot = &awssim.Boot{At: i.Running, Failed: "[ERROR NumCPU]: the number of available CPUs 1 is less than the required 2"}
+		}
+		clear(state.Kubernetes)
+	})
+}
+
+// TestDescribeWhenTheAPIServerIsSilent looks at a cluster of which AWS shows
+// all, and Kubernetes nothing.
+func TestDescribeWhenTheAPIServerIsSilent(t *testing.T) {
+	s := newShell(t)
+	s.simulated()
+	file := s.generated(t, "--flavor", "resource-sets")
+	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
+	s.silenced(t)
+
+	require.Equal(t, 0, s.run("cluster", "describe", "-f", file), s.err.String())
+	assert.Regexp(t, `\? addons/\S+ +unknown\n`, s.out.String())
+	assert.NotContains(t, s.out.String(), "missing", "nobody can say that")
+	assert.Regexp(t, `\d+ of \d+ as wanted, \d+ unknown, \d+ pending\.\n$`, s.out.String())
+
+	require.Equal(t, 0, s.run("cluster", "describe", "demo"), s.err.String())
+	assert.NotContains(t, s.err.String(), "give up", "nothing is to go")
+	assert.Regexp(t, `\n\d+ things found\.\n$`, s.out.String(), "without a manifest nothing is wanted")
+
+	require.Equal(t, env.Wrong, s.run("cluster", "describe", "demo", "--wait", "nodes"))
+	assert.Contains(t, s.err.String(), "give it with -f FILE")
+	s.variables["CLUSTERAWSADM_WAIT"] = "nodes"
+	require.Equal(t, 0, s.run("cluster", "describe", "demo"), "a setting is for commands that it means something to")
+
+	require.Equal(t, 0, s.run("cluster", "delete", "demo", "--yes", "--dry-run"))
+	assert.Contains(t, s.err.String(), "the cluster is not asked to give up what it made in AWS")
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ import (
 	"clusterawsadm/internal/golden"
 	"clusterawsadm/internal/render"
 	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
 
@@ -286,6 +288,7 @@ func TestExitCodes(t *testing.T) {
 	background := t.Context()
 	interrupted, cancel := context.WithCancelCause(background)
 	cancel(env.ErrInterrupted)
+	late := &env.TimeoutError{After: time.Second}
 	for _, c := range []struct {
 		ctx  context.Context
 		err  error
@@ -300,7 +303,10 @@ func TestExitCodes(t *testing.T) {
 		{background, &reconcile.RefusedError{Reasons: []error{errors.New("x")}}, 4},
 		{background, fmt.Errorf("x: %w", reconcile.ErrDeclined), 4},
 		{background, &reconcile.HalfwayError{Err: errors.New("x")}, 5},
+		{background, fmt.Errorf("x: %w", &graph.GaveUpError{Awaited: errors.New("x")}), 5},
+		{background, &reconcile.HalfwayError{Err: late}, 5},
 		{background, &reconcile.LeftoverError{Left: []string{"vpc-1"}}, 6},
+		{background, fmt.Errorf("x: %w", late), 130},
 		{interrupted, &reconcile.HalfwayError{Err: context.Canceled}, 130},
 		{interrupted, nil, 0},
 	} {

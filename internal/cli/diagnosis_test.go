@@ -40,7 +40,7 @@ func TestWaitThatFails(t *testing.T) {
 		return text
 	}
 	code := s.run("cluster", "create", "-f", file, "--yes", "--wait", "api")
-	assert.Equal(t, env.Failed, code, s.err.String())
+	assert.Equal(t, env.Halfway, code, s.err.String())
 	assert.Contains(t, s.err.String(), "failed: gave up after 15m0s waiting for ")
 	golden.Assert(t, "wait-fails.txt", end())
 	s.terminal("y\n")

@@ -32,13 +32,19 @@ func (c *Clock) Now() time.Time {
 // Since returns how long ago t was.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
+// Real returns how long something takes on the machine's clock that takes d on
+// this one.
+func (c *Clock) Real(d time.Duration) time.Duration {
+	if c == nil {
+		return d
+	}
+	return time.Duration(float64(d) / c.speed)
+}
+
 // Sleep waits for d on this clock, or until the context ends, whose cause it
 // then returns.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
-	if c != nil {
-		d = time.Duration(float64(d) / c.speed)
-	}
-	t := time.NewTimer(d)
+	t := time.NewTimer(c.Real(d))
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

@@ -21,6 +21,7 @@ func TestFast(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.Equal(t, origin.Add(10*time.Minute), c.Now())
 		require.Equal(t, 10*time.Minute, c.Since(origin))
+		require.Equal(t, 10*time.Second, c.Real(10*time.Minute))
 	})
 }
 
@@ -29,6 +30,7 @@ func TestFast(t *testing.T) {
 func TestNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *clock.Clock
+		require.Equal(t, time.Hour, c.Real(time.Hour))
 		require.Equal(t, time.Now(), c.Now())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(context.DeadlineExceeded) })

@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -8,15 +11,65 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/aws/smithy-go"
 
+	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/manifest"
 )
+
+// IdentityError says that a role of the manifest's chain of identities cannot
+// be assumed.
+type IdentityError struct {
+	Origin string // "mt.yaml:31 AWSClusterRoleIdentity/prod spec.roleARN"
+	Role   string // its ARN
+	Err    error
+}
+
+func (e *IdentityError) Error() string {
+	why := e.Err.Error()
+	var api smithy.APIError
+	if errors.As(e.Err, &api) {
+		why = api.ErrorCode() + ": " + api.ErrorMessage()
+	}
+	return fmt.Sprintf("%s: the role %s cannot be assumed: %s", e.Origin, e.Role, why)
+}
+
+// Unwrap returns what AWS says.
+func (e *IdentityError) Unwrap() error { return e.Err }
+
+// unassumed says that AWS does not let us be who the manifest says, if that is
+// what an error comes from: whatever was called then, was not. Nothing was
+// written by it.
+func unassumed(err error) error {
+	var identity *IdentityError
+	if errors.As(err, &identity) && cloud.Code(identity.Err) != "" {
+		return &RefusedError{[]error{identity}}
+	}
+	return err
+}
+
+// assumed are the credentials of a role.
+type assumed struct {
+	aws.CredentialsProvider
+	failed IdentityError // but for what went wrong
+}
+
+// Retrieve implements aws.CredentialsProvider.
+func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := a.CredentialsProvider.Retrieve(ctx)
+	if err != nil && !errors.As(err, new(*IdentityError)) { // else it is the role before this one
+		failed := a.failed
+		failed.Err = err
+		err = &failed
+	}
+	return c, err
+}
 
 // as returns the configuration with the credentials of the manifest's chain of
 // identities (AWSCluster.spec.identityRef): static keys, and roles that are
 // assumed one from the other. An empty chain leaves the caller's own.
-func as(cfg aws.Config, chain []manifest.Identity) aws.Config {
-	for _, id := range chain {
+func as(cfg aws.Config, m *manifest.Cluster) aws.Config {
+	for _, id := range m.Identity {
 		cfg = cfg.Copy()
 		if s := id.Static; s != nil {
 			cfg.Credentials = credentials.NewStaticCredentialsProvider(s.AccessKeyID, s.SecretAccessKey, s.SessionToken)
@@ -38,7 +91,7 @@ func as(cfg aws.Config, chain []manifest.Identity) aws.Config {
 				o.Duration = time.Duration(role.DurationSeconds) * time.Second
 			}
 		})
-		cfg.Credentials = aws.NewCredentialsCache(provider)
+		cfg.Credentials = aws.NewCredentialsCache(assumed{provider, IdentityError{Origin: m.Origin(id.Origin, "spec.roleARN"), Role: role.RoleArn}})
 	}
 	return cfg
 }

@@ -33,7 +33,7 @@ func (c *Cluster) begin(o Options) *run {
 	cfg := c.target.Config
 	if c.manifest != nil {
 		cfg.Region = c.Region
-		cfg = as(cfg, c.manifest.Identity)
+		cfg = as(cfg, c.manifest)
 	}
 	clients := cloud.New(cfg, c.Name, cloud.Options{Clock: c.target.Clock, Parallel: c.target.Parallel, Log: c.target.Log, Kubernetes: c.target.Kubernetes})
 	if c.manifest != nil {
@@ -68,7 +68,7 @@ func (r *run) build(ctx context.Context) (err error) {
 // look builds the graph and plans it.
 func (r *run) look(ctx context.Context) (err error) {
 	if err := r.build(ctx); err != nil {
-		return err
+		return refused(err)
 	}
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
 	if err == nil {
@@ -117,7 +117,7 @@ func (r *run) lateMachines() string {
 // written. That AWS could not be reached, or could not answer, is no such
 // thing.
 func refused(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	if err = unassumed(err); err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, new(*smithyhttp.RequestSendError)) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
 		return err
 	}
@@ -134,7 +134,7 @@ func (r *run) lookToDelete(ctx context.Context) error {
 		r.warn("the manifest does not fit the account (%v); what is there is found by its tags", err)
 		r.built = topology.Cluster{Graph: graph.New()}
 	} else if err != nil {
-		return err
+		return refused(err)
 	}
 	if _, err := r.x.PlanDelete(ctx, r.built.Graph); err != nil {
 		return refused(err)
@@ -182,8 +182,8 @@ func (r *run) lock(ctx context.Context, command string) error {
 	o := cloud.LockOptions{Who: t.Who, Command: command, Settle: t.Settle, Waiting: func(h cloud.Holder, left time.Duration) {
 		r.warn("%s holds the lock (%s, since %s) and may be dead; it is taken over in %s unless it shows a sign of life", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
-	err := r.cloud.AcquireLock(ctx, o)
-	if cloud.Denied(err) && t.StateDir != "" {
+	err := unassumed(r.cloud.AcquireLock(ctx, o))
+	if cloud.Denied(err) && !errors.As(err, new(*RefusedError)) && t.StateDir != "" {
 		r.warn("SSM Parameter Store is denied (%v): the lock is kept on this machine, where a run on another one does not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
@@ -222,12 +222,15 @@ func (r *run) result(err error) (Result, error) {
 	return res, err
 }
 
-// confirmed shows the plan and asks whether to go on.
-func confirmed(o Options, p graph.Plan) error {
-	if o.Confirm == nil || p.Empty() {
+// confirmed shows the plan and asks whether to go on. The time that the user
+// takes is not the run's.
+func (r *run) confirmed(o Options) error {
+	if o.Confirm == nil || r.plan.Empty() {
 		return nil
 	}
-	yes, err := o.Confirm(p)
+	asked := r.c.target.Clock.Now()
+	yes, err := o.Confirm(r.plan)
+	r.began = r.began.Add(r.c.target.Clock.Since(asked))
 	if err == nil && !yes {
 		err = ErrDeclined
 	}
@@ -267,7 +270,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	if err := preflight(ctx, r.cloud, r.plan); err != nil {
 		return r.result(err)
 	}
-	if err := confirmed(o, r.plan); err != nil {
+	if err := r.confirmed(o); err != nil {
 		return r.result(err)
 	}
 	if r.plan.Empty() {
@@ -288,7 +291,7 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	if err := r.lookToDelete(ctx); err != nil {
 		return r.result(err)
 	}
-	if err := confirmed(o, r.plan); err != nil {
+	if err := r.confirmed(o); err != nil {
 		return r.result(err)
 	}
 	if r.plan.Empty() {

@@ -217,13 +217,13 @@ func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 			err = fmt.Errorf("there is no EKS cluster %s in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
 		}
 		if err != nil {
-			return nil, err
+			return nil, unassumed(err)
 		}
 		return c.eksKubeconfig(s, o)
 	}
 	keys, err := resource.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
-		return nil, fmt.Errorf("keys of the cluster: %w", err)
+		return nil, unassumed(fmt.Errorf("keys of the cluster: %w", err))
 	}
 	if keys == nil {
 		if s, err := resource.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {

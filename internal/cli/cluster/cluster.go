@@ -34,6 +34,9 @@ any time and run again, here or on another machine.`,
 		newValidate(f), newPlan(f), newCreate(f), newDelete(f), newList(f),
 		newDescribe(f), newKubeconfig(f), newGraph(f), newGenerate(f), newPolicy(f),
 	)
+	for _, c := range cmd.Commands() {
+		f.timed(c)
+	}
 	return cmd
 }
 
@@ -69,7 +72,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "how many times faster than AWS the emulator at AWS_ENDPOINT_URL is: all waits, the lock's too, get that much shorter")
 	_ = p.MarkHidden("emulator-speed") // it exists: there is no other error
 	p.IntVar(&f.parallel, "parallel", 0, "calls to AWS under way at once (0: a good number)")
-	p.DurationVar(&f.timeout, "timeout", 0, "stop after so long, as if interrupted (0: never)")
+	p.DurationVar(&f.timeout, "timeout", 0, "stop after so long, with exit code 130 before the first write and 5 after it (0: never)")
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
 	p.BoolVar(&f.verbose, "verbose", false, "tell of every call to AWS, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)

@@ -47,8 +47,6 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	if o.dryRun {
 		return (&planOptions{flags: o.flags, output: o.output}).run(ctx)
 	}
-	ctx, cancel := o.within(ctx)
-	defer cancel()
 	o.waits = true
 	c, s, err := o.subject(ctx, nil)
 	if err != nil {

@@ -44,8 +44,6 @@ the cluster's name; elsewhere it needs --yes.`,
 }
 
 func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
-	ctx, cancel := o.within(ctx)
-	defer cancel()
 	c, s, err := o.subject(ctx, args)
 	if err != nil {
 		return err

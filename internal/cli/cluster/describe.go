@@ -36,8 +36,6 @@ func newDescribe(f *flags) *cobra.Command {
 }
 
 func (o *describeOptions) run(ctx context.Context, args []string) (err error) {
-	ctx, cancel := o.within(ctx)
-	defer cancel()
 	o.waits = true
 	c, s, err := o.subject(ctx, args)
 	if err != nil {

@@ -55,8 +55,6 @@ this one unless another is named.`,
 }
 
 func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) {
-	ctx, cancel := o.within(ctx)
-	defer cancel()
 	file, old, err := o.target()
 	if err != nil {
 		return err

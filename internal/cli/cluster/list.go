@@ -39,8 +39,6 @@ func newList(f *flags) *cobra.Command {
 }
 
 func (o *listOptions) run(ctx context.Context) (err error) {
-	ctx, cancel := o.within(ctx)
-	defer cancel()
 	s, err := o.open(ctx, o.Region)
 	if err != nil {
 		return err

@@ -44,8 +44,6 @@ The exit code is 0 whether or not there is anything to do; with
 }
 
 func (o *planOptions) run(ctx context.Context) (err error) {
-	ctx, cancel := o.within(ctx)
-	defer cancel()
 	o.waits = true
 	c, s, err := o.subject(ctx, nil)
 	if err != nil {

@@ -3,9 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"clusterawsadm/internal/cli/account"
 	"clusterawsadm/internal/cli/env"
@@ -71,7 +72,18 @@ func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc
 	if f.timeout <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("not done after %s (--timeout)", f.timeout))
+	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
+}
+
+// timed has a command end when the user's patience does.
+func (f *flags) timed(cmd *cobra.Command) {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := f.within(cmd.Context())
+		defer cancel()
+		cmd.SetContext(ctx)
+		return env.Late(ctx, run(cmd, args))
+	}
 }
 
 // subject opens the cluster that a command is about: that of the manifest, or

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"clusterawsadm/pkg/reconcile"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -18,9 +19,9 @@ const (
 	Changes     = 2   // plan --detailed-exitcode: there is something to do
 	Wrong       = 3   // the input is: a flag, a file, the manifest
 	Refused     = 4   // nothing was written: a conflict, a permission, a quota, "no"
-	Halfway     = 5   // stopped after something was written; run it again
+	Halfway     = 5   // stopped after something was written, or waited in vain; run it again
 	Leftover    = 6   // delete left something behind
-	Interrupted = 130 // by the user
+	Interrupted = 130 // by the user, or by --timeout before anything was written
 )
 
 // UsageError says that a command was not called as it wants to be.
@@ -41,6 +42,38 @@ var ErrChanges = errors.New("there are changes")
 // ErrInterrupted is the cause of the end of a context that the user ended.
 var ErrInterrupted = errors.New("interrupted")
 
+// TimeoutError says that the time that the user gave a command is over.
+type TimeoutError struct{ After time.Duration }
+
+func (e *TimeoutError) Error() string { return fmt.Sprintf("not done after %s (--timeout)", e.After) }
+
+// Is makes it one of those that say that time is over.
+func (e *TimeoutError) Is(err error) bool { return err == context.DeadlineExceeded } //nolint:errorlint // Is is what errors.Is asks
+
+// Late returns the outcome of a command whose time may have been over. What
+// failed for that says so.
+func Late(ctx context.Context, err error) error {
+	var over *TimeoutError
+	if !errors.As(context.Cause(ctx), &over) || !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*lateError)) {
+		return err
+	}
+	return &lateError{over, err}
+}
+
+// lateError is an error that has the words of a TimeoutError for the end of
+// the time.
+type lateError struct {
+	over *TimeoutError
+	err  error
+}
+
+func (e *lateError) Error() string {
+	return strings.ReplaceAll(e.err.Error(), context.DeadlineExceeded.Error(), e.over.Error())
+}
+
+// Unwrap returns the error, and that the time is over.
+func (e *lateError) Unwrap() []error { return []error{e.err, e.over} }
+
 // ExitCode tells the exit code for the outcome of a command. The context is
 // that of the command.
 func ExitCode(ctx context.Context, err error) int {
@@ -50,6 +83,8 @@ func ExitCode(ctx context.Context, err error) int {
 		refused  *reconcile.RefusedError
 		halfway  *reconcile.HalfwayError
 		leftover *reconcile.LeftoverError
+		gaveUp   *graph.GaveUpError
+		late     *TimeoutError
 	)
 	switch {
 	case err == nil:
@@ -62,8 +97,10 @@ func ExitCode(ctx context.Context, err error) int {
 		return Wrong
 	case errors.As(err, &leftover):
 		return Leftover
-	case errors.As(err, &halfway):
+	case errors.As(err, &halfway), errors.As(err, &gaveUp):
 		return Halfway
+	case errors.As(err, &late):
+		return Interrupted
 	case errors.As(err, &refused), errors.Is(err, reconcile.ErrDeclined):
 		return Refused
 	}

@@ -44,12 +44,14 @@ func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error
 }
 
 // outOfTime has a wait that the end of the run's time cut short end as one
-// that gave up by itself. A run that the user stopped just stops.
+// that gave up by itself. A run that the user stopped just stops. The time of a
+// run is the machine's, however fast its account lives.
 func (a *attempt) outOfTime(ctx context.Context, err error) error {
 	if _, ok := a.Resource().(Diagnosed); !ok || err == nil || a.awaited == "" || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
 	}
-	end := a.giveUp(ctx, a.x.Cloud.Clock.Since(a.began).Round(time.Second), errors.New(a.awaited))
+	clock := a.x.Cloud.Clock
+	end := a.giveUp(ctx, clock.Real(clock.Since(a.began)).Round(100*time.Millisecond), errors.New(a.awaited))
 	end.Cause = context.Cause(ctx)
 	return end
 }

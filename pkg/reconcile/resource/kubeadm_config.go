@@ -81,7 +81,7 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 	if len(d) > 0 && !oneStep(have.Config.Version, k.Version) {
 		d = nil
 		d.Fixed("version", have.Config.Version, k.Version)
-		d.Advise("Kubernetes is upgraded by one minor version at a time, and never downgraded: go by way of the versions in between")
+		d.Advise(detour(have.Config.Version, k.Version))
 	}
 	if len(d) > 0 && len(k.Untold) > 0 {
 		d = nil
@@ -105,6 +105,19 @@ func oneStep(from, to string) bool {
 		return false
 	}
 	return t.GTE(f) && t.Major == f.Major && t.Minor-f.Minor <= 1
+}
+
+// detour says what to do about a version that is not one step away.
+func detour(from, to string) string {
+	f, err1 := semver.ParseTolerant(from)
+	t, err2 := semver.ParseTolerant(to)
+	switch {
+	case err1 != nil || err2 != nil:
+		return "Kubernetes is upgraded by one minor version at a time, and never downgraded"
+	case t.LT(f):
+		return "Kubernetes is never downgraded: set spec.version back to " + from
+	}
+	return fmt.Sprintf("Kubernetes is upgraded by one minor version at a time: the next one is v%d.%d", f.Major, f.Minor+1)
 }
 
 // Update implements graph.Tended.

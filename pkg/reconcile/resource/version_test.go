@@ -1,0 +1,25 @@
+package resource_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/pkg/reconcile/boot"
+	"clusterawsadm/pkg/reconcile/resource"
+)
+
+// A version that kubeadm does not go to is told with what to do instead.
+func TestVersionsThatKubeadmDoesNotGoTo(t *testing.T) {
+	config, err := boot.ParseClusterConfig("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.2\n")
+	require.NoError(t, err)
+	for to, want := range map[string]string{
+		"v1.34.1": "never downgraded: set spec.version back to v1.34.2",
+		"v1.33.9": "never downgraded: set spec.version back to v1.34.2",
+		"v1.36.0": "one minor version at a time: the next one is v1.35",
+	} {
+		d := (&resource.KubeadmConfig{Version: to}).Diff(&resource.KubeadmConfigState{Config: config})
+		require.NotEmpty(t, d, to)
+		require.Contains(t, d[0].Advice, want, to)
+	}
+}

@@ -104,6 +104,16 @@ func (c *Cluster) settleDefinitions(now time.Time) {
 	}
 }
 
+// authorize refuses what nobody may do.
+func (c *Cluster) authorize(at place, method string) (int, any) {
+	what := strings.TrimSuffix(at.resource.Name+"/"+at.sub, "/")
+	if method == http.MethodGet || !slices.Contains(c.Denied, what) {
+		return 0, nil
+	}
+	return failure(http.StatusForbidden, "Forbidden", fmt.Sprintf(
+		"%s %q is forbidden: User \"kubernetes-admin\" cannot write resource %q in the namespace %q", at.resource.Name, at.name, what, at.namespace))
+}
+
 // hooked refuses what a webhook has to see that does not answer yet. What
 // webhooks say once they answer is not simulated.
 func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {

@@ -41,6 +41,7 @@ type Cluster struct {
 	Logs    map[string]map[string]string    // by path and container: what those have printed that have ended
 	Defined map[string]time.Time            // by path: when a definition of custom resources will be served
 	Running time.Time                       // since when pods can run somewhere
+	Denied  []string                        // resources, "pods/eviction", that nobody may write
 }
 
 // New returns the cluster that kubeadm init, or EKS, begins with.
@@ -109,6 +110,7 @@ func (c *Cluster) Settle(now time.Time) {
 	c.cleanTokens(now)
 	c.settleNodes(now)
 	if c.Quorate() {
+		c.settleNamespaces(now)
 		c.settleTools(now)
 		c.settlePods(now)
 	}
@@ -132,6 +134,9 @@ func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, 
 	at, ok := c.parse(r.URL.Path)
 	if !ok {
 		return failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource")
+	}
+	if code, answer := c.authorize(at, r.Method); code != 0 {
+		return code, answer
 	}
 	if code, answer := c.hooked(now, at, r.Method); code != 0 {
 		return code, answer
@@ -210,6 +215,9 @@ func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
 	if code, answer := c.admit(at, o); code != 0 {
 		return code, answer
 	}
+	if code, answer := c.terminating(at); code != 0 {
+		return code, answer
+	}
 	if c.Objects[at.full()] != nil {
 		return failure(http.StatusConflict, "AlreadyExists", fmt.Sprintf("%s %q already exists", at.resource.Name, at.name))
 	}
@@ -264,6 +272,12 @@ func (c *Cluster) remove(now time.Time, at place) (int, any) {
 		return missing(at)
 	}
 	meta, _ := o["metadata"].(Object)
+	if at.resource.Name == "namespaces" {
+		if Going(o).IsZero() {
+			meta["deletionTimestamp"], o["status"] = now.UTC().Format(time.RFC3339), Object{"phase": "Terminating"}
+		}
+		return http.StatusOK, o
+	}
 	if given, ok := value(o, "spec", "terminationGracePeriodSeconds").(float64); at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" && (!ok || given > 0) {
 		if _, dying := c.Dying[at.full()]; !dying {
 			meta["deletionTimestamp"] = now.UTC().Format(time.RFC3339)

@@ -185,6 +185,9 @@ func (c *Cluster) evict(now time.Time, at place, eviction Object) (int, any) {
 	if uid := text(eviction, "deleteOptions", "preconditions", "uid"); uid != "" && uid != text(pod, "metadata", "uid") {
 		return failure(http.StatusConflict, "Conflict", "the UID in the precondition does not match the UID in record")
 	}
+	if code, answer := c.terminating(at); code != 0 { // an eviction is something new
+		return code, answer
+	}
 	for _, path := range c.paths("PodDisruptionBudget") {
 		budget := c.Objects[path]
 		if text(budget, "metadata", "namespace") != at.namespace || !c.covered(budget, pod) {

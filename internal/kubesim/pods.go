@@ -48,6 +48,7 @@ func (c *Cluster) settlePods(now time.Time) {
 	}
 	c.settleClaims(now)
 	for _, path := range c.paths("VolumeAttachment") {
+		c.attach(path, now)
 		c.detach(path, now)
 	}
 }
@@ -103,6 +104,14 @@ func (c *Cluster) replicate(set Object, now time.Time) {
 				Object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "controller": true},
 			}},
 		}, now)
+	}
+}
+
+// attach has a volume attached that is to be.
+func (c *Cluster) attach(path string, now time.Time) {
+	if o := c.Objects[path]; o["status"] == nil {
+		o["status"] = Object{"attached": true}
+		c.put(path, o, now)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,11 +68,15 @@ func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error)
 		s.Node.Draining, s.Node.Drained = time.Time{}, time.Time{}
 	}
 	k, err := d.API.client(c)
-	if err == nil && s.Node.Drained.IsZero() {
-		s.Pods, err = podsToMove(ctx, k, s.Node)
+	var here podsHere
+	if err == nil {
+		here, err = podsOn(ctx, k, s.Node)
+	}
+	if s.Node.Drained.IsZero() {
+		s.Pods = here.leave
 	}
 	if err == nil {
-		s.Volumes, err = d.attached(ctx, k, s.Node.Name)
+		s.Volumes, err = d.attached(ctx, k, s.Node, here.spared)
 	}
 	switch {
 	case err != nil:
@@ -173,7 +178,7 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 			return graph.NotYet(fmt.Errorf("no pods any more: nodeDrainTimeout, %s, is over; left are %s", d.Timeout, podNames(have.Pods)))
 		}
 	default:
-		return evict(ctx, k, have)
+		return evict(ctx, c, k, have)
 	}
 	return graph.NotYet(fmt.Errorf("%s to be detached: %s", counted(len(have.Volumes), "volume"), several(have.Volumes)))
 }
@@ -185,9 +190,11 @@ func marked(annotations map[string]any) map[string]any {
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// attached lists the volumes that are attached to a node, and are waited for.
-func (d *Drain) attached(ctx context.Context, k *kube.Client, node string) (out []string, err error) {
-	if d.Abandon {
+// attached lists the volumes that are attached to a node, and are waited for:
+// not those of pods that stay, nor any of a node that is not heard of, for
+// nobody unmounts them there.
+func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, spared []string) (out []string, err error) {
+	if d.Abandon || node.Unreachable {
 		return nil, nil
 	}
 	var list struct {
@@ -197,15 +204,40 @@ func (d *Drain) attached(ctx context.Context, k *kube.Client, node string) (out 
 				NodeName string
 				Source   struct{ PersistentVolumeName string }
 			}
+			Status struct{ Attached bool }
 		}
 	}
 	err = k.Get(ctx, "/apis/storage.k8s.io/v1/volumeattachments", &list)
 	for _, a := range list.Items {
-		if a.Spec.NodeName == node {
-			out = append(out, orElse(a.Spec.Source.PersistentVolumeName, a.Metadata.Name))
+		if a.Spec.NodeName != node.Name || !a.Status.Attached {
+			continue
+		}
+		volume := a.Spec.Source.PersistentVolumeName
+		claim, err := claimOf(ctx, k, volume, spared)
+		if err != nil {
+			return nil, err
+		}
+		if claim == "" || !slices.Contains(spared, claim) {
+			out = append(out, orElse(volume, a.Metadata.Name))
 		}
 	}
 	return out, err
+}
+
+// claimOf names the claim of a volume, as far as any are of interest: "" for
+// none.
+func claimOf(ctx context.Context, k *kube.Client, volume string, any []string) (string, error) {
+	if volume == "" || len(any) == 0 {
+		return "", nil
+	}
+	var v struct {
+		Spec struct{ ClaimRef struct{ Namespace, Name string } }
+	}
+	err := k.Get(ctx, "/api/v1/persistentvolumes/"+volume, &v)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name, err
 }
 
 func counted(n int, what string) string {

@@ -1,0 +1,165 @@
+package reconcile_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+)
+
+// leaving names the node of the machine that goes when workers become fewer.
+func leaving(a *awssim.AWS, machine string) (node string) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			if i.Tags["clusterawsadm/node"] == machine {
+				node = i.Boot.Node
+			}
+		}
+	})
+	return node
+}
+
+// onNode puts a pod on a node that uses a volume which nobody ever detaches.
+func onNode(a *awssim.AWS, node, namespace, name string, meta kubesim.Object) {
+	inside(a, func(c *kubesim.Cluster) {
+		meta["name"], meta["namespace"] = name, namespace
+		c.Put(time.Now(), kubesim.Object{
+			"apiVersion": "v1", "kind": "Pod", "metadata": meta, "status": kubesim.Object{"phase": "Running"},
+			"spec": kubesim.Object{"nodeName": node, "volumes": []any{kubesim.Object{"name": "data", "persistentVolumeClaim": kubesim.Object{"claimName": "data-" + name}}}},
+		})
+		c.Put(time.Now(), kubesim.Object{
+			"apiVersion": "v1", "kind": "PersistentVolume", "metadata": kubesim.Object{"name": "pv-" + name},
+			"spec": kubesim.Object{"claimRef": kubesim.Object{"kind": "PersistentVolumeClaim", "namespace": namespace, "name": "data-" + name}},
+		})
+		c.Put(time.Now(), kubesim.Object{
+			"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": kubesim.Object{"name": "csi-" + name},
+			"spec": kubesim.Object{"nodeName": node, "source": kubesim.Object{"persistentVolumeName": "pv-" + name}},
+		})
+	})
+}
+
+// scaleIn takes out one of two workers, and returns what was seen of it.
+func scaleIn(t *testing.T, a *awssim.AWS) string {
+	t.Helper()
+	w := &witness{t: t, a: a}
+	_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
+	require.NoError(t, err)
+	require.Len(t, nodeNames(a), 2)
+	return strings.Join(w.events, "\n")
+}
+
+const goes = "machine/three-zones-md-0/1"
+
+// A machine that hangs leaves without its volumes: nobody is there to unmount
+// them.
+func TestHungWorkerLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		node := leaving(a, goes)
+		onNode(a, node, "default", "stuck", kubesim.Object{})
+		inside(a, func(c *kubesim.Cluster) {
+			status, _ := c.Get("/api/v1/nodes/" + node)["status"].(kubesim.Object)
+			status["conditions"] = []any{kubesim.Object{"type": "Ready", "status": "Unknown"}}
+		})
+		began := time.Now()
+		assert.NotContains(t, scaleIn(t, a), "to be detached")
+		assert.Less(t, time.Since(began), 3*time.Minute)
+	})
+}
+
+// The volumes of pods that stay until the machine goes are not waited for.
+func TestVolumesOfSparedPods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		node := leaving(a, goes)
+		onNode(a, node, "kube-system", "agent", kubesim.Object{"ownerReferences": []any{kubesim.Object{"kind": "DaemonSet", "name": "agent", "controller": true}}})
+		onNode(a, node, "kube-system", "static", kubesim.Object{"annotations": kubesim.Object{"kubernetes.io/config.mirror": "x"}})
+		onNode(a, node, "default", "spared", kubesim.Object{"labels": kubesim.Object{"cluster.x-k8s.io/drain": "Skip"}})
+		began := time.Now()
+		seen := scaleIn(t, a)
+		assert.NotContains(t, seen, "to be detached")
+		assert.NotContains(t, seen, "default/spared")
+		assert.Less(t, time.Since(began), 3*time.Minute)
+	})
+}
+
+// Volumes that are yet to be attached do not keep a machine.
+func TestVolumeThatIsNotAttached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		onNode(a, leaving(a, goes), "default", "gone", kubesim.Object{})
+		inside(a, func(c *kubesim.Cluster) {
+			c.Get("/apis/storage.k8s.io/v1/volumeattachments/csi-gone")["status"] = kubesim.Object{"attached": false}
+		})
+		assert.NotContains(t, scaleIn(t, a), "to be detached")
+	})
+}
+
+// A pod that asks for it is waited for and not evicted.
+func TestPodThatCompletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/api/v1/namespaces/default/pods/job"
+		a := living(t, 1, 2, true)
+		node := leaving(a, goes)
+		inside(a, func(c *kubesim.Cluster) {
+			c.Put(time.Now(), kubesim.Object{
+				"apiVersion": "v1", "kind": "Pod", "status": kubesim.Object{"phase": "Running"}, "spec": kubesim.Object{"nodeName": node},
+				"metadata": kubesim.Object{"name": "job", "namespace": "default", "labels": kubesim.Object{"cluster.x-k8s.io/drain": "Wait-Completed"}},
+			})
+		})
+		began := time.Now()
+		go func() {
+			time.Sleep(5 * time.Minute)
+			inside(a, func(c *kubesim.Cluster) {
+				o := c.Get(path)
+				if assert.NotNil(t, o) && assert.True(t, kubesim.Going(o).IsZero()) {
+					o["status"] = kubesim.Object{"phase": "Succeeded"}
+				}
+			})
+		}()
+		assert.Contains(t, scaleIn(t, a), "1 pod to go: default/job (when it has completed)")
+		assert.Greater(t, time.Since(began), 5*time.Minute)
+	})
+}
+
+// A pod that cannot be evicted because its namespace is being deleted goes with
+// that, and the pods after it go at once.
+func TestNamespaceThatGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		node := leaving(a, goes)
+		inside(a, func(c *kubesim.Cluster) {
+			later := time.Now().Add(time.Minute)
+			c.Put(time.Now(), kubesim.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": kubesim.Object{"name": "also", "deletionTimestamp": later.UTC().Format(time.RFC3339)}})
+			c.Put(time.Now(), kubesim.Object{
+				"apiVersion": "v1", "kind": "Pod", "status": kubesim.Object{"phase": "Running"}, "spec": kubesim.Object{"nodeName": node},
+				"metadata": kubesim.Object{"name": "first", "namespace": "also"},
+			})
+		})
+		seen := scaleIn(t, a)
+		assert.Contains(t, seen, "pods to go: also/first (its namespace is being deleted, and is to take it along), default/web-")
+		assert.Contains(t, seen, "1 pod to go: also/first (its namespace", "the others have gone before it")
+		inside(a, func(c *kubesim.Cluster) { assert.Nil(t, c.Get("/api/v1/namespaces/also")) })
+	})
+}
+
+// Who may not evict pods is told so at once.
+func TestNoEvictions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := living(t, 1, 2, true)
+		inside(a, func(c *kubesim.Cluster) { c.Denied = []string{"pods/eviction"} })
+		began := time.Now()
+		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, "evict default/web-")
+		require.ErrorContains(t, err, "cannot write resource")
+		assert.Less(t, time.Since(began), time.Minute)
+		require.Len(t, nodeNames(a), 3)
+	})
+}

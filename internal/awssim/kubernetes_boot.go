@@ -275,23 +275,26 @@ func (a *AWS) initialize(i *Instance, b *Boot, ca, text string, doc kubeadmDocum
 		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"
 		return
 	}
+	config, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	config, err := uploaded(config)
+	if err != nil {
+		b.Failed = "kubeadm init: " + err.Error()
+		return
+	}
+	proxy, dns, err := systemImages(config, b.Version)
+	if err != nil {
+		b.Failed = "kubeadm init: " + err.Error()
+		return
+	}
 	c := kubesim.New(b.Version, at.Add(InitTakes))
 	c.CA = []byte(ca)
 	a.state.Kubernetes[b.Host] = c
-	config, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
 	c.Put(c.Up, kubesim.Object{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},
 		"data": kubesim.Object{"ClusterConfiguration": config},
 	})
-	for _, name := range []string{"kube-proxy", "coredns"} {
-		kind := map[string]string{"kube-proxy": "DaemonSet", "coredns": "Deployment"}[name]
-		c.Put(c.Up, kubesim.Object{
-			"apiVersion": "apps/v1", "kind": kind, "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
-			"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"containers": []any{
-				kubesim.Object{"name": name, "image": "registry.k8s.io/" + name + ":" + b.Version},
-			}}}},
-		})
-	}
+	c.Put(c.Up, proxy)
+	c.Put(c.Up, dns)
 	for _, t := range doc.BootstrapTokens {
 		id, secret, _ := strings.Cut(t.Token, ".")
 		data := kubesim.Object{"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true", "description": t.Description}

@@ -1,9 +1,11 @@
 package boot
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/blang/semver/v4"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
@@ -42,19 +44,45 @@ func parts(s *bootstrapv1.ClusterConfiguration) map[string]any {
 	}
 }
 
-// Differs names the fields that are not as the manifest says. What kubeadm has
-// added by itself does not count.
-func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration) (fields []string) {
-	have := parts(c.spec)
-	for name, w := range parts(&want) {
-		if !within(plain(w), plain(have[name])) {
+// Differs names the fields that are not as the manifest says, once a version
+// has them. Both sides have been through kubeadm's document: before 1.31 it has
+// no place for some fields, and arguments in another order.
+func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration, version string) (fields []string) {
+	text, err := c.Upgraded(want, version)
+	if err != nil {
+		return []string{"ClusterConfiguration"} // whoever mends it is told
+	}
+	upgraded, err := ParseClusterConfig(text)
+	if err != nil {
+		return []string{"ClusterConfiguration"}
+	}
+	have := parts(completed(c.spec))
+	for name, w := range parts(completed(upgraded.spec)) {
+		if !reflect.DeepEqual(plain(w), plain(have[name])) {
 			fields = append(fields, name)
 		}
 	}
+	slices.Sort(fields)
 	return fields
 }
 
-// plain is a value as JSON has it.
+// completed is a configuration with what kubeadm init fills in by itself.
+func completed(s *bootstrapv1.ClusterConfiguration) *bootstrapv1.ClusterConfiguration {
+	s = s.DeepCopy()
+	s.ImageRepository = cmp.Or(s.ImageRepository, "registry.k8s.io")
+	s.EncryptionAlgorithm = cmp.Or(s.EncryptionAlgorithm, bootstrapv1.EncryptionAlgorithmRSA2048)
+	s.CertificateValidityPeriodDays = cmp.Or(s.CertificateValidityPeriodDays, 365)
+	s.CACertificateValidityPeriodDays = cmp.Or(s.CACertificateValidityPeriodDays, 3650)
+	if len(s.Etcd.External.Endpoints) == 0 {
+		s.Etcd.Local.DataDir = cmp.Or(s.Etcd.Local.DataDir, "/var/lib/etcd")
+	}
+	s.APIServer.ExtraArgs = slices.DeleteFunc(s.APIServer.ExtraArgs, func(a bootstrapv1.Arg) bool { // kubeadm before 1.31 writes it down
+		return a.Name == "authorization-mode" && a.Value != nil && *a.Value == "Node,RBAC"
+	})
+	return s
+}
+
+// plain is a value as JSON has it, without what is empty.
 func plain(v any) (out any) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -63,22 +91,26 @@ func plain(v any) (out any) {
 	if json.Unmarshal(text, &out) != nil {
 		return nil
 	}
-	return out
+	return pruned(out)
 }
 
-// within reports whether all of a value is in another one.
-func within(want, have any) bool {
-	w, ok := want.(map[string]any)
-	if !ok {
-		return want == nil || want == "" || reflect.DeepEqual(want, have)
-	}
-	h, _ := have.(map[string]any)
-	for k, v := range w {
-		if !within(v, h[k]) {
-			return false
+func pruned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			if v[k] = pruned(x); v[k] == nil {
+				delete(v, k)
+			}
+		}
+		if len(v) == 0 {
+			return nil
+		}
+	case []any:
+		if len(v) == 0 {
+			return nil
 		}
 	}
-	return true
+	return v
 }
 
 // Upgraded is the document for a version and what the manifest says; the rest

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/blang/semver/v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,9 +87,7 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 		d.Fixed("version", have.Config.Version, k.Version)
 		d.Advise("machines do not say which version they are of (" + several(k.Untold) + "): take the cluster over with the version it has, or have them replaced by rollout.after")
 	}
-	fields := have.Config.Differs(k.Spec)
-	slices.Sort(fields)
-	for _, f := range fields {
+	for _, f := range have.Config.Differs(k.Spec, k.Version) {
 		d.Set(f, "as before", "as in the manifest")
 	}
 	return d

@@ -1,0 +1,66 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// rich fills in what kubeadm writes down in another way than manifests do, or
+// not at all.
+func rich(m *manifest.Cluster) *manifest.Cluster {
+	external, path := "external", "/var/log/audit.log"
+	c := &m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration
+	c.APIServer.ExtraArgs = []bootstrapv1.Arg{{Name: "cloud-provider", Value: &external}, {Name: "audit-log-path", Value: &path}}
+	c.APIServer.ExtraVolumes = []bootstrapv1.HostPathMount{{Name: "audit", HostPath: "/var/log/k", MountPath: "/var/log/k"}}
+	c.APIServer.ExtraEnvs = &[]bootstrapv1.EnvVar{{EnvVar: corev1.EnvVar{Name: "HTTP_PROXY", Value: "http://proxy"}}}
+	c.EncryptionAlgorithm = bootstrapv1.EncryptionAlgorithmECDSAP256
+	c.CertificateValidityPeriodDays, c.CACertificateValidityPeriodDays = 200, 2000
+	return m
+}
+
+// A cluster whose manifest says much of its configuration is made and upgraded,
+// from an old API of kubeadm's to a new one, and is as wanted at once.
+func TestRichConfiguration(t *testing.T) {
+	for _, v := range []string{"v1.30.0", "v1.32.4"} {
+		t.Run(v, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				a := alive(t, rich(version(sized(t, 1, 1), v)))
+				require.Less(t, time.Since(began), 10*time.Minute)
+				requireDone(t, rich(version(sized(t, 1, 1), v)), a)
+				for _, next := range map[string][]string{"v1.30.0": {"v1.31.0"}, "v1.32.4": {"v1.33.0"}}[v] {
+					mustRoll(t, rich(version(sized(t, 1, 1), next)), a)
+					requireDone(t, rich(version(sized(t, 1, 1), next)), a)
+				}
+			})
+		})
+	}
+}
+
+// What is taken out of the manifest leaves the configuration that machines
+// join by.
+func TestConfigurationOfNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, rich(sized(t, 1, 1)))
+		p, err := rolling(sized(t, 1, 1), a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, done(p), "update kubeadm-config")
+	})
+}
+
+// mustRoll has a run replace what is outdated.
+func mustRoll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+	t.Helper()
+	_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	require.NoError(t, err)
+}

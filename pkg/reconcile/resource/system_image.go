@@ -93,7 +93,11 @@ func (s *SystemImage) image(have string) string {
 		name = name[:at]
 	}
 	if s.Given != "" {
-		name = strings.TrimSuffix(s.Given, "/") + name[strings.LastIndexByte(name, '/'):]
+		repository := strings.TrimSuffix(s.Given, "/")
+		if repository == "registry.k8s.io" && s.Name == "coredns" {
+			repository += "/coredns" // as kubeadm has it, and of that repository only
+		}
+		name = repository + name[strings.LastIndexByte(name, '/'):]
 	}
 	return name + ":" + s.Tag
 }

@@ -29,6 +29,11 @@ func TestAddonFlags(t *testing.T) {
 	assert.Contains(t, s.out.String(), "+ Secret s  as written")
 	assert.NotContains(t, s.out.String()+s.err.String(), "hunter2")
 
+	policy := file("policy.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: net-config, namespace: kube-system}\n")
+	require.Equal(t, 0, s.run(append(cluster, "--cni", network, "--cni", policy)...), s.err.String())
+	assert.Contains(t, s.out.String(), "+ DaemonSet kube-system/net  as written", "every file counts")
+	assert.Contains(t, s.out.String(), "+ ConfigMap kube-system/net-config  as written")
+
 	require.NotZero(t, s.run(append(cluster, "--addon", file("bad.yaml", "a: b\n"))...))
 	assert.Contains(t, s.err.String(), "bad.yaml:1: the object has no kind")
 	require.NotZero(t, s.run(append(cluster, "--addon", "-")...))

@@ -135,6 +135,9 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" cannot be the name of a cluster`},
 		{[]string{"cluster", "generate", "demo", "--flavor", "nope"}, "must be one of"},
 		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},
+		{[]string{"cluster", "list", "--parallel", "-1"}, "error: --parallel: there cannot be -1 calls under way"},
+		{[]string{"cluster", "list", "--simulate-speed", "-5"}, "error: --simulate-speed: want 1 or more, not -5"},
+		{[]string{"cluster", "list", "--timeout", "-5s"}, "error: --timeout: -5s is over before it begins"},
 	} {
 		s := newShell(t)
 		assert.Equal(t, env.Wrong, s.run(c.args...), c.args)

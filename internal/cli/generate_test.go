@@ -26,6 +26,10 @@ func TestGenerate(t *testing.T) {
 		"--control-plane-machine-count 2":                "--control-plane-machine-count: etcd wants an odd number of machines, not 2",
 		"--control-plane-machine-count 3 --flavor eks":   "--control-plane-machine-count: the flavor eks has no such machines",
 		"--worker-machine-count 3 --flavor eks-fargate":  "--worker-machine-count: the flavor eks-fargate has no such machines",
+		"--worker-machine-count -1":                      "--worker-machine-count: there cannot be -1 machines",
+		"--control-plane-machine-count -1":               "--control-plane-machine-count: there cannot be -1 machines",
+		"--region foo":                                   `--region: "foo" is not a region of AWS, like eu-west-1`,
+		"--region eu-west-1a":                            `--region: "eu-west-1a" is not a region of AWS`,
 		"--worker-machine-count many":                    `invalid argument "many" for "--worker-machine-count" flag`,
 		"--control-plane-machine-count 3 --flavor sales": `invalid argument "sales" for "--flavor" flag`,
 	} {

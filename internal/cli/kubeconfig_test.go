@@ -169,23 +169,26 @@ func TestKubeconfigGoesNowhereElse(t *testing.T) {
 	s.standing()
 	in := func(name string) string { return filepath.Join(filepath.Dir(s.HomeDir), name) }
 	secret := "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: hunter2}}\n"
-	for name, text := range map[string]string{"broken.yaml": secret, "text": "hunter2\n", "other.yaml": "apiVersion: v1\nkind: Secret\nstringData: {token: hunter2}\n", "wrong.yaml": "apiVersion: v1\nkind: Config\nusers: hunter2\n"} {
+	for name, text := range map[string]string{"broken.yaml": secret, "text": "hunter2\n", "other.yaml": "apiVersion: v1\nkind: Secret\nstringData: {token: hunter2}\n", "wrong.yaml": "apiVersion: v1\nkind: Config\nusers: hunter2\n",
+		"notes.yaml": "important: hunter2\n", "data.json": `{"important": "hunter2"}`} {
 		require.NoError(t, os.WriteFile(in(name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Mkdir(in("folder"), 0o700))
 	require.NoError(t, os.WriteFile(in("empty"), nil, 0o644))
 	for _, args := range [][]string{
-		{"-o", in("broken.yaml")}, {"-o", in("text")}, {"-o", in("other.yaml")}, {"-o", in("wrong.yaml")}, {"-o", in("folder")}, {"-o", ""}, {"-o", "x", "--merge"},
+		{"-o", in("broken.yaml")}, {"-o", in("text")}, {"-o", in("other.yaml")}, {"-o", in("wrong.yaml")}, {"-o", in("notes.yaml")}, {"-o", in("data.json")}, {"-o", in("folder")}, {"-o", ""}, {"-o", "x", "--merge"},
 	} {
 		s.types(env.Wrong, append([]string{"cluster", "kubeconfig", "demo", "--region", "us-east-1"}, args...)...)
 	}
 	s.types(1, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", "/proc/nowhere/demo.kubeconfig")
 	s.variables["KUBECONFIG"] = in("broken.yaml")
 	s.types(env.Wrong, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--merge")
+	s.variables["KUBECONFIG"] = in("notes.yaml")
+	s.types(env.Wrong, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--merge")
 	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", in("empty"))
 	s.types(1, "cluster", "kubeconfig", "nope", "--region", "us-east-1", "-o", in("nope"))
 	assert.NoFileExists(t, in("nope"))
-	for _, name := range []string{"broken.yaml", "text"} {
+	for _, name := range []string{"broken.yaml", "text", "notes.yaml", "data.json"} {
 		data, err := os.ReadFile(in(name))
 		require.NoError(t, err)
 		assert.Contains(t, string(data), "hunter2", "it is as it was")

@@ -20,4 +20,6 @@ func TestPolicy(t *testing.T) {
 	assert.NotContains(t, s.out.String(), "sts:AssumeRole", "unless a manifest says of what role")
 	assert.Equal(t, 3, s.run("cluster", "policy", "-f", "nope.yaml"))
 	assert.Equal(t, 3, s.run("cluster", "policy", "demo"))
+	assert.Equal(t, 3, s.run("cluster", "policy", "--kind", "eks", "-f", file))
+	assert.Equal(t, "error: --kind or -f, but not both: the manifest says who runs the control plane\n", s.err.String())
 }

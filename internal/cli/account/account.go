@@ -101,7 +101,18 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, release: func() {}}, nil
 }
 
+// CheckSpeed refuses a speed that no clock has.
+func (f *Flags) CheckSpeed() error {
+	if f.SimulateSpeed < 1 {
+		return env.Usagef("--simulate-speed: want 1 or more, not %v", f.SimulateSpeed)
+	}
+	return nil
+}
+
 func (f *Flags) openSimulated(region string) (*Account, error) {
+	if err := f.CheckSpeed(); err != nil {
+		return nil, err
+	}
 	if region == "" {
 		region = DefaultRegion
 	}

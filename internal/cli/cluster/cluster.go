@@ -47,7 +47,7 @@ type flags struct {
 	files  []string
 	set    []string
 	strict bool
-	cni    string
+	cni    []string
 	addons []string
 
 	emulatorSpeed float64
@@ -81,7 +81,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 // bringing adds the flags that say what is to be brought into the cluster
 // beside what the manifest says.
 func (f *flags) bringing(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.cni, "cni", "", "`FILE` of the Kubernetes objects that make the pod network, kept as they are written there")
+	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` of the Kubernetes objects that make the pod network, kept as they are written there; can be repeated")
 	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` of Kubernetes objects for the cluster, kept as they are written there; can be repeated")
 }
 

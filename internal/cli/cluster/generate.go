@@ -30,7 +30,14 @@ func newGenerate(f *flags) *cobra.Command {
   clusterawsadm cluster generate demo --flavor three-zones --kubernetes-version v1.34.2 --worker-machine-count 5
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"control-plane-machine-count", "worker-machine-count"} {
+				if f := cmd.Flags().Lookup(name); f.Changed && strings.HasPrefix(f.Value.String(), "-") {
+					return env.Usagef("--%s: there cannot be %s machines", name, f.Value)
+				}
+			}
+			return o.run(args[0])
+		},
 	}
 	cmd.Flags().Var(&o.flavor, "flavor", "what kind of cluster: "+strings.Join(o.flavor.of, ", "))
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "version of Kubernetes, v1.34.2; of EKS v1.34 will do (default: the flavor's)")
@@ -72,6 +79,9 @@ func (o *generateOptions) run(name string) error {
 func (o *generateOptions) asAsked(text string) (string, error) {
 	var err error
 	if o.Region != "" {
+		if !regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
+			return "", env.Usagef("--region: %q is not a region of AWS, like eu-west-1", o.Region)
+		}
 		if text, err = inRegion(text, o.Region); err != nil {
 			return "", err
 		}

@@ -161,24 +161,26 @@ func (f *flags) sources() (out []manifest.Source, err error) {
 
 // brought reads the files of --cni and --addon.
 func (f *flags) brought() (cni, addons []manifest.Source, err error) {
-	names := f.addons
-	if f.cni != "" {
-		names = append([]string{f.cni}, names...)
+	if cni, err = f.objects(f.cni); err != nil {
+		return nil, nil, err
 	}
+	addons, err = f.objects(f.addons)
+	return cni, addons, err
+}
+
+// objects reads files of Kubernetes objects.
+func (f *flags) objects(names []string) (out []manifest.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
-			return nil, nil, env.Usagef("--addon and --cni take files: - is not one")
+			return nil, env.Usagef("--addon and --cni take files: - is not one")
 		}
 		data, err := f.read(name)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		addons = append(addons, manifest.Source{Name: name, Data: data})
+		out = append(out, manifest.Source{Name: name, Data: data})
 	}
-	if f.cni != "" {
-		return addons[:1], addons[1:], nil
-	}
-	return nil, addons, nil
+	return out, nil
 }
 
 // manifestsIn lists the YAML files of a directory.

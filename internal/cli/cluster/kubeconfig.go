@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
 
 	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/pkg/eks"
@@ -95,7 +96,7 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 	default:
 		return "", nil, nil
 	}
-	old, err = clientcmd.LoadFromFile(file)
+	old, err = loadKubeconfig(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return file, nil, nil
@@ -105,6 +106,23 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 		return file, nil, env.Usagef("%s is there, and is no kubeconfig: mend it, or name another file", file)
 	}
 	return file, old, nil
+}
+
+// loadKubeconfig reads a file that is to be overwritten: it is a kubeconfig, or
+// has nothing in it. Whoever only reads it takes for one whatever has no kind.
+func loadKubeconfig(file string) (*api.Config, error) {
+	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
+	if err != nil {
+		return nil, err
+	}
+	var is struct{ APIVersion, Kind string }
+	if err := yaml.Unmarshal(data, &is); err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(data)) > 0 && (is.APIVersion != "v1" || is.Kind != "Config") {
+		return nil, fmt.Errorf("it is %s %s", is.APIVersion, is.Kind)
+	}
+	return clientcmd.LoadFromFile(file)
 }
 
 // put writes what was made to a file, unless what the file has will do.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"clusterawsadm/internal/cli/env"
 	"clusterawsadm/internal/render"
 	"clusterawsadm/pkg/reconcile/permission"
 )
@@ -28,7 +29,12 @@ It calls nobody.`,
 		Example: `  clusterawsadm cluster policy > policy.json
   clusterawsadm cluster policy -f demo.yaml | aws iam create-policy --policy-name demo --policy-document file:///dev/stdin`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(o.files) > 0 && typed(cmd, "kind") {
+				return env.Usagef("--kind or -f, but not both: the manifest says who runs the control plane")
+			}
+			return o.run(cmd.Context())
+		},
 	}
 	output(cmd, &o.output, "json", "yaml")
 	o.kind = choice{"any", []string{"any", string(permission.SelfManaged), string(permission.EKS)}}

@@ -75,10 +75,26 @@ func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
 }
 
+// check refuses numbers that mean nothing.
+func (f *flags) check() error {
+	switch {
+	case f.parallel < 0:
+		return env.Usagef("--parallel: there cannot be %d calls under way", f.parallel)
+	case f.timeout < 0:
+		return env.Usagef("--timeout: %s is over before it begins", f.timeout)
+	case f.emulatorSpeed < 1:
+		return env.Usagef("--emulator-speed: want 1 or more, not %v", f.emulatorSpeed)
+	}
+	return f.CheckSpeed()
+}
+
 // timed has a command end when the user's patience does.
 func (f *flags) timed(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
 		ctx, cancel := f.within(cmd.Context())
 		defer cancel()
 		cmd.SetContext(ctx)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/cobra"
@@ -103,6 +104,11 @@ func TestEveryCommandHelpsAndCompletes(t *testing.T) {
 		assert.NotEmpty(t, c.Short, c.CommandPath())
 		assert.NotContains(t, c.Short, "\n")
 		assert.False(t, strings.HasSuffix(c.Short, "."), c.CommandPath())
+		for line := range strings.Lines(c.Long) {
+			if strings.HasPrefix(c.CommandPath(), "clusterawsadm cluster") {
+				assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), 90, "%s: %s", c.CommandPath(), line)
+			}
+		}
 		for _, sub := range c.Commands() {
 			visit(sub)
 		}
@@ -123,7 +129,9 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	}{
 		{[]string{"cluster", "crate"}, `did you mean create?`},
 		{[]string{"cluster", "plan", "--nope"}, `error: unknown flag: --nope (see 'clusterawsadm cluster plan --help')`},
-		{[]string{"cluster", "plan"}, "error: which cluster? Name it, or its manifest with -f FILE"},
+		{[]string{"cluster", "plan"}, "error: no manifest: name one with -f FILE, or - for standard input"},
+		{[]string{"cluster", "create"}, "error: no manifest: name one with -f FILE, or - for standard input"},
+		{[]string{"cluster", "delete"}, "error: which cluster? Name it, or its manifest with -f FILE"},
 		{[]string{"cluster", "validate"}, "error: no manifest: name one with -f FILE, or - for standard input"},
 		{[]string{"cluster", "plan", "-f", "nope.yaml"}, "error: nope.yaml: there is no such file"},
 		{[]string{"cluster", "plan", "-f", dir}, "there is no YAML file in this directory"},
@@ -131,7 +139,8 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, json, yaml"},
 		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set "nothing": want KEY=VALUE`},
 		{[]string{"cluster", "describe", "demo", "-f", "x.yaml"}, "but not both"},
-		{[]string{"cluster", "describe", "demo"}, "error: no AWS region: use --region, set AWS_REGION, or give the AWSCluster a spec.region"},
+		{[]string{"cluster", "describe", "demo"}, "error: no AWS region: use --region, set AWS_REGION, or choose a profile that has one\n"},
+		{[]string{"cluster", "list"}, "error: no AWS region: use --region, set AWS_REGION, or choose a profile that has one\n"},
 		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" cannot be the name of a cluster`},
 		{[]string{"cluster", "generate", "demo", "--flavor", "nope"}, "must be one of"},
 		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},

@@ -3,8 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,6 +153,22 @@ func TestGraphNeedsNoAccount(t *testing.T) {
 	for format, want := range map[string]string{"text": "Network\n", "mermaid": "flowchart LR", "dot": "digraph", "svg": "</svg>", "json": `"needs"`} {
 		require.Equal(t, 0, s.run("cluster", "graph", "-f", file, "-o", format), s.err.String())
 		assert.Contains(t, s.out.String(), want)
+	}
+	require.Equal(t, 0, s.run("cluster", "graph", "-f", file, "-o", "json"), s.err.String())
+	var document map[string]any
+	require.NoError(t, json.Unmarshal(s.out.Bytes(), &document))
+	assert.Equal(t, []string{"nodes", "title", "version"}, slices.Sorted(maps.Keys(document)), "as docs/events.md says")
+	assert.InDelta(t, 1, document["version"], 0)
+}
+
+// TestExamplesNameFlavorsThatThereAre reads the commands in comments of examples.
+func TestExamplesNameFlavorsThatThereAre(t *testing.T) {
+	for _, flavor := range flavors(t) {
+		text, err := os.ReadFile("../../configs/" + flavor + ".yaml")
+		require.NoError(t, err)
+		for _, named := range regexp.MustCompile(`--flavor ([-\w]+)`).FindAllStringSubmatch(string(text), -1) {
+			assert.Contains(t, flavors(t), named[1], flavor)
+		}
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 
 // Picture is a graph to be drawn.
 type Picture struct {
-	Title string
-	Nodes []Box // each only after those it needs
+	Version int    `json:"version"`
+	Title   string `json:"title"`
+	Nodes   []Box  `json:"nodes"` // each only after those it needs
 }
 
 // Box is one node of a picture.
@@ -35,7 +36,7 @@ type Arrow struct {
 // machines that differ only in name share a box, and arrows that follow from
 // others are left out.
 func NewPicture(title string, g *graph.Graph, full bool) Picture {
-	p := Picture{Title: title}
+	p := Picture{Version: Version, Title: title}
 	name, boxes := map[graph.ID]string{}, map[string]int{}
 	sizes := map[string]int{}
 	for _, n := range g.Nodes() {

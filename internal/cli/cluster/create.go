@@ -48,7 +48,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 		return (&planOptions{flags: o.flags, output: o.output}).run(ctx)
 	}
 	o.waits = true
-	c, s, err := o.subject(ctx, nil)
+	c, s, err := o.wanted(ctx)
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,10 @@ func newDelete(f *flags) *cobra.Command {
 manifest is at hand, and what controllers in it made for Services, Ingresses and
 volume claims. If the cluster answers, it is asked first to give that up itself:
 those objects are deleted, with the pods that use the claims, and their
-controllers waited for, until nothing has moved for five minutes. All volumes of the cluster go, also those with the
-reclaim policy Retain, unless --keep-volumes is given; snapshots stay. It waits
-until AWS says that it is gone, and then looks again. On a terminal it asks for
-the cluster's name; elsewhere it needs --yes.`,
+controllers waited for, until nothing has moved for five minutes. All volumes of
+the cluster go, also those with the reclaim policy Retain, unless --keep-volumes
+is given; snapshots stay. It waits until AWS says that it is gone, and then looks
+again. On a terminal it asks for the cluster's name; elsewhere it needs --yes.`,
 		Example: `  clusterawsadm cluster delete -f demo.yaml
   clusterawsadm cluster delete demo --region eu-west-1 --yes`,
 		Args: cobra.MaximumNArgs(1),

@@ -45,7 +45,7 @@ The exit code is 0 whether or not there is anything to do; with
 
 func (o *planOptions) run(ctx context.Context) (err error) {
 	o.waits = true
-	c, s, err := o.subject(ctx, nil)
+	c, s, err := o.wanted(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"time"
 
@@ -26,9 +25,6 @@ type session struct {
 func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	f.tellInRecords()
 	a, err := f.Open(ctx, region)
-	if errors.Is(err, account.ErrNoRegion) {
-		return nil, env.Usagef("no AWS region: use --region, set AWS_REGION, or give the AWSCluster a spec.region")
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +99,7 @@ func (f *flags) timed(cmd *cobra.Command) {
 }
 
 // subject opens the cluster that a command is about: that of the manifest, or
-// the one that is named.
+// the one that is named with the arguments.
 func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
 	if len(args) > 0 && len(f.files) > 0 {
 		return nil, nil, env.Usagef("name the cluster, or its manifest with -f, but not both")
@@ -118,6 +114,11 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 	if len(f.files) == 0 {
 		return nil, nil, env.Usagef("which cluster? Name it, or its manifest with -f FILE")
 	}
+	return f.wanted(ctx)
+}
+
+// wanted opens the cluster of the manifest.
+func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error) {
 	m, err := f.load(ctx)
 	if err != nil {
 		return nil, nil, err

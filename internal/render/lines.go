@@ -19,6 +19,13 @@ const heartbeat = 30 * time.Second
 // instead of told one by one.
 const manyMachines = 10
 
+// The column of names is that wide, and up to that wide in a run that has
+// longer ones.
+const (
+	usualName  = 40
+	widestName = 72
+)
+
 // lines is a Progress that writes one line for each event.
 type lines struct {
 	w io.Writer
@@ -27,6 +34,7 @@ type lines struct {
 	mu      sync.Mutex
 	tally   *tally
 	began   time.Time
+	wide    int // of the names of nodes
 	ended   bool
 	cancel  context.CancelFunc
 	stopped sync.WaitGroup
@@ -56,6 +64,11 @@ func (l *lines) Begin(p graph.Plan, expected time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tally.plan(p, expected, l.t.Clock.Now())
+	for id := range l.tally.planned {
+		if l.tally.groups[group(id)] <= manyMachines || group(id) == "" {
+			l.wide = max(l.wide, min(width(string(id)), widestName))
+		}
+	}
 }
 
 // Event implements Progress.
@@ -68,11 +81,11 @@ func (l *lines) Event(e graph.Event) {
 	g := group(e.Node)
 	if e.What != graph.Failed && g != "" && l.tally.groups[g] > manyMachines {
 		if of := l.tally.groups[g]; e.What == graph.Done && l.done(g) == of {
-			l.print(e.At, column(g+"/…")+fmt.Sprintf("all %d done", of))
+			l.print(e.At, l.column(g+"/…")+fmt.Sprintf("all %d done", of))
 		}
 		return
 	}
-	l.print(e.At, column(string(e.Node))+l.tally.sentence(e))
+	l.print(e.At, l.column(string(e.Node))+l.tally.sentence(e))
 }
 
 // sentence says what an event is about.
@@ -185,4 +198,4 @@ func (l *lines) print(at time.Time, text string) {
 }
 
 // column puts the name of a node before what is said about it.
-func column(name string) string { return pad(name, 40) + "  " }
+func (l *lines) column(name string) string { return pad(name, max(usualName, l.wide)) + "  " }

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/cli/env"
+)
+
+func TestSettings(t *testing.T) {
+	s := newShell(t)
+	file := s.generated(t)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	anywhere := filepath.Join(t.TempDir(), "anywhere.yaml")
+	require.NoError(t, os.WriteFile(anywhere, regexp.MustCompile(`(?m)^ *region: .*\n`).ReplaceAll(text, nil), 0o600))
+	region := func(args ...string) string {
+		t.Helper()
+		require.Equal(t, 0, s.run(append([]string{"cluster", "validate", "-o", "json"}, args...)...), s.err.String())
+		var v struct{ Region string }
+		require.NoError(t, json.Unmarshal(s.out.Bytes(), &v))
+		return v.Region
+	}
+	s.variables["AWS_REGION"] = "eu-north-1"
+	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's")
+	assert.Empty(t, s.err.String())
+	assert.Equal(t, "eu-north-1", region("-f", anywhere), "AWS's")
+	config := filepath.Join(s.ConfigDir, "clusterawsadm", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	require.NoError(t, os.WriteFile(config, []byte("region: eu-west-1\nset: [A=b]\nparallel: 7\n"), 0o600))
+	assert.Equal(t, "eu-west-1", region("-f", anywhere), "the configuration file's")
+	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's all the same")
+	assert.Regexp(t, `^note: \S+demo\.yaml:\d+ AWSCluster/demo spec\.region, us-east-1, goes before the region of \S+config\.yaml, eu-west-1\n$`, s.err.String())
+	s.variables["CLUSTERAWSADM_REGION"] = "eu-west-2"
+	assert.Equal(t, "eu-west-2", region("-f", anywhere), "the environment's")
+	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's still")
+	assert.Contains(t, s.err.String(), "goes before the region of CLUSTERAWSADM_REGION, eu-west-2")
+	assert.Equal(t, "eu-west-3", region("-f", file, "--region", "eu-west-3"), "the flag's")
+
+	s.variables["CLUSTERAWSADM_FILENAME"] = file
+	require.Equal(t, 0, s.run("cluster", "validate"), s.err.String())
+	s.variables["CLUSTERAWSADM_OUTPUT"] = "json"
+	require.Equal(t, 0, s.run("cluster", "validate"))
+	assert.True(t, json.Valid(s.out.Bytes()))
+	s.variables["CLUSTERAWSADM_OUTPUT"] = "wide"
+	require.Equal(t, 0, s.run("cluster", "validate"), "a format that only others have is passed over")
+	delete(s.variables, "CLUSTERAWSADM_OUTPUT")
+
+	s.variables["CLUSTERAWSADM_PARALLEL"] = "many"
+	assert.Equal(t, env.Wrong, s.run("cluster", "validate"))
+	assert.Contains(t, s.err.String(), "CLUSTERAWSADM_PARALLEL: parallel: ")
+	delete(s.variables, "CLUSTERAWSADM_PARALLEL")
+
+	require.NoError(t, os.WriteFile(config, []byte("regin: eu-west-1\n"), 0o600))
+	assert.Equal(t, env.Wrong, s.run("cluster", "validate"))
+	assert.Contains(t, s.err.String(), `there is no setting "regin"`)
+}
+
+func TestVariablesOfTheManifest(t *testing.T) {
+	s := newShell(t)
+	text, err := os.ReadFile(s.generated(t))
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "v.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), "replicas: 1", "replicas: ${N}")), 0o600))
+	s.variables["N"] = "3"
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file), s.err.String())
+	assert.Contains(t, s.out.String(), "3 control planes, 3 workers")
+	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "N=5"), s.err.String())
+	assert.Contains(t, s.out.String(), "5 control planes, 5 workers")
+}

@@ -169,8 +169,10 @@ func TestKubeconfigGoesNowhereElse(t *testing.T) {
 	s.standing()
 	in := func(name string) string { return filepath.Join(filepath.Dir(s.HomeDir), name) }
 	secret := "apiVersion: v1\nkind: Config\nusers: [{name: a, user: {token: hunter2}}\n"
-	for name, text := range map[string]string{"broken.yaml": secret, "text": "hunter2\n", "other.yaml": "apiVersion: v1\nkind: Secret\nstringData: {token: hunter2}\n", "wrong.yaml": "apiVersion: v1\nkind: Config\nusers: hunter2\n",
-		"notes.yaml": "important: hunter2\n", "data.json": `{"important": "hunter2"}`} {
+	for name, text := range map[string]string{
+		"broken.yaml": secret, "text": "hunter2\n", "other.yaml": "apiVersion: v1\nkind: Secret\nstringData: {token: hunter2}\n", "wrong.yaml": "apiVersion: v1\nkind: Config\nusers: hunter2\n",
+		"notes.yaml": "important: hunter2\n", "data.json": `{"important": "hunter2"}`,
+	} {
 		require.NoError(t, os.WriteFile(in(name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Mkdir(in("folder"), 0o700))

@@ -48,7 +48,7 @@ type TimeoutError struct{ After time.Duration }
 func (e *TimeoutError) Error() string { return fmt.Sprintf("not done after %s (--timeout)", e.After) }
 
 // Is makes it one of those that say that time is over.
-func (e *TimeoutError) Is(err error) bool { return err == context.DeadlineExceeded } //nolint:errorlint // Is is what errors.Is asks
+func (e *TimeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
 // Late returns the outcome of a command whose time may have been over. What
 // failed for that says so.

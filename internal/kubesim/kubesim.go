@@ -17,6 +17,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Object is one object, as JSON has it.
@@ -239,6 +240,19 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	}
 	if at.resource.Namespaced {
 		meta["namespace"] = at.namespace
+	}
+	return labelled(o)
+}
+
+// labelled refuses labels that are none.
+func labelled(o Object) (int, any) {
+	marks, _ := value(o, "metadata", "labels").(Object)
+	for _, k := range slices.Sorted(maps.Keys(marks)) {
+		v, isText := marks[k].(string)
+		wrong := append(validation.IsQualifiedName(k), validation.IsValidLabelValue(v)...)
+		if !isText && marks[k] != nil || len(wrong) > 0 {
+			return failure(http.StatusUnprocessableEntity, "Invalid", fmt.Sprintf("%s %q is invalid: metadata.labels: Invalid value: %q: %s", text(o, "kind"), text(o, "metadata", "name"), k, strings.Join(wrong, "; ")))
+		}
 	}
 	return 0, nil
 }

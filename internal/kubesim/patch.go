@@ -42,6 +42,9 @@ func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
 		return failure(http.StatusUnsupportedMediaType, "UnsupportedMediaType", "not simulated: "+p.kind)
 	}
 	after, _ := merged(have, change).(Object)
+	if code, answer := labelled(after); code != 0 {
+		return code, answer
+	}
 	stringData(after)
 	if p.dry {
 		defaults(after, have)

@@ -106,9 +106,10 @@ func repeated() []inaction {
 		for _, name := range names {
 			rows = append(rows, inaction{[]string{where.kind}, where.prefix + name, "", false, remark})
 		}
-		for _, name := range []string{"readinessGates", "taints", "minReadySeconds"} {
+		for _, name := range []string{"readinessGates", "minReadySeconds"} {
 			rows = append(rows, inaction{[]string{where.kind}, where.prefix + name, "", false, ""})
 		}
+		rows = append(rows, inaction{[]string{where.kind}, where.prefix + "taints", "", false, "Cluster API refuses it too, unless its feature gate MachineTaintPropagation is on: have kubeadm set them, by nodeRegistration.taints"})
 	}
 	for kind, prefix := range map[string]string{
 		kindControlPlane:   "spec.kubeadmConfigSpec.",

@@ -51,6 +51,11 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.deletion.nodeDeletionTimeoutSeconds: is not acted on yet — a node is deleted when its machine is gone, however long the API server takes",
 		},
 		{
+			"taints",
+			[]string{"      version: 1.34.2\n      boot", "      taints: [{key: a, effect: NoSchedule, propagation: Always}]\n      version: 1.34.2\n      boot"},
+			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.taints: is not acted on yet — Cluster API refuses it too, unless its feature gate MachineTaintPropagation is on: have kubeadm set them, by nodeRegistration.taints",
+		},
+		{
 			"health check",
 			[]string{object, "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {name: mhc, namespace: prod}\nspec: {clusterName: quick, selector: {matchLabels: {a: b}}, unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]}\n" + object},
 			"cluster.yaml:72: MachineHealthCheck/mhc: acts only under a management cluster",

@@ -44,6 +44,7 @@ const (
 	retiredMark  = "clusterawsadm/retired" // the machine
 	drainingMark = "clusterawsadm/draining-since"
 	drainedMark  = "clusterawsadm/drained-since"
+	cordonedMark = "clusterawsadm/was-cordoned" // by somebody else, before us
 )
 
 var _ graph.Resource[DrainState] = (*Drain)(nil)
@@ -160,7 +161,14 @@ func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) 
 func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, have *DrainState) error {
 	now := c.Clock.Now().UTC().Format(time.RFC3339)
 	if have.Node.Draining.IsZero() {
-		change := marked(map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil})
+		marks := map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil}
+		switch {
+		case !have.Node.Cordoned:
+			marks[cordonedMark] = nil
+		case have.Node.Retired == "":
+			marks[cordonedMark] = "true"
+		}
+		change := marked(marks)
 		change["spec"] = map[string]any{"unschedulable": true}
 		if err := k.Merge(ctx, nodePath(have.Node.Name), change); err != nil {
 			return err
@@ -224,14 +232,15 @@ func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, sp
 	return out, err
 }
 
-// claimOf names the claim of a volume, as far as any are of interest: "" for
-// none.
-func claimOf(ctx context.Context, k *kube.Client, volume string, any []string) (string, error) {
-	if volume == "" || len(any) == 0 {
+// claimOf names the claim of a volume; "" for none, or when none is sought.
+func claimOf(ctx context.Context, k *kube.Client, volume string, sought []string) (string, error) {
+	if volume == "" || len(sought) == 0 {
 		return "", nil
 	}
 	var v struct {
-		Spec struct{ ClaimRef struct{ Namespace, Name string } }
+		Spec struct {
+			ClaimRef struct{ Namespace, Name string }
+		}
 	}
 	err := k.Get(ctx, "/api/v1/persistentvolumes/"+volume, &v)
 	if apierrors.IsNotFound(err) {

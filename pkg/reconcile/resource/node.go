@@ -2,8 +2,12 @@ package resource
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -23,6 +27,8 @@ type Node struct {
 	// Parts says to wait for the control plane's parts on it, too: etcd, the API
 	// server, the controller manager and the scheduler.
 	Parts bool
+	// Labels are those that the node is to have, whatever others it has.
+	Labels map[string]string
 }
 
 // NodeState is a node that has joined.
@@ -36,14 +42,19 @@ type NodeState struct {
 	Missing                   string    // parts of the control plane that are not ready, if asked for
 	Unreachable               bool      // its kubelet is not heard of
 	Retired                   string    // the machine, once we have begun to take the node away
+	WasCordoned               bool      // before that, by somebody else
 	Draining, Drained         time.Time // since when; zero: not
 	Group                     string    // node group of EKS; "" for none
+	Labels                    map[string]string
 }
 
 // CloudID implements graph.State.
 func (s NodeState) CloudID() string { return s.Name }
 
-var _ graph.Expected[NodeState] = (*Node)(nil)
+var (
+	_ graph.Expected[NodeState] = (*Node)(nil)
+	_ graph.Tended[NodeState]   = (*Node)(nil)
+)
 
 // Needs implements graph.Expected.
 func (n *Node) Needs() []graph.Edge { return append(graph.On(n.Server), graph.On(n.Machine)...) }
@@ -70,8 +81,38 @@ func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	return &with, err
 }
 
-// Diff implements graph.Expected.
+// Diff implements graph.Expected. What can be mended comes before what is
+// waited for: a pod network may run on nodes of a label only.
 func (n *Node) Diff(have *NodeState) (d graph.Diff) {
+	if d = n.open(have); len(d) > 0 && have.Name != "" {
+		return d
+	}
+	return append(n.awaited(have), d...)
+}
+
+// open lists what we have to change: a node that was to go and stays after all
+// is used again, and labels that are missing are added.
+func (n *Node) open(have *NodeState) (d graph.Diff) {
+	if have.Retired != "" {
+		d.Set("unschedulable", have.Cordoned, have.Cordoned && have.WasCordoned)
+		d.Set("annotation "+retiredMark, have.Retired, "")
+	}
+	for _, k := range sortedKeys(n.Labels) {
+		d.Set("label", have.label(k), k+"="+n.Labels[k])
+	}
+	return d
+}
+
+// label is a label as kubectl writes it; "" for none.
+func (s *NodeState) label(key string) string {
+	if v, ok := s.Labels[key]; ok {
+		return key + "=" + v
+	}
+	return ""
+}
+
+// awaited lists what comes by itself.
+func (n *Node) awaited(have *NodeState) (d graph.Diff) {
 	if n.External && n.Ready {
 		d.Await("providerID", have.provider(), "set by the cloud controller manager")
 	}
@@ -85,6 +126,33 @@ func (n *Node) Diff(have *NodeState) (d graph.Diff) {
 		d.Await("state", "", "joined")
 	}
 	return d
+}
+
+// Update implements graph.Tended: all in one request, so that nothing of our
+// marks is left on a node that is used again.
+func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ graph.Diff) (*NodeState, error) {
+	k, err := n.API.client(c)
+	if err != nil {
+		return nil, err
+	}
+	after, meta := *have, map[string]any{}
+	change := map[string]any{"metadata": meta}
+	if have.Retired != "" {
+		meta["annotations"] = map[string]any{retiredMark: nil, drainingMark: nil, drainedMark: nil, cordonedMark: nil}
+		if !have.WasCordoned {
+			change["spec"], after.Cordoned = map[string]any{"unschedulable": nil}, false
+		}
+		after.Retired, after.WasCordoned, after.Draining, after.Drained = "", false, time.Time{}, time.Time{}
+	}
+	if len(n.Labels) > 0 { // a null would take all of them away
+		meta["labels"], after.Labels = n.Labels, map[string]string{}
+		maps.Copy(after.Labels, have.Labels)
+		maps.Copy(after.Labels, n.Labels)
+	}
+	if err = k.Merge(ctx, nodePath(have.Name), change); apierrors.IsNotFound(err) {
+		return nil, graph.NotYet(errors.New("it to come again"))
+	}
+	return &after, patiently(ctx, err)
 }
 
 func (s *NodeState) provider() string {
@@ -223,6 +291,7 @@ func (o *nodeObject) state() *NodeState {
 	s := &NodeState{
 		Name: o.Metadata.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
 		Group: o.Metadata.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Metadata.Annotations[retiredMark],
+		WasCordoned: o.Metadata.Annotations[cordonedMark] != "", Labels: o.Metadata.Labels,
 	}
 	s.Draining, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainingMark])
 	s.Drained, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainedMark])

@@ -29,6 +29,7 @@ func (w Wait) asks() bool { return w == APIServer || w == NodesReady }
 func (b *builder) kubernetes() {
 	if !b.o.Wait.asks() {
 		b.postponed()
+		b.unlabelled()
 		b.awsAuth()
 		return
 	}
@@ -52,6 +53,7 @@ func (b *builder) kubernetes() {
 			b.node(m)
 		}
 	}
+	b.unlabelled()
 }
 
 // tend adds what kubeadm keeps in the cluster, and brings up to date: what
@@ -129,7 +131,7 @@ func (b *builder) serves() (needs []graph.Edge) {
 // node adds the node that a machine becomes.
 func (b *builder) node(m Machine, after ...graph.Edge) {
 	graph.Expect(b.Graph, nodeID(m), &resource.Node{
-		API: b.api, Server: b.server, Machine: m.Node, Ready: b.o.Wait == NodesReady, External: m.External,
+		API: b.api, Server: b.server, Machine: m.Node, Ready: b.o.Wait == NodesReady, External: m.External, Labels: b.nodeLabels(m),
 	}, graph.From(m.Node.Origin()), graph.With(after))
 }
 

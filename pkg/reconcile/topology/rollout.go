@@ -130,7 +130,7 @@ func (b *builder) arrival(g group, m Machine) graph.Node {
 		}, graph.From(g.origin))
 	}
 	return graph.Expect(b.Graph, nodeID(m), &resource.Node{
-		API: b.api, Server: b.server, Machine: m.Node, Ready: !g.controlPlane || b.o.Wait == NodesReady, External: m.External, Parts: g.controlPlane,
+		API: b.api, Server: b.server, Machine: m.Node, Ready: !g.controlPlane || b.o.Wait == NodesReady, External: m.External, Parts: g.controlPlane, Labels: b.nodeLabels(m),
 	}, graph.From(g.origin), graph.With(needs))
 }
 

@@ -1,0 +1,247 @@
+package reconcile_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/graph"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// cordon makes a node take no more pods, as kubectl does.
+func cordon(a *awssim.AWS, node string) {
+	inside(a, func(c *kubesim.Cluster) {
+		spec, _ := c.Get("/api/v1/nodes/" + node)["spec"].(kubesim.Object)
+		spec["unschedulable"] = true
+	})
+}
+
+// requireCordoned requires that just these nodes take no pods, and that no node
+// has a mark of ours.
+func requireCordoned(t *testing.T, a *awssim.AWS, want ...string) {
+	t.Helper()
+	have := []string{}
+	inside(a, func(c *kubesim.Cluster) {
+		for _, o := range c.All("Node") {
+			if spec, _ := o["spec"].(kubesim.Object); spec["unschedulable"] == true {
+				have = append(have, kubesim.Value(o, "metadata", "name"))
+			}
+			meta, _ := o["metadata"].(kubesim.Object)
+			require.NotContains(t, fmt.Sprint(meta["annotations"]), "clusterawsadm/")
+			require.NotEmpty(t, kubesim.Value(o, "metadata", "labels", "kubernetes.io/hostname"))
+		}
+	})
+	require.ElementsMatch(t, want, have)
+}
+
+// givenUp begins to take a worker away whose pods may not go.
+func givenUp(t *testing.T, a *awssim.AWS) (node string) {
+	t.Helper()
+	node = leaving(a, goes)
+	budget(a, 6)
+	_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	require.ErrorContains(t, err, "disruption budget")
+	inside(a, func(c *kubesim.Cluster) {
+		require.Contains(t, fmt.Sprint(c.Get("/api/v1/nodes/"+node)), "clusterawsadm/retired")
+		require.Contains(t, fmt.Sprint(c.Get("/api/v1/nodes/"+node)["spec"]), "unschedulable:true")
+	})
+	return node
+}
+
+// A node that was to go takes pods again when its machine is to stay after all.
+func TestNodeThatStaysAfterAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 2))
+		other := leaving(a, "machine/three-zones-md-0/0")
+		cordon(a, other)
+		node := givenUp(t, a)
+		m := sized(t, 1, 2)
+		p, err := rolling(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.Len(t, steps(p), 1)
+		assert.Contains(t, steps(p)[0], `update node/three-zones-md-0/1 [unschedulable from "true" to "false" annotation clusterawsadm/retired from "i-`)
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireCordoned(t, a, other)
+		require.NotEqual(t, other, node)
+		requireDone(t, m, a)
+		budget(a, 1)
+		scaleIn(t, a) // and it can go another time
+	})
+}
+
+// A node that somebody else had cordoned stays so.
+func TestCordonOfSomebodyElseStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 2))
+		cordon(a, leaving(a, goes))
+		node := givenUp(t, a)
+		m := sized(t, 1, 2)
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		requireCordoned(t, a, node)
+		requireDone(t, m, a)
+	})
+}
+
+// A run that waits for the API server alone sees to the nodes of the control
+// plane.
+func TestControlPlaneThatStaysAfterAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 2, 1))
+		onNode(a, leaving(a, "machine/three-zones-control-plane/1"), "default", "stuck", kubesim.Object{})
+		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, "to be detached: pv-stuck")
+		m := sized(t, 2, 1)
+		res, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		require.Equal(t, 1, res.Plan.CountKind("node", graph.Update))
+		requireCordoned(t, a)
+	})
+}
+
+// Whichever call of a run that goes back fails, the next one finishes it.
+func TestEveryCallOfAReturnMayFail(t *testing.T) {
+	var (
+		saved bytes.Buffer
+		later time.Duration
+	)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		a := alive(t, sized(t, 1, 2))
+		givenUp(t, a)
+		require.NoError(t, a.Save(&saved))
+		later = time.Since(began)
+	})
+	returned := func(n int, fault awssim.Fault) (calls int) {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(later)
+			m := sized(t, 1, 2)
+			a, err := awssim.Load(bytes.NewReader(saved.Bytes()), awssim.Options{Region: m.Region, Lag: lag})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			p := a.Process()
+			p.Fault, p.Killed = only(n, fault), cancel
+			_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
+			calls = p.Calls()
+			if err != nil {
+				_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+			}
+			require.NoError(t, err, "call %d", n)
+			requireCordoned(t, a)
+			requireDone(t, m, a)
+		})
+		return calls
+	}
+	total := returned(0, awssim.None)
+	for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.LostAfter, awssim.Broken} {
+		for n := 1; n <= total; n++ {
+			returned(n, fault)
+		}
+	}
+}
+
+// labelled returns the example with labels on its machines, of which nodes get
+// some.
+func labelled(t *testing.T, control, workers int32) *manifest.Cluster {
+	t.Helper()
+	m := sized(t, control, workers)
+	m.ControlPlane.Object.Spec.MachineTemplate.ObjectMeta.Labels = map[string]string{"node.cluster.x-k8s.io/rack": "7", "team": "a"}
+	m.Deployments[0].Object.Spec.Template.Labels = map[string]string{
+		"node-role.kubernetes.io/worker": "", "x.node-restriction.kubernetes.io/zone": "safe", "node-restriction.kubernetes.io/tier": "web",
+		"sub.node-role.kubernetes.io/x": "y", "team": "a",
+	}
+	return m
+}
+
+// labelsOf lists the labels of nodes, but for those that everybody has.
+func labelsOf(a *awssim.AWS) (out []string) {
+	inside(a, func(c *kubesim.Cluster) {
+		for _, o := range c.All("Node") {
+			meta, _ := o["metadata"].(kubesim.Object)
+			labels, _ := meta["labels"].(kubesim.Object)
+			if labels["kubernetes.io/hostname"] == nil {
+				out = append(out, "no hostname")
+			}
+			has := kubesim.Object{}
+			for k, v := range labels {
+				if k != "kubernetes.io/hostname" && k != "node-role.kubernetes.io/control-plane" {
+					has[k] = v
+				}
+			}
+			out = append(out, fmt.Sprint(has))
+		}
+	})
+	return out
+}
+
+const (
+	ofControl = "map[node.cluster.x-k8s.io/rack:7]"
+	ofWorker  = "map[node-restriction.kubernetes.io/tier:web node-role.kubernetes.io/worker: x.node-restriction.kubernetes.io/zone:safe]"
+)
+
+// Nodes get the labels of their machines that Cluster API gives them: as soon
+// as they have joined, also those that take the place of others.
+func TestNodesGetLabels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := account(labelled(t, 1, 2), lag)
+		var warnings []string
+		p := a.Process()
+		first := reconcile.Open(labelled(t, 1, 2), reconcile.Target{
+			Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Wait: topology.APIServer, Warn: func(text string) { warnings = append(warnings, text) },
+		})
+		_, err := first.Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Contains(t, warnings, "nodes get the labels of their machines once they have joined, which this run does not wait for: three-zones-md-0; run again with --wait=nodes")
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		_, err = rolling(labelled(t, 1, 2), a.Process()).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		require.Error(t, err) // there is no pod network
+		require.ElementsMatch(t, []string{ofControl, ofWorker, ofWorker}, labelsOf(a))
+		addNetwork(a)
+		m := labelled(t, 1, 2)
+		m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Equal(t, 2, res.Plan.CountKind("machine", graph.Create))
+		require.ElementsMatch(t, []string{ofControl, ofWorker, ofWorker}, labelsOf(a))
+		requireDone(t, m, a)
+	})
+}
+
+// A label that is missing is added, one that is another is mended, and those of
+// others stay.
+func TestLabelsAreMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := labelled(t, 1, 1)
+		a := alive(t, m)
+		node := leaving(a, "machine/three-zones-md-0/0")
+		inside(a, func(c *kubesim.Cluster) {
+			meta, _ := c.Get("/api/v1/nodes/" + node)["metadata"].(kubesim.Object)
+			labels, _ := meta["labels"].(kubesim.Object)
+			delete(labels, "node-role.kubernetes.io/worker")
+			labels["node-restriction.kubernetes.io/tier"], labels["mine"] = "db", "stays"
+		})
+		p, err := rolling(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{`update node/three-zones-md-0/0 [label from "node-restriction.kubernetes.io/tier=db" to "node-restriction.kubernetes.io/tier=web" ` +
+			`label from "" to "node-role.kubernetes.io/worker="]`}, steps(p))
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{ofControl, strings.Replace(ofWorker, "map[", "map[mine:stays ", 1)}, labelsOf(a))
+		requireDone(t, m, a)
+	})
+}

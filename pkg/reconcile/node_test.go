@@ -245,3 +245,24 @@ func TestLabelsAreMended(t *testing.T) {
 		requireDone(t, m, a)
 	})
 }
+
+// TestLabelsInARollout waits for the nodes of machines that are replaced, of
+// which nothing has to be said then.
+func TestLabelsInARollout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		labelled := func() *manifest.Cluster {
+			m := sized(t, 1, 2)
+			m.Deployments[0].Object.Spec.Template.Labels = map[string]string{"node-role.kubernetes.io/db": ""}
+			return m
+		}
+		a := alive(t, labelled())
+		m := labelled()
+		m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+		killedAtLaunch(t, m, a, nil)
+		target := rollingTarget(a.Process())
+		target.Warn = func(s string) { assert.NotContains(t, s, "labels") }
+		_, err := reconcile.Open(m, target).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		requireDone(t, m, a)
+	})
+}

@@ -29,7 +29,6 @@ func (w Wait) asks() bool { return w == APIServer || w == NodesReady }
 func (b *builder) kubernetes() {
 	if !b.o.Wait.asks() {
 		b.postponed()
-		b.unlabelled()
 		b.awsAuth()
 		return
 	}
@@ -53,7 +52,6 @@ func (b *builder) kubernetes() {
 			b.node(m)
 		}
 	}
-	b.unlabelled()
 }
 
 // tend adds what kubeadm keeps in the cluster, and brings up to date: what

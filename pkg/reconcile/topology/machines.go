@@ -61,6 +61,7 @@ func (b *builder) machines() {
 	pools := b.pools()
 	after := b.control()
 	b.rollWorkers(after)
+	b.unlabelled()
 	b.retireMachines()
 	b.retirePools(pools)
 }

@@ -177,6 +177,7 @@ func TestKubeconfigGoesNowhereElse(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(in("folder"), 0o700))
 	require.NoError(t, os.WriteFile(in("empty"), nil, 0o644))
+	require.NoError(t, os.WriteFile(in("unnamed"), []byte("clusters: []\nusers: []\n"), 0o600))
 	for _, args := range [][]string{
 		{"-o", in("broken.yaml")}, {"-o", in("text")}, {"-o", in("other.yaml")}, {"-o", in("wrong.yaml")}, {"-o", in("notes.yaml")}, {"-o", in("data.json")}, {"-o", in("folder")}, {"-o", ""}, {"-o", "x", "--merge"},
 	} {
@@ -188,6 +189,7 @@ func TestKubeconfigGoesNowhereElse(t *testing.T) {
 	s.variables["KUBECONFIG"] = in("notes.yaml")
 	s.types(env.Wrong, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "--merge")
 	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", in("empty"))
+	s.types(0, "cluster", "kubeconfig", "demo", "--region", "us-east-1", "-o", in("unnamed"))
 	s.types(1, "cluster", "kubeconfig", "nope", "--region", "us-east-1", "-o", in("nope"))
 	assert.NoFileExists(t, in("nope"))
 	for _, name := range []string{"broken.yaml", "text", "notes.yaml", "data.json"} {

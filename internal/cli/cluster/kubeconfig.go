@@ -115,12 +115,19 @@ func loadKubeconfig(file string) (*api.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	var is struct{ APIVersion, Kind string }
+	var is struct {
+		APIVersion, Kind          string
+		Clusters, Contexts, Users any
+	}
 	if err := yaml.Unmarshal(data, &is); err != nil {
 		return nil, err
 	}
-	if len(bytes.TrimSpace(data)) > 0 && (is.APIVersion != "v1" || is.Kind != "Config") {
+	switch unnamed := is.Clusters != nil || is.Contexts != nil || is.Users != nil; {
+	case len(bytes.TrimSpace(data)) == 0, is.APIVersion == "v1" && is.Kind == "Config":
+	case is.Kind != "":
 		return nil, fmt.Errorf("it is %s %s", is.APIVersion, is.Kind)
+	case !unnamed:
+		return nil, errors.New("it has neither clusters nor users")
 	}
 	return clientcmd.LoadFromFile(file)
 }

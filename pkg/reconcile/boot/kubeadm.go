@@ -104,6 +104,16 @@ func defaultLocalMode(version semver.Version, config *bootstrapv1.ClusterConfigu
 	config.FeatureGates[localModeGate] = true
 }
 
+// JoinsByToken reports whether the machine joins with the token that we make.
+func (m Machine) JoinsByToken() bool { return m.Role != Init && ByToken(&m.Spec) }
+
+// ByToken reports whether machines that join do so with the token that we make:
+// the manifest may give another, or a file.
+func ByToken(spec *bootstrapv1.KubeadmConfigSpec) bool {
+	d := spec.JoinConfiguration.Discovery
+	return d.BootstrapToken.Token == "" && d.File.KubeConfigPath == ""
+}
+
 // addToken makes kubeadm init create our token beside those of the manifest.
 func (m Machine) addToken(config *bootstrapv1.InitConfiguration) error {
 	if m.Token == "" {

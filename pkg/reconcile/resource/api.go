@@ -47,6 +47,8 @@ func (a *API) client(c *cloud.Clients) (*kube.Client, error) {
 	switch {
 	case !ok:
 		return nil, nil //nolint:nilnil // nothing has been made
+	case keys.PKI == nil && keys.Path != elsewhere:
+		return nil, nil //nolint:nilnil // a run died while it wrote them, and this one writes the rest
 	case keys.PKI == nil:
 		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use " + a.Without)
 	}

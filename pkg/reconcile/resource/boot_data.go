@@ -38,6 +38,7 @@ type BootData struct {
 	Endpoint Endpoint
 	PKI      *graph.Ref[PKIState]
 	Token    *graph.Ref[JoinTokenState] // nil: the one that kubeadm init makes
+	Renewal  *JoinToken                 // what Token is of
 
 	Backend      boot.Backend
 	ID           string // what secrets are named by
@@ -69,14 +70,24 @@ func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error
 		return b.Plain, nil
 	}
 	return cloud.Batch(ctx, c, "bootstrap data "+b.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
-		have, _ := b.Token.Found()
-		data, err := b.deliver(ctx, c, have.Token)
+		data, err := b.deliverNow(ctx, c)
 		out := make([][]byte, len(all))
 		for i := range out {
 			out[i] = data
 		}
 		return out, err
 	})
+}
+
+// deliverNow delivers the data with a token that is valid while a machine boots.
+func (b *BootData) deliverNow(ctx context.Context, c *cloud.Clients) (data []byte, err error) {
+	var token string
+	if b.Renewal != nil {
+		if token, err = b.Renewal.ofNow(ctx, c); err != nil {
+			return nil, fmt.Errorf("join token: %w", err)
+		}
+	}
+	return b.deliver(ctx, c, token)
 }
 
 // anyToken stands for the token in what a fingerprint is made of: that
@@ -118,8 +129,12 @@ func (b *BootData) render(token string) (data boot.Data, known bool, err error) 
 // deliver makes the data with the token, as render does, and puts it where the
 // machine finds it.
 func (b *BootData) deliver(ctx context.Context, c *cloud.Clients, token string) ([]byte, error) {
-	if keys, ok := b.PKI.Found(); b.EKS == nil && (!ok || keys.PKI == nil) {
+	keys, ok := b.PKI.Found()
+	if b.EKS == nil && (!ok || keys.PKI == nil) {
 		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
+	}
+	if b.EKS == nil && b.Machine.JoinsByToken() && orElse(token, keys.Token) == "" {
+		return nil, errors.New("no token is kept with which machines join this cluster: a run with --wait=api makes one")
 	}
 	data, known, err := b.render(token)
 	switch {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -36,6 +38,10 @@ type JoinToken struct {
 	// Inline says that a launch template holds the token itself: its value stays,
 	// for another version of the template would replace all machines.
 	Inline bool
+
+	mu    sync.Mutex // guards what follows
+	token string     // that machines get now; "" before one has been looked at
+	until time.Time  // when it expires, at the earliest
 }
 
 // JoinTokenState is the token as the account keeps it, and as the cluster does.
@@ -49,6 +55,9 @@ type JoinTokenState struct {
 // CloudID implements graph.State: the name of the Secret, which holds the half
 // of the token that is no secret.
 func (s JoinTokenState) CloudID() string {
+	if s.Token == "" {
+		return "none"
+	}
 	id, _, _ := strings.Cut(s.Token, ".")
 	return tokenSecretPrefix + id
 }
@@ -57,6 +66,8 @@ const (
 	tokenSecretPrefix = "bootstrap-token-"
 	tokenSecrets      = "/api/v1/namespaces/kube-system/secrets" //nolint:gosec // a path
 	valid             = "valid"
+	expired           = "expired"
+	never             = "never made" // of a cluster that was not begun here
 )
 
 var (
@@ -83,13 +94,17 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	}
 	s := &JoinTokenState{Token: string(kept.parts[tokenName]), Status: valid}
 	age := c.Clock.Since(kept.tokenMade)
-	if s.Token == "" || age < j.TTL-j.Least {
+	if s.Token != "" && age < j.TTL-j.Least {
+		j.lives(s.Token, kept.tokenMade.Add(j.TTL))
 		return s, nil
 	}
 	k, err := j.API.client(c)
 	switch {
 	case err != nil:
 		return nil, err
+	case k == nil && s.Token == "":
+		s.Status = never // the keys are made first
+		return s, nil
 	case k == nil:
 		s.Silent = "its address is not known"
 		return s, nil
@@ -103,11 +118,14 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	if err != nil {
 		return nil, err
 	}
-	s.Status = "expired"
+	if s.Status = expired; s.Token == "" {
+		s.Status = never
+	}
 	for _, t := range all {
 		switch {
 		case t.Metadata.Name == s.CloudID():
 			s.Status = j.status(t, s.Token, age, c.Clock.Now())
+			j.lives(s.Token, t.expires())
 		case string(t.Data["description"]) == boot.TokenDescription:
 			s.Others = append(s.Others, t.Metadata.Name)
 		}
@@ -117,14 +135,12 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 
 // status says whether a token that is there will do.
 func (j *JoinToken) status(t tokenSecret, token string, age time.Duration, now time.Time) string {
-	_, secret, _ := strings.Cut(token, ".")
-	expires, err := time.Parse(time.RFC3339, string(t.Data["expiration"]))
-	switch left := expires.Sub(now); {
-	case string(t.Data["token-secret"]) != secret || string(t.Data["usage-bootstrap-authentication"]) != "true":
+	switch left := t.expires().Sub(now); {
+	case !t.is(token):
 		return "another one"
-	case err == nil && left <= 0:
-		return "expired"
-	case err == nil && left < j.Least:
+	case left <= 0:
+		return expired
+	case left < j.Least:
 		return "about to expire"
 	case age > j.Most && !j.Inline:
 		return fmt.Sprintf("%d days old", int(age.Hours()/24))
@@ -154,15 +170,18 @@ func (j *JoinToken) Create(context.Context, *cloud.Clients) (*JoinTokenState, er
 // those who have just read them, and are kept alive no longer.
 func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinTokenState, d graph.Diff) (*JoinTokenState, error) {
 	k, err := j.API.client(c)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case k == nil:
+		return nil, graph.NotYet(errors.New("the address of the API server to be known"))
 	}
 	after, before := *have, have.Others
 	if d.Has("state") {
 		if after.Token, err = j.renew(ctx, c, k, have.Token); err != nil {
 			return nil, err
 		}
-		if after.Status = valid; have.Status != "expired" && after.Token != have.Token {
+		if after.Status = valid; have.Status != expired && have.Token != "" && after.Token != have.Token {
 			before = append(before, have.CloudID())
 		}
 	}
@@ -182,31 +201,105 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 
 // renew makes a token, or makes the one that was valid again.
 func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, error) {
-	if !j.Inline {
+	again := j.Inline && token != ""
+	if !again {
 		var err error
 		if token, err = boot.NewToken(rand.Reader); err != nil {
 			return "", err
 		}
 	}
-	secret, err := boot.TokenSecret(token, c.Clock.Now().Add(j.TTL))
+	until := c.Clock.Now().Add(j.TTL)
+	secret, err := boot.TokenSecret(token, until)
 	if err != nil {
 		return "", err
 	}
-	if err = k.Post(ctx, tokenSecrets, secret); j.Inline && apierrors.IsAlreadyExists(err) {
+	if err = k.Post(ctx, tokenSecrets, secret); again && apierrors.IsAlreadyExists(err) {
 		err = patchToken(ctx, k, secret.Name, secret.StringData)
 	}
-	if err != nil || j.Inline {
-		return token, patiently(ctx, err)
+	if err != nil {
+		return "", patiently(ctx, err)
 	}
-	for _, data := range j.Shared {
-		if _, err := data.deliver(ctx, c, token); err != nil {
-			return "", fmt.Errorf("bootstrap data: %w", err)
+	if !again {
+		if err := j.keep(ctx, c, token); err != nil {
+			return "", err
 		}
 	}
-	_, err = c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+	j.lives(token, until)
+	return token, nil
+}
+
+// keep has pools and the account know a token that the cluster knows.
+func (j *JoinToken) keep(ctx context.Context, c *cloud.Clients, token string) error {
+	for _, data := range j.Shared {
+		if _, err := data.deliver(ctx, c, token); err != nil {
+			return fmt.Errorf("bootstrap data: %w", err)
+		}
+	}
+	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
 		Name: aws.String(c.ParameterPath("pki", tokenName)), Value: &token, Type: types.ParameterTypeSecureString, Overwrite: aws.Bool(true),
 	})
-	return token, err
+	return err
+}
+
+// lives notes until when a token is valid.
+func (j *JoinToken) lives(token string, until time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.token, j.until = token, until
+}
+
+// ofNow returns the token for a machine that is about to boot. One that was
+// valid when a long run began is given more time on the way; while it is young
+// nobody is asked.
+func (j *JoinToken) ofNow(ctx context.Context, c *cloud.Clients) (string, error) {
+	j.mu.Lock()
+	token, until := j.token, j.until
+	j.mu.Unlock()
+	if until.Sub(c.Clock.Now()) >= j.Least {
+		return token, nil
+	}
+	return cloud.Batch(ctx, c, "join token", struct{}{}, func(ctx context.Context, all []struct{}) ([]string, error) {
+		token, err := j.prolong(ctx, c, token)
+		return slices.Repeat([]string{token}, len(all)), err
+	})
+}
+
+// prolong has a token last for its whole time again, unless it does long
+// enough: the control plane may keep it. One that the cluster does not know,
+// for it has expired or somebody has withdrawn it, gives way to another.
+func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients, token string) (string, error) {
+	k, err := j.API.client(c)
+	switch {
+	case err != nil:
+		return "", err
+	case k == nil:
+		return "", graph.NotYet(errors.New("the address of the API server to be known"))
+	}
+	all, err := joinTokens(ctx, c, k)
+	if err != nil {
+		return "", patiently(ctx, err)
+	}
+	now := c.Clock.Now()
+	for _, t := range all {
+		left := t.expires().Sub(now)
+		if !t.is(token) || left <= 0 {
+			continue
+		}
+		until := t.expires()
+		if left < j.Least {
+			until = now.Add(j.TTL)
+			err = patchToken(ctx, k, t.Metadata.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
+		}
+		if apierrors.IsNotFound(err) {
+			break // it expired just now
+		}
+		if err != nil {
+			return "", patiently(ctx, err)
+		}
+		j.lives(token, until)
+		return token, nil
+	}
+	return j.renew(ctx, c, k, token)
 }
 
 func patchToken(ctx context.Context, k *kube.Client, name string, data map[string]string) error {
@@ -225,6 +318,23 @@ func (j *JoinToken) Delete(context.Context, *cloud.Clients, *JoinTokenState) err
 type tokenSecret struct {
 	Metadata struct{ Name string }
 	Data     map[string][]byte
+}
+
+// is reports whether machines can join with a token by the Secret.
+func (t tokenSecret) is(token string) bool {
+	id, secret, _ := strings.Cut(token, ".")
+	return t.Metadata.Name == tokenSecretPrefix+id && string(t.Data["token-secret"]) == secret && string(t.Data["usage-bootstrap-authentication"]) == "true"
+}
+
+// expires returns when the token expires: long from now, where it never does;
+// one of which nobody can read when has.
+func (t tokenSecret) expires() time.Time {
+	text := string(t.Data["expiration"])
+	if text == "" {
+		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	at, _ := time.Parse(time.RFC3339, text) // the zero time is over
+	return at
 }
 
 // joinTokens lists the bootstrap tokens of the cluster.

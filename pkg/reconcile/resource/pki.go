@@ -41,9 +41,14 @@ var _ graph.Resource[PKIState] = (*PKI)(nil)
 
 const tokenName = "token"
 
-// names lists what there has to be.
+// names lists what there has to be. A cluster that lives may have no token of
+// ours: one that it does not know is worse than none, and JoinToken makes both
+// know one.
 func (p *PKI) names() []string {
-	names := []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub", tokenName}
+	names := []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
+	if !p.Used {
+		names = append(names, tokenName)
+	}
 	if p.Given != nil && len(p.Given.EtcdClient.Cert) > 0 { // an external etcd has its own authority
 		return append(names, "apiserver-etcd-client.crt", "apiserver-etcd-client.key", "etcd-ca.crt")
 	}
@@ -90,9 +95,12 @@ func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
 		return nil
 	}
 	for _, n := range have.missing(p) {
-		if p.Used {
+		switch {
+		case p.Used && p.given():
+			d.Set(n, "", "as in the manifest")
+		case p.Used:
 			d.Fixed(n, "", "as it was")
-		} else {
+		default:
 			d.Set(n, "", "generated")
 		}
 	}
@@ -105,7 +113,8 @@ func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 }
 
 // Update implements graph.Resource. Parts are missing only when a run died
-// while it wrote them: no machine has seen them yet, so all are made anew.
+// while it wrote them: no machine has seen them yet, so all are made anew. Those
+// that the manifest gives for machines that live are added to what is there.
 func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
 	keys := &boot.PKI{}
 	if p.Given != nil {
@@ -114,13 +123,18 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ gr
 	if err := keys.Complete(p.Algorithm, p.Days, c.Clock.Now()); err != nil {
 		return nil, err
 	}
-	token, err := boot.NewToken(rand.Reader)
-	if err != nil {
-		return nil, err
+	parts, token := keys.Marshal(), ""
+	if !p.Used {
+		var err error
+		if token, err = boot.NewToken(rand.Reader); err != nil {
+			return nil, err
+		}
+		parts[tokenName] = []byte(token)
 	}
-	parts := keys.Marshal()
-	parts[tokenName] = []byte(token)
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		if p.Used && slices.Contains(have.Names, name) {
+			continue
+		}
 		_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
 			Name: aws.String(c.ParameterPath("pki", name)), Value: aws.String(string(parts[name])),
 			Type: types.ParameterTypeSecureString, Overwrite: aws.Bool(len(have.Names) > 0),
@@ -128,6 +142,9 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ gr
 		if err != nil {
 			return nil, err
 		}
+	}
+	if len(have.Names) > 0 && p.Used {
+		return nil, nil //nolint:nilnil // look again: some were there
 	}
 	return &PKIState{c.ParameterPath("pki"), slices.Sorted(maps.Keys(parts)), keys, token}, nil
 }

@@ -5,6 +5,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
 	"clusterawsadm/pkg/reconcile/manifest"
 	"clusterawsadm/pkg/reconcile/resource"
@@ -38,7 +39,7 @@ func (b *builder) pool(p manifest.Pool) graph.Node {
 		a.Needed = append(a.Needed, b.net.egress[b.subnetName(s)]...)
 	}
 	a.Template = graph.Add(b.Graph, graph.ID(content.Tags[cloud.NodeTag]), content, from)
-	if g.kubeadm != nil && byToken(g.kubeadm) && !b.kept {
+	if g.kubeadm != nil && boot.ByToken(g.kubeadm) && !b.kept {
 		b.remark("%s: no machine of the control plane keeps the token valid that machines join with: those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced", g.origin, TokenTTL)
 	}
 	return graph.Add(b.Graph, id, a, from)
@@ -87,7 +88,7 @@ func (b *builder) poolGroup(p manifest.Pool) group {
 	}
 	switch c := p.Bootstrap; {
 	case c.Kubeadm != nil:
-		if g.kubeadm = &c.Kubeadm.Spec; byToken(g.kubeadm) {
+		if g.kubeadm = &c.Kubeadm.Spec; boot.ByToken(g.kubeadm) {
 			g.spec.CloudInit = b.poolSecrets()
 		}
 	case c.EKS != nil:

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
@@ -28,24 +26,19 @@ const (
 	keeperTag = "clusterawsadm/keeps-join-token"
 )
 
-// byToken reports whether machines join with the token that we make.
-func byToken(spec *bootstrapv1.KubeadmConfigSpec) bool {
-	d := spec.JoinConfiguration.Discovery
-	return d.BootstrapToken.Token == "" && d.File.KubeConfigPath == ""
-}
-
 // joinToken makes a machine that joins a cluster which is there already wait
 // for a token that is valid, or made to be. A run that asks AWS alone cannot
-// know.
+// know. Whoever made the cluster: one that Cluster API did knows no token of
+// ours.
 func (b *builder) joinToken(g group, d *resource.BootData) {
-	if !b.o.Wait.asks() || !b.inv.Initialized || !b.othersControl() || d.Machine.Role == boot.Init || !byToken(g.kubeadm) {
+	if !b.o.Wait.asks() || !b.othersControl() || d.Machine.Role == boot.Init || !boot.ByToken(g.kubeadm) {
 		return
 	}
 	if b.token == nil {
 		b.renewal = &resource.JoinToken{API: b.reach("--wait=infrastructure"), TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(b.store)}
 		b.token = graph.Add(b.Graph, "join-token", b.renewal)
 	}
-	d.Token = b.token
+	d.Token, d.Renewal = b.token, b.renewal
 	switch {
 	case !g.pool:
 		b.renewal.Most = tokenDay
@@ -60,7 +53,7 @@ func (b *builder) joinToken(g group, d *resource.BootData) {
 // nothing of ours runs.
 func (b *builder) grows() bool {
 	return slices.ContainsFunc(b.m.Pools, func(p manifest.Pool) bool {
-		return p.Scaling != nil && p.Bootstrap.Kubeadm != nil && byToken(&p.Bootstrap.Kubeadm.Spec)
+		return p.Scaling != nil && p.Bootstrap.Kubeadm != nil && boot.ByToken(&p.Bootstrap.Kubeadm.Spec)
 	})
 }
 

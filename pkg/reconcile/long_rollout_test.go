@@ -1,0 +1,242 @@
+package reconcile_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/internal/kubesim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+	"clusterawsadm/pkg/reconcile/topology"
+)
+
+// larger is the example with workers of another type.
+func larger(t *testing.T, workers int32) *manifest.Cluster {
+	t.Helper()
+	m := sized(t, 1, workers)
+	m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
+	return m
+}
+
+// tokenCalls counts the calls that concern tokens inside the cluster.
+func tokenCalls(calls []awssim.Call) (n int) {
+	for _, c := range calls {
+		if c.Service == "Kubernetes" && strings.Contains(c.Operation, "/secrets") {
+			n++
+		}
+	}
+	return n
+}
+
+// Workers that are replaced one at a time take hours, longer than a token is
+// valid: it is given more time on the way, in few calls.
+func TestTokenOutlastsRollout(t *testing.T) {
+	for name, x := range map[string]struct {
+		workers int32
+		age     time.Duration
+		calls   int
+	}{
+		"old, 20 workers":         {20, 80 * time.Minute, 4},
+		"made anew, 60 workers":   {60, 24 * time.Hour, 5},
+		"young, a single machine": {1, time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := alive(t, sized(t, 1, x.workers))
+				aged(sized(t, 1, x.workers), a, x.age)
+				before := len(a.Calls())
+				mustRoll(t, larger(t, x.workers), a)
+				require.LessOrEqual(t, tokenCalls(since(a, before)), x.calls)
+				require.Len(t, nodeNames(a), int(x.workers)+1)
+				requireDone(t, larger(t, x.workers), a)
+			})
+		})
+	}
+}
+
+// aged lets the token become that old.
+func aged(m *manifest.Cluster, a *awssim.AWS, age time.Duration) {
+	var made time.Time
+	a.Edit(func(s *awssim.State) { made = s.SSM.Parameters["/clusterawsadm/"+m.Name+"/pki/token"].Modified })
+	passes(a, time.Until(made.Add(age)))
+}
+
+// booting reports whether there is a machine that has not joined yet.
+func isBooting(a *awssim.AWS) (yes bool) {
+	a.Edit(func(s *awssim.State) {
+		for _, i := range s.EC2.Instances {
+			yes = yes || i.Terminating.IsZero() && (i.Boot == nil || i.Boot.Joined.IsZero() || time.Now().Before(i.Boot.Joined))
+		}
+	})
+	return yes
+}
+
+// A token that somebody withdraws in the middle of a rollout stays withdrawn:
+// machines join with another one.
+func TestTokenWithdrawnInRollout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := larger(t, 6)
+		a := alive(t, sized(t, 1, 6))
+		aged(m, a, 89*time.Minute)
+		old := keptToken(m, a)
+		go func() {
+			for time.Sleep(90 * time.Second); isBooting(a); {
+				time.Sleep(time.Second)
+			}
+			inside(a, func(c *kubesim.Cluster) {
+				id, _, _ := strings.Cut(old, ".")
+				delete(c.Objects, "/api/v1/namespaces/kube-system/secrets/bootstrap-token-"+id)
+			})
+		}()
+		mustRoll(t, m, a)
+		token := keptToken(m, a)
+		require.NotEqual(t, old, token)
+		id, _, _ := strings.Cut(token, ".")
+		require.Contains(t, tokensOf(a), id)
+		require.Len(t, tokensOf(a), 1)
+		requireDone(t, larger(t, 6), a)
+	})
+}
+
+// callsAboutTokens returns the numbers of the calls of a rollout that concern
+// tokens inside the cluster.
+func callsAboutTokens(t *testing.T) (calls []int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 3))
+		aged(sized(t, 1, 3), a, 89*time.Minute)
+		before := len(a.Calls())
+		mustRoll(t, larger(t, 3), a)
+		for n, c := range since(a, before) {
+			if tokenCalls([]awssim.Call{c}) > 0 {
+				calls = append(calls, n+1)
+			}
+		}
+	})
+	return calls
+}
+
+// Wherever a run dies that gives a token more time, the next one ends the
+// rollout.
+func TestProlongingMayDie(t *testing.T) {
+	calls := callsAboutTokens(t)
+	require.GreaterOrEqual(t, len(calls), 2)
+	for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Denied} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for _, n := range calls {
+				synctest.Test(t, func(t *testing.T) {
+					a := alive(t, sized(t, 1, 3))
+					aged(sized(t, 1, 3), a, 89*time.Minute)
+					p := a.Process()
+					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
+						_, err := rolling(larger(t, 3), p).Apply(ctx, reconcile.Options{})
+						return err
+					})
+					if err != nil {
+						mustRoll(t, larger(t, 3), a)
+					}
+					require.Len(t, nodeNames(a), 4)
+					requireDone(t, larger(t, 3), a)
+				})
+			}
+		})
+	}
+}
+
+// foreign makes the cluster of an account one that Cluster API made: without
+// our marks and what we keep. It returns the Secrets that hold its keys.
+func foreign(a *awssim.AWS) (given map[string]*corev1.Secret) {
+	given = map[string]*corev1.Secret{}
+	a.Edit(func(s *awssim.State) {
+		kept := map[string][]byte{}
+		for name, p := range s.SSM.Parameters {
+			if strings.HasPrefix(name, "/clusterawsadm/three-zones/") {
+				kept[name[strings.LastIndex(name, "/")+1:]] = []byte(p.Value)
+				delete(s.SSM.Parameters, name)
+			}
+		}
+		for purpose, files := range map[string][2]string{"ca": {"ca.crt", "ca.key"}, "etcd": {"etcd-ca.crt", "etcd-ca.key"}, "proxy": {"front-proxy-ca.crt", "front-proxy-ca.key"}, "sa": {"sa.pub", "sa.key"}} {
+			name := "three-zones-" + purpose
+			given[name] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"tls.crt": kept[files[0]], "tls.key": kept[files[1]]}}
+		}
+		for _, i := range s.EC2.Instances {
+			delete(i.Tags, "clusterawsadm/node")
+			delete(i.Tags, "clusterawsadm/template")
+		}
+	})
+	return given
+}
+
+// A cluster of Cluster API's grows in the run that adopts it, however soon
+// after another machine joined: the token it gets is one that the cluster knows.
+func TestAdoptedClusterGrows(t *testing.T) {
+	for _, age := range []time.Duration{time.Minute, 24 * time.Hour} {
+		t.Run(age.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := alive(t, sized(t, 1, 1))
+				passes(a, age)
+				given := foreign(a)
+				grown := func() *manifest.Cluster {
+					m := sized(t, 1, 2)
+					m.Secrets = given
+					return m
+				}
+				p, err := rolling(grown(), a.Process()).Plan(t.Context())
+				require.NoError(t, err)
+				require.Contains(t, done(p), "update join-token")
+				mustRoll(t, grown(), a)
+				require.Equal(t, 3, joinedMachines(a))
+				requireDone(t, grown(), a)
+			})
+		})
+	}
+}
+
+// Wherever the run dies that adopts a cluster and adds a machine, the next one
+// has it join.
+func TestAdoptingMayDie(t *testing.T) {
+	for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for n, over := 1, false; !over; n += 3 {
+				synctest.Test(t, func(t *testing.T) {
+					a := alive(t, sized(t, 1, 1))
+					given := foreign(a)
+					grown := sized(t, 1, 2)
+					grown.Secrets = given
+					p := a.Process()
+					_ = spoilt(t, p, n, fault, func(ctx context.Context) error {
+						_, err := rolling(grown, p).Apply(ctx, reconcile.Options{})
+						return err
+					})
+					over = p.Calls() < n
+					mustRoll(t, grown, a)
+					require.Equal(t, 3, joinedMachines(a), "call %d", n)
+				})
+			}
+		})
+	}
+}
+
+// A run that asks AWS alone launches no machine of a cluster that knows no token
+// of ours.
+func TestAdoptedClusterWithoutAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := alive(t, sized(t, 1, 1))
+		m := sized(t, 1, 2)
+		m.Secrets = foreign(a)
+		_, err := waiting(m, a.Process(), topology.Infrastructure).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.ErrorContains(t, err, "no token is kept with which machines join this cluster: a run with --wait=api makes one")
+		a.Edit(func(s *awssim.State) { require.Len(t, s.EC2.Instances, 2) })
+	})
+}

@@ -7,6 +7,7 @@ import (
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"clusterawsadm/internal/cloud"
 	"clusterawsadm/internal/ordered"
@@ -135,7 +136,7 @@ func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
 	}
 	id := graph.ID("role/" + r.name)
 	if !b.m.EKS.EnableIAM {
-		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name, makeRoles), b.infra(r.at))
+		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name, makeRole(r.name)), b.infra(r.at))
 		return b.roles[r.name]
 	}
 	partition := partition(b.spec, b.m.Region)
@@ -150,9 +151,22 @@ func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
 	return b.roles[r.name]
 }
 
-// makeRoles says where roles come from.
-const makeRoles = "have it made with --set CAPA_EKS_IAM=true, or make it for all clusters of the account with " +
-	"'clusterawsadm bootstrap iam create-cloudformation-stack' (docs/adr/0015-eks-roles.md)"
+// makeRole says where a role comes from that is missing. Of CAPA's, the command
+// makes by itself that of control planes alone.
+func makeRole(name string) string {
+	const gate, command = "have it made with --set CAPA_EKS_IAM=true, or ", "make it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
+	setting := map[string]string{
+		expinfrav1.DefaultEKSNodegroupRole: "spec.eks.managedMachinePool.disable: false",
+		expinfrav1.DefaultEKSFargateRole:   "spec.eks.fargate.disable: false",
+	}[name]
+	switch {
+	case setting != "":
+		return gate + command + " --config FILE', where FILE says " + setting
+	case name == ekscontrolplanev1.DefaultEKSControlPlaneRole:
+		return gate + command + "'"
+	}
+	return gate + "name one that is there"
+}
 
 // addons adds what EKS is to install. It runs on nodes, as soon as there are
 // some; what it installs nodes need to become ready.

@@ -55,7 +55,7 @@ func givenUp(t *testing.T, a *awssim.AWS) (node string) {
 	require.ErrorContains(t, err, "disruption budget")
 	inside(a, func(c *kubesim.Cluster) {
 		require.Contains(t, fmt.Sprint(c.Get("/api/v1/nodes/"+node)), "clusterawsadm/retired")
-		require.Contains(t, fmt.Sprint(c.Get("/api/v1/nodes/"+node)["spec"]), "unschedulable:true")
+		require.Contains(t, fmt.Sprint(c.Get("/api/v1/nodes/" + node)["spec"]), "unschedulable:true")
 	})
 	return node
 }

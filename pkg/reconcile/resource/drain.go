@@ -161,16 +161,7 @@ func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) 
 func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, have *DrainState) error {
 	now := c.Clock.Now().UTC().Format(time.RFC3339)
 	if have.Node.Draining.IsZero() {
-		marks := map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil}
-		switch {
-		case !have.Node.Cordoned:
-			marks[cordonedMark] = nil
-		case have.Node.Retired == "":
-			marks[cordonedMark] = "true"
-		}
-		change := marked(marks)
-		change["spec"] = map[string]any{"unschedulable": true}
-		if err := k.Merge(ctx, nodePath(have.Node.Name), change); err != nil {
+		if err := k.Merge(ctx, nodePath(have.Node.Name), d.cordoning(have.Node, now)); err != nil {
 			return err
 		}
 	}
@@ -189,6 +180,20 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 		return evict(ctx, c, k, have)
 	}
 	return graph.NotYet(fmt.Errorf("%s to be detached: %s", counted(len(have.Volumes), "volume"), several(have.Volumes)))
+}
+
+// cordoning is the change that begins to take a node away.
+func (d *Drain) cordoning(have NodeState, now string) map[string]any {
+	marks := map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil}
+	switch {
+	case !have.Cordoned:
+		marks[cordonedMark] = nil
+	case have.Retired == "":
+		marks[cordonedMark] = "true"
+	}
+	change := marked(marks)
+	change["spec"] = map[string]any{"unschedulable": true}
+	return change
 }
 
 // marked is a change of a node's annotations.

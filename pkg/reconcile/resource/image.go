@@ -20,7 +20,8 @@ import (
 // ImageState is a machine image.
 type ImageState struct {
 	ID, Name, RootDevice string
-	RootSize             int32 // GiB
+	Architecture         string // x86_64 or arm64
+	RootSize             int32  // GiB
 }
 
 // CloudID implements graph.State.
@@ -52,6 +53,20 @@ func ImageByID(id string) graph.Lookup[ImageState] {
 			return nil, err
 		}
 		return imageSeen(all[0]), nil
+	}
+}
+
+// ImageFor looks up an image that the manifest names for machines of a type; of
+// an architecture that is not known any will do.
+func ImageFor(id, instanceType, architecture string) graph.Lookup[ImageState] {
+	find := ImageByID(id)
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		s, err := find(ctx, c)
+		other := map[string]string{"x86_64": "arm64", "arm64": "x86_64"}[architecture] // a machine may run yet other ones: i386
+		if s != nil && other != "" && s.Architecture == other {
+			return nil, fmt.Errorf("image %s is for %s, and instance type %s is %s: name an image for %[4]s, or another type", id, s.Architecture, instanceType, architecture)
+		}
+		return s, err
 	}
 }
 
@@ -138,7 +153,7 @@ func newest(all []types.Image) *ImageState {
 }
 
 func imageSeen(x types.Image) *ImageState {
-	s := &ImageState{ID: str(x.ImageId), Name: str(x.Name), RootDevice: str(x.RootDeviceName)}
+	s := &ImageState{ID: str(x.ImageId), Name: str(x.Name), RootDevice: str(x.RootDeviceName), Architecture: string(x.Architecture)}
 	for _, m := range x.BlockDeviceMappings {
 		if m.Ebs != nil && str(m.DeviceName) == s.RootDevice {
 			s.RootSize = aws.ToInt32(m.Ebs.VolumeSize)

@@ -42,6 +42,29 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 	}
 }
 
+// PlacementGroupByName looks up a placement group. Where nobody may ask, or none
+// answers (emulators), it is taken to exist.
+func PlacementGroupByName(name string) graph.Lookup[Named] {
+	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
+		n := Named(name)
+		out, err := cloud.Remember(ctx, c, "placement group "+name, func(ctx context.Context) (*ec2.DescribePlacementGroupsOutput, error) {
+			return c.EC2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{cloud.Filter("group-name", name)}})
+		})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return &n, nil //nolint:nilerr // AWS says the rest when it launches machines
+		case err != nil:
+			return nil, err
+		}
+		for _, g := range out.PlacementGroups {
+			if g.State == types.PlacementGroupStateAvailable || g.State == types.PlacementGroupStatePending {
+				return &n, nil
+			}
+		}
+		return nil, fmt.Errorf("placement group %q does not exist in %s: make it (aws ec2 create-placement-group), or name another one", name, c.Region)
+	}
+}
+
 // ProfileByName looks up an instance profile. Where IAM may not be read the
 // profile is taken to exist.
 func ProfileByName(name string) graph.Lookup[Named] {

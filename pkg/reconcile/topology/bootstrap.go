@@ -117,7 +117,7 @@ func backendOf(g group) boot.Backend {
 // newest that matches CAPA's pattern (facts C.2).
 func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
 	if id := g.spec.AMI.ID; id != nil && *id != "" {
-		return use(b, graph.ID("image/"+*id), resource.ImageByID(*id), g.specAt)
+		return b.givenImage(g, *id)
 	}
 	if b.m.EKS != nil && g.spec.ImageLookupFormat == "" && g.spec.ImageLookupOrg == "" && g.spec.ImageLookupBaseOS == "" {
 		return b.eksImage(g)
@@ -137,6 +137,24 @@ func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
 		id += "/" + suffix(format, q.Owner)
 	}
 	return use(b, graph.ID(id), resource.ImageByName(q), g.specAt)
+}
+
+// givenImage adds the lookup of an image that the manifest names. For machines of
+// another architecture it is another question.
+func (b *builder) givenImage(g group, image string) *graph.Ref[resource.ImageState] {
+	id, kind := graph.ID("image/"+image), b.inv.Types[g.spec.InstanceType]
+	arch := kind.Architecture
+	if kind.VCPUs == 0 {
+		arch = "" // it is assumed
+	}
+	if arch == "arm64" {
+		id += "/arm64"
+	}
+	if n, ok := b.Node(id).(*graph.Ref[resource.ImageState]); ok {
+		return n
+	}
+	return graph.Use(b.Graph, id, resource.ImageFor(image, g.spec.InstanceType, arch),
+		graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(g.specAt, g.specPath+".ami.id")))
 }
 
 // imageName fills in an image lookup format, a Go template of which only the

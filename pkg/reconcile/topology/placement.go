@@ -17,6 +17,9 @@ import (
 // placed returns the subnet of a machine (facts C.3), and whether the manifest
 // allows no other.
 func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[resource.SubnetState], bool) {
+	if !exists {
+		b.placementGroup(g)
+	}
 	if given := g.spec.Subnet; given != nil {
 		return b.namedSubnet(g, given, zone), true
 	}
@@ -39,6 +42,17 @@ func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[resource
 		b.notOffered(g, zone)
 	}
 	return s.ref, g.zone != ""
+}
+
+// placementGroup adds the lookup of the placement group of a machine that is to
+// be made. A host says all there is to say of its place.
+func (b *builder) placementGroup(g group) {
+	name := g.spec.PlacementGroupName
+	id := graph.ID("placement-group/" + name)
+	if name == "" || g.spec.HostID != nil || b.Node(id) != nil {
+		return
+	}
+	graph.Use(b.Graph, id, resource.PlacementGroupByName(name), graph.From(b.m.Origin(g.specAt, g.specPath+".placementGroupName")))
 }
 
 // notOffered says where the type of a machine can be had.

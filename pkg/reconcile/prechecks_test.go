@@ -1,0 +1,81 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"clusterawsadm/internal/awssim"
+	"clusterawsadm/pkg/reconcile"
+	"clusterawsadm/pkg/reconcile/manifest"
+)
+
+// refused is what a run says that writes nothing.
+func refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
+	t.Helper()
+	before := a.Detailed()
+	_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test"}).Plan(t.Context())
+	require.Error(t, err)
+	_, applied := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test"}).Apply(t.Context(), reconcile.Options{})
+	require.Error(t, applied)
+	assert.Equal(t, before, a.Detailed())
+	return err.Error()
+}
+
+// What a manifest names and the account does not have is told before the first
+// write, and where it stands.
+func TestPlacementGroupHasToExist(t *testing.T) {
+	m := load(t, threeZones, nil)
+	spec := func() *infrav1.AWSMachineSpec { return &m.Deployments[0].Template.Spec.Template.Spec }
+	spec().PlacementGroupName = "racks"
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		assert.Regexp(t, `placement-group/racks \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): look: placement group "racks" does not exist in us-east-1: make it`, refused(t, m, a))
+		a.Edit(func(s *awssim.State) { s.EC2.PlacementGroups["racks"] = "partition" })
+		_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// Where nobody may ask for placement groups, AWS says it when machines are launched.
+func TestPlacementGroupThatNobodyMaySee(t *testing.T) {
+	m := load(t, threeZones, nil)
+	m.Deployments[0].Template.Spec.Template.Spec.PlacementGroupName = "racks"
+	synctest.Test(t, func(t *testing.T) {
+		p := account(m, lag).Process()
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "DescribePlacementGroups" {
+				return awssim.Denied
+			}
+			return awssim.None
+		}
+		_, err := reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+// An image has to be of the architecture of the machines, also where the same
+// one is named for machines that it does fit.
+func TestImageHasToFit(t *testing.T) {
+	m := load(t, threeZones, nil)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		var id string
+		a.Edit(func(s *awssim.State) {
+			for x, i := range s.EC2.Images {
+				if i.Architecture == "x86_64" && id < x {
+					id = x
+				}
+			}
+		})
+		control, workers := &m.ControlPlane.Template.Spec.Template.Spec, &m.Deployments[0].Template.Spec.Template.Spec
+		control.AMI.ID, workers.AMI.ID = &id, &id
+		_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test"}).Plan(t.Context())
+		require.NoError(t, err)
+		workers.InstanceType = "m6g.large"
+		assert.Regexp(t, `image/`+id+`/arm64 \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): look: image `+id+` is for x86_64, and instance type m6g.large is arm64: name an image for arm64, or another type`, refused(t, m, a))
+	})
+}

@@ -118,19 +118,24 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	if err != nil {
 		return nil, err
 	}
+	j.among(s, all, age, c.Clock.Now())
+	return s, nil
+}
+
+// among notes how the token is among those that the cluster knows.
+func (j *JoinToken) among(s *JoinTokenState, all []tokenSecret, age time.Duration, now time.Time) {
 	if s.Status = expired; s.Token == "" {
 		s.Status = never
 	}
 	for _, t := range all {
 		switch {
 		case t.Metadata.Name == s.CloudID():
-			s.Status = j.status(t, s.Token, age, c.Clock.Now())
+			s.Status = j.status(t, s.Token, age, now)
 			j.lives(s.Token, t.expires())
 		case string(t.Data["description"]) == boot.TokenDescription:
 			s.Others = append(s.Others, t.Metadata.Name)
 		}
 	}
-	return s, nil
 }
 
 // status says whether a token that is there will do.

@@ -52,7 +52,7 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 		})
 		switch {
 		case err != nil && ctx.Err() == nil:
-			return &n, nil //nolint:nilerr // AWS says the rest when it launches machines
+			return &n, nil // AWS says the rest when it launches machines
 		case err != nil:
 			return nil, err
 		}

@@ -208,7 +208,7 @@ func TestDNSAlone(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))
 		m := sized(t, 1, 1)
 		spec := &m.ControlPlane.Object.Spec.KubeadmConfigSpec
-		spec.ClusterConfiguration.DNS.ImageTag = "v1.12.1"
+		spec.ClusterConfiguration.DNS.ImageTag = "v1.13.1" // kubeadm 1.34 brings 1.12.1
 		spec.InitConfiguration.NodeRegistration.KubeletExtraArgs = append(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, bootstrapv1.Arg{Name: "v", Value: new(string)})
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)

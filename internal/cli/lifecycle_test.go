@@ -143,8 +143,8 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	assert.Contains(t, s.out.String(), "Plan: 3 to create, 2 to change, 7 to delete, 2 to wait for.", "machines of another type take the place of those that are there")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))
-	assert.Contains(t, s.out.String(), "AWS cannot change this")
-	assert.Contains(t, s.err.String(), `AWS cannot change instanceType from "t3.large" to "m5.large"`)
+	assert.Contains(t, s.out.String(), "cannot be changed")
+	assert.Contains(t, s.err.String(), `cannot change instanceType from "t3.large" to "m5.large"`)
 }
 
 func TestGraphNeedsNoAccount(t *testing.T) {

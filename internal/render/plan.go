@@ -66,7 +66,7 @@ func Headline(p graph.Plan, v PlanView) string {
 	text := v.Style.paint(bold, "Plan:") + " " + strings.Join(parts, ", ")
 	switch {
 	case s.Conflict > 0:
-		return text + ". A conflict is a difference that AWS cannot change in place: nothing will be done."
+		return text + ". A conflict is a difference that cannot be changed in place: nothing will be done."
 	case v.Expected > 0:
 		return text + "; AWS takes about " + roughly(v.Expected) + "."
 	}
@@ -154,7 +154,7 @@ func (l line) text(wide int, a graph.Action, s Style) string {
 	case l.remedy == graph.Wait:
 		return s.paint(cyan, "…") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
 	case l.remedy == graph.Replace:
-		return s.paint(red, "!") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s) + s.paint(red, "  AWS cannot change this")
+		return s.paint(red, "!") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s) + s.paint(red, "  cannot be changed")
 	case l.have == "":
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
 	case l.want == "":

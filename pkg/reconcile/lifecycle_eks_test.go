@@ -223,7 +223,7 @@ func TestEKSPoolChangesInPlace(t *testing.T) {
 		spec.InstanceType = &other
 		requireRefused(t, m, a, batch, "instanceTypes")
 		_, err := open(m, a.Process()).Plan(t.Context())
-		require.ErrorContains(t, err, `AWS cannot change instanceTypes from "m6i.xlarge" to "t3.large": set spec.eksNodegroupName of the AWSManagedMachinePool to another name`)
+		require.ErrorContains(t, err, `cannot change instanceTypes from "m6i.xlarge" to "t3.large": set spec.eksNodegroupName of the AWSManagedMachinePool to another name`)
 		spec.EKSNodegroupName = "batch-2"
 		applied(t, m, a, "create node-group/batch-2", "delete "+batch)
 		mustDelete(t, m, a)

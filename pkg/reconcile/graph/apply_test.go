@@ -226,7 +226,7 @@ func TestConflict(t *testing.T) {
 		err = b.x.Apply(t.Context(), b.g)
 		var conflict *graph.ConflictError
 		require.ErrorAs(t, err, &conflict)
-		require.Equal(t, `AWS cannot change value from "old" to "v"`, conflict.Error())
+		require.Equal(t, `cannot change value from "old" to "v"`, conflict.Error())
 		require.Empty(t, b.asked())
 	})
 }

@@ -69,14 +69,14 @@ func (e *GaveUpError) Error() string {
 func (e *GaveUpError) Unwrap() error { return e.Awaited }
 
 // ConflictError says that a thing differs from what is wanted in a way that
-// AWS does not let us change.
+// AWS, or whatever keeps it, does not let us change.
 type ConflictError struct{ Change Change }
 
 func (e *ConflictError) Error() string {
 	if e.Change.Advice == "" {
-		return "AWS cannot change " + e.Change.String()
+		return "cannot change " + e.Change.String()
 	}
-	return "AWS cannot change " + e.Change.String() + ": " + e.Change.Advice
+	return "cannot change " + e.Change.String() + ": " + e.Change.Advice
 }
 
 // NotYet wraps an error that time is expected to cure, such as a dependency

@@ -85,7 +85,7 @@ func (e *unansweredError) Unwrap() error { return e.err }
 
 // patiently makes an API server that does not answer something to wait for.
 func patiently(ctx context.Context, err error) error {
-	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || ctx.Err() != nil ||
+	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
 		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {
 		return err
 	}

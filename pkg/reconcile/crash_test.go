@@ -85,13 +85,11 @@ func only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
 // disturbed runs an apply of which the n-th call fails.
 func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awssim.Fault) error {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	p := a.Process()
-	p.Fault = only(n, fault)
-	p.Killed = cancel
-	_, err := open(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
-	return err
+	return spoilt(t, p, n, fault, func(ctx context.Context) error {
+		_, err := open(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		return err
+	})
 }
 
 // Whichever call fails, and however, running again ends with what an

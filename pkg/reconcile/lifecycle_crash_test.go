@@ -75,14 +75,14 @@ func TestLifecycleAfterCrashOfDeletion(t *testing.T) {
 // spoilt does something as a process of which the n-th call fails.
 func spoilt(t *testing.T, p *awssim.Process, n int, fault awssim.Fault, do func(context.Context) error) error {
 	t.Helper()
+	return faulty(t, p, only(n, fault), do)
+}
+
+// faulty does something as a process of which some calls fail.
+func faulty(t *testing.T, p *awssim.Process, fault func(call int, service, op string) awssim.Fault, do func(context.Context) error) error {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	p.Killed = cancel
-	p.Fault = func(call int, _, _ string) awssim.Fault {
-		if call == n {
-			return fault
-		}
-		return awssim.None
-	}
+	p.Fault, p.Killed = fault, cancel
 	return do(ctx)
 }

@@ -56,18 +56,17 @@ func serving(a *awssim.AWS) (control, workers int) {
 // killedAtLaunch kills a run of the manifest when it has launched a machine.
 func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(graph.Event)) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	p := a.Process()
-	p.Fault = func(_ int, _, op string) awssim.Fault {
+	fault := func(_ int, _, op string) awssim.Fault {
 		if op == "RunInstances" {
 			return awssim.KillAfter
 		}
 		return awssim.None
 	}
-	p.Killed = cancel
-	_, err := rolling(m, p).Apply(ctx, reconcile.Options{Observe: observe})
-	require.Error(t, err)
+	require.Error(t, faulty(t, p, fault, func(ctx context.Context) error {
+		_, err := rolling(m, p).Apply(ctx, reconcile.Options{Observe: observe})
+		return err
+	}))
 }
 
 // TestResumedRollout kills a rollout when a new machine has been launched: the
@@ -174,14 +173,11 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 func TestAdoptedWithAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, version(sized(t, 1, 1), "v1.33.0"))
-		forget := func() {
-			a.Edit(func(s *awssim.State) {
-				for _, i := range s.EC2.Instances {
-					delete(i.Tags, "clusterawsadm/template")
-				}
-			})
-		}
-		forget()
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				delete(i.Tags, "clusterawsadm/template")
+			}
+		})
 		calls := len(a.Calls())
 		_, err := rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
 		require.ErrorAs(t, err, new(*reconcile.RefusedError))

@@ -12,12 +12,14 @@ import (
 func (u *Laptop) controlPlanes(t *testing.T) (all []*Machine) {
 	t.Helper()
 	for _, m := range u.Machines(t) {
-		if strings.Contains(m.Tag, "-control-plane-") {
+		if m.isControlPlane() {
 			all = append(all, m)
 		}
 	}
 	return all
 }
+
+func (m *Machine) isControlPlane() bool { return strings.Contains(m.Tag, "-control-plane-") }
 
 // isControlPlane says whether the node of that name is on a control plane.
 func (l *Lab) isControlPlane(name string) bool {
@@ -25,7 +27,7 @@ func (l *Lab) isControlPlane(name string) bool {
 	defer l.mu.Unlock()
 	for _, m := range l.machines {
 		if m.Name == name {
-			return strings.Contains(m.Tag, "-control-plane-")
+			return m.isControlPlane()
 		}
 	}
 	return false
@@ -34,7 +36,7 @@ func (l *Lab) isControlPlane(name string) bool {
 func (u *Laptop) workers(t *testing.T) (all []*Machine) {
 	t.Helper()
 	for _, m := range u.Machines(t) {
-		if !strings.Contains(m.Tag, "-control-plane-") {
+		if !m.isControlPlane() {
 			all = append(all, m)
 		}
 	}

@@ -14,8 +14,8 @@ const Talkative = 4
 // RegionOr returns the region of a command that upstream's clusterawsadm has
 // too: that of --region, else the preferred one, else that of the settings,
 // AWS_REGION, AWS_DEFAULT_REGION and DEFAULT_AWS_REGION, which only
-// clusterawsadm knows. It returns "" where the profile is to say. Upstream took a variable that is
-// set but empty for a region.
+// clusterawsadm knows. It returns "" where the profile is to say. Upstream took a
+// variable that is set but empty for a region.
 func (f *Flags) RegionOr(preferred string) string {
 	if f.Region != "" && (preferred == "" || f.RegionSetting() == "") {
 		return f.Region

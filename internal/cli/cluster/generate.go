@@ -22,7 +22,7 @@ type generateOptions struct {
 }
 
 func newGenerate(f *flags) *cobra.Command {
-	o := &generateOptions{flags: f, flavor: choice{"quickstart", flavors()}}
+	o, counts := &generateOptions{flags: f, flavor: choice{"quickstart", flavors()}}, []string{"control-plane-machine-count", "worker-machine-count"}
 	cmd := &cobra.Command{
 		Use:   "generate NAME",
 		Short: "Print a manifest to start from",
@@ -31,7 +31,7 @@ func newGenerate(f *flags) *cobra.Command {
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			for _, name := range []string{"control-plane-machine-count", "worker-machine-count"} {
+			for _, name := range counts {
 				if f := cmd.Flags().Lookup(name); f.Changed && strings.HasPrefix(f.Value.String(), "-") {
 					return env.Usagef("--%s: there cannot be %s machines", name, f.Value)
 				}
@@ -43,7 +43,7 @@ func newGenerate(f *flags) *cobra.Command {
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "version of Kubernetes, v1.34.2; of EKS v1.34 will do (default: the flavor's)")
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "machines of the control plane (default: the flavor's)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "machines of each group of workers (default: the flavor's)")
-	for _, name := range []string{"control-plane-machine-count", "worker-machine-count"} {
+	for _, name := range counts {
 		cmd.Flags().Lookup(name).DefValue = "0" // which is not shown
 	}
 	complete(cmd, "flavor", o.flavor.of)

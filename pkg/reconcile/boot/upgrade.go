@@ -66,10 +66,13 @@ func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration, version s
 	return fields
 }
 
+// DefaultRepository is where kubeadm has its images from, unless it is told.
+const DefaultRepository = "registry.k8s.io"
+
 // completed is a configuration with what kubeadm init fills in by itself.
 func completed(s *bootstrapv1.ClusterConfiguration) *bootstrapv1.ClusterConfiguration {
 	s = s.DeepCopy()
-	s.ImageRepository = cmp.Or(s.ImageRepository, "registry.k8s.io")
+	s.ImageRepository = cmp.Or(s.ImageRepository, DefaultRepository)
 	s.EncryptionAlgorithm = cmp.Or(s.EncryptionAlgorithm, bootstrapv1.EncryptionAlgorithmRSA2048)
 	s.CertificateValidityPeriodDays = cmp.Or(s.CertificateValidityPeriodDays, 365)
 	s.CACertificateValidityPeriodDays = cmp.Or(s.CACertificateValidityPeriodDays, 3650)

@@ -85,7 +85,7 @@ func (e *unansweredError) Unwrap() error { return e.err }
 
 // patiently makes an API server that does not answer something to wait for.
 func patiently(ctx context.Context, err error) error {
-	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || ctx.Err() != nil && errors.Is(err, ctx.Err()) ||
+	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || cutShort(ctx, err) ||
 		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {
 		return err
 	}
@@ -93,6 +93,11 @@ func patiently(ctx context.Context, err error) error {
 		return graph.NotYet(&unansweredError{why, err})
 	}
 	return err
+}
+
+// cutShort reports whether an error says no more than that the context has ended.
+func cutShort(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
 // patiently does the same for those that a run can do without.

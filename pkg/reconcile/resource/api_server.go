@@ -2,7 +2,6 @@ package resource
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"clusterawsadm/internal/cloud"
@@ -51,7 +50,7 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	have := &APIServerState{Server: "https://" + s.API.Endpoint.String(), Status: ready}
 	if err := k.Ready(ctx); err != nil {
 		why, unanswered := kube.Unanswered(err)
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || !unanswered {
+		if cutShort(ctx, err) || !unanswered {
 			return nil, err
 		}
 		have.Status = why

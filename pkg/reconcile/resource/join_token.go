@@ -174,12 +174,9 @@ func (j *JoinToken) Create(context.Context, *cloud.Clients) (*JoinTokenState, er
 // that is not the cluster's, or is as wanted. Tokens of before stay valid for
 // those who have just read them, and are kept alive no longer.
 func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinTokenState, d graph.Diff) (*JoinTokenState, error) {
-	k, err := j.API.client(c)
-	switch {
-	case err != nil:
+	k, err := j.client(c)
+	if err != nil {
 		return nil, err
-	case k == nil:
-		return nil, graph.NotYet(errors.New("the address of the API server to be known"))
 	}
 	after, before := *have, have.Others
 	if d.Has("state") {
@@ -202,6 +199,15 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 		}
 	}
 	return &after, nil
+}
+
+// client returns a client of an API server whose address is known.
+func (j *JoinToken) client(c *cloud.Clients) (*kube.Client, error) {
+	k, err := j.API.client(c)
+	if err == nil && k == nil {
+		err = graph.NotYet(errors.New("the address of the API server to be known"))
+	}
+	return k, err
 }
 
 // renew makes a token, or makes the one that was valid again.
@@ -273,12 +279,9 @@ func (j *JoinToken) ofNow(ctx context.Context, c *cloud.Clients) (string, error)
 // enough: the control plane may keep it. One that the cluster does not know,
 // for it has expired or somebody has withdrawn it, gives way to another.
 func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients, token string) (string, error) {
-	k, err := j.API.client(c)
-	switch {
-	case err != nil:
+	k, err := j.client(c)
+	if err != nil {
 		return "", err
-	case k == nil:
-		return "", graph.NotYet(errors.New("the address of the API server to be known"))
 	}
 	all, err := joinTokens(ctx, c, k)
 	if err != nil {

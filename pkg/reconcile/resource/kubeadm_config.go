@@ -76,16 +76,11 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 		d.Await("version", "", k.Version)
 		return d
 	}
-	d.Set("version", have.Config.Version, k.Version)
-	if len(d) > 0 && !oneStep(have.Config.Version, k.Version) {
-		d = nil
+	if advice := k.obstacle(have.Config.Version); advice == "" {
+		d.Set("version", have.Config.Version, k.Version)
+	} else {
 		d.Fixed("version", have.Config.Version, k.Version)
-		d.Advise(detour(have.Config.Version, k.Version))
-	}
-	if len(d) > 0 && len(k.Untold) > 0 {
-		d = nil
-		d.Fixed("version", have.Config.Version, k.Version)
-		d.Advise("machines do not say which version they are of (" + several(k.Untold) + "): take the cluster over with the version it has, or have them replaced by rollout.after")
+		d.Advise(advice)
 	}
 	for _, f := range have.Config.Differs(k.Spec, k.Version) {
 		d.Set(f, "as before", "as in the manifest")
@@ -93,28 +88,25 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 	return d
 }
 
-// oneStep reports whether kubeadm can upgrade from one version to another: to
-// a later patch, or to the next minor.
-func oneStep(from, to string) bool {
-	f, err1 := semver.ParseTolerant(from)
-	t, err2 := semver.ParseTolerant(to)
-	if err1 != nil || err2 != nil {
-		return false
-	}
-	return t.GTE(f) && t.Major == f.Major && t.Minor-f.Minor <= 1
-}
-
-// detour says what to do about a version that is not one step away.
-func detour(from, to string) string {
-	f, err1 := semver.ParseTolerant(from)
-	t, err2 := semver.ParseTolerant(to)
+// obstacle says what to do where kubeadm cannot go to the version that is wanted:
+// it goes to a later patch, or to the next minor, from a version that is known.
+// "" where it can.
+func (k *KubeadmConfig) obstacle(have string) string {
+	from, err1 := semver.ParseTolerant(have)
+	to, err2 := semver.ParseTolerant(k.Version)
 	switch {
+	case have == k.Version:
+		return ""
+	case len(k.Untold) > 0:
+		return "machines do not say which version they are of (" + several(k.Untold) + "): take the cluster over with the version it has, or have them replaced by rollout.after"
 	case err1 != nil || err2 != nil:
 		return "Kubernetes is upgraded by one minor version at a time, and never downgraded"
-	case t.LT(f):
-		return "Kubernetes is never downgraded: set spec.version back to " + from
+	case to.LT(from):
+		return "Kubernetes is never downgraded: set spec.version back to " + have
+	case to.Major != from.Major || to.Minor-from.Minor > 1:
+		return fmt.Sprintf("Kubernetes is upgraded by one minor version at a time: the next one is v%d.%d", from.Major, from.Minor+1)
 	}
-	return fmt.Sprintf("Kubernetes is upgraded by one minor version at a time: the next one is v%d.%d", f.Major, f.Minor+1)
+	return ""
 }
 
 // Update implements graph.Tended.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"clusterawsadm/internal/cloud"
+	"clusterawsadm/pkg/reconcile/boot"
 	"clusterawsadm/pkg/reconcile/graph"
 )
 
@@ -94,7 +95,7 @@ func (s *SystemImage) image(have string) string {
 	}
 	if s.Given != "" {
 		repository := strings.TrimSuffix(s.Given, "/")
-		if repository == "registry.k8s.io" && s.Name == "coredns" {
+		if repository == boot.DefaultRepository && s.Name == "coredns" {
 			repository += "/coredns" // as kubeadm has it, and of that repository only
 		}
 		name = repository + name[strings.LastIndexByte(name, '/'):]

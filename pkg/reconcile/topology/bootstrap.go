@@ -136,7 +136,7 @@ func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
 	if format != "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*" || q.Owner != "819546954734" {
 		id += "/" + suffix(format, q.Owner)
 	}
-	return use(b, graph.ID(id), resource.ImageByName(q), g.specAt)
+	return use(b, graph.ID(id), resource.ImageByName(q), g.specAt, "spec")
 }
 
 // givenImage adds the lookup of an image that the manifest names. For machines of
@@ -150,11 +150,7 @@ func (b *builder) givenImage(g group, image string) *graph.Ref[resource.ImageSta
 	if arch == "arm64" {
 		id += "/arm64"
 	}
-	if n, ok := b.Node(id).(*graph.Ref[resource.ImageState]); ok {
-		return n
-	}
-	return graph.Use(b.Graph, id, resource.ImageFor(image, g.spec.InstanceType, arch),
-		graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(g.specAt, g.specPath+".ami.id")))
+	return use(b, id, resource.ImageFor(image, g.spec.InstanceType, arch), g.specAt, g.specPath+".ami.id")
 }
 
 // imageName fills in an image lookup format, a Go template of which only the

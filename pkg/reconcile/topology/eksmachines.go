@@ -43,7 +43,7 @@ func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
 		path += "-arm64"
 	}
 	parameter := "/aws/service/eks/optimized-ami/" + version + "/" + path + "/recommended/image_id"
-	return use(b, graph.ID("image/eks/"+version+"/"+path), resource.ImageByParameter(parameter), g.specAt)
+	return use(b, graph.ID("image/eks/"+version+"/"+path), resource.ImageByParameter(parameter), g.specAt, "spec")
 }
 
 // nodeAccess lets the machines that are in no node group into the cluster: by

@@ -62,7 +62,7 @@ func (b *builder) tend() {
 		return
 	}
 	config, at := b.clusterConfiguration()
-	b.config = graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config, Untold: b.untold}, graph.From(at))
+	b.config = graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config, Untold: slices.Sorted(slices.Values(b.untold))}, graph.From(at))
 }
 
 // tended lists what a machine of the control plane that joins later goes by.
@@ -126,10 +126,13 @@ func (b *builder) serves() (needs []graph.Edge) {
 	return needs
 }
 
-// node adds the node that a machine becomes.
-func (b *builder) node(m Machine, after ...graph.Edge) {
-	graph.Expect(b.Graph, nodeID(m), &resource.Node{
-		API: b.api, Server: b.server, Machine: m.Node, Ready: b.o.Wait == NodesReady, External: m.External, Labels: b.nodeLabels(m),
+// node adds the node that a machine becomes. One that is to stand in for another
+// has more to bring: a worker takes pods, a control plane runs all its parts.
+func (b *builder) node(m Machine, after ...graph.Edge) graph.Node {
+	rolls := b.rolling(m)
+	return graph.Expect(b.Graph, nodeID(m), &resource.Node{
+		API: b.api, Server: b.server, Machine: m.Node, External: m.External, Labels: m.labels,
+		Ready: b.o.Wait == NodesReady || rolls && !m.ControlPlane, Parts: rolls && m.ControlPlane,
 	}, graph.From(m.Node.Origin()), graph.With(after))
 }
 

@@ -37,6 +37,7 @@ type group struct {
 	data         []byte            // given bootstrap data, when there is no configuration
 	zone         string            // failureDomain
 	template     string            // templateOf it, as soon as machines are placed
+	labels       map[string]string // that nodes are to have
 
 	surge, unavailable *intstr.IntOrString // by how many there may be more or fewer while they are replaced; nil: Cluster API's defaults
 	onDelete           bool                // only those are replaced that somebody removes
@@ -127,7 +128,8 @@ func (b *builder) allGroups() (out []group) {
 			version: cp.Object.Spec.Version, spec: cp.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + cp.Template.Name, specPath: templatePath,
 			kubeadm: &cp.Object.Spec.KubeadmConfigSpec, nameOf: machine, machineOf: machine,
 			surge: cp.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge, after: cp.Object.Spec.Rollout.After.Time,
-			renew: time.Duration(cp.Object.Spec.Rollout.Before.CertificatesExpiryDays) * day,
+			renew:  time.Duration(cp.Object.Spec.Rollout.Before.CertificatesExpiryDays) * day,
+			labels: nodeLabels(cp.Object.Spec.MachineTemplate.ObjectMeta.Labels),
 		})
 	}
 	out = append(out, b.singles(true)...)
@@ -139,7 +141,7 @@ func (b *builder) allGroups() (out []group) {
 		g := group{
 			name: name, origin: b.m.Origin("MachineDeployment/"+name, "spec"), count: d.Replicas(), version: d.Object.Spec.Template.Spec.Version,
 			spec: d.Template.Spec.Template.Spec, specAt: "AWSMachineTemplate/" + d.Template.Name, specPath: templatePath,
-			zone: d.Object.Spec.Template.Spec.FailureDomain, nameOf: machine, machineOf: machine,
+			zone: d.Object.Spec.Template.Spec.FailureDomain, nameOf: machine, machineOf: machine, labels: nodeLabels(d.Object.Spec.Template.Labels),
 		}
 		g.strategy(d.Object)
 		if d.Bootstrap != nil {
@@ -168,7 +170,7 @@ func (b *builder) singles(controlPlane bool) (out []group) {
 		g := group{
 			name: m.Object.Name, origin: b.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, count: 1, version: m.Object.Spec.Version,
 			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", zone: m.Object.Spec.FailureDomain,
-			nameOf: func(int) string { return m.Infra.Name }, machineOf: func(int) string { return m.Object.Name },
+			nameOf: func(int) string { return m.Infra.Name }, machineOf: func(int) string { return m.Object.Name }, labels: nodeLabels(m.Object.Labels),
 		}
 		if m.Bootstrap != nil {
 			g.kubeadm = &m.Bootstrap.Spec
@@ -276,7 +278,7 @@ func (b *builder) machinesOf(g group) (out []Machine) {
 
 // made describes a machine of the group.
 func (g group) made(n *graph.Ref[resource.InstanceState]) Machine {
-	return Machine{g.name, g.controlPlane, external(g), n}
+	return Machine{g.name, g.controlPlane, external(g), n, g.labels}
 }
 
 // machine adds one machine.

@@ -72,7 +72,6 @@ func (b *builder) remarkOn(g group, taken map[int]existing) {
 			b.untold = append(b.untold, e.state.ID)
 		}
 	}
-	slices.Sort(b.untold)
 	if outdated > 0 {
 		b.remark("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", g.origin, isOrAre(outdated, "machine"))
 	}

@@ -77,18 +77,18 @@ func (b *builder) namedSubnet(g group, given *infrav1.AWSResourceReference, zone
 				return s.ref
 			}
 		}
-		return use(b, graph.ID("subnet/"+*given.ID), resource.SubnetByID(b.net.vpc, *given.ID), g.specAt)
+		return use(b, graph.ID("subnet/"+*given.ID), resource.SubnetByID(b.net.vpc, *given.ID), g.specAt, "spec")
 	}
 	filters := filterMap(given.Filters)
-	return use(b, graph.ID("subnet/of/"+g.name+zone), resource.SubnetByFilters(b.net.vpc, filters, zone), g.specAt)
+	return use(b, graph.ID("subnet/of/"+g.name+zone), resource.SubnetByFilters(b.net.vpc, filters, zone), g.specAt, "spec")
 }
 
 // use adds a lookup once.
-func use[S graph.State](b *builder, id graph.ID, find graph.Lookup[S], at string) *graph.Ref[S] {
+func use[S graph.State](b *builder, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
 	if n, ok := b.Node(id).(*graph.Ref[S]); ok {
 		return n
 	}
-	return graph.Use(b.Graph, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, "spec")))
+	return graph.Use(b.Graph, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, path)))
 }
 
 func filterMap(filters []infrav1.Filter) map[string][]string {
@@ -106,11 +106,11 @@ func (b *builder) machineGroup(g group, role infrav1.SecurityGroupRole) *graph.R
 	if given == "" {
 		return b.groups[role]
 	}
-	return use(b, graph.ID("security-group/"+given), resource.SecurityGroupByID(b.net.vpc, given), g.specAt)
+	return use(b, graph.ID("security-group/"+given), resource.SecurityGroupByID(b.net.vpc, given), g.specAt, "spec")
 }
 
 func (b *builder) filteredGroup(g group, n int, filters []infrav1.Filter) *graph.Ref[resource.SecurityGroupState] {
-	return use(b, graph.ID(fmt.Sprintf("security-group/of/%s/%d", g.name, n)), resource.SecurityGroupByFilters(b.net.vpc, filterMap(filters)), g.specAt)
+	return use(b, graph.ID(fmt.Sprintf("security-group/of/%s/%d", g.name, n)), resource.SecurityGroupByFilters(b.net.vpc, filterMap(filters)), g.specAt, "spec")
 }
 
 // keyOf returns the key pair of a machine: its own, the cluster's, or the one

@@ -129,9 +129,7 @@ func (b *builder) arrival(g group, m Machine) graph.Node {
 			Instances: []*graph.Ref[resource.InstanceState]{m.Node}, Shared: true, Healthy: true,
 		}, graph.From(g.origin))
 	}
-	return graph.Expect(b.Graph, nodeID(m), &resource.Node{
-		API: b.api, Server: b.server, Machine: m.Node, Ready: !g.controlPlane || b.o.Wait == NodesReady, External: m.External, Parts: g.controlPlane, Labels: b.nodeLabels(m),
-	}, graph.From(g.origin), graph.With(needs))
+	return b.node(m, needs...)
 }
 
 // rolledOut adds how a machine goes that has been replaced.

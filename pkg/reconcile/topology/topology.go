@@ -49,6 +49,8 @@ type Machine struct {
 	ControlPlane bool
 	External     bool // a cloud controller manager has to tell its node which machine it is
 	Node         *graph.Ref[resource.InstanceState]
+
+	labels map[string]string // that its node is to have
 }
 
 // place is its group and number: "md-0/2".

@@ -15,7 +15,7 @@ help: ## show what there is to make
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
 build: ## build bin/clusterawsadm, the same bytes on every machine
-	CGO_ENABLED=0 go build -tags nethttpomithttp2 -trimpath -buildvcs=auto -gcflags='all=-l -dwarf=false -d=maxshapelen=64,variablemakethreshold=0' -ldflags '-s -w -funcalign=1 -X clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/clusterawsadm/clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
 
 quickstart: build ## create, describe, plan and delete a cluster on a simulated AWS
 	./hack/quickstart.sh $(BIN)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/test/moto"
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
 // speed is how much faster than AWS moto is taken to be: where AWS usually

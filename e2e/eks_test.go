@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/test/moto"
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
 // TestEKS has a cluster of EKS with a node group made and deleted, its roles

@@ -14,7 +14,7 @@ import (
 )
 
 // module is the path of this module.
-const module = "clusterawsadm"
+const module = "github.com/clusterawsadm/clusterawsadm"
 
 // listed is what "go list" says of a package.
 type listed struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/test/moto"
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
 // TestPolicy has a user who may do what "cluster policy" says, and nothing

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/cli"
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 // blocks returns the code blocks of README.md in a language.

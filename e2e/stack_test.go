@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/test/moto"
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
 // bootstrap runs a command of "bootstrap iam", which has to succeed.

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"clusterawsadm/internal/cli"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli"
 )
 
 func main() {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
 // program returns the path of the program under test: E2E_BINARY, or what

@@ -1,4 +1,4 @@
-module clusterawsadm/e2e/kubernetes
+module github.com/clusterawsadm/clusterawsadm/e2e/kubernetes
 
 go 1.26.0
 

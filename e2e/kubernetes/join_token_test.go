@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 
-	"clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
 // kubectl builds kubectl and returns its file.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
 const (

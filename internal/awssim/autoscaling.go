@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateAutoScaling() {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // fields are what filters can ask for, by the filter's name. Tags are

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // The things of EC2 that the tests of the other services stand on.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"clusterawsadm/internal/kubesim"
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // How long the machines of a cluster take, from when they run. Nobody names

@@ -16,7 +16,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
 // boot does what a machine does with its user data: it fetches what it points

@@ -11,7 +11,7 @@ import (
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
-	"clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
 // ControllerTakes is how long the controllers in a cluster take to notice

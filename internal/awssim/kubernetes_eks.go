@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
-	"clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
 // settleEKSKubernetes gives every cluster of EKS that is active its API server.

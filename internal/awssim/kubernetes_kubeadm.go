@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
 // uploaded is the ClusterConfiguration as kubeadm init keeps it in the cluster:

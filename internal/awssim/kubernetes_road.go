@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"clusterawsadm/internal/kube"
-	"clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
 // Kubernetes carries requests to the API servers of the account's clusters, as

@@ -25,8 +25,8 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go"
 
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
 // Account is the number of the simulated account.

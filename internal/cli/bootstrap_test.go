@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // iamFile is a file with a configuration of that spec. What the commands say of

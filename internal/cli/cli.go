@@ -10,17 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/ami"
-	"clusterawsadm/internal/cli/bootstrap"
-	"clusterawsadm/internal/cli/cluster"
-	"clusterawsadm/internal/cli/controller"
-	"clusterawsadm/internal/cli/eks"
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/cli/gc"
-	"clusterawsadm/internal/cli/resource"
-	"clusterawsadm/internal/cli/version"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/ami"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/cluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/controller"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/gc"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // name is what the program is called.

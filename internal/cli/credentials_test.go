@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // keys gives the user credentials, in whatever region is asked for.

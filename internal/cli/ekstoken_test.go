@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientauthv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 
-	"clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // TestEKSToken makes tokens at the beginning of the virtual time, with the keys

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // terminal seats the user at one, with an answer to the next question.

@@ -22,7 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"golang.org/x/term"
 
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 // Process returns the world of this process. It takes over the handling of

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 // TestTimeout gives commands too little time, before and after they have

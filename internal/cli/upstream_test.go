@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
 // session is what a user typed and saw, for golden files.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // A fast clock shows and waits many times what passes.

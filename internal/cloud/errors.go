@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
 
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // Code returns the code of an AWS error, and "" for any other error.

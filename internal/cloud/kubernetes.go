@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // API returns the client of an API server, one for the whole run. The access is

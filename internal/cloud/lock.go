@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // Times of the lock.

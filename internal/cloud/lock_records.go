@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // ParameterPath is where a cluster keeps its records and secrets in SSM

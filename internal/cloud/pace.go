@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // buckets are the token buckets that AWS keeps for an account, kept on our

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
 func TestProblem(t *testing.T) {

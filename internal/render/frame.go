@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // named is how many nodes an area names at most.

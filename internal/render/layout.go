@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Sizes of the drawing, in pixels.

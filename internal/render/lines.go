@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // heartbeat is how often plain progress says what is still waited for.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Record is one line of the stream of events for programs. docs/events.md

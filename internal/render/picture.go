@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Picture is a graph to be drawn.

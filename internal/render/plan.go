@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"clusterawsadm/internal/ordered"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // PlanView says how to show a plan, and of what it is one.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/ordered"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Progress shows a run while it goes on. Look and Begin each come at most

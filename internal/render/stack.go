@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"clusterawsadm/pkg/bootstrap/stack"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 )
 
 // StackEvent is the line of an event of a stack, that long after the first.

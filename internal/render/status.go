@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // manyAlike is how many machines of one group, all in the same state, are

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Control sequences of a terminal.

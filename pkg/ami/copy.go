@@ -15,8 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // CopyOptions say what to copy, and where to.

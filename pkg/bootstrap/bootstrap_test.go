@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/pkg/bootstrap"
-	"clusterawsadm/test/iamconfig"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/test/iamconfig"
 )
 
 // plain is a value as JSON would have it.

@@ -11,7 +11,7 @@ import (
 	"github.com/awslabs/goformation/v7/cloudformation/iam"
 	"github.com/awslabs/goformation/v7/intrinsics"
 
-	"clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
 // Documents are the policies that can be asked for by name.

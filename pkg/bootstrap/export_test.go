@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"clusterawsadm/internal/golden"
-	"clusterawsadm/pkg/bootstrap"
-	"clusterawsadm/test/iamconfig"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/test/iamconfig"
 )
 
 func policies(t require.TestingT, c *bootstrap.Config, name string, f bootstrap.Format) (v any) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
 )
 
 // upstream is the folder of Cluster API Provider AWS's sources.

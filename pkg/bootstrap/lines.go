@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"clusterawsadm/internal/input"
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // lines knows where the fields of a file stand.

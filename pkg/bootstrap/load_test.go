@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/golden"
-	"clusterawsadm/internal/input"
-	"clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
 )
 
 const head = "apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSIAMConfiguration\n"

@@ -11,7 +11,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1beta1"
 	iamv1 "sigs.k8s.io/cluster-api-provider-aws/v2/iam/api/v1beta1"
 
-	"clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
 // remark notes what the template does not show of a configuration, and what it

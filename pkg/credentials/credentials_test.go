@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/pkg/credentials"
+	"github.com/clusterawsadm/clusterawsadm/pkg/credentials"
 )
 
 // Upstream's own output, byte for byte.

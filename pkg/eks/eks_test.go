@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
 // cluster makes an account with small pages and the cluster "demo" in it.

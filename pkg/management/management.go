@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // fieldManager is who the API server says made a change.

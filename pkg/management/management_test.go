@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // connected returns a cluster whose API server is that handler.
@@ -28,7 +28,7 @@ func connected(t *testing.T, serve http.HandlerFunc) *Cluster {
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(file, []byte(`{current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: "`+server.URL+`"}}]}`), 0o600))
-	c, err := Connect(Options{Kubeconfig: file, UserAgent: "clusterawsadm/test", Clock: clock.Fast(time.Now(), 1000)})
+	c, err := Connect(Options{Kubeconfig: file, UserAgent: "github.com/clusterawsadm/clusterawsadm/test", Clock: clock.Fast(time.Now(), 1000)})
 	require.NoError(t, err)
 	return c
 }

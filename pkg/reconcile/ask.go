@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/kube"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // answersWithin is how long an API server is tried that is to be asked before

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestFigures prints what a life cycle costs, for 3, 100 and 1,000 workers:

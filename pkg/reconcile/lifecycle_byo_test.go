@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const byoVPC = "../../configs/byo-vpc.yaml"

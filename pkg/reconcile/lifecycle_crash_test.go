@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
 )
 
 // stride is how many calls are left out between two that fail: the sweeps of

@@ -14,7 +14,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
-	"clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
 )
 
 const (

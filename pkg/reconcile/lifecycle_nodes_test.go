@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/internal/kubesim"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/topology"
 )
 
 const (

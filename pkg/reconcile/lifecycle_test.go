@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
 )
 
 // each runs a test over every example, each in an account of its own that has

@@ -6,9 +6,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // quota is a limit of the account that a plan may run into.

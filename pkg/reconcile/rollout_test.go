@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/internal/kubesim"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/manifest"
-	"clusterawsadm/pkg/reconcile/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/topology"
 )
 
 // rolling returns the cluster as a new process sees it whose user wants its

@@ -3,7 +3,7 @@ package reconcile_test
 import (
 	"strings"
 
-	"clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
 // plane returns the one control plane of EKS.

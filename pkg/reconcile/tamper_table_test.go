@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
 // tamper changes one thing behind the cluster's back.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Of two runs at once exactly one writes: the other one notices within a beat

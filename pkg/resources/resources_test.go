@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
 func TestList(t *testing.T) {

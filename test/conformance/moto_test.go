@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/test/moto"
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
 // TestMoto compares what moto answers with what AWS does. A difference that is

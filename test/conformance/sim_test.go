@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // TestSimulated has the simulated AWS answer as AWS does, as far as we know.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
 )
 
 const (

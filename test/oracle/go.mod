@@ -1,13 +1,13 @@
-module clusterawsadm/test/oracle
+module github.com/clusterawsadm/clusterawsadm/test/oracle
 
 go 1.26.0
 
-replace clusterawsadm => ../..
+replace github.com/clusterawsadm/clusterawsadm => ../..
 
 replace sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/oracle => ./eksuserdata
 
 require (
-	clusterawsadm v0.0.0-00010101000000-000000000000
+	github.com/clusterawsadm/clusterawsadm v0.0.0-00010101000000-000000000000
 	github.com/Masterminds/sprig/v3 v3.3.0
 	github.com/coreos/ignition v0.35.0
 	github.com/coreos/ignition/v2 v2.24.0

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/configreader"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/pkg/bootstrap"
-	"clusterawsadm/test/iamconfig"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/test/iamconfig"
 )
 
 // TestIAM holds what we make of AWSIAMConfigurations against what Cluster API

@@ -1,4 +1,4 @@
-module clusterawsadm/e2e/kubernetes/kubectl
+module github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/kubectl
 
 go 1.26
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"clusterawsadm/e2e/kubernetes/controlplane"
-	"clusterawsadm/e2e/kubernetes/lab/wire"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
 // older is the version that an upgrade to controlplane.Version begins with, by

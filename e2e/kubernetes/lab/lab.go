@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/e2e/kubernetes/lab/node"
-	"clusterawsadm/e2e/kubernetes/lab/wire"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/node"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
 // Lab is an account of AWS in which instances boot.

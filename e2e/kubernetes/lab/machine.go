@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"clusterawsadm/e2e/kubernetes/lab/node"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/node"
 )
 
 // Machine is an instance that runs.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/e2e/kubernetes/controlplane"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
 // hostname is how machines are named before they are, by cloud-init and by

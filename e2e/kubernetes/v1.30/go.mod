@@ -1,5 +1,5 @@
 // kubeadm of Kubernetes 1.30, which is built, never imported.
-module clusterawsadm/e2e/kubernetes/v1.30
+module github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/v1.30
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // Programs of Kubernetes 1.33, which are built, never imported.
-module clusterawsadm/e2e/kubernetes/v1.33
+module github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/v1.33
 
 go 1.26.0
 

@@ -2,6 +2,6 @@
 // clusterawsadm can start at best.
 package main
 
-import _ "clusterawsadm/internal/cli"
+import _ "github.com/clusterawsadm/clusterawsadm/internal/cli"
 
 func main() {}

@@ -12,10 +12,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/spf13/pflag"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/cli/simulated"
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // DefaultRegion is where a simulated account is, unless a region is named.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/ami"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/ami"
 )
 
 // apiVersion is that of upstream's kinds.

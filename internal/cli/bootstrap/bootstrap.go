@@ -5,7 +5,7 @@ package bootstrap
 import (
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 // New returns the command that has all the others below it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
 )
 
 // configuration is the AWSIAMConfiguration that a command works on.

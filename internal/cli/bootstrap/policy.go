@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
 )
 
 type policyOptions struct {

@@ -3,7 +3,7 @@ package bootstrap
 import (
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 func newPrintConfig(e *env.Env) *cobra.Command {

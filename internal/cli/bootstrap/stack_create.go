@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/account"
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/bootstrap"
-	"clusterawsadm/pkg/bootstrap/stack"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 )
 
 type createStack struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 func newDeleteStack(e *env.Env) *cobra.Command {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/account"
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/pkg/reconcile/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/topology"
 )
 
 // New returns the command that has all the others below it.

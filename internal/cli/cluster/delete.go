@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 type deleteOptions struct {

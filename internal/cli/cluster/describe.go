@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
 type describeOptions struct {

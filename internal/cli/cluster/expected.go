@@ -3,8 +3,8 @@ package cluster
 import (
 	"time"
 
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // toCreate returns how long AWS may be expected to take for a plan: the

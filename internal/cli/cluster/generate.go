@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/configs"
-	"clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/configs"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
 type generateOptions struct {

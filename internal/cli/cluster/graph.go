@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type graphOptions struct {

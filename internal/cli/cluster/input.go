@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 
-	"clusterawsadm/internal/cli/account"
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
 )
 
 // load reads the manifest and tells its warnings.

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/pkg/eks"
-	"clusterawsadm/pkg/reconcile"
-	"clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
 )
 
 type kubeconfigOptions struct {

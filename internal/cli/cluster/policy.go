@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/reconcile/permission"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/permission"
 )
 
 type policyOptions struct {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/account"
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // session is an account that a command works on.

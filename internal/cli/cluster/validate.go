@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/render"
-	"clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
 )
 
 type validateOptions struct {

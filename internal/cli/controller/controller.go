@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/cli/kube"
-	"clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/management"
 )
 
 // New returns the command that has all the others below it.

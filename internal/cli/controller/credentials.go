@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/cli/kube"
-	"clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/management"
 )
 
 // variable is where update-credentials finds the value, as "clusterctl init"

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/account"
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/pkg/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
 type tokenOptions struct {

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"sync"
 
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
 // Env is the world of a command.

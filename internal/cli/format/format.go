@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
 // Flag is the value of -o: table, json or yaml. It is checked while the

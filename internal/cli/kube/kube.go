@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/cli/version"
-	"clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/pkg/management"
 )
 
 // Flags say which management cluster it is.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // saving is how often an account in use is written to its file: what a

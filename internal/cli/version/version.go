@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"clusterawsadm/internal/cli/env"
-	"clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
-//nolint:gochecknoglobals // set by the linker: -X clusterawsadm/internal/cli/version.gitVersion=v1.2.3
+//nolint:gochecknoglobals // set by the linker: -X github.com/clusterawsadm/clusterawsadm/internal/cli/version.gitVersion=v1.2.3
 var gitVersion string
 
 // Info is what is known of the binary. Its fields and their order are those

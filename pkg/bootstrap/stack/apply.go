@@ -11,7 +11,7 @@ import (
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Wanted is what a stack is to be.

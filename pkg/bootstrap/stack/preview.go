@@ -14,7 +14,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Action is what becomes of a resource.

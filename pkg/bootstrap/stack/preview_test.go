@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/awssim"
-	"clusterawsadm/pkg/bootstrap"
-	"clusterawsadm/pkg/bootstrap/stack"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 )
 
 func TestPreviewOfAnUpdate(t *testing.T) {

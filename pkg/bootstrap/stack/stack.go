@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
-	"clusterawsadm/internal/clock"
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Stack is a stack of an account, in one region, whether it exists or not. It

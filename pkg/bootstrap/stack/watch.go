@@ -11,8 +11,8 @@ import (
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // A new thing that AWS does not show yet is not made twice.

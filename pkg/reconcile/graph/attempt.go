@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // see looks for the thing and remembers what it saw.

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Executor carries out plans. It serves one run on one graph.

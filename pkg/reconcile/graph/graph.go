@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // ID names a node: "subnet/private/us-east-1a". Its first word is the kind.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // pause waits before the next look, and fails when patience has run out.

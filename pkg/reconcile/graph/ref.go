@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // Node is a node of a graph, whatever it stands for. Only *Ref implements it.

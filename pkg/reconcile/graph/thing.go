@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // thing is a Resource[S], or a Lookup[S] of somebody else's, to those who need

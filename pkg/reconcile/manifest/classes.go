@@ -16,7 +16,7 @@ import (
 	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
 	kjson "sigs.k8s.io/json"
 
-	"clusterawsadm/pkg/reconcile/manifest/class"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class"
 )
 
 // Kinds that only a topology uses.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
 )
 
 // Whatever the input is, Load gives a cluster or an *InvalidError, and every

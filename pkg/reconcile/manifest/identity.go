@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
 // Keys of the Secret behind an AWSClusterStaticIdentity.

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
 // key names an object among all others. Cluster API looks for references in

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // order sorts problems by file (as the files were given), line, object and

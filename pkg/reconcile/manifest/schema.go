@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"clusterawsadm/pkg/reconcile/manifest/crd"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/crd"
 )
 
 // schemaArchive holds the structural schemas of the CRDs, made by

@@ -6,7 +6,7 @@ package permission
 import (
 	"strings"
 
-	"clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
 )
 
 // Scope narrows a policy down. Its zero value covers every cluster that a

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/internal/golden"
-	"clusterawsadm/pkg/reconcile/permission"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/permission"
 )
 
 // needs lists the actions that IAM wants allowed for a call, where they are

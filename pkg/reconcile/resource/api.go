@@ -9,11 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/kube"
-	"clusterawsadm/pkg/eks"
-	"clusterawsadm/pkg/reconcile/boot"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // API is how resources reach the API server of the cluster: as an

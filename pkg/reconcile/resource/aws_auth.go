@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/kube"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // AWSAuth is the ConfigMap aws-auth, by which clusters of EKS let in roles and

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
 // whose says whether tags are of what is looked for.

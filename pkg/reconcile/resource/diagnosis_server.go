@@ -13,9 +13,9 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/kube"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // apiServerPatience counts from when the machines run, and are registered with

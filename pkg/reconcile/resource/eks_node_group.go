@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // EKSNodeGroup is a managed node group (CAPA: AWSManagedMachinePool; facts

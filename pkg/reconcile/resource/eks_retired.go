@@ -3,8 +3,8 @@ package resource
 import (
 	"context"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // RetireEKS adds something that hangs on a cluster of EKS, to be removed if it

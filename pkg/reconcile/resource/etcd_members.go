@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // EtcdMembers sees to it that every member of etcd has a machine, before more

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Found is a thing that was found by its tag, and is only there to be shown

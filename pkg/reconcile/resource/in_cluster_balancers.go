@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // BalancersInCluster are the objects for which there are load balancers:

@@ -5,7 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // VolumesInCluster are the claims that EBS volumes were made for which are to

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/kube"
-	"clusterawsadm/pkg/reconcile/boot"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // KubeadmConfig is what kubeadm init leaves in the cluster for the machines

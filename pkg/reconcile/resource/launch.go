@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Sizes of launches. A few machines are launched one by one, with their names

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // hookField is what the differences of lifecycle hooks begin with.

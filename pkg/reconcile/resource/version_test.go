@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/pkg/reconcile/boot"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // A version that kubeadm does not go to is told with what to do instead.

@@ -3,8 +3,8 @@ package topology
 import (
 	"strings"
 
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // resourceSets adds what is brought into the cluster: the ClusterResourceSets of the

@@ -3,9 +3,9 @@ package topology
 import (
 	"fmt"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // bucket adds the bucket from which machines load their Ignition configuration

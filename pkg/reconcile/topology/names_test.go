@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/boot"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/manifest"
-	"clusterawsadm/pkg/reconcile/resource"
-	"clusterawsadm/pkg/reconcile/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/topology"
 )
 
 // The names of load balancers are Cluster API's. The hashes were worked out by

@@ -7,10 +7,10 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/manifest"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // managedReplicas is the annotation of a MachinePool of which something else

@@ -9,9 +9,9 @@ import (
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"clusterawsadm/internal/cloud"
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // placed returns the subnet of a machine (facts C.3), and whether the manifest
@@ -130,7 +130,7 @@ func (b *builder) keyPair(name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(use(b, graph.ID("key-pair/"+name), resource.KeyPairByName(name, b.keyNames()), b.m.InfraObject()))
+	return graph.Awaits(use(b, graph.ID("key-pair/"+name), resource.KeyPairByName(name, b.keyNames()), b.m.InfraObject(), "spec"))
 }
 
 // keyNames lists all key pairs in use, so that they are asked for at once.
@@ -148,7 +148,7 @@ func (b *builder) profile(name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), resource.ProfileByName(name), b.m.InfraObject()))
+	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), resource.ProfileByName(name), b.m.InfraObject(), "spec"))
 }
 
 func (b *builder) subnetName(ref *graph.Ref[resource.SubnetState]) string {

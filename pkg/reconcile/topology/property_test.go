@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/pkg/reconcile/manifest"
-	"clusterawsadm/pkg/reconcile/topology"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/topology"
 )
 
 // mutate changes a few lines of a manifest: it drops one, doubles one, moves

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"clusterawsadm/pkg/reconcile/graph"
-	"clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // AddRemains adds what carries the cluster's tag, and is not in the graph, so

@@ -11,7 +11,7 @@ import (
 	"github.com/apparentlymart/go-cidr/cidr"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // defaultCIDR is the block of a VPC for which the manifest names none.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"clusterawsadm/e2e/kubernetes/lab/wire"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
 )
 
 // checkClass holds the rules of the ClusterClass webhook.

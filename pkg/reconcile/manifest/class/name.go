@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
 )
 
 // Cluster API cuts names to this length, with five random characters at the

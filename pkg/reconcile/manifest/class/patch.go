@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
 )
 
 // target is a template that patches may change, with the variables that they

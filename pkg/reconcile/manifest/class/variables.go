@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"clusterawsadm/pkg/reconcile/manifest/crd"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/crd"
 )
 
 // builtinName is the variable that Cluster API fills itself.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"clusterawsadm/e2e/kubernetes/lab/node"
+	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/node"
 )
 
 func main() {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
 )
 
 func data() map[string]any {

@@ -1,9 +1,0 @@
-module sigs.k8s.io/controller-runtime
-
-go 1.26.0
-
-require (
-	github.com/go-logr/logr v1.4.4
-	k8s.io/api v0.36.3
-	k8s.io/apimachinery v0.36.3
-)

@@ -1,2 +1,0 @@
-// Package apiutil is empty.
-package apiutil

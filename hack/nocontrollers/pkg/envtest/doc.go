@@ -1,2 +1,0 @@
-// Package envtest is empty.
-package envtest

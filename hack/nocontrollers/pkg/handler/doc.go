@@ -1,2 +1,0 @@
-// Package handler is empty.
-package handler

@@ -1,2 +1,0 @@
-// Package manager is empty.
-package manager

@@ -1,2 +1,0 @@
-// Package server is empty.
-package server

@@ -1,2 +1,0 @@
-// Package reconcile is empty.
-package reconcile

@@ -1,2 +1,0 @@
-// Package format is empty.
-package format

@@ -1,2 +1,0 @@
-// Package gbytes is empty.
-package gbytes

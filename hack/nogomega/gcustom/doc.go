@@ -1,2 +1,0 @@
-// Package gcustom is empty.
-package gcustom

@@ -1,2 +1,0 @@
-// Package gexec is empty.
-package gexec

@@ -1,2 +1,0 @@
-// Package ghttp is empty.
-package ghttp

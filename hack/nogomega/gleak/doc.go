@@ -1,2 +1,0 @@
-// Package gleak is empty.
-package gleak

@@ -1,3 +1,0 @@
-module github.com/onsi/gomega
-
-go 1.26.0

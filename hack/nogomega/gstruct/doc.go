@@ -1,2 +1,0 @@
-// Package gstruct is empty.
-package gstruct

@@ -1,2 +1,0 @@
-// Package matchers is empty.
-package matchers

@@ -1,2 +1,0 @@
-// Package types is empty.
-package types

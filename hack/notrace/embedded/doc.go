@@ -1,2 +1,0 @@
-// Package embedded is empty.
-package embedded

@@ -1,3 +1,0 @@
-module go.opentelemetry.io/otel/trace
-
-go 1.26.0

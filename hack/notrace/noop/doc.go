@@ -1,2 +1,0 @@
-// Package noop is empty.
-package noop

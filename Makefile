@@ -6,7 +6,7 @@ BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
-GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./pkg/reconcile/boot ./pkg/reconcile/manifest
+GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest
 
 .DEFAULT_GOAL := help
 .PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
@@ -39,7 +39,7 @@ shape: ## show the longest files and functions; the tests fail over budget
 	go test -run TestShape -v ./e2e
 
 fuzz: ## look for manifests that make the loader panic, for FUZZ=30s
-	go test -run '^$$' -fuzz . -fuzztime $(FUZZ) ./pkg/reconcile/manifest
+	go test -run '^$$' -fuzz . -fuzztime $(FUZZ) ./internal/engine/manifest
 
 golden: ## rewrite the expected output of tests; look at the difference like at code
 	go test $(GOLDEN) -update

@@ -41,15 +41,15 @@ func TestLayers(t *testing.T) {
 			may(!imports(module+"/internal/awssim"), "the simulated AWS")
 		}
 		switch path {
-		case "pkg/reconcile/manifest":
+		case "internal/engine/manifest":
 			may(!imports(module+"/internal/cloud"), "the door to AWS")
-		case "pkg/reconcile/graph":
+		case "internal/engine/graph":
 			for _, d := range p.Imports {
 				may(!strings.Contains(d, ".") && !strings.HasPrefix(d, module+"/pkg/"), d)
 			}
 		case "pkg/reconcile/resource":
-			may(!imports(module+"/pkg/reconcile/topology"), "topology")
-			may(!imports(module+"/pkg/reconcile/manifest"), "manifest")
+			may(!imports(module+"/internal/engine/topology"), "topology")
+			may(!imports(module+"/internal/engine/manifest"), "manifest")
 		case "internal/cloud":
 			may(!imports(module+"/pkg"), "anything above it")
 		}

@@ -40,7 +40,7 @@ func kubectl(t *testing.T) string {
 }
 
 // writtenFile is a file that user data writes, of which the tests of
-// pkg/reconcile/boot say that it is what machines get.
+// internal/engine/boot say that it is what machines get.
 func writtenFile(t *testing.T, userData, path string) string {
 	t.Helper()
 	root, err := controlplane.Root()

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // name is what the program is called.

@@ -3,7 +3,7 @@ package render
 import (
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Version is the version of the documents and event streams that programs

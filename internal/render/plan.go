@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // PlanView says how to show a plan, and of what it is one.

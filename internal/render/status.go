@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // manyAlike is how many machines of one group, all in the same state, are

@@ -15,7 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/permission"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
 )
 
 // allowed reports whether a policy allows an action on a resource.

@@ -13,9 +13,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // Target is where and how a run talks to AWS.

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // fixedPKI is the PKI that package boot keeps for its own tests.
 func fixedPKI(t *testing.T) *boot.PKI {
 	t.Helper()
-	files, err := filepath.Glob("../../pkg/reconcile/boot/testdata/pki/*")
+	files, err := filepath.Glob("../../internal/engine/boot/testdata/pki/*")
 	require.NoError(t, err)
 	entries := map[string][]byte{}
 	for _, file := range files {

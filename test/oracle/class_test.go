@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
 )
 
 // topologyInput is a Cluster with its class and templates.

@@ -17,7 +17,7 @@ import (
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	capa "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/oracle"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 func eksNode(t *testing.T) boot.EKSNode {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/manifest/class/gotmpl"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 )
 
 const templateData = `{

@@ -19,7 +19,7 @@ var hostname = strings.NewReplacer("{{ ds.meta_data.local_hostname }}", "ip-10-0
 // TestConfigurations shows what kubeadm is configured with on the machines of
 // every self-managed example to the kubeadm of each version. That cloud-init
 // accepts the documents around it, by "cloud-init schema", is TestCloudInitSchema
-// of pkg/reconcile/boot.
+// of internal/engine/boot.
 func TestConfigurations(t *testing.T) {
 	root, err := controlplane.Root()
 	require.NoError(t, err)

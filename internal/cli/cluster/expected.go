@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // toCreate returns how long AWS may be expected to take for a plan: the

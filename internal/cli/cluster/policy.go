@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/permission"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
 )
 
 type policyOptions struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
 // New returns the command that has all the others below it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
 // variable is where update-credentials finds the value, as "clusterctl init"

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
-	"github.com/clusterawsadm/clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
 type podIdentityOptions struct {

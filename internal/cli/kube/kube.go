@@ -9,7 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
-	"github.com/clusterawsadm/clusterawsadm/pkg/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
 // Flags say which management cluster it is.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // APIServer is the API server of the cluster, once it answers: its name is
@@ -75,3 +75,14 @@ func answers(s *graph.Ref[APIServerState]) bool {
 	have, ok := s.Found()
 	return ok && have.Answers()
 }
+
+// Patience implements graph.Patient.
+func (s *APIServer) Patience() time.Duration { return apiServerPatience }
+
+// apiServerPatience counts from when the machines run, and are registered with
+// the load balancer.
+const apiServerPatience = 15 * time.Minute
+
+// apiServerTakes is how long the first API server usually takes to answer, from
+// when its machine runs.
+const apiServerTakes = 100 * time.Second

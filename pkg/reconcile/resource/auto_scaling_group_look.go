@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,10 +14,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
-
-// groupOfInstance is the tag by which AWS says of an instance which group
-// launched it.
-const groupOfInstance = "aws:autoscaling:groupName"
 
 // autoScalingGroups lists the groups of the cluster.
 func autoScalingGroups(ctx context.Context, c *cloud.Clients) ([]AutoScalingGroupState, error) {
@@ -38,15 +35,15 @@ func autoScalingGroups(ctx context.Context, c *cloud.Clients) ([]AutoScalingGrou
 
 func autoScalingGroupSeen(x types.AutoScalingGroup) AutoScalingGroupState {
 	s := AutoScalingGroupState{
-		Object: Object{str(x.AutoScalingGroupName), cloud.Tags{}}, ARN: str(x.AutoScalingGroupARN), Status: str(x.Status),
+		Object: Object{aws.ToString(x.AutoScalingGroupName), cloud.Tags{}}, ARN: aws.ToString(x.AutoScalingGroupARN), Status: aws.ToString(x.Status),
 		Min: aws.ToInt32(x.MinSize), Max: aws.ToInt32(x.MaxSize), Desired: aws.ToInt32(x.DesiredCapacity), Mixed: mixedWritten(x.MixedInstancesPolicy),
 		Cooldown: time.Duration(aws.ToInt32(x.DefaultCooldown)) * time.Second, Warmup: time.Duration(aws.ToInt32(x.DefaultInstanceWarmup)) * time.Second,
 		Rebalance: aws.ToBool(x.CapacityRebalance),
 	}
 	for _, t := range x.Tags {
-		s.Tags[str(t.Key)] = str(t.Value)
+		s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
-	if ids := str(x.VPCZoneIdentifier); ids != "" {
+	if ids := aws.ToString(x.VPCZoneIdentifier); ids != "" {
 		s.Subnets = strings.Split(ids, ",")
 	}
 	template := x.LaunchTemplate
@@ -54,16 +51,16 @@ func autoScalingGroupSeen(x types.AutoScalingGroup) AutoScalingGroupState {
 		template = p.LaunchTemplate.LaunchTemplateSpecification
 	}
 	if template != nil {
-		s.Template = str(template.LaunchTemplateId) + ":" + orElse(str(template.Version), "$Default")
+		s.Template = aws.ToString(template.LaunchTemplateId) + ":" + cmp.Or(aws.ToString(template.Version), "$Default")
 	}
 	for _, p := range x.SuspendedProcesses {
-		s.Suspended = append(s.Suspended, str(p.ProcessName))
+		s.Suspended = append(s.Suspended, aws.ToString(p.ProcessName))
 	}
 	slices.Sort(s.Suspended)
 	for _, i := range x.Instances {
-		m := PoolInstance{ID: str(i.InstanceId), Zone: str(i.AvailabilityZone), Type: str(i.InstanceType), State: string(i.LifecycleState), Health: str(i.HealthStatus)}
+		m := PoolInstance{ID: aws.ToString(i.InstanceId), Zone: aws.ToString(i.AvailabilityZone), Type: aws.ToString(i.InstanceType), State: string(i.LifecycleState), Health: aws.ToString(i.HealthStatus)}
 		if i.LaunchTemplate != nil {
-			m.Version = str(i.LaunchTemplate.Version)
+			m.Version = aws.ToString(i.LaunchTemplate.Version)
 		}
 		s.Instances = append(s.Instances, m)
 	}
@@ -81,7 +78,7 @@ func lifecycleHooks(ctx context.Context, c *cloud.Clients, group string) (map[st
 	}
 	hooks := map[string]string{}
 	for _, h := range out.LifecycleHooks {
-		hooks[str(h.LifecycleHookName)] = hookWritten(h)
+		hooks[aws.ToString(h.LifecycleHookName)] = hookWritten(h)
 	}
 	return hooks, nil
 }
@@ -95,7 +92,7 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 		return last, cloud.IgnoreNotFound(err)
 	}
 	for _, r := range out.InstanceRefreshes {
-		seen := Refresh{ID: str(r.InstanceRefreshId), Status: string(r.Status), Reason: str(r.StatusReason), Percent: aws.ToInt32(r.PercentageComplete), Began: aws.ToTime(r.StartTime)}
+		seen := Refresh{ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason), Percent: aws.ToInt32(r.PercentageComplete), Began: aws.ToTime(r.StartTime)}
 		switch r.Status { //nolint:exhaustive // in the others it is over
 		case types.InstanceRefreshStatusPending, types.InstanceRefreshStatusInProgress, types.InstanceRefreshStatusCancelling,
 			types.InstanceRefreshStatusRollbackInProgress, types.InstanceRefreshStatusBaking:
@@ -122,7 +119,7 @@ func trouble(ctx context.Context, c *cloud.Clients, group string) (string, error
 	}
 	for _, x := range out.Activities {
 		if x.StatusCode == types.ScalingActivityStatusCodeFailed {
-			return str(x.StatusMessage), nil
+			return aws.ToString(x.StatusMessage), nil
 		}
 	}
 	return "", nil

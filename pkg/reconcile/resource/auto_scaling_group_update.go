@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Update implements graph.Resource. Processes are resumed before anything
@@ -93,7 +94,7 @@ func (g *AutoScalingGroup) refresh(ctx context.Context, c *cloud.Clients, have *
 	if err != nil {
 		return err
 	}
-	g.refreshing, g.started = true, str(out.InstanceRefreshId)
+	g.refreshing, g.started = true, aws.ToString(out.InstanceRefreshId)
 	return nil
 }
 
@@ -178,7 +179,7 @@ func mixedWritten(p *types.MixedInstancesPolicy) string {
 	var kinds []string
 	if p.LaunchTemplate != nil {
 		for _, o := range p.LaunchTemplate.Overrides {
-			kinds = append(kinds, str(o.InstanceType))
+			kinds = append(kinds, aws.ToString(o.InstanceType))
 		}
 	}
 	d := types.InstancesDistribution{}
@@ -190,5 +191,5 @@ func mixedWritten(p *types.MixedInstancesPolicy) string {
 		share = *d.OnDemandPercentageAboveBaseCapacity
 	}
 	return fmt.Sprintf("%s; on demand %d and %d %% of the rest, %s; spot %s", strings.Join(kinds, ", "), aws.ToInt32(d.OnDemandBaseCapacity), share,
-		orElse(str(d.OnDemandAllocationStrategy), "prioritized"), orElse(str(d.SpotAllocationStrategy), "lowest-price"))
+		cmp.Or(aws.ToString(d.OnDemandAllocationStrategy), "prioritized"), cmp.Or(aws.ToString(d.SpotAllocationStrategy), "lowest-price"))
 }

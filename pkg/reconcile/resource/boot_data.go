@@ -2,13 +2,13 @@ package resource
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,9 +21,15 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
+
+// TokenSource hands out the bootstrap token with which machines join.
+type TokenSource interface {
+	// Current returns a token that is valid for as long as a machine boots.
+	Current(ctx context.Context, c *cloud.Clients) (string, error)
+}
 
 // BootData is what a machine gets to boot with, and the way in which it gets
 // it (facts C.1). It is made when the machine is launched.
@@ -37,8 +43,8 @@ type BootData struct {
 	Machine  boot.Machine // its endpoint, keys and token are filled in here
 	Endpoint Endpoint
 	PKI      *graph.Ref[PKIState]
-	Token    *graph.Ref[JoinTokenState] // nil: the one that kubeadm init makes
-	Renewal  *JoinToken                 // what Token is of
+	Token    graph.Node  // the join token; nil: the one that kubeadm init creates
+	Renewal  TokenSource // of Token; nil: Token does not change
 
 	Backend      boot.Backend
 	ID           string // what secrets are named by
@@ -52,21 +58,19 @@ type BootData struct {
 	Tags         cloud.Tags
 }
 
-func (b *BootData) needs() []graph.Edge {
+// Needs implements ec2.UserData.
+func (b *BootData) Needs() []graph.Edge {
 	if b.EKS != nil {
 		return graph.On(b.EKS.Cluster)
 	}
 	return slices.Concat(b.Endpoint.needs(), graph.Awaits(b.PKI), graph.Awaits(b.Token), graph.On(b.Bucket))
 }
 
-// prepare renders the data, puts it where the machine finds it, and returns
+// Prepare implements ec2.UserData: it renders the data, puts it where the machine finds it, and returns
 // the user data that leads there. Machines that share their data share the
 // work.
-func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
-	switch {
-	case b == nil:
-		return nil, errors.New("there is none: the machine existed a moment ago")
-	case b.Plain != nil:
+func (b *BootData) Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+	if b.Plain != nil {
 		return b.Plain, nil
 	}
 	return cloud.Batch(ctx, c, "bootstrap data "+b.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
@@ -83,7 +87,7 @@ func (b *BootData) prepare(ctx context.Context, c *cloud.Clients) ([]byte, error
 func (b *BootData) deliverNow(ctx context.Context, c *cloud.Clients) (data []byte, err error) {
 	var token string
 	if b.Renewal != nil {
-		if token, err = b.Renewal.ofNow(ctx, c); err != nil {
+		if token, err = b.Renewal.Current(ctx, c); err != nil {
 			return nil, fmt.Errorf("join token: %w", err)
 		}
 	}
@@ -94,9 +98,9 @@ func (b *BootData) deliverNow(ctx context.Context, c *cloud.Clients) (data []byt
 // machines join with another one is no reason to replace those that have.
 const anyToken = "000000.0000000000000000"
 
-// fingerprint tells the data from other data, without the token and however it
+// Fingerprint implements ec2.UserData. It tells the data from other data, without the token and however it
 // is delivered; graph.Unknown while it cannot be made.
-func (b *BootData) fingerprint() string {
+func (b *BootData) Fingerprint() string {
 	if b.Plain != nil {
 		return boot.Data{Content: b.Plain}.Fingerprint()
 	}
@@ -121,7 +125,7 @@ func (b *BootData) render(token string) (data boot.Data, known bool, err error) 
 	if m.Endpoint = b.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
 		return data, false, nil
 	}
-	m.PKI, m.Token = keys.PKI, orElse(token, keys.Token)
+	m.PKI, m.Token = keys.PKI, cmp.Or(token, keys.Token)
 	data, err = boot.Render(m)
 	return data, true, err
 }
@@ -133,7 +137,7 @@ func (b *BootData) deliver(ctx context.Context, c *cloud.Clients, token string) 
 	if b.EKS == nil && (!ok || keys.PKI == nil) {
 		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
 	}
-	if b.EKS == nil && b.Machine.JoinsByToken() && orElse(token, keys.Token) == "" {
+	if b.EKS == nil && b.Machine.JoinsByToken() && cmp.Or(token, keys.Token) == "" {
 		return nil, errors.New("no token is kept with which machines join this cluster: a run with --wait=api makes one")
 	}
 	data, known, err := b.render(token)
@@ -244,36 +248,4 @@ func SecretID(words ...string) string {
 	}
 	x := hex.EncodeToString(h.Sum(nil))
 	return fmt.Sprintf("%s-%s-%s-%s-%s", x[:8], x[8:12], x[12:16], x[16:20], x[20:32])
-}
-
-// Endpoint is where the API server answers: at one of the load balancers, or
-// at a name that the manifest gives.
-type Endpoint struct {
-	Network *graph.Ref[LoadBalancerState]
-	Classic *graph.Ref[ClassicLoadBalancerState]
-	EKS     *graph.Ref[EKSClusterState]
-	Host    string // wins over the load balancers' names
-	Port    int32
-}
-
-func (e Endpoint) needs() []graph.Edge {
-	return slices.Concat(graph.Reads(e.Network), graph.Reads(e.Classic), graph.On(e.EKS))
-}
-
-// String returns host and port, or graph.Unknown.
-func (e Endpoint) String() string {
-	host := e.Host
-	if lb, ok := e.Network.Found(); ok && host == "" {
-		host = lb.DNS
-	}
-	if lb, ok := e.Classic.Found(); ok && host == "" {
-		host = lb.DNS
-	}
-	if cluster, ok := e.EKS.Found(); ok && host == "" {
-		host = strings.TrimPrefix(cluster.Endpoint, "https://")
-	}
-	if host == "" {
-		return graph.Unknown
-	}
-	return fmt.Sprintf("%s:%d", host, e.Port)
 }

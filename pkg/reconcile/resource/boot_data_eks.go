@@ -6,8 +6,8 @@ import (
 
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EKSJoin is how machines join a cluster of EKS: with what EKS says of it, and

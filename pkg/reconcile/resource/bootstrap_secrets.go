@@ -11,8 +11,8 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // BootstrapSecrets are the secrets from which machines fetch what they boot
@@ -87,8 +87,8 @@ func taggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err e
 		}
 		for _, s := range page.SecretList {
 			for _, t := range s.Tags { // the filter matches beginnings: a second cluster's name may begin with ours
-				if str(t.Key) == c.OwnerTag() {
-					names = append(names, str(s.Name))
+				if aws.ToString(t.Key) == c.OwnerTag() {
+					names = append(names, aws.ToString(s.Name))
 				}
 			}
 		}
@@ -106,7 +106,7 @@ func taggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 			return nil, err
 		}
 		for _, x := range page.Parameters {
-			names = append(names, str(x.Name))
+			names = append(names, aws.ToString(x.Name))
 		}
 	}
 	return names, nil

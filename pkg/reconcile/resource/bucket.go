@@ -15,8 +15,8 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Bucket keeps what machines load with Ignition (CAPA: spec.s3Bucket).
@@ -76,7 +76,7 @@ func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 		return nil, err
 	} else if err == nil {
 		for _, t := range tagging.TagSet {
-			s.Tags[str(t.Key)] = str(t.Value)
+			s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 		}
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
@@ -89,7 +89,7 @@ func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 	if err != nil && !cloud.NotFound(err) {
 		return nil, err
 	} else if err == nil {
-		s.Policy = canonicalJSON(str(policy.Policy))
+		s.Policy = canonicalJSON(aws.ToString(policy.Policy))
 	}
 	return s, nil
 }
@@ -240,7 +240,7 @@ func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
 			return err
 		}
 		if len(out.Errors) > 0 {
-			return fmt.Errorf("%s: %s", str(out.Errors[0].Key), str(out.Errors[0].Message))
+			return fmt.Errorf("%s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
 		}
 	}
 	return nil
@@ -252,21 +252,4 @@ const bucketName = "bucket"
 // when none was.
 func keptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
 	return keptParameter(ctx, c, bucketName)
-}
-
-// remainingBucket finds the bucket, or what a run that died has left of it, by
-// the name that is kept in the account.
-func remainingBucket(ctx context.Context, c *cloud.Clients) (Remains, error) {
-	name, err := keptBucket(ctx, c)
-	if err != nil || name == "" {
-		return nil, err
-	}
-	again := func(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
-		name, err := keptBucket(ctx, c)
-		if err != nil || name == "" {
-			return nil, err
-		}
-		return &BucketState{Name: name}, nil
-	}
-	return Remains{remain("bucket", RankSecret, BucketState{Name: name}, Object{}, 0, again, (&Bucket{Name: name}).Delete)}, nil
 }

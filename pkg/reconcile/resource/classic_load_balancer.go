@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // ClassicLoadBalancer is a load balancer of the first generation: CAPA's
@@ -134,7 +134,7 @@ func (l *ClassicLoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*Cl
 		return nil, err
 	}
 	return &ClassicLoadBalancerState{
-		Object: Object{l.Name, l.Tags}, DNS: str(out.DNSName), VPC: l.VPC.CloudID(), Internal: l.Internal,
+		Object: Object{l.Name, l.Tags}, DNS: aws.ToString(out.DNSName), VPC: l.VPC.CloudID(), Internal: l.Internal,
 		Subnets: in.Subnets, Groups: in.SecurityGroups, Listeners: []string{l.listener()}, IdleTimeout: 60,
 	}, nil
 }
@@ -219,19 +219,19 @@ func classicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLoadB
 
 func classicSeen(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 	s := ClassicLoadBalancerState{
-		Object: Object{ID: str(x.LoadBalancerName)}, DNS: str(x.DNSName), VPC: str(x.VPCId), Internal: str(x.Scheme) == "internal",
+		Object: Object{ID: aws.ToString(x.LoadBalancerName)}, DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VPCId), Internal: aws.ToString(x.Scheme) == "internal",
 		Subnets: x.Subnets, Groups: x.SecurityGroups,
 	}
 	for _, i := range x.Instances {
-		s.Instances = append(s.Instances, str(i.InstanceId))
+		s.Instances = append(s.Instances, aws.ToString(i.InstanceId))
 	}
 	for _, l := range x.ListenerDescriptions {
 		if l.Listener != nil {
-			s.Listeners = append(s.Listeners, fmt.Sprintf("%s %d to %s %d", str(l.Listener.Protocol), l.Listener.LoadBalancerPort, str(l.Listener.InstanceProtocol), aws.ToInt32(l.Listener.InstancePort)))
+			s.Listeners = append(s.Listeners, fmt.Sprintf("%s %d to %s %d", aws.ToString(l.Listener.Protocol), l.Listener.LoadBalancerPort, aws.ToString(l.Listener.InstanceProtocol), aws.ToInt32(l.Listener.InstancePort)))
 		}
 	}
 	if h := x.HealthCheck; h != nil {
-		s.Check = ClassicHealthCheck{str(h.Target), aws.ToInt32(h.Interval), aws.ToInt32(h.Timeout), aws.ToInt32(h.HealthyThreshold), aws.ToInt32(h.UnhealthyThreshold)}
+		s.Check = ClassicHealthCheck{aws.ToString(h.Target), aws.ToInt32(h.Interval), aws.ToInt32(h.Timeout), aws.ToInt32(h.HealthyThreshold), aws.ToInt32(h.UnhealthyThreshold)}
 	}
 	return s
 }
@@ -272,9 +272,9 @@ func classicTagsOf(ctx context.Context, c *cloud.Clients, name string) (cloud.Ta
 				for _, d := range out.TagDescriptions {
 					tags := cloud.Tags{}
 					for _, t := range d.Tags {
-						tags[str(t.Key)] = str(t.Value)
+						tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 					}
-					found[str(d.LoadBalancerName)] = tags
+					found[aws.ToString(d.LoadBalancerName)] = tags
 				}
 			}
 			return inOrder(names, found), nil
@@ -320,4 +320,23 @@ func ForeignClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name stri
 	}
 	tags, err := classicTagsOf(ctx, c, name)
 	return tags[c.OwnerTag()] != cloud.Owned, err
+}
+
+// classicOf lists the classic load balancers that are of those looked for.
+func classicOf(ctx context.Context, c *cloud.Clients, of whose) (out []ClassicLoadBalancerState, err error) {
+	all, err := classicLoadBalancers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	tags := make([]cloud.Tags, len(all))
+	err = allAtOnce(len(all), func(i int) (err error) {
+		tags[i], err = classicTagsOf(ctx, c, all[i].ID)
+		return err
+	})
+	for i, s := range all {
+		if s.Tags = tags[i]; of(c, s.Tags) {
+			out = append(out, s)
+		}
+	}
+	return out, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -24,10 +25,10 @@ func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int,
 	}
 	found := map[string]map[string]int{}
 	for _, t := range tags {
-		if lingers(t.ResourceType) && !live[str(t.ResourceId)] {
+		if lingers(t.ResourceType) && !live[aws.ToString(t.ResourceId)] {
 			continue
 		}
-		name := strings.TrimPrefix(str(t.Key), cloud.ClusterTagPrefix)
+		name := strings.TrimPrefix(aws.ToString(t.Key), cloud.ClusterTagPrefix)
 		if found[name] == nil {
 			found[name] = map[string]int{}
 		}
@@ -66,7 +67,7 @@ func liveThings(ctx context.Context, c *cloud.Clients, tags []types.TagDescripti
 			}
 			for _, r := range page.Reservations {
 				for _, i := range r.Instances {
-					live[str(i.InstanceId)] = true
+					live[aws.ToString(i.InstanceId)] = true
 				}
 			}
 		}
@@ -79,7 +80,7 @@ func liveThings(ctx context.Context, c *cloud.Clients, tags []types.TagDescripti
 				return nil, err
 			}
 			for _, n := range page.NatGateways {
-				live[str(n.NatGatewayId)] = true
+				live[aws.ToString(n.NatGatewayId)] = true
 			}
 		}
 	}
@@ -90,7 +91,7 @@ func liveThings(ctx context.Context, c *cloud.Clients, tags []types.TagDescripti
 // of their own for some types.
 func typed(tags []types.TagDescription) []types.TagDescription {
 	for n, t := range tags {
-		switch prefix, _, _ := strings.Cut(str(t.ResourceId), "-"); prefix {
+		switch prefix, _, _ := strings.Cut(aws.ToString(t.ResourceId), "-"); prefix {
 		case "nat":
 			tags[n].ResourceType = types.ResourceTypeNatgateway
 		case "eipalloc":

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // DefaultGroup is the security group that AWS puts into every VPC, without
@@ -56,14 +56,14 @@ func (g *DefaultGroup) Find(ctx context.Context, c *cloud.Clients) (*DefaultGrou
 func ownRules(x SecurityGroupState) (rules []string) {
 	for _, p := range x.Ingress {
 		for _, pair := range p.UserIdGroupPairs {
-			if str(p.IpProtocol) == "-1" && str(pair.GroupId) == x.ID {
+			if aws.ToString(p.IpProtocol) == "-1" && aws.ToString(pair.GroupId) == x.ID {
 				rules = append(rules, fromItself)
 			}
 		}
 	}
 	for _, p := range x.Egress {
 		for _, r := range p.IpRanges {
-			if str(p.IpProtocol) == "-1" && str(r.CidrIp) == anywhereIPv4 {
+			if aws.ToString(p.IpProtocol) == "-1" && aws.ToString(r.CidrIp) == anywhereIPv4 {
 				rules = append(rules, toAnywhere)
 			}
 		}
@@ -104,3 +104,6 @@ func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *Defau
 
 // Delete implements graph.Resource: the group goes with its VPC.
 func (g *DefaultGroup) Delete(context.Context, *cloud.Clients, *DefaultGroupState) error { return nil }
+
+// anywhereIPv4 is every IPv4 address.
+const anywhereIPv4 = "0.0.0.0/0"

@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // inquiry looks for the reason why a machine has not become what it was to be:
@@ -124,9 +125,9 @@ func (q *inquiry) state(ctx context.Context) (string, error) {
 
 // stopped says of a machine that does not run why, and what to do.
 func (q *inquiry) stopped(x types.Instance) string {
-	reason := str(x.StateTransitionReason)
+	reason := aws.ToString(x.StateTransitionReason)
 	if x.StateReason != nil {
-		reason = strings.TrimSuffix(str(x.StateReason.Message)+"; "+reason, "; ")
+		reason = strings.TrimSuffix(aws.ToString(x.StateReason.Message)+"; "+reason, "; ")
 	}
 	then := "run this again, which launches another one"
 	if x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping {
@@ -178,5 +179,5 @@ func (q *inquiry) groups(ctx context.Context) (string, error) {
 // serves reports whether a rule lets somebody in to the API server.
 func serves(p types.IpPermission) bool {
 	from, to := p.FromPort, p.ToPort
-	return str(p.IpProtocol) == "-1" || str(p.IpProtocol) == "tcp" && from != nil && to != nil && *from <= classicTarget && classicTarget <= *to
+	return aws.ToString(p.IpProtocol) == "-1" || aws.ToString(p.IpProtocol) == "tcp" && from != nil && to != nil && *from <= classicTarget && classicTarget <= *to
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 // fetching is what a machine fetches that finds a script of ours in its user
@@ -35,7 +35,7 @@ func (q *inquiry) bootData(ctx context.Context) (string, error) {
 	}
 	sent := ""
 	if out.UserData != nil {
-		sent = str(out.UserData.Value)
+		sent = aws.ToString(out.UserData.Value)
 	}
 	data, wrong := userDataForm(sent)
 	if wrong != "" {
@@ -122,7 +122,7 @@ func (q *inquiry) consoleText(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := base64.StdEncoding.DecodeString(str(out.Output))
+	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
 	if err == nil {
 		q.console = strings.Split(scrubbed(string(text)), "\n")
 	}

@@ -10,29 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
-// patience of a node, from when its machine runs and the API server answers.
-// Machines without a hypervisor take many minutes before they boot.
-const (
-	nodePatience  = 10 * time.Minute
-	metalPatience = 30 * time.Minute
-)
-
-var _ graph.Diagnosed = (*Node)(nil)
-
-// Patience implements graph.Patient.
-func (n *Node) Patience() time.Duration {
-	if m, ok := n.Machine.Found(); ok && strings.Contains(m.Type, ".metal") {
-		return metalPatience
-	}
-	return nodePatience
+// ANode returns the diagnosis of a machine that has not become a ready node.
+func ANode(n *Node) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) { return ofNode(ctx, c, n) }
 }
 
-// Diagnose implements graph.Diagnosed.
-func (n *Node) Diagnose(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+func ofNode(ctx context.Context, c *cloud.Clients, n *Node) (findings []string, look string) {
 	q := about(c, n.Machine, n.Parts)
 	if q == nil {
 		return nil, ""

@@ -37,7 +37,7 @@ func (q *inquiry) route(ctx context.Context) (string, error) {
 		}
 	}
 	return fmt.Sprintf("%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which mends the routes of the cluster's own tables; %s",
-		q.machine.ID, str(table.RouteTableId), q.machine.Subnet, why, q.reboot()), nil
+		q.machine.ID, aws.ToString(table.RouteTableId), q.machine.Subnet, why, q.reboot()), nil
 }
 
 // tableOf returns the route table that a subnet is associated with, or else
@@ -46,7 +46,7 @@ func tableOf(all []types.RouteTable, subnet string) (table *types.RouteTable) {
 	for i, t := range all {
 		for _, a := range t.Associations {
 			switch {
-			case str(a.SubnetId) == subnet:
+			case aws.ToString(a.SubnetId) == subnet:
 				return &all[i]
 			case aws.ToBool(a.Main):
 				table = &all[i]
@@ -61,8 +61,8 @@ func tableOf(all []types.RouteTable, subnet string) (table *types.RouteTable) {
 func (q *inquiry) stuck(t *types.RouteTable) (why string) {
 	why = "has no default route"
 	for _, r := range t.Routes {
-		to := str(r.DestinationCidrBlock) + str(r.DestinationIpv6CidrBlock)
-		via := str(r.NatGatewayId) + str(r.EgressOnlyInternetGatewayId) + str(r.GatewayId)
+		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
+		via := aws.ToString(r.NatGatewayId) + aws.ToString(r.EgressOnlyInternetGatewayId) + aws.ToString(r.GatewayId)
 		switch {
 		case to != "0.0.0.0/0" && to != "::/0":
 		case r.State == types.RouteStateBlackhole:

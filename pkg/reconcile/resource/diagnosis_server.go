@@ -8,28 +8,25 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
-// apiServerPatience counts from when the machines run, and are registered with
-// the load balancer.
-const apiServerPatience = 15 * time.Minute
+// Server returns the diagnosis of an API server that does not answer. Any of the
+// first machines can be the one that initialises the cluster.
+func Server(s *APIServer) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+		return ofServer(ctx, c, s)
+	}
+}
 
-var _ graph.Diagnosed = (*APIServer)(nil)
-
-// Patience implements graph.Patient.
-func (s *APIServer) Patience() time.Duration { return apiServerPatience }
-
-// Diagnose implements graph.Diagnosed. Any of the first machines can be the one
-// that begins the cluster.
-func (s *APIServer) Diagnose(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+func ofServer(ctx context.Context, c *cloud.Clients, s *APIServer) (findings []string, look string) {
 	var q *inquiry
 	for _, m := range s.Machines[:min(3, len(s.Machines))] {
 		if q = about(c, m, true); q == nil {
@@ -137,8 +134,8 @@ func (d *doorway) health(ctx context.Context, group string) (string, error) {
 	for _, m := range idsOf(d.server.Machines) {
 		is := "not registered"
 		for _, t := range out.TargetHealthDescriptions {
-			if str(t.Target.Id) == m && t.TargetHealth != nil {
-				is = strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", t.TargetHealth.State, t.TargetHealth.Reason, str(t.TargetHealth.Description)), ", : ")
+			if aws.ToString(t.Target.Id) == m && t.TargetHealth != nil {
+				is = strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", t.TargetHealth.State, t.TargetHealth.Reason, aws.ToString(t.TargetHealth.Description)), ", : ")
 			}
 		}
 		if is == string(elbtypes.TargetHealthStateEnumHealthy) {

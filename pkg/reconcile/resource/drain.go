@@ -1,18 +1,18 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Drain is what still runs on the node of a machine that is to go. To delete it
@@ -37,7 +37,7 @@ type DrainState struct {
 }
 
 // CloudID implements graph.State.
-func (s DrainState) CloudID() string { return orElse(s.Node.Name, "node") }
+func (s DrainState) CloudID() string { return cmp.Or(s.Node.Name, "node") }
 
 // Annotations of nodes that are taken away. Times outlast a run.
 const (
@@ -231,7 +231,7 @@ func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, sp
 			return nil, err
 		}
 		if claim == "" || !slices.Contains(spared, claim) {
-			out = append(out, orElse(volume, a.Metadata.Name))
+			out = append(out, cmp.Or(volume, a.Metadata.Name))
 		}
 	}
 	return out, err
@@ -259,13 +259,4 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// several names the first of many.
-func several(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

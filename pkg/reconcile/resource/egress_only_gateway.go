@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EgressOnlyGateway lets private subnets reach the internet over IPv6.
@@ -58,7 +58,7 @@ func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*Egre
 	if err != nil {
 		return nil, err
 	}
-	return &EgressOnlyGatewayState{Object{str(out.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId), g.Tags}, vpc}, nil
+	return &EgressOnlyGatewayState{Object{aws.ToString(out.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId), g.Tags}, vpc}, nil
 }
 
 // Update implements graph.Resource.
@@ -81,7 +81,7 @@ func egressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGate
 			return p.NextPage(ctx)
 		}, func(o *ec2.DescribeEgressOnlyInternetGatewaysOutput) (out []EgressOnlyGatewayState) {
 			for _, x := range o.EgressOnlyInternetGateways {
-				s := EgressOnlyGatewayState{Object: Object{str(x.EgressOnlyInternetGatewayId), cloud.FromEC2(x.Tags)}}
+				s := EgressOnlyGatewayState{Object: Object{aws.ToString(x.EgressOnlyInternetGatewayId), cloud.FromEC2(x.Tags)}}
 				for _, a := range x.Attachments {
 					s.VPC = aws.ToString(a.VpcId)
 				}

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // EKSAccessEntry is what an IAM principal is in a cluster of EKS (CAPA:
@@ -220,7 +221,7 @@ func accessEntry(ctx context.Context, c *cloud.Clients, cluster, principal strin
 		s.Policies, err = pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAssociatedAccessPoliciesOutput, error) { return p.NextPage(ctx) },
 			func(o *eks.ListAssociatedAccessPoliciesOutput) (out []EKSAccessPolicy) {
 				for _, x := range o.AssociatedAccessPolicies {
-					policy := EKSAccessPolicy{ARN: str(x.PolicyArn)}
+					policy := EKSAccessPolicy{ARN: aws.ToString(x.PolicyArn)}
 					if x.AccessScope != nil {
 						policy.Namespaces = x.AccessScope.Namespaces
 					}
@@ -235,6 +236,6 @@ func accessEntry(ctx context.Context, c *cloud.Clients, cluster, principal strin
 
 func accessSeen(x *types.AccessEntry) EKSAccessEntryState {
 	return EKSAccessEntryState{
-		Object: Object{str(x.AccessEntryArn), x.Tags}, Principal: str(x.PrincipalArn), Type: str(x.Type), User: str(x.Username), Groups: x.KubernetesGroups,
+		Object: Object{aws.ToString(x.AccessEntryArn), x.Tags}, Principal: aws.ToString(x.PrincipalArn), Type: aws.ToString(x.Type), User: aws.ToString(x.Username), Groups: x.KubernetesGroups,
 	}
 }

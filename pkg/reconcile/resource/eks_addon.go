@@ -5,11 +5,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EKSAddon is an add-on that EKS installs and keeps (CAPA:
@@ -158,12 +159,12 @@ func addonNamed(ctx context.Context, c *cloud.Clients, cluster, name string) (*E
 
 func addonSeen(x *types.Addon) EKSAddonState {
 	s := EKSAddonState{
-		Object: Object{str(x.AddonArn), x.Tags}, Name: str(x.AddonName), Status: string(x.Status), Version: str(x.AddonVersion),
-		Configuration: str(x.ConfigurationValues), RoleARN: str(x.ServiceAccountRoleArn),
+		Object: Object{aws.ToString(x.AddonArn), x.Tags}, Name: aws.ToString(x.AddonName), Status: string(x.Status), Version: aws.ToString(x.AddonVersion),
+		Configuration: aws.ToString(x.ConfigurationValues), RoleARN: aws.ToString(x.ServiceAccountRoleArn),
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
-			s.Issues = append(s.Issues, string(i.Code)+" "+str(i.Message))
+			s.Issues = append(s.Issues, string(i.Code)+" "+aws.ToString(i.Message))
 		}
 	}
 	return s

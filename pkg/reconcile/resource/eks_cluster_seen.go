@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // eksNotYet has a call repeated that EKS refuses since something is still on
@@ -43,22 +43,22 @@ func eksClusterNamed(ctx context.Context, c *cloud.Clients, name string) (*EKSCl
 
 func eksClusterSeen(x *types.Cluster) EKSClusterState {
 	s := EKSClusterState{
-		Object: Object{str(x.Arn), x.Tags}, Name: str(x.Name), Status: string(x.Status), Version: str(x.Version), Endpoint: str(x.Endpoint), RoleARN: str(x.RoleArn),
+		Object: Object{aws.ToString(x.Arn), x.Tags}, Name: aws.ToString(x.Name), Status: string(x.Status), Version: aws.ToString(x.Version), Endpoint: aws.ToString(x.Endpoint), RoleARN: aws.ToString(x.RoleArn),
 	}
 	if v := x.ResourcesVpcConfig; v != nil {
-		s.VPC, s.Group, s.Subnets, s.Groups = str(v.VpcId), str(v.ClusterSecurityGroupId), v.SubnetIds, v.SecurityGroupIds
+		s.VPC, s.Group, s.Subnets, s.Groups = aws.ToString(v.VpcId), aws.ToString(v.ClusterSecurityGroupId), v.SubnetIds, v.SecurityGroupIds
 		s.Public, s.Private, s.PublicCIDRs = v.EndpointPublicAccess, v.EndpointPrivateAccess, v.PublicAccessCidrs
 	}
 	if n := x.KubernetesNetworkConfig; n != nil {
-		s.IPv6, s.ServiceCIDR = n.IpFamily == types.IpFamilyIpv6, str(n.ServiceIpv4Cidr)
+		s.IPv6, s.ServiceCIDR = n.IpFamily == types.IpFamilyIpv6, aws.ToString(n.ServiceIpv4Cidr)
 		if s.IPv6 {
-			s.ServiceCIDR = str(n.ServiceIpv6Cidr)
+			s.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
 		}
 	}
 	s.Logging = logsSeen(x.Logging)
 	for _, k := range x.EncryptionConfig {
 		if k.Provider != nil {
-			s.Key = str(k.Provider.KeyArn)
+			s.Key = aws.ToString(k.Provider.KeyArn)
 		}
 	}
 	if x.AccessConfig != nil {
@@ -68,10 +68,10 @@ func eksClusterSeen(x *types.Cluster) EKSClusterState {
 		s.Support = string(x.UpgradePolicy.SupportType)
 	}
 	if x.CertificateAuthority != nil {
-		s.CA = str(x.CertificateAuthority.Data)
+		s.CA = aws.ToString(x.CertificateAuthority.Data)
 	}
 	if x.Identity != nil && x.Identity.Oidc != nil {
-		s.Issuer = str(x.Identity.Oidc.Issuer)
+		s.Issuer = aws.ToString(x.Identity.Oidc.Issuer)
 	}
 	return s
 }
@@ -92,14 +92,6 @@ func logsSeen(x *types.Logging) (out []string) {
 	return out
 }
 
-// groupOfEKS is the security group that EKS has made for the nodes of a
-// cluster, if there is a cluster.
-func groupOfEKS(cluster *graph.Ref[EKSClusterState]) []string {
-	if cluster == nil {
-		return nil
-	}
-	if s, ok := cluster.Found(); ok && s.Group != "" {
-		return []string{s.Group}
-	}
-	return []string{graph.Unknown}
-}
+// SecurityGroup implements ec2.SecurityGroupOwner: the group that EKS has
+// created for the nodes of the cluster.
+func (s EKSClusterState) SecurityGroup() string { return s.Group }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EKSFargateProfile says which pods run on Fargate (CAPA: AWSFargateProfile;
@@ -149,10 +149,10 @@ func fargateNamed(ctx context.Context, c *cloud.Clients, cluster, name string) (
 
 func fargateSeen(x *types.FargateProfile) EKSFargateProfileState {
 	s := EKSFargateProfileState{
-		Object: Object{str(x.FargateProfileArn), x.Tags}, Name: str(x.FargateProfileName), Status: string(x.Status), RoleARN: str(x.PodExecutionRoleArn), Subnets: x.Subnets,
+		Object: Object{aws.ToString(x.FargateProfileArn), x.Tags}, Name: aws.ToString(x.FargateProfileName), Status: string(x.Status), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets,
 	}
 	for _, sel := range x.Selectors {
-		s.Selectors = append(s.Selectors, EKSSelector{str(sel.Namespace), sel.Labels})
+		s.Selectors = append(s.Selectors, EKSSelector{aws.ToString(sel.Namespace), sel.Labels})
 	}
 	return s
 }

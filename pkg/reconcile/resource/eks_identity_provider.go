@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EKSIdentityProvider is an OpenID Connect provider that users of a cluster
@@ -129,9 +129,9 @@ func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name strin
 		}
 		x := out.IdentityProviderConfig.Oidc
 		return &EKSIdentityProviderState{
-			Object: Object{str(x.IdentityProviderConfigArn), x.Tags}, Name: str(x.IdentityProviderConfigName), Status: string(x.Status), Issuer: str(x.IssuerUrl),
-			Client: str(x.ClientId), UserClaim: str(x.UsernameClaim), UserPrefix: str(x.UsernamePrefix), GroupsClaim: str(x.GroupsClaim),
-			GroupsPrefix: str(x.GroupsPrefix), RequiredClaims: x.RequiredClaims,
+			Object: Object{aws.ToString(x.IdentityProviderConfigArn), x.Tags}, Name: aws.ToString(x.IdentityProviderConfigName), Status: string(x.Status), Issuer: aws.ToString(x.IssuerUrl),
+			Client: aws.ToString(x.ClientId), UserClaim: aws.ToString(x.UsernameClaim), UserPrefix: aws.ToString(x.UsernamePrefix), GroupsClaim: aws.ToString(x.GroupsClaim),
+			GroupsPrefix: aws.ToString(x.GroupsPrefix), RequiredClaims: x.RequiredClaims,
 		}, nil
 	})
 }

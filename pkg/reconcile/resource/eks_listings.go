@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
@@ -86,18 +88,18 @@ func nodeGroupNamed(ctx context.Context, c *cloud.Clients, cluster, name string)
 
 func nodeGroupSeen(x *types.Nodegroup) EKSNodeGroupState {
 	s := EKSNodeGroupState{
-		Object: Object{str(x.NodegroupArn), x.Tags}, Name: str(x.NodegroupName), Status: string(x.Status), Version: str(x.Version), Release: str(x.ReleaseVersion),
-		Kind: string(x.AmiType), Capacity: string(x.CapacityType), RoleARN: str(x.NodeRole), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes,
+		Object: Object{aws.ToString(x.NodegroupArn), x.Tags}, Name: aws.ToString(x.NodegroupName), Status: string(x.Status), Version: aws.ToString(x.Version), Release: aws.ToString(x.ReleaseVersion),
+		Kind: string(x.AmiType), Capacity: string(x.CapacityType), RoleARN: aws.ToString(x.NodeRole), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes,
 		DiskSize: aws.ToInt32(x.DiskSize), Labels: x.Labels,
 	}
 	if v := x.ScalingConfig; v != nil {
 		s.Least, s.Most, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)
 	}
 	if v := x.LaunchTemplate; v != nil {
-		s.Template, s.TemplateVersion = str(v.Id), str(v.Version)
+		s.Template, s.TemplateVersion = aws.ToString(v.Id), aws.ToString(v.Version)
 	}
 	if v := x.Resources; v != nil && len(v.AutoScalingGroups) > 0 {
-		s.Scaling = str(v.AutoScalingGroups[0].Name)
+		s.Scaling = aws.ToString(v.AutoScalingGroups[0].Name)
 	}
 	if v := x.UpdateConfig; v != nil {
 		s.MaxUnavailable, s.MaxUnavailablePercentage = aws.ToInt32(v.MaxUnavailable), aws.ToInt32(v.MaxUnavailablePercentage)
@@ -106,14 +108,14 @@ func nodeGroupSeen(x *types.Nodegroup) EKSNodeGroupState {
 		s.Repair = aws.ToBool(v.Enabled)
 	}
 	if v := x.RemoteAccess; v != nil {
-		s.SSHKey = str(v.Ec2SshKey)
+		s.SSHKey = aws.ToString(v.Ec2SshKey)
 	}
 	for _, t := range x.Taints {
-		s.Taints = append(s.Taints, EKSTaint{str(t.Key), str(t.Value), string(t.Effect)})
+		s.Taints = append(s.Taints, EKSTaint{aws.ToString(t.Key), aws.ToString(t.Value), string(t.Effect)})
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {
-			s.Issues = append(s.Issues, string(i.Code)+": "+str(i.Message))
+			s.Issues = append(s.Issues, string(i.Code)+": "+aws.ToString(i.Message))
 		}
 	}
 	return s
@@ -147,3 +149,20 @@ func PartsOfEKS(ctx context.Context, c *cloud.Clients, name string) (p EKSParts,
 	}
 	return p, nil
 }
+
+// eksRetagged sets tags on a thing of EKS and returns its object as it is then.
+func eksRetagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tags) (Object, error) {
+	have.Tags = have.Tags.With(tags)
+	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
+	return have, err
+}
+
+// idList writes IDs down; it is unknown until all of them are there.
+func idList(ids []string) string {
+	if slices.Contains(ids, graph.Unknown) {
+		return graph.Unknown
+	}
+	return sortedList(ids)
+}
+
+func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }

@@ -14,7 +14,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EKSNodeGroup is a managed node group (CAPA: AWSManagedMachinePool; facts
@@ -336,7 +336,7 @@ func (g *EKSNodeGroup) changed(cluster string, have *EKSNodeGroupState, d graph.
 				in.Labels.AddOrUpdateLabels[k] = v
 			}
 		}
-		for _, k := range sortedKeys(have.Labels) {
+		for _, k := range slices.Sorted(maps.Keys(have.Labels)) {
 			if _, wanted := g.Labels[k]; !wanted {
 				in.Labels.RemoveLabels = append(in.Labels.RemoveLabels, k)
 			}

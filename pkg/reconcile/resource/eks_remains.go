@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
@@ -96,7 +97,7 @@ func remainingIAM(ctx context.Context, c *cloud.Clients) (out Remains, err error
 		return nil, err
 	}
 	for _, p := range providers.OpenIDConnectProviderList {
-		arn := str(p.Arn)
+		arn := aws.ToString(p.Arn)
 		if !strings.Contains(arn, "/oidc.eks."+c.Region+".") {
 			continue
 		}
@@ -117,7 +118,7 @@ func roleNames(ctx context.Context, c *cloud.Clients) ([]string, error) {
 		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListRolesOutput, error) { return p.NextPage(ctx) },
 			func(o *iam.ListRolesOutput) (out []string) {
 				for _, r := range o.Roles {
-					name := str(r.RoleName)
+					name := aws.ToString(r.RoleName)
 					if strings.Contains(name, c.Cluster) || strings.HasPrefix(name, "capa_") {
 						out = append(out, name)
 					}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // RetireEKS adds something that hangs on a cluster of EKS, to be removed if it

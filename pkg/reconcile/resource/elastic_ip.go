@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // ElasticIP is the public IPv4 address of a NAT gateway.
@@ -81,7 +82,7 @@ func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPSta
 	if err != nil {
 		return nil, err
 	}
-	return &ElasticIPState{Object: Object{str(out.AllocationId), e.Tags}, PublicIP: str(out.PublicIp)}, nil
+	return &ElasticIPState{Object: Object{aws.ToString(out.AllocationId), e.Tags}, PublicIP: aws.ToString(out.PublicIp)}, nil
 }
 
 // Update implements graph.Resource.
@@ -110,7 +111,7 @@ func addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 			return nil, err
 		}
 		for _, x := range all.Addresses {
-			out = append(out, ElasticIPState{Object{str(x.AllocationId), cloud.FromEC2(x.Tags)}, str(x.PublicIp), str(x.AssociationId)})
+			out = append(out, ElasticIPState{Object{aws.ToString(x.AllocationId), cloud.FromEC2(x.Tags)}, aws.ToString(x.PublicIp), aws.ToString(x.AssociationId)})
 		}
 		return out, nil
 	})

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // EtcdMember is the member of etcd on a machine of the control plane that is to
@@ -165,7 +166,7 @@ func mayGo(members []etcdMember, mine int, healthy []podObject) error {
 		case is && !m.IsLearner:
 			well++
 		default:
-			ill = append(ill, orElse(m.Name, m.hex()))
+			ill = append(ill, cmp.Or(m.Name, m.hex()))
 		}
 	}
 	if well < quorum {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // EtcdMembers sees to it that every member of etcd has a machine, before more

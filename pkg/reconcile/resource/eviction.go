@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // podObject is what matters here of a Pod.
@@ -162,7 +163,7 @@ func refusal(err error) string {
 			}
 		}
 	}
-	return orElse(status.Message, err.Error())
+	return cmp.Or(status.Message, err.Error())
 }
 
 func podNames(pods []podObject) string {

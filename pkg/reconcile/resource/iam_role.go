@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -11,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // IAMRole is a role that AWS assumes on behalf of a cluster (CAPA: made with
@@ -79,7 +80,7 @@ func (r *IAMRole) Create(ctx context.Context, c *cloud.Clients) (*IAMRoleState, 
 	if err != nil {
 		return nil, err
 	}
-	return &IAMRoleState{Object: Object{str(out.Role.Arn), r.Tags}, Name: r.Name}, nil
+	return &IAMRoleState{Object: Object{aws.ToString(out.Role.Arn), r.Tags}, Name: r.Name}, nil
 }
 
 // trust is the policy that says who may assume the role.
@@ -156,7 +157,7 @@ func roleNamed(ctx context.Context, c *cloud.Clients, name string) (*IAMRoleStat
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		return &IAMRoleState{Object: Object{str(out.Role.Arn), fromIAM(out.Role.Tags)}, Name: name}, nil
+		return &IAMRoleState{Object: Object{aws.ToString(out.Role.Arn), fromIAM(out.Role.Tags)}, Name: name}, nil
 	})
 }
 
@@ -166,7 +167,7 @@ func attachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]str
 		out, err := pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListAttachedRolePoliciesOutput, error) { return p.NextPage(ctx) },
 			func(o *iam.ListAttachedRolePoliciesOutput) (out []string) {
 				for _, x := range o.AttachedPolicies {
-					out = append(out, str(x.PolicyArn))
+					out = append(out, aws.ToString(x.PolicyArn))
 				}
 				return out
 			})
@@ -176,7 +177,7 @@ func attachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]str
 }
 
 func iamTags(tags cloud.Tags) (out []types.Tag) {
-	for _, k := range sortedKeys(tags) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
 	}
 	return out
@@ -195,4 +196,12 @@ func RoleByName(name, hint string) graph.Lookup[IAMRoleState] {
 		}
 		return s, err
 	}
+}
+
+func fromIAM(tags []types.Tag) cloud.Tags {
+	out := cloud.Tags{}
+	for _, t := range tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
 }

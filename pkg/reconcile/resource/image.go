@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // ImageState is a machine image.
@@ -96,7 +96,7 @@ func ImageByParameter(name string) graph.Lookup[ImageState] {
 			if err != nil {
 				return "", err
 			}
-			return str(out.Parameter.Value), nil
+			return aws.ToString(out.Parameter.Value), nil
 		})
 		if cloud.NotFound(err) {
 			return nil, fmt.Errorf("AWS recommends no such image in %s (there is no parameter %s): name one in ami.id", c.Region, name)
@@ -139,7 +139,7 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 func imagesNamed(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
 	var question []string
 	for _, f := range filters {
-		question = append(question, str(f.Name)+"="+strings.Join(f.Values, ","))
+		question = append(question, aws.ToString(f.Name)+"="+strings.Join(f.Values, ","))
 	}
 	return cloud.Remember(ctx, c, "images "+strings.Join(question, " "), func(ctx context.Context) ([]types.Image, error) {
 		p := ec2.NewDescribeImagesPaginator(c.EC2, &ec2.DescribeImagesInput{Filters: filters})
@@ -149,13 +149,15 @@ func imagesNamed(ctx context.Context, c *cloud.Clients, filters []types.Filter) 
 }
 
 func newest(all []types.Image) *ImageState {
-	return imageSeen(slices.MaxFunc(all, func(a, b types.Image) int { return cmp.Compare(str(a.CreationDate), str(b.CreationDate)) }))
+	return imageSeen(slices.MaxFunc(all, func(a, b types.Image) int {
+		return cmp.Compare(aws.ToString(a.CreationDate), aws.ToString(b.CreationDate))
+	}))
 }
 
 func imageSeen(x types.Image) *ImageState {
-	s := &ImageState{ID: str(x.ImageId), Name: str(x.Name), RootDevice: str(x.RootDeviceName), Architecture: string(x.Architecture)}
+	s := &ImageState{ID: aws.ToString(x.ImageId), Name: aws.ToString(x.Name), RootDevice: aws.ToString(x.RootDeviceName), Architecture: string(x.Architecture)}
 	for _, m := range x.BlockDeviceMappings {
-		if m.Ebs != nil && str(m.DeviceName) == s.RootDevice {
+		if m.Ebs != nil && aws.ToString(m.DeviceName) == s.RootDevice {
 			s.RootSize = aws.ToInt32(m.Ebs.VolumeSize)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // InitMarker remembers which machine was launched to begin the control plane
@@ -73,6 +73,6 @@ func keptParameter(ctx context.Context, c *cloud.Clients, name string) (string, 
 		if err != nil {
 			return "", err
 		}
-		return str(out.Parameter.Value), nil
+		return aws.ToString(out.Parameter.Value), nil
 	})
 }

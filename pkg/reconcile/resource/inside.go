@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Tags of what the controllers in a cluster make in AWS, beside
@@ -21,16 +22,9 @@ import (
 const (
 	balancerControllerTag = "elbv2.k8s.aws/cluster"          // AWS Load Balancer Controller; the value is the cluster's name
 	cniTag                = "cluster.k8s.amazonaws.com/name" // VPC CNI; so is this one's
-	ofEKSTag              = "aws:eks:cluster-name"           // on what goes with a cluster of EKS
 	serviceTag            = "kubernetes.io/service-name"     // "namespace/name"
 	claimTag              = "kubernetes.io/created-for/pvc/" // "namespace", "name"
 )
-
-// Nobody is the name of no cluster: no tag has it.
-const Nobody = "/"
-
-// ours reports whether tags are of something that was made for the cluster.
-func ours(c *cloud.Clients, tags cloud.Tags) bool { return tags[c.OwnerTag()] == cloud.Owned }
 
 // goes reports whether tags are of something that goes with the cluster: it
 // was made for it, or by a controller in it.
@@ -90,7 +84,7 @@ func lookForSigns(ctx context.Context, c *cloud.Clients, claimed map[string]bool
 	}
 	own := map[string]bool{}
 	for _, t := range tags {
-		own[str(t.ResourceId)] = own[str(t.ResourceId)] || str(t.Key) == c.OwnerTag() && str(t.Value) == cloud.Owned
+		own[aws.ToString(t.ResourceId)] = own[aws.ToString(t.ResourceId)] || aws.ToString(t.Key) == c.OwnerTag() && aws.ToString(t.Value) == cloud.Owned
 	}
 	if err := nameInside(ctx, c, tags, own); err != nil {
 		return nil, err
@@ -103,8 +97,8 @@ func lookForSigns(ctx context.Context, c *cloud.Clients, claimed map[string]bool
 	}
 	out := &signs{kinds: map[types.ResourceType]bool{}}
 	for _, t := range tags {
-		if !claimed[str(t.ResourceId)] {
-			out.note(c, t, own[str(t.ResourceId)])
+		if !claimed[aws.ToString(t.ResourceId)] {
+			out.note(c, t, own[aws.ToString(t.ResourceId)])
 		}
 	}
 	return out, nil
@@ -112,17 +106,17 @@ func lookForSigns(ctx context.Context, c *cloud.Clients, claimed map[string]bool
 
 // note takes in one tag of a thing that is not claimed.
 func (s *signs) note(c *cloud.Clients, t types.TagDescription, own bool) {
-	key, kind := str(t.Key), t.ResourceType
+	key, kind := aws.ToString(t.Key), t.ResourceType
 	switch {
 	case key == addedTagPrefix+c.Cluster, key == c.OwnerTag() && own:
 		if kind != types.ResourceTypeVolume { // those of machines go with them
 			s.kinds[kind] = true
 		}
-	case own || !madeInside(c, cloud.Tags{key: str(t.Value)}) && (key != cniTag || str(t.Value) != c.Inside):
+	case own || !madeInside(c, cloud.Tags{key: aws.ToString(t.Value)}) && (key != cniTag || aws.ToString(t.Value) != c.Inside):
 	case kind == types.ResourceTypeVolume || kind == types.ResourceTypeSecurityGroup:
 		s.kinds[kind] = true
 	case kind == types.ResourceTypeNetworkInterface:
-		s.interfaces = append(s.interfaces, str(t.ResourceId))
+		s.interfaces = append(s.interfaces, aws.ToString(t.ResourceId))
 	}
 }
 
@@ -170,8 +164,8 @@ func nameInside(ctx context.Context, c *cloud.Clients, tags []types.TagDescripti
 func namesInside(c *cloud.Clients, tags []types.TagDescription, own map[string]bool) (names map[string]bool, others bool) {
 	names = map[string]bool{}
 	for _, t := range tags {
-		name, is := strings.CutPrefix(str(t.Key), cloud.CloudProviderTagPrefix)
-		if is = is && str(t.Value) == cloud.Owned; is && own[str(t.ResourceId)] {
+		name, is := strings.CutPrefix(aws.ToString(t.Key), cloud.CloudProviderTagPrefix)
+		if is = is && aws.ToString(t.Value) == cloud.Owned; is && own[aws.ToString(t.ResourceId)] {
 			names[name] = true
 		}
 		others = others || is && name == cmp.Or(c.Inside, c.Cluster) && slices.Contains([]types.ResourceType{
@@ -211,7 +205,7 @@ func rulesNaming(ctx context.Context, c *cloud.Clients, groups []string) (map[st
 
 // revokeNaming revokes those of the rules that let a group in.
 func revokeNaming(ctx context.Context, c *cloud.Clients, rules map[string][]string, group string) error {
-	for _, in := range sortedKeys(rules) {
+	for _, in := range slices.Sorted(maps.Keys(rules)) {
 		naming := slices.DeleteFunc(slices.Clone(rules[in]), func(l string) bool { return strings.Fields(l)[2] != group })
 		if err := (&SecurityGroupRules{}).Delete(ctx, c, &SecurityGroupRulesState{in, naming}); err != nil {
 			return err
@@ -233,7 +227,7 @@ func volumesInside(ctx context.Context, c *cloud.Clients) ([]VolumeState, error)
 		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeVolumesOutput) (out []VolumeState) {
 				for _, v := range o.Volumes {
-					s := VolumeState{Object{str(v.VolumeId), cloud.FromEC2(v.Tags)}}
+					s := VolumeState{Object{aws.ToString(v.VolumeId), cloud.FromEC2(v.Tags)}}
 					gone := v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
 					if madeInside(c, s.Tags) && !gone && !slices.ContainsFunc(v.Attachments, goesWithMachine) {
 						out = append(out, s)

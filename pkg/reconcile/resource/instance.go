@@ -3,6 +3,7 @@ package resource
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Instance is one machine (CAPA: AWSMachine, or the bastion).
@@ -26,10 +27,10 @@ type Instance struct {
 	Subnet *graph.Ref[SubnetState]
 	Pinned bool // the manifest names the subnet or its zone, so that it may not be another
 	Groups []*graph.Ref[SecurityGroupState]
-	EKS    *graph.Ref[EKSClusterState] // whose own group for nodes it is in, too; or nil
-	Image  *graph.Ref[ImageState]      // nil when the machine exists: its image is not looked up
-	Key    string                      // key pair; "" for none
-	Boot   *BootData                   // nil when the machine exists
+	EKS    graph.Node             // the EKS cluster whose security group it is in, too; or nil
+	Image  *graph.Ref[ImageState] // nil when the machine exists: its image is not looked up
+	Key    string                 // key pair; "" for none
+	Boot   UserData               // nil when the machine exists
 	Tags   cloud.Tags
 
 	// Batch is the part of the tags that is this machine's alone: its name.
@@ -44,6 +45,37 @@ type Instance struct {
 
 	// Needed lists what has to be there before the machine may boot.
 	Needed []graph.Edge
+}
+
+// UserData is what an instance gets to boot with.
+type UserData interface {
+	// Needs lists the edges to the resources that the data is made of.
+	Needs() []graph.Edge
+	// Prepare stores the data where the instance finds it, and returns the user
+	// data that leads there.
+	Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error)
+	// Fingerprint tells the data from other data; graph.Unknown while it cannot
+	// be made.
+	Fingerprint() string
+}
+
+// SecurityGroupOwner is the state of a resource that brings a security group
+// for instances: an EKS cluster.
+type SecurityGroupOwner interface {
+	// SecurityGroup is the ID of the group; "" before it exists.
+	SecurityGroup() string
+}
+
+// clusterGroup returns the security group that EKS has created for the nodes of
+// a cluster, if there is a cluster.
+func clusterGroup(cluster graph.Node) []string {
+	if cluster == nil {
+		return nil
+	}
+	if s, ok := cluster.Seen().(SecurityGroupOwner); ok && s.SecurityGroup() != "" {
+		return []string{s.SecurityGroup()}
+	}
+	return []string{graph.Unknown}
 }
 
 // InstanceState is a machine that exists.
@@ -84,7 +116,7 @@ func (i *Instance) Needs() []graph.Edge {
 	}
 	needs = append(append(needs, graph.Reads(i.Image)...), graph.On(i.EKS)...)
 	if i.Boot != nil {
-		needs = append(needs, i.Boot.needs()...)
+		needs = append(needs, i.Boot.Needs()...)
 	}
 	return append(needs, i.Needed...)
 }
@@ -150,7 +182,7 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 }
 
 func (i *Instance) groups() []string {
-	ids := append(idsOf(i.Groups), groupOfEKS(i.EKS)...)
+	ids := append(idsOf(i.Groups), clusterGroup(i.EKS)...)
 	for _, g := range i.Spec.AdditionalSecurityGroups {
 		if g.ID != nil {
 			ids = append(ids, *g.ID)
@@ -168,10 +200,10 @@ func (i *Instance) metadata() Metadata {
 	if o == nil {
 		return m
 	}
-	m.Endpoint = orElse(string(o.HTTPEndpoint), m.Endpoint)
-	m.IPv6 = orElse(string(o.HTTPProtocolIPv6), m.IPv6)
-	m.Tokens = orElse(string(o.HTTPTokens), m.Tokens)
-	m.Tags = orElse(string(o.InstanceMetadataTags), m.Tags)
+	m.Endpoint = cmp.Or(string(o.HTTPEndpoint), m.Endpoint)
+	m.IPv6 = cmp.Or(string(o.HTTPProtocolIPv6), m.IPv6)
+	m.Tokens = cmp.Or(string(o.HTTPTokens), m.Tokens)
+	m.Tags = cmp.Or(string(o.InstanceMetadataTags), m.Tags)
 	if o.HTTPPutResponseHopLimit > 0 {
 		m.HopLimit = int32(o.HTTPPutResponseHopLimit) //nolint:gosec // validated to lie in 1..64
 	}
@@ -180,7 +212,10 @@ func (i *Instance) metadata() Metadata {
 
 // Create implements graph.Resource.
 func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
-	data, err := i.Boot.prepare(ctx, c)
+	if i.Boot == nil {
+		return nil, errors.New("bootstrap data: there is none: the machine existed a moment ago")
+	}
+	data, err := i.Boot.Prepare(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap data: %w", err)
 	}
@@ -289,8 +324,8 @@ func (i *Instance) release(ctx context.Context, c *cloud.Clients, have *Instance
 
 func (i *Instance) foreign(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
 	for _, g := range eni.Groups {
-		if !slices.Contains(idsOf(i.Groups), str(g.GroupId)) {
-			keep = append(keep, str(g.GroupId))
+		if !slices.Contains(idsOf(i.Groups), aws.ToString(g.GroupId)) {
+			keep = append(keep, aws.ToString(g.GroupId))
 		}
 	}
 	if len(keep) > 0 {
@@ -358,3 +393,13 @@ func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err 
 	}
 	return out, nil
 }
+
+// groupOfInstance is the tag by which AWS says of an instance which group
+// launched it.
+const groupOfInstance = "aws:autoscaling:groupName"
+
+// How long AWS usually takes to start and to terminate an instance.
+const (
+	instanceTakes = 30 * time.Second
+	instanceGoes  = 35 * time.Second
+)

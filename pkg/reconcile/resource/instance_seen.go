@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,19 +14,19 @@ import (
 // instanceSeen returns a machine as EC2 describes it.
 func instanceSeen(x types.Instance) *InstanceState {
 	s := &InstanceState{
-		Object: Object{str(x.InstanceId), cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: str(x.ImageId),
-		Subnet: str(x.SubnetId), VPC: str(x.VpcId), Key: str(x.KeyName), PrivateIP: str(x.PrivateIpAddress), PublicIP: str(x.PublicIpAddress),
-		PrivateDNS: str(x.PrivateDnsName), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
+		Object: Object{aws.ToString(x.InstanceId), cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: aws.ToString(x.ImageId),
+		Subnet: aws.ToString(x.SubnetId), VPC: aws.ToString(x.VpcId), Key: aws.ToString(x.KeyName), PrivateIP: aws.ToString(x.PrivateIpAddress), PublicIP: aws.ToString(x.PublicIpAddress),
+		PrivateDNS: aws.ToString(x.PrivateDnsName), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Name)
 		s.Stopped = x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping
 	}
 	if x.Placement != nil {
-		s.Zone = str(x.Placement.AvailabilityZone)
+		s.Zone = aws.ToString(x.Placement.AvailabilityZone)
 	}
 	if x.IamInstanceProfile != nil {
-		s.Profile = lastPart(str(x.IamInstanceProfile.Arn))
+		s.Profile = lastPart(aws.ToString(x.IamInstanceProfile.Arn))
 	}
 	ordered.By(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
 	groups := x.SecurityGroups
@@ -33,13 +34,13 @@ func instanceSeen(x types.Instance) *InstanceState {
 		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from
 	}
 	for _, g := range groups {
-		s.Groups = append(s.Groups, str(g.GroupId))
+		s.Groups = append(s.Groups, aws.ToString(g.GroupId))
 	}
 	for _, n := range x.NetworkInterfaces {
-		s.Interfaces = append(s.Interfaces, str(n.NetworkInterfaceId))
+		s.Interfaces = append(s.Interfaces, aws.ToString(n.NetworkInterfaceId))
 	}
 	if m := x.MetadataOptions; m != nil {
-		s.Metadata = Metadata{string(m.HttpEndpoint), orElse(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), orElse(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
+		s.Metadata = Metadata{string(m.HttpEndpoint), cmp.Or(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), cmp.Or(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
 	}
 	return s
 }
@@ -61,13 +62,4 @@ func deviceIndex(n types.InstanceNetworkInterface) int32 {
 		return 0
 	}
 	return aws.ToInt32(n.Attachment.DeviceIndex)
-}
-
-func lastPart(arn string) string {
-	for i := len(arn) - 1; i >= 0; i-- {
-		if arn[i] == '/' {
-			return arn[i+1:]
-		}
-	}
-	return arn
 }

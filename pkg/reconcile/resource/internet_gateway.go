@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // InternetGateway is the way between a VPC and the internet.
@@ -55,7 +55,7 @@ func (g *InternetGateway) Create(ctx context.Context, c *cloud.Clients) (*Intern
 	if err != nil {
 		return nil, err
 	}
-	return &InternetGatewayState{Object: Object{str(out.InternetGateway.InternetGatewayId), g.Tags}}, nil
+	return &InternetGatewayState{Object: Object{aws.ToString(out.InternetGateway.InternetGatewayId), g.Tags}}, nil
 }
 
 // Update implements graph.Resource.
@@ -112,7 +112,7 @@ func internetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayS
 		return pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInternetGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeInternetGatewaysOutput) (out []InternetGatewayState) {
 				for _, x := range o.InternetGateways {
-					s := InternetGatewayState{Object: Object{str(x.InternetGatewayId), cloud.FromEC2(x.Tags)}}
+					s := InternetGatewayState{Object: Object{aws.ToString(x.InternetGatewayId), cloud.FromEC2(x.Tags)}}
 					for _, a := range x.Attachments {
 						s.VPC = aws.ToString(a.VpcId)
 					}

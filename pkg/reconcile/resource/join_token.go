@@ -19,9 +19,9 @@ import (
 	apitypes "k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // JoinToken is the bootstrap token of a cluster that is up, with which machines
@@ -259,10 +259,10 @@ func (j *JoinToken) lives(token string, until time.Time) {
 	j.token, j.until = token, until
 }
 
-// ofNow returns the token for a machine that is about to boot. One that was
+// Current implements TokenSource. It returns the token for a machine that is about to boot. One that was
 // valid when a long run began is given more time on the way; while it is young
 // nobody is asked.
-func (j *JoinToken) ofNow(ctx context.Context, c *cloud.Clients) (string, error) {
+func (j *JoinToken) Current(ctx context.Context, c *cloud.Clients) (string, error) {
 	j.mu.Lock()
 	token, until := j.token, j.until
 	j.mu.Unlock()

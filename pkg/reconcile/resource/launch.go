@@ -249,7 +249,7 @@ func (i *Instance) networkInterfaces() (out []types.InstanceNetworkInterfaceSpec
 func (i *Instance) placement() *types.Placement {
 	s := i.Spec
 	if host := aws.ToString(s.HostID); host != "" { // a host says all there is to say
-		return &types.Placement{HostId: &host, Affinity: aws.String(orElse(aws.ToString(s.HostAffinity), "default")), Tenancy: types.TenancyHost}
+		return &types.Placement{HostId: &host, Affinity: aws.String(cmp.Or(aws.ToString(s.HostAffinity), "default")), Tenancy: types.TenancyHost}
 	}
 	p := &types.Placement{Tenancy: types.Tenancy(s.Tenancy)}
 	if s.PlacementGroupName != "" {

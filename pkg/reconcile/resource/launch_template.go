@@ -15,7 +15,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // BootHashTag is the tag of what a launch template launches that tells the
@@ -31,12 +31,12 @@ type LaunchTemplate struct {
 	// image, key) wins over it.
 	Spec   expinfrav1.AWSLaunchTemplate
 	Groups []*graph.Ref[SecurityGroupState]
-	EKS    *graph.Ref[EKSClusterState] // whose own group for nodes machines are in, too; or nil
-	Image  *graph.Ref[ImageState]      // nil where AWS chooses the image (EKS)
-	Key    string                      // key pair; "" for none
-	Boot   *BootData                   // nil where AWS makes the user data (EKS)
-	OfEKS  bool                        // it is of a node group, and EKS knows what suits nodes where nothing is said
-	Tags   cloud.Tags                  // of the template itself
+	EKS    graph.Node             // the EKS cluster whose security group machines are in, too; or nil
+	Image  *graph.Ref[ImageState] // nil where AWS chooses the image (EKS)
+	Key    string                 // key pair; "" for none
+	Boot   UserData               // nil where AWS makes the user data (EKS)
+	OfEKS  bool                   // it is of a node group, and EKS knows what suits nodes where nothing is said
+	Tags   cloud.Tags             // of the template itself
 	// Launched are the tags of the instances and volumes that it launches.
 	Launched cloud.Tags
 
@@ -64,7 +64,7 @@ func (t *LaunchTemplate) Needs() []graph.Edge {
 	}
 	needs = append(append(needs, graph.Reads(t.Image)...), graph.On(t.EKS)...)
 	if t.Boot != nil {
-		needs = append(needs, t.Boot.needs()...)
+		needs = append(needs, t.Boot.Needs()...)
 	}
 	return append(needs, t.Needed...)
 }
@@ -129,7 +129,7 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 		d.Set(name, have.Content[name], want[name])
 	}
 	if t.Boot != nil {
-		d.Set("bootstrapData", have.Launched[BootHashTag], t.Boot.fingerprint())
+		d.Set("bootstrapData", have.Launched[BootHashTag], t.Boot.Fingerprint())
 	}
 	for _, k := range slices.Sorted(maps.Keys(t.Launched)) {
 		d.Set("launched tag "+k, have.Launched[k], t.Launched[k])
@@ -258,7 +258,7 @@ func (t *LaunchTemplate) prepare(ctx context.Context, c *cloud.Clients) (*types.
 	var raw []byte
 	if t.Boot != nil {
 		var err error
-		if raw, err = t.Boot.prepare(ctx, c); err != nil {
+		if raw, err = t.Boot.Prepare(ctx, c); err != nil {
 			return nil, fmt.Errorf("bootstrap data: %w", err)
 		}
 	}
@@ -274,7 +274,7 @@ func (t *LaunchTemplate) launched() cloud.Tags {
 	if t.Boot == nil {
 		return t.Launched
 	}
-	return t.Launched.With(cloud.Tags{BootHashTag: t.Boot.fingerprint()})
+	return t.Launched.With(cloud.Tags{BootHashTag: t.Boot.Fingerprint()})
 }
 
 // data is the content of a version.
@@ -327,7 +327,7 @@ func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 
 func launchTemplateSeen(x types.LaunchTemplate) LaunchTemplateState {
 	return LaunchTemplateState{
-		Object: Object{str(x.LaunchTemplateId), cloud.FromEC2(x.Tags)}, Name: str(x.LaunchTemplateName),
+		Object: Object{aws.ToString(x.LaunchTemplateId), cloud.FromEC2(x.Tags)}, Name: aws.ToString(x.LaunchTemplateName),
 		Version: aws.ToInt64(x.LatestVersionNumber), Default: cmp.Or(aws.ToInt64(x.DefaultVersionNumber), 1),
 	}
 }

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,7 +15,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // hookField is what the differences of lifecycle hooks begin with.
@@ -99,6 +100,6 @@ func hookWritten(h types.LifecycleHook) string {
 	if h.HeartbeatTimeout != nil {
 		wait = *h.HeartbeatTimeout
 	}
-	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(str(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, orElse(str(h.DefaultResult), "ABANDON")) +
-		prefixed(", tells ", str(h.NotificationTargetARN)) + prefixed(" as ", str(h.RoleARN)) + prefixed(": ", str(h.NotificationMetadata))
+	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), "ABANDON")) +
+		prefixed(", tells ", aws.ToString(h.NotificationTargetARN)) + prefixed(" as ", aws.ToString(h.RoleARN)) + prefixed(": ", aws.ToString(h.NotificationMetadata))
 }

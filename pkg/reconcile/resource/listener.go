@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Listener sends what arrives at one TCP port of a load balancer to a target
@@ -124,9 +124,9 @@ func listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerStat
 }
 
 func listenerSeen(x types.Listener) ListenerState {
-	s := ListenerState{Object: Object{ID: str(x.ListenerArn)}, Port: aws.ToInt32(x.Port)}
+	s := ListenerState{Object: Object{ID: aws.ToString(x.ListenerArn)}, Port: aws.ToInt32(x.Port)}
 	for _, a := range x.DefaultActions {
-		s.Target = str(a.TargetGroupArn)
+		s.Target = aws.ToString(a.TargetGroupArn)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // LoadBalancer is a network load balancer (CAPA:
@@ -194,14 +195,14 @@ func loadBalancerNamed(ctx context.Context, c *cloud.Clients, name string) (*Loa
 
 func loadBalancerSeen(x types.LoadBalancer) LoadBalancerState {
 	s := LoadBalancerState{
-		Object: Object{ID: str(x.LoadBalancerArn)}, Name: str(x.LoadBalancerName), DNS: str(x.DNSName), VPC: str(x.VpcId),
+		Object: Object{ID: aws.ToString(x.LoadBalancerArn)}, Name: aws.ToString(x.LoadBalancerName), DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VpcId),
 		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal, Groups: x.SecurityGroups, IPType: string(x.IpAddressType),
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Code)
 	}
 	for _, z := range x.AvailabilityZones {
-		s.Subnets = append(s.Subnets, str(z.SubnetId))
+		s.Subnets = append(s.Subnets, aws.ToString(z.SubnetId))
 	}
 	return s
 }
@@ -219,8 +220,8 @@ func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err
 		return err
 	}
 	for _, a := range attributes.Attributes {
-		if str(a.Key) == crossZoneAttribute {
-			s.CrossZone = str(a.Value) == "true"
+		if aws.ToString(a.Key) == crossZoneAttribute {
+			s.CrossZone = aws.ToString(a.Value) == "true"
 		}
 	}
 	s.Tags, err = tagsELB(ctx, c, s.ID)
@@ -263,9 +264,9 @@ func tagsELB(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags, err
 				for _, d := range out.TagDescriptions {
 					tags := cloud.Tags{}
 					for _, t := range d.Tags {
-						tags[str(t.Key)] = str(t.Value)
+						tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 					}
-					found[str(d.ResourceArn)] = tags
+					found[aws.ToString(d.ResourceArn)] = tags
 				}
 			}
 			return inOrder(arns, found), nil
@@ -285,13 +286,6 @@ func retagELB(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags
 	return err
 }
 
-func idsOf[S graph.State](refs []*graph.Ref[S]) (out []string) {
-	for _, r := range refs {
-		out = append(out, r.CloudID())
-	}
-	return out
-}
-
 // TaggedEndpoint returns host and port of the API server at the load balancer
 // that carries the cluster's tag; "" when there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
@@ -299,7 +293,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ordered.By(balancers, func(a, b LoadBalancerState) int { return boolOrder(!a.Internal, !b.Internal) })
+	ordered.By(balancers, func(a, b LoadBalancerState) int { return trueFirst(!a.Internal, !b.Internal) })
 	for _, lb := range balancers {
 		all, err := listeners(ctx, c, lb.ID)
 		for _, l := range all {
@@ -326,3 +320,49 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	}
 	return "", err
 }
+
+// balancersOf lists the load balancers that are of those looked for.
+func balancersOf(ctx context.Context, c *cloud.Clients, of whose) (out []LoadBalancerState, err error) {
+	all, err := loadBalancers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	tags := make([]cloud.Tags, len(all))
+	err = allAtOnce(len(all), func(i int) (err error) {
+		tags[i], err = tagsELB(ctx, c, all[i].ID)
+		return err
+	})
+	for i, s := range all {
+		if s.Tags = tags[i]; of(c, s.Tags) {
+			out = append(out, s)
+		}
+	}
+	return out, err
+}
+
+// allAtOnce does something for each of n, all at the same time, so that they
+// share calls; it returns the error of one of those that failed.
+func allAtOnce(n int, do func(int) error) error {
+	var wg sync.WaitGroup
+	failed := make(chan error, n)
+	for i := range n {
+		wg.Go(func() {
+			if err := do(i); err != nil {
+				failed <- err
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// whose says whether tags are of what is looked for.
+type whose func(*cloud.Clients, cloud.Tags) bool
+
+// loadBalancerTakes is how long AWS usually takes to provision a load balancer.
+const loadBalancerTakes = 150 * time.Second

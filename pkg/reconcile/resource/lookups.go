@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Named is the state of something that is known by its name.
@@ -33,7 +34,7 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 			return nil, err
 		}
 		for _, k := range out.KeyPairs {
-			if str(k.KeyName) == name {
+			if aws.ToString(k.KeyName) == name {
 				n := Named(name)
 				return &n, nil
 			}
@@ -98,7 +99,7 @@ func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, 
 		return "", err
 	}
 	for _, r := range out.InstanceProfile.Roles {
-		return str(r.Arn), nil
+		return aws.ToString(r.Arn), nil
 	}
 	return "", nil
 }
@@ -137,7 +138,7 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 			return nil, err
 		}
 		for _, o := range page.InstanceTypeOfferings {
-			zones[string(o.InstanceType)] = append(zones[string(o.InstanceType)], str(o.Location))
+			zones[string(o.InstanceType)] = append(zones[string(o.InstanceType)], aws.ToString(o.Location))
 		}
 	}
 	for _, name := range names {
@@ -183,7 +184,7 @@ func Zones(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	}
 	zones := map[string]bool{}
 	for _, z := range out.AvailabilityZones {
-		zones[str(z.ZoneName)] = true
+		zones[aws.ToString(z.ZoneName)] = true
 	}
 	return slices.Sorted(maps.Keys(zones)), nil
 }
@@ -200,23 +201,13 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 		}
 		all = slices.DeleteFunc(slices.Clone(all), func(s SubnetState) bool { return zone != "" && s.Zone != zone })
 		ordered.By(all, func(a, b SubnetState) int {
-			return cmp.Or(boolOrder(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(trueFirst(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
 		})
 		if len(all) == 0 {
 			return nil, fmt.Errorf("no subnet matches %s%s", question, prefixed(" in ", zone))
 		}
 		return &all[0], nil
 	}
-}
-
-func boolOrder(a, b bool) int {
-	switch {
-	case a && !b:
-		return -1
-	case b && !a:
-		return 1
-	}
-	return 0
 }
 
 // SecurityGroupByFilters looks up the security group that EC2's filters match
@@ -231,8 +222,8 @@ func SecurityGroupByFilters(vpc *graph.Ref[VPCState], filters map[string][]strin
 			return nil, err
 		}
 		for _, g := range out.SecurityGroups {
-			if str(g.VpcId) == vpc.CloudID() {
-				return &SecurityGroupState{Object: Object{str(g.GroupId), cloud.FromEC2(g.Tags)}, VPC: str(g.VpcId), Name: str(g.GroupName)}, nil
+			if aws.ToString(g.VpcId) == vpc.CloudID() {
+				return &SecurityGroupState{Object: Object{aws.ToString(g.GroupId), cloud.FromEC2(g.Tags)}, VPC: aws.ToString(g.VpcId), Name: aws.ToString(g.GroupName)}, nil
 			}
 		}
 		return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), question)

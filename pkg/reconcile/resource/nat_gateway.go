@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // NATGateway lets private subnets reach the internet through a public one.
@@ -115,9 +115,15 @@ func natGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, erro
 }
 
 func natGatewaySeen(x types.NatGateway) NATGatewayState {
-	s := NATGatewayState{Object: Object{str(x.NatGatewayId), cloud.FromEC2(x.Tags)}, Subnet: str(x.SubnetId), Status: x.State, Failure: str(x.FailureMessage)}
+	s := NATGatewayState{Object: Object{aws.ToString(x.NatGatewayId), cloud.FromEC2(x.Tags)}, Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: aws.ToString(x.FailureMessage)}
 	for _, a := range x.NatGatewayAddresses {
-		s.Address, s.PublicIP = str(a.AllocationId), str(a.PublicIp)
+		s.Address, s.PublicIP = aws.ToString(a.AllocationId), aws.ToString(a.PublicIp)
 	}
 	return s
 }
+
+// How long AWS usually takes to create and to delete a NAT gateway.
+const (
+	natGatewayTakes = 100 * time.Second
+	natGatewayGoes  = 60 * time.Second
+)

@@ -1,17 +1,19 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // NetworkInterfaces are those that hang around in the security groups and
@@ -106,7 +108,7 @@ func lingering(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (
 	s := &NetworkInterfacesState{}
 	for _, x := range found {
 		if x.Status == types.NetworkInterfaceStatusAvailable {
-			s.Free = append(s.Free, str(x.NetworkInterfaceId))
+			s.Free = append(s.Free, aws.ToString(x.NetworkInterfaceId))
 		} else {
 			s.Busy = append(s.Busy, interfaceName(x))
 		}
@@ -172,35 +174,14 @@ func interfacesIn(ctx context.Context, c *cloud.Clients, filter, id string) stri
 }
 
 func interfaceName(x types.NetworkInterface) string {
-	return fmt.Sprintf("%s (%s)", str(x.NetworkInterfaceId), orElse(str(x.Description), string(x.InterfaceType)))
+	return fmt.Sprintf("%s (%s)", aws.ToString(x.NetworkInterfaceId), cmp.Or(aws.ToString(x.Description), string(x.InterfaceType)))
 }
 
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
-}
+// Nobody is the name of no cluster: no tag has it.
+const Nobody = "/"
 
-// KindInterfaces is the kind of what stands for network interfaces.
-const KindInterfaces = "network-interfaces"
+// interfacesGo is how long AWS usually takes to remove the interfaces of a load balancer.
+const interfacesGo = 75 * time.Second
 
-// sweepInterfaces stands for the network interfaces that hang around. There
-// may be none: it is there for those that turn up.
-func sweepInterfaces(id string, rank int, again graph.Lookup[NetworkInterfacesState]) Remain {
-	return Remain{Kind: KindInterfaces, ID: id, Rank: rank, Retire: func(g *graph.Graph, id graph.ID, hangs []graph.Edge) graph.Node {
-		return graph.Sweep(g, id, found(again, (&NetworkInterfaces{}).Delete, interfacesGo, hangs))
-	}}
-}
-
-// remainingInterfaces stands for those that the network of pods has made: a
-// machine that goes leaves the ones behind that it was just getting. AWS takes
-// 200 values for a filter.
-func (s *signs) remainingInterfaces(context.Context, *cloud.Clients) (out Remains, err error) {
-	for ids := range slices.Chunk(s.interfaces, 200) {
-		out = append(out, sweepInterfaces("of-pods-"+ids[0], RankServedInterfaces, func(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
-			return lingering(ctx, c, cloud.Filter("network-interface-id", ids...))
-		}))
-	}
-	return out, nil
-}
+// ofEKSTag is on what EKS creates for a cluster; the value is its name.
+const ofEKSTag = "aws:eks:cluster-name"

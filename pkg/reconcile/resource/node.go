@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Node is the node that a machine becomes in Kubernetes.
@@ -97,7 +98,7 @@ func (n *Node) open(have *NodeState) (d graph.Diff) {
 		d.Set("unschedulable", have.Cordoned, have.Cordoned && have.WasCordoned)
 		d.Set("annotation "+retiredMark, have.Retired, "")
 	}
-	for _, k := range sortedKeys(n.Labels) {
+	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		d.Set("label", have.label(k), k+"="+n.Labels[k])
 	}
 	return d
@@ -310,3 +311,21 @@ func (o *nodeObject) state() *NodeState {
 	}
 	return s
 }
+
+// Patience implements graph.Patient.
+func (n *Node) Patience() time.Duration {
+	if m, ok := n.Machine.Found(); ok && strings.Contains(m.Type, ".metal") {
+		return metalPatience
+	}
+	return nodePatience
+}
+
+// patience of a node, from when its machine runs and the API server answers.
+// Machines without a hypervisor take many minutes before they boot.
+const (
+	nodePatience  = 10 * time.Minute
+	metalPatience = 30 * time.Minute
+)
+
+// nodeTakes is how long a Node usually takes to join, from when its machine runs.
+const nodeTakes = 60 * time.Second

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // NodeObjects are the nodes of machines that we have taken away, unless a cloud
@@ -28,7 +29,7 @@ type NodeObjectsState struct {
 }
 
 // CloudID implements graph.State.
-func (s NodeObjectsState) CloudID() string { return orElse(several(s.Names), "node") }
+func (s NodeObjectsState) CloudID() string { return cmp.Or(several(s.Names), "node") }
 
 var _ graph.Resource[NodeObjectsState] = (*NodeObjects)(nil)
 

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
-	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // OIDCProvider has IAM trust the tokens of a cluster's service accounts (CAPA:
@@ -70,7 +70,7 @@ func (o *OIDCProvider) Create(ctx context.Context, c *cloud.Clients) (*OIDCProvi
 	if err != nil {
 		return nil, err
 	}
-	return &OIDCProviderState{Object{str(out.OpenIDConnectProviderArn), o.Tags}, []string{stsAudience}}, nil
+	return &OIDCProviderState{Object{aws.ToString(out.OpenIDConnectProviderArn), o.Tags}, []string{stsAudience}}, nil
 }
 
 // Update implements graph.Resource.
@@ -109,12 +109,4 @@ func oidcProvider(ctx context.Context, c *cloud.Clients, arn string) (*OIDCProvi
 		}
 		return &OIDCProviderState{Object{arn, fromIAM(out.Tags)}, out.ClientIDList}, nil
 	})
-}
-
-func fromIAM(tags []types.Tag) cloud.Tags {
-	out := cloud.Tags{}
-	for _, t := range tags {
-		out[str(t.Key)] = str(t.Value)
-	}
-	return out
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // PKI is the cluster's keys and the token with which machines join, kept in
@@ -180,8 +180,8 @@ func keptPKI(ctx context.Context, c *cloud.Clients) (*keptKeys, error) {
 				return nil, err
 			}
 			for _, x := range page.Parameters {
-				name := lastPart(str(x.Name))
-				if kept.parts[name] = []byte(str(x.Value)); name == tokenName {
+				name := lastPart(aws.ToString(x.Name))
+				if kept.parts[name] = []byte(aws.ToString(x.Value)); name == tokenName {
 					kept.tokenMade = aws.ToTime(x.LastModifiedDate)
 				}
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/boot"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // Remains is what carries the tag of a cluster, in the order in which it can
@@ -146,9 +146,9 @@ func remainingVPCs(ctx context.Context, c *cloud.Clients) (out Remains, err erro
 }
 
 func remainingSubnets(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
-	all, err := subnets(ctx, c)
+	all, err := Subnets(ctx, c)
 	for _, s := range all {
-		out = append(out, remain("subnet", RankInVPC, s, s.Object, 0, listed(s.ID, subnets), (&Subnet{}).Delete))
+		out = append(out, remain("subnet", RankInVPC, s, s.Object, 0, listed(s.ID, Subnets), (&Subnet{}).Delete))
 	}
 	return out, err
 }

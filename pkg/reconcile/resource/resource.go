@@ -8,20 +8,11 @@
 package resource
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Object is what the states of all things with an ID and tags have in common.
@@ -88,69 +79,23 @@ func one[T any](list []T, what string) (*T, error) {
 	return nil, fmt.Errorf("found %d things in AWS that are tagged as %s; delete the ones that are not in use", len(list), what)
 }
 
-// tag sets tags on a thing of EC2.
-func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
-	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
-	return err
-}
-
-// retagged sets tags on a thing of EC2 and returns its object as it is then.
-func retagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tags) (Object, error) {
-	have.Tags = have.Tags.With(tags)
-	return have, tag(ctx, c, have.ID, tags)
-}
-
-// eksRetagged sets tags on a thing of EKS and returns its object as it is then.
-func eksRetagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tags) (Object, error) {
-	have.Tags = have.Tags.With(tags)
-	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
-	return have, err
-}
-
-// How long AWS usually takes, for polling and for messages.
-const (
-	natGatewayTakes   = 100 * time.Second
-	natGatewayGoes    = 60 * time.Second
-	loadBalancerTakes = 150 * time.Second
-	interfacesGo      = 75 * time.Second
-	instanceTakes     = 30 * time.Second
-	instanceGoes      = 35 * time.Second
-	endpointGoes      = 10 * time.Second
-
-	// From when its machine runs.
-	apiServerTakes = 100 * time.Second
-	nodeTakes      = 60 * time.Second
-)
-
-// anywhereIPv4 is every IPv4 address.
-const anywhereIPv4 = "0.0.0.0/0"
-
-func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
-	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }
-}
-
-// pages collects all pages of a listing.
-func pages[P, T any](ctx context.Context, more func() bool, next func(context.Context) (P, error), items func(P) []T) (out []T, err error) {
-	for more() {
-		p, err := next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, items(p)...)
+func idsOf[S graph.State](refs []*graph.Ref[S]) (out []string) {
+	for _, r := range refs {
+		out = append(out, r.CloudID())
 	}
-	return out, nil
+	return out
 }
 
-// idList writes IDs down; it is unknown until all of them are there.
-func idList(ids []string) string {
-	if slices.Contains(ids, graph.Unknown) {
-		return graph.Unknown
+// ours reports whether tags are of something that was made for the cluster.
+func ours(c *cloud.Clients, tags cloud.Tags) bool { return tags[c.OwnerTag()] == cloud.Owned }
+
+// trueFirst orders two things of which one may have a property: that one first.
+func trueFirst(a, b bool) int {
+	switch {
+	case a && !b:
+		return -1
+	case b && !a:
+		return 1
 	}
-	return sortedList(ids)
+	return 0
 }
-
-func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }
-
-func str(p *string) string { return aws.ToString(p) }
-
-func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // RouteTable is the route table of one subnet. Routes that others have added
@@ -86,7 +87,7 @@ func (r *RouteTable) Create(ctx context.Context, c *cloud.Clients) (*RouteTableS
 		return nil, err
 	}
 	return &RouteTableState{
-		Object: Object{str(out.RouteTable.RouteTableId), r.Tags}, VPC: vpc,
+		Object: Object{aws.ToString(out.RouteTable.RouteTableId), r.Tags}, VPC: vpc,
 		Routes: map[string]string{}, Associations: map[string]string{},
 	}, nil
 }
@@ -94,7 +95,7 @@ func (r *RouteTable) Create(ctx context.Context, c *cloud.Clients) (*RouteTableS
 // Update implements graph.Resource.
 func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTableState, d graph.Diff) (*RouteTableState, error) {
 	after := *have
-	after.Routes, after.Associations = copied(have.Routes), copied(have.Associations)
+	after.Routes, after.Associations = cloud.Tags(have.Routes).With(nil), cloud.Tags(have.Associations).With(nil)
 	for _, route := range r.Routes {
 		if !d.Has("route " + route.To) {
 			continue
@@ -124,7 +125,7 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 	subnet := r.Subnet.CloudID()
 	out, err := c.EC2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: &id, SubnetId: &subnet})
 	if err == nil {
-		return str(out.AssociationId), nil
+		return aws.ToString(out.AssociationId), nil
 	}
 	taken := err
 	if !cloud.Is(taken, "Resource.AlreadyAssociated") {
@@ -140,7 +141,7 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 			if err != nil {
 				return "", err
 			}
-			return str(out.NewAssociationId), nil
+			return aws.ToString(out.NewAssociationId), nil
 		}
 	}
 	return "", graph.NotYet(taken) // by an association that is not shown yet
@@ -209,12 +210,12 @@ func routeTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, erro
 
 func routeTableSeen(x types.RouteTable) RouteTableState {
 	s := RouteTableState{
-		Object: Object{str(x.RouteTableId), cloud.FromEC2(x.Tags)}, VPC: str(x.VpcId),
+		Object: Object{aws.ToString(x.RouteTableId), cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
 		Routes: map[string]string{}, Associations: map[string]string{},
 	}
 	for _, r := range x.Routes {
-		to := str(r.DestinationCidrBlock) + str(r.DestinationIpv6CidrBlock)
-		targets := []string{str(r.NatGatewayId), str(r.EgressOnlyInternetGatewayId), str(r.GatewayId), str(r.TransitGatewayId), str(r.NetworkInterfaceId), str(r.VpcPeeringConnectionId)}
+		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
+		targets := []string{aws.ToString(r.NatGatewayId), aws.ToString(r.EgressOnlyInternetGatewayId), aws.ToString(r.GatewayId), aws.ToString(r.TransitGatewayId), aws.ToString(r.NetworkInterfaceId), aws.ToString(r.VpcPeeringConnectionId)}
 		targets = slices.DeleteFunc(targets, func(t string) bool { return t == "" })
 		if to != "" && len(targets) > 0 && targets[0] != "local" {
 			s.Routes[to] = targets[0]
@@ -222,10 +223,8 @@ func routeTableSeen(x types.RouteTable) RouteTableState {
 	}
 	for _, a := range x.Associations {
 		if a.SubnetId != nil {
-			s.Associations[*a.SubnetId] = str(a.RouteTableAssociationId)
+			s.Associations[*a.SubnetId] = aws.ToString(a.RouteTableAssociationId)
 		}
 	}
 	return s
 }
-
-func copied(m map[string]string) map[string]string { return cloud.Tags(m).With(nil) }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // SecurityGroup is a security group; its rules are a resource of their own,
@@ -71,7 +72,7 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 	if err != nil {
 		return nil, err
 	}
-	return &SecurityGroupState{Object: Object{str(out.GroupId), g.Tags}, VPC: vpc, Name: g.Name, Description: g.Description}, nil
+	return &SecurityGroupState{Object: Object{aws.ToString(out.GroupId), g.Tags}, VPC: vpc, Name: g.Name, Description: g.Description}, nil
 }
 
 // Update implements graph.Resource.
@@ -104,8 +105,8 @@ func securityGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]Securi
 func securityGroupsSeen(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGroupState) {
 	for _, x := range o.SecurityGroups {
 		out = append(out, SecurityGroupState{
-			Object: Object{str(x.GroupId), cloud.FromEC2(x.Tags)}, VPC: str(x.VpcId),
-			Name: str(x.GroupName), Description: str(x.Description), Ingress: x.IpPermissions, Egress: x.IpPermissionsEgress,
+			Object: Object{aws.ToString(x.GroupId), cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
+			Name: aws.ToString(x.GroupName), Description: aws.ToString(x.Description), Ingress: x.IpPermissions, Egress: x.IpPermissionsEgress,
 		})
 	}
 	return out

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
 )
 
 // SecurityGroupRules are the ingress rules of one security group.
@@ -254,16 +254,16 @@ func ruleLine(protocol string, first, last int32, source, description string) st
 func permissionLines(all []types.IpPermission) (out []string) {
 	for _, p := range all {
 		add := func(source, description string) {
-			out = append(out, ruleLine(str(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort), source, description))
+			out = append(out, ruleLine(aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort), source, description))
 		}
 		for _, s := range p.IpRanges {
-			add(str(s.CidrIp), str(s.Description))
+			add(aws.ToString(s.CidrIp), aws.ToString(s.Description))
 		}
 		for _, s := range p.Ipv6Ranges {
-			add(str(s.CidrIpv6), str(s.Description))
+			add(aws.ToString(s.CidrIpv6), aws.ToString(s.Description))
 		}
 		for _, s := range p.UserIdGroupPairs {
-			add(str(s.GroupId), str(s.Description))
+			add(aws.ToString(s.GroupId), aws.ToString(s.Description))
 		}
 	}
 	ordered.By(out, cmp.Compare[string])

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Subnet is a subnet (CAPA: spec.network.subnets, or CAPA's own split).
@@ -54,7 +54,7 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 	if !ok {
 		return nil, nil //nolint:nilnil // none is Find's documented answer
 	}
-	all, err := subnets(ctx, c)
+	all, err := Subnets(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -169,13 +169,10 @@ func (s *Subnet) Blockers(ctx context.Context, c *cloud.Clients, have *SubnetSta
 	return interfacesIn(ctx, c, "subnet-id", have.ID)
 }
 
-// subnets lists the subnets of the cluster.
-func subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
+// Subnets lists the subnets of the cluster.
+func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
 	return describeSubnets(ctx, c, "subnets", c.Ours())
 }
-
-// Subnets lists the subnets that carry the cluster's tag.
-func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) { return subnets(ctx, c) }
 
 func describeSubnets(ctx context.Context, c *cloud.Clients, question string, filters []types.Filter) ([]SubnetState, error) {
 	return cloud.Remember(ctx, c, question, func(ctx context.Context) ([]SubnetState, error) {
@@ -192,13 +189,13 @@ func describeSubnets(ctx context.Context, c *cloud.Clients, question string, fil
 
 func subnetSeen(x types.Subnet) SubnetState {
 	s := SubnetState{
-		Object: Object{str(x.SubnetId), cloud.FromEC2(x.Tags)},
-		VPC:    str(x.VpcId), CIDR: str(x.CidrBlock), Zone: str(x.AvailabilityZone),
+		Object: Object{aws.ToString(x.SubnetId), cloud.FromEC2(x.Tags)},
+		VPC:    aws.ToString(x.VpcId), CIDR: aws.ToString(x.CidrBlock), Zone: aws.ToString(x.AvailabilityZone),
 		MapPublicIP: aws.ToBool(x.MapPublicIpOnLaunch), AssignIPv6: aws.ToBool(x.AssignIpv6AddressOnCreation), DNS64: aws.ToBool(x.EnableDns64),
 	}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
 		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State != types.SubnetCidrBlockStateCodeDisassociated {
-			s.IPv6CIDR = str(a.Ipv6CidrBlock)
+			s.IPv6CIDR = aws.ToString(a.Ipv6CidrBlock)
 		}
 	}
 	if o := x.PrivateDnsNameOptionsOnLaunch; o != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // SubnetTags are the tags that a subnet which is somebody else's carries for
@@ -145,15 +145,6 @@ func taggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 		if s := subnetTagsSeen(c, x); s != nil {
 			out = append(out, *s)
 		}
-	}
-	return out, err
-}
-
-// remainingSubnetTags lists the tags on subnets that are somebody else's.
-func remainingSubnetTags(ctx context.Context, c *cloud.Clients) (out Remains, err error) {
-	all, err := taggedSubnets(ctx, c)
-	for _, s := range all {
-		out = append(out, remain("subnet-tags", RankOnTop, s, Object{}, 0, listed(s.ID, taggedSubnets), (&SubnetTags{}).Delete))
 	}
 	return out, err
 }

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // TargetGroup is where a listener of a network load balancer sends what it
@@ -133,13 +134,6 @@ func (h HealthCheck) String() string {
 	return fmt.Sprintf("%s%s port %s every %ds, timeout %ds, %d up, %d down", h.Protocol, prefixed(" ", h.Path), h.Port, h.Interval, h.Timeout, h.Healthy, h.Unhealthy)
 }
 
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
-}
-
 // Create implements graph.Resource.
 func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
 	in := &elb.CreateTargetGroupInput{
@@ -165,7 +159,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 // Update implements graph.Resource.
 func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *TargetGroupState, d graph.Diff) (*TargetGroupState, error) {
 	after := *have
-	after.Attributes = copied(have.Attributes)
+	after.Attributes = cloud.Tags(have.Attributes).With(nil)
 	var attributes []types.TargetGroupAttribute
 	for _, k := range slices.Sorted(maps.Keys(t.Attributes)) {
 		if d.Has("attribute " + k) {
@@ -232,10 +226,10 @@ func targetGroupSeen(x types.TargetGroup) TargetGroupState {
 		x.HealthCheckPath = nil // it may be left over from another protocol
 	}
 	return TargetGroupState{
-		Object: Object{ID: str(x.TargetGroupArn)}, Name: str(x.TargetGroupName), VPC: str(x.VpcId), Port: aws.ToInt32(x.Port),
-		IPType: orElse(string(x.IpAddressType), "ipv4"), LoadBalancer: x.LoadBalancerArns,
+		Object: Object{ID: aws.ToString(x.TargetGroupArn)}, Name: aws.ToString(x.TargetGroupName), VPC: aws.ToString(x.VpcId), Port: aws.ToInt32(x.Port),
+		IPType: cmp.Or(string(x.IpAddressType), "ipv4"), LoadBalancer: x.LoadBalancerArns,
 		Check: HealthCheck{
-			Protocol: string(x.HealthCheckProtocol), Port: str(x.HealthCheckPort), Path: str(x.HealthCheckPath),
+			Protocol: string(x.HealthCheckProtocol), Port: aws.ToString(x.HealthCheckPort), Path: aws.ToString(x.HealthCheckPath),
 			Interval: aws.ToInt32(x.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(x.HealthCheckTimeoutSeconds),
 			Healthy: aws.ToInt32(x.HealthyThresholdCount), Unhealthy: aws.ToInt32(x.UnhealthyThresholdCount),
 		},
@@ -256,7 +250,7 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 	}
 	s.Attributes = map[string]string{}
 	for _, a := range out.Attributes {
-		s.Attributes[str(a.Key)] = str(a.Value)
+		s.Attributes[aws.ToString(a.Key)] = aws.ToString(a.Value)
 	}
 	s.Tags, err = tagsELB(ctx, c, s.ID)
 	return err

@@ -4,11 +4,12 @@ import (
 	"context"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Targets are the machines that a target group sends to.
@@ -60,9 +61,9 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 	s := &TargetsState{Group: group.ID, Health: map[string]string{}}
 	for _, d := range out.TargetHealthDescriptions {
 		if d.TargetHealth == nil || d.TargetHealth.State != types.TargetHealthStateEnumDraining {
-			s.Instances = append(s.Instances, str(d.Target.Id))
+			s.Instances = append(s.Instances, aws.ToString(d.Target.Id))
 			if d.TargetHealth != nil {
-				s.Health[str(d.Target.Id)] = string(d.TargetHealth.State)
+				s.Health[aws.ToString(d.Target.Id)] = string(d.TargetHealth.State)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // VPC is a virtual private cloud with DNS (CAPA: spec.network.vpc).
@@ -48,7 +48,7 @@ func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 			ours = append(ours, x)
 		} else if tags["Name"] == v.Tags["Name"] {
 			return nil, fmt.Errorf("VPC %s is named %s, but does not carry the tag %s=%s: add the tag, or name the VPC in spec.network.vpc.id to use it as it is",
-				str(x.VpcId), tags["Name"], c.OwnerTag(), cloud.Owned)
+				aws.ToString(x.VpcId), tags["Name"], c.OwnerTag(), cloud.Owned)
 		}
 	}
 	x, err := mine(ours, v.Tags, ec2Tags(func(x types.Vpc) []types.Tag { return x.Tags }))
@@ -155,15 +155,15 @@ func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
 }
 
 func vpcSeen(x types.Vpc) VPCState {
-	s := VPCState{Object: Object{str(x.VpcId), cloud.FromEC2(x.Tags)}, CIDR: str(x.CidrBlock), Blocks: map[string]string{}}
+	s := VPCState{Object: Object{aws.ToString(x.VpcId), cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
 		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State != types.VpcCidrBlockStateCodeDisassociated {
-			s.IPv6CIDR, s.IPv6State = str(a.Ipv6CidrBlock), string(a.Ipv6CidrBlockState.State)
+			s.IPv6CIDR, s.IPv6State = aws.ToString(a.Ipv6CidrBlock), string(a.Ipv6CidrBlockState.State)
 		}
 	}
 	for _, a := range x.CidrBlockAssociationSet {
-		if block := str(a.CidrBlock); block != s.CIDR && a.CidrBlockState != nil && a.CidrBlockState.State == types.VpcCidrBlockStateCodeAssociated {
-			s.Blocks[block] = str(a.AssociationId)
+		if block := aws.ToString(a.CidrBlock); block != s.CIDR && a.CidrBlockState != nil && a.CidrBlockState.State == types.VpcCidrBlockStateCodeAssociated {
+			s.Blocks[block] = aws.ToString(a.AssociationId)
 		}
 	}
 	return s
@@ -197,11 +197,27 @@ func VPCByID(id string) graph.Lookup[VPCState] {
 	return func(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 		all, err := vpcs(ctx, c)
 		for _, x := range all {
-			if str(x.VpcId) == id {
+			if aws.ToString(x.VpcId) == id {
 				s := vpcSeen(x)
 				return &s, err
 			}
 		}
 		return nil, err
 	}
+}
+
+func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
+	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }
+}
+
+// tag sets tags on a thing of EC2.
+func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
+	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
+	return err
+}
+
+// retagged sets tags on a thing of EC2 and returns its object as it is then.
+func retagged(ctx context.Context, c *cloud.Clients, have Object, tags cloud.Tags) (Object, error) {
+	have.Tags = have.Tags.With(tags)
+	return have, tag(ctx, c, have.ID, tags)
 }

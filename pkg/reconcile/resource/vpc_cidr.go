@@ -3,10 +3,11 @@ package resource
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // VPCBlock is a secondary IPv4 block of a VPC, be the VPC ours or not (CAPA:
@@ -38,7 +39,7 @@ func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, 
 	}
 	all, err := vpcs(ctx, c)
 	for _, x := range all {
-		if id, ok := vpcSeen(x).Blocks[b.CIDR]; ok && str(x.VpcId) == vpc.ID {
+		if id, ok := vpcSeen(x).Blocks[b.CIDR]; ok && aws.ToString(x.VpcId) == vpc.ID {
 			return &VPCBlockState{id, b.CIDR}, nil
 		}
 	}

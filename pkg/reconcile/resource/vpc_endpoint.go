@@ -6,11 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // GatewayEndpoint is the way to a service of AWS (S3) that needs no internet.
@@ -133,7 +134,7 @@ func endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, e
 
 func endpointSeen(x types.VpcEndpoint) GatewayEndpointState {
 	return GatewayEndpointState{
-		Object: Object{str(x.VpcEndpointId), cloud.FromEC2(x.Tags)}, Service: str(x.ServiceName),
+		Object: Object{aws.ToString(x.VpcEndpointId), cloud.FromEC2(x.Tags)}, Service: aws.ToString(x.ServiceName),
 		RouteTables: x.RouteTableIds, Status: seenState(x.State),
 	}
 }
@@ -141,3 +142,6 @@ func endpointSeen(x types.VpcEndpoint) GatewayEndpointState {
 // seenState spells a state in one way: the API says both Available and
 // available.
 func seenState(s types.State) string { return strings.ToLower(string(s)) }
+
+// endpointGoes is how long AWS usually takes to delete an endpoint.
+const endpointGoes = 10 * time.Second

@@ -1,0 +1,225 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// A new thing that AWS does not show yet is not made twice.
+func TestWaitsForWhatIsMadeToAppear(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		in(t, func(t *testing.T, b *bench) {
+			b.lag = 40 * time.Second
+			y := b.toy("a")
+			y.silent = silent
+			b.add(y)
+			b.mustApply()
+			require.Equal(t, []string{"create a"}, b.asked())
+		})
+	}
+}
+
+// "There is one already" is an answer to wait on: it was made a moment ago,
+// and does not show. After a minute it is a failure.
+func TestExistsAlready(t *testing.T) {
+	in(t, func(_ *testing.T, b *bench) {
+		b.put("a", "v")
+		b.toys["a"].born, b.lag = time.Now(), 20*time.Second
+		b.fail("create a", slices.Repeat([]fault{{err: refusal("InvalidGroup.Duplicate")}}, 100)...)
+		b.add(b.toy("a"))
+		b.mustApply()
+	})
+	in(t, func(t *testing.T, b *bench) {
+		b.fail("create a", slices.Repeat([]fault{{err: refusal("InvalidGroup.Duplicate")}}, 100)...)
+		b.add(b.toy("a"))
+		began := time.Now()
+		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), "a: create: api error InvalidGroup.Duplicate")
+		require.InDelta(t, cloud.Settle.Seconds(), time.Since(began).Seconds(), 10)
+	})
+}
+
+// "I know no such subnet" is an answer to wait on too, when it has been made a
+// moment ago; for a minute.
+func TestNotFoundYet(t *testing.T) {
+	for _, call := range []string{"create", "update"} {
+		in(t, func(t *testing.T, b *bench) {
+			if call == "update" {
+				b.put("a", "old")
+			}
+			b.fail(call+" a", slices.Repeat([]fault{{err: refusal("InvalidSubnetID.NotFound")}}, 3)...)
+			b.add(b.toy("a"))
+			b.mustApply()
+			require.Len(t, b.when(call+" a"), 4)
+			require.Equal(t, "v", b.toys["a"].Value)
+		})
+		in(t, func(t *testing.T, b *bench) {
+			if call == "update" {
+				b.put("a", "old")
+			}
+			b.fail(call+" a", slices.Repeat([]fault{{err: refusal("InvalidSubnetID.NotFound")}}, 100)...)
+			b.add(b.toy("a"))
+			began := time.Now()
+			require.ErrorContains(t, b.x.Apply(t.Context(), b.g), call+": api error InvalidSubnetID.NotFound")
+			require.InDelta(t, cloud.Settle.Seconds(), time.Since(began).Seconds(), 10)
+		})
+	}
+}
+
+// A create call that says "not yet" is made again.
+func TestCreateSaysNotYet(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.fail("create a", fault{err: graph.NotYet(refusal("ItsNameIsBeingDeleted"))})
+		b.add(b.toy("a"))
+		b.mustApply()
+		require.Len(t, b.when("create a"), 2)
+		require.Contains(t, b.first("a", graph.Waiting).Detail, "ItsNameIsBeingDeleted")
+	})
+}
+
+// When the answer to a create call is lost, the engine waits until AWS must
+// show what was made, looks, and only then asks again.
+func TestLostAnswerToCreate(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		in(t, func(t *testing.T, b *bench) {
+			b.lag = 5 * time.Second
+			b.fail("create a", fault{lost(), after})
+			b.add(b.toy("a"))
+			b.mustApply()
+			asked := b.when("create a")
+			if after {
+				require.Len(t, asked, 1, "a twin was made")
+			} else {
+				require.Len(t, asked, 2)
+				require.GreaterOrEqual(t, asked[1]-asked[0], cloud.Settle)
+			}
+			require.False(t, b.x.InTheDark())
+		})
+	}
+}
+
+// After three lost answers the engine gives up, and knows that it is in the
+// dark.
+func TestInTheDark(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.fail("create a", slices.Repeat([]fault{{lost(), false}}, 10)...)
+		b.add(b.toy("a"))
+		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), "connection reset")
+		require.Len(t, b.when("create a"), 3)
+		require.True(t, b.x.InTheDark())
+	})
+}
+
+// A run that fails looks back: what it has made and AWS does not show yet
+// leaves it in the dark; what shows does not.
+func TestLooksBack(t *testing.T) {
+	for _, lag := range []time.Duration{0, 30 * time.Second} {
+		in(t, func(t *testing.T, b *bench) {
+			b.lag = lag
+			b.add(b.toy("a"))
+			bad := b.toy("bad")
+			bad.call = 2 * time.Second
+			b.fail("create bad", fault{err: refusal("InvalidParameterValue")})
+			b.add(bad)
+			require.Error(t, b.x.Apply(t.Context(), b.g))
+			require.Equal(t, lag > 0, b.x.InTheDark())
+		})
+	}
+}
+
+// An interrupt while the answer is lost leaves the run in the dark at once.
+func TestInterruptInTheDark(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		y := b.toy("a")
+		y.call = 10 * time.Second
+		b.fail("create a", fault{lost(), true})
+		b.add(y)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		require.Error(t, b.x.Apply(ctx, b.g))
+		require.True(t, b.x.InTheDark())
+		require.Len(t, b.when("create a"), 1)
+	})
+}
+
+// Lost answers to updates and deletions are asked again, since both may be.
+func TestLostAnswersToOtherCalls(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		in(t, func(t *testing.T, b *bench) {
+			b.put("a", "old")
+			b.fail("update a", fault{lost(), after})
+			b.fail("delete a", fault{lost(), after})
+			b.add(b.toy("a"))
+			b.mustApply()
+			require.Equal(t, "v", b.toys["a"].Value)
+			require.NoError(t, b.engine().Delete(t.Context(), b.g))
+			require.False(t, b.exists("a"))
+		})
+	}
+}
+
+// An error in a look fails the node, in a plan and in an apply.
+func TestLookFails(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "v")
+		b.fail("find a", fault{err: refusal("UnauthorizedOperation")})
+		a := b.add(b.toy("a"))
+		b.add(b.toy("next", graph.On(a)))
+		_, err := b.x.Plan(t.Context(), b.g)
+		require.EqualError(t, err, "a: look: api error UnauthorizedOperation: no")
+		require.Empty(t, b.asked())
+	})
+}
+
+// A thousand nodes of a kind share their looks.
+func TestNodesShareLooks(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		for i := range 1000 {
+			y := b.toy(fmt.Sprintf("toy-%d", i))
+			y.takes, y.hint = 100*time.Second, 100*time.Second
+			b.add(y)
+		}
+		b.mustApply()
+		require.LessOrEqual(t, len(b.listings), 4, "%v", b.listings)
+	})
+}
+
+// The first look comes when AWS can be expected to be done; then every second,
+// and less and less often, at most every five seconds.
+func TestPolling(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		y := b.toy("a")
+		y.takes, y.hint = 130*time.Second, 100*time.Second
+		b.add(y)
+		b.mustApply()
+		looks := b.listings[1:] // the first was the plan's
+		require.GreaterOrEqual(t, looks[0], 100*time.Second)
+		require.LessOrEqual(t, looks[0], 102*time.Second)
+		var gaps []time.Duration
+		for i := 1; i < len(looks); i++ {
+			gaps = append(gaps, looks[i]-looks[i-1])
+		}
+		require.LessOrEqual(t, slices.Max(gaps), 5*time.Second)
+		require.LessOrEqual(t, len(looks), 12)
+		require.Less(t, time.Since(b.began), 136*time.Second)
+	})
+}
+
+// A look that fails for want of pace or connection ends a run only as an error
+// of its node: nothing is deemed missing.
+func TestErrorIsNotAbsence(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.fail("find a", fault{err: errors.New("no route to host")})
+		b.add(b.toy("a"))
+		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), "no route to host")
+		require.Empty(t, b.asked())
+	})
+}

@@ -1,0 +1,319 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// An edge of the kind Exists is satisfied when the other node has been asked
+// for; any other waits until it has settled.
+func TestEdgesWaitForAsMuchAsTheySay(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		slow := b.toy("balancer")
+		slow.takes, slow.hint = 150*time.Second, 150*time.Second
+		balancer := b.add(slow)
+		b.add(b.toy("settled", graph.On(balancer)))
+		b.add(b.toy("awaits", graph.Awaits(balancer)))
+		b.add(b.toy("exists", graph.Exists(balancer)))
+		b.add(b.toy("reads", graph.Reads(balancer)))
+		b.add(b.toy("outlives", graph.Outlives(balancer)))
+		b.mustApply()
+		for _, name := range []string{"exists", "reads", "outlives"} {
+			require.Less(t, b.when("create " + name)[0], time.Second, name)
+		}
+		for _, name := range []string{"settled", "awaits"} {
+			require.GreaterOrEqual(t, b.when("create " + name)[0], 150*time.Second, name)
+			require.Less(t, b.when("create " + name)[0], 153*time.Second, name)
+		}
+	})
+}
+
+// A node with two needs waits for the later one; nodes without needs begin at
+// the same time.
+func TestIndependentNodesRunTogether(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		var all []graph.Node
+		for i := range 5 {
+			y := b.toy(fmt.Sprintf("part-%d", i))
+			y.call = time.Duration(i+1) * 10 * time.Second
+			all = append(all, b.add(y))
+		}
+		b.add(b.toy("whole", graph.On(all...)))
+		b.mustApply()
+		for i := range 5 {
+			require.Zero(t, b.when(fmt.Sprintf("create part-%d", i))[0])
+		}
+		require.Equal(t, 50*time.Second, b.when("create whole")[0])
+	})
+}
+
+// After a failure, what hangs on the failed node is blocked, also at second
+// hand; the rest goes on.
+func TestFailureBlocksOnlyWhatHangsOnIt(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.fail("create bad", fault{err: refusal("InvalidParameterValue")})
+		bad := b.add(b.toy("bad"), graph.From("cluster.yaml:3"))
+		child := b.add(b.toy("child", graph.On(bad)))
+		b.add(b.toy("grandchild", graph.Exists(child)))
+		slow := b.toy("other")
+		slow.takes = time.Minute
+		other := b.add(slow)
+		b.add(b.toy("last", graph.On(other)))
+		err := b.x.Apply(t.Context(), b.g)
+		var failed *graph.NodeError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, graph.ID("bad"), failed.Node)
+		require.Equal(t, "bad (cluster.yaml:3): create: api error InvalidParameterValue: no", err.Error())
+		require.Equal(t, []graph.What{graph.Blocked}, b.of("child"))
+		require.Equal(t, "bad", b.first("child", graph.Blocked).Detail)
+		require.Equal(t, []graph.What{graph.Blocked}, b.of("grandchild"))
+		require.True(t, b.exists("other"))
+		require.True(t, b.exists("last"))
+		require.False(t, b.exists("child"))
+		require.False(t, b.x.InTheDark())
+	})
+}
+
+// Several failures are all told.
+func TestAllFailuresAreTold(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		for _, name := range []string{"a", "b"} {
+			b.fail("create "+name, fault{err: refusal("Wrong." + name)})
+			b.add(b.toy(name))
+		}
+		err := b.x.Apply(t.Context(), b.g)
+		require.ErrorContains(t, err, "Wrong.a")
+		require.ErrorContains(t, err, "Wrong.b")
+	})
+}
+
+// An interrupt begins nothing new, and carries the call through that is under
+// way.
+func TestCancellationEndsBetweenCalls(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		slow := b.toy("slow")
+		slow.call = time.Minute
+		first := b.add(slow)
+		b.add(b.toy("next", graph.On(first)))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		interrupted := errors.New("interrupted")
+		go func() {
+			time.Sleep(20 * time.Second)
+			cancel(interrupted)
+		}()
+		err := b.x.Apply(ctx, b.g)
+		require.ErrorIs(t, err, interrupted)
+		require.Equal(t, []string{"create slow"}, b.asked())
+		require.True(t, b.exists("slow"), "the call under way was cut off")
+		require.False(t, b.x.InTheDark())
+		require.Equal(t, graph.Blocked, b.of("next")[len(b.of("next"))-1])
+	})
+}
+
+// An interrupt ends a pause at once.
+func TestCancellationEndsAPause(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		slow := b.toy("slow")
+		slow.takes = time.Hour
+		b.add(slow)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(t, b.x.Apply(ctx, b.g), context.DeadlineExceeded)
+		require.Equal(t, 20*time.Second, time.Since(began))
+	})
+}
+
+// A node that takes too long fails with what was awaited.
+func TestPatienceEnds(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.x.Patience = 5 * time.Minute
+		slow := b.toy("slow")
+		slow.takes = time.Hour
+		b.add(slow)
+		began := time.Now()
+		err := b.x.Apply(t.Context(), b.g)
+		require.EqualError(t, err, "slow: gave up after 5m0s waiting for ready to become true, is false")
+		require.InDelta(t, 5*60, time.Since(began).Seconds(), 10)
+	})
+}
+
+// Without a limit of the user's, a node may take a quarter of an hour, or five
+// times as long as its kind usually does.
+func TestPatienceGoesByTheKind(t *testing.T) {
+	for hint, want := range map[time.Duration]time.Duration{0: 15 * time.Minute, time.Minute: 15 * time.Minute, 9 * time.Minute: 45 * time.Minute} {
+		in(t, func(t *testing.T, b *bench) {
+			slow := b.toy("slow")
+			slow.takes, slow.hint = 10*time.Hour, hint
+			b.add(slow)
+			began := time.Now()
+			require.ErrorContains(t, b.x.Apply(t.Context(), b.g), "gave up after "+want.String())
+			require.InDelta(t, want.Seconds(), time.Since(began).Seconds(), 10)
+		})
+	}
+}
+
+// An update that is accepted and never shows becomes an error: it is asked for
+// once, not for ever.
+func TestPerpetualDifferenceIsAnError(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("liar", "old")
+		y := b.toy("liar")
+		y.lazy, y.silent = true, true
+		b.add(y)
+		err := b.x.Apply(t.Context(), b.g)
+		require.ErrorContains(t, err, `liar: gave up after 15m0s waiting for value to become "v"`)
+		require.Equal(t, []string{"update liar"}, b.asked())
+	})
+}
+
+// A thing whose Update says that all is well, and has done nothing, is not
+// reported as done: the last look of an apply finds it out.
+func TestApplyProves(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("liar", "old")
+		y := b.toy("liar")
+		y.lazy = true
+		b.add(y)
+		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), `waiting for value to become "v"`)
+	})
+}
+
+// What somebody changes behind the back of an apply is mended by its last look.
+func TestApplyMendsWhatItsLastLookFinds(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "v")
+		b.add(b.toy("a"))
+		slow := b.toy("slow")
+		slow.takes = time.Minute
+		b.add(slow)
+		go func() {
+			time.Sleep(30 * time.Second)
+			b.world.mu.Lock()
+			defer b.world.mu.Unlock()
+			b.toys["a"].Value = "rogue"
+		}()
+		b.mustApply()
+		require.Equal(t, "v", b.toys["a"].Value)
+		p, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.True(t, p.Empty())
+	})
+}
+
+// A difference in what cannot be changed is a conflict: the plan says so, and
+// apply fails without a write.
+func TestConflict(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "old")
+		y := b.toy("a")
+		y.fixed = true
+		b.add(y)
+		p, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.Len(t, p.Conflicts(), 1)
+		require.Equal(t, 1, p.Count(graph.Conflict))
+		err = b.x.Apply(t.Context(), b.g)
+		var conflict *graph.ConflictError
+		require.ErrorAs(t, err, &conflict)
+		require.Equal(t, `cannot change value from "old" to "v"`, conflict.Error())
+		require.Empty(t, b.asked())
+	})
+}
+
+// A plan cannot write: what tries is refused before anything is sent.
+func TestPlanMakesNoWrite(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		a := awssim.New(awssim.Options{})
+		x := &graph.Executor{Cloud: cloud.New(a.Config(), "demo", cloud.Options{})}
+		graph.Use(b.g, "sneaky", func(ctx context.Context, c *cloud.Clients) (*seen, error) {
+			_, err := c.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{})
+			return nil, err
+		})
+		_, err := x.Plan(t.Context(), b.g)
+		var refused *cloud.RefusedError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, "CreateVpc", refused.Operation)
+		require.Empty(t, a.Calls())
+	})
+}
+
+// A plan lists the steps in the order of the graph, with what is wanted.
+func TestPlan(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("kept", "v")
+		b.put("differs", "old")
+		kept := b.add(b.toy("kept"))
+		b.add(b.toy("differs", graph.On(kept)))
+		b.add(b.toy("missing"), graph.From("cluster.yaml:7"))
+		p, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.Equal(t, []graph.Step{
+			{Node: "kept", Action: graph.Keep, CloudID: "id-kept"},
+			{Node: "differs", Action: graph.Update, CloudID: "id-differs", Diff: graph.Diff{{Field: "value", Have: "old", Want: "v", Remedy: graph.Mend}}},
+			{Node: "missing", Action: graph.Create, Origin: "cluster.yaml:7", Diff: graph.Diff{{Field: "value", Want: "v", Remedy: graph.Mend}}},
+		}, p.Steps)
+		require.False(t, p.Empty())
+		require.Equal(t, 2, p.Count(graph.Create, graph.Update))
+		b.mustApply()
+		require.Len(t, b.listings, 2, "one look to plan, and one in the end: apply starts from the plan")
+		p, err = b.engine().Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.True(t, p.Empty())
+	})
+}
+
+// A plan that is old is not what an apply starts from.
+func TestApplyLooksAgainAfterAnOldPlan(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.add(b.toy("a"))
+		_, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		b.put("a", "v") // by somebody else, in the meantime
+		b.mustApply()
+		require.Empty(t, b.asked())
+	})
+}
+
+// An update whose value is yet unknown waits until it is known.
+func TestUpdateWaitsForTheUnknown(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "old")
+		known := time.Now().Add(20 * time.Second)
+		y := b.toy("a")
+		y.reads = func() string {
+			if time.Now().Before(known) {
+				return graph.Unknown
+			}
+			return "new"
+		}
+		b.add(y)
+		b.mustApply()
+		require.Equal(t, []string{"update a"}, b.asked())
+		require.GreaterOrEqual(t, b.when("update a")[0], 20*time.Second)
+		require.Equal(t, "new", b.toys["a"].Value)
+		require.Equal(t, "what value is to be", b.first("a", graph.Waiting).Detail)
+	})
+}
+
+// A thing that AWS is at work on is not interfered with.
+func TestSettlesBeforeItIsMended(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "old")
+		b.toys["a"].ready = time.Now().Add(30 * time.Second)
+		b.add(b.toy("a"))
+		b.mustApply()
+		require.GreaterOrEqual(t, b.when("update a")[0], 30*time.Second)
+	})
+}

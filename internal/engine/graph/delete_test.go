@@ -1,0 +1,199 @@
+package graph_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// find makes a lookup of somebody else's toy.
+func (b *bench) find(name string) graph.Lookup[seen] { return b.toy(name).Find }
+
+// Deletion goes backwards: with a firm edge the needed node goes last.
+func TestDeleteGoesBackwards(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		slow := b.toy("nat")
+		slow.goes, slow.hintOff = time.Minute, time.Minute
+		vpc := b.add(b.toy("vpc"))
+		subnet := b.add(b.toy("subnet", graph.Exists(vpc)))
+		slow.needs = graph.On(subnet)
+		b.add(slow)
+		b.mustApply()
+		require.NoError(t, b.engine().Delete(t.Context(), b.g))
+		require.Equal(t, []string{"delete nat", "delete subnet", "delete vpc"}, b.asked()[3:])
+		require.GreaterOrEqual(t, b.when("delete subnet")[0]-b.when("delete nat")[0], time.Minute)
+		require.False(t, b.exists("vpc"))
+	})
+}
+
+// Loose edges say nothing about deletion; Outlives turns it round.
+func TestLooseEdgesOnDelete(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("read", "v")
+		b.put("reader", "v")
+		b.put("short", "v")
+		b.put("long", "v")
+		slowly := func(name string, needs ...[]graph.Edge) *toy {
+			y := b.toy(name, needs...)
+			y.goes, y.hintOff = time.Minute, time.Minute
+			return y
+		}
+		read := b.add(slowly("read"))
+		b.add(slowly("reader", graph.Reads(read), graph.Awaits(read)))
+		short := b.add(slowly("short"))
+		b.add(slowly("long", graph.Outlives(short)))
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.Equal(t, b.when("delete read"), b.when("delete reader"))
+		require.GreaterOrEqual(t, b.when("delete long")[0]-b.when("delete short")[0], time.Minute)
+	})
+}
+
+// What is in the way is told, and the deletion is tried again until it is not.
+func TestDeleteWaitsForWhatIsInTheWay(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "v")
+		b.fail("delete a", slices.Repeat([]fault{{err: refusal("DependencyViolation")}}, 3)...)
+		graph.Add(b.g, "a", &explained{b.toy("a")})
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.Equal(t, "what still uses it, eni-1 of a stranger: api error DependencyViolation: no", b.first("a", graph.Waiting).Detail)
+		require.False(t, b.exists("a"))
+	})
+}
+
+type explained struct{ *toy }
+
+func (*explained) Blockers(context.Context, *cloud.Clients, *seen) string {
+	return "eni-1 of a stranger"
+}
+
+// What is gone already is gone; what cannot be deleted is an error, and what
+// it hangs on stays.
+func TestDeleteAnswers(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("gone", "v")
+		b.fail("delete gone", fault{err: refusal("InvalidVpcID.NotFound"), after: true})
+		b.put("denied", "v")
+		b.put("beneath", "v")
+		b.fail("delete denied", fault{err: refusal("UnauthorizedOperation")})
+		b.add(b.toy("gone"))
+		beneath := b.add(b.toy("beneath"))
+		b.add(b.toy("denied", graph.On(beneath)))
+		err := b.x.Delete(t.Context(), b.g)
+		require.EqualError(t, err, "denied: delete: api error UnauthorizedOperation: no")
+		require.Equal(t, []graph.What{graph.Blocked}, b.of("beneath"))
+		require.False(t, b.exists("gone"))
+		require.True(t, b.exists("beneath"))
+	})
+}
+
+// A deletion asks for the deletion of a slow thing once.
+func TestDeleteAsksOnce(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("a", "v")
+		y := b.toy("a")
+		y.goes, y.hintOff = 3*time.Minute, time.Minute
+		b.add(y)
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.Len(t, b.when("delete a"), 1)
+		require.Equal(t, []graph.What{graph.Deleting, graph.Waiting, graph.Done}, b.of("a"))
+	})
+}
+
+// The plan of a deletion names what exists, the last made first, and leaves
+// alone what is somebody else's, be it there or not.
+func TestPlanDelete(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("mine", "old")
+		b.put("theirs", "v")
+		theirs := graph.Use(b.g, "theirs", b.find("theirs"))
+		graph.Use(b.g, "gone", b.find("gone"))
+		mine := b.add(b.toy("mine", graph.On(theirs)))
+		b.add(b.toy("never-made", graph.On(mine)))
+		p, err := b.x.PlanDelete(t.Context(), b.g)
+		require.NoError(t, err)
+		require.Equal(t, []graph.Step{
+			{Node: "never-made", Action: graph.Keep},
+			{Node: "mine", Action: graph.Remove, CloudID: "id-mine"},
+			{Node: "gone", Action: graph.Borrow},
+			{Node: "theirs", Action: graph.Borrow, CloudID: "id-theirs"},
+		}, p.Steps)
+		require.NoError(t, b.x.Delete(t.Context(), b.g))
+		require.Equal(t, []string{"delete mine"}, b.asked())
+		require.True(t, b.exists("theirs"))
+	})
+}
+
+// A borrowed thing that is missing fails the plan, and an apply before it has
+// written anything.
+func TestBorrowedThingIsMissing(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.add(b.toy("first"))
+		theirs := graph.Use(b.g, "theirs", b.find("theirs"), graph.From("cluster.yaml:9"))
+		b.add(b.toy("mine", graph.On(theirs)))
+		const problem = "theirs (cluster.yaml:9): does not exist, and is not ours to make"
+		_, err := b.x.Plan(t.Context(), b.g)
+		require.EqualError(t, err, problem)
+		require.EqualError(t, b.engine().Apply(t.Context(), b.g), problem)
+		require.Empty(t, b.asked())
+	})
+}
+
+// A borrowed thing is read, and never changed.
+func TestBorrow(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("theirs", "value")
+		theirs := graph.Use(b.g, "theirs", b.find("theirs"))
+		y := b.toy("mine", graph.On(theirs))
+		y.reads = theirs.CloudID
+		b.add(y)
+		require.Equal(t, graph.Unknown, theirs.CloudID())
+		b.mustApply()
+		require.Equal(t, "id-theirs", b.toys["mine"].Value)
+		require.Equal(t, []string{"create mine"}, b.asked())
+		require.Equal(t, []graph.What{graph.Kept}, b.of("theirs"))
+	})
+}
+
+// What is wanted no more is removed by an apply, after what stays.
+func TestRetire(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("old", "v")
+		next := b.toy("new")
+		next.takes = time.Minute
+		made := b.add(next)
+		graph.Retire(b.g, "old", b.toy("old"), graph.With(graph.Awaits(made)))
+		graph.Retire(b.g, "long gone", b.toy("long gone"))
+		p, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.Equal(t, 1, p.Count(graph.Remove))
+		b.mustApply()
+		require.Equal(t, []string{"create new", "delete old"}, b.asked())
+		require.GreaterOrEqual(t, b.when("delete old")[0], time.Minute)
+	})
+}
+
+// What comes and goes by itself is left alone by an apply, and removed by a
+// deletion until no more comes.
+func TestSweep(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		b.put("litter", "v")
+		y := b.toy("litter")
+		y.hintOff = 10 * time.Second
+		graph.Sweep(b.g, "litter", y)
+		p, err := b.x.Plan(t.Context(), b.g)
+		require.NoError(t, err)
+		require.True(t, p.Empty())
+		b.mustApply()
+		require.Empty(t, b.asked())
+		y.returns = 2
+		require.NoError(t, b.engine().Delete(t.Context(), b.g))
+		require.Len(t, b.when("delete litter"), 3)
+		require.False(t, b.exists("litter"))
+	})
+}

@@ -1,0 +1,36 @@
+package graph_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// A difference is noted once, with its remedy; what is alike is not.
+func TestDiff(t *testing.T) {
+	var d graph.Diff
+	d.Set("same", 1, "1")
+	d.Set("size", 1, 2)
+	d.Fixed("zone", "a", "b")
+	d.Fixed("subnet", "subnet-1", graph.Unknown)
+	d.Await("state", "pending", "available")
+	d.Tags(map[string]string{"Name": "x", "theirs": "y"}, map[string]string{"Name": "x", "role": "node"})
+	d.Lines("rule", []string{"b", "a", "a"}, []string{"c", "b"})
+	require.Equal(t, graph.Diff{
+		{Field: "size", Have: "1", Want: "2", Remedy: graph.Mend},
+		{Field: "zone", Have: "a", Want: "b", Remedy: graph.Replace},
+		{Field: "subnet", Have: "subnet-1", Want: graph.Unknown, Remedy: graph.Wait},
+		{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait},
+		{Field: "tag role", Want: "node", Remedy: graph.Mend},
+		{Field: "rule", Have: "a", Remedy: graph.Mend},
+		{Field: "rule", Want: "c", Remedy: graph.Mend},
+	}, d)
+	require.True(t, d.HasTags())
+	require.True(t, d.Has("nothing", "zone"))
+	require.False(t, d.Has("same"))
+	require.Equal(t, []string{"c"}, d.Added("rule"))
+	require.Equal(t, []string{"a"}, d.Removed("rule"))
+	require.Equal(t, `size from "1" to "2"`, d[0].String())
+}

@@ -1,0 +1,273 @@
+// Package graph keeps a set of things in the cloud the way they are wanted.
+//
+// A graph is built once, from values, without talking to the cloud. Plan,
+// Apply and Delete are walks over it: Plan looks, Apply looks and mends until
+// there is nothing left to mend, Delete walks backwards.
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+)
+
+// ID names a node: "subnet/private/us-east-1a". Its first word is the kind.
+type ID string
+
+// Kind returns the first word of the ID: "subnet".
+func (id ID) Kind() string {
+	kind, _, _ := strings.Cut(string(id), "/")
+	return kind
+}
+
+// State is what can be seen of a thing that exists.
+type State interface {
+	// CloudID is what AWS calls it: an ID, an ARN or a name.
+	CloudID() string
+}
+
+// Resource is one thing we own: what it should be, as plain data, and how to
+// find, make, mend and remove it. No method waits, retries or logs; the
+// executor does all three.
+type Resource[S State] interface {
+	// Needs lists the nodes whose state this one reads or hangs on.
+	Needs() []Edge
+	// Find returns the thing as it is, or nil when there is none.
+	Find(ctx context.Context, c *cloud.Clients) (*S, error)
+	// Diff lists how the thing as it is differs from what is wanted.
+	Diff(have *S) Diff
+	// Create makes the thing and returns it as AWS answered. What it leaves
+	// out, Diff shows and Update adds. A nil state means: look for it.
+	Create(ctx context.Context, c *cloud.Clients) (*S, error)
+	// Update mends the differences in d, and returns the thing as it is then
+	// where the answers tell; nil means: look again.
+	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
+	// Delete starts to remove the thing.
+	Delete(ctx context.Context, c *cloud.Clients, have *S) error
+}
+
+// Timed is implemented by a resource that AWS takes its time to make or to
+// remove. A thing whose removal takes no time is gone when Delete has been
+// accepted; any other is looked for until it is not found.
+type Timed interface {
+	// Takes returns how long AWS usually takes.
+	Takes() (create, remove time.Duration)
+}
+
+// Patient is implemented by a resource that some changes of take much longer
+// than to make it.
+type Patient interface {
+	// Patience returns how long to wait for it before giving up.
+	Patience() time.Duration
+}
+
+// Explained is implemented by a resource that can say what keeps it from
+// being deleted, for messages.
+type Explained[S State] interface {
+	// Blockers names what still hangs on the thing; "" when that is unknown.
+	Blockers(ctx context.Context, c *cloud.Clients, have *S) string
+}
+
+// Diagnosis looks for the reasons why an expected resource may not have come. It
+// changes nothing. Each finding says what was seen and what to do about it, the
+// most likely cause first; look is a command line that shows more, "" for none.
+type Diagnosis func(ctx context.Context, c *cloud.Clients) (findings []string, look string)
+
+// Lookup finds a thing that somebody else owns.
+type Lookup[S State] func(ctx context.Context, c *cloud.Clients) (*S, error)
+
+// Edge is a need of a node: another node, and how much of it.
+type Edge struct {
+	Node Node
+	// Existing edges are satisfied as soon as the other node exists; the rest
+	// wait until it has settled.
+	Existing bool
+	// Loose edges say nothing about deletion. With any other edge the other
+	// node is removed only when this one is gone.
+	Loose bool
+	// Outlives turns that round: this node is removed only when the other one
+	// is gone.
+	Outlives bool
+}
+
+// On returns edges to nodes that have to be settled first, and outlive us.
+func On(nodes ...Node) []Edge { return edges(nodes, Edge{}) }
+
+// Exists returns edges to nodes that only have to exist first (an ID or a
+// name is enough), and outlive us.
+func Exists(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true}) }
+
+// Reads returns edges to nodes of which only a value is read once they exist;
+// which of us is removed first does not matter.
+func Reads(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true, Loose: true}) }
+
+// Awaits returns edges to nodes that have to be settled first; which of us is
+// removed first does not matter.
+func Awaits(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true}) }
+
+// Outlives returns edges to nodes of which only a value is read once they
+// exist, and which are removed before us.
+func Outlives(nodes ...Node) []Edge {
+	return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true})
+}
+
+// GoesWith returns edges to nodes that have to be settled first, and that take
+// us with them when they are removed.
+func GoesWith(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true, Outlives: true}) }
+
+func edges(nodes []Node, like Edge) (out []Edge) {
+	for _, n := range nodes {
+		if n != nil && !n.isNil() {
+			like.Node = n
+			out = append(out, like)
+		}
+	}
+	return out
+}
+
+// Graph is a set of nodes. A node can only need nodes added before it, so the
+// order of adding is an order of creation and a cycle cannot be written.
+type Graph struct {
+	nodes []Node
+	byID  map[ID]Node
+	read  time.Time // when all of it was last looked at
+}
+
+// New returns an empty graph.
+func New() *Graph { return &Graph{byID: map[ID]Node{}} }
+
+// Add puts a thing that we own into the graph: Apply makes it, Delete removes
+// it. It starts only after its needs.
+func Add[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: own, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+}
+
+// Use puts a thing that somebody else owns into the graph: it is looked up,
+// and never made, changed or removed.
+func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: borrow, thing: &theirs[S]{lookup: find}}}, opts)
+}
+
+// Retire puts a thing that we own, and no longer want, into the graph: Apply
+// and Delete remove it.
+func Retire[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: retire, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+}
+
+// Sweep puts things into the graph that come and go by themselves while the
+// cluster lives: Apply leaves them alone, Delete removes them.
+func Sweep[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: sweep, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+}
+
+// Expected is a thing that comes by itself, out of what has been made: a node
+// of Kubernetes, once its machine has booted. Its Diff awaits; it mends
+// nothing.
+type Expected[S State] interface {
+	// Needs lists the nodes whose state this one reads or hangs on.
+	Needs() []Edge
+	// Find returns the thing as it is, or nil when there is none.
+	Find(ctx context.Context, c *cloud.Clients) (*S, error)
+	// Diff lists what is still to come.
+	Diff(have *S) Diff
+}
+
+// Tended is implemented by an expected thing that can be changed once it has
+// come.
+type Tended[S State] interface {
+	// Update mends the differences in d, and returns the thing as it is then
+	// where the answers tell; nil means: look again.
+	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
+}
+
+// Expect puts a thing into the graph that comes by itself: Apply waits until
+// it is as wanted, Delete has nothing to do with it.
+func Expect[S State](g *Graph, id ID, e Expected[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: expect, thing: &comes[S]{expected: e}, needs: e.Needs()}}, opts)
+}
+
+// Install puts a thing into the graph that we make inside of another one, and
+// that goes with it: Apply makes and mends it, Delete does not even look.
+func Install[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{node{id: id, role: inside, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+}
+
+// Option says more about a node.
+type Option func(*options)
+
+type options struct {
+	needs     []Edge
+	origin    string
+	diagnosis Diagnosis
+}
+
+// With adds needs that the resource itself does not read.
+func With(needs ...[]Edge) Option {
+	return func(o *options) { o.needs = append(o.needs, slices.Concat(needs...)...) }
+}
+
+// From says which part of the manifest a node comes from, for messages:
+// "cluster.yaml:31 AWSCluster/prod spec.network.vpc".
+func From(origin string) Option {
+	return func(o *options) { o.origin = origin }
+}
+
+// Diagnosed says how to find out why a resource has not come in time.
+func Diagnosed(d Diagnosis) Option {
+	return func(o *options) { o.diagnosis = d }
+}
+
+func add[S State](g *Graph, r *Ref[S], opts []Option) *Ref[S] {
+	g.add(r, &r.node, opts)
+	return r
+}
+
+func (g *Graph) add(ref Node, n *node, opts []Option) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
+	if _, dup := g.byID[n.id]; dup {
+		panic(fmt.Sprintf("graph: node %s added twice", n.id))
+	}
+	for _, e := range n.needs {
+		if g.byID[e.Node.ID()] != e.Node {
+			panic(fmt.Sprintf("graph: node %s needs %s, which is not in the graph", n.id, e.Node.ID()))
+		}
+	}
+	g.nodes = append(g.nodes, ref)
+	g.byID[n.id] = ref
+}
+
+// Nodes lists the nodes in the order they were added.
+func (g *Graph) Nodes() []Node { return g.nodes }
+
+// Node returns the node of that ID, or nil.
+func (g *Graph) Node(id ID) Node { return g.byID[id] }
+
+// Expected returns how long AWS may be expected to take to make all of the
+// graph from nothing: the critical path through the times that resources say
+// they take.
+func (g *Graph) Expected() time.Duration {
+	settled, exists := map[Node]time.Duration{}, map[Node]time.Duration{}
+	var end time.Duration
+	for _, n := range g.nodes {
+		var start time.Duration
+		for _, e := range n.Needs() {
+			if e.Existing {
+				start = max(start, exists[e.Node])
+			} else {
+				start = max(start, settled[e.Node])
+			}
+		}
+		create, _ := n.Takes()
+		exists[n], settled[n] = start, start+create
+		end = max(end, settled[n])
+	}
+	return end
+}

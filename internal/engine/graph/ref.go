@@ -1,0 +1,158 @@
+package graph
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+)
+
+// Node is a node of a graph, whatever it stands for. Only *Ref implements it.
+type Node interface {
+	// ID names the node.
+	ID() ID
+	// Needs lists what has to be there first.
+	Needs() []Edge
+	// Origin is the part of the manifest that the node comes from.
+	Origin() string
+	// Role says whose thing it is.
+	Role() Role
+	// CloudID is what AWS calls the thing, or Unknown before it exists.
+	CloudID() string
+	// Seen is the state that was last seen, a pointer to one of the node's kind;
+	// nil before it exists.
+	Seen() State
+	// Takes returns how long AWS usually takes to make and to remove it.
+	Takes() (create, remove time.Duration)
+	// Wanted lists the fields that the thing is wanted with.
+	Wanted() Diff
+
+	isNil() bool
+	existing() <-chan struct{}
+	look(ctx context.Context, x *Executor) (Step, error)
+	converge(ctx context.Context, x *Executor) error
+	prove(ctx context.Context, x *Executor) error
+	shown(ctx context.Context, x *Executor) bool
+	remove(ctx context.Context, x *Executor) error
+}
+
+// Role says whose a thing is and what becomes of it.
+type Role string
+
+// The roles.
+const (
+	own    Role = "own"    // we make it and remove it
+	borrow Role = "borrow" // somebody else does
+	retire Role = "retire" // we made it, and it has to go
+	sweep  Role = "sweep"  // it comes and goes; Delete removes it
+	expect Role = "expect" // it comes by itself, of what is ours
+	inside Role = "inside" // we make it, inside of what is ours
+)
+
+// makes reports whether Apply makes and mends the thing.
+func (r Role) makes() bool { return r == own || r == inside }
+
+// goes reports whether the thing goes with what it is a part of: Delete has
+// nothing to do with it.
+func (r Role) goes() bool { return r == expect || r == inside }
+
+// Ref is a node, and the way other resources read its state.
+type Ref[S State] struct{ node }
+
+// Found returns the state of the node, and whether it exists yet.
+func (r *Ref[S]) Found() (state S, ok bool) {
+	if r == nil {
+		return state, false
+	}
+	if have := r.state(); have != nil {
+		return *of[S](have), true
+	}
+	return state, false
+}
+
+func (r *Ref[S]) isNil() bool { return r == nil }
+
+// node is what a Ref is, whatever its state. All that the executor does is
+// written for it, once, and not for each S: the difference is a hundredth of
+// the program.
+type node struct {
+	id     ID
+	role   Role
+	thing  thing
+	needs  []Edge
+	origin string
+
+	diagnosis Diagnosis // nil: there is none
+
+	found   atomic.Pointer[State]
+	exists  chan struct{} // closed when the thing is first seen
+	closing sync.Once
+	asked   cloud.Questions // what find asks, so that a write can forget it
+	pending time.Time       // when it was asked for with no answer
+	seen    time.Time       // when it was last looked at
+	made    time.Time       // when Create was accepted
+	changed bool            // something was changed since
+}
+
+// Unknown stands in a plan for the ID of a thing that is yet to be made.
+const Unknown = "(known after apply)"
+
+// ID implements Node.
+func (n *node) ID() ID { return n.id }
+
+// Needs implements Node.
+func (n *node) Needs() []Edge { return n.needs }
+
+// Origin implements Node.
+func (n *node) Origin() string { return n.origin }
+
+// Role implements Node.
+func (n *node) Role() Role { return n.role }
+
+// CloudID implements Node.
+func (n *node) CloudID() string {
+	if have := n.state(); have != nil {
+		return have.CloudID()
+	}
+	return Unknown
+}
+
+// Takes implements Node.
+func (n *node) Takes() (create, remove time.Duration) {
+	if t, ok := n.Resource().(Timed); ok {
+		return t.Takes()
+	}
+	return 0, 0
+}
+
+// Wanted implements Node.
+func (n *node) Wanted() Diff { return n.thing.wanted() }
+
+// Resource returns the wanted thing, for tests that look inside; nil for a
+// thing that somebody else owns.
+func (n *node) Resource() any { return n.thing.wants() }
+
+// Seen implements Node.
+func (n *node) Seen() State { return n.state() }
+
+func (n *node) existing() <-chan struct{} { return n.exists }
+
+// state is what was last seen, or nil.
+func (n *node) state() State {
+	if have := n.found.Load(); have != nil {
+		return *have
+	}
+	return nil
+}
+
+// set notes what was seen, and tells those who wait for it to exist.
+func (n *node) set(have State) {
+	if have == nil {
+		n.found.Store(nil)
+		return
+	}
+	n.found.Store(&have)
+	n.closing.Do(func() { close(n.exists) })
+}

@@ -1,0 +1,374 @@
+package manifest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
+)
+
+// admitAll takes every object through what an API server would do with it. An
+// object that fails keeps its place, so that references to it are not reported
+// as well, but has no typed value.
+func (l *loader) admitAll(ctx context.Context) {
+	for _, o := range l.objects {
+		delete(o.value, "status")
+		dropCreationTimestamps(o.value)
+		l.notActedOn(o)
+		if !l.admitMetadata(o) {
+			continue
+		}
+		if l.kinds[o.kind].schema {
+			l.admitResource(ctx, o)
+		} else {
+			l.admitBuiltin(o)
+		}
+	}
+}
+
+// dropCreationTimestamps removes the "creationTimestamp: null" that programs
+// write into the metadata of templates.
+func dropCreationTimestamps(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		if at, ok := v["creationTimestamp"]; ok && at == nil {
+			delete(v, "creationTimestamp")
+		}
+		for _, below := range v {
+			dropCreationTimestamps(below)
+		}
+	case []any:
+		for _, below := range v {
+			dropCreationTimestamps(below)
+		}
+	}
+}
+
+// admitMetadata checks names, labels and annotations as the API server does,
+// and tells whether the rest of the object can be looked at.
+func (l *loader) admitMetadata(o *object) bool {
+	l.textOnly(o, "metadata.labels")
+	l.textOnly(o, "metadata.annotations")
+	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(o.value, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		l.fail(o.problem("metadata", "the metadata cannot be read: "+err.Error(), ""))
+		return false
+	}
+	for _, path := range unknown {
+		l.unknown(o, path, []string{"name", "namespace", "labels", "annotations", "finalizers", "ownerReferences"})
+	}
+	if l.incomplete {
+		return true
+	}
+	if l.kinds[o.kind].clusterScoped {
+		meta.Namespace = ""
+	} else if meta.Namespace == "" {
+		meta.Namespace = corev1.NamespaceDefault
+	}
+	errs := apivalidation.ValidateObjectMeta(meta, !l.kinds[o.kind].clusterScoped, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+	l.failFields(o, errs)
+	return true
+}
+
+// textOnly reports values of a map of strings that YAML reads as something
+// else, and goes on with their text.
+func (l *loader) textOnly(o *object, path string) {
+	at := any(o.value)
+	for step := range strings.SplitSeq(path, ".") {
+		m, _ := at.(map[string]any)
+		at = m[step]
+	}
+	m, _ := at.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		if _, ok := m[name].(string); !ok {
+			l.fail(o.problem(join(path, name), fmt.Sprintf("must be a string, not %s", typeName(m[name])), "put the value in quotes"))
+			m[name] = fmt.Sprint(m[name])
+		}
+	}
+}
+
+func typeName(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return fmt.Sprintf("the boolean %t", v)
+	case int64, float64:
+		return fmt.Sprintf("the number %v", v)
+	case map[string]any:
+		return "a mapping"
+	case []any:
+		return "a list"
+	default:
+		return "this"
+	}
+}
+
+// unknown reports a field that does not exist.
+func (l *loader) unknown(o *object, path string, known []string) {
+	name := path[strings.LastIndexAny(path, ".]")+1:]
+	p := o.problem("", "the field does not exist", input.DidYouMean(name, known))
+	p.Path, p.Position = path, o.position(path)
+	l.fail(p)
+}
+
+// admitBuiltin decodes a kind of Kubernetes itself, strictly.
+func (l *loader) admitBuiltin(o *object) {
+	if l.incomplete {
+		return
+	}
+	for _, path := range []string{"data", "stringData", "binaryData"} {
+		l.textOnly(o, path)
+	}
+	l.base64Only(o)
+	raw, err := json.Marshal(o.value)
+	if err != nil {
+		l.fail(o.problem("", err.Error(), ""))
+		return
+	}
+	into := map[string]any{kindConfigMap: &corev1.ConfigMap{}, kindSecret: &corev1.Secret{}, kindNamespace: &corev1.Namespace{}}[o.kind]
+	strict, err := kjson.UnmarshalStrict(raw, into)
+	for _, unknown := range strict {
+		var at kjson.FieldError
+		if errors.As(unknown, &at) {
+			l.unknown(o, at.FieldPath(), []string{"apiVersion", "kind", "metadata", "data", "stringData", "binaryData", "type", "immutable", "spec"})
+		}
+	}
+	if err != nil {
+		l.fail(o.problem("", "the object cannot be read", "data and stringData are mappings of names to text"))
+		return
+	}
+	if secret, ok := into.(*corev1.Secret); ok {
+		mergeStringData(secret)
+	}
+	o.typed = into
+}
+
+// base64Only reports values that should be base64, without quoting them.
+func (l *loader) base64Only(o *object) {
+	path := "binaryData"
+	if o.kind == kindSecret {
+		path = "data"
+	}
+	m, _ := o.value[path].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		encoded, _ := m[name].(string)
+		if _, err := base64.StdEncoding.DecodeString(encoded); err != nil {
+			l.fail(o.problem(join(path, name), "the value is not base64", "encode it, or move it to "+map[string]string{"data": "stringData", "binaryData": "data"}[path]))
+			delete(m, name)
+		}
+	}
+}
+
+// mergeStringData does what the API server does on a write: stringData wins.
+func mergeStringData(s *corev1.Secret) {
+	if s.Data == nil {
+		s.Data = map[string][]byte{}
+	}
+	for name, value := range s.StringData {
+		s.Data[name] = []byte(value)
+	}
+	s.StringData = nil
+}
+
+// admitResource takes a custom resource through its schema, the conversion to
+// the newest version and the webhooks.
+func (l *loader) admitResource(ctx context.Context, o *object) {
+	s, err := schemaFor(o.kind, o.version)
+	if err != nil {
+		l.fail(o.problem("", err.Error(), ""))
+		return
+	}
+	for _, path := range s.Prune(o.value, true) {
+		l.unknown(o, path, s.Siblings(path))
+	}
+	if l.incomplete {
+		return
+	}
+	s.Fill(o.value)
+	if errs := s.Validate(ctx, o.value); len(errs) > 0 {
+		l.failFields(o, errs)
+		if !l.mend(ctx, o, s, errs) {
+			return
+		}
+	}
+	newest, ok := l.decodeOrMend(ctx, o)
+	if !ok {
+		return
+	}
+	l.webhook(ctx, o, newest)
+	o.typed = newest
+}
+
+// mend takes the values out that were refused and tells whether the rest makes
+// a valid object. That object is only good for finding more problems.
+func (l *loader) mend(ctx context.Context, o *object, s *crd.Schema, errs field.ErrorList) bool {
+	l.mended = true
+	for _, e := range errs {
+		remove(o.value, e.Field)
+	}
+	s.Fill(o.value)
+	return len(s.Validate(ctx, o.value)) == 0
+}
+
+// decode makes the typed value. What was converted gets the defaults of the
+// newest schema too, as it would when it is read back from the API server.
+func (l *loader) decode(ctx context.Context, o *object) (any, error) {
+	versions := l.kinds[o.kind].versions
+	newest, err := versions[o.version](ctx, o.value)
+	if err != nil || o.version == versionNew || o.kind == kindHealthCheck || o.kind == kindDrainRule {
+		return newest, err
+	}
+	s, err := schemaFor(o.kind, versionNew)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(newest)
+	if err != nil {
+		return nil, err
+	}
+	value := map[string]any{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
+		return nil, err
+	}
+	s.Fill(value)
+	return versions[versionNew](ctx, value)
+}
+
+// decodeOrMend decodes an object. An error of decoding or conversion quotes
+// the value it could not read, and that says where the value stands; it is
+// taken out to find the next one.
+func (l *loader) decodeOrMend(ctx context.Context, o *object) (any, bool) {
+	for {
+		newest, err := l.decode(ctx, o)
+		if err == nil {
+			return newest, true
+		}
+		what, path := err.Error(), ""
+		if m := regexp.MustCompile(`"([^"]*)"`).FindStringSubmatch(what); m != nil {
+			path = find(o.value, "", m[1])
+		}
+		l.fail(o.problem(path, what, "change the value"))
+		l.mended = true
+		if path == "" || !remove(o.value, path) {
+			return nil, false
+		}
+	}
+}
+
+// find returns the path of a string in an object, or "".
+func find(value any, path, wanted string) string {
+	switch v := value.(type) {
+	case string:
+		if v == wanted {
+			return path
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if at := find(v[name], join(path, name), wanted); at != "" {
+				return at
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if at := find(item, path+"["+strconv.Itoa(i)+"]", wanted); at != "" {
+				return at
+			}
+		}
+	}
+	return ""
+}
+
+// webhook applies the defaults and rules of the webhook of a kind.
+func (l *loader) webhook(ctx context.Context, o *object, newest any) {
+	switch x := newest.(type) {
+	case *clusterv1.Cluster:
+		l.failFields(o, validateCluster(x))
+	case *clusterv1.MachineDeployment:
+		l.failFields(o, defaultDeployment(x))
+		l.failFields(o, validateDeployment(x))
+	case *clusterv1.MachinePool:
+		l.failFields(o, defaultPool(x))
+		l.failFields(o, validatePool(x))
+	case *clusterv1.Machine:
+		defaultMachine(x)
+		l.failFields(o, validateMachine(x))
+	case *controlplanev1.KubeadmControlPlane:
+		defaultControlPlane(x)
+		l.failFields(o, validateControlPlane(x))
+	case *bootstrapv1.KubeadmConfig:
+		l.failFields(o, validateConfig(&x.Spec, false, field.NewPath("spec")))
+	case *bootstrapv1.KubeadmConfigTemplate:
+		l.failFields(o, validateConfig(&x.Spec.Template.Spec, false, field.NewPath("spec", "template", "spec")))
+	case *addonsv1.ClusterResourceSet:
+		defaultResourceSet(x)
+		l.failFields(o, validateResourceSet(x))
+	default:
+		l.webhookOfCAPA(ctx, o, newest)
+	}
+}
+
+// webhookOfCAPA does it for the kinds of CAPA: with CAPA's own webhook, but for
+// pools and Fargate profiles, whose package would bring ROSA's webhooks and
+// another module along.
+func (l *loader) webhookOfCAPA(ctx context.Context, o *object, newest any) {
+	switch x := newest.(type) {
+	case *ekscontrolplanev1.AWSManagedControlPlane:
+		l.settle(x)
+		l.capaWebhook(ctx, o, x)
+		if asked, ok := at(o.value, "spec.bootstrapSelfManagedAddons").(bool); ok {
+			x.Spec.BootstrapSelfManagedAddons = asked // CAPA's webhook sets true whatever is asked for
+		}
+	case *expinfrav1.AWSManagedMachinePool:
+		l.settle(x)
+		l.failFields(o, defaultNodeGroup(x))
+		l.failFields(o, validateNodeGroup(x))
+	case *expinfrav1.AWSMachinePool:
+		defaultScaling(x)
+		l.failFields(o, validateScaling(x))
+	case *expinfrav1.AWSFargateProfile:
+		l.settle(x)
+		l.failFields(o, defaultFargate(x))
+		l.failFields(o, validateFargate(x))
+	default:
+		l.capaWebhook(ctx, o, newest)
+	}
+}
+
+// settle puts an object without a namespace into that of the Cluster before
+// its defaults are set: names in EKS begin with it.
+func (l *loader) settle(o metav1.Object) {
+	if o.GetNamespace() == "" {
+		o.SetNamespace(l.home())
+	}
+}
+
+// home is the namespace of the Cluster.
+func (l *loader) home() string {
+	for _, o := range l.ofKind(kindCluster) {
+		return orElse(o.namespace, corev1.NamespaceDefault)
+	}
+	return corev1.NamespaceDefault
+}

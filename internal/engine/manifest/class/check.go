@@ -1,0 +1,238 @@
+package class
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/blang/semver/v4"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
+)
+
+// checkClass holds the rules of the ClusterClass webhook.
+func (e *expander) checkClass() {
+	spec := &e.class.Spec
+	e.reference(spec.Infrastructure.TemplateRef, e.inClass("infrastructure.templateRef"), "AWSClusterTemplate", "AWSManagedClusterTemplate")
+	e.reference(spec.ControlPlane.TemplateRef, e.inClass("controlPlane.templateRef"), "KubeadmControlPlaneTemplate", "AWSManagedControlPlaneTemplate")
+	if machine := spec.ControlPlane.MachineInfrastructure.TemplateRef; machine.IsDefined() {
+		e.reference(machine, e.inClass("controlPlane.machineInfrastructure.templateRef"), "AWSMachineTemplate")
+	}
+	seen := map[string]bool{}
+	for i, d := range spec.Workers.MachineDeployments {
+		at := e.inClass(indexed("workers.machineDeployments", i))
+		if seen[d.Class] {
+			e.fail(at.Below("class"), fmt.Sprintf("there are two classes %q", d.Class), "keep one of them")
+		}
+		seen[d.Class] = true
+		if e.uses(d.Class) {
+			e.reference(d.Bootstrap.TemplateRef, at.Below("bootstrap.templateRef"), "KubeadmConfigTemplate", "EKSConfigTemplate", "NodeadmConfigTemplate")
+			e.reference(d.Infrastructure.TemplateRef, at.Below("infrastructure.templateRef"), "AWSMachineTemplate")
+		}
+	}
+	if external := spec.Upgrade.External.GenerateUpgradePlanExtension; external != "" {
+		e.fail(e.inClass("upgrade.external"), fmt.Sprintf("the runtime extension %q needs a management cluster", external), "remove it")
+	}
+	names := map[string]bool{}
+	for i := range spec.Patches {
+		p := &spec.Patches[i]
+		at := e.inClass(indexed("patches", i))
+		if names[p.Name] {
+			e.fail(at.Below("name"), fmt.Sprintf("there are two patches %q", p.Name), "rename one of them")
+		}
+		names[p.Name] = true
+		e.checkPatch(p, at)
+	}
+}
+
+// uses tells whether the topology has a MachineDeployment of a class.
+func (e *expander) uses(class string) bool {
+	return slices.ContainsFunc(e.topology.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentTopology) bool { return d.Class == class })
+}
+
+// reference checks that a template is there and of a kind that fits.
+func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place, kinds ...string) {
+	if !slices.Contains(kinds, r.Kind) {
+		e.fail(at.Below("kind"), fmt.Sprintf("must be %s, not %s", strings.Join(kinds, " or "), r.Kind), "change the reference")
+		return
+	}
+	t, told := e.in.Template(r.Kind, r.APIVersion, r.Name)
+	e.broken = e.broken || t == nil
+	if t == nil && !told {
+		e.fail(at.Below("name"), fmt.Sprintf("there is no %s/%s of %s in the input", r.Kind, r.Name, r.APIVersion), "add it, or change the reference")
+	}
+}
+
+func (e *expander) checkPatch(p *clusterv1.ClusterClassPatch, at Place) {
+	switch {
+	case p.External != nil:
+		e.fail(at.Below("external"), fmt.Sprintf("the patch %q is made by a runtime extension, which needs a management cluster", p.Name), "write its changes as jsonPatches")
+		return
+	case len(p.Definitions) == 0:
+		e.fail(at, fmt.Sprintf("the patch %q has no definitions", p.Name), "add them")
+		return
+	}
+	e.checkTemplate(p.EnabledIf, at.Below("enabledIf"))
+	for j, d := range p.Definitions {
+		e.checkSelector(d.Selector, at.Below(indexed("definitions", j)).Below("selector"))
+		for k := range d.JSONPatches {
+			e.checkJSONPatch(&d.JSONPatches[k], at.Below(indexed("definitions", j)).Below(indexed("jsonPatches", k)))
+		}
+	}
+}
+
+// checkTemplate parses a template, so that it is known to be wrong before it
+// is used.
+func (e *expander) checkTemplate(text string, at Place) {
+	if _, err := gotmpl.Parse(text); err != nil {
+		e.fail(at, err.Error(), templateFix(err))
+	}
+}
+
+func (e *expander) checkJSONPatch(p *clusterv1.JSONPatch, at Place) {
+	if !slices.Contains([]string{"add", "replace", "remove"}, p.Op) {
+		e.fail(at.Below("op"), fmt.Sprintf("%q is not an operation here", p.Op), "use add, replace or remove")
+	}
+	if p.Path != "/spec" && !strings.HasPrefix(p.Path, "/spec/") {
+		e.fail(at.Below("path"), fmt.Sprintf("%q does not begin with /spec/", p.Path), "templates can be changed below /spec only")
+	}
+	for token := range strings.SplitSeq(p.Path, "/") {
+		if n, err := strconv.Atoi(token); err == nil && (p.Op != "add" || n != 0) {
+			e.fail(at.Below("path"), fmt.Sprintf("%q has an index", p.Path), "lists can only be added to, at the front (0) or the end (-)")
+		}
+	}
+	if p.Op == "add" || p.Op == "replace" {
+		e.checkValue(p, at)
+	}
+}
+
+func (e *expander) checkValue(p *clusterv1.JSONPatch, at Place) {
+	switch from := p.ValueFrom; {
+	case p.Value == nil && from == nil:
+		e.fail(at, "the patch has no value", "set value or valueFrom")
+	case p.Value != nil && from != nil:
+		e.fail(at, "the patch has two values", "set value or valueFrom, not both")
+	case from == nil:
+	case from.Variable == "" && from.Template == "":
+		e.fail(at.Below("valueFrom"), "valueFrom says nothing", "set variable or template")
+	case from.Variable != "" && from.Template != "":
+		e.fail(at.Below("valueFrom"), "valueFrom says two things", "set variable or template, not both")
+	case from.Template != "":
+		e.checkTemplate(from.Template, at.Below("valueFrom.template"))
+	default:
+		e.checkVariable(from.Variable, at.Below("valueFrom.variable"))
+	}
+}
+
+func (e *expander) checkVariable(path string, at Place) {
+	steps, err := split(path)
+	if err != nil {
+		e.fail(at, err.Error(), "write it as a.b[0].c")
+		return
+	}
+	var names []string
+	for _, v := range e.class.Spec.Variables {
+		names = append(names, v.Name)
+	}
+	if name, _ := steps[0].(string); name != builtinName && !slices.Contains(names, name) {
+		e.fail(at, fmt.Sprintf("the ClusterClass has no variable %q", name), known("its variables are ", slices.Values(names)))
+	}
+}
+
+// checkSelector refuses a selector that can choose nothing.
+func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
+	m := s.MatchResources
+	spec := &e.class.Spec
+	infrastructure, plane := isTrue(m.InfrastructureCluster), isTrue(m.ControlPlane)
+	if infrastructure && !selects(s, spec.Infrastructure.TemplateRef) {
+		e.fail(at.Below("matchResources.infrastructureCluster"), fmt.Sprintf("the class's infrastructure is not a %s of %s", s.Kind, s.APIVersion), "change the selector")
+	}
+	if plane && !selects(s, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef) {
+		e.fail(at.Below("matchResources.controlPlane"), fmt.Sprintf("neither the class's control plane nor its machines are a %s of %s", s.Kind, s.APIVersion), "change the selector")
+	}
+	e.checkClassNames(s, at)
+	workers := m.MachineDeploymentClass != nil && len(m.MachineDeploymentClass.Names) > 0
+	pools := m.MachinePoolClass != nil && len(m.MachinePoolClass.Names) > 0
+	if !infrastructure && !plane && !workers && !pools {
+		e.fail(at, "the selector chooses nothing", "set matchResources")
+	}
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// selects tells whether a selector is for templates like one of those.
+func selects(s clusterv1.PatchSelector, refs ...clusterv1.ClusterClassTemplateReference) bool {
+	return slices.ContainsFunc(refs, func(r clusterv1.ClusterClassTemplateReference) bool {
+		return s.Kind == r.Kind && s.APIVersion == r.APIVersion
+	})
+}
+
+// checkClassNames refuses names of classes that no class has.
+func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
+	if s.MatchResources.MachineDeploymentClass == nil {
+		return
+	}
+	for i, name := range s.MatchResources.MachineDeploymentClass.Names {
+		if !slices.ContainsFunc(e.class.Spec.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentClass) bool {
+			return matchesName(name, d.Class) && selects(s, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
+		}) {
+			e.fail(at.Below(indexed("matchResources.machineDeploymentClass.names", i)), fmt.Sprintf("no class of machine deployments is called %q and has a %s of %s", name, s.Kind, s.APIVersion), "change the selector")
+		}
+	}
+}
+
+// checkTopology holds the rules of the Cluster webhook on topologies.
+func (e *expander) checkTopology() {
+	version := e.inCluster("version")
+	if _, err := semver.Parse(strings.TrimPrefix(e.topology.Version, "v")); err != nil {
+		e.fail(version, fmt.Sprintf("%q is not a Kubernetes version such as v1.34.2", e.topology.Version), "change the value")
+	}
+	if !strings.HasPrefix(e.topology.Version, "v") {
+		e.topology.Version = "v" + e.topology.Version
+	}
+	if allowed := e.class.Spec.KubernetesVersions; len(allowed) > 0 && !slices.Contains(allowed, e.topology.Version) {
+		e.fail(version, fmt.Sprintf("the ClusterClass does not allow %s", e.topology.Version), "use one of "+strings.Join(allowed, ", "))
+	}
+	names := map[string]bool{}
+	for i, d := range e.topology.Workers.MachineDeployments {
+		at := e.inCluster(indexed("workers.machineDeployments", i))
+		if names[d.Name] {
+			e.fail(at.Below("name"), fmt.Sprintf("there are two machine deployments %q", d.Name), "rename one of them")
+		}
+		names[d.Name] = true
+		class, c := e.classOf(d.Class)
+		if class == nil {
+			e.fail(at.Below("class"), fmt.Sprintf("the ClusterClass has no class %q for machine deployments", d.Class), "use one of "+strings.Join(e.classNames(), ", "))
+			continue
+		}
+		e.healthCheck(d.HealthCheck.IsDefined(), class.HealthCheck.IsDefined(), d.HealthCheck.Enabled, at, e.inClass(indexed("workers.machineDeployments", c)))
+	}
+	if len(e.topology.Workers.MachinePools) > 0 {
+		e.fail(e.inCluster("workers.machinePools"), "Cluster API Provider AWS has no template for machine pools, so no class can have one", "write the MachinePool beside the Cluster")
+	}
+	if e.class.Spec.ControlPlane.MachineInfrastructure.TemplateRef.IsDefined() {
+		plane := e.topology.ControlPlane.HealthCheck
+		e.healthCheck(plane.IsDefined(), e.class.Spec.ControlPlane.HealthCheck.IsDefined(), plane.Enabled, e.inCluster("controlPlane"), e.inClass("controlPlane"))
+	}
+}
+
+func (e *expander) classNames() []string {
+	var names []string
+	for _, d := range e.class.Spec.Workers.MachineDeployments {
+		names = append(names, d.Class)
+	}
+	return names
+}
+
+// healthCheck tells that a MachineHealthCheck would be made, and not act.
+func (e *expander) healthCheck(own, class bool, enabled *bool, at, inClass Place) {
+	if !own && !class || enabled != nil && !*enabled {
+		return
+	}
+	if !own {
+		at = inClass
+	}
+	e.warn(at.Below("healthCheck"), "a MachineHealthCheck acts only under a management cluster", "")
+}

@@ -1,0 +1,359 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+	"sigs.k8s.io/cluster-api-provider-aws/v2/webhooks"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	controlplaneconversion "sigs.k8s.io/cluster-api/controlplane/kubeadm/webhooks/conversion"
+	coreconversion "sigs.k8s.io/cluster-api/core/webhooks/conversion"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
+)
+
+// Kinds that only a topology uses.
+const (
+	kindClusterClass       = "ClusterClass"
+	kindAWSClusterTemplate = "AWSClusterTemplate"
+)
+
+// withClasses adds the kinds of ClusterClasses.
+func withClasses(all map[string]kind) map[string]kind {
+	template := func(group string, older, newest decode) kind {
+		k := kind{group: group, schema: true, versions: map[string]decode{versionNew: newest}}
+		if older != nil {
+			k.versions[versionOld] = older
+		}
+		return k
+	}
+	all[kindClusterClass] = template(groupCore,
+		upgraded(coreconversion.ConvertClusterClassV1Beta1ToHub), as[clusterv1.ClusterClass])
+	all["KubeadmControlPlaneTemplate"] = template(groupControlPlane,
+		upgraded(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub), as[controlplanev1.KubeadmControlPlaneTemplate])
+	all[kindAWSClusterTemplate] = template(groupInfrastructure,
+		upgraded(toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate]), as[infrav1.AWSClusterTemplate])
+	all["AWSManagedClusterTemplate"] = template(groupInfrastructure, nil, as[infrav1.AWSManagedClusterTemplate])
+	all["AWSManagedControlPlaneTemplate"] = template(groupControlPlane, nil, as[ekscontrolplanev1.AWSManagedControlPlaneTemplate])
+	return all
+}
+
+// topology is the expansion of one Cluster's topology under way.
+type topology struct {
+	*loader
+	cluster   *object
+	namespace string                      // of the class
+	templates map[*object]*class.Template // nil for those that are wrong
+	sources   map[key]*object             // by kind and name: what was read
+}
+
+// expandTopology puts the plain objects in the place of a Cluster's topology,
+// its ClusterClass and the templates of that.
+func (l *loader) expandTopology(ctx context.Context) {
+	if l.incomplete {
+		return
+	}
+	for _, o := range l.ofKind(kindCluster) {
+		if at(o.value, "spec.topology") == nil {
+			continue
+		}
+		t := &topology{loader: l, cluster: o, templates: map[*object]*class.Template{}, sources: map[key]*object{}}
+		if !t.expand(ctx) {
+			l.unexpanded = true
+		}
+	}
+}
+
+// expand tells whether the topology could be expanded. What is wrong was told.
+func (t *topology) expand(ctx context.Context) bool {
+	cluster, ok := read[clusterv1.Cluster](ctx, t.loader, t.cluster)
+	if !ok {
+		return false
+	}
+	name := cluster.GetClassKey()
+	t.namespace = name.Namespace
+	o := t.find(kindClusterClass, name.Name)
+	if o == nil {
+		t.fail(t.cluster.problem(inVersion(t.cluster, "spec.topology.classRef.name"), "there is no ClusterClass/"+name.Name+" in the input", t.namesOf(kindClusterClass, name.Name)))
+		return false
+	}
+	classes, ok := read[clusterv1.ClusterClass](ctx, t.loader, o)
+	t.take(o)
+	if !ok {
+		return false
+	}
+	result, problems := class.Expand(ctx, class.Input{Cluster: cluster, Class: classes, Template: func(kind, apiVersion, name string) (*class.Template, bool) {
+		return t.template(ctx, kind, apiVersion, name)
+	}})
+	for _, p := range problems {
+		t.fail(t.problem(p))
+	}
+	t.takeTemplates(classes)
+	if result == nil {
+		return false
+	}
+	for _, p := range result.Warnings {
+		t.warn(t.problem(p))
+	}
+	t.replace(result)
+	return true
+}
+
+// read admits an object of a topology up to its typed value.
+func read[T any](ctx context.Context, l *loader, o *object) (*T, bool) {
+	if !l.valid(ctx, o) {
+		return nil, false
+	}
+	newest, ok := l.decodeOrMend(ctx, o)
+	v, isT := newest.(*T)
+	return v, ok && isT
+}
+
+// valid holds an object against its schema and sets the defaults of it.
+func (l *loader) valid(ctx context.Context, o *object) bool {
+	before := len(l.problems)
+	delete(o.value, "status")
+	dropCreationTimestamps(o.value)
+	if !l.admitMetadata(o) {
+		return false
+	}
+	s, err := schemaFor(o.kind, o.version)
+	if err != nil {
+		l.fail(o.problem("", err.Error(), ""))
+		return false
+	}
+	for _, path := range s.Prune(o.value, true) {
+		l.unknown(o, path, s.Siblings(path))
+	}
+	s.Fill(o.value)
+	l.failFields(o, s.Validate(ctx, o.value))
+	return len(l.problems) == before
+}
+
+// find finds an object in the namespace of the class, which is the Cluster's
+// where it says nothing else.
+func (t *topology) find(kind, name string) *object {
+	if o := t.sources[key{kind: kind, name: name}]; o != nil {
+		return o
+	}
+	for _, namespace := range []string{t.namespace, t.cluster.namespace, orElse(t.cluster.namespace, "default"), ""} {
+		if o := t.byKey[key{kind, namespace, name}]; o != nil {
+			t.sources[key{kind: kind, name: name}] = o
+			return o
+		}
+	}
+	return nil
+}
+
+// template finds a template of the class. What is wrong with it is told once.
+func (t *topology) template(ctx context.Context, kind, apiVersion, name string) (found *class.Template, told bool) {
+	o := t.find(kind, name)
+	if o == nil {
+		return nil, false
+	}
+	if known, seen := t.templates[o]; seen {
+		return known, true
+	}
+	t.templates[o] = nil
+	if written := stringField(o.value, "apiVersion"); written != apiVersion {
+		t.fail(o.problem("apiVersion", "the template is of "+written+", but the ClusterClass refers to one of "+apiVersion, "write both in one version"))
+		return nil, true
+	}
+	if !t.valid(ctx, o) || !t.webhookDefaults(ctx, o) {
+		return nil, true
+	}
+	made := &class.Template{Kind: kind, Name: name, Value: o.value, Written: map[string]struct{}{}}
+	for path := range o.set {
+		made.Written[path] = struct{}{}
+	}
+	t.templates[o] = made
+	return made, true
+}
+
+// webhookDefaults gives a template what CAPA's webhook would have added when it
+// was stored, fields at their zero values included: patches may replace them.
+// Other webhooks add nothing to templates that patches would care about.
+func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
+	if o.kind != kindAWSClusterTemplate || o.version != versionNew {
+		return true
+	}
+	s, err := schemaFor(o.kind, o.version)
+	if err != nil {
+		t.fail(o.problem("", err.Error(), ""))
+		return false
+	}
+	template := new(infrav1.AWSClusterTemplate)
+	err = into(o.value, template)
+	if err == nil {
+		err = guard(func() error { return (&webhooks.AWSClusterTemplate{}).Default(ctx, template) })
+	}
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(template)
+	}
+	value := map[string]any{}
+	if err == nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(raw, &value)
+	}
+	if err != nil {
+		t.fail(o.problem("", err.Error(), ""))
+		return false
+	}
+	delete(value, "status")
+	dropCreationTimestamps(value)
+	s.Fill(value)
+	o.value = value
+	return true
+}
+
+// takeTemplates takes all templates of the class away: they stand for
+// nothing by themselves, and often hold placeholders. One that a plain object
+// uses as well stays.
+func (t *topology) takeTemplates(c *clusterv1.ClusterClass) {
+	refs := []clusterv1.ClusterClassTemplateReference{c.Spec.Infrastructure.TemplateRef, c.Spec.ControlPlane.TemplateRef, c.Spec.ControlPlane.MachineInfrastructure.TemplateRef}
+	for _, d := range c.Spec.Workers.MachineDeployments {
+		refs = append(refs, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
+	}
+	for _, r := range refs {
+		o := t.find(r.Kind, r.Name)
+		if o == nil || slices.ContainsFunc(t.objects, func(other *object) bool {
+			return other.kind != kindClusterClass && mentions(other.value, r.Kind, r.Name)
+		}) {
+			continue
+		}
+		t.take(o)
+	}
+}
+
+// mentions tells whether a value holds a reference to an object.
+func mentions(value any, kind, name string) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		if v["kind"] == kind && v["name"] == name {
+			return true
+		}
+		for _, below := range v {
+			if mentions(below, kind, name) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, func(below any) bool { return mentions(below, kind, name) })
+	}
+	return false
+}
+
+// take removes an object from the input.
+func (l *loader) take(o *object) {
+	l.objects = slices.DeleteFunc(l.objects, func(other *object) bool { return other == o })
+	for k, other := range l.byKey {
+		if other == o {
+			delete(l.byKey, k)
+		}
+	}
+}
+
+// position finds a place in the input. The objects of the topology are no
+// longer among the others.
+func (t *topology) position(p class.Place) Position {
+	if o := t.object(p); o != nil {
+		return o.position(inVersion(o, p.Path))
+	}
+	return t.cluster.position("spec.topology")
+}
+
+// inVersion is a path of the newest version as the manifest's version has it.
+func inVersion(o *object, path string) string {
+	if o.version != versionOld {
+		return path
+	}
+	switch o.kind {
+	case kindCluster:
+		return strings.NewReplacer(".rollout.after", ".rolloutAfter", "].rollout", "].strategy", ".healthCheck", ".machineHealthCheck",
+			".deletion.nodeDrainTimeoutSeconds", ".nodeDrainTimeout", ".deletion.nodeVolumeDetachTimeoutSeconds", ".nodeVolumeDetachTimeout",
+			".deletion.nodeDeletionTimeoutSeconds", ".nodeDeletionTimeout", ".classRef.name", ".class").Replace(path)
+	case kindClusterClass:
+		return strings.NewReplacer("].bootstrap.templateRef", "].template.bootstrap.ref", "].infrastructure.templateRef", "].template.infrastructure.ref",
+			"].bootstrap", "].template.bootstrap", "].infrastructure", "].template.infrastructure",
+			".templateRef", ".ref", "].rollout", "].strategy", ".healthCheck", ".machineHealthCheck", ".naming.", ".namingStrategy.",
+			".deletion.nodeDrainTimeoutSeconds", ".nodeDrainTimeout", ".deletion.nodeVolumeDetachTimeoutSeconds", ".nodeVolumeDetachTimeout",
+			".deletion.nodeDeletionTimeoutSeconds", ".nodeDeletionTimeout").Replace(path)
+	default:
+		return path
+	}
+}
+
+func (t *topology) object(p class.Place) *object {
+	if p.Kind == kindCluster {
+		return t.cluster
+	}
+	return t.sources[key{kind: p.Kind, name: p.Name}]
+}
+
+// problem puts a problem of the class at its line.
+func (t *topology) problem(p class.Problem) Problem {
+	path := p.Path
+	if o := t.object(p.Place); o != nil {
+		path = inVersion(o, path)
+	}
+	return Problem{Position: t.position(p.Place), Object: p.Kind + "/" + p.Name, Path: path, What: p.What, Fix: p.Fix}
+}
+
+// replace puts the plain objects into the input and points the Cluster at
+// them.
+func (t *topology) replace(r *class.Result) {
+	o := t.cluster
+	spec, _ := o.value["spec"].(map[string]any)
+	delete(spec, "topology")
+	metadata, _ := o.value["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	if labels == nil {
+		labels = map[string]any{}
+		metadata["labels"] = labels
+	}
+	labels[clusterv1.ClusterNameLabel], labels[clusterv1.ClusterTopologyOwnedLabel] = o.name, ""
+	made := map[*class.Object]*object{}
+	for _, c := range r.Objects {
+		made[c] = t.plain(c)
+		t.keep(made[c])
+	}
+	spec["infrastructureRef"] = o.refersTo(made[r.Infrastructure])
+	spec["controlPlaneRef"] = o.refersTo(made[r.ControlPlane])
+	for _, name := range []string{"spec.infrastructureRef", "spec.controlPlaneRef"} {
+		o.set[name] = o.position("spec.topology")
+	}
+}
+
+// plain makes an object of the input of one of the class.
+func (t *topology) plain(c *class.Object) *object {
+	apiVersion := stringField(c.Value, "apiVersion")
+	metadata, _ := c.Value["metadata"].(map[string]any)
+	o := &object{
+		kind: stringField(c.Value, "kind"), version: apiVersion[strings.LastIndex(apiVersion, "/")+1:],
+		name: stringField(metadata, "name"), namespace: stringField(metadata, "namespace"),
+		value: c.Value, set: map[string]Position{},
+	}
+	for path, place := range c.Places {
+		o.set[path] = t.position(place)
+	}
+	return o
+}
+
+// refersTo is a reference in the form of the Cluster's version.
+func (o *object) refersTo(other *object) map[string]any {
+	apiVersion := stringField(other.value, "apiVersion")
+	ref := map[string]any{"kind": other.kind, "name": other.name}
+	if o.version == versionOld {
+		ref["apiVersion"] = apiVersion
+		return ref
+	}
+	ref["apiGroup"], _, _ = strings.Cut(apiVersion, "/")
+	return ref
+}

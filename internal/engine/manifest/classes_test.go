@@ -1,0 +1,157 @@
+package manifest_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// CAPA's own template with a class loads, and its variables arrive.
+func TestUpstreamClass(t *testing.T) {
+	path := filepath.Join(templates, "cluster-template-simple-clusterclass.yaml")
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("CAPA's templates are not here")
+	}
+	values := quickStart()
+	maps.Copy(values, map[string]string{"CNI_RESOURCES": "{}", "AWS_SSH_KEY_NAME": "mine", "AWS_NODE_MACHINE_TYPE": "m5.large"})
+	c := mustLoad(t, read(t, path), manifest.Options{Lookup: lookup(values)})
+	assert.Equal(t, "eu-west-1", c.Region)
+	assert.Equal(t, "v1.34.2", c.Version)
+	assert.Equal(t, "mine", *c.Infra.Spec.SSHKeyName)
+	require.NotNil(t, c.ControlPlane)
+	assert.Equal(t, 3, c.ControlPlane.Replicas())
+	assert.Equal(t, "t3.large", c.ControlPlane.Template.Spec.Template.Spec.InstanceType)
+	require.Len(t, c.Deployments, 1)
+	assert.Equal(t, "quick-md-0", c.Deployments[0].Object.Name)
+	assert.Equal(t, "m5.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
+	assert.Equal(t, "mine", *c.Deployments[0].Template.Spec.Template.Spec.SSHKeyName)
+	assert.Equal(t, "cluster.yaml:24 AWSMachineTemplate/quick-md-0 spec.template.spec.instanceType", c.Origin("AWSMachineTemplate/quick-md-0", "spec.template.spec.instanceType"))
+	assert.Empty(t, warnings(c))
+}
+
+// The class with tenants patches what CAPA's webhook adds to its template, and
+// the Cluster sets variables that are objects.
+func TestUpstreamTenantClass(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
+	require.NoError(t, err)
+	yaml := read(t, filepath.Join(strings.TrimSpace(string(out)), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
+	values := quickStart()
+	maps.Copy(values, map[string]string{
+		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",
+		"MULTI_TENANCY_JUMP_ROLE_ARN": "arn:aws:iam::123456789012:role/jump", "MULTI_TENANCY_JUMP_IDENTITY_NAME": "jump",
+		"MULTI_TENANCY_NESTED_ROLE_ARN": "arn:aws:iam::123456789012:role/nested", "MULTI_TENANCY_NESTED_IDENTITY_NAME": "nested",
+	})
+	c := mustLoad(t, yaml, manifest.Options{Lookup: lookup(values)})
+	assert.True(t, c.Infra.Spec.Bastion.Enabled)
+	assert.Equal(t, 1, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
+	assert.Equal(t, "nested-quick", c.Infra.Spec.IdentityRef.Name)
+	assert.Len(t, c.Identity, 2)
+	assert.Equal(t, "t3.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
+}
+
+// The example of a class is the quick start in other words: the objects are
+// the same, but for the labels of topologies and the names of templates.
+func TestClassOfQuickStart(t *testing.T) {
+	plain := mustLoad(t, read(t, "../../../configs/quickstart.yaml"), manifest.Options{})
+	c := mustLoad(t, read(t, "../../../configs/clusterclass.yaml"), manifest.Options{})
+	vpc := &c.Infra.Spec.NetworkSpec.VPC // has more defaults written out
+	vpc.AvailabilityZoneUsageLimit, vpc.AvailabilityZoneSelection, vpc.SubnetSchema = nil, nil, nil
+	assert.Equal(t, plain.Infra.Spec, c.Infra.Spec)
+	assert.Equal(t, plain.Infra.Name, c.Infra.Name)
+	assert.Equal(t, plain.ControlPlane.Object.Name, c.ControlPlane.Object.Name)
+	assert.Equal(t, plain.ControlPlane.Object.Spec.KubeadmConfigSpec, c.ControlPlane.Object.Spec.KubeadmConfigSpec)
+	assert.Equal(t, plain.ControlPlane.Template.Spec, c.ControlPlane.Template.Spec)
+	require.Len(t, c.Deployments, 1)
+	assert.Equal(t, plain.Deployments[0].Object.Name, c.Deployments[0].Object.Name)
+	assert.Equal(t, plain.Deployments[0].Template.Spec, c.Deployments[0].Template.Spec)
+	assert.Equal(t, plain.Deployments[0].Bootstrap.Spec, c.Deployments[0].Bootstrap.Spec)
+	assert.Equal(t, warnings(plain), warnings(c))
+	assert.False(t, c.Object.Spec.Topology.IsDefined())
+	assert.Contains(t, c.Object.Labels, "topology.cluster.x-k8s.io/owned")
+	for _, origin := range []struct{ object, path, want string }{
+		{"AWSCluster/quickstart", "spec.region", "cluster.yaml:27 AWSCluster/quickstart spec.region"},
+		{"AWSCluster/quickstart", "spec.sshKeyName", "cluster.yaml:85 AWSCluster/quickstart spec.sshKeyName"},
+		{"AWSCluster/quickstart", "spec.controlPlaneLoadBalancer.loadBalancerType", "cluster.yaml:144 AWSCluster/quickstart spec.controlPlaneLoadBalancer.loadBalancerType"},
+		{"KubeadmControlPlane/quickstart-control-plane", "spec.version", "cluster.yaml:22 KubeadmControlPlane/quickstart-control-plane spec.version"},
+		{"MachineDeployment/quickstart-md-0", "spec.replicas", "cluster.yaml:35 MachineDeployment/quickstart-md-0 spec.replicas"},
+	} {
+		assert.Equal(t, origin.want, c.Origin(origin.object, origin.path))
+	}
+}
+
+// Every mistake in a class, or in its use, is told at its line.
+func TestClassRules(t *testing.T) {
+	const (
+		region = "    - name: region\n      value: us-east-1\n"
+		patch  = "        path: /spec/template/spec/region\n        valueFrom:\n          variable: region\n"
+	)
+	for name, tt := range map[string]struct {
+		edit []string
+		want string
+	}{
+		"variable missing":    {[]string{region, ""}, `cluster.yaml:25: Cluster/quickstart spec.topology.variables: the ClusterClass requires the variable "region" — set it`},
+		"variable unknown":    {[]string{region, region + "    - {name: regoin, value: x}\n"}, `cluster.yaml:28: Cluster/quickstart spec.topology.variables[1].name: the ClusterClass has no variable "regoin" — its variables are instanceTypes, region, sshKeyName`},
+		"variable of no form": {[]string{"value: us-east-1", "value: London"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": should match '^[a-z]+(-[a-z]+)+-[0-9]+$' — change the value`},
+		"variable of a type":  {[]string{"value: us-east-1", "value: 1"}, `cluster.yaml:27: Cluster/quickstart spec.topology.variables[0].value: the variable "region": must be of type string: "integer" — change the value`},
+		"field unknown": {
+			[]string{"controlPlane: t3.large\n    workers", "controlPlan: t3.large\n    workers"},
+			`cluster.yaml:30: Cluster/quickstart spec.topology.variables[1].value.controlPlan: the schema of the variable "instanceTypes" has no such field — it has controlPlane, worker`,
+		},
+		"override unknown": {
+			[]string{"replicas: 1\n---", "replicas: 1\n        variables: {overrides: [{name: x, value: 1}]}\n---"},
+			`cluster.yaml:36: Cluster/quickstart spec.topology.workers.machineDeployments[0].variables.overrides[0].name: the ClusterClass has no variable "x" — its variables are instanceTypes, region, sshKeyName`,
+		},
+		"class unknown":   {[]string{"class: worker\n        name", "class: wroker\n        name"}, `cluster.yaml:33: Cluster/quickstart spec.topology.workers.machineDeployments[0].class: the ClusterClass has no class "wroker" for machine deployments — use one of worker`},
+		"template absent": {[]string{"kind: AWSClusterTemplate\n      name: self-managed", "kind: AWSClusterTemplate\n      name: other"}, `cluster.yaml:46: ClusterClass/self-managed spec.infrastructure.templateRef.name: there is no AWSClusterTemplate/other of infrastructure.cluster.x-k8s.io/v1beta2 in the input — add it, or change the reference`},
+		"machine pool": {
+			[]string{"    workers:\n      machineDeployments:\n      - class", "    workers:\n      machinePools: [{class: p, name: p}]\n      machineDeployments:\n      - class"},
+			`cluster.yaml:32: Cluster/quickstart spec.topology.workers.machinePools: Cluster API Provider AWS has no template for machine pools, so no class can have one — write the MachinePool beside the Cluster`,
+		},
+		"version": {[]string{"version: v1.34.2", "version: v1.34"}, `cluster.yaml:22: Cluster/quickstart spec.topology.version: "v1.34" is not a Kubernetes version such as v1.34.2 — change the value`},
+		"external patch": {
+			[]string{"  - name: instance types\n    definitions:", "  - name: extension\n    external: {generatePatchesExtension: x}\n  - name: instance types\n    definitions:"},
+			`cluster.yaml:113: ClusterClass/self-managed spec.patches[1].external: the patch "extension" is made by a runtime extension, which needs a management cluster — write its changes as jsonPatches`,
+		},
+		"path missing": {
+			[]string{patch, strings.Replace(patch, "spec/region", "spec/network/vpcs/a", 1)},
+			`cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: the patch "region and key pair" for AWSClusterTemplate/self-managed: add /spec/template/spec/network/vpcs/a cannot be applied: doc is missing path: "/spec/template/spec/network/vpcs/a" — add what the field is in first, or write it into the template`,
+		},
+		"index":              {[]string{patch, strings.Replace(patch, "spec/region", "spec/a/1", 1)}, `cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: "/spec/template/spec/a/1" has an index — lists can only be added to, at the front (0) or the end (-)`},
+		"unknown field made": {[]string{"path: /spec/template/spec/sshKeyName", "path: /spec/template/spec/sshKeyNam"}, `cluster.yaml:85: AWSCluster/quickstart spec.sshKeyNam: the field does not exist — did you mean "sshKeyName"?`},
+		"function unknown":   {[]string{"variable: region", `template: "{{ env .region }}"`}, `cluster.yaml:107: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].valueFrom.template: line 1 of the template: there is no function "env" here — write it without this function`},
+		"template fails": {
+			[]string{"variable: region", `template: "{{ .region.name }}"`},
+			`cluster.yaml:106: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].valueFrom: the patch "region and key pair" for AWSClusterTemplate/self-managed: line 1 of the template: can't evaluate field name in a string`,
+		},
+		"condition": {[]string{"  - name: instance types\n", "  - name: instance types\n    enabledIf: '{{ if }}'\n"}, `cluster.yaml:113: ClusterClass/self-managed spec.patches[1].enabledIf: line 1 of the template: missing value for if`},
+		"selector":  {[]string{"infrastructureCluster: true", "infrastructureCluster: false"}, `cluster.yaml:98: ClusterClass/self-managed spec.patches[0].definitions[0].selector: the selector chooses nothing — set matchResources`},
+		"name":      {[]string{"'{{ .cluster.name }}-control-plane'", "'{{ .cluster.nam }}'"}, `cluster.yaml:53: ClusterClass/self-managed spec.controlPlane.naming.template: the naming template does not make a name: line 1 of the template: there is no .nam here — use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}`},
+		"schema":    {[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "type: strin"}, `cluster.yaml:78: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema.type: the key "type" is set twice, first on line 77 — keep one of them`},
+		"default":   {[]string{"default: \"\"", "default: 1"}, `cluster.yaml:85: ClusterClass/self-managed spec.variables[1].schema.openAPIV3Schema.default: the schema of the variable "sshKeyName" is wrong: must be of type string: "integer"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"), tt.edit...)
+			_, err := load(t, yaml, manifest.Options{})
+			require.Error(t, err)
+			assert.True(t, strings.HasPrefix(err.Error(), tt.want), "%s", err)
+			assert.NotContains(t, err.Error(), "\n", "one problem, one line")
+		})
+	}
+}
+
+// A health check of the class does nothing here, and that is said.
+func TestClassWarnings(t *testing.T) {
+	yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"),
+		"    machineInfrastructure:\n", "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 600}}\n    deletion: {nodeDrainTimeoutSeconds: 60}\n    machineInfrastructure:\n")
+	assert.Equal(t, []string{
+		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck acts only under a management cluster",
+	}, warnings(mustLoad(t, yaml, manifest.Options{})))
+}

@@ -1,0 +1,84 @@
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+func TestBadYAML(t *testing.T) {
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	for _, tt := range []struct{ name, yaml, want string }{
+		{"nothing", "", "cluster.yaml:1: there is no Cluster in the input — add the object of kind Cluster"},
+		{"only comments", "# a\n---\n# b\n", "cluster.yaml:1: there is no Cluster in the input — add the object of kind Cluster"},
+		{"tab", head + "data:\n\ta: b\n", "cluster.yaml:5: the YAML cannot be read: a tab is used for indentation — use spaces"},
+		{"indentation", head + "data:\n  a: b\n c: d\n", "cluster.yaml:6: the YAML cannot be read: did not find expected key"},
+		{"open bracket", head + "data: {a: b\nx: y\n", "cluster.yaml:4: the YAML cannot be read: did not find expected ',' or '}'"},
+		{"colon", head + "data: a: b\n", "cluster.yaml:4: the YAML cannot be read: mapping values are not allowed in this context"},
+		{"second document", head + "---\n" + head + "data: a: b\n", "cluster.yaml:8: the YAML cannot be read"},
+		{"unknown anchor", head + "data: {a: *b}\n", "cluster.yaml:4: the YAML cannot be read: unknown anchor 'b' referenced — quote text that begins with *, or define the anchor"},
+		{"not UTF-8", head + "data: {a: \xff}\n", "cluster.yaml:4: the text is not UTF-8 — save the file as UTF-8"},
+		{"key twice", head + "data:\n  a: b\n  c: d\n  a: e\n", `cluster.yaml:7: ConfigMap/a data.a: the key "a" is set twice, first on line 5 — keep one of them`},
+		{"list as a document", "- a\n", "cluster.yaml:1: the document is not an object — it needs apiVersion, kind and metadata"},
+		{"no kind", "apiVersion: v1\n", "cluster.yaml:1: the document has no kind — add it"},
+		{"nothing known", "a: b\n", "cluster.yaml:1: the document has no apiVersion and no kind — add them, or remove the document"},
+		{"no name", "apiVersion: v1\nkind: Secret\nmetadata: {}\n", "cluster.yaml:3: Secret/ metadata.name: the object has no name — set metadata.name"},
+		{"no version", "kind: Cluster\nmetadata: {name: a}\n", `cluster.yaml:1: Cluster/a apiVersion: "" is not an API version — use cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1`},
+		{"wrong group", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: AWSCluster\nmetadata: {name: a}\n", "cluster.yaml:1: AWSCluster/a apiVersion: there is no kind AWSCluster in cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2 or infrastructure.cluster.x-k8s.io/v1beta1"},
+		{"number", head + "data: {a: .nan}\n", "cluster.yaml:4: ConfigMap/a data.a: .nan is not a number that JSON knows — write a finite number, or quote it"},
+		{"boolean of YAML 1.1", head + "data: {a: off}\n", "cluster.yaml:4: ConfigMap/a data.a: must be a string, not the boolean false — put the value in quotes"},
+		{"endless alias", head + "data: &a {a: *a}\n", "nested too deeply"},
+		{"bad name", strings.Replace(head, "name: a", "name: A_b", 1), `cluster.yaml:3: ConfigMap/A_b metadata.name: "A_b": a lowercase RFC 1123 subdomain must consist of`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := load(t, tt.yaml, manifest.Options{})
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), tt.want)
+		})
+	}
+}
+
+// What YAML allows to be written shorter arrives in full.
+func TestYAML(t *testing.T) {
+	yaml := read(t, "testdata/good/quickstart.yaml") + `...
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: &meta
+  name: first
+  namespace: prod
+data: &data
+  text: "yes"
+  date: !!str 2020-01-01
+  blob: !!binary aGVsbG8=
+--- # the next one
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: second, namespace: prod}
+data:
+  8080: "a key that is a number"
+`
+	c := mustLoad(t, yaml, manifest.Options{})
+	assert.Equal(t, map[string]string{"text": "yes", "date": "2020-01-01", "blob": "hello"}, c.ConfigMaps["first"].Data)
+	assert.Equal(t, map[string]string{"8080": "a key that is a number"}, c.ConfigMaps["second"].Data)
+}
+
+func TestMergeKeys(t *testing.T) {
+	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
+		"      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}",
+		"      <<: {instanceType: t3.small, sshKeyName: ops}\n      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}")
+	spec := mustLoad(t, yaml, manifest.Options{}).Deployments[0].Template.Spec.Template.Spec
+	assert.Equal(t, "t3.large", spec.InstanceType, "the mapping's own key wins")
+	assert.Equal(t, "ops", *spec.SSHKeyName)
+}
+
+func TestObjectTwice(t *testing.T) {
+	yaml := read(t, "testdata/good/quickstart.yaml")
+	_, err := manifest.Load([]manifest.Source{{Name: "a.yaml", Data: []byte(yaml)}, {Name: "b.yaml", Data: []byte(yaml)}}, manifest.Options{})
+	require.Error(t, err)
+	assert.Contains(t, err.Error(), "b.yaml:27: AWSCluster/quick: the object is there twice, first at a.yaml:27 — keep one of them")
+}

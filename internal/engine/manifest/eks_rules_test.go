@@ -1,0 +1,394 @@
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// pieces of testdata/good/eks.yaml and pools.yaml that rules are broken in.
+const (
+	planeVersion = "  version: v1.32\n"
+	planeNetwork = "    vpc: {cidrBlock: 10.1.0.0/16}\n"
+	groupType    = "  amiType: AL2023_x86_64_STANDARD\n  scaling: {minSize: 1, maxSize: 3}\n"
+	template     = "    instanceType: m6i.large\n    rootVolume: {size: 50, type: gp3}\n"
+	scalingImage = "    ami: {eksLookupType: AmazonLinux}\n"
+	farmTemplate = "    rootVolume: {size: 40, type: gp3, throughput: 200}\n"
+)
+
+// Every rule for EKS and pools is broken in a manifest that is right
+// otherwise, and must be told alone, in these words. The golden file of
+// testdata/wrong/eks.yaml has the others.
+func TestRulesOfEKS(t *testing.T) {
+	for _, tt := range []struct {
+		name, file string
+		edit       []string
+		want       string
+	}{
+		{
+			"no control plane", "eks",
+			[]string{"  controlPlaneRef:\n    apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedControlPlane\n    name: shop.eu\n", ""},
+			`Cluster/shop spec.controlPlaneRef: the Cluster names no AWSManagedControlPlane — set it`,
+		},
+		{
+			"infrastructure of a self-managed cluster", "eks",
+			[]string{"    kind: AWSManagedCluster\n    name", "    kind: AWSCluster\n    name"},
+			`Cluster/shop spec.infrastructureRef.kind: must be AWSManagedCluster, not AWSCluster — change the reference`,
+		},
+		{
+			"two control planes in references", "eks",
+			[]string{
+				"    apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedCluster\n    name: shop\n", "    apiVersion: controlplane.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedControlPlane\n    name: other\n",
+				"---\napiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSManagedCluster\nmetadata: {name: shop, namespace: prod}\n", "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: AWSManagedControlPlane\nmetadata: {name: other}\n",
+			},
+			`Cluster/shop spec.infrastructureRef.name: names another control plane than spec.controlPlaneRef, shop.eu — use one name, or an AWSManagedCluster`,
+		},
+		{
+			"no region", "eks",
+			[]string{"  region: eu-west-1\n", ""},
+			`AWSManagedControlPlane/shop.eu spec.region: no region is given — set it, or give --region`,
+		},
+		{
+			"role of a long cluster name", "eks",
+			[]string{"shop", strings.Repeat("s", 48)},
+			`the role would be ` + strings.Repeat("s", 48) + `-iam-service-role, and the name of a role has at most 64 characters — set roleName`,
+		},
+		{
+			"one zone", "eks",
+			[]string{"    - {id: a, cidrBlock: 10.1.0.0/20, availabilityZone: eu-west-1a}\n    - {id: b, cidrBlock: 10.1.16.0/20, availabilityZone: eu-west-1b}\n", "", "    subnets:\n", "", planeNetwork, "    vpc: {availabilityZoneUsageLimit: 1}\n"},
+			`AWSManagedControlPlane/shop.eu spec.network.vpc.availabilityZoneUsageLimit: EKS wants subnets in two availability zones or more — set it to 2 or more`,
+		},
+		{
+			"one subnet", "eks",
+			[]string{"    - {id: b, cidrBlock: 10.1.16.0/20, availabilityZone: eu-west-1b}\n", ""},
+			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS wants subnets in two availability zones or more — add a subnet in another zone`,
+		},
+		{
+			"one private subnet", "eks",
+			[]string{"    - {id: b,", "    - {id: b, isPublic: true,", planeVersion, planeVersion + "  restrictPrivateSubnets: true\n"},
+			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS wants subnets in two availability zones or more — add a subnet in another zone`,
+		},
+		{
+			"foreign VPC without subnets", "eks",
+			[]string{"    - {id: a, cidrBlock: 10.1.0.0/20, availabilityZone: eu-west-1a}\n    - {id: b, cidrBlock: 10.1.16.0/20, availabilityZone: eu-west-1b}\n", "", "    subnets:\n", "", planeNetwork, "    vpc: {id: vpc-1}\n"},
+			`AWSManagedControlPlane/shop.eu spec.network.vpc.id: an existing VPC needs the subnets to use — list their ids in spec.network.subnets`,
+		},
+		{
+			"network of the AWSCluster webhook", "eks",
+			[]string{planeNetwork, "    vpc: {cidrBlock: ten}\n"},
+			`AWSManagedControlPlane/shop.eu spec.network.vpc.cidrBlock: "ten": VPC CIDR block is invalid — change the value`,
+		},
+		{
+			"wrong path upstream", "eks",
+			[]string{planeNetwork, "    vpc: {cidrBlock: 100.64.0.0/16}\n"},
+			`AWSManagedControlPlane/shop.eu spec.secondaryCidrBlock: AWSManagedControlPlane.spec.secondaryCidrBlock 100.64.0.0/16 must not be equal to the primary`,
+		},
+		{
+			"IPAM", "eks",
+			[]string{planeNetwork, "    vpc: {ipamPool: {id: ipam-pool-1}}\n"},
+			`AWSManagedControlPlane/shop.eu spec.network.vpc.ipamPool: is not supported yet — give the VPC a cidrBlock`,
+		},
+		{
+			"service block of a public range", "eks",
+			[]string{"[172.20.0.0/16]", "[8.8.0.0/16]"},
+			`Cluster/shop spec.clusterNetwork.services.cidrBlocks[0]: 8.8.0.0/16: EKS takes a block of /12 to /24 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 — change it, or remove it to let EKS choose`,
+		},
+		{
+			"IPv6 services without an IPv6 VPC", "eks",
+			[]string{"[172.20.0.0/16]", `["fd00::/108"]`},
+			`Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS takes a block of IPv4 addresses — give one, or make the VPC an IPv6 one with vpc.ipv6`,
+		},
+		{
+			"control plane Machine", "eks",
+			[]string{"metadata: {name: shop-single}\nspec:\n  clusterName", "metadata: {name: shop-single, labels: {cluster.x-k8s.io/control-plane: ''}}\nspec:\n  clusterName"},
+			`Machine/shop-single metadata.labels: EKS runs the control plane; there can be no Machine for it — remove the label cluster.x-k8s.io/control-plane`,
+		},
+		{
+			"Fargate profile of another cluster", "eks",
+			[]string{"spec:\n  clusterName: shop\n  selectors", "spec:\n  clusterName: store\n  selectors"},
+			`AWSFargateProfile/shop-fargate spec.clusterName: names the cluster "store", but the Cluster of the input is "shop" — use one name`,
+		},
+		{
+			"no selector", "eks",
+			[]string{"  selectors:\n  - {namespace: jobs, labels: {size: small}}\n", ""},
+			`AWSFargateProfile/shop-fargate spec.selectors: a Fargate profile has 1 to 5 selectors, and this has 0 — say which namespaces run on Fargate`,
+		},
+		{
+			"kubeadm in EKS", "eks",
+			[]string{"configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfigTemplate", "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfigTemplate"},
+			`MachineDeployment/shop-md spec.template.spec.bootstrap.configRef.kind: KubeadmConfigTemplate is for nodes of self-managed clusters, and EKS runs the control plane of this cluster — use NodeadmConfigTemplate or EKSConfigTemplate`,
+		},
+		{
+			"EKSConfig elsewhere", "pools",
+			[]string{"kind: KubeadmConfig, name", "kind: EKSConfig, name"},
+			`MachinePool/farm-pool spec.template.spec.bootstrap.configRef.kind: EKSConfig is for nodes of EKS, and this cluster is self-managed — use KubeadmConfig`,
+		},
+		{
+			"node group elsewhere", "pools",
+			[]string{"kind: AWSMachinePool, name", "kind: AWSManagedMachinePool, name"},
+			`MachinePool/farm-pool spec.template.spec.infrastructureRef.kind: AWSManagedMachinePool is a node group of EKS, and this cluster is self-managed — use AWSMachinePool`,
+		},
+		{
+			"pool of another namespace", "pools",
+			[]string{"  name: farm-pool\n", "  name: farm-pool\n  namespace: other\n"},
+			`MachinePool/farm-pool metadata.namespace: is in the namespace other, but the Cluster is in default — use one namespace`,
+		},
+		{
+			"another kind of pool", "eks",
+			[]string{"kind: AWSMachinePool, name: shop-scaling}", "kind: AWSMachine, name: shop-single}"},
+			`MachinePool/shop-scaling spec.template.spec.infrastructureRef.kind: must be AWSManagedMachinePool or AWSMachinePool, not AWSMachine — change the reference`,
+		},
+		{
+			"one AWS object for two pools", "eks",
+			[]string{"kind: AWSManagedMachinePool, name: shop-template}", "kind: AWSManagedMachinePool, name: shop-managed}"},
+			`MachinePool/shop-template spec.template.spec.infrastructureRef.name: MachinePool/shop-managed uses AWSManagedMachinePool/shop-managed already — give each pool its own`,
+		},
+		{
+			"one name for two node groups", "eks",
+			[]string{template, "    instanceType: m6i.large\n  eksNodegroupName: prod_shop-managed\n"},
+			`AWSManagedMachinePool/shop-template spec.eksNodegroupName: AWSManagedMachinePool/shop-managed has the same name in EKS, prod_shop-managed — set eksNodegroupName`,
+		},
+		{
+			"update config of both kinds", "eks",
+			[]string{groupType, groupType + "  updateConfig: {maxUnavailable: 1, maxUnavailablePercentage: 10}\n"},
+			`AWSManagedMachinePool/shop-managed spec.updateConfig: needs one of maxUnavailable and maxUnavailablePercentage — change the value`,
+		},
+		{
+			"public and not", "eks",
+			[]string{groupType, groupType + "  remoteAccess: {public: true, sourceSecurityGroups: [sg-1]}\n"},
+			`AWSManagedMachinePool/shop-managed spec.remoteAccess.sourceSecurityGroups: must be empty with public: true — remove or change it`,
+		},
+		{
+			"more at least than at most", "eks",
+			[]string{"{minSize: 1, maxSize: 3}", "{minSize: 4, maxSize: 3}"},
+			`AWSManagedMachinePool/shop-managed spec.scaling.maxSize: 3: must not be less than minSize, 4 — change the value`,
+		},
+		{
+			"type of machine twice", "eks",
+			[]string{template, template + "  instanceType: m5.large\n"},
+			`AWSManagedMachinePool/shop-template spec.instanceType: must not be set beside awsLaunchTemplate, which says it — remove or change it`,
+		},
+		{
+			"AMI with a version", "eks",
+			[]string{template, template + "    ami: {id: ami-1}\n  amiVersion: 1.32.0-20250101\n"},
+			`AWSManagedMachinePool/shop-template spec.amiVersion: the launch template brings an AMI of its own, which has no version in EKS — remove it`,
+		},
+		{
+			"looked-up AMI of EKS's kind", "eks",
+			[]string{template, template + "    ami: {eksLookupType: AmazonLinux2023}\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate: EKS chooses the AMI by amiType, and nothing is looked up — remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM`,
+		},
+		{
+			"script for a node group", "eks",
+			[]string{"kind: NodeadmConfig, name: shop-template}", "kind: EKSConfig, name: shop-scaling}"},
+			`MachinePool/shop-template spec.template.spec.bootstrap.configRef: EKS does not take the script of an EKSConfig for its own AMIs — use a NodeadmConfig, or an AMI of your own (awsLaunchTemplate.ami.id)`,
+		},
+		{
+			"nodeadm on Bottlerocket", "eks",
+			[]string{"  amiType: AL2023_x86_64_STANDARD\n  awsLaunchTemplate", "  amiType: BOTTLEROCKET_x86_64\n  awsLaunchTemplate"},
+			`AWSManagedMachinePool/shop-template spec.amiType: AMIs of the type BOTTLEROCKET_x86_64 have no nodeadm — set it, for example to AL2023_x86_64_STANDARD`,
+		},
+		{
+			"custom, looked up, with nodeadm on Amazon Linux 2", "eks",
+			[]string{"  amiType: AL2023_x86_64_STANDARD\n  awsLaunchTemplate", "  amiType: CUSTOM\n  awsLaunchTemplate"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.ami.eksLookupType: images of Amazon Linux 2 (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
+		},
+		{
+			"capacity block in a node group", "eks",
+			[]string{template, template + "    marketType: CapacityBlock\n    capacityReservationId: cr-1\n"},
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.marketType: node groups of Cluster API Provider AWS know no capacity blocks — use an AWSMachinePool`,
+		},
+		{
+			"Amazon Linux 2 by default", "eks",
+			[]string{groupType, "  scaling: {minSize: 1, maxSize: 3}\n", planeVersion, "", scalingImage, "    ami: {id: ami-1}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no images of Amazon Linux 2 (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
+		},
+		{
+			"custom without an AMI", "eks",
+			[]string{groupType, "  amiType: CUSTOM\n  scaling: {minSize: 1, maxSize: 3}\n"},
+			`AWSManagedMachinePool/shop-managed spec.amiType: CUSTOM needs an AMI — set awsLaunchTemplate.ami.id`,
+		},
+		{
+			"bootstrap.sh on Amazon Linux 2023", "eks",
+			[]string{scalingImage, "    ami: {eksLookupType: AmazonLinux2023}\n"},
+			`AWSMachinePool/shop-scaling spec.awsLaunchTemplate.ami.eksLookupType: images of Amazon Linux 2023 (AmazonLinux2023) have no bootstrap.sh, which EKSConfig calls — use a NodeadmConfig`,
+		},
+		{
+			"nodeadm on Amazon Linux 2", "eks",
+			[]string{"      ami: {eksLookupType: AmazonLinux2023}\n", ""},
+			`AWSMachineTemplate/shop-md spec.template.spec.ami.eksLookupType: images of Amazon Linux 2 (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
+		},
+		{
+			"Ignition in EKS", "eks",
+			[]string{"  minSize: 1\n  maxSize: 2\n", "  minSize: 1\n  maxSize: 2\n  ignition: {storageType: UnencryptedUserData}\n"},
+			`AWSMachinePool/shop-scaling spec.ignition: Ignition is for self-managed clusters — remove it`,
+		},
+		{
+			"version newer than EKS's", "eks",
+			[]string{"      version: v1.32.0\n      bootstrap:\n        configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: EKSConfig", "      version: v1.33.0\n      bootstrap:\n        configRef: {apiVersion: bootstrap.cluster.x-k8s.io/v1beta2, kind: EKSConfig"},
+			`MachinePool/shop-scaling spec.template.spec.version: v1.33.0 is newer than the control plane, v1.32 — upgrade the control plane first`,
+		},
+		{
+			"no Secret for a file", "eks",
+			[]string{"metadata: {name: audit}\n", "metadata: {name: audit2}\n"},
+			`EKSConfig/shop-scaling spec.files[0].contentFrom.secret: there is no Secret/audit in the input — did you mean "audit2"?`,
+		},
+		{
+			"nothing to boot with", "pools",
+			[]string{"        configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: farm-pool}\n", "        dataSecretName: ''\n"},
+			`MachinePool/farm-pool spec.template.spec.bootstrap.dataSecretName: names no Secret, so the machines would boot with nothing — name one, or set configRef`,
+		},
+		{
+			"two names of the cluster", "pools",
+			[]string{"    spec:\n      clusterName: farm\n", "    spec:\n      clusterName: barn\n"},
+			`MachinePool/farm-pool spec.template.spec.clusterName: "barn": must be "farm", as in spec.clusterName — change the value`,
+		},
+		{
+			"taints of a pool", "pools",
+			[]string{"      version: 1.34.2\n", "      version: 1.34.2\n      taints: [{key: a, effect: NoSchedule, propagation: Always}]\n"},
+			`MachinePool/farm-pool spec.template.spec.taints: pools have no taints in Cluster API — remove or change it`,
+		},
+		{
+			"spot twice", "pools",
+			[]string{farmTemplate, farmTemplate + "    spotMarketOptions: {}\n"},
+			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.spotMarketOptions: must not be set beside mixedInstancesPolicy, which says how many instances are spot — remove or change it`,
+		},
+		{
+			"disk without a device", "pools",
+			[]string{"    - {deviceName: /dev/sdb, size: 20, type: io2, iops: 100}\n", "    - {size: 20, type: io2, iops: 100}\n"},
+			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.nonRootVolumes[0].deviceName: a value is required — set it`,
+		},
+		{
+			"slow disk", "pools",
+			[]string{"throughput: 200}", "throughput: 2}"},
+			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.rootVolume.throughput: 2: must be 125 to 2000 MiB/s — change the value`,
+		},
+		{
+			"wide refresh", "pools",
+			[]string{"maxHealthyPercentage: 150", "maxHealthyPercentage: 160"},
+			`AWSMachinePool/farm-pool spec.refreshPreferences.maxHealthyPercentage: 160: must not be more than 100 above minHealthyPercentage — change the value`,
+		},
+		{
+			"hook without a role", "pools",
+			[]string{"    roleARN: arn:aws:iam::123456789012:role/hooks\n", ""},
+			`AWSMachinePool/farm-pool spec.lifecycleHooks[0].roleARN: a value is required: the notification target needs it — set it`,
+		},
+		{
+			"reservation of spot", "pools",
+			[]string{farmTemplate, farmTemplate + "    marketType: Spot\n    capacityReservationId: cr-1\n"},
+			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.capacityReservationId: spot instances use no reservation — remove or change it`,
+		},
+		{
+			"name of a launch template", "pools",
+			[]string{"kind: AWSMachinePool, name: farm-pool}", "kind: AWSMachinePool, name: fp}", "kind: AWSMachinePool\nmetadata: {name: farm-pool}", "kind: AWSMachinePool\nmetadata: {name: fp}"},
+			`AWSMachinePool/fp metadata.name: its launch template would be named fp, and such a name has 3 to 128 characters — choose another name`,
+		},
+		{
+			"Ignition of a pool without a bucket", "pools",
+			[]string{"  ignition: {storageType: UnencryptedUserData}\n", "  ignition: {}\n"},
+			`KubeadmConfig/farm-pool spec.format: Ignition is kept in a bucket, and AWSCluster/farm has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
+		},
+		{
+			"version of a kind that upstream has dropped", "pools",
+			[]string{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSMachinePool", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSMachinePool"},
+			`AWSMachinePool/farm-pool apiVersion: AWSMachinePool has no version infrastructure.cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			yaml := read(t, "testdata/good/"+tt.file+".yaml")
+			if tt.name == "role of a long cluster name" {
+				yaml = strings.ReplaceAll(yaml, tt.edit[0], tt.edit[1])
+			} else {
+				yaml = edit(t, yaml, tt.edit...)
+			}
+			_, err := load(t, yaml, manifest.Options{EKSEnableIAM: true})
+			require.Error(t, err)
+			assert.Contains(t, err.Error(), tt.want)
+			assert.Regexp(t, `^cluster.yaml:\d+: `, err.Error())
+		})
+	}
+}
+
+// What has no effect is told, and what has is not.
+func TestWarningsOfEKS(t *testing.T) {
+	const idleRole = "has no effect: the role is used as it is — set CAPA_EKS_IAM=true to have roles made"
+	for _, tt := range []struct {
+		name, file string
+		edit       []string
+		want       []string
+	}{
+		{
+			"IPv6", "eks",
+			[]string{planeNetwork, "    vpc: {cidrBlock: 10.1.0.0/16, ipv6: {}}\n"},
+			[]string{"cluster.yaml:9: Cluster/shop spec.clusterNetwork.services.cidrBlocks: has no effect: EKS chooses the addresses of Services in an IPv6 cluster — remove it"},
+		},
+		{
+			"two blocks of Services", "eks",
+			[]string{"[172.20.0.0/16]", "[172.20.0.0/16, 172.21.0.0/16]"},
+			[]string{"cluster.yaml:9: Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS takes one block, the first of IPv4 — remove the others"},
+		},
+		{
+			"endpoint", "eks",
+			[]string{"  controlPlaneRef:\n", "  controlPlaneEndpoint: {host: a.example.com, port: 443}\n  controlPlaneRef:\n"},
+			[]string{"cluster.yaml:10: Cluster/shop spec.controlPlaneEndpoint: has no effect: EKS says where the API server is — remove it"},
+		},
+		{
+			"rules for nodes", "eks",
+			[]string{planeNetwork, planeNetwork + "    nodePortIngressRuleCidrBlocks: [10.0.0.0/8]\n"},
+			[]string{"cluster.yaml:36: AWSManagedControlPlane/shop.eu spec.network.nodePortIngressRuleCidrBlocks: has no effect: EKS makes the security groups of nodes — use additionalControlPlaneIngressRules"},
+		},
+		{
+			"roles", "eks",
+			[]string{planeVersion, planeVersion + "  rolePath: /teams/\n  roleAdditionalPolicies: [arn:aws:iam::aws:policy/ReadOnlyAccess]\n"},
+			[]string{
+				"cluster.yaml:29: AWSManagedControlPlane/shop.eu spec.rolePath: " + idleRole,
+				"cluster.yaml:30: AWSManagedControlPlane/shop.eu spec.roleAdditionalPolicies: " + idleRole,
+			},
+		},
+		{
+			"aws-auth that nobody reads", "eks",
+			[]string{"authenticationMode: api_and_config_map}\n", "authenticationMode: api}\n  iamAuthenticatorConfig: {mapRoles: [{rolearn: 'arn:aws:iam::123456789012:role/ops', username: ops, groups: [ops]}]}\n"},
+			[]string{"cluster.yaml:42: AWSManagedControlPlane/shop.eu spec.iamAuthenticatorConfig: has no effect: with authenticationMode api nobody reads the ConfigMap aws-auth — use accessEntries"},
+		},
+		{
+			"user data of a node group", "eks",
+			[]string{"metadata: {name: shop-managed}\nspec: {}\n", "metadata: {name: shop-managed}\nspec: {preNodeadmCommands: ['true']}\n"},
+			[]string{"cluster.yaml:89: NodeadmConfig/shop-managed spec: has no effect: EKS writes the user data of a node group without a launch template — set awsLaunchTemplate of the AWSManagedMachinePool, or empty this"},
+		},
+		{
+			"AMI that nobody boots", "eks",
+			[]string{template, template + "    ami: {id: ami-1}\n", "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: shop-template}", "dataSecretName: ''"},
+			[]string{
+				"cluster.yaml:99: MachinePool/shop-template spec.template.spec.bootstrap: EKS adds nothing to what a node with an AMI of yours boots with, and here is nothing: it joins only if the AMI does that by itself — use a NodeadmConfig",
+				"cluster.yaml:113: NodeadmConfig/shop-template: nothing in the input refers to it, so it has no effect — remove it, or refer to it",
+			},
+		},
+		{
+			"no instance profile", "eks",
+			[]string{"    iamInstanceProfile: nodes\n", ""},
+			[]string{"cluster.yaml:138: AWSMachinePool/shop-scaling spec.awsLaunchTemplate.iamInstanceProfile: without an instance profile the machines cannot join: they have no credentials to talk to EKS — set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io"},
+		},
+		{
+			"records and timeouts", "pools",
+			[]string{"      version: 1.34.2\n", "      version: 1.34.2\n      deletion: {nodeDrainTimeoutSeconds: 60}\n", "  minSize: 1\n", "  minSize: 1\n  providerIDList: [aws:///a/i-1]\n"},
+			[]string{
+				"cluster.yaml:46: MachinePool/farm-pool spec.template.spec.deletion: is not acted on yet",
+				"cluster.yaml:56: AWSMachinePool/farm-pool spec.providerIDList: is not acted on yet — it is a record that the controllers keep for themselves",
+			},
+		},
+		{
+			"number left to an autoscaler", "pools",
+			[]string{"  annotations:\n", "  annotations:\n    cluster.x-k8s.io/replicas-managed-by: autoscaler\n", "  minSize: 1\n", "  minSize: 5\n"},
+			[]string{},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := mustLoad(t, edit(t, read(t, "testdata/good/"+tt.file+".yaml"), tt.edit...), manifest.Options{})
+			assert.Equal(t, tt.want, warnings(c))
+		})
+	}
+}

@@ -1,0 +1,31 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// The whole text that people see for wrong input is kept under testdata.
+func TestProblemsGolden(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/wrong/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, inputs)
+	for _, input := range inputs {
+		name := filepath.Base(input)
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(input)
+			require.NoError(t, err)
+			_, err = manifest.Load([]manifest.Source{{Name: name, Data: data}}, manifest.Options{})
+			var invalid *manifest.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			golden.Assert(t, "wrong/"+strings.TrimSuffix(name, ".yaml")+".golden", invalid.Error()+"\n")
+		})
+	}
+}

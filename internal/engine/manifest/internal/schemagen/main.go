@@ -1,0 +1,202 @@
+// Command schemagen makes the archive of CRD schemas that package manifest
+// embeds, from the CRDs of the Cluster API and CAPA modules that go.mod pins.
+// Run it from the root of the repository after a change of these pins:
+//
+//	go run ./internal/engine/manifest/internal/schemagen
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+const target = "internal/engine/manifest/schemas.zip"
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "schemagen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	files, err := collect(ctx)
+	if err != nil {
+		return err
+	}
+	archive, err := pack(files)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, archive, 0o600)
+}
+
+// file is one schema: "kind/version.json" and its JSON.
+type file struct {
+	name string
+	data []byte
+}
+
+// wanted lists the CRDs by module and path.
+func wanted() map[string][]string {
+	return map[string][]string{
+		"sigs.k8s.io/cluster-api": {
+			"core/config/crd/bases/cluster.x-k8s.io_clusters.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_clusterclasses.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_machinedeployments.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_machines.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_machinepools.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_machinehealthchecks.yaml",
+			"core/config/crd/bases/cluster.x-k8s.io_machinedrainrules.yaml",
+			"core/config/crd/bases/addons.cluster.x-k8s.io_clusterresourcesets.yaml",
+			"bootstrap/kubeadm/config/crd/bases/bootstrap.cluster.x-k8s.io_kubeadmconfigs.yaml",
+			"bootstrap/kubeadm/config/crd/bases/bootstrap.cluster.x-k8s.io_kubeadmconfigtemplates.yaml",
+			"controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_kubeadmcontrolplanes.yaml",
+			"controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_kubeadmcontrolplanetemplates.yaml",
+		},
+		"sigs.k8s.io/cluster-api-provider-aws/v2": {
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclusters.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclustertemplates.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmanagedclustertemplates.yaml",
+			"config/crd/bases/controlplane.cluster.x-k8s.io_awsmanagedcontrolplanetemplates.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachines.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinepools.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmanagedclusters.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsmanagedmachinepools.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsfargateprofiles.yaml",
+			"config/crd/bases/controlplane.cluster.x-k8s.io_awsmanagedcontrolplanes.yaml",
+			"config/crd/bases/bootstrap.cluster.x-k8s.io_eksconfigs.yaml",
+			"config/crd/bases/bootstrap.cluster.x-k8s.io_eksconfigtemplates.yaml",
+			"config/crd/bases/bootstrap.cluster.x-k8s.io_nodeadmconfigs.yaml",
+			"config/crd/bases/bootstrap.cluster.x-k8s.io_nodeadmconfigtemplates.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclustercontrolleridentities.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclusterroleidentities.yaml",
+			"config/crd/bases/infrastructure.cluster.x-k8s.io_awsclusterstaticidentities.yaml",
+		},
+	}
+}
+
+// collect reads the CRDs and returns the schemas of all their versions, sorted
+// by name.
+func collect(ctx context.Context) ([]file, error) {
+	var files []file
+	for module, paths := range wanted() {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // one of a fixed list
+		if err != nil {
+			return nil, fmt.Errorf("find module %s: %w", module, err)
+		}
+		for _, path := range paths {
+			found, err := schemas(filepath.Join(strings.TrimSpace(string(out)), path))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, found...)
+		}
+	}
+	ordered.By(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	return files, nil
+}
+
+// unread tells whether nothing reads a version: alpha ones, and those whose Go
+// types upstream has dropped.
+func unread(kind, version string) bool {
+	dropped := []string{"AWSFargateProfile", "AWSMachinePool", "AWSManagedMachinePool"}
+	return strings.Contains(version, "alpha") || version == "v1beta1" && slices.Contains(dropped, kind)
+}
+
+// schemas reads one CRD.
+func schemas(path string) ([]file, error) {
+	raw, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(raw, &crd); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	var files []file
+	for _, v := range crd.Spec.Versions {
+		if unread(crd.Spec.Names.Kind, v.Name) || v.Schema == nil {
+			continue
+		}
+		plain(v.Schema.OpenAPIV3Schema)
+		data, err := json.Marshal(v.Schema.OpenAPIV3Schema)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		files = append(files, file{name: crd.Spec.Names.Kind + "/" + v.Name + ".json", data: data})
+	}
+	return files, nil
+}
+
+// plain drops what validation does not read: descriptions, and the status,
+// which is never taken from a manifest.
+func plain(s *apiextensionsv1.JSONSchemaProps) {
+	if _, ok := s.Properties["status"]; ok {
+		keep := true
+		s.Properties["status"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &keep}
+	}
+	strip(s)
+}
+
+func strip(s *apiextensionsv1.JSONSchemaProps) {
+	if s == nil {
+		return
+	}
+	s.Description = ""
+	for name, p := range s.Properties {
+		strip(&p)
+		s.Properties[name] = p
+	}
+	if s.Items != nil {
+		strip(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil {
+		strip(s.AdditionalProperties.Schema)
+	}
+	for _, group := range [][]apiextensionsv1.JSONSchemaProps{s.AllOf, s.AnyOf, s.OneOf} {
+		for i := range group {
+			strip(&group[i])
+		}
+	}
+	strip(s.Not)
+}
+
+// pack makes the archive. It has no times, so equal schemas give equal bytes.
+func pack(files []file) ([]byte, error) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(out, flate.BestCompression)
+	})
+	for _, f := range files {
+		entry, err := w.Create(f.name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := entry.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

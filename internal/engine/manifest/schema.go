@@ -1,0 +1,65 @@
+package manifest
+
+import (
+	"archive/zip"
+	"bytes"
+	_ "embed"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
+)
+
+// schemaArchive holds the structural schemas of the CRDs, made by
+// internal/schemagen.
+//
+//go:embed schemas.zip
+var schemaArchive []byte
+
+// schemas remembers what was compiled: compiling takes milliseconds per kind,
+// and a compiled schema never changes.
+//
+//nolint:gochecknoglobals // the memo of a pure function of the embedded archive
+var schemas sync.Map // "kind/version" to func() (*crd.Schema, error)
+
+// schemaFor compiles the schema of a kind, once.
+func schemaFor(kind, version string) (*crd.Schema, error) {
+	name := kind + "/" + version
+	made, _ := schemas.LoadOrStore(name, sync.OnceValues(func() (*crd.Schema, error) {
+		return compile(name + ".json")
+	}))
+	get, ok := made.(func() (*crd.Schema, error))
+	if !ok {
+		return nil, fmt.Errorf("schema %s: unexpected %T", name, made)
+	}
+	return get()
+}
+
+func compile(name string) (*crd.Schema, error) {
+	raw, err := readArchive(name)
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", name, err)
+	}
+	s, err := crd.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", name, err)
+	}
+	return s, nil
+}
+
+func readArchive(name string) ([]byte, error) {
+	archive, err := zip.NewReader(bytes.NewReader(schemaArchive), int64(len(schemaArchive)))
+	if err != nil {
+		return nil, err
+	}
+	f, err := archive.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(f)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	return raw, err
+}

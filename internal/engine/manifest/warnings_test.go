@@ -1,0 +1,110 @@
+package manifest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// What has no effect is told, and refused when asked to be strict.
+func TestWarnings(t *testing.T) {
+	const object = "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2"
+	for _, tt := range []struct {
+		name string
+		edit []string
+		want string
+	}{
+		{
+			"classic load balancer",
+			[]string{"    loadBalancerType: nlb\n", "    healthCheckProtocol: TCP\n"},
+			"cluster.yaml:34: AWSCluster/quick spec.controlPlaneLoadBalancer: primary control plane load balancer is using a classic elb which is deprecated & support will be removed in a future release, please consider using another type of load balancer instead",
+		},
+		{
+			"other port",
+			[]string{"    pods:\n", "    apiServerPort: 443\n    pods:\n"},
+			"cluster.yaml:16: Cluster/quick spec.clusterNetwork.apiServerPort: a network load balancer always listens on 6443 — use a classic load balancer for another port",
+		},
+		{
+			"paused",
+			[]string{"  clusterNetwork:\n", "  paused: true\n  clusterNetwork:\n"},
+			"cluster.yaml:15: Cluster/quick spec.paused: is not acted on yet — it stops Cluster API's controllers, and there are none",
+		},
+		{
+			"paused by annotation",
+			[]string{"  labels:\n    cni", "  annotations: {cluster.x-k8s.io/paused: ''}\n  labels:\n    cni"},
+			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: is not acted on yet — it stops Cluster API's controllers, and there are none",
+		},
+		{"what Cluster API drops", []string{"    initConfiguration:\n", "    clusterConfiguration: {featureGates: {A: true}}\n    initConfiguration:\n"}, ""},
+		{"not paused", []string{"  clusterNetwork:\n", "  paused: false\n  clusterNetwork:\n"}, ""},
+		{
+			"rollout",
+			[]string{"  clusterName: quick\n  selector", "  rollout: {after: \"2026-01-01T00:00:00Z\", strategy: {type: OnDelete}}\n  clusterName: quick\n  selector"},
+			"",
+		},
+		{
+			"node deletion timeout",
+			[]string{"      version: 1.34.2\n      boot", "      deletion: {nodeDrainTimeoutSeconds: 60, nodeDeletionTimeoutSeconds: 60}\n      version: 1.34.2\n      boot"},
+			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.deletion.nodeDeletionTimeoutSeconds: is not acted on yet — a node is deleted when its machine is gone, however long the API server takes",
+		},
+		{
+			"taints",
+			[]string{"      version: 1.34.2\n      boot", "      taints: [{key: a, effect: NoSchedule, propagation: Always}]\n      version: 1.34.2\n      boot"},
+			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.taints: is not acted on yet — Cluster API refuses it too, unless its feature gate MachineTaintPropagation is on: have kubeadm set them, by nodeRegistration.taints",
+		},
+		{
+			"health check",
+			[]string{object, "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {name: mhc, namespace: prod}\nspec: {clusterName: quick, selector: {matchLabels: {a: b}}, unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]}\n" + object},
+			"cluster.yaml:72: MachineHealthCheck/mhc: acts only under a management cluster",
+		},
+		{
+			"unused object",
+			[]string{object, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: prod}\n" + object},
+			"cluster.yaml:72: ConfigMap/lost: nothing in the input refers to it, so it has no effect — remove it, or refer to it",
+		},
+		{"certificates of the user are used", []string{object, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: quick-ca, namespace: prod}\n" + object}, ""},
+		{
+			"other selector",
+			[]string{"    cni: calico\n", "    cni: cilium\n"},
+			"cluster.yaml:166: ClusterResourceSet/cni spec.clusterSelector: does not match the labels of Cluster/quick, so nothing of it is applied — add the labels to the Cluster",
+		},
+		{
+			"foreign kind",
+			[]string{object, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n" + object},
+			"cluster.yaml:73: Deployment/web kind: Deployment in apps/v1 is not part of a cluster and is not acted on — to bring it into the cluster, put it into a ConfigMap of a ClusterResourceSet",
+		},
+		{
+			"old CAPA version",
+			[]string{"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSClusterStatic", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSClusterStatic"},
+			"cluster.yaml:52: AWSClusterStaticIdentity/jump apiVersion: infrastructure.cluster.x-k8s.io/v1beta1 is no longer served by Cluster API Provider AWS — change it to infrastructure.cluster.x-k8s.io/v1beta2",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			yaml := edit(t, read(t, "testdata/good/quickstart.yaml"), tt.edit...)
+			c := mustLoad(t, yaml, manifest.Options{})
+			_, err := load(t, yaml, manifest.Options{Strict: true})
+			if tt.want == "" {
+				assert.Empty(t, warnings(c))
+				assert.NoError(t, err)
+				return
+			}
+			assert.Equal(t, []string{tt.want}, warnings(c))
+			assert.EqualError(t, err, tt.want)
+		})
+	}
+}
+
+// CAPA's older version is converted and gets the newest defaults.
+func TestOldVersionOfCAPA(t *testing.T) {
+	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",
+		"    loadBalancerType: nlb\n", "    healthCheckProtocol: TCP\n    scheme: internal\n")
+	c := mustLoad(t, yaml, manifest.Options{})
+	assert.Equal(t, "internal", c.Infra.Spec.ControlPlaneLoadBalancer.Scheme.String())
+	assert.Equal(t, infrav1.LoadBalancerTypeClassic, c.Infra.Spec.ControlPlaneLoadBalancer.LoadBalancerType)
+	require.NotNil(t, c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
+	assert.Equal(t, 3, *c.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit)
+}

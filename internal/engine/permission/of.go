@@ -1,0 +1,140 @@
+package permission
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// Of returns the scope of one cluster. What its identities are not allowed to
+// become by their own trust policies is not in our hands.
+func Of(m *manifest.Cluster) Scope {
+	roles, prefixes, keys := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	s := Scope{Partition: partition(m.Region), Region: m.Region, Buckets: []string{}}
+	for _, spec := range machineSpecs(m) {
+		if spec.IAMInstanceProfile != "" {
+			roles["*"+spec.IAMInstanceProfile] = true // a role has the name of its profile, as a rule, and may have a path
+		}
+		if p := spec.CloudInit.SecretPrefix; p != "" {
+			prefixes[p] = true
+		}
+		for _, v := range append(slices.Clone(spec.NonRootVolumes), value(spec.RootVolume)) {
+			if v.EncryptionKey != "" {
+				keys[s.key(v.EncryptionKey)] = true
+			}
+		}
+	}
+	maps.Copy(roles, hookRoles(m))
+	s.Templates = slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool {
+		return p.Template() != nil || len(p.Hooks()) > 0
+	})
+	s.NoPools = !slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Scaling != nil })
+	s.Kind = SelfManaged
+	if m.EKS != nil {
+		s.Kind = EKS
+		s.ofEKS(m, keys)
+	}
+	s.Roles, s.Prefixes, s.Keys = sorted(roles), sorted(prefixes), sorted(keys)
+	if b := m.Infra.Spec.S3Bucket; b != nil {
+		s.Buckets = []string{b.Name}
+	}
+	for _, id := range m.Identity {
+		if id.Role != nil {
+			s.Assume = append(s.Assume, id.Role.RoleArn)
+		}
+	}
+	return s
+}
+
+// ofEKS adds the roles and the key of a cluster of EKS.
+func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
+	plane, roles := m.EKS.ControlPlane.Spec, map[string]bool{}
+	if plane.RoleName != nil {
+		roles["*"+*plane.RoleName] = true
+	}
+	for _, f := range m.EKS.Fargate {
+		roles["*"+f.Spec.RoleName] = true
+	}
+	for _, p := range m.Pools {
+		if p.Managed != nil {
+			roles["*"+p.Managed.Spec.RoleName] = true
+		}
+	}
+	s.EKSRoles = sorted(roles)
+	if m.EKS.EnableIAM {
+		s.MadeRoles = s.EKSRoles
+	}
+	if e := plane.EncryptionConfig; e != nil && e.Provider != nil {
+		keys[s.key(*e.Provider)] = true
+	}
+}
+
+// machineSpecs lists what all machines of a cluster are to be like.
+func machineSpecs(m *manifest.Cluster) (out []infrav1.AWSMachineSpec) {
+	if m.ControlPlane != nil {
+		out = append(out, m.ControlPlane.Template.Spec.Template.Spec)
+	}
+	for _, d := range m.Deployments {
+		out = append(out, d.Template.Spec.Template.Spec)
+	}
+	for _, x := range m.Machines {
+		out = append(out, x.Infra.Spec)
+	}
+	for _, p := range m.Pools {
+		if t := p.Template(); t != nil {
+			out = append(out, infrav1.AWSMachineSpec{IAMInstanceProfile: t.IamInstanceProfile, RootVolume: t.RootVolume, NonRootVolumes: t.NonRootVolumes})
+		}
+	}
+	return out
+}
+
+// hookRoles are the roles that lifecycle hooks of pools name, with which Auto
+// Scaling tells others of its machines.
+func hookRoles(m *manifest.Cluster) map[string]bool {
+	roles := map[string]bool{}
+	for _, p := range m.Pools {
+		for _, hook := range p.Hooks() {
+			if hook.RoleARN != nil {
+				_, name, _ := strings.Cut(*hook.RoleARN, ":role/")
+				roles[name] = true
+			}
+		}
+	}
+	return roles
+}
+
+// partition tells which part of AWS a region is in.
+func partition(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
+// key returns the ARN of a KMS key. An alias names a key only to who looks it
+// up, and a policy does not: any key, then.
+func (s Scope) key(name string) string {
+	switch {
+	case strings.HasPrefix(name, "arn:") && !strings.Contains(name, ":alias/"):
+		return name
+	case strings.Contains(name, "alias/"):
+		return s.arn("kms", "key/*")
+	}
+	return s.arn("kms", "key/"+name)
+}
+
+func value(v *infrav1.Volume) infrav1.Volume {
+	if v == nil {
+		return infrav1.Volume{}
+	}
+	return *v
+}
+
+func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -1,0 +1,185 @@
+// Package permission is what the engine may do in AWS: the policy document of
+// somebody who runs "clusterawsadm cluster …". Its tests hold it against the
+// calls in the code, one by one, in both directions.
+package permission
+
+import (
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+)
+
+// Scope narrows a policy down. Its zero value covers every cluster that a
+// manifest can describe.
+type Scope struct {
+	Partition string // "aws" when empty; also "aws-us-gov", "aws-cn"
+	Region    string // the only one that is acted in; "" for all
+	Kind      Kind
+	Roles     []string // that machines may be given, as names or patterns; empty: those of the bootstrap stack
+	Assume    []string // ARNs of the roles that the manifest's identities name
+	Buckets   []string // of boot data; nil: any, empty: none
+	Prefixes  []string // of the names of boot data (spec.cloudInit.secretPrefix), beside the usual one
+	Keys      []string // ARNs of KMS keys that volumes and secrets are encrypted with
+	EKSRoles  []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
+	MadeRoles []string // that are made for the cluster; empty: none
+	NoPools   bool     // there are no Auto Scaling groups
+	Templates bool     // there are launch templates or hooks of node groups of EKS
+}
+
+// Kind is who runs the control plane.
+type Kind string
+
+// The kinds. A policy for Any kind of cluster is larger than what IAM takes in
+// one managed policy.
+const (
+	Any         Kind = ""
+	SelfManaged Kind = "self-managed"
+	EKS         Kind = "eks"
+)
+
+// Document is an IAM policy document.
+type Document struct {
+	Version   string      `json:"Version"`
+	Statement []Statement `json:"Statement"`
+}
+
+// Statement is a statement of a policy document. All of ours allow.
+type Statement struct {
+	Sid       string                         `json:"Sid"`
+	Effect    string                         `json:"Effect"`
+	Action    []string                       `json:"Action"`
+	Resource  []string                       `json:"Resource"`
+	Condition map[string]map[string][]string `json:"Condition,omitempty"`
+}
+
+// stockRoles matches the roles that "bootstrap iam create-cloudformation-stack"
+// makes for machines.
+const stockRoles = "*.cluster-api-provider-aws.sigs.k8s.io"
+
+// Policy returns the document for that scope.
+func Policy(s Scope) Document {
+	if s.Partition == "" {
+		s.Partition = "aws"
+	}
+	statements := []Statement{
+		look(),
+		s.regional(allow("Network", anywhere(), network()...)),
+		s.regional(allow("Machines", anywhere(), machines(s.Kind)...)),
+		allow("Keep", s.kept(), parameters()...),
+	}
+	if !s.NoPools {
+		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
+	} else if s.Templates {
+		statements = append(statements, s.regional(allow("LaunchTemplates", anywhere(), templates()...)))
+	}
+	if s.Kind != EKS {
+		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
+		if s.Buckets == nil || len(s.Buckets) > 0 {
+			statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))
+		}
+	}
+	statements = append(statements, allow("BootData", s.bootData(), append(secrets(), parameters()...)...), s.passRole(), s.serviceRoles())
+	if s.Kind != SelfManaged {
+		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), clustersOfEKS()...)), s.imagesOfEKS(), s.passRoleToEKS(), s.makeProvider())
+	}
+	if len(s.MadeRoles) > 0 {
+		statements = append(statements, s.makeRoles())
+	}
+	if len(s.Assume) > 0 {
+		statements = append(statements, allow("BecomeTheIdentity", s.Assume, "sts:AssumeRole"))
+	}
+	if len(s.Keys) > 0 {
+		statements = append(statements, allow("UseKeys", s.Keys, keys()...))
+	}
+	return Document{Version: "2012-10-17", Statement: statements}
+}
+
+func allow(sid string, resources []string, actions ...string) Statement {
+	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
+}
+
+func anywhere() []string { return []string{"*"} }
+
+// regional has a statement hold in the scope's region only.
+func (s Scope) regional(x Statement) Statement {
+	if s.Region != "" {
+		x.Condition = map[string]map[string][]string{"StringEquals": {"aws:RequestedRegion": {s.Region}}}
+	}
+	return x
+}
+
+// arn makes the ARN of something of this account, of any region unless the
+// scope has one.
+func (s Scope) arn(service, resource string) string {
+	region := "*"
+	if s.Region != "" {
+		region = s.Region
+	}
+	return "arn:" + s.Partition + ":" + service + ":" + region + ":*:" + resource
+}
+
+// kept are the parameters under which a cluster's lock and keys are kept.
+func (s Scope) kept() []string { return []string{s.arn("ssm", "parameter/clusterawsadm/*")} }
+
+// bootData are the secrets and parameters that machines read their boot data
+// from; the names are Cluster API Provider AWS's.
+func (s Scope) bootData() []string {
+	out := []string{s.arn("secretsmanager", "secret:aws.cluster.x-k8s.io/*"), s.arn("ssm", "parameter/cluster.x-k8s.io/*")}
+	for _, p := range s.Prefixes {
+		name := strings.TrimPrefix(boot.Prefix(boot.ParameterStore, p, ""), "/")
+		out = append(out, s.arn("secretsmanager", "secret:"+p+"-*"), s.arn("ssm", "parameter/"+name+"/*"))
+	}
+	return out
+}
+
+func (s Scope) buckets() []string {
+	if s.Buckets == nil {
+		return []string{"arn:" + s.Partition + ":s3:::*"}
+	}
+	var out []string
+	for _, b := range s.Buckets {
+		out = append(out, "arn:"+s.Partition+":s3:::"+b, "arn:"+s.Partition+":s3:::"+b+"/*")
+	}
+	return out
+}
+
+// roles returns the ARNs of roles, or that of the usual ones.
+func (s Scope) roles(names []string, usual string) []string {
+	if len(names) == 0 {
+		names = []string{usual}
+	}
+	arns := make([]string, len(names))
+	for i, n := range names {
+		arns[i] = "arn:" + s.Partition + ":iam::*:role/" + n
+	}
+	return arns
+}
+
+// passRole lets machines and lifecycle hooks be given their roles.
+func (s Scope) passRole() Statement {
+	to := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
+	if !s.NoPools || s.Templates {
+		to = append(to, "autoscaling.amazonaws.com")
+	}
+	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": to}}
+	return x
+}
+
+// serviceRoles lets AWS make the roles that it wants to have before the first
+// load balancer, Auto Scaling group, spot instance or EKS cluster of an account.
+func (s Scope) serviceRoles() Statement {
+	names := []string{"spot.amazonaws.com"}
+	if s.Kind != EKS {
+		names = append(names, "elasticloadbalancing.amazonaws.com")
+	}
+	if s.Kind != SelfManaged {
+		names = append(names, "eks.amazonaws.com", "eks-nodegroup.amazonaws.com", "eks-fargate.amazonaws.com")
+	}
+	if !s.NoPools {
+		names = append(names, "autoscaling.amazonaws.com")
+	}
+	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
+	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}
+	return x
+}

@@ -1,0 +1,94 @@
+package permission_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+)
+
+// needs lists the actions that IAM wants allowed for a call, where they are
+// not just the operation's name. Sources: the pages "Actions, resources, and
+// condition keys" of the Service Authorization Reference.
+func needs(c call) []string {
+	special := map[call][]string{
+		{"s3", "HeadBucket"}:         {"s3:ListBucket"},
+		{"s3", "ListObjectVersions"}: {"s3:ListBucketVersions"},
+		{"s3", "DeleteObjects"}:      {"s3:DeleteObject", "s3:DeleteObjectVersion"},
+		{"sts", "GetCallerIdentity"}: {}, // always allowed
+		// with what they do on the way
+		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
+		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},
+		{"ec2", "RunInstances"}:                          {"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
+		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
+		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
+		{"secretsmanager", "CreateSecret"}:               {"secretsmanager:CreateSecret", "secretsmanager:TagResource"},
+		{"ssm", "PutParameter"}:                          {"ssm:PutParameter", "ssm:AddTagsToResource"},
+	}
+	if actions, ok := special[c]; ok {
+		return actions
+	}
+	return []string{services()[c.service].prefix + ":" + c.operation}
+}
+
+// all is a scope in which everything is needed.
+func all() permission.Scope {
+	return permission.Scope{Assume: []string{"arn:aws:iam::123456789012:role/prod"}, Keys: []string{"arn:aws:kms:*:*:key/*"}, MadeRoles: []string{"mine"}}
+}
+
+// TestExactlyWhatTheEngineCalls holds the policy against the code: every call
+// is allowed, and nothing is that is not called.
+func TestExactlyWhatTheEngineCalls(t *testing.T) {
+	allowed := map[string]bool{}
+	for _, s := range permission.Policy(all()).Statement {
+		for _, action := range s.Action {
+			allowed[action] = true
+		}
+		assert.True(t, slices.IsSorted(s.Action), "%s: sorted", s.Sid)
+	}
+	found := calls(t, "..", "../../../internal/cloud", "../../../internal/cli/cluster")
+	require.Greater(t, len(found), 100, "the calls are not found any more")
+	needed := map[string]bool{}
+	for c, at := range found {
+		for _, action := range needs(c) {
+			needed[action] = true
+			assert.True(t, allowed[action], "%s: calls %s %s, and the policy does not allow %s", at, c.service, c.operation, action)
+		}
+	}
+	for action := range allowed {
+		assert.True(t, needed[action], "nothing calls what needs %s", action)
+	}
+}
+
+// TestPolicy shows the document to a reader.
+func TestPolicy(t *testing.T) {
+	show := func(s permission.Scope) string {
+		out, err := json.MarshalIndent(permission.Policy(s), "", "  ")
+		require.NoError(t, err)
+		if s.Kind != permission.Any {
+			assert.Less(t, len(compact(t, out)), 6144, "the size that IAM takes in one managed policy")
+		}
+		return string(out) + "\n"
+	}
+	golden.Assert(t, "policy.json", show(permission.Scope{}))
+	golden.Assert(t, "policy-self-managed.json", show(permission.Scope{Kind: permission.SelfManaged}))
+	golden.Assert(t, "policy-eks.json", show(permission.Scope{Kind: permission.EKS}))
+	s := all()
+	s.Kind, s.NoPools = permission.SelfManaged, true
+	s.Partition, s.Region, s.Buckets, s.Roles = "aws-cn", "cn-north-1", []string{"boot"}, []string{"mine"}
+	golden.Assert(t, "policy-scoped.json", show(s))
+}
+
+func compact(t *testing.T, in []byte) []byte {
+	t.Helper()
+	var v any
+	require.NoError(t, json.Unmarshal(in, &v))
+	out, err := json.Marshal(v)
+	require.NoError(t, err)
+	return out
+}

@@ -1,0 +1,58 @@
+package topology
+
+import (
+	_ "embed"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+)
+
+//go:embed bastion.sh
+var bastionScript []byte
+
+// bastion adds the host through which the cluster's private machines can be
+// reached (facts B.11).
+func (b *builder) bastion() {
+	public, ok := b.net.first(true, "")
+	if _, private := b.net.first(false, ""); !b.spec.Bastion.Enabled || !ok || !private {
+		return
+	}
+	spec := infrav1.AWSMachineSpec{InstanceType: b.spec.Bastion.InstanceType}
+	if spec.InstanceType == "" {
+		spec.InstanceType = "t3.micro"
+		if b.m.Region == "us-east-1" {
+			spec.InstanceType = "t2.micro"
+		}
+	}
+	i := &resource.Instance{
+		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[resource.SecurityGroupState]{b.groups[infrav1.SecurityGroupBastion]},
+		Key: b.keyOf(nil), Tags: b.tags("bastion", b.m.Name+"-bastion", roleBastion),
+		Needed: append([]graph.Edge{}, b.net.egress[public.name]...),
+	}
+	if !b.exists("bastion", b.m.Name+"-bastion") {
+		lookup := resource.UbuntuImage(b.m.Region)
+		if id := b.spec.Bastion.AMI; id != "" {
+			lookup = resource.ImageByID(id)
+		}
+		i.Image = graph.Use(b.Graph, "image/bastion", lookup, b.infra("spec.bastion.ami"))
+		i.Boot = &resource.BootData{Plain: bastionScript}
+		i.Needed = append(i.Needed, b.keyPair(i.Key)...)
+	}
+	graph.Add(b.Graph, "bastion", i, b.infra("spec.bastion"))
+}
+
+// exists reports whether the inventory has a machine for the node, be it
+// tagged with it or, made by Cluster API, only named so.
+func (b *builder) exists(node, name string) bool {
+	for _, m := range b.inv.Machines {
+		tag := m.Tags[cloud.NodeTag]
+		if tag == node || tag == "" && m.Tags["Name"] == name {
+			return !strings.EqualFold(m.Status, "shutting-down")
+		}
+	}
+	return false
+}

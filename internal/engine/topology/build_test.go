@@ -1,0 +1,242 @@
+package topology_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// load reads a manifest.
+func load(t *testing.T, name, text string) *manifest.Cluster {
+	t.Helper()
+	m, err := manifest.Load([]manifest.Source{{Name: name, Data: []byte(text)}}, manifest.Options{
+		Lookup: func(string) (string, bool) { return "", false }, EKSEnableIAM: strings.HasSuffix(name, "-iam.yaml"),
+	})
+	require.NoError(t, err)
+	return m
+}
+
+// examples returns every file of configs/, by name.
+func examples(t *testing.T) map[string]*manifest.Cluster {
+	t.Helper()
+	files, err := filepath.Glob("../../../configs/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	out := map[string]*manifest.Cluster{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		out[strings.TrimSuffix(filepath.Base(file), ".yaml")] = load(t, filepath.Base(file), string(raw))
+	}
+	return out
+}
+
+// inventory is what a look at the account finds before the cluster is made:
+// three zones, and what the manifest says that its user brings.
+func inventory(m *manifest.Cluster) topology.Inventory {
+	inv := topology.Inventory{Account: "123456789012", Foreign: map[string]bool{}}
+	for _, z := range "abc" {
+		inv.Zones = append(inv.Zones, m.Region+string(z))
+	}
+	network := m.Infra.Spec.NetworkSpec
+	if network.VPC.ID == "" {
+		return inv
+	}
+	for _, s := range network.Subnets {
+		inv.Subnets = append(inv.Subnets, resource.SubnetState{Object: resource.Object{ID: s.ID}, VPC: network.VPC.ID, Zone: m.Region + s.ID[len(s.ID)-1:], MapPublicIP: s.IsPublic})
+	}
+	inv.NATAddresses = []string{"198.51.100.1"}
+	if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && lb.Name != nil {
+		inv.Foreign[*lb.Name] = true
+	}
+	return inv
+}
+
+func build(t *testing.T, m *manifest.Cluster, inv topology.Inventory) topology.Cluster {
+	t.Helper()
+	c, err := topology.Build(m, inv, topology.Options{})
+	require.NoError(t, err)
+	return c
+}
+
+// printed writes a graph down: every node with where it comes from, what it
+// needs and how, and what is wanted.
+func printed(g *graph.Graph) string {
+	var out strings.Builder
+	for _, n := range g.Nodes() {
+		fmt.Fprintf(&out, "%s (%s)\n", n.ID(), n.Role())
+		if n.Origin() != "" {
+			fmt.Fprintf(&out, "    from %s\n", n.Origin())
+		}
+		lines := map[string]bool{}
+		for _, e := range n.Needs() {
+			line := fmt.Sprintf("    %s %s\n", kindOf(e), e.Node.ID())
+			if !lines[line] {
+				out.WriteString(line)
+			}
+			lines[line] = true
+		}
+		for _, c := range n.Wanted() {
+			fmt.Fprintf(&out, "    %s = %s\n", c.Field, c.Want)
+		}
+	}
+	return out.String()
+}
+
+func kindOf(e graph.Edge) string {
+	switch {
+	case e.Outlives:
+		return "outlives"
+	case e.Existing && e.Loose:
+		return "reads"
+	case e.Existing:
+		return "needs, existing,"
+	case e.Loose:
+		return "awaits"
+	}
+	return "needs"
+}
+
+// The graph of every example, written down: a change to the topology shows
+// what it does to each of them.
+func TestExamples(t *testing.T) {
+	for name, m := range examples(t) {
+		t.Run(name, func(t *testing.T) {
+			text := printed(build(t, m, inventory(m)).Graph)
+			require.NotContains(t, text, "PRIVATE KEY")
+			golden.Assert(t, name+".graph", text)
+			require.Equal(t, text, printed(build(t, m, inventory(m)).Graph), "the same manifest makes the same graph")
+		})
+	}
+}
+
+// Every node that a resource refers to is among what its node needs: without
+// the edge, it would be read before it is there.
+func TestEveryReferenceIsANeed(t *testing.T) {
+	for name, m := range examples(t) {
+		for _, n := range build(t, m, inventory(m)).Nodes() {
+			needed := map[graph.Node]bool{}
+			for _, e := range n.Needs() {
+				needed[e.Node] = true
+			}
+			holder, ok := n.(interface{ Resource() any })
+			require.True(t, ok)
+			if holder.Resource() == nil {
+				continue
+			}
+			for path, ref := range references(reflect.ValueOf(holder.Resource()), "") {
+				if strings.HasPrefix(path, ".Content.") {
+					continue // of the launch template, which is among the needs itself
+				}
+				require.True(t, needed[ref], "%s: %s%s refers to %s, which is not among its needs", name, n.ID(), path, ref.ID())
+			}
+		}
+	}
+}
+
+// references finds every node that a value refers to, by where it does.
+func references(v reflect.Value, path string) map[string]graph.Node {
+	out := map[string]graph.Node{}
+	into := func(v reflect.Value, at string) {
+		for p, n := range references(v, at) {
+			out[p] = n
+		}
+	}
+	if v.IsValid() && v.CanInterface() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && !v.IsNil() {
+		if n, ok := v.Interface().(graph.Node); ok {
+			if p := reflect.ValueOf(n); !p.IsNil() {
+				out[path] = n
+			}
+			return out
+		}
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			into(v.Elem(), path)
+		}
+	case reflect.Struct:
+		if !strings.HasPrefix(v.Type().PkgPath(), "clusterawsadm/") {
+			return out // upstream's types hold no nodes
+		}
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				into(v.Field(i), path+"."+v.Type().Field(i).Name)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			into(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.Map:
+		for _, k := range v.MapKeys() {
+			into(v.MapIndex(k), fmt.Sprintf("%s[%v]", path, k))
+		}
+	}
+	return out
+}
+
+// A node of the examples has each kind of reference there is: else the test
+// above would prove nothing.
+func TestReferencesAreFound(t *testing.T) {
+	found := map[string]bool{}
+	for _, m := range examples(t) {
+		for _, n := range build(t, m, inventory(m)).Nodes() {
+			r := n.(interface{ Resource() any }).Resource()
+			if r == nil {
+				continue
+			}
+			for path := range references(reflect.ValueOf(r), "") {
+				parts := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune(".[]0123456789", r) })
+				found[fmt.Sprintf("%T %s", r, strings.Join(parts, "."))] = true
+			}
+		}
+	}
+	for _, want := range []string{
+		"*resource.RouteTable Routes.Via", "*resource.SecurityGroupRules Rules.From", "*resource.SecurityGroupRules Rules.Address", "*resource.SecurityGroupRules Rules.VPC",
+		"*resource.Instance Boot.PKI", "*resource.Instance Boot.Endpoint.Network", "*resource.Instance Boot.Endpoint.Classic", "*resource.Instance Boot.Bucket",
+		"*resource.Instance Groups", "*resource.Instance Image", "*resource.LoadBalancer Subnets", "*resource.Targets Instances", "*resource.ClassicTargets Instances",
+		"*resource.GatewayEndpoint RouteTables", "*resource.NATGateway Address", "*resource.InitMarker Machine",
+		"*resource.AutoScalingGroup Template", "*resource.AutoScalingGroup Subnets", "*resource.LaunchTemplate Boot.PKI", "*resource.LaunchTemplate Boot.EKS.Cluster",
+		"*resource.LaunchTemplate EKS", "*resource.Instance EKS", "*resource.LaunchTemplate Groups", "*resource.LaunchTemplate Image",
+	} {
+		require.True(t, found[want], "%s: %v", want, found)
+	}
+}
+
+// rulesOf returns what a role's group lets in, one line a rule:
+// "tcp 6443 from node: Kubernetes API".
+func rulesOf(t *testing.T, c topology.Cluster, role infrav1.SecurityGroupRole) (out []string) {
+	t.Helper()
+	n := c.Node(graph.ID("security-group-rules/" + string(role)))
+	require.NotNil(t, n, role)
+	for _, r := range n.(*graph.Ref[resource.SecurityGroupRulesState]).Resource().(*resource.SecurityGroupRules).Rules {
+		from := r.CIDR + r.FromID
+		switch {
+		case r.From != nil:
+			from = strings.TrimPrefix(string(r.From.ID()), "security-group/")
+		case r.Address != nil:
+			from = string(r.Address.ID())
+		case r.VPC != nil && r.IPv6:
+			from = "VPC (IPv6)"
+		case r.VPC != nil:
+			from = "VPC"
+		}
+		out = append(out, fmt.Sprintf("%s %d-%d from %s: %s", r.Protocol, r.First, r.Last, from, r.Description))
+	}
+	slices.Sort(out)
+	return out
+}

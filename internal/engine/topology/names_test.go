@@ -1,0 +1,202 @@
+package topology_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// The names of load balancers are Cluster API's. The hashes were worked out by
+// another program: BLAKE2b of 28 bytes of the name without its suffix, each
+// byte modulo 36 as a digit of 0-9a-z.
+func TestLoadBalancerNames(t *testing.T) {
+	m := examples(t)["quickstart"]
+	lb := m.Infra.Spec.ControlPlaneLoadBalancer
+	for name, want := range map[string][2]string{ // network, classic
+		"demo":                                  {"default-demo-apiserver", "demo-apiserver"},
+		"my.cluster":                            {"default-my-cluster-apiserver", "my-cluster-apiserver"},
+		strings.Repeat("a", 22):                 {"", strings.Repeat("a", 22) + "-apiserver"},
+		strings.Repeat("a", 23):                 {"", "szd6efp4kl6b1dz5r0exswc00cfu-k8s"},
+		"a-cluster-with-a-rather-long-name":     {"laou5z1n62q4yzcqruv139m4jixr-k8s", "i7e0l66uxape4bse38e8mdc37yal-k8s"},
+		"with.dots.and-a-long-name.example.org": {"", "lbcllgjv7wmubeovbbldd2yl0tkl-k8s"},
+	} {
+		m.Name = name
+		lb.LoadBalancerType = infrav1.LoadBalancerTypeNLB
+		n := build(t, m, inventory(m)).Node("load-balancer/network").(*graph.Ref[resource.LoadBalancerState])
+		if got := n.Resource().(*resource.LoadBalancer).Name; want[0] != "" {
+			require.Equal(t, want[0], got)
+		} else {
+			require.LessOrEqual(t, len(got), 32)
+		}
+		lb.LoadBalancerType = infrav1.LoadBalancerTypeClassic
+		c := build(t, m, inventory(m)).Node("load-balancer/classic").(*graph.Ref[resource.ClassicLoadBalancerState])
+		require.Equal(t, want[1], c.Resource().(*resource.ClassicLoadBalancer).Name)
+	}
+	lb.Name = new("mine")
+	require.Equal(t, "mine", build(t, m, inventory(m)).Node("load-balancer/classic").(*graph.Ref[resource.ClassicLoadBalancerState]).Resource().(*resource.ClassicLoadBalancer).Name)
+}
+
+// instances returns the machines of a graph that are wanted, by node.
+func instances(c topology.Cluster) map[graph.ID]*resource.Instance {
+	out := map[graph.ID]*resource.Instance{}
+	for _, n := range c.Nodes() {
+		if ref, ok := n.(*graph.Ref[resource.InstanceState]); ok {
+			if i, ok := ref.Resource().(*resource.Instance); ok {
+				out[n.ID()] = i
+			}
+		}
+	}
+	return out
+}
+
+// Machines are named as Cluster API names them, with the same suffixes every
+// time and others for every machine.
+func TestMachineNames(t *testing.T) {
+	m := examples(t)["three-zones"]
+	control, workers := m.ControlPlane.Object.Name, m.Deployments[0].Object.Name
+	likeControl := regexp.MustCompile(`^` + control + `-[a-z0-9]{5}$`)
+	likeWorker := regexp.MustCompile(`^` + workers + `-[a-z0-9]{5}-[a-z0-9]{5}$`)
+	seen := map[string]bool{}
+	for id, i := range instances(build(t, m, inventory(m))) {
+		name := i.Tags["Name"]
+		require.False(t, seen[name], name)
+		seen[name] = true
+		switch strings.Split(string(id), "/")[1] {
+		case control:
+			require.Regexp(t, likeControl, name)
+			require.Equal(t, "control-plane", i.Tags[cloud.RoleTag])
+		case workers:
+			require.Regexp(t, likeWorker, name)
+			require.Equal(t, "node", i.Tags[cloud.RoleTag])
+		}
+		require.Equal(t, m.Namespace+"/"+name, i.Tags["MachineName"])
+		require.Equal(t, cloud.Owned, i.Tags["kubernetes.io/cluster/"+m.Name])
+		require.Equal(t, string(id), i.Tags[cloud.NodeTag])
+	}
+	m.Namespace = "other"
+	for _, i := range instances(build(t, m, inventory(m))) {
+		require.False(t, seen[i.Tags["Name"]], "another namespace, other names")
+	}
+	long := strings.Repeat("a", 63)
+	m.ControlPlane.Object.Name = long
+	require.Len(t, instances(build(t, m, inventory(m)))[graph.ID("machine/"+long+"/0")].Tags["Name"], 63)
+}
+
+// rolesOf returns the parts of the control-plane machines that are to be made.
+func rolesOf(_ *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
+	for _, machine := range c.Machines {
+		if i, ok := machine.Node.Resource().(*resource.Instance); ok && machine.ControlPlane && i.Boot != nil {
+			data, ok := i.Boot.(*resource.BootData)
+			if !ok {
+				continue
+			}
+			out = append(out, data.Machine.Role)
+		}
+	}
+	return out
+}
+
+// machineOf returns a machine of the inventory.
+func machineOf(m *manifest.Cluster, node, id, zone string) resource.InstanceState {
+	return resource.InstanceState{Object: resource.Object{ID: id, Tags: cloud.Tags{cloud.NodeTag: node, cloud.RoleTag: "control-plane"}}, Zone: m.Region + zone, Status: "running"}
+}
+
+// Only one machine begins the control plane, and only once: when it is lost,
+// the one in its place joins the others; when all are, it begins anew.
+func TestRoles(t *testing.T) {
+	m := examples(t)["three-zones"]
+	name := "machine/" + m.ControlPlane.Object.Name + "/"
+	inv := inventory(m)
+	require.Equal(t, []boot.Role{boot.Init, boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
+	inv.Machines = []resource.InstanceState{machineOf(m, name+"0", "i-0", "a")}
+	require.Equal(t, []boot.Role{boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
+	inv.Machines, inv.Initialized = []resource.InstanceState{machineOf(m, name+"1", "i-1", "b")}, true
+	require.Equal(t, []boot.Role{boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
+	inv.Machines[0].Status = "shutting-down"
+	require.Equal(t, []boot.Role{boot.Init, boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
+}
+
+// Control-plane machines go round the zones, and stay in the zone they are in.
+func TestSpread(t *testing.T) {
+	m := examples(t)["three-zones"]
+	zone := func(c topology.Cluster, i string) string {
+		id := graph.ID("machine/" + m.ControlPlane.Object.Name + "/" + i)
+		return strings.TrimPrefix(string(instances(c)[id].Subnet.ID()), "subnet/private/"+m.Region)
+	}
+	inv := inventory(m)
+	c := build(t, m, inv)
+	require.Equal(t, "a b c", zone(c, "0")+" "+zone(c, "1")+" "+zone(c, "2"))
+	inv.Machines = []resource.InstanceState{machineOf(m, "machine/"+m.ControlPlane.Object.Name+"/0", "i-0", "c")}
+	require.Equal(t, "c", zone(build(t, m, inv), "0"))
+	inv = inventory(m)
+	inv.Types = map[string]resource.InstanceType{m.ControlPlane.Template.Spec.Template.Spec.InstanceType: {Zones: []string{m.Region + "b", m.Region + "c"}}}
+	c = build(t, m, inv)
+	require.Equal(t, "b c b", zone(c, "0")+" "+zone(c, "1")+" "+zone(c, "2"))
+}
+
+// Machines that are there take their places: by node tag, launched together
+// and unnamed, or made by Cluster API. A group whose name begins another's
+// takes none of its machines. What is too much is retired.
+func TestMachinesTakeTheirPlaces(t *testing.T) {
+	m := examples(t)["quickstart"]
+	md := &m.Deployments[0]
+	md.Object.Name, md.Object.Spec.Replicas = "pool", new(int32(2))
+	other := *md
+	object := *md.Object
+	other.Object = &object
+	other.Object.Name, other.Object.Spec.Replicas = "pool-small", new(int32(1))
+	m.Deployments = append(m.Deployments, other)
+	capi := func(id, machine string) resource.InstanceState {
+		return resource.InstanceState{Object: resource.Object{ID: id, Tags: cloud.Tags{"Name": machine, "MachineName": m.Namespace + "/" + machine, cloud.RoleTag: "node"}}, Zone: m.Region + "a", Status: "running"}
+	}
+	inv := inventory(m)
+	inv.Machines = []resource.InstanceState{
+		capi("i-1", "pool-small-abcde-fghij"), capi("i-2", "pool-xyz12-fghij"), machineOf(m, "machine/pool", "i-3", "b"), machineOf(m, "machine/pool/7", "i-4", "b"),
+	}
+	c := build(t, m, inv)
+	made := instances(c)
+	require.Equal(t, "pool-small-abcde-fghij", made["machine/pool-small/0"].Tags["Name"])
+	require.Equal(t, m.Namespace+"/pool-small-abcde-fghij", made["machine/pool-small/0"].Tags["MachineName"])
+	require.Equal(t, "pool-xyz12-fghij", made["machine/pool/0"].Tags["Name"])
+	require.Equal(t, "i-3", made["machine/pool/1"].Claimed)
+	for _, id := range []graph.ID{"machine/pool-small/0", "machine/pool/0", "machine/pool/1"} {
+		require.Nil(t, made[id].Boot, id)
+	}
+	retired := made["retired/machine/pool/7/i-4"]
+	require.NotNil(t, retired)
+	require.Equal(t, "i-4", retired.Claimed)
+	inv.Machines = []resource.InstanceState{capi("i-1", "pool-small-x1y2z")}
+	require.NotNil(t, instances(build(t, m, inv))["machine/pool-small/0"].Boot, "it is no machine of a set")
+	inv.Machines[0].Tags["MachineName"] = "elsewhere/pool-0"
+	_, err := topology.Build(m, inv, topology.Options{})
+	require.ErrorContains(t, err, "in the namespace elsewhere")
+}
+
+// Image lookup formats are filled in without a template engine.
+func TestImageNames(t *testing.T) {
+	m := examples(t)["quickstart"]
+	for format, want := range map[string]string{
+		"": "image/ubuntu-24.04/1.34.2/x86_64", "x-{{.BaseOS}}-{{ .K8sVersion }}": "", "{{- .K8sVersion -}}": "",
+	} {
+		m.Infra.Spec.ImageLookupFormat = format
+		c := build(t, m, inventory(m))
+		if want != "" {
+			require.NotNil(t, c.Node(graph.ID(want)))
+		}
+	}
+	for _, format := range []string{"{{.Other}}", "{{if .BaseOS}}x{{end}}", "{{.BaseOS", "{{.BaseOS | upper}}"} {
+		m.Infra.Spec.ImageLookupFormat = format
+		_, err := topology.Build(m, inventory(m), topology.Options{})
+		require.ErrorContains(t, err, "is not understood", format)
+	}
+}

@@ -1,0 +1,192 @@
+package topology_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// Blocks are cut as Cluster API's provider cuts them (facts B.4).
+func TestSplit(t *testing.T) {
+	for _, c := range []struct {
+		block           string
+		zones           int
+		public, private string
+	}{
+		{"10.0.0.0/16", 1, "10.0.0.0/17", "10.0.128.0/17"},
+		{"10.0.0.0/16", 2, "10.0.0.0/19 10.0.32.0/19", "10.0.64.0/18 10.0.128.0/18"},
+		{"10.0.0.0/16", 3, "10.0.0.0/20 10.0.16.0/20 10.0.32.0/20", "10.0.64.0/18 10.0.128.0/18 10.0.192.0/18"},
+		{"10.0.0.0/16", 4, "10.0.0.0/21 10.0.8.0/21 10.0.16.0/21 10.0.24.0/21", "10.0.32.0/19 10.0.64.0/19 10.0.96.0/19 10.0.128.0/19"},
+		{"172.20.16.0/24", 1, "172.20.16.0/25", "172.20.16.128/25"},
+		{"172.20.16.0/24", 3, "172.20.16.0/28 172.20.16.16/28 172.20.16.32/28", "172.20.16.64/26 172.20.16.128/26 172.20.16.192/26"},
+	} {
+		public, private, err := topology.Split(c.block, c.zones, false)
+		require.NoError(t, err)
+		require.Equal(t, strings.Fields(c.public), public, "%s in %d zones", c.block, c.zones)
+		require.Equal(t, strings.Fields(c.private), private, "%s in %d zones", c.block, c.zones)
+		private, public, err = topology.Split(c.block, c.zones, true)
+		require.NoError(t, err)
+		require.Equal(t, strings.Fields(c.public), public, "PreferPublic: %s in %d zones", c.block, c.zones)
+		require.Equal(t, strings.Fields(c.private), private)
+	}
+	for block, zones := range map[string]int{"10.0.0.0/25": 3, "10.0.0.0/28": 1, "10.0.0.0/32": 1, "10.0.0.0/27": 2} {
+		_, _, err := topology.Split(block, zones, false)
+		require.ErrorContains(t, err, "is too small", "%s in %d zones", block, zones)
+	}
+	_, _, err := topology.Split("10.0.0.0", 3, false)
+	require.Error(t, err)
+}
+
+// subnetsOf returns the subnets of a graph, in order.
+func subnetsOf(c topology.Cluster) (out []*resource.Subnet) {
+	for _, n := range c.Nodes() {
+		if ref, ok := n.(*graph.Ref[resource.SubnetState]); ok {
+			if s, ok := ref.Resource().(*resource.Subnet); ok {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+// The preferred kind of subnet counts its /64s from 2 on, the other kind from
+// where that ends (facts B.4); each zone has a public one first.
+func TestIPv6Indices(t *testing.T) {
+	for schema, want := range map[infrav1.SubnetSchemaType][]int{infrav1.SubnetSchemaPreferPrivate: {5, 2, 6, 3, 7, 4}, infrav1.SubnetSchemaPreferPublic: {2, 5, 3, 6, 4, 7}} {
+		m := examples(t)["quickstart"]
+		m.Infra.Spec.NetworkSpec.VPC.IPv6, m.Infra.Spec.NetworkSpec.VPC.SubnetSchema = &infrav1.IPv6{}, &schema
+		var got []int
+		for i, s := range subnetsOf(build(t, m, inventory(m))) {
+			require.Equal(t, i%2 == 0, s.Public)
+			got = append(got, s.IPv6Index)
+		}
+		require.Equal(t, want, got, schema)
+	}
+}
+
+// zonesOf lists the zones of a graph's private subnets.
+func zonesOf(c topology.Cluster) (out []string) {
+	for _, s := range subnetsOf(c) {
+		if !s.Public {
+			out = append(out, strings.TrimPrefix(s.Zone, "us-east-1"))
+		}
+	}
+	return out
+}
+
+// Zones are taken in order of name, or in an order that hangs on the name of
+// the cluster alone; those that have subnets of the cluster come first.
+func TestZones(t *testing.T) {
+	m := examples(t)["quickstart"]
+	inv := inventory(m)
+	inv.Zones = nil
+	for _, z := range "abcdef" {
+		inv.Zones = append(inv.Zones, "us-east-1"+string(z))
+	}
+	require.Equal(t, []string{"a", "b", "c"}, zonesOf(build(t, m, inv)))
+	vpc := &m.Infra.Spec.NetworkSpec.VPC
+	vpc.AvailabilityZoneUsageLimit = new(2)
+	require.Equal(t, []string{"a", "b"}, zonesOf(build(t, m, inv)))
+	for _, z := range []string{"e", "f"} {
+		inv.Subnets = append(inv.Subnets, resource.SubnetState{Zone: "us-east-1" + z})
+	}
+	inv.Subnets = append(inv.Subnets, resource.SubnetState{Zone: "us-east-1d", Object: resource.Object{Tags: cloud.Tags{"sigs.k8s.io/cluster-api-provider-aws/association": "secondary"}}})
+	require.Equal(t, []string{"e", "f"}, zonesOf(build(t, m, inv)), "a cluster stays where it is")
+	vpc.AvailabilityZoneUsageLimit = new(3)
+	require.Equal(t, []string{"a", "e", "f"}, zonesOf(build(t, m, inv)))
+	inv.Subnets = nil
+	vpc.AvailabilityZoneSelection = new(infrav1.AZSelectionSchemeRandom)
+	chosen := map[string]bool{}
+	for _, name := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta") {
+		m.Name = name
+		zones := zonesOf(build(t, m, inv))
+		require.Len(t, zones, 3)
+		require.True(t, slices.IsSorted(zones))
+		slices.Reverse(inv.Zones)
+		require.Equal(t, zones, zonesOf(build(t, m, inv)), "whatever the order in which AWS lists them")
+		slices.Reverse(inv.Zones)
+		chosen[strings.Join(zones, "")] = true
+	}
+	require.Greater(t, len(chosen), 2)
+	inv.Zones = nil
+	_, err := topology.Build(m, inv, topology.Options{})
+	require.ErrorContains(t, err, "no availability zone")
+}
+
+// The rules of every role, as facts B.9 tells them.
+func TestSecurityRules(t *testing.T) {
+	m := examples(t)["bastion"]
+	spec := &m.Infra.Spec
+	spec.SecondaryControlPlaneLoadBalancer = nil
+	spec.Bastion.AllowedCIDRBlocks = []string{"192.0.2.0/24", "2001:db8::/32"}
+	spec.ControlPlaneLoadBalancer.LoadBalancerType = infrav1.LoadBalancerTypeNLB
+	spec.ControlPlaneLoadBalancer.Scheme = new(infrav1.ELBSchemeInternetFacing)
+	spec.ControlPlaneLoadBalancer.IngressRules, spec.ControlPlaneLoadBalancer.AdditionalListeners = nil, []infrav1.AdditionalListenerSpec{{Port: 8132, Protocol: "TCP"}}
+	network := &spec.NetworkSpec
+	network.CNI = &infrav1.CNISpec{CNIIngressRules: infrav1.CNIIngressRules{
+		{Description: "bgp (calico)", Protocol: "tcp", FromPort: 179, ToPort: 179}, {Description: "IP-in-IP (calico)", Protocol: "4", FromPort: -1, ToPort: 65535},
+	}}
+	network.NodePortIngressRuleCidrBlocks, network.AdditionalNodeIngressRules, network.AdditionalControlPlaneIngressRules = nil, nil, nil
+	network.VPC.AvailabilityZoneUsageLimit = new(2)
+	c := build(t, m, inventory(m))
+	require.Equal(t, []string{"tcp 22-22 from 192.0.2.0/24: SSH"}, rulesOf(t, c, "bastion"))
+	require.Equal(t, []string{
+		"4 -1-65535 from controlplane: IP-in-IP (calico)", "4 -1-65535 from node: IP-in-IP (calico)",
+		"tcp 179-179 from controlplane: bgp (calico)", "tcp 179-179 from node: bgp (calico)",
+		"tcp 22-22 from bastion: SSH", "tcp 2379-2379 from controlplane: etcd", "tcp 2380-2380 from controlplane: etcd peer",
+		"tcp 6443-6443 from apiserver-lb: Kubernetes API", "tcp 6443-6443 from controlplane: Kubernetes API", "tcp 6443-6443 from node: Kubernetes API",
+	}, rulesOf(t, c, "controlplane"))
+	require.Equal(t, []string{
+		"4 -1-65535 from controlplane: IP-in-IP (calico)", "4 -1-65535 from node: IP-in-IP (calico)",
+		"tcp 10250-10250 from controlplane: Kubelet API", "tcp 10250-10250 from node: Kubelet API",
+		"tcp 179-179 from controlplane: bgp (calico)", "tcp 179-179 from node: bgp (calico)",
+		"tcp 22-22 from bastion: SSH", "tcp 30000-32767 from 0.0.0.0/0: Node Port Services",
+	}, rulesOf(t, c, "node"))
+	require.Equal(t, []string{
+		"tcp 6443-6443 from 0.0.0.0/0: Kubernetes API", "tcp 6443-6443 from elastic-ip/" + m.Region + "a: Kubernetes API", "tcp 6443-6443 from elastic-ip/" + m.Region + "b: Kubernetes API",
+	}, rulesOf(t, c, "apiserver-lb"))
+	require.Equal(t, []string{
+		"tcp 6443-6443 from VPC: Allow NLB traffic to the control plane instances.", "tcp 8132-8132 from VPC: Allow NLB traffic to the control plane instances on port 8132.",
+	}, rulesOf(t, c, "lb"))
+
+	spec.ControlPlaneLoadBalancer.PreserveClientIP = true
+	spec.ControlPlaneLoadBalancer.Scheme = new(infrav1.ELBSchemeInternal)
+	spec.ControlPlaneLoadBalancer.IngressRules = []infrav1.IngressRule{{Description: "office", Protocol: "tcp", FromPort: 6443, ToPort: 6443, CidrBlocks: []string{"192.0.2.0/24", "198.51.100.0/24"}}}
+	network.AdditionalNodeIngressRules = []infrav1.IngressRule{
+		{Description: "bare", Protocol: "udp", FromPort: 1, ToPort: 2},
+		{Description: "roles", Protocol: "-1", SourceSecurityGroupRoles: []infrav1.SecurityGroupRole{"node", "bastion"}, SourceSecurityGroupIDs: []string{"sg-1"}},
+		{Description: "nat", Protocol: "tcp", FromPort: 5, ToPort: 5, NatGatewaysIPsSource: true},
+	}
+	network.VPC.IPv6 = &infrav1.IPv6{}
+	network.NodePortIngressRuleCidrBlocks = []string{"192.0.2.0/24"}
+	c = build(t, m, inventory(m))
+	require.Equal(t, []string{"tcp 22-22 from 192.0.2.0/24: SSH", "tcp 22-22 from 2001:db8::/32: SSH"}, rulesOf(t, c, "bastion"))
+	require.Equal(t, []string{
+		"tcp 6443-6443 from 192.0.2.0/24: office", "tcp 6443-6443 from 198.51.100.0/24: office",
+		"tcp 6443-6443 from VPC (IPv6): Kubernetes API IPv6", "tcp 6443-6443 from VPC: Kubernetes API",
+	}, rulesOf(t, c, "apiserver-lb"))
+	require.Equal(t, []string{
+		"tcp 6443-6443 from 0.0.0.0/0: Allow NLB traffic to the control plane instances.", "tcp 6443-6443 from ::/0: Allow NLB traffic to the control plane instances. IPv6",
+		"tcp 8132-8132 from 0.0.0.0/0: Allow NLB traffic to the control plane instances on port 8132.",
+		"tcp 8132-8132 from ::/0: Allow NLB traffic to the control plane instances on port 8132. IPv6",
+	}, rulesOf(t, c, "lb"))
+	node := rulesOf(t, c, "node")
+	for _, want := range []string{
+		"udp 1-2 from controlplane: bare", "-1 0-0 from node: roles", "-1 0-0 from bastion: roles", "-1 0-0 from sg-1: roles",
+		"tcp 5-5 from elastic-ip/" + m.Region + "a: nat", "tcp 5-5 from elastic-ip/" + m.Region + "b: nat", "tcp 30000-32767 from 192.0.2.0/24: Node Port Services",
+	} {
+		require.Contains(t, node, want)
+	}
+	require.NotContains(t, node, "tcp 30000-32767 from 0.0.0.0/0: Node Port Services")
+
+	spec.ControlPlaneLoadBalancer.LoadBalancerType = infrav1.LoadBalancerTypeClassic
+	require.Empty(t, rulesOf(t, build(t, m, inventory(m)), "lb"), "left to the cloud controller manager")
+}

@@ -19,9 +19,9 @@ const (
 	// CloudProviderTagPrefix is followed by the name of the cluster; it is
 	// what the AWS cloud controller manager goes by.
 	CloudProviderTagPrefix = "kubernetes.io/cluster/"
-	// NodeTag holds the ID of the node of our graph: the identity of a thing,
+	// ResourceTag holds the ID of the node of our graph: the identity of a thing,
 	// since users may change its Name.
-	NodeTag = "clusterawsadm/node"
+	ResourceTag = "clusterawsadm/node"
 	// TemplateTag names what a machine was made from, so that a later run can
 	// tell whether it would be made differently.
 	TemplateTag = "clusterawsadm/template"

@@ -27,7 +27,7 @@ func Summarize(p graph.Plan) Counts {
 	return Counts{
 		Create: p.Count(graph.Create), Update: p.Count(graph.Update), Delete: p.Count(graph.Remove),
 		Conflict: p.Count(graph.Conflict), Settle: p.Count(graph.Settle), Await: p.Count(graph.Await),
-		Keep: p.Count(graph.Keep, graph.Borrow, graph.Leave),
+		Keep: p.Count(graph.Keep, graph.Existing, graph.Leave),
 	}
 }
 

@@ -47,7 +47,7 @@ func blocks(p graph.Plan, full bool) (out []block) {
 // fold is what steps have in common that are shown as one; "" for a step that
 // stands for itself.
 func fold(s graph.Step) string {
-	g := group(s.Node)
+	g := group(s.Resource)
 	if g == "" || s.Action == graph.Conflict {
 		return ""
 	}
@@ -59,7 +59,7 @@ func fold(s graph.Step) string {
 }
 
 func single(s graph.Step, full bool) block {
-	k := block{area: AreaOf(s.Node, s.Origin), action: s.Action, title: string(s.Node), id: s.CloudID, origin: s.Origin, count: 1}
+	k := block{area: AreaOf(s.Resource, s.Origin), action: s.Action, title: string(s.Resource), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, line{c.Field, c.Have, c.Want, c.Remedy})
 	}
@@ -73,11 +73,11 @@ func single(s graph.Step, full bool) block {
 // value, any other lists a few.
 func folded(steps []graph.Step) block {
 	first := steps[0]
-	k := block{area: AreaOf(first.Node, first.Origin), action: first.Action, title: group(first.Node) + "/…", origin: first.Origin, count: len(steps)}
+	k := block{area: AreaOf(first.Resource, first.Origin), action: first.Action, title: group(first.Resource) + "/…", origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
 		have, want := make([]string, len(steps)), make([]string, len(steps))
 		for n, s := range steps {
-			name := string(s.Node)[strings.LastIndexByte(string(s.Node), '/')+1:]
+			name := string(s.Resource)[strings.LastIndexByte(string(s.Resource), '/')+1:]
 			have[n], want[n] = nameless(s.Diff[i].Have, name), nameless(s.Diff[i].Want, name)
 		}
 		k.lines = append(k.lines, line{c.Field, several(have), several(want), c.Remedy})
@@ -133,5 +133,5 @@ func briefTags(lines []line) []line {
 	case n > 1:
 		name += fmt.Sprintf(" and %d more", n-1)
 	}
-	return append(out, line{field: "tags", want: name, remedy: graph.Mend})
+	return append(out, line{field: "tags", want: name, remedy: graph.InPlace})
 }

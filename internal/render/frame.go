@@ -93,7 +93,7 @@ func (t *tree) area(a Area, wide int, active []*node) string {
 	}
 	detail := ""
 	if len(active) > 0 {
-		detail = " " + string(active[0].Node) + " " + active[0].text(t.t.Clock.Now())
+		detail = " " + string(active[0].Resource) + " " + active[0].text(t.t.Clock.Now())
 		if len(active) > 1 {
 			detail += fmt.Sprintf(", and %d more", len(active)-1)
 		}
@@ -108,7 +108,7 @@ func (t *tree) working(n *node, wide int) string {
 	if n.What == graph.Waiting && n.Detail != "" {
 		text += "  " + n.Detail
 	}
-	return cut("    "+pad(string(n.Node), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Node))+5)))
+	return cut("    "+pad(string(n.Resource), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Resource))+5)))
 }
 
 // mark says how an area does.

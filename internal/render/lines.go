@@ -78,14 +78,14 @@ func (l *lines) Event(e graph.Event) {
 	if !l.tally.note(e) {
 		return
 	}
-	g := group(e.Node)
+	g := group(e.Resource)
 	if e.What != graph.Failed && g != "" && l.tally.groups[g] > manyMachines {
 		if of := l.tally.groups[g]; e.What == graph.Done && l.done(g) == of {
 			l.print(e.At, l.column(g+"/…")+fmt.Sprintf("all %d done", of))
 		}
 		return
 	}
-	l.print(e.At, l.column(string(e.Node))+l.tally.sentence(e))
+	l.print(e.At, l.column(string(e.Resource))+l.tally.sentence(e))
 }
 
 // sentence says what an event is about.
@@ -95,7 +95,7 @@ func (t *tally) sentence(e graph.Event) string {
 	case graph.Waiting:
 		return text + " for " + e.Detail
 	case graph.Done:
-		if t.deleting[e.Node] {
+		if t.deleting[e.Resource] {
 			text = "gone"
 		}
 		if e.Took >= time.Second {
@@ -171,7 +171,7 @@ func (l *lines) waiting() string {
 				parts = append(parts, fmt.Sprintf("%s/… %d of %d done", g, l.done(g), l.tally.groups[g]))
 			}
 		case len(parts) < named:
-			parts = append(parts, string(n.Node)+" "+n.text(now))
+			parts = append(parts, string(n.Resource)+" "+n.text(now))
 		default:
 			rest++
 		}

@@ -18,9 +18,9 @@ func TestLinesMakeRoomForLongNames(t *testing.T) {
 	var b bytes.Buffer
 	p := NewLines(&b, Terminal{})
 	p.Look(Run{Verb: "delete", Cluster: "demo", Region: "us-east-1"})
-	p.Begin(graph.Plan{Steps: []graph.Step{{Node: long, Action: graph.Remove}, {Node: short, Action: graph.Remove}}}, 0)
+	p.Begin(graph.Plan{Steps: []graph.Step{{Resource: long, Action: graph.Remove}, {Resource: short, Action: graph.Remove}}}, 0)
 	for _, id := range []graph.ID{long, short} {
-		p.Event(graph.Event{Node: id, What: graph.Deleting, At: time.Now()})
+		p.Event(graph.Event{Resource: id, What: graph.Deleting, At: time.Now()})
 	}
 	p.End()
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]

@@ -80,7 +80,7 @@ func (s *stream) Event(e graph.Event) {
 		return
 	}
 	took := seconds(e.Took)
-	r := Record{Type: "node", At: e.At, Node: e.Node, What: e.What, CloudID: e.CloudID, Detail: e.Detail, Took: &took, Expected: number(e.Expected)}
+	r := Record{Type: "node", At: e.At, Node: e.Resource, What: e.What, CloudID: e.CloudID, Detail: e.Detail, Took: &took, Expected: number(e.Expected)}
 	if e.Err != nil {
 		r.Error = e.Err.Error()
 	}

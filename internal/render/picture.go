@@ -39,10 +39,10 @@ func NewPicture(title string, g *graph.Graph, full bool) Picture {
 	p := Picture{Version: Version, Title: title}
 	name, boxes := map[graph.ID]string{}, map[string]int{}
 	sizes := map[string]int{}
-	for _, n := range g.Nodes() {
+	for _, n := range g.Resources() {
 		sizes[group(n.ID())]++
 	}
-	for _, n := range g.Nodes() {
+	for _, n := range g.Resources() {
 		id := string(n.ID())
 		if k := group(n.ID()); !full && k != "" && sizes[k] > fewMachines {
 			id = k + "/…"
@@ -57,7 +57,7 @@ func NewPicture(title string, g *graph.Graph, full bool) Picture {
 		box := &p.Nodes[at]
 		box.Count++
 		for _, e := range n.Needs() {
-			a := Arrow{name[e.Node.ID()], e.Existing, e.Loose}
+			a := Arrow{name[e.Resource.ID()], e.Existing, e.Loose}
 			if a.ID != id && !slices.ContainsFunc(box.Needs, func(b Arrow) bool { return b.ID == a.ID }) {
 				box.Needs = append(box.Needs, a)
 			}

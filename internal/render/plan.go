@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // PlanView says how to show a plan, and of what it is one.
@@ -77,7 +77,7 @@ func nothing(p graph.Plan) string {
 	if len(p.Steps) == 0 || p.Count(graph.Keep, graph.Leave) == 0 {
 		return "there is nothing of this cluster."
 	}
-	return "everything is as wanted (" + plural(p.Count(graph.Keep, graph.Borrow, graph.Leave), "thing") + ")."
+	return "everything is as wanted (" + plural(p.Count(graph.Keep, graph.Existing, graph.Leave), "thing") + ")."
 }
 
 func heading(a Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
@@ -135,7 +135,7 @@ func symbol(a graph.Action) (code, mark string) {
 		return red, "!"
 	case graph.Settle, graph.Await:
 		return cyan, "…"
-	case graph.Keep, graph.Borrow, graph.Leave:
+	case graph.Keep, graph.Existing, graph.Leave:
 	}
 	return dim, " "
 }
@@ -185,7 +185,7 @@ func unchanged(p graph.Plan, s Style) string {
 	for _, l := range []struct {
 		action graph.Action
 		text   string
-	}{{graph.Keep, "Unchanged"}, {graph.Borrow, "Used as they are, and not ours"}, {graph.Leave, "Left to the cluster"}} {
+	}{{graph.Keep, "Unchanged"}, {graph.Existing, "Used as they are, and not ours"}, {graph.Leave, "Left to the cluster"}} {
 		if what := kinds(p, l.action); what != "" {
 			b.WriteString(s.paint(dim, l.text+": "+what) + "\n")
 		}
@@ -204,8 +204,8 @@ func kinds(p graph.Plan, a graph.Action) string {
 		if s.Action != a || a == graph.Keep && s.CloudID == "" {
 			continue
 		}
-		if n[s.Node.Kind()]++; n[s.Node.Kind()] == 1 {
-			order = append(order, s.Node.Kind())
+		if n[s.Resource.Kind()]++; n[s.Resource.Kind()] == 1 {
+			order = append(order, s.Resource.Kind())
 		}
 	}
 	ordered.By(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Progress shows a run while it goes on. Look and Begin each come at most
@@ -91,7 +91,7 @@ func (t *tally) plan(p graph.Plan, expected time.Duration, now time.Time) {
 	t.began, t.expected = now, expected
 	for _, s := range p.Steps {
 		if s.Does() {
-			t.add(s.Node, s.Origin)
+			t.add(s.Resource, s.Origin)
 		}
 	}
 }
@@ -111,14 +111,14 @@ func (t *tally) note(e graph.Event) bool {
 		t.kept++
 		return false
 	}
-	t.add(e.Node, "")
+	t.add(e.Resource, "")
 	if e.What == graph.Deleting {
-		t.deleting[e.Node] = true
+		t.deleting[e.Resource] = true
 	}
-	n := t.nodes[e.Node]
+	n := t.nodes[e.Resource]
 	if n == nil {
-		n = &node{order: len(t.nodes), area: t.planned[e.Node], group: group(e.Node)}
-		t.nodes[e.Node] = n
+		n = &node{order: len(t.nodes), area: t.planned[e.Resource], group: group(e.Resource)}
+		t.nodes[e.Resource] = n
 	}
 	if !n.active() {
 		n.began = e.At.Add(-e.Took)

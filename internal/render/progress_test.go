@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // screen is a terminal of a few rows: enough of one to show what a person
@@ -108,26 +108,26 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 	p.Begin(plan, 3*time.Minute)
 	p.Note("warning: the lock could not be kept in SSM")
 	slow := map[string]time.Duration{"nat-gateway": 100 * time.Second, "load-balancer": 150 * time.Second, "machine": 30 * time.Second}
-	p.Event(graph.Event{Node: "bucket", What: graph.Kept, At: time.Now()})
+	p.Event(graph.Event{Resource: "bucket", What: graph.Kept, At: time.Now()})
 	for _, s := range plan.Steps {
-		takes := slow[s.Node.Kind()]
-		p.Event(graph.Event{Node: s.Node, What: graph.Creating, Expected: takes, At: time.Now()})
+		takes := slow[s.Resource.Kind()]
+		p.Event(graph.Event{Resource: s.Resource, What: graph.Creating, Expected: takes, At: time.Now()})
 		if takes > 0 {
-			p.Event(graph.Event{Node: s.Node, What: graph.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
+			p.Event(graph.Event{Resource: s.Resource, What: graph.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
 			continue
 		}
-		p.Event(graph.Event{Node: s.Node, What: graph.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
+		p.Event(graph.Event{Resource: s.Resource, What: graph.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
 	}
 	time.Sleep(42 * time.Second)
 	at("waiting")
 	for _, s := range plan.Steps {
 		switch {
-		case slow[s.Node.Kind()] == 0:
-		case s.Node == "nat-gateway/us-east-1c" && !well:
-			p.Event(graph.Event{Node: s.Node, What: graph.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
-			p.Event(graph.Event{Node: "kubernetes/api-server", What: graph.Blocked, Detail: string(s.Node), At: time.Now()})
+		case slow[s.Resource.Kind()] == 0:
+		case s.Resource == "nat-gateway/us-east-1c" && !well:
+			p.Event(graph.Event{Resource: s.Resource, What: graph.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
+			p.Event(graph.Event{Resource: "kubernetes/api-server", What: graph.Blocked, Detail: string(s.Resource), At: time.Now()})
 		default:
-			p.Event(graph.Event{Node: s.Node, What: graph.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
+			p.Event(graph.Event{Resource: s.Resource, What: graph.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
 		}
 	}
 	time.Sleep(time.Second)
@@ -230,7 +230,7 @@ func TestLinesGiveSignsOfLife(t *testing.T) {
 		var b strings.Builder
 		p := NewLines(&b, Terminal{})
 		p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
-		p.Event(graph.Event{Node: "nat-gateway/a", What: graph.Creating, Expected: 100 * time.Second, At: time.Now()})
+		p.Event(graph.Event{Resource: "nat-gateway/a", What: graph.Creating, Expected: 100 * time.Second, At: time.Now()})
 		time.Sleep(95 * time.Second)
 		p.End()
 		assert.Equal(t, 3, strings.Count(b.String(), "still at work: nat-gateway/a creating"))

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // printed returns what a renderer prints.
@@ -40,7 +40,7 @@ func TestPlan(t *testing.T) {
 		"folded":   {sample(1000), demo},
 		"changes":  {changes(false), demo},
 		"conflict": {changes(true), demo},
-		"nothing":  {graph.Plan{Steps: []graph.Step{{Node: "vpc", Action: graph.Keep, CloudID: "vpc-1"}}}, demo},
+		"nothing":  {graph.Plan{Steps: []graph.Step{{Resource: "vpc", Action: graph.Keep, CloudID: "vpc-1"}}}, demo},
 		"gone":     {graph.Plan{}, demo},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,8 @@ package render
 import (
 	"fmt"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // zones of the sample cluster.
@@ -14,9 +14,9 @@ func zones() []string { return []string{"us-east-1a", "us-east-1b", "us-east-1c"
 func sample(workers int) graph.Plan {
 	var p graph.Plan
 	add := func(id, origin string, fields ...string) {
-		s := graph.Step{Node: graph.ID(id), Action: graph.Create, Origin: origin}
+		s := graph.Step{Resource: graph.ID(id), Action: graph.Create, Origin: origin}
 		for i := 0; i < len(fields); i += 2 {
-			s.Diff = append(s.Diff, graph.Change{Field: fields[i], Want: fields[i+1], Remedy: graph.Mend})
+			s.Diff = append(s.Diff, graph.Change{Field: fields[i], Want: fields[i+1], Remedy: graph.InPlace})
 		}
 		p.Steps = append(p.Steps, s)
 	}
@@ -49,16 +49,16 @@ func changes(conflict bool) graph.Plan {
 	}
 	set := func(id graph.ID, a graph.Action, d ...graph.Change) {
 		for i := range p.Steps {
-			if p.Steps[i].Node == id {
+			if p.Steps[i].Resource == id {
 				p.Steps[i].Action, p.Steps[i].Diff = a, d
 			}
 		}
 	}
-	set("vpc", graph.Borrow)
+	set("vpc", graph.Existing)
 	set("security-group/control-plane", graph.Update,
-		graph.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: graph.Mend},
-		graph.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.Mend},
-		graph.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: graph.Mend})
+		graph.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: graph.InPlace},
+		graph.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.InPlace},
+		graph.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: graph.InPlace})
 	set("nat-gateway/us-east-1b", graph.Settle, graph.Change{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait})
 	set("machine/demo-md-0/0", graph.Remove)
 	if conflict {
@@ -70,8 +70,8 @@ func changes(conflict bool) graph.Plan {
 func status() reconcile.Status {
 	s := reconcile.Status{Name: "demo", Region: "us-east-1", Version: "v1.34.2", Endpoint: "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com:6443"}
 	for i, k := range sample(40).Steps {
-		n := reconcile.NodeStatus{Node: k.Node, State: "ok", CloudID: fmt.Sprintf("%s-%05x", k.Node.Kind()[:3], i), Origin: k.Origin}
-		switch k.Node {
+		n := reconcile.ResourceStatus{Resource: k.Resource, State: "ok", CloudID: fmt.Sprintf("%s-%05x", k.Resource.Kind()[:3], i), Origin: k.Origin}
+		switch k.Resource {
 		case "vpc":
 			n.State, n.Detail = "foreign", "10.0.0.0/16"
 		case "nat-gateway/us-east-1a":
@@ -81,11 +81,11 @@ func status() reconcile.Status {
 		case "load-balancer/network":
 			n.Detail = "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com"
 		case "security-group/control-plane":
-			n.State, n.Changes = "differs", graph.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.Mend}}
+			n.State, n.Changes = "differs", graph.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.InPlace}}
 		case "machine/demo-control-plane/1":
 			n.State, n.CloudID = "missing", ""
 		}
-		s.Nodes = append(s.Nodes, n)
+		s.Resources = append(s.Resources, n)
 	}
 	return s
 }

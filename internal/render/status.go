@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // manyAlike is how many machines of one group, all in the same state, are
@@ -35,7 +35,7 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	b.WriteString("\n")
 	var shown []branch
 	for _, a := range areas() {
-		if k := branchOf(a, s.Nodes, v); len(k.leaves) > 0 {
+		if k := branchOf(a, s.Resources, v); len(k.leaves) > 0 {
 			shown = append(shown, k)
 		}
 	}
@@ -62,15 +62,15 @@ type leaf struct {
 	changes                  graph.Diff
 }
 
-func branchOf(a Area, nodes []reconcile.NodeStatus, v StatusView) branch {
+func branchOf(a Area, nodes []reconcile.ResourceStatus, v StatusView) branch {
 	k := branch{area: a, worst: "ok"}
 	alike := map[string]int{}
 	for _, n := range nodes {
-		alike[group(n.Node)+" "+n.State]++
+		alike[group(n.Resource)+" "+n.State]++
 	}
 	told := map[string]bool{}
 	for _, n := range nodes {
-		if AreaOf(n.Node, n.Origin) != a {
+		if AreaOf(n.Resource, n.Origin) != a {
 			continue
 		}
 		if k.of++; fine(n.State) {
@@ -78,13 +78,13 @@ func branchOf(a Area, nodes []reconcile.NodeStatus, v StatusView) branch {
 		} else if rank(n.State) > rank(k.worst) {
 			k.worst = n.State
 		}
-		g := group(n.Node) + " " + n.State
+		g := group(n.Resource) + " " + n.State
 		switch {
-		case v.Full || group(n.Node) == "" || alike[g] <= manyAlike:
-			k.leaves = append(k.leaves, leaf{n.State, string(n.Node), n.CloudID, n.Detail, n.Changes})
+		case v.Full || group(n.Resource) == "" || alike[g] <= manyAlike:
+			k.leaves = append(k.leaves, leaf{n.State, string(n.Resource), n.CloudID, n.Detail, n.Changes})
 		case !told[g]:
 			told[g] = true
-			k.leaves = append(k.leaves, leaf{state: n.State, title: group(n.Node) + "/…", id: "×" + strconv.Itoa(alike[g])})
+			k.leaves = append(k.leaves, leaf{state: n.State, title: group(n.Resource) + "/…", id: "×" + strconv.Itoa(alike[g])})
 		}
 	}
 	return k
@@ -185,18 +185,18 @@ func stateText(state string) string {
 // verdict sums a cluster up in one line.
 func verdict(s reconcile.Status, v StatusView) string {
 	n := map[string]int{}
-	for _, k := range s.Nodes {
+	for _, k := range s.Resources {
 		n[k.State]++
 	}
 	fine := n["ok"] + n["foreign"]
-	parts := []string{fmt.Sprintf("%d of %d as wanted", fine, len(s.Nodes))}
+	parts := []string{fmt.Sprintf("%d of %d as wanted", fine, len(s.Resources))}
 	switch {
-	case len(s.Nodes) == 0:
+	case len(s.Resources) == 0:
 		return "There is nothing of this cluster."
 	case v.Named:
-		parts[0] = plural(len(s.Nodes), "thing") + " found"
-	case fine == len(s.Nodes):
-		return v.Style.paint(green, fmt.Sprintf("All %d things are as wanted.", len(s.Nodes)))
+		parts[0] = plural(len(s.Resources), "thing") + " found"
+	case fine == len(s.Resources):
+		return v.Style.paint(green, fmt.Sprintf("All %d things are as wanted.", len(s.Resources)))
 	}
 	for _, state := range []string{"conflict", "missing", "differs", "extra", "unknown", "pending"} {
 		if n[state] > 0 {

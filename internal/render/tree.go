@@ -76,7 +76,7 @@ func (t *tree) Event(e graph.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tally.note(e) && e.What == graph.Failed {
-		t.above(t.t.Style.paint(red, "✗ "+string(e.Node)+": ") + e.Err.Error())
+		t.above(t.t.Style.paint(red, "✗ "+string(e.Resource)+": ") + e.Err.Error())
 	}
 }
 

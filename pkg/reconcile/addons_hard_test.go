@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // An operator as people write them: the object first, what its webhook needs
@@ -143,7 +143,7 @@ func TestAddonsDelete(t *testing.T) {
 		p, err := c.PlanDelete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
-			assert.False(t, strings.HasPrefix(string(s.Node), "addons/"))
+			assert.False(t, strings.HasPrefix(string(s.Resource), "addons/"))
 		}
 		_, err = c.Delete(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)

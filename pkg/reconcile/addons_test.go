@@ -16,12 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 const addonsExample = "../../configs/resource-sets.yaml"
@@ -76,11 +76,11 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 		m := load(t, addonsExample, nil)
 		a := account(m, lag)
 		steps := stepsOf(t, m, a)
-		at := slices.IndexFunc(steps, func(s graph.Step) bool { return s.Node == "addons/network" })
+		at := slices.IndexFunc(steps, func(s graph.Step) bool { return s.Resource == "addons/network" })
 		require.GreaterOrEqual(t, at, 0)
 		assert.Equal(t, graph.Create, steps[at].Action)
 		assert.Equal(t, "resource-sets.yaml:130 ClusterResourceSet/network", steps[at].Origin)
-		assert.Equal(t, graph.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: graph.Mend}, steps[at].Diff[0])
+		assert.Equal(t, graph.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: graph.InPlace}, steps[at].Diff[0])
 		assert.Len(t, steps[at].Diff, 6)
 		for _, c := range a.Calls() {
 			assert.NotEqual(t, "Kubernetes", c.Service)
@@ -185,7 +185,7 @@ func TestAddonsTamper(t *testing.T) {
 				var got []string
 				for _, s := range stepsOf(t, m, a) {
 					for _, d := range s.Diff {
-						got = append(got, fmt.Sprintf("%s %s: %s → %s", s.Node, d.Field, d.Have, d.Want))
+						got = append(got, fmt.Sprintf("%s %s: %s → %s", s.Resource, d.Field, d.Have, d.Want))
 					}
 				}
 				assert.Equal(t, tt.want, got)
@@ -232,11 +232,11 @@ func TestAddonsTellNoSecrets(t *testing.T) {
 		})
 		steps := stepsOf(t, m, a)
 		require.Len(t, steps, 1)
-		assert.Equal(t, graph.ID("addons/mine.yaml"), steps[0].Node)
+		assert.Equal(t, graph.ID("addons/mine.yaml"), steps[0].Resource)
 		assert.Equal(t, "dir/mine.yaml", steps[0].Origin)
 		assert.Equal(t, "differs in data.token", steps[0].Diff[0].Have)
 		said := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "hunter2 is no token", Code: 422, Reason: metav1.StatusReasonInvalid}}
-		err := &resource.AddonError{Object: resource.AddonObject{Title: "Secret a/b", Origin: "mine.yaml:2", Object: map[string]any{"kind": "Secret"}}, Err: said}
+		err := &incluster.AddonError{Object: incluster.AddonObject{Title: "Secret a/b", Origin: "mine.yaml:2", Object: map[string]any{"kind": "Secret"}}, Err: said}
 		assert.Equal(t, "Secret a/b (mine.yaml:2): the API server says 422 Invalid", err.Error())
 	})
 }

@@ -7,9 +7,12 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // answersWithin is how long an API server is tried that is to be asked before
@@ -39,14 +42,14 @@ func (r *run) askCluster(ctx context.Context) error {
 		defer mu.Unlock()
 		r.warn("%s", text)
 	}
-	before := graph.Exists(r.built.Nodes()...)
-	add := func(id graph.ID, in *resource.InCluster) {
+	before := graph.Exists(r.built.Resources()...)
+	add := func(id graph.ID, in *teardown.InCluster) {
 		in.Warn, in.Patience = warn, r.c.target.Patience/3 // that of the node is longer than twice of it
 		in.Sweep(r.built.Graph, id, before)
 	}
-	add("in-cluster/load-balancers", resource.BalancersInCluster(k))
+	add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
 	if !r.keepVolumes {
-		add("in-cluster/volumes", resource.VolumesInCluster(k))
+		add("in-cluster/volumes", teardown.VolumesInCluster(k))
 	}
 	return nil
 }
@@ -78,16 +81,16 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 // apiServer returns the API server of the cluster; nil where none can run.
 func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 	if r.cloud.Managed {
-		s, err := resource.EKSByName(ctx, r.cloud, r.cloud.Inside)
+		s, err := teardown.EKSByName(ctx, r.cloud, r.cloud.Inside)
 		if s == nil || err != nil || s.Status != "ACTIVE" && s.Status != "UPDATING" || s.Endpoint == "" {
 			return nil, err
 		}
 		return s.Client(r.cloud)
 	}
-	if there, err := resource.ControlPlaneRuns(ctx, r.cloud); !there || err != nil {
+	if there, err := teardown.ControlPlaneRuns(ctx, r.cloud); !there || err != nil {
 		return nil, err
 	}
-	keys, err := resource.KeptPKI(ctx, r.cloud)
+	keys, err := secrets.KeptPKI(ctx, r.cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +101,7 @@ func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resource.Administrator(r.cloud, endpoint, keys)
+	return incluster.Administrator(r.cloud, endpoint, keys)
 }
 
 // apiEndpoint returns host and port of the API server, as the graph has found
@@ -107,7 +110,7 @@ func (r *run) apiEndpoint(ctx context.Context) (string, error) {
 	if e := known(r.built.Endpoint.String()); e != "" {
 		return e, nil
 	}
-	e, err := resource.TaggedEndpoint(ctx, r.cloud)
+	e, err := elb.TaggedEndpoint(ctx, r.cloud)
 	if e == "" && err == nil {
 		err = errors.New("it has no load balancer")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestClusterStopsAnswering loses the API server while the cluster gives up what
@@ -37,7 +37,7 @@ func TestClusterStopsAnswering(t *testing.T) {
 			began := time.Now()
 			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
 				switch {
-				case e.Node == "in-cluster/volumes" && e.What == graph.Deleting && !forbid:
+				case e.Resource == "in-cluster/volumes" && e.What == graph.Deleting && !forbid:
 					a.Edit(func(s *awssim.State) {
 						for _, g := range s.ELB.TargetGroups {
 							g.Targets = nil
@@ -46,7 +46,7 @@ func TestClusterStopsAnswering(t *testing.T) {
 							clear(b.Instances)
 						}
 					})
-				case e.Node.Kind() != "in-cluster" && e.What == graph.Deleting && ended == 0:
+				case e.Resource.Kind() != "in-cluster" && e.What == graph.Deleting && ended == 0:
 					ended = time.Since(began)
 				}
 			}})

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // asking are options of a deletion by manifest, or by name, that asks the
@@ -119,7 +119,7 @@ func stop(a *awssim.AWS, name string) {
 // asked is what the plan says that the cluster is asked for.
 func asked(p graph.Plan) (out []string) {
 	for _, s := range p.Steps {
-		if s.Node.Kind() == "in-cluster" {
+		if s.Resource.Kind() == "in-cluster" {
 			out = append(out, s.CloudID)
 		}
 	}
@@ -153,7 +153,7 @@ func TestClusterIsAsked(t *testing.T) {
 					if f := tell(t); f != nil {
 						f(e)
 					}
-					if e.Node.Kind() != "in-cluster" && e.What == graph.Deleting && !gone {
+					if e.Resource.Kind() != "in-cluster" && e.What == graph.Deleting && !gone {
 						gone = true
 						a.Edit(func(s *awssim.State) {
 							assert.Len(t, volumesIn(s), 1, "only what is retained is there when the rest goes")
@@ -259,7 +259,7 @@ func TestControllersAreDead(t *testing.T) {
 		var ended time.Duration
 		began := time.Now()
 		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
-			if e.Node.Kind() == "machine" && e.What == graph.Deleting && ended == 0 {
+			if e.Resource.Kind() == "machine" && e.What == graph.Deleting && ended == 0 {
 				ended = time.Since(began)
 			}
 		}})

@@ -36,7 +36,7 @@ func TestDefaultGroupIsEmptied(t *testing.T) {
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
 				require.Equal(t, graph.Update, s.Action)
-				changed = append(changed, string(s.Node))
+				changed = append(changed, string(s.Resource))
 			}
 		}
 		require.Equal(t, []string{"default-group"}, changed)

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const (
@@ -224,7 +224,7 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 		if tells != nil {
 			tells(e)
 		}
-		if e.What == graph.Done && !done && (e.Node == x.when || e.Node.Kind() == string(x.when)) {
+		if e.What == graph.Done && !done && (e.Resource == x.when || e.Resource.Kind() == string(x.when)) {
 			done = true
 			a.Edit(func(s *awssim.State) { x.do(t, a, s) })
 		}
@@ -243,9 +243,9 @@ func diagnosed(t *testing.T, err error, id graph.ID) *graph.GaveUpError {
 		all = many.Unwrap()
 	}
 	for _, e := range all {
-		var node *graph.NodeError
+		var node *graph.ResourceError
 		var end *graph.GaveUpError
-		if errors.As(e, &node) && node.Node == id && errors.As(e, &end) {
+		if errors.As(e, &node) && node.Resource == id && errors.As(e, &end) {
 			return end
 		}
 	}

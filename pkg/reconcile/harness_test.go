@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // lag is how long the simulated AWS hides what is new: reads that come early
@@ -67,7 +67,7 @@ func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resul
 func requireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	for _, s := range mustPlan(t, m, a).Steps {
-		require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+		require.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 	}
 }
 
@@ -87,7 +87,7 @@ func tell(t *testing.T) func(graph.Event) {
 	}
 	began := time.Now()
 	return func(e graph.Event) {
-		t.Logf("%8s %-9s %-40s %s %s %v", time.Since(began).Round(100*time.Millisecond), e.What, e.Node, e.CloudID, e.Detail, e.Err)
+		t.Logf("%8s %-9s %-40s %s %s %v", time.Since(began).Round(100*time.Millisecond), e.What, e.Resource, e.CloudID, e.Detail, e.Err)
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // waiting returns the cluster as a new process sees it that waits for nodes.
@@ -52,7 +52,7 @@ func TestWaitForAPI(t *testing.T) {
 		p, err := waiting(m, a.Process(), topology.APIServer).Plan(t.Context())
 		require.NoError(t, err)
 		for _, s := range p.Steps {
-			assert.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+			assert.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 		}
 		assert.Equal(t, 3, p.CountKind("node", graph.Keep))
 	})

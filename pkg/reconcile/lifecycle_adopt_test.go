@@ -29,8 +29,8 @@ func TestAdoption(t *testing.T) {
 		})
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
-				require.Equal(t, graph.Update, s.Action, s.Node)
-				require.Equal(t, graph.Diff{{Field: "tag clusterawsadm/node", Want: string(s.Node), Remedy: graph.Mend}}, s.Diff, s.Node)
+				require.Equal(t, graph.Update, s.Action, s.Resource)
+				require.Equal(t, graph.Diff{{Field: "tag clusterawsadm/node", Want: string(s.Resource), Remedy: graph.InPlace}}, s.Diff, s.Resource)
 			}
 		}
 		mustApply(t, m, a)

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const quickstart = "../../configs/quickstart.yaml"
@@ -188,7 +188,7 @@ func TestWhereTypesAreOffered(t *testing.T) {
 func does(p graph.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
-			node := string(s.Node)
+			node := string(s.Resource)
 			if s.Action == graph.Remove {
 				node = strings.TrimSuffix(node, "/"+s.CloudID)
 			}

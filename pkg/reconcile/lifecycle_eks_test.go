@@ -14,9 +14,9 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const (
@@ -43,7 +43,7 @@ func ofVersion(t *testing.T, minor int) *manifest.Cluster {
 // stepOf returns what a plan does to a node.
 func stepOf(t *testing.T, p graph.Plan, node graph.ID) graph.Step {
 	t.Helper()
-	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Node == node })
+	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Resource == node })
 	require.GreaterOrEqual(t, at, 0, node)
 	return p.Steps[at]
 }
@@ -183,7 +183,7 @@ func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
 	var does []string
 	for _, s := range mustPlan(t, m, a).Steps {
 		if s.Does() {
-			does = append(does, string(s.Action)+" "+string(s.Node))
+			does = append(does, string(s.Action)+" "+string(s.Resource))
 		}
 	}
 	slices.Sort(does)

@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // observer notes what is being waited for.
 func observer(waiting *[]string) func(graph.Event) {
 	return func(e graph.Event) {
 		if e.What == graph.Waiting {
-			*waiting = append(*waiting, fmt.Sprintf("%s: %s", e.Node, e.Detail))
+			*waiting = append(*waiting, fmt.Sprintf("%s: %s", e.Resource, e.Detail))
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 const machinePool = "../../configs/machine-pool.yaml"
@@ -22,7 +22,7 @@ const machinePool = "../../configs/machine-pool.yaml"
 func done(p graph.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
-			out = append(out, string(s.Action)+" "+string(s.Node))
+			out = append(out, string(s.Action)+" "+string(s.Resource))
 		}
 	}
 	return out
@@ -143,8 +143,8 @@ func TestStatusOfPools(t *testing.T) {
 		mustApply(t, m, a)
 		s, err := open(m, a.Process()).Status(t.Context())
 		require.NoError(t, err)
-		at := func(node graph.ID) reconcile.NodeStatus {
-			return s.Nodes[slices.IndexFunc(s.Nodes, func(n reconcile.NodeStatus) bool { return n.Node == node })]
+		at := func(node graph.ID) reconcile.ResourceStatus {
+			return s.Resources[slices.IndexFunc(s.Resources, func(n reconcile.ResourceStatus) bool { return n.Resource == node })]
 		}
 		require.Regexp(t, `^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`, at("auto-scaling-group/machine-pool-mp-0").Detail)
 		require.Equal(t, "version 1 m6i.large", at("launch-template/machine-pool-mp-0").Detail)

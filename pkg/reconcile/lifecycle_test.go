@@ -10,9 +10,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // each runs a test over every example, each in an account of its own that has
@@ -51,7 +51,7 @@ func quick(m *manifest.Cluster) *manifest.Cluster {
 func requireEmpty(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	for _, s := range mustPlan(t, m, a).Steps {
-		require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+		require.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestLifecycle(t *testing.T) {
 		require.Empty(t, writes(since(a, calls)))
 		require.Equal(t, detailed, a.Detailed())
 		for _, s := range p.Steps {
-			require.Contains(t, []graph.Action{graph.Create, graph.Borrow, graph.Leave}, s.Action, s.Node)
+			require.Contains(t, []graph.Action{graph.Create, graph.Existing, graph.Leave}, s.Action, s.Resource)
 		}
 		applied := mustApply(t, m, a)
 		require.Equal(t, p.Steps, applied.Plan.Steps)
@@ -89,7 +89,7 @@ func TestLifecycle(t *testing.T) {
 		p, err = open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
-			require.False(t, s.Does(), "%s: %s", s.Node, s.Action)
+			require.False(t, s.Does(), "%s: %s", s.Resource, s.Action)
 		}
 	})
 }

@@ -22,9 +22,9 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // What every machine of every example boots with can be read, from the user
@@ -47,7 +47,7 @@ func TestUserData(t *testing.T) {
 			for _, i := range s.EC2.Instances {
 				if group := i.Tags["eks:nodegroup-name"]; group != "" { // EKS launched it, and writes what it boots with
 					require.True(t, slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Managed != nil && p.Managed.Spec.EKSNodegroupName == group }))
-					require.NotContains(t, i.Tags, cloud.NodeTag)
+					require.NotContains(t, i.Tags, cloud.ResourceTag)
 					if i.UserData == "" {
 						continue
 					}

@@ -10,8 +10,11 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -29,7 +32,7 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 		return inv, err
 	}
 	if types := missingTypes(m, inv); len(types) > 0 {
-		if inv.Types, err = resource.InstanceTypes(ctx, c, types); err != nil {
+		if inv.Types, err = ec2.InstanceTypes(ctx, c, types); err != nil {
 			return inv, fmt.Errorf("instance types: %w", err)
 		}
 	}
@@ -54,7 +57,7 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 	if m.EKS == nil {
 		return nil
 	}
-	if inv.EKS, err = resource.PartsOfEKS(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
+	if inv.EKS, err = eks.PartsOf(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
 		return fmt.Errorf("EKS cluster: %w", err)
 	}
 	if cloud.IsBrief(ctx) { // entries go with the cluster
@@ -68,10 +71,10 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 
 // observeMachines looks at the machines that the cluster has.
 func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Inventory) (err error) {
-	if inv.Machines, err = resource.Instances(ctx, c); err != nil {
+	if inv.Machines, err = ec2.Instances(ctx, c); err != nil {
 		return fmt.Errorf("machines of the cluster: %w", err)
 	}
-	id, err := resource.Initialized(ctx, c)
+	id, err := secrets.Initialized(ctx, c)
 	if err != nil {
 		return fmt.Errorf("state of the control plane: %w", err)
 	}
@@ -79,7 +82,7 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 	if cloud.IsBrief(ctx) { // a deletion finds them by their tags
 		return nil
 	}
-	if inv.Templates, err = resource.LaunchTemplates(ctx, c); err != nil {
+	if inv.Templates, err = ec2.LaunchTemplatesIfAllowed(ctx, c); err != nil {
 		return fmt.Errorf("launch templates of the cluster: %w", err)
 	}
 	return nil
@@ -90,12 +93,12 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 // to look at: neither a subnet nor a machine.
 func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
 	spec := &m.Infra.Spec.NetworkSpec
-	begun, err := resource.OwnsVPC(ctx, c)
+	begun, err := ec2.OwnsVPC(ctx, c)
 	if err != nil {
 		return fmt.Errorf("VPCs: %w", err)
 	}
 	if begun {
-		if inv.Subnets, err = resource.Subnets(ctx, c); err != nil {
+		if inv.Subnets, err = ec2.Subnets(ctx, c); err != nil {
 			return fmt.Errorf("subnets of the cluster: %w", err)
 		}
 		if err := observeMachines(ctx, c, inv); err != nil {
@@ -109,7 +112,7 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	if len(spec.Subnets) > 0 || len(zones) >= topology.ZoneLimit(&spec.VPC) {
 		return nil
 	}
-	if inv.Zones, err = resource.Zones(ctx, c); err != nil {
+	if inv.Zones, err = ec2.Zones(ctx, c); err != nil {
 		return fmt.Errorf("availability zones: %w", err)
 	}
 	return nil
@@ -119,7 +122,7 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 // NAT gateways in them.
 func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
 	spec := &m.Infra.Spec.NetworkSpec
-	all, err := resource.SubnetsOf(ctx, c, spec.VPC.ID)
+	all, err := ec2.SubnetsOf(ctx, c, spec.VPC.ID)
 	if err != nil {
 		return fmt.Errorf("subnets of %s: %w", spec.VPC.ID, err)
 	}
@@ -134,7 +137,7 @@ func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	if len(ids) == 0 {
 		return nil
 	}
-	if inv.NATAddresses, err = resource.NATAddresses(ctx, c, ids); err != nil {
+	if inv.NATAddresses, err = ec2.NATAddresses(ctx, c, ids); err != nil {
 		return fmt.Errorf("NAT gateways of %s: %w", spec.VPC.ID, err)
 	}
 	return nil
@@ -185,7 +188,7 @@ func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[
 	delete(roles, "")
 	for profile := range roles {
 		var err error
-		if roles[profile], err = resource.RoleOfProfile(ctx, c, profile); err != nil {
+		if roles[profile], err = ec2.RoleOfProfile(ctx, c, profile); err != nil {
 			return nil, err
 		}
 	}
@@ -200,9 +203,9 @@ func foreignBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSCl
 		if lb == nil || lb.Name == nil {
 			continue
 		}
-		find := resource.ForeignClassicLoadBalancer
+		find := elb.ForeignClassicLoadBalancer
 		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
-			find = resource.ForeignLoadBalancer
+			find = elb.ForeignLoadBalancer
 		}
 		is, err := find(ctx, c, *lb.Name)
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // age has the machines of a role be so much older. Those that were stopped and
@@ -44,7 +44,7 @@ func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why strin
 	require.Equal(t, count, p.CountKind("retired", graph.Remove), "%v", steps(p))
 	require.Equal(t, count, p.CountKind("machine", graph.Create), "%v", steps(p))
 	for _, s := range p.Steps {
-		if s.Node.Kind() == "retired" && s.Action == graph.Remove {
+		if s.Resource.Kind() == "retired" && s.Action == graph.Remove {
 			require.Contains(t, s.Origin, why)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // quota is a limit of the account that a plan may run into.
@@ -20,8 +20,8 @@ type quota struct {
 
 func quotas() []quota {
 	return []quota{
-		{"vpc", "vpc", "L-F678F1CE", "VPCs", 5, resource.CountVPCs},
-		{"elastic-ip", "ec2", "L-0263D0A3", "elastic IP addresses", 5, resource.CountAddresses},
+		{"vpc", "vpc", "L-F678F1CE", "VPCs", 5, ec2.CountVPCs},
+		{"elastic-ip", "ec2", "L-0263D0A3", "elastic IP addresses", 5, ec2.CountAddresses},
 	}
 }
 
@@ -50,7 +50,7 @@ func conflicts(p graph.Plan) (reasons []error) {
 	for _, s := range p.Conflicts() {
 		for _, d := range s.Diff {
 			if d.Remedy == graph.Replace {
-				reasons = append(reasons, &graph.NodeError{Node: s.Node, Origin: s.Origin, Err: &graph.ConflictError{Change: d}})
+				reasons = append(reasons, &graph.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: &graph.ConflictError{Change: d}})
 			}
 		}
 	}

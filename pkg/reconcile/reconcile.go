@@ -12,10 +12,10 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
 // Target is where and how a run talks to AWS.
@@ -94,21 +94,21 @@ type Summary struct {
 
 // Status is what can be seen of a cluster.
 type Status struct {
-	Name     string       `json:"name"`
-	Region   string       `json:"region"`
-	Version  string       `json:"version,omitempty"`
-	Endpoint string       `json:"endpoint,omitempty"` // host:port of the API server
-	Nodes    []NodeStatus `json:"nodes"`
+	Name      string           `json:"name"`
+	Region    string           `json:"region"`
+	Version   string           `json:"version,omitempty"`
+	Endpoint  string           `json:"endpoint,omitempty"` // host:port of the API server
+	Resources []ResourceStatus `json:"nodes"`
 }
 
-// NodeStatus is one thing of a cluster with its live state.
-type NodeStatus struct {
-	Node    graph.ID   `json:"node"`
-	CloudID string     `json:"cloudID,omitempty"` // "" when it does not exist
-	State   string     `json:"state"`             // "ok", "missing", "pending", "differs", "foreign" (somebody else's), "conflict", "extra" (no longer wanted), "unknown" (the API server does not answer)
-	Detail  string     `json:"detail,omitempty"`  // an address, a DNS name, a type: what a reader looks for
-	Origin  string     `json:"origin,omitempty"`
-	Changes graph.Diff `json:"changes,omitempty"`
+// ResourceStatus is one thing of a cluster with its live state.
+type ResourceStatus struct {
+	Resource graph.ID   `json:"node"`
+	CloudID  string     `json:"cloudID,omitempty"` // "" when it does not exist
+	State    string     `json:"state"`             // "ok", "missing", "pending", "differs", "foreign" (somebody else's), "conflict", "extra" (no longer wanted), "unknown" (the API server does not answer)
+	Detail   string     `json:"detail,omitempty"`  // an address, a DNS name, a type: what a reader looks for
+	Origin   string     `json:"origin,omitempty"`
+	Changes  graph.Diff `json:"changes,omitempty"`
 }
 
 // RefusedError says that nothing was written, and why: conflicts, a missing

@@ -16,10 +16,10 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // serving counts the machines of the control plane that have joined and are
@@ -133,7 +133,7 @@ func TestNoSurge(t *testing.T) {
 		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
 			control, _ := serving(a)
 			most = max(most, control)
-			assert.GreaterOrEqual(t, control, 2, "%s %s", e.What, e.Node)
+			assert.GreaterOrEqual(t, control, 2, "%s %s", e.What, e.Resource)
 		}})
 		require.NoError(t, err)
 		assert.Equal(t, 3, most)
@@ -157,8 +157,8 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
 			w.observe(e)
 			control, _ := serving(a)
-			assert.GreaterOrEqual(t, control, 3, "%s %s", e.What, e.Node)
-			assert.LessOrEqual(t, control, 4, "%s %s", e.What, e.Node)
+			assert.GreaterOrEqual(t, control, 3, "%s %s", e.What, e.Resource)
+			assert.LessOrEqual(t, control, 4, "%s %s", e.What, e.Resource)
 		}})
 		require.NoError(t, err)
 		assert.Len(t, nodeNames(a), before)
@@ -209,7 +209,7 @@ func TestDNSAlone(t *testing.T) {
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		for _, s := range res.Plan.Steps {
-			assert.False(t, s.Does() && (s.Node.Kind() == "machine" || s.Node.Kind() == "retired"), "%s %s", s.Action, s.Node)
+			assert.False(t, s.Does() && (s.Resource.Kind() == "machine" || s.Resource.Kind() == "retired"), "%s %s", s.Action, s.Resource)
 		}
 		require.Equal(t, 1, res.Plan.CountKind("coredns", graph.Update))
 		requireDone(t, m, a)

@@ -16,11 +16,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // draining returns the cluster as a new process sees it whose machines leave in
@@ -115,9 +115,9 @@ func (w *witness) observe(e graph.Event) {
 	if tell := tell(w.t); tell != nil {
 		tell(e)
 	}
-	w.events = append(w.events, fmt.Sprintf("%s %s %s", e.What, e.Node, e.Detail))
+	w.events = append(w.events, fmt.Sprintf("%s %s %s", e.What, e.Resource, e.Detail))
 	inside(w.a, func(c *kubesim.Cluster) {
-		assert.True(w.t, c.Quorate(), "after %s %s", e.What, e.Node)
+		assert.True(w.t, c.Quorate(), "after %s %s", e.What, e.Resource)
 	})
 }
 
@@ -174,7 +174,7 @@ func TestScaleDownInGoodOrder(t *testing.T) {
 				p, err := draining(m, a.Process()).Plan(t.Context())
 				require.NoError(t, err)
 				for _, s := range p.Steps {
-					require.False(t, s.Does(), "%s: %s %v", s.Node, s.Action, s.Diff)
+					require.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 				}
 			})
 		})

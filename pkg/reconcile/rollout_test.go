@@ -16,11 +16,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // rolling returns the cluster as a new process sees it whose user wants its
@@ -83,14 +83,14 @@ func (o *order) observe(e graph.Event) {
 				count[i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"]]++
 			}
 		}
-		assert.LessOrEqual(o.t, count["control-plane"], o.control+1, "%s %s", e.What, e.Node)
-		assert.GreaterOrEqual(o.t, count["control-plane"], o.control, "%s %s", e.What, e.Node)
-		assert.LessOrEqual(o.t, count["node"], o.workers+1, "%s %s", e.What, e.Node)
-		assert.GreaterOrEqual(o.t, count["node"], o.workers, "%s %s", e.What, e.Node)
+		assert.LessOrEqual(o.t, count["control-plane"], o.control+1, "%s %s", e.What, e.Resource)
+		assert.GreaterOrEqual(o.t, count["control-plane"], o.control, "%s %s", e.What, e.Resource)
+		assert.LessOrEqual(o.t, count["node"], o.workers+1, "%s %s", e.What, e.Resource)
+		assert.GreaterOrEqual(o.t, count["node"], o.workers, "%s %s", e.What, e.Resource)
 	})
 	control, workers := serving(o.a)
-	assert.GreaterOrEqual(o.t, control, o.control, "%s %s: API servers behind the load balancer", e.What, e.Node)
-	assert.GreaterOrEqual(o.t, workers, o.workers, "%s %s: nodes that take pods", e.What, e.Node)
+	assert.GreaterOrEqual(o.t, control, o.control, "%s %s: API servers behind the load balancer", e.What, e.Resource)
+	assert.GreaterOrEqual(o.t, workers, o.workers, "%s %s: nodes that take pods", e.What, e.Resource)
 	inside(o.a, func(c *kubesim.Cluster) {
 		versions := map[bool][]string{}
 		for path, node := range c.Objects {
@@ -102,7 +102,7 @@ func (o *order) observe(e graph.Event) {
 			}
 		}
 		if slices.Contains(versions[false], "v1.34.2") {
-			assert.NotContains(o.t, versions[true], "v1.33.0", "%s %s: a kubelet is newer than an API server", e.What, e.Node)
+			assert.NotContains(o.t, versions[true], "v1.33.0", "%s %s: a kubelet is newer than an API server", e.What, e.Resource)
 		}
 	})
 }
@@ -290,7 +290,7 @@ func version(m *manifest.Cluster, v string) *manifest.Cluster {
 func steps(p graph.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
-			out = append(out, fmt.Sprintf("%s %s %v", s.Action, s.Node, s.Diff))
+			out = append(out, fmt.Sprintf("%s %s %v", s.Action, s.Resource, s.Diff))
 		}
 	}
 	return out

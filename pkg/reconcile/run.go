@@ -11,8 +11,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -87,7 +89,7 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 	if late == "" || r.built.Joinable {
 		return
 	}
-	made, err := resource.TokenMade(cloud.ReadOnly(ctx), r.cloud)
+	made, err := secrets.TokenMade(cloud.ReadOnly(ctx), r.cloud)
 	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
 		r.warn("%s to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join; --wait=api makes another one", late, age.Round(time.Minute), topology.TokenTTL)
 	}
@@ -98,7 +100,7 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 func (r *run) lateMachines() string {
 	machines, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
 	for _, s := range r.plan.Steps {
-		if s.Node.Kind() == "auto-scaling-group" && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
+		if s.Resource.Kind() == "auto-scaling-group" && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
 			pools++
 		}
 	}
@@ -140,14 +142,14 @@ func (r *run) lookToDelete(ctx context.Context) error {
 		return refused(err)
 	}
 	claimed := map[string]bool{}
-	for _, n := range r.built.Nodes() {
+	for _, n := range r.built.Resources() {
 		claimed[n.CloudID()] = true
 	}
-	all, err := resource.AllRemains(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, claimed)
+	all, err := teardown.List(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, claimed)
 	if err != nil {
 		return refused(err)
 	}
-	if r.cloud.Inside == resource.Nobody {
+	if r.cloud.Inside == ec2.Nobody {
 		r.warn("what controllers in a cluster named %s made is left alone: another cluster goes by that name in its tags", r.c.Name)
 	}
 	all, kept := r.split(all)
@@ -158,15 +160,15 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	r.plan, err = r.x.PlanDelete(ctx, r.built.Graph)
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
 	for _, v := range kept {
-		r.plan.Steps = append(r.plan.Steps, graph.Step{Node: graph.ID(v.Kind + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin()})
+		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin()})
 	}
 	return refused(err)
 }
 
 // split sets apart what is to be kept.
-func (r *run) split(all resource.Remains) (going, kept resource.Remains) {
+func (r *run) split(all teardown.Remains) (going, kept teardown.Remains) {
 	for _, x := range all {
-		if x.Kind == resource.KindVolume && r.keepVolumes {
+		if x.Kind == teardown.KindVolume && r.keepVolumes {
 			kept = append(kept, x)
 		} else {
 			going = append(going, x)
@@ -197,7 +199,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 func (r *run) unlock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	if err := r.cloud.Lock.Release(ctx, r.x.InTheDark()); err != nil && !errors.Is(err, cloud.ErrLockLost) {
+	if err := r.cloud.Lock.Release(ctx, r.x.LostAnswers()); err != nil && !errors.Is(err, cloud.ErrLockLost) {
 		r.warn("the lock could not be given back (%v); the next run takes it over after a minute", err)
 	}
 }
@@ -301,14 +303,14 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	r.cloud.Snapshot()
-	left, err := resource.AllRemains(cloud.InSnapshot(ctx), r.cloud, nil)
+	left, err := teardown.List(cloud.InSnapshot(ctx), r.cloud, nil)
 	if err != nil {
 		return r.result(fmt.Errorf("last look: %w", err))
 	}
 	left, _ = r.split(left)
 	var names []string
 	for _, l := range left {
-		if l.Kind != resource.KindInterfaces {
+		if l.Kind != teardown.KindInterfaces {
 			names = append(names, l.String())
 		}
 	}

@@ -11,10 +11,16 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
 // Status looks at the cluster. Without a manifest it shows what carries the
@@ -30,13 +36,13 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		return s, err
 	}
 	for _, step := range r.plan.Steps {
-		n := r.built.Node(step.Node)
+		n := r.built.Resource(step.Resource)
 		if n == nil || step.Action == graph.Leave || n.Role() == "sweep" {
 			continue
 		}
 		state, detail := seen(n)
-		s.Nodes = append(s.Nodes, NodeStatus{
-			Node: step.Node, CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
+		s.Resources = append(s.Resources, ResourceStatus{
+			Resource: step.Resource, CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
 	}
 	return s, nil
@@ -53,11 +59,11 @@ func (r *run) word(s graph.Step, state string) string {
 // outOfSight reports whether a thing in the cluster could not be looked at: it
 // was not seen, and there is an API server that does not answer.
 func (r *run) outOfSight(s graph.Step) bool {
-	n, server := r.built.Node(s.Node), r.built.Node("api-server")
+	n, server := r.built.Resource(s.Resource), r.built.Resource("api-server")
 	if server == nil || n == server || s.CloudID != "" || n.Role() != "inside" && n.Role() != "expect" {
 		return false
 	}
-	have, seen := server.Seen().(*resource.APIServerState)
+	have, seen := server.Seen().(*incluster.APIServerState)
 	return seen && !have.Answers()
 }
 
@@ -77,10 +83,10 @@ func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
 	}
 	slices.Reverse(r.plan.Steps)
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	if s.Endpoint, err = resource.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
+	if s.Endpoint, err = elb.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
 		return err
 	}
-	if e, err := resource.TaggedEKS(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
+	if e, err := teardown.TaggedEKS(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
 		s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
 	}
 	return nil
@@ -112,7 +118,7 @@ func word(s graph.Step, state string, byTag bool) string {
 		return "pending"
 	case graph.Conflict:
 		return "conflict"
-	case graph.Borrow:
+	case graph.Existing:
 		return "foreign"
 	case graph.Remove:
 		if !byTag {
@@ -132,27 +138,27 @@ func orOK(state string) string {
 }
 
 // seen returns the state that AWS gives a thing, and what a reader looks for.
-func seen(n graph.Node) (state, detail string) {
+func seen(n graph.Resource) (state, detail string) {
 	have := n.Seen()
-	if t, ok := have.(*resource.Thing); ok {
+	if t, ok := have.(*teardown.Thing); ok {
 		have = t.State
 	}
 	switch s := have.(type) {
-	case *resource.InstanceState:
+	case *ec2.InstanceState:
 		return s.Status, joined(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
-	case *resource.LoadBalancerState:
+	case *elb.LoadBalancerState:
 		return s.Status, s.DNS
-	case *resource.ClassicLoadBalancerState:
+	case *elb.ClassicLoadBalancerState:
 		return "", s.DNS
-	case *resource.VPCState:
+	case *ec2.VPCState:
 		return "", joined(s.CIDR, s.IPv6CIDR)
-	case *resource.SubnetState:
+	case *ec2.SubnetState:
 		return "", joined(s.CIDR, s.IPv6CIDR)
-	case *resource.NATGatewayState:
+	case *ec2.NATGatewayState:
 		return string(s.Status), s.PublicIP
-	case *resource.ElasticIPState:
+	case *ec2.ElasticIPState:
 		return "", s.PublicIP
-	case *resource.ImageState:
+	case *ec2.ImageState:
 		return "", s.Name
 	}
 	return seenOfEKS(have)
@@ -161,24 +167,24 @@ func seen(n graph.Node) (state, detail string) {
 // seenOfEKS is seen for what is of EKS.
 func seenOfEKS(have graph.State) (state, detail string) {
 	switch s := have.(type) {
-	case *resource.EKSClusterState:
+	case *eks.ClusterState:
 		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)
-	case *resource.EKSNodeGroupState:
+	case *eks.NodeGroupState:
 		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
-	case *resource.AutoScalingGroupState:
+	case *autoscaling.GroupState:
 		return strings.ToLower(s.Status), poolDetail(*s)
-	case *resource.LaunchTemplateState:
+	case *ec2.LaunchTemplateState:
 		return "", joined(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
-	case *resource.EKSAddonState:
+	case *eks.AddonState:
 		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
-	case *resource.EKSFargateProfileState:
+	case *eks.FargateProfileState:
 		return strings.ToLower(s.Status), ""
 	}
 	return "", ""
 }
 
 // poolDetail says how many machines a pool has, and which.
-func poolDetail(s resource.AutoScalingGroupState) string {
+func poolDetail(s autoscaling.GroupState) string {
 	const most = 10 // of hundreds, the number says more
 	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
 	for n, i := range s.Instances {
@@ -212,7 +218,7 @@ type KubeconfigOptions struct {
 func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	r := c.begin(Options{})
 	if c.manifest != nil && c.manifest.EKS != nil {
-		s, err := resource.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
+		s, err := teardown.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
 		if err == nil && s == nil {
 			err = fmt.Errorf("there is no EKS cluster %s in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
 		}
@@ -221,12 +227,12 @@ func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 		}
 		return c.eksKubeconfig(s, o)
 	}
-	keys, err := resource.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
+	keys, err := secrets.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
 		return nil, unassumed(fmt.Errorf("keys of the cluster: %w", err))
 	}
 	if keys == nil {
-		if s, err := resource.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
+		if s, err := teardown.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
 			return c.eksKubeconfig(s, o)
 		}
 		return nil, fmt.Errorf("the account keeps no keys of cluster %s in %s: create it first", c.Name, c.Region)
@@ -240,7 +246,7 @@ func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 
 // eksKubeconfig makes a kubeconfig whose tokens a program makes, in the role
 // of the manifest's identity if it has one.
-func (c *Cluster) eksKubeconfig(s *resource.EKSClusterState, o KubeconfigOptions) ([]byte, error) {
+func (c *Cluster) eksKubeconfig(s *eks.ClusterState, o KubeconfigOptions) ([]byte, error) {
 	if s.Endpoint == "" {
 		return nil, fmt.Errorf("EKS cluster %s is %s and has no endpoint yet", s.Name, strings.ToLower(s.Status))
 	}
@@ -248,7 +254,7 @@ func (c *Cluster) eksKubeconfig(s *resource.EKSClusterState, o KubeconfigOptions
 	if err != nil {
 		return nil, fmt.Errorf("certificate of EKS cluster %s: %w", s.Name, err)
 	}
-	k := eks.Kubeconfig{
+	k := pkgeks.Kubeconfig{
 		Cluster: s.Name, Endpoint: s.Endpoint, CA: ca, Region: c.Region, Profile: o.Profile, Method: ekscontrolplanev1.EKSTokenMethod(o.Method),
 	}
 	if c.manifest != nil {
@@ -271,7 +277,7 @@ func (r *run) endpoint(ctx context.Context) (string, error) {
 		if e := known(r.built.Endpoint.String()); e != "" {
 			return e, nil
 		}
-	} else if e, err := resource.TaggedEndpoint(cloud.ReadOnly(ctx), r.cloud); e != "" || err != nil {
+	} else if e, err := elb.TaggedEndpoint(cloud.ReadOnly(ctx), r.cloud); e != "" || err != nil {
 		return e, err
 	}
 	return "", fmt.Errorf("cluster %s has no load balancer in %s yet", r.c.Name, r.c.Region)
@@ -280,7 +286,7 @@ func (r *run) endpoint(ctx context.Context) (string, error) {
 // List finds the clusters of the target's region by their tags alone.
 func List(ctx context.Context, t Target) ([]Summary, error) {
 	c := cloud.New(t.Config, "", cloud.Options{Clock: t.Clock, Parallel: t.Parallel, Log: t.Log})
-	all, err := resource.Clusters(cloud.ReadOnly(ctx), c)
+	all, err := teardown.Clusters(cloud.ReadOnly(ctx), c)
 	if err != nil {
 		return nil, err
 	}

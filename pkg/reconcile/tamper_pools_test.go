@@ -104,7 +104,7 @@ func poolTampers() map[string]tamper {
 			delete(s.AutoScaling.Groups[id].Hooks, strings.TrimPrefix(field, "lifecycleHook "))
 		},
 		"auto-scaling-group tag": func(s *awssim.State, id, field string) {
-			if key := strings.TrimPrefix(field, "tag "); key == cloud.NodeTag {
+			if key := strings.TrimPrefix(field, "tag "); key == cloud.ResourceTag {
 				delete(s.AutoScaling.Groups[id].Tags, key)
 			} else {
 				s.AutoScaling.Groups[id].Tags[key] = awssim.ScalingTag{Value: tampered}

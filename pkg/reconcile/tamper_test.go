@@ -15,9 +15,9 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // victim is a node of a cluster that stands, and its fields of one remedy.
@@ -37,8 +37,8 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (
 		if s.Action != graph.Keep {
 			continue
 		}
-		v := victim{node: s.Node, id: s.CloudID}
-		for _, d := range g.Node(s.Node).Wanted() {
+		v := victim{node: s.Resource, id: s.CloudID}
+		for _, d := range g.Resource(s.Resource).Wanted() {
 			is := d.Remedy == r || r == graph.Replace && d.Want == graph.Unknown && d.Remedy == graph.Wait // it may yet turn out to be the same
 			if slices.Contains([]string{"tag clusterawsadm/template", "tag clusterawsadm/keeps-join-token"}, d.Field) {
 				continue // they say how a machine was made, which no tag mends: rollout_test.go, join_token_test.go
@@ -64,9 +64,9 @@ func changed(t *testing.T, p graph.Plan) map[string]bool {
 	out := map[string]bool{}
 	for _, s := range p.Steps {
 		if s.Does() {
-			require.Equal(t, graph.Update, s.Action, "%s %v", s.Node, s.Diff)
+			require.Equal(t, graph.Update, s.Action, "%s %v", s.Resource, s.Diff)
 			for _, d := range s.Diff {
-				out[string(s.Node)+": "+d.Field] = true
+				out[string(s.Resource)+": "+d.Field] = true
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func TestTamper(t *testing.T) {
 		mustApply(t, m, a)
 		time.Sleep(booting)
 		standing := unversioned(a.Detailed())
-		all := victims(t, m, a, graph.Mend)
+		all := victims(t, m, a, graph.InPlace)
 		rounds := 0
 		a.Edit(func(s *awssim.State) {
 			for i := range all {
@@ -209,7 +209,7 @@ func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node graph
 	calls := len(a.Calls())
 	p, err := open(m, a.Process()).Plan(t.Context())
 	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
-	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Node == node })
+	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Resource == node })
 	require.Equal(t, graph.Conflict, p.Steps[at].Action, "%s: %s", node, field)
 	require.True(t, p.Steps[at].Diff.Has(field), "%s: %s", node, field)
 	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
@@ -239,7 +239,7 @@ func TestTamperTableIsTight(t *testing.T) {
 		m := load(t, file, nil)
 		g, err := open(m, account(m, 0).Process()).Graph()
 		require.NoError(t, err)
-		for _, n := range g.Nodes() {
+		for _, n := range g.Resources() {
 			for _, d := range n.Wanted() {
 				delete(unused, key(n.ID(), d.Field))
 			}

@@ -3,8 +3,8 @@ package cluster
 import (
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // toCreate returns how long AWS may be expected to take for a plan: the
@@ -17,13 +17,13 @@ func toCreate(c *reconcile.Cluster, p graph.Plan) time.Duration {
 	busy := doing(p)
 	settled, exists := map[graph.ID]time.Duration{}, map[graph.ID]time.Duration{}
 	var end time.Duration
-	for _, n := range g.Nodes() {
+	for _, n := range g.Resources() {
 		var start time.Duration
 		for _, e := range n.Needs() {
 			if e.Existing {
-				start = max(start, exists[e.Node.ID()])
+				start = max(start, exists[e.Resource.ID()])
 			} else {
-				start = max(start, settled[e.Node.ID()])
+				start = max(start, settled[e.Resource.ID()])
 			}
 		}
 		exists[n.ID()], settled[n.ID()] = start, start
@@ -48,7 +48,7 @@ func toDelete(c *reconcile.Cluster, p graph.Plan, byManifest bool) time.Duration
 	busy := doing(p)
 	begins := map[graph.ID]time.Duration{} // when the last user of a thing is gone
 	var end time.Duration
-	nodes := g.Nodes()
+	nodes := g.Resources()
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := nodes[i]
 		gone := begins[n.ID()]
@@ -58,7 +58,7 @@ func toDelete(c *reconcile.Cluster, p graph.Plan, byManifest bool) time.Duration
 		end = max(end, gone)
 		for _, e := range n.Needs() {
 			if !e.Loose {
-				begins[e.Node.ID()] = max(begins[e.Node.ID()], gone)
+				begins[e.Resource.ID()] = max(begins[e.Resource.ID()], gone)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func toDelete(c *reconcile.Cluster, p graph.Plan, byManifest bool) time.Duration
 func doing(p graph.Plan) map[graph.ID]bool {
 	busy := map[graph.ID]bool{}
 	for _, s := range p.Steps {
-		busy[s.Node] = s.Does()
+		busy[s.Resource] = s.Does()
 	}
 	return busy
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 type planOptions struct {
@@ -70,11 +70,11 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 // all the same: what stands in the way was found only after everything had
 // been looked at.
 func worthShowing(p graph.Plan, err error) bool {
-	var node *graph.NodeError
+	var node *graph.ResourceError
 	switch {
 	case !errors.As(err, new(*reconcile.RefusedError)), len(p.Steps) == 0:
 		return false
-	case slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Node == "" }):
+	case slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Resource == "" }):
 		return false
 	}
 	return len(p.Conflicts()) > 0 || !errors.As(err, &node)

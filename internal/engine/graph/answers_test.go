@@ -101,7 +101,7 @@ func TestLostAnswerToCreate(t *testing.T) {
 				require.Len(t, asked, 2)
 				require.GreaterOrEqual(t, asked[1]-asked[0], cloud.Settle)
 			}
-			require.False(t, b.x.InTheDark())
+			require.False(t, b.x.LostAnswers())
 		})
 	}
 }
@@ -114,7 +114,7 @@ func TestInTheDark(t *testing.T) {
 		b.add(b.toy("a"))
 		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), "connection reset")
 		require.Len(t, b.when("create a"), 3)
-		require.True(t, b.x.InTheDark())
+		require.True(t, b.x.LostAnswers())
 	})
 }
 
@@ -130,7 +130,7 @@ func TestLooksBack(t *testing.T) {
 			b.fail("create bad", fault{err: refusal("InvalidParameterValue")})
 			b.add(bad)
 			require.Error(t, b.x.Apply(t.Context(), b.g))
-			require.Equal(t, lag > 0, b.x.InTheDark())
+			require.Equal(t, lag > 0, b.x.LostAnswers())
 		})
 	}
 }
@@ -145,7 +145,7 @@ func TestInterruptInTheDark(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		require.Error(t, b.x.Apply(ctx, b.g))
-		require.True(t, b.x.InTheDark())
+		require.True(t, b.x.LostAnswers())
 		require.Len(t, b.when("create a"), 1)
 	})
 }

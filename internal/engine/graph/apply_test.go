@@ -42,7 +42,7 @@ func TestEdgesWaitForAsMuchAsTheySay(t *testing.T) {
 // the same time.
 func TestIndependentNodesRunTogether(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
-		var all []graph.Node
+		var all []graph.Resource
 		for i := range 5 {
 			y := b.toy(fmt.Sprintf("part-%d", i))
 			y.call = time.Duration(i+1) * 10 * time.Second
@@ -70,9 +70,9 @@ func TestFailureBlocksOnlyWhatHangsOnIt(t *testing.T) {
 		other := b.add(slow)
 		b.add(b.toy("last", graph.On(other)))
 		err := b.x.Apply(t.Context(), b.g)
-		var failed *graph.NodeError
+		var failed *graph.ResourceError
 		require.ErrorAs(t, err, &failed)
-		require.Equal(t, graph.ID("bad"), failed.Node)
+		require.Equal(t, graph.ID("bad"), failed.Resource)
 		require.Equal(t, "bad (cluster.yaml:3): create: api error InvalidParameterValue: no", err.Error())
 		require.Equal(t, []graph.What{graph.Blocked}, b.of("child"))
 		require.Equal(t, "bad", b.first("child", graph.Blocked).Detail)
@@ -80,7 +80,7 @@ func TestFailureBlocksOnlyWhatHangsOnIt(t *testing.T) {
 		require.True(t, b.exists("other"))
 		require.True(t, b.exists("last"))
 		require.False(t, b.exists("child"))
-		require.False(t, b.x.InTheDark())
+		require.False(t, b.x.LostAnswers())
 	})
 }
 
@@ -115,7 +115,7 @@ func TestCancellationEndsBetweenCalls(t *testing.T) {
 		require.ErrorIs(t, err, interrupted)
 		require.Equal(t, []string{"create slow"}, b.asked())
 		require.True(t, b.exists("slow"), "the call under way was cut off")
-		require.False(t, b.x.InTheDark())
+		require.False(t, b.x.LostAnswers())
 		require.Equal(t, graph.Blocked, b.of("next")[len(b.of("next"))-1])
 	})
 }
@@ -259,9 +259,9 @@ func TestPlan(t *testing.T) {
 		p, err := b.x.Plan(t.Context(), b.g)
 		require.NoError(t, err)
 		require.Equal(t, []graph.Step{
-			{Node: "kept", Action: graph.Keep, CloudID: "id-kept"},
-			{Node: "differs", Action: graph.Update, CloudID: "id-differs", Diff: graph.Diff{{Field: "value", Have: "old", Want: "v", Remedy: graph.Mend}}},
-			{Node: "missing", Action: graph.Create, Origin: "cluster.yaml:7", Diff: graph.Diff{{Field: "value", Want: "v", Remedy: graph.Mend}}},
+			{Resource: "kept", Action: graph.Keep, CloudID: "id-kept"},
+			{Resource: "differs", Action: graph.Update, CloudID: "id-differs", Diff: graph.Diff{{Field: "value", Have: "old", Want: "v", Remedy: graph.InPlace}}},
+			{Resource: "missing", Action: graph.Create, Origin: "cluster.yaml:7", Diff: graph.Diff{{Field: "value", Want: "v", Remedy: graph.InPlace}}},
 		}, p.Steps)
 		require.False(t, p.Empty())
 		require.Equal(t, 2, p.Count(graph.Create, graph.Update))

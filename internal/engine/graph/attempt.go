@@ -11,12 +11,12 @@ import (
 )
 
 // see looks for the thing and remembers what it saw.
-func (n *node) see(ctx context.Context, x *Executor) (State, error) {
-	have, err := n.thing.find(cloud.Recording(ctx, &n.asked), x.Cloud)
+func (n *resource) see(ctx context.Context, x *Executor) (State, error) {
+	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look: %w", err)
-	case have == nil && n.role == borrow:
+	case have == nil && n.role == existing:
 		return nil, errors.New("does not exist, and is not ours to make")
 	case have != nil:
 		n.pending = time.Time{} // it shows: from here on AWS can be asked
@@ -30,40 +30,40 @@ func (n *node) see(ctx context.Context, x *Executor) (State, error) {
 }
 
 // look says what there is to do about the node.
-func (n *node) look(ctx context.Context, x *Executor) (Step, error) {
+func (n *resource) look(ctx context.Context, x *Executor) (Step, error) {
 	have, err := n.see(ctx, x)
 	return n.step(have), err
 }
 
 // step says what there is to do about the node, having seen it.
-func (n *node) step(have State) Step {
-	step := Step{Node: n.id, Origin: n.origin, Action: Keep}
+func (n *resource) step(have State) Step {
+	step := Step{Resource: n.id, Origin: n.origin, Action: Keep}
 	if have != nil {
 		step.CloudID = have.CloudID()
 	}
 	switch {
-	case n.role == borrow:
-		step.Action = Borrow
-	case n.role == expect || n.role.makes():
+	case n.role == existing:
+		step.Action = Existing
+	case n.role == expected || n.role.makes():
 		step.Action, step.Diff = n.due(have)
-	case n.role == sweep && have != nil:
+	case n.role == swept && have != nil:
 		step.Action = Leave
-	case n.role == retire && have != nil:
+	case n.role == retired && have != nil:
 		step.Action = Remove
 	}
 	return step
 }
 
 // due says what there is to do about a thing that has to be there.
-func (n *node) due(have State) (Action, Diff) {
+func (n *resource) due(have State) (Action, Diff) {
 	missing, coming := Create, Settle
-	if n.role == expect {
+	if n.role == expected {
 		missing, coming = Await, Await
 	}
 	if have == nil {
 		return missing, n.Wanted()
 	}
-	d := n.thing.diff(have)
+	d := n.behaviour.diff(have)
 	if a := d.action(); a != Settle {
 		return a, d
 	}
@@ -71,32 +71,32 @@ func (n *node) due(have State) (Action, Diff) {
 }
 
 // converge makes the next move until there is none left to make.
-func (n *node) converge(ctx context.Context, x *Executor) error {
-	a := &attempt{node: n, x: x, began: x.Cloud.Clock.Now()}
+func (n *resource) converge(ctx context.Context, x *Executor) error {
+	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now()}
 	switch n.role {
-	case sweep, borrow:
+	case swept, existing:
 		a.done(n.CloudID())
 		return nil
-	case retire:
+	case retired:
 		return a.repeat(ctx, a.clear)
-	case own, inside, expect:
+	case managed, installed, expected:
 	}
-	return a.repeat(ctx, a.mend)
+	return a.repeat(ctx, a.converge)
 }
 
 // prove looks at what is ours once more, unless it was seen just now, and
 // mends what is not as wanted after all.
-func (n *node) prove(ctx context.Context, x *Executor) error {
+func (n *resource) prove(ctx context.Context, x *Executor) error {
 	now := x.Cloud.Clock.Now()
 	if !n.role.makes() || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
-	a := &attempt{node: n, x: x, began: now, stale: true, proving: true}
-	return a.repeat(ctx, a.mend)
+	a := &attempt{resource: n, x: x, began: now, stale: true, proving: true}
+	return a.repeat(ctx, a.converge)
 }
 
 // shown reports whether AWS shows the thing, if this run has made it.
-func (n *node) shown(ctx context.Context, x *Executor) bool {
+func (n *resource) shown(ctx context.Context, x *Executor) bool {
 	if n.made.IsZero() || !n.changed {
 		return true
 	}
@@ -105,17 +105,17 @@ func (n *node) shown(ctx context.Context, x *Executor) bool {
 }
 
 // remove deletes the thing, if it is ours, and waits until it is gone.
-func (n *node) remove(ctx context.Context, x *Executor) error {
-	if n.role == borrow || n.role.goes() {
+func (n *resource) remove(ctx context.Context, x *Executor) error {
+	if n.role == existing || n.role.goes() {
 		return nil
 	}
-	a := &attempt{node: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == sweep}
+	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == swept}
 	return a.repeat(ctx, a.clear)
 }
 
 // attempt is one go at a node: what has to be remembered between two looks.
 type attempt struct {
-	*node
+	*resource
 	x       *Executor
 	began   time.Time
 	stale   bool      // look before the next move
@@ -157,15 +157,15 @@ func (a *attempt) current(ctx context.Context) (State, error) {
 	return a.see(ctx, a.x)
 }
 
-// mend makes one move towards what is wanted.
-func (a *attempt) mend(ctx context.Context) (last bool, err error) {
+// converge makes one move towards what is wanted.
+func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	have, err := a.current(ctx)
 	if err != nil {
 		return false, err
 	}
 	step := a.step(have)
 	switch step.Action {
-	case Keep, Borrow, Remove, Leave:
+	case Keep, Existing, Remove, Leave:
 		a.done(step.CloudID)
 		return true, nil
 	case Create:
@@ -195,7 +195,7 @@ func (a *attempt) clear(ctx context.Context) (last bool, err error) {
 	case have == nil:
 		a.done("")
 		return true, nil
-	case a.deleted && a.role != sweep: // more of what is swept may have come to be removable
+	case a.deleted && a.role != swept: // more of what is swept may have come to be removable
 		return false, NotYet(errors.New("it to go"))
 	}
 	if !a.told {
@@ -206,7 +206,7 @@ func (a *attempt) clear(ctx context.Context) (last bool, err error) {
 }
 
 func (a *attempt) delete(ctx context.Context, have State) (last bool, err error) {
-	err = a.thing.remove(a.lasting(ctx), a.x.Cloud, have)
+	err = a.behaviour.remove(a.lasting(ctx), a.x.Cloud, have)
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()
 	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
@@ -233,7 +233,7 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 }
 
 func (a *attempt) blockers(ctx context.Context, have State) string {
-	if names := a.thing.blockers(ctx, a.x.Cloud, have); names != "" {
+	if names := a.behaviour.blockers(ctx, a.x.Cloud, have); names != "" {
 		return ", " + names
 	}
 	return ""
@@ -247,7 +247,7 @@ func (a *attempt) create(ctx context.Context) error {
 	}
 	a.emit(Creating, "")
 	a.acted, a.polls = now, 0
-	have, err := a.thing.create(a.lasting(ctx), a.x.Cloud)
+	have, err := a.behaviour.create(a.lasting(ctx), a.x.Cloud)
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	a.acted = a.x.Cloud.Clock.Now()
@@ -273,7 +273,7 @@ func (a *attempt) create(ctx context.Context) error {
 	}
 	a.pending = now
 	if !a.again(ctx) {
-		a.x.dark.Store(true)
+		a.x.lostAnswers.Store(true)
 		return fmt.Errorf("create: %w", err)
 	}
 	return NotYet(fmt.Errorf("it to appear, for the answer got lost: %w", err))
@@ -286,7 +286,7 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	a.emit(Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
-	after, err := a.thing.update(a.lasting(ctx), a.x.Cloud, have, d)
+	after, err := a.behaviour.update(a.lasting(ctx), a.x.Cloud, have, d)
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	switch {
@@ -335,9 +335,9 @@ func (a *attempt) lasting(ctx context.Context) context.Context {
 // done reports the end of an attempt.
 func (a *attempt) done(cloudID string) {
 	if !a.acted.IsZero() || a.awaited != "" {
-		a.x.emit(Event{Node: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
+		a.x.emit(Event{Resource: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
 	} else if !a.x.quiet.Load() {
-		a.x.emit(Event{Node: a.id, What: Kept, CloudID: cloudID})
+		a.x.emit(Event{Resource: a.id, What: Kept, CloudID: cloudID})
 	}
 }
 
@@ -346,7 +346,7 @@ func (a *attempt) emit(what What, cloudID string) {
 	if what == Deleting {
 		create = remove
 	}
-	a.x.emit(Event{Node: a.id, What: what, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began), Expected: create})
+	a.x.emit(Event{Resource: a.id, What: what, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began), Expected: create})
 }
 
 func latest(a, b time.Time) time.Time {

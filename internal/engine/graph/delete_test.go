@@ -118,10 +118,10 @@ func TestPlanDelete(t *testing.T) {
 		p, err := b.x.PlanDelete(t.Context(), b.g)
 		require.NoError(t, err)
 		require.Equal(t, []graph.Step{
-			{Node: "never-made", Action: graph.Keep},
-			{Node: "mine", Action: graph.Remove, CloudID: "id-mine"},
-			{Node: "gone", Action: graph.Borrow},
-			{Node: "theirs", Action: graph.Borrow, CloudID: "id-theirs"},
+			{Resource: "never-made", Action: graph.Keep},
+			{Resource: "mine", Action: graph.Remove, CloudID: "id-mine"},
+			{Resource: "gone", Action: graph.Existing},
+			{Resource: "theirs", Action: graph.Existing, CloudID: "id-theirs"},
 		}, p.Steps)
 		require.NoError(t, b.x.Delete(t.Context(), b.g))
 		require.Equal(t, []string{"delete mine"}, b.asked())

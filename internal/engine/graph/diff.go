@@ -12,7 +12,7 @@ type Remedy int
 // The remedies, the best first.
 const (
 	Wait    Remedy = iota // time: AWS is on its way
-	Mend                  // Update
+	InPlace               // Update
 	Replace               // nothing, short of making the thing anew
 )
 
@@ -33,7 +33,7 @@ func (c Change) String() string {
 type Diff []Change
 
 // Set notes a difference that Update can mend.
-func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, Mend) }
+func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, InPlace) }
 
 // Fixed notes a difference in something AWS does not let us change.
 func (d *Diff) Fixed(field string, have, want any) { d.add(field, have, want, Replace) }
@@ -55,7 +55,7 @@ func (d *Diff) Await(field string, have, want any) { d.add(field, have, want, Wa
 // not ask for are none of our business.
 func (d *Diff) Tags(have, want map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
-		d.add("tag "+k, have[k], want[k], Mend)
+		d.add("tag "+k, have[k], want[k], InPlace)
 	}
 }
 
@@ -64,12 +64,12 @@ func (d *Diff) Tags(have, want map[string]string) {
 func (d *Diff) Lines(field string, have, want []string) {
 	for _, line := range slices.Compact(slices.Sorted(slices.Values(have))) {
 		if !slices.Contains(want, line) {
-			d.add(field, line, "", Mend)
+			d.add(field, line, "", InPlace)
 		}
 	}
 	for _, line := range slices.Compact(slices.Sorted(slices.Values(want))) {
 		if !slices.Contains(have, line) {
-			d.add(field, "", line, Mend)
+			d.add(field, "", line, InPlace)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (d Diff) action() Action {
 	switch worst {
 	case Wait:
 		return Settle
-	case Mend:
+	case InPlace:
 		return Update
 	case Replace:
 		return Conflict

@@ -19,13 +19,13 @@ func TestDiff(t *testing.T) {
 	d.Tags(map[string]string{"Name": "x", "theirs": "y"}, map[string]string{"Name": "x", "role": "node"})
 	d.Lines("rule", []string{"b", "a", "a"}, []string{"c", "b"})
 	require.Equal(t, graph.Diff{
-		{Field: "size", Have: "1", Want: "2", Remedy: graph.Mend},
+		{Field: "size", Have: "1", Want: "2", Remedy: graph.InPlace},
 		{Field: "zone", Have: "a", Want: "b", Remedy: graph.Replace},
 		{Field: "subnet", Have: "subnet-1", Want: graph.Unknown, Remedy: graph.Wait},
 		{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait},
-		{Field: "tag role", Want: "node", Remedy: graph.Mend},
-		{Field: "rule", Have: "a", Remedy: graph.Mend},
-		{Field: "rule", Want: "c", Remedy: graph.Mend},
+		{Field: "tag role", Want: "node", Remedy: graph.InPlace},
+		{Field: "rule", Have: "a", Remedy: graph.InPlace},
+		{Field: "rule", Want: "c", Remedy: graph.InPlace},
 	}, d)
 	require.True(t, d.HasTags())
 	require.True(t, d.Has("nothing", "zone"))

@@ -7,7 +7,7 @@ import (
 
 // Event is one thing that happened to one node.
 type Event struct {
-	Node     ID
+	Resource ID
 	What     What
 	CloudID  string        // what AWS calls the thing, once that is known
 	Detail   string        // what is being waited for, or which node blocks; "" when the run was stopped
@@ -32,22 +32,22 @@ const (
 	Blocked  What = "blocked" // a node before this one failed, or the run was stopped
 )
 
-// NodeError says which node failed, where it comes from, and why.
-type NodeError struct {
-	Node   ID
-	Origin string
-	Err    error
+// ResourceError says which node failed, where it comes from, and why.
+type ResourceError struct {
+	Resource ID
+	Origin   string
+	Err      error
 }
 
-func (e *NodeError) Error() string {
+func (e *ResourceError) Error() string {
 	if e.Origin == "" {
-		return fmt.Sprintf("%s: %v", e.Node, e.Err)
+		return fmt.Sprintf("%s: %v", e.Resource, e.Err)
 	}
-	return fmt.Sprintf("%s (%s): %v", e.Node, e.Origin, e.Err)
+	return fmt.Sprintf("%s (%s): %v", e.Resource, e.Origin, e.Err)
 }
 
 // Unwrap returns the cause.
-func (e *NodeError) Unwrap() error { return e.Err }
+func (e *ResourceError) Unwrap() error { return e.Err }
 
 // GaveUpError says that something did not come in time, and why that may be.
 type GaveUpError struct {

@@ -18,7 +18,7 @@ func TestEveryNodeEndsOnce(t *testing.T) {
 	final := []graph.What{graph.Done, graph.Kept, graph.Failed, graph.Blocked}
 	requireEnds := func(b *bench) {
 		b.t.Helper()
-		for _, n := range b.g.Nodes() {
+		for _, n := range b.g.Resources() {
 			events := b.of(n.ID())
 			ends := slices.DeleteFunc(slices.Clone(events), func(w graph.What) bool { return !slices.Contains(final, w) })
 			require.Len(b.t, ends, 1, "%s: %v", n.ID(), events)
@@ -26,7 +26,7 @@ func TestEveryNodeEndsOnce(t *testing.T) {
 		}
 	}
 	build := func(b *bench) {
-		var before graph.Node
+		var before graph.Resource
 		for i := range 40 {
 			y := b.toy(fmt.Sprintf("toy-%d", i))
 			y.takes, y.goes, y.call = time.Duration(i%3)*20*time.Second, time.Duration(i%2)*time.Second, time.Duration(i)*time.Millisecond
@@ -47,7 +47,7 @@ func TestEveryNodeEndsOnce(t *testing.T) {
 		b.events = nil
 		b.x = b.engine()
 		b.mustApply()
-		for _, n := range b.g.Nodes() {
+		for _, n := range b.g.Resources() {
 			require.Equal(t, []graph.What{graph.Kept}, b.of(n.ID()))
 		}
 		b.events = nil
@@ -105,10 +105,10 @@ func TestExpected(t *testing.T) {
 		require.Equal(t, 150*time.Second, b.g.Expected())
 		timed("machine", 30, graph.On(nat), graph.Exists(lb))
 		require.Equal(t, 150*time.Second, b.g.Expected())
-		timed("second", 30, graph.On(b.g.Node("machine")))
+		timed("second", 30, graph.On(b.g.Resource("machine")))
 		require.Equal(t, 161*time.Second, b.g.Expected())
-		for _, n := range b.g.Nodes() {
-			n.(*graph.Ref[seen]).Resource().(*toy).takes, _ = n.Takes()
+		for _, n := range b.g.Resources() {
+			n.(*graph.Ref[seen]).Desired().(*toy).takes, _ = n.Takes()
 		}
 		b.mustApply()
 		require.InDelta(t, 161, time.Since(b.began).Seconds(), 5, "what an apply takes")
@@ -124,7 +124,7 @@ func TestGraphRefusesMistakes(t *testing.T) {
 		require.PanicsWithValue(t, "graph: node b needs a, which is not in the graph", func() {
 			graph.Add(other, "b", b.toy("b", graph.On(a)))
 		})
-		require.Nil(t, b.g.Node("c"))
+		require.Nil(t, b.g.Resource("c"))
 		require.Equal(t, "nat-gateway", graph.ID("nat-gateway/us-east-1a").Kind())
 		var none *graph.Ref[seen]
 		require.Empty(t, graph.On(none, nil), "what is nil is no need")

@@ -17,15 +17,15 @@ type Executor struct {
 	Observe  func(Event)   // called for every event; never concurrently
 	Patience time.Duration // how long one node may take; 0: 15 minutes, or more where AWS is known to be slow
 
-	observing sync.Mutex
-	quiet     atomic.Bool // nothing to tell of nodes that are kept
-	dark      atomic.Bool
-	diagnosed atomic.Int32 // nodes that were asked why they may not have come
+	observing   sync.Mutex
+	quiet       atomic.Bool // nothing to tell of nodes that are kept
+	lostAnswers atomic.Bool
+	diagnosed   atomic.Int32 // nodes that were asked why they may not have come
 }
 
-// InTheDark reports whether a run that failed has made something that AWS does
+// LostAnswers reports whether a run that failed has made something that AWS does
 // not show yet, or asked for something and lost the answer.
-func (x *Executor) InTheDark() bool { return x.dark.Load() }
+func (x *Executor) LostAnswers() bool { return x.lostAnswers.Load() }
 
 // Plan says what Apply would do. It changes nothing. It is part of the current
 // reading: what has been asked since the last Snapshot is not asked again.
@@ -41,24 +41,24 @@ func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (Plan, error) {
 }
 
 // lookToApply looks at a node, unless Apply leaves it alone anyway.
-func lookToApply(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
-	if n.Role() == sweep {
-		return Step{Node: n.ID(), Origin: n.Origin(), Action: Leave}, nil
+func lookToApply(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+	if n.Role() == swept {
+		return Step{Resource: n.ID(), Origin: n.Origin(), Action: Leave}, nil
 	}
 	s, err := n.look(ctx, x)
-	if n.Role() == retire && s.CloudID == "" {
+	if n.Role() == retired && s.CloudID == "" {
 		s.Action = Leave // it is gone, or was never ours
 	}
 	return s, err
 }
 
-func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+func lookToDelete(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
 	if n.Role().goes() {
-		return Step{Node: n.ID(), Action: Leave}, nil
+		return Step{Resource: n.ID(), Action: Leave}, nil
 	}
 	s, err := n.look(ctx, x)
-	if s.Action == Borrow || n.Role() == borrow {
-		s.Action = Borrow
+	if s.Action == Existing || n.Role() == existing {
+		s.Action = Existing
 		return s, nil // whether it still exists is its owner's business
 	}
 	s.Action, s.Diff = Keep, nil
@@ -69,14 +69,14 @@ func lookToDelete(n Node, ctx context.Context, x *Executor) (Step, error) { //no
 }
 
 // plan looks at every node, in an order in which each finds what it reads.
-func (x *Executor) plan(ctx context.Context, g *Graph, look func(Node, context.Context, *Executor) (Step, error)) (Plan, error) {
-	steps := make([]Step, len(g.nodes))
-	at := map[Node]int{}
-	for i, n := range g.nodes {
+func (x *Executor) plan(ctx context.Context, g *Graph, look func(Resource, context.Context, *Executor) (Step, error)) (Plan, error) {
+	steps := make([]Step, len(g.resources))
+	at := map[Resource]int{}
+	for i, n := range g.resources {
 		at[n] = i
 	}
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	err := x.walk(ctx, g.nodes, settledFirst, func(ctx context.Context, n Node) error {
+	err := x.walk(ctx, g.resources, settledFirst, func(ctx context.Context, n Resource) error {
 		s, err := look(n, ctx, x)
 		steps[at[n]] = s
 		return err
@@ -100,13 +100,13 @@ func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 			return err
 		}
 	}
-	if err := x.walk(ctx, g.nodes, needsOf, func(ctx context.Context, n Node) error { return n.converge(ctx, x) }); err != nil {
+	if err := x.walk(ctx, g.resources, needsOf, func(ctx context.Context, n Resource) error { return n.converge(ctx, x) }); err != nil {
 		x.lookBack(ctx, g)
 		return err
 	}
 	x.quiet.Store(true)
 	x.Cloud.Snapshot()
-	return x.walk(cloud.InSnapshot(ctx), g.nodes, inAnyOrder, func(ctx context.Context, n Node) error { return n.prove(ctx, x) })
+	return x.walk(cloud.InSnapshot(ctx), g.resources, inAnyOrder, func(ctx context.Context, n Resource) error { return n.prove(ctx, x) })
 }
 
 // lookBack finds out, at the end of a run that failed, whether AWS shows all
@@ -115,9 +115,9 @@ func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 func (x *Executor) lookBack(ctx context.Context, g *Graph) {
 	x.Cloud.Snapshot()
 	ctx = cloud.InSnapshot(cloud.ReadOnly(context.WithoutCancel(ctx)))
-	_ = x.walk(ctx, g.nodes, inAnyOrder, func(ctx context.Context, n Node) error {
+	_ = x.walk(ctx, g.resources, inAnyOrder, func(ctx context.Context, n Resource) error {
 		if !n.shown(ctx, x) {
-			x.dark.Store(true)
+			x.lostAnswers.Store(true)
 		}
 		return nil
 	})
@@ -132,47 +132,47 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 			return err
 		}
 	}
-	users := map[Node][]wait{}
-	for _, n := range g.nodes {
+	users := map[Resource][]wait{}
+	for _, n := range g.resources {
 		for _, e := range n.Needs() {
 			switch {
 			case e.Outlives:
-				users[n] = append(users[n], wait{e.Node, false})
+				users[n] = append(users[n], wait{e.Resource, false})
 			case !e.Loose:
-				users[e.Node] = append(users[e.Node], wait{n, false})
+				users[e.Resource] = append(users[e.Resource], wait{n, false})
 			}
 		}
 	}
-	backwards := slices.Clone(g.nodes)
+	backwards := slices.Clone(g.resources)
 	slices.Reverse(backwards)
-	return x.walk(ctx, backwards, func(n Node) []wait { return users[n] }, func(ctx context.Context, n Node) error {
+	return x.walk(ctx, backwards, func(n Resource) []wait { return users[n] }, func(ctx context.Context, n Resource) error {
 		return n.remove(ctx, x)
 	})
 }
 
 // wait is a node to wait for, and whether it is enough that it exists.
 type wait struct {
-	node     Node
+	resource Resource
 	existing bool
 }
 
-func needsOf(n Node) (out []wait) {
+func needsOf(n Resource) (out []wait) {
 	for _, e := range n.Needs() {
-		out = append(out, wait{e.Node, e.Existing})
+		out = append(out, wait{e.Resource, e.Existing})
 	}
 	return out
 }
 
 // settledFirst waits for all of every need: for walks in which nothing is made.
-func settledFirst(n Node) (out []wait) {
+func settledFirst(n Resource) (out []wait) {
 	for _, e := range n.Needs() {
-		out = append(out, wait{e.Node, false})
+		out = append(out, wait{e.Resource, false})
 	}
 	return out
 }
 
 // inAnyOrder waits for nothing: for a walk over what is known to exist.
-func inAnyOrder(Node) []wait { return nil }
+func inAnyOrder(Resource) []wait { return nil }
 
 // outcome is how the visit of one node ended.
 type outcome struct {
@@ -182,8 +182,8 @@ type outcome struct {
 
 // walk visits every node once those in before(node) are ready. A node is not
 // visited when one before it failed; the others go on.
-func (x *Executor) walk(ctx context.Context, nodes []Node, before func(Node) []wait, visit func(context.Context, Node) error) error {
-	outcomes := make(map[Node]*outcome, len(nodes))
+func (x *Executor) walk(ctx context.Context, nodes []Resource, before func(Resource) []wait, visit func(context.Context, Resource) error) error {
+	outcomes := make(map[Resource]*outcome, len(nodes))
 	for _, n := range nodes {
 		outcomes[n] = &outcome{done: make(chan struct{})}
 	}
@@ -211,25 +211,25 @@ func (x *Executor) walk(ctx context.Context, nodes []Node, before func(Node) []w
 }
 
 // visited tells how a visit ended, and returns what that means for the walk.
-func (x *Executor) visited(ctx context.Context, n Node, err error) error {
+func (x *Executor) visited(ctx context.Context, n Resource, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())): // nothing is wrong with the node
-		x.emit(Event{Node: n.ID(), What: Blocked, Detail: "the run was stopped"})
+		x.emit(Event{Resource: n.ID(), What: Blocked, Detail: "the run was stopped"})
 		return errNotVisited
 	}
-	x.emit(Event{Node: n.ID(), What: Failed, Err: err})
-	return &NodeError{n.ID(), n.Origin(), err}
+	x.emit(Event{Resource: n.ID(), What: Failed, Err: err})
+	return &ResourceError{n.ID(), n.Origin(), err}
 }
 
 // ready waits for what comes before a node.
-func (x *Executor) ready(ctx context.Context, n Node, before []wait, outcomes map[Node]*outcome) error {
+func (x *Executor) ready(ctx context.Context, n Resource, before []wait, outcomes map[Resource]*outcome) error {
 	for _, w := range before {
-		o := outcomes[w.node]
+		o := outcomes[w.resource]
 		var exists <-chan struct{}
 		if w.existing {
-			exists = w.node.existing()
+			exists = w.resource.existing()
 		}
 		select {
 		case <-exists:
@@ -237,12 +237,12 @@ func (x *Executor) ready(ctx context.Context, n Node, before []wait, outcomes ma
 		case <-o.done:
 		}
 		if o.err != nil {
-			x.emit(Event{Node: n.ID(), What: Blocked, Detail: string(w.node.ID())})
+			x.emit(Event{Resource: n.ID(), What: Blocked, Detail: string(w.resource.ID())})
 			return errNotVisited
 		}
 	}
 	if ctx.Err() != nil {
-		x.emit(Event{Node: n.ID(), What: Blocked})
+		x.emit(Event{Resource: n.ID(), What: Blocked})
 		return errNotVisited
 	}
 	return nil

@@ -30,10 +30,10 @@ type State interface {
 	CloudID() string
 }
 
-// Resource is one thing we own: what it should be, as plain data, and how to
+// Desired is one thing we own: what it should be, as plain data, and how to
 // find, make, mend and remove it. No method waits, retries or logs; the
 // executor does all three.
-type Resource[S State] interface {
+type Desired[S State] interface {
 	// Needs lists the nodes whose state this one reads or hangs on.
 	Needs() []Edge
 	// Find returns the thing as it is, or nil when there is none.
@@ -82,7 +82,7 @@ type Lookup[S State] func(ctx context.Context, c *cloud.Clients) (*S, error)
 
 // Edge is a need of a node: another node, and how much of it.
 type Edge struct {
-	Node Node
+	Resource Resource
 	// Existing edges are satisfied as soon as the other node exists; the rest
 	// wait until it has settled.
 	Existing bool
@@ -95,34 +95,34 @@ type Edge struct {
 }
 
 // On returns edges to nodes that have to be settled first, and outlive us.
-func On(nodes ...Node) []Edge { return edges(nodes, Edge{}) }
+func On(nodes ...Resource) []Edge { return edges(nodes, Edge{}) }
 
 // Exists returns edges to nodes that only have to exist first (an ID or a
 // name is enough), and outlive us.
-func Exists(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true}) }
+func Exists(nodes ...Resource) []Edge { return edges(nodes, Edge{Existing: true}) }
 
 // Reads returns edges to nodes of which only a value is read once they exist;
 // which of us is removed first does not matter.
-func Reads(nodes ...Node) []Edge { return edges(nodes, Edge{Existing: true, Loose: true}) }
+func Reads(nodes ...Resource) []Edge { return edges(nodes, Edge{Existing: true, Loose: true}) }
 
 // Awaits returns edges to nodes that have to be settled first; which of us is
 // removed first does not matter.
-func Awaits(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true}) }
+func Awaits(nodes ...Resource) []Edge { return edges(nodes, Edge{Loose: true}) }
 
 // Outlives returns edges to nodes of which only a value is read once they
 // exist, and which are removed before us.
-func Outlives(nodes ...Node) []Edge {
+func Outlives(nodes ...Resource) []Edge {
 	return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true})
 }
 
-// GoesWith returns edges to nodes that have to be settled first, and that take
+// DeletedWith returns edges to nodes that have to be settled first, and that take
 // us with them when they are removed.
-func GoesWith(nodes ...Node) []Edge { return edges(nodes, Edge{Loose: true, Outlives: true}) }
+func DeletedWith(nodes ...Resource) []Edge { return edges(nodes, Edge{Loose: true, Outlives: true}) }
 
-func edges(nodes []Node, like Edge) (out []Edge) {
+func edges(nodes []Resource, like Edge) (out []Edge) {
 	for _, n := range nodes {
 		if n != nil && !n.isNil() {
-			like.Node = n
+			like.Resource = n
 			out = append(out, like)
 		}
 	}
@@ -132,36 +132,36 @@ func edges(nodes []Node, like Edge) (out []Edge) {
 // Graph is a set of nodes. A node can only need nodes added before it, so the
 // order of adding is an order of creation and a cycle cannot be written.
 type Graph struct {
-	nodes []Node
-	byID  map[ID]Node
-	read  time.Time // when all of it was last looked at
+	resources []Resource
+	byID      map[ID]Resource
+	read      time.Time // when all of it was last looked at
 }
 
 // New returns an empty graph.
-func New() *Graph { return &Graph{byID: map[ID]Node{}} }
+func New() *Graph { return &Graph{byID: map[ID]Resource{}} }
 
 // Add puts a thing that we own into the graph: Apply makes it, Delete removes
 // it. It starts only after its needs.
-func Add[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: own, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+func Add[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: managed, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Use puts a thing that somebody else owns into the graph: it is looked up,
 // and never made, changed or removed.
 func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: borrow, thing: &theirs[S]{lookup: find}}}, opts)
+	return add(g, &Ref[S]{resource{id: id, role: existing, behaviour: &existingBehaviour[S]{lookup: find}}}, opts)
 }
 
 // Retire puts a thing that we own, and no longer want, into the graph: Apply
 // and Delete remove it.
-func Retire[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: retire, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+func Retire[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: retired, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Sweep puts things into the graph that come and go by themselves while the
 // cluster lives: Apply leaves them alone, Delete removes them.
-func Sweep[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: sweep, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+func Sweep[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: swept, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Expected is a thing that comes by itself, out of what has been made: a node
@@ -187,13 +187,13 @@ type Tended[S State] interface {
 // Expect puts a thing into the graph that comes by itself: Apply waits until
 // it is as wanted, Delete has nothing to do with it.
 func Expect[S State](g *Graph, id ID, e Expected[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: expect, thing: &comes[S]{expected: e}, needs: e.Needs()}}, opts)
+	return add(g, &Ref[S]{resource{id: id, role: expected, behaviour: &expectedBehaviour[S]{expected: e}, needs: e.Needs()}}, opts)
 }
 
 // Install puts a thing into the graph that we make inside of another one, and
 // that goes with it: Apply makes and mends it, Delete does not even look.
-func Install[S State](g *Graph, id ID, r Resource[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{node{id: id, role: inside, thing: &ours[S]{r}, needs: r.Needs()}}, opts)
+func Install[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: installed, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Option says more about a node.
@@ -222,11 +222,11 @@ func Diagnosed(d Diagnosis) Option {
 }
 
 func add[S State](g *Graph, r *Ref[S], opts []Option) *Ref[S] {
-	g.add(r, &r.node, opts)
+	g.add(r, &r.resource, opts)
 	return r
 }
 
-func (g *Graph) add(ref Node, n *node, opts []Option) {
+func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	var o options
 	for _, opt := range opts {
 		opt(&o)
@@ -236,33 +236,33 @@ func (g *Graph) add(ref Node, n *node, opts []Option) {
 		panic(fmt.Sprintf("graph: node %s added twice", n.id))
 	}
 	for _, e := range n.needs {
-		if g.byID[e.Node.ID()] != e.Node {
-			panic(fmt.Sprintf("graph: node %s needs %s, which is not in the graph", n.id, e.Node.ID()))
+		if g.byID[e.Resource.ID()] != e.Resource {
+			panic(fmt.Sprintf("graph: node %s needs %s, which is not in the graph", n.id, e.Resource.ID()))
 		}
 	}
-	g.nodes = append(g.nodes, ref)
+	g.resources = append(g.resources, ref)
 	g.byID[n.id] = ref
 }
 
-// Nodes lists the nodes in the order they were added.
-func (g *Graph) Nodes() []Node { return g.nodes }
+// Resources lists the nodes in the order they were added.
+func (g *Graph) Resources() []Resource { return g.resources }
 
-// Node returns the node of that ID, or nil.
-func (g *Graph) Node(id ID) Node { return g.byID[id] }
+// Resource returns the node of that ID, or nil.
+func (g *Graph) Resource(id ID) Resource { return g.byID[id] }
 
 // Expected returns how long AWS may be expected to take to make all of the
 // graph from nothing: the critical path through the times that resources say
 // they take.
 func (g *Graph) Expected() time.Duration {
-	settled, exists := map[Node]time.Duration{}, map[Node]time.Duration{}
+	settled, exists := map[Resource]time.Duration{}, map[Resource]time.Duration{}
 	var end time.Duration
-	for _, n := range g.nodes {
+	for _, n := range g.resources {
 		var start time.Duration
 		for _, e := range n.Needs() {
 			if e.Existing {
-				start = max(start, exists[e.Node])
+				start = max(start, exists[e.Resource])
 			} else {
-				start = max(start, settled[e.Node])
+				start = max(start, settled[e.Resource])
 			}
 		}
 		create, _ := n.Takes()

@@ -16,7 +16,7 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 	}
 	if awaited.Error() != a.awaited {
 		a.awaited = awaited.Error()
-		e := Event{Node: a.id, What: Waiting, Detail: a.awaited, Took: clock.Since(a.began), Expected: a.expected()}
+		e := Event{Resource: a.id, What: Waiting, Detail: a.awaited, Took: clock.Since(a.began), Expected: a.expected()}
 		if s := a.state(); s != nil {
 			e.CloudID = s.CloudID()
 		}
@@ -91,7 +91,7 @@ func (a *attempt) patience() time.Duration {
 	if a.x.Patience > 0 {
 		return a.x.Patience
 	}
-	if p, ok := a.Resource().(Patient); ok {
+	if p, ok := a.Desired().(Patient); ok {
 		return p.Patience()
 	}
 	create, remove := a.Takes()

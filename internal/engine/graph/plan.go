@@ -8,7 +8,7 @@ type Action string
 // The actions.
 const (
 	Keep     Action = "keep"     // it is as wanted
-	Borrow   Action = "borrow"   // somebody else owns it
+	Existing Action = "borrow"   // somebody else owns it
 	Create   Action = "create"   // it is missing
 	Update   Action = "update"   // it differs
 	Settle   Action = "settle"   // it is on its way
@@ -20,16 +20,16 @@ const (
 
 // Step is the plan for one node.
 type Step struct {
-	Node    ID     `json:"node"`
-	Action  Action `json:"action"`
-	CloudID string `json:"cloudID,omitempty"`
-	Origin  string `json:"origin,omitempty"` // the part of the manifest it comes from
-	Diff    Diff   `json:"changes,omitempty"`
+	Resource ID     `json:"node"`
+	Action   Action `json:"action"`
+	CloudID  string `json:"cloudID,omitempty"`
+	Origin   string `json:"origin,omitempty"` // the part of the manifest it comes from
+	Diff     Diff   `json:"changes,omitempty"`
 }
 
 // Does reports whether the step has anything to do.
 func (s Step) Does() bool {
-	return !slices.Contains([]Action{Keep, Borrow, Leave}, s.Action)
+	return !slices.Contains([]Action{Keep, Existing, Leave}, s.Action)
 }
 
 // Plan is what Apply or Delete would do, in an order that works.
@@ -53,7 +53,7 @@ func (p Plan) Count(actions ...Action) (n int) {
 // CountKind returns how many steps of a kind of node have the action.
 func (p Plan) CountKind(kind string, action Action) (n int) {
 	for _, s := range p.Steps {
-		if s.Node.Kind() == kind && s.Action == action {
+		if s.Resource.Kind() == kind && s.Action == action {
 			n++
 		}
 	}

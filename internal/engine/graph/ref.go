@@ -9,8 +9,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Node is a node of a graph, whatever it stands for. Only *Ref implements it.
-type Node interface {
+// Resource is a node of a graph, whatever it stands for. Only *Ref implements it.
+type Resource interface {
 	// ID names the node.
 	ID() ID
 	// Needs lists what has to be there first.
@@ -43,23 +43,23 @@ type Role string
 
 // The roles.
 const (
-	own    Role = "own"    // we make it and remove it
-	borrow Role = "borrow" // somebody else does
-	retire Role = "retire" // we made it, and it has to go
-	sweep  Role = "sweep"  // it comes and goes; Delete removes it
-	expect Role = "expect" // it comes by itself, of what is ours
-	inside Role = "inside" // we make it, inside of what is ours
+	managed   Role = "own"    // we make it and remove it
+	existing  Role = "borrow" // somebody else does
+	retired   Role = "retire" // we made it, and it has to go
+	swept     Role = "sweep"  // it comes and goes; Delete removes it
+	expected  Role = "expect" // it comes by itself, of what is ours
+	installed Role = "inside" // we make it, inside of what is ours
 )
 
 // makes reports whether Apply makes and mends the thing.
-func (r Role) makes() bool { return r == own || r == inside }
+func (r Role) makes() bool { return r == managed || r == installed }
 
 // goes reports whether the thing goes with what it is a part of: Delete has
 // nothing to do with it.
-func (r Role) goes() bool { return r == expect || r == inside }
+func (r Role) goes() bool { return r == expected || r == installed }
 
 // Ref is a node, and the way other resources read its state.
-type Ref[S State] struct{ node }
+type Ref[S State] struct{ resource }
 
 // Found returns the state of the node, and whether it exists yet.
 func (r *Ref[S]) Found() (state S, ok bool) {
@@ -74,15 +74,15 @@ func (r *Ref[S]) Found() (state S, ok bool) {
 
 func (r *Ref[S]) isNil() bool { return r == nil }
 
-// node is what a Ref is, whatever its state. All that the executor does is
+// resource is what a Ref is, whatever its state. All that the executor does is
 // written for it, once, and not for each S: the difference is a hundredth of
 // the program.
-type node struct {
-	id     ID
-	role   Role
-	thing  thing
-	needs  []Edge
-	origin string
+type resource struct {
+	id        ID
+	role      Role
+	behaviour behaviour
+	needs     []Edge
+	origin    string
 
 	diagnosis Diagnosis // nil: there is none
 
@@ -100,19 +100,19 @@ type node struct {
 const Unknown = "(known after apply)"
 
 // ID implements Node.
-func (n *node) ID() ID { return n.id }
+func (n *resource) ID() ID { return n.id }
 
 // Needs implements Node.
-func (n *node) Needs() []Edge { return n.needs }
+func (n *resource) Needs() []Edge { return n.needs }
 
 // Origin implements Node.
-func (n *node) Origin() string { return n.origin }
+func (n *resource) Origin() string { return n.origin }
 
 // Role implements Node.
-func (n *node) Role() Role { return n.role }
+func (n *resource) Role() Role { return n.role }
 
 // CloudID implements Node.
-func (n *node) CloudID() string {
+func (n *resource) CloudID() string {
 	if have := n.state(); have != nil {
 		return have.CloudID()
 	}
@@ -120,27 +120,27 @@ func (n *node) CloudID() string {
 }
 
 // Takes implements Node.
-func (n *node) Takes() (create, remove time.Duration) {
-	if t, ok := n.Resource().(Timed); ok {
+func (n *resource) Takes() (create, remove time.Duration) {
+	if t, ok := n.Desired().(Timed); ok {
 		return t.Takes()
 	}
 	return 0, 0
 }
 
 // Wanted implements Node.
-func (n *node) Wanted() Diff { return n.thing.wanted() }
+func (n *resource) Wanted() Diff { return n.behaviour.wanted() }
 
-// Resource returns the wanted thing, for tests that look inside; nil for a
+// Desired returns the wanted thing, for tests that look inside; nil for a
 // thing that somebody else owns.
-func (n *node) Resource() any { return n.thing.wants() }
+func (n *resource) Desired() any { return n.behaviour.wants() }
 
 // Seen implements Node.
-func (n *node) Seen() State { return n.state() }
+func (n *resource) Seen() State { return n.state() }
 
-func (n *node) existing() <-chan struct{} { return n.exists }
+func (n *resource) existing() <-chan struct{} { return n.exists }
 
 // state is what was last seen, or nil.
-func (n *node) state() State {
+func (n *resource) state() State {
 	if have := n.found.Load(); have != nil {
 		return *have
 	}
@@ -148,7 +148,7 @@ func (n *node) state() State {
 }
 
 // set notes what was seen, and tells those who wait for it to exist.
-func (n *node) set(have State) {
+func (n *resource) set(have State) {
 	if have == nil {
 		n.found.Store(nil)
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// thing is a Resource[S], or a Lookup[S] of somebody else's, to those who need
+// behaviour is a Resource[S], or a Lookup[S] of somebody else's, to those who need
 // not know S. Its states are *S, or nil for none.
-type thing interface {
+type behaviour interface {
 	wants() any // the resource, or nil
 	wanted() Diff
 	find(ctx context.Context, c *cloud.Clients) (State, error)
@@ -20,70 +20,70 @@ type thing interface {
 	blockers(ctx context.Context, c *cloud.Clients, have State) string
 }
 
-// ours is a thing that we own.
-type ours[S State] struct{ resource Resource[S] }
+// managedBehaviour is a thing that we own.
+type managedBehaviour[S State] struct{ resource Desired[S] }
 
-func (o *ours[S]) wants() any { return o.resource }
+func (o *managedBehaviour[S]) wants() any { return o.resource }
 
-func (o *ours[S]) wanted() Diff { return o.resource.Diff(new(S)).wanted() }
+func (o *managedBehaviour[S]) wanted() Diff { return o.resource.Diff(new(S)).wanted() }
 
-func (o *ours[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+func (o *managedBehaviour[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
 	return state(o.resource.Find(ctx, c))
 }
 
-func (o *ours[S]) diff(have State) Diff { return o.resource.Diff(of[S](have)) }
+func (o *managedBehaviour[S]) diff(have State) Diff { return o.resource.Diff(of[S](have)) }
 
-func (o *ours[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
+func (o *managedBehaviour[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
 	return state(o.resource.Create(ctx, c))
 }
 
-func (o *ours[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
+func (o *managedBehaviour[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
 	return state(o.resource.Update(ctx, c, of[S](have), d))
 }
 
-func (o *ours[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
+func (o *managedBehaviour[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
 	return o.resource.Delete(ctx, c, of[S](have))
 }
 
-func (o *ours[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
+func (o *managedBehaviour[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
 	if e, ok := o.resource.(Explained[S]); ok {
 		return e.Blockers(ctx, c, of[S](have))
 	}
 	return ""
 }
 
-// theirs is a thing that somebody else owns. It is looked at, and no more:
+// existingBehaviour is a thing that somebody else owns. It is looked at, and no more:
 // all that acts on a thing asks for its role first.
-type theirs[S State] struct {
-	thing
+type existingBehaviour[S State] struct {
+	behaviour
 	lookup Lookup[S]
 }
 
-func (t *theirs[S]) wants() any { return nil }
+func (t *existingBehaviour[S]) wants() any { return nil }
 
-func (t *theirs[S]) wanted() Diff { return nil }
+func (t *existingBehaviour[S]) wanted() Diff { return nil }
 
-func (t *theirs[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+func (t *existingBehaviour[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
 	return state(t.lookup(ctx, c))
 }
 
-// comes is a thing that comes by itself.
-type comes[S State] struct {
-	thing
+// expectedBehaviour is a thing that comes by itself.
+type expectedBehaviour[S State] struct {
+	behaviour
 	expected Expected[S]
 }
 
-func (c *comes[S]) wants() any { return c.expected }
+func (c *expectedBehaviour[S]) wants() any { return c.expected }
 
-func (c *comes[S]) wanted() Diff { return c.expected.Diff(new(S)) }
+func (c *expectedBehaviour[S]) wanted() Diff { return c.expected.Diff(new(S)) }
 
-func (c *comes[S]) find(ctx context.Context, cl *cloud.Clients) (State, error) {
+func (c *expectedBehaviour[S]) find(ctx context.Context, cl *cloud.Clients) (State, error) {
 	return state(c.expected.Find(ctx, cl))
 }
 
-func (c *comes[S]) diff(have State) Diff { return c.expected.Diff(of[S](have)) }
+func (c *expectedBehaviour[S]) diff(have State) Diff { return c.expected.Diff(of[S](have)) }
 
-func (c *comes[S]) update(ctx context.Context, cl *cloud.Clients, have State, d Diff) (State, error) {
+func (c *expectedBehaviour[S]) update(ctx context.Context, cl *cloud.Clients, have State, d Diff) (State, error) {
 	if t, ok := c.expected.(Tended[S]); ok {
 		return state(t.Update(ctx, cl, of[S](have), d))
 	}

@@ -76,7 +76,7 @@ type toy struct {
 	silent        bool          // Create and Update answer with nothing
 }
 
-var _ graph.Resource[seen] = (*toy)(nil)
+var _ graph.Desired[seen] = (*toy)(nil)
 
 func (y *toy) Needs() []graph.Edge { return y.needs }
 
@@ -276,7 +276,7 @@ func (l *listener) of(id graph.ID) (out []graph.What) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range l.events {
-		if e.Node == id {
+		if e.Resource == id {
 			out = append(out, e.What)
 		}
 	}
@@ -287,7 +287,7 @@ func (l *listener) of(id graph.ID) (out []graph.What) {
 func (l *listener) first(id graph.ID, what graph.What) graph.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.events, func(e graph.Event) bool { return e.Node == id && e.What == what })
+	i := slices.IndexFunc(l.events, func(e graph.Event) bool { return e.Resource == id && e.What == what })
 	require.GreaterOrEqual(l.t, i, 0, "%s was never %s", id, what)
 	return l.events[i]
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
 // resourceSets adds what is brought into the cluster: the ClusterResourceSets of the
@@ -13,9 +13,9 @@ import (
 func (b *builder) resourceSets() (network []graph.Edge) {
 	brought := map[string]bool{}
 	for _, set := range b.m.ResourceSets {
-		a := &resource.Addons{API: b.api, Server: b.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
+		a := &incluster.Addons{API: b.api, Server: b.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
 		for _, d := range set.Documents {
-			o := resource.AddonObject{Title: d.Title(), Origin: d.Origin, Object: d.Object}
+			o := incluster.AddonObject{Title: d.Title(), Origin: d.Origin, Object: d.Object}
 			a.Objects = append(a.Objects, o)
 			brought[o.Brings()] = true
 		}

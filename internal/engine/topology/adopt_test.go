@@ -12,9 +12,9 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // lot draws names as Cluster API does: five characters, others every time.
@@ -33,7 +33,7 @@ func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
 	set := names.draw()
 	for _, i := range s.EC2.Instances {
 		name := ""
-		switch node := i.Tags[cloud.NodeTag]; {
+		switch node := i.Tags[cloud.ResourceTag]; {
 		case strings.HasPrefix(node, "machine/"+m.ControlPlane.Object.Name+"/"):
 			name = m.ControlPlane.Object.Name + "-" + names.draw()
 		case strings.HasPrefix(node, "machine/"):
@@ -44,12 +44,12 @@ func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
 		}
 	}
 	for _, g := range s.ELB.TargetGroups {
-		if g.Tags[cloud.NodeTag] != "" {
+		if g.Tags[cloud.ResourceTag] != "" {
 			g.Name = g.Name[:strings.LastIndex(g.Name, "-")+1] + names.draw()
 		}
 	}
 	for _, tags := range tagsOf(s) {
-		delete(tags, cloud.NodeTag)
+		delete(tags, cloud.ResourceTag)
 	}
 	maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.HasPrefix(name, "/clusterawsadm/") })
 }
@@ -103,11 +103,11 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 				require.NoError(t, err)
 				for _, s := range p.Steps {
 					switch {
-					case s.Node == "init-marker":
+					case s.Resource == "init-marker":
 						require.Equal(t, graph.Create, s.Action)
 					case s.Does():
-						require.Equal(t, graph.Update, s.Action, "%s: %v", s.Node, s.Diff)
-						require.Equal(t, graph.Diff{{Field: "tag " + cloud.NodeTag, Want: string(s.Node), Remedy: graph.Mend}}, s.Diff, s.Node)
+						require.Equal(t, graph.Update, s.Action, "%s: %v", s.Resource, s.Diff)
+						require.Equal(t, graph.Diff{{Field: "tag " + cloud.ResourceTag, Want: string(s.Resource), Remedy: graph.InPlace}}, s.Diff, s.Resource)
 					}
 				}
 				before := len(a.Calls())

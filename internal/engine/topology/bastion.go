@@ -7,8 +7,9 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 //go:embed bastion.sh
@@ -28,18 +29,18 @@ func (b *builder) bastion() {
 			spec.InstanceType = "t2.micro"
 		}
 	}
-	i := &resource.Instance{
-		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[resource.SecurityGroupState]{b.groups[infrav1.SecurityGroupBastion]},
+	i := &ec2.Instance{
+		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupBastion]},
 		Key: b.keyOf(nil), Tags: b.tags("bastion", b.m.Name+"-bastion", roleBastion),
 		Needed: append([]graph.Edge{}, b.net.egress[public.name]...),
 	}
 	if !b.exists("bastion", b.m.Name+"-bastion") {
-		lookup := resource.UbuntuImage(b.m.Region)
+		lookup := ec2.UbuntuImage(b.m.Region)
 		if id := b.spec.Bastion.AMI; id != "" {
-			lookup = resource.ImageByID(id)
+			lookup = ec2.ImageByID(id)
 		}
 		i.Image = graph.Use(b.Graph, "image/bastion", lookup, b.infra("spec.bastion.ami"))
-		i.Boot = &resource.BootData{Plain: bastionScript}
+		i.Boot = &bootdata.Data{Plain: bastionScript}
 		i.Needed = append(i.Needed, b.keyPair(i.Key)...)
 	}
 	graph.Add(b.Graph, "bastion", i, b.infra("spec.bastion"))
@@ -49,7 +50,7 @@ func (b *builder) bastion() {
 // tagged with it or, made by Cluster API, only named so.
 func (b *builder) exists(node, name string) bool {
 	for _, m := range b.inv.Machines {
-		tag := m.Tags[cloud.NodeTag]
+		tag := m.Tags[cloud.ResourceTag]
 		if tag == node || tag == "" && m.Tags["Name"] == name {
 			return !strings.EqualFold(m.Status, "shutting-down")
 		}

@@ -7,17 +7,18 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // boot returns what the i-th machine of a group boots with.
-func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
+func (b *builder) boot(g group, i int, id graph.ID) *bootdata.Data {
 	if g.kubeadm == nil && g.eks == nil {
-		return &resource.BootData{Plain: g.data}
+		return &bootdata.Data{Plain: g.data}
 	}
-	d := &resource.BootData{
+	d := &bootdata.Data{
 		EKS: g.eks, Endpoint: b.endpoint, PKI: b.keys, Backend: backendOf(g), Prefix: g.spec.CloudInit.SecretPrefix,
 		Uncompressed: g.spec.UncompressedUserData, Ignition: g.spec.Ignition, Bucket: b.store,
 	}
@@ -32,22 +33,22 @@ func (b *builder) boot(g group, i int, id graph.ID) *resource.BootData {
 	}
 	if g.controlPlane {
 		kind = "control-plane/"
-		d.ID = resource.SecretID(b.m.Namespace, b.m.Name, string(id))
+		d.ID = bootdata.SecretID(b.m.Namespace, b.m.Name, string(id))
 		d.Object = kind + g.nameOf(i)
 	} else {
-		d.ID = resource.SecretID(b.m.Namespace, b.m.Name, "machine/"+g.name)
+		d.ID = bootdata.SecretID(b.m.Namespace, b.m.Name, "machine/"+g.name)
 		d.Object = kind + g.name // all of a group load the same one
 	}
 	d.Keep = shared
 	owner := string(id)
 	if shared {
-		owner = resource.GroupNode(owner)
+		owner = ec2.GroupNode(owner)
 	}
 	role := roleNode
 	if g.controlPlane {
 		role = roleControlPlane
 	}
-	d.Tags = b.machineTags(role, nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.NodeTag: owner})
+	d.Tags = b.machineTags(role, nil).With(cloud.Tags{"Name": strings.TrimPrefix(d.Object, kind), cloud.ResourceTag: owner})
 	if g.kubeadm != nil {
 		b.joinToken(g, d)
 	}
@@ -115,14 +116,14 @@ func backendOf(g group) boot.Backend {
 
 // image adds the lookup of a group's image: the one the manifest names, or the
 // newest that matches CAPA's pattern (facts C.2).
-func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
+func (b *builder) image(g group) *graph.Ref[ec2.ImageState] {
 	if id := g.spec.AMI.ID; id != nil && *id != "" {
 		return b.givenImage(g, *id)
 	}
 	if b.m.EKS != nil && g.spec.ImageLookupFormat == "" && g.spec.ImageLookupOrg == "" && g.spec.ImageLookupBaseOS == "" {
 		return b.eksImage(g)
 	}
-	q := resource.ImageQuery{
+	q := ec2.ImageQuery{
 		Owner: first(g.spec.ImageLookupOrg, b.spec.ImageLookupOrg, "819546954734"), Version: g.version,
 		Architecture: first(b.inv.Types[g.spec.InstanceType].Architecture, "x86_64"),
 	}
@@ -136,12 +137,12 @@ func (b *builder) image(g group) *graph.Ref[resource.ImageState] {
 	if format != "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*" || q.Owner != "819546954734" {
 		id += "/" + suffix(format, q.Owner)
 	}
-	return use(b, graph.ID(id), resource.ImageByName(q), g.specAt, "spec")
+	return use(b, graph.ID(id), ec2.ImageByName(q), g.specAt, "spec")
 }
 
 // givenImage adds the lookup of an image that the manifest names. For machines of
 // another architecture it is another question.
-func (b *builder) givenImage(g group, image string) *graph.Ref[resource.ImageState] {
+func (b *builder) givenImage(g group, image string) *graph.Ref[ec2.ImageState] {
 	id, kind := graph.ID("image/"+image), b.inv.Types[g.spec.InstanceType]
 	arch := kind.Architecture
 	if kind.VCPUs == 0 {
@@ -150,7 +151,7 @@ func (b *builder) givenImage(g group, image string) *graph.Ref[resource.ImageSta
 	if arch == "arm64" {
 		id += "/arm64"
 	}
-	return use(b, id, resource.ImageFor(image, g.spec.InstanceType, arch), g.specAt, g.specPath+".ami.id")
+	return use(b, id, ec2.ImageFor(image, g.spec.InstanceType, arch), g.specAt, g.specPath+".ami.id")
 }
 
 // imageName fills in an image lookup format, a Go template of which only the

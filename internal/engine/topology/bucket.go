@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // bucket adds the bucket from which machines load their Ignition configuration
@@ -15,20 +15,20 @@ func (b *builder) bucket() {
 	if spec == nil {
 		return
 	}
-	readers := map[string]resource.Reader{}
+	readers := map[string]s3.Reader{}
 	if spec.PresignedURLDuration == nil {
 		if spec.ControlPlaneIAMInstanceProfile != "" {
-			readers["control-plane"] = resource.Reader{Role: spec.ControlPlaneIAMInstanceProfile, Prefixes: []string{"control-plane/*"}}
+			readers["control-plane"] = s3.Reader{Role: spec.ControlPlaneIAMInstanceProfile, Prefixes: []string{"control-plane/*"}}
 		}
 		for _, role := range spec.NodesIAMInstanceProfiles {
-			readers[role] = resource.Reader{Role: role, Prefixes: []string{"node/*", "machine-pool/*"}}
+			readers[role] = s3.Reader{Role: role, Prefixes: []string{"node/*", "machine-pool/*"}}
 		}
 		for i, r := range spec.AdditionalIAMRoles {
-			readers[fmt.Sprintf("additional-%d", i)] = resource.Reader{Role: r.Name, Prefixes: []string{r.Prefix}}
+			readers[fmt.Sprintf("additional-%d", i)] = s3.Reader{Role: r.Name, Prefixes: []string{r.Prefix}}
 		}
 	}
 	tags := b.tags("bucket", spec.Name, roleNode)
-	b.store = graph.Add(b.Graph, "bucket", &resource.Bucket{
+	b.store = graph.Add(b.Graph, "bucket", &s3.Bucket{
 		Name: spec.Name, Partition: partition(b.spec, b.m.Region), Account: b.inv.Account, Readers: readers,
 		Tags: tags, BestEffort: spec.BestEffortDeleteObjects != nil && *spec.BestEffortDeleteObjects,
 	}, b.infra("spec.s3Bucket"))

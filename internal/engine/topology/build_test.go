@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // load reads a manifest.
@@ -56,7 +57,7 @@ func inventory(m *manifest.Cluster) topology.Inventory {
 		return inv
 	}
 	for _, s := range network.Subnets {
-		inv.Subnets = append(inv.Subnets, resource.SubnetState{Object: resource.Object{ID: s.ID}, VPC: network.VPC.ID, Zone: m.Region + s.ID[len(s.ID)-1:], MapPublicIP: s.IsPublic})
+		inv.Subnets = append(inv.Subnets, ec2.SubnetState{Object: identity.Object{ID: s.ID}, VPC: network.VPC.ID, Zone: m.Region + s.ID[len(s.ID)-1:], MapPublicIP: s.IsPublic})
 	}
 	inv.NATAddresses = []string{"198.51.100.1"}
 	if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && lb.Name != nil {
@@ -76,14 +77,14 @@ func build(t *testing.T, m *manifest.Cluster, inv topology.Inventory) topology.C
 // needs and how, and what is wanted.
 func printed(g *graph.Graph) string {
 	var out strings.Builder
-	for _, n := range g.Nodes() {
+	for _, n := range g.Resources() {
 		fmt.Fprintf(&out, "%s (%s)\n", n.ID(), n.Role())
 		if n.Origin() != "" {
 			fmt.Fprintf(&out, "    from %s\n", n.Origin())
 		}
 		lines := map[string]bool{}
 		for _, e := range n.Needs() {
-			line := fmt.Sprintf("    %s %s\n", kindOf(e), e.Node.ID())
+			line := fmt.Sprintf("    %s %s\n", kindOf(e), e.Resource.ID())
 			if !lines[line] {
 				out.WriteString(line)
 			}
@@ -127,10 +128,10 @@ func TestExamples(t *testing.T) {
 // the edge, it would be read before it is there.
 func TestEveryReferenceIsANeed(t *testing.T) {
 	for name, m := range examples(t) {
-		for _, n := range build(t, m, inventory(m)).Nodes() {
-			needed := map[graph.Node]bool{}
+		for _, n := range build(t, m, inventory(m)).Resources() {
+			needed := map[graph.Resource]bool{}
 			for _, e := range n.Needs() {
-				needed[e.Node] = true
+				needed[e.Resource] = true
 			}
 			holder, ok := n.(interface{ Resource() any })
 			require.True(t, ok)
@@ -148,15 +149,15 @@ func TestEveryReferenceIsANeed(t *testing.T) {
 }
 
 // references finds every node that a value refers to, by where it does.
-func references(v reflect.Value, path string) map[string]graph.Node {
-	out := map[string]graph.Node{}
+func references(v reflect.Value, path string) map[string]graph.Resource {
+	out := map[string]graph.Resource{}
 	into := func(v reflect.Value, at string) {
 		for p, n := range references(v, at) {
 			out[p] = n
 		}
 	}
 	if v.IsValid() && v.CanInterface() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && !v.IsNil() {
-		if n, ok := v.Interface().(graph.Node); ok {
+		if n, ok := v.Interface().(graph.Resource); ok {
 			if p := reflect.ValueOf(n); !p.IsNil() {
 				out[path] = n
 			}
@@ -194,7 +195,7 @@ func references(v reflect.Value, path string) map[string]graph.Node {
 func TestReferencesAreFound(t *testing.T) {
 	found := map[string]bool{}
 	for _, m := range examples(t) {
-		for _, n := range build(t, m, inventory(m)).Nodes() {
+		for _, n := range build(t, m, inventory(m)).Resources() {
 			r := n.(interface{ Resource() any }).Resource()
 			if r == nil {
 				continue
@@ -221,9 +222,9 @@ func TestReferencesAreFound(t *testing.T) {
 // "tcp 6443 from node: Kubernetes API".
 func rulesOf(t *testing.T, c topology.Cluster, role infrav1.SecurityGroupRole) (out []string) {
 	t.Helper()
-	n := c.Node(graph.ID("security-group-rules/" + string(role)))
+	n := c.Resource(graph.ID("security-group-rules/" + string(role)))
 	require.NotNil(t, n, role)
-	for _, r := range n.(*graph.Ref[resource.SecurityGroupRulesState]).Resource().(*resource.SecurityGroupRules).Rules {
+	for _, r := range n.(*graph.Ref[ec2.SecurityGroupRulesState]).Desired().(*ec2.SecurityGroupRules).Rules {
 		from := r.CIDR + r.FromID
 		switch {
 		case r.From != nil:

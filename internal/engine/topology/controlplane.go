@@ -3,20 +3,22 @@ package topology
 import (
 	"slices"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
 // control adds what comes of the machines of the control plane, and replaces
 // those that are outdated, group after group: stand-alone Machines are a group
 // each. It returns what workers wait for that are replaced.
-func (b *builder) control() (after []graph.Node) {
-	var all, steady []*graph.Ref[resource.InstanceState]
+func (b *builder) control() (after []graph.Resource) {
+	var all, steady []*graph.Ref[ec2.InstanceState]
 	for _, m := range b.made {
 		if m.ControlPlane {
-			all = append(all, m.Node)
+			all = append(all, m.Instance)
 			if !b.rolling(m) {
-				steady = append(steady, m.Node)
+				steady = append(steady, m.Instance)
 			}
 		}
 	}
@@ -38,24 +40,24 @@ func (b *builder) control() (after []graph.Node) {
 
 // begin marks the machine that begins the control plane, as soon as there is
 // one.
-func (b *builder) begin(made []*graph.Ref[resource.InstanceState]) {
-	if len(made) > 0 && b.Node("init-marker") == nil {
-		graph.Add(b.Graph, "init-marker", &resource.InitMarker{Machine: made[0]})
+func (b *builder) begin(made []*graph.Ref[ec2.InstanceState]) {
+	if len(made) > 0 && b.Resource("init-marker") == nil {
+		graph.Add(b.Graph, "init-marker", &secrets.InitMarker{Machine: made[0]})
 	}
 }
 
 // etcdMembers adds a look at the members of etcd before machines are added to
 // a control plane that has begun: one may have been lost.
-func (b *builder) etcdMembers(g group, fresh []int) []graph.Node {
+func (b *builder) etcdMembers(g group, fresh []int) []graph.Resource {
 	config, _ := b.clusterConfiguration()
 	if !g.controlPlane || len(fresh) == 0 || !b.rolls(g) || !b.inv.Initialized || !b.othersControl() || len(config.Etcd.External.Endpoints) > 0 {
 		return nil
 	}
 	const id = "etcd-members"
-	if n := b.Node(id); n != nil { // single Machines are a group each
-		return []graph.Node{n}
+	if n := b.Resource(id); n != nil { // single Machines are a group each
+		return []graph.Resource{n}
 	}
-	return []graph.Node{graph.Expect(b.Graph, id, &resource.EtcdMembers{
+	return []graph.Resource{graph.Expect(b.Graph, id, &incluster.EtcdMembers{
 		API: b.reach("--drain=false"), Certificates: certificates(config.CertificatesDir) + "/etcd",
 	}, graph.From(g.origin))}
 }

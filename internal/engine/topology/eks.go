@@ -10,9 +10,12 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // mark is the tag by which Cluster API tells what of EKS and IAM is its own.
@@ -21,16 +24,16 @@ func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.m.Kube
 // eks adds the control plane of EKS and what hangs on it (facts E.1).
 func (b *builder) eks() {
 	plane := &b.m.EKS.ControlPlane.Spec
-	b.roles, b.entered = map[string]*graph.Ref[resource.IAMRoleState]{}, map[string]bool{}
+	b.roles, b.entered = map[string]*graph.Ref[iam.RoleState]{}, map[string]bool{}
 	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"), graph.With(graph.Exists(b.lb.leftovers)))
-	b.endpoint = resource.Endpoint{EKS: b.plane, Port: eksPort}
+	b.endpoint = bootdata.Endpoint{EKS: b.plane, Port: eksPort}
 	nodes := b.nodeGroups()
 	b.fargateProfiles()
 	b.accessEntries(plane)
 	b.nodeAccess(plane)
 	b.addons(plane, nodes)
 	if plane.AssociateOIDCProvider {
-		graph.Add(b.Graph, "oidc-provider", &resource.OIDCProvider{
+		graph.Add(b.Graph, "oidc-provider", &eks.OIDCProvider{
 			Cluster: b.plane, Tags: b.eksTags("oidc-provider", b.m.Name+"-oidc"),
 		}, b.infra("spec.associateOIDCProvider"))
 	}
@@ -46,8 +49,8 @@ func (b *builder) eksTags(node graph.ID, name string, more ...cloud.Tags) cloud.
 	return b.tags(node, name, roleCommon, append(more, cloud.Tags{b.mark(): cloud.Owned})...)
 }
 
-func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *resource.EKSCluster {
-	e := &resource.EKSCluster{
+func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
+	e := &eks.Cluster{
 		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), Mark: b.mark(), Role: b.iamRole(roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
 			policies: []string{"AmazonEKSClusterPolicy"}, more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
@@ -130,17 +133,17 @@ type roleSpec struct {
 
 // iamRole adds a role, once for each name: ours to make where the user lets us,
 // and looked up otherwise (docs/adr/0015-eks-roles.md).
-func (b *builder) iamRole(r roleSpec) *graph.Ref[resource.IAMRoleState] {
+func (b *builder) iamRole(r roleSpec) *graph.Ref[iam.RoleState] {
 	if made, ok := b.roles[r.name]; ok {
 		return made
 	}
 	id := graph.ID("role/" + r.name)
 	if !b.m.EKS.EnableIAM {
-		b.roles[r.name] = graph.Use(b.Graph, id, resource.RoleByName(r.name, makeRole(r.name)), b.infra(r.at))
+		b.roles[r.name] = graph.Use(b.Graph, id, iam.RoleByName(r.name, makeRole(r.name)), b.infra(r.at))
 		return b.roles[r.name]
 	}
 	partition := partition(b.spec, b.m.Region)
-	role := &resource.IAMRole{
+	role := &iam.Role{
 		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, Mark: b.mark(), Tags: b.eksTags(id, r.name),
 	}
 	for _, name := range r.policies {
@@ -176,7 +179,7 @@ func (b *builder) addons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, no
 	}
 	for i, a := range *plane.Addons {
 		id := graph.ID("addon/" + a.Name)
-		x := &resource.EKSAddon{
+		x := &eks.Addon{
 			Cluster: b.plane, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
 			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: b.eksTags(id, a.Name),
 		}
@@ -190,7 +193,7 @@ func (b *builder) addons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, no
 func (b *builder) accessEntries(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	for i, e := range plane.AccessEntries {
 		id := graph.ID("access-entry/" + e.PrincipalARN)
-		x := &resource.EKSAccessEntry{
+		x := &eks.AccessEntry{
 			Cluster: b.plane, Principal: e.PrincipalARN, Type: strings.ToUpper(string(e.Type)), User: e.Username, Groups: e.KubernetesGroups,
 			Tags: b.eksTags(id, e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:]),
 		}
@@ -198,9 +201,9 @@ func (b *builder) accessEntries(plane *ekscontrolplanev1.AWSManagedControlPlaneS
 			x.Type = "STANDARD"
 		}
 		for _, p := range e.AccessPolicies {
-			x.Policies = append(x.Policies, resource.EKSAccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
+			x.Policies = append(x.Policies, eks.EKSAccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
 		}
-		ordered.By(x.Policies, func(x, y resource.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		ordered.By(x.Policies, func(x, y eks.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		graph.Add(b.Graph, id, x, b.infra(fmt.Sprintf("spec.accessEntries[%d]", i)))
 	}
 }
@@ -210,14 +213,14 @@ func (b *builder) identityProvider(plane *ekscontrolplanev1.AWSManagedControlPla
 	if p == nil {
 		return
 	}
-	var after []graph.Node
-	for _, n := range b.Nodes() {
+	var after []graph.Resource
+	for _, n := range b.Resources() {
 		if slices.Contains([]string{"node-group", "fargate-profile", "addon", "access-entry"}, n.ID().Kind()) {
 			after = append(after, n)
 		}
 	}
 	id := graph.ID("identity-provider/" + p.IdentityProviderConfigName)
-	graph.Add(b.Graph, id, &resource.EKSIdentityProvider{
+	graph.Add(b.Graph, id, &eks.IdentityProvider{
 		Cluster: b.plane, Name: p.IdentityProviderConfigName, Issuer: p.IssuerURL, Client: p.ClientID, UserClaim: text(p.UsernameClaim),
 		UserPrefix: text(p.UsernamePrefix), GroupsClaim: text(p.GroupsClaim), GroupsPrefix: text(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
 		After: after, Tags: b.eksTags(id, p.IdentityProviderConfigName, cloud.Tags(p.Tags)),
@@ -235,8 +238,8 @@ func (b *builder) retireEKS() {
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)
-			if b.Node(id) == nil && (part.kind != "access-entry" || !b.entered[name]) {
-				resource.RetireEKS(b.Graph, id, part.kind, name, b.plane)
+			if b.Resource(id) == nil && (part.kind != "access-entry" || !b.entered[name]) {
+				teardown.RetireEKS(b.Graph, id, part.kind, name, b.plane)
 			}
 		}
 	}

@@ -9,13 +9,16 @@ import (
 	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
 // join says how machines join the cluster of EKS.
-func (b *builder) join(config *eksbootstrapv1.EKSConfigSpec, nodeadm *eksbootstrapv1.NodeadmConfigSpec) *resource.EKSJoin {
-	return &resource.EKSJoin{Cluster: b.plane, Config: config, Nodeadm: nodeadm, Secret: b.secret}
+func (b *builder) join(config *eksbootstrapv1.EKSConfigSpec, nodeadm *eksbootstrapv1.NodeadmConfigSpec) *bootdata.EKSJoin {
+	return &bootdata.EKSJoin{Cluster: b.plane, Config: config, Nodeadm: nodeadm, Secret: b.secret}
 }
 
 // nodeadmSpec is the spec of a template, which may leave it out.
@@ -24,7 +27,7 @@ func nodeadmSpec(t *eksbootstrapv1.NodeadmConfigTemplate) *eksbootstrapv1.Nodead
 }
 
 // eksImage looks up the image that EKS recommends (facts C.2).
-func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
+func (b *builder) eksImage(g group) *graph.Ref[ec2.ImageState] {
 	version := minorVersion(first(g.version, b.m.Version))
 	at := b.m.Origin(g.specAt, g.specPath+".ami")
 	if version == "" {
@@ -43,7 +46,7 @@ func (b *builder) eksImage(g group) *graph.Ref[resource.ImageState] {
 		path += "-arm64"
 	}
 	parameter := "/aws/service/eks/optimized-ami/" + version + "/" + path + "/recommended/image_id"
-	return use(b, graph.ID("image/eks/"+version+"/"+path), resource.ImageByParameter(parameter), g.specAt, "spec")
+	return use(b, graph.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), g.specAt, "spec")
 }
 
 // nodeAccess lets the machines that are in no node group into the cluster: by
@@ -87,10 +90,10 @@ func (b *builder) mapGiven(c *ekscontrolplanev1.IAMAuthenticatorConfig) {
 		return
 	}
 	for _, m := range c.RoleMappings {
-		b.mappings = append(b.mappings, resource.Mapping{ARN: m.RoleARN, Username: m.UserName, Groups: m.Groups})
+		b.mappings = append(b.mappings, incluster.Mapping{ARN: m.RoleARN, Username: m.UserName, Groups: m.Groups})
 	}
 	for _, m := range c.UserMappings {
-		b.mappings = append(b.mappings, resource.Mapping{Users: true, ARN: m.UserARN, Username: m.UserName, Groups: m.Groups})
+		b.mappings = append(b.mappings, incluster.Mapping{Users: true, ARN: m.UserARN, Username: m.UserName, Groups: m.Groups})
 	}
 }
 
@@ -100,7 +103,7 @@ func (b *builder) mapNodes(profile, role string) {
 	case role == "" && b.inv.NodeRoles != nil:
 		b.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", b.m.Origin(b.m.InfraObject(), "spec.accessConfig"), profile)
 	case role != "":
-		b.mappings = append(b.mappings, resource.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
+		b.mappings = append(b.mappings, incluster.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
 	}
 }
 
@@ -110,7 +113,7 @@ func (b *builder) awsAuth() {
 	switch {
 	case len(b.mappings) == 0:
 	case b.o.Wait.asks():
-		graph.Install(b.Graph, "aws-auth", &resource.AWSAuth{API: b.api, Server: b.server, Wanted: b.mappings}, from)
+		graph.Install(b.Graph, "aws-auth", &incluster.AWSAuth{API: b.api, Server: b.server, Wanted: b.mappings}, from)
 	default:
 		b.remark("%s: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, and those who are to be in it are not let into the cluster: run again with --wait=api", b.m.Origin(b.m.InfraObject(), "spec.accessConfig"))
 	}
@@ -125,11 +128,11 @@ func (b *builder) nodeEntry(g group, profile, role string) {
 	case role == "" && b.inv.NodeRoles != nil:
 		b.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", b.m.Origin(g.specAt, g.specPath+".iamInstanceProfile"), profile)
 		return
-	case ofNodeGroup, role != "" && b.entered[role], b.Node(graph.ID("access-entry/"+role)) != nil:
+	case ofNodeGroup, role != "" && b.entered[role], b.Resource(graph.ID("access-entry/"+role)) != nil:
 		return
 	}
 	b.entered[role] = true
-	graph.Add(b.Graph, id, &resource.EKSAccessEntry{
+	graph.Add(b.Graph, id, &eks.AccessEntry{
 		Cluster: b.plane, Principal: role, Type: "EC2_LINUX", Tags: b.eksTags(id, profile),
 	}, graph.From(b.m.Origin(g.specAt, g.specPath+".iamInstanceProfile")))
 }

@@ -7,8 +7,9 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
 // Wait is how far a cluster has to be before a run that makes it ends.
@@ -33,13 +34,13 @@ func (b *builder) kubernetes() {
 		return
 	}
 	b.reach("--wait=infrastructure")
-	server := &resource.APIServer{API: b.api, After: b.serves()}
+	server := &incluster.APIServer{API: b.api, After: b.serves()}
 	for _, m := range b.made {
 		if m.ControlPlane {
-			server.Machines = append(server.Machines, m.Node)
+			server.Machines = append(server.Machines, m.Instance)
 		}
 	}
-	b.server = graph.Expect(b.Graph, "api-server", server, b.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(resource.Server(server)))
+	b.server = graph.Expect(b.Graph, "api-server", server, b.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
 	b.tend()
 	b.awsAuth()
 	network := b.resourceSets()
@@ -62,22 +63,22 @@ func (b *builder) tend() {
 		return
 	}
 	config, at := b.clusterConfiguration()
-	b.config = graph.Expect(b.Graph, "kubeadm-config", &resource.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config, Untold: slices.Sorted(slices.Values(b.untold))}, graph.From(at))
+	b.config = graph.Expect(b.Graph, "kubeadm-config", &incluster.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config, Untold: slices.Sorted(slices.Values(b.untold))}, graph.From(at))
 }
 
 // tended lists what a machine of the control plane that joins later goes by.
-func (b *builder) tended() []graph.Node {
+func (b *builder) tended() []graph.Resource {
 	if b.config == nil {
 		return nil
 	}
-	return []graph.Node{b.config}
+	return []graph.Resource{b.config}
 }
 
 // afterControl adds what is brought up to date when all of the control plane
 // is: kube-proxy follows its version; CoreDNS, where the manifest names it. Its
 // Corefile stays as it is: corefile-migration v1.0.35 changes nothing in
 // kubeadm's from CoreDNS 1.9.3 to 1.14.7.
-func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
+func (b *builder) afterControl(last []graph.Resource) (all []graph.Resource) {
 	cp := b.m.ControlPlane
 	if b.config == nil || cp == nil {
 		return last
@@ -85,7 +86,7 @@ func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
 	config, at := b.clusterConfiguration()
 	after := append(graph.Awaits(last...), graph.Awaits(b.config)...)
 	if _, skip := cp.Object.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip {
-		last = append(last, graph.Expect(b.Graph, "kube-proxy", &resource.SystemImage{
+		last = append(last, graph.Expect(b.Graph, "kube-proxy", &incluster.SystemImage{
 			API: b.api, Server: b.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version), Given: config.ImageRepository, After: after,
 		}, graph.From(b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
 	}
@@ -95,7 +96,7 @@ func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
 		if repository == "" && config.ImageRepository != "" {
 			repository = config.ImageRepository
 		}
-		last = append(last, graph.Expect(b.Graph, "coredns", &resource.SystemImage{
+		last = append(last, graph.Expect(b.Graph, "coredns", &incluster.SystemImage{
 			API: b.api, Server: b.server, Workload: "deployments", Name: "coredns", Container: "coredns", Tag: dns.ImageTag, Given: repository, After: after,
 		}, graph.From(at)))
 	}
@@ -106,9 +107,9 @@ func (b *builder) afterControl(last []graph.Node) (all []graph.Node) {
 func imageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
 // reach prepares to ask the API server; a run with the flag does without it.
-func (b *builder) reach(without string) *resource.API {
+func (b *builder) reach(without string) *incluster.API {
 	if b.api == nil {
-		b.api = &resource.API{Endpoint: b.endpoint, PKI: b.keys, EKS: b.plane, Without: without}
+		b.api = &incluster.API{Endpoint: b.endpoint, PKI: b.keys, EKS: b.plane, Without: without}
 	}
 	if !strings.Contains(b.api.Without, without) {
 		b.api.Without += " " + without
@@ -118,7 +119,7 @@ func (b *builder) reach(without string) *resource.API {
 
 // serves lists what has to be there before the API server can answer.
 func (b *builder) serves() (needs []graph.Edge) {
-	for _, n := range b.Nodes() {
+	for _, n := range b.Resources() {
 		if n.ID().Kind() == "targets" || strings.HasPrefix(string(n.ID()), "listener/") {
 			needs = append(needs, graph.Awaits(n)...)
 		}
@@ -128,13 +129,13 @@ func (b *builder) serves() (needs []graph.Edge) {
 
 // node adds the node that a machine becomes. One that is to stand in for another
 // has more to bring: a worker takes pods, a control plane runs all its parts.
-func (b *builder) node(m Machine, after ...graph.Edge) graph.Node {
+func (b *builder) node(m Machine, after ...graph.Edge) graph.Resource {
 	rolls := b.rolling(m)
-	n := &resource.Node{
-		API: b.api, Server: b.server, Machine: m.Node, External: m.External, Labels: m.labels,
+	n := &incluster.Node{
+		API: b.api, Server: b.server, Machine: m.Instance, External: m.External, Labels: m.labels,
 		Ready: b.o.Wait == NodesReady || rolls && !m.ControlPlane, Parts: rolls && m.ControlPlane,
 	}
-	return graph.Expect(b.Graph, nodeID(m), n, graph.From(m.Node.Origin()), graph.With(after), graph.Diagnosed(resource.ANode(n)))
+	return graph.Expect(b.Graph, nodeID(m), n, graph.From(m.Instance.Origin()), graph.With(after), graph.Diagnosed(diagnose.Node(n)))
 }
 
 func nodeID(m Machine) graph.ID {

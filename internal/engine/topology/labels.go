@@ -26,7 +26,7 @@ func nodeLabels(labels map[string]string) map[string]string {
 func (b *builder) unlabelled() {
 	var groups []string
 	for _, m := range b.made {
-		if len(m.labels) > 0 && b.Node(nodeID(m)) == nil && !slices.Contains(groups, m.Group) {
+		if len(m.labels) > 0 && b.Resource(nodeID(m)) == nil && !slices.Contains(groups, m.Group) {
 			groups = append(groups, m.Group)
 		}
 	}

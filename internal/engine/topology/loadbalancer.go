@@ -8,22 +8,24 @@ import (
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // loadBalancers are what control-plane machines are registered with.
 type loadBalancers struct {
-	leftovers graph.Node // what load balancers leave behind for a while
+	leftovers graph.Resource // what load balancers leave behind for a while
 	targets   []target
-	classic   *graph.Ref[resource.ClassicLoadBalancerState]
+	classic   *graph.Ref[elb.ClassicLoadBalancerState]
 	shared    bool // the classic one is somebody else's
 }
 
 // target is a target group, and what it is for.
 type target struct {
 	name   string // "api", "secondary/api", "8132"
-	group  *graph.Ref[resource.TargetGroupState]
+	group  *graph.Ref[elb.TargetGroupState]
 	shared bool // it is somebody else's
 }
 
@@ -50,7 +52,7 @@ func (b *builder) endpointPort() int32 {
 }
 
 func (b *builder) loadBalancers() {
-	b.endpoint = resource.Endpoint{Host: b.spec.ControlPlaneEndpoint.Host, Port: b.endpointPort()}
+	b.endpoint = bootdata.Endpoint{Host: b.spec.ControlPlaneEndpoint.Host, Port: b.endpointPort()}
 	if e := b.m.Object.Spec.ControlPlaneEndpoint; e.Host != "" {
 		b.endpoint.Host, b.endpoint.Port = e.Host, e.Port
 	}
@@ -69,14 +71,14 @@ func (b *builder) loadBalancers() {
 
 // network1 adds one network load balancer with its listeners and target
 // groups, or looks up one that somebody else made.
-func (b *builder) network1(spec *infrav1.AWSLoadBalancerSpec, prefix, path string) *graph.Ref[resource.LoadBalancerState] {
+func (b *builder) network1(spec *infrav1.AWSLoadBalancerSpec, prefix, path string) *graph.Ref[elb.LoadBalancerState] {
 	id := graph.ID("load-balancer/" + prefix + "network")
 	name := b.balancerName(spec)
 	if spec.Name != nil && b.inv.Foreign[name] {
 		return b.foreignNetworkLoadBalancer(id, name, spec, prefix, path)
 	}
-	r := &resource.LoadBalancer{
-		Name: name, VPC: b.net.vpc, Subnets: b.balanced(spec), Groups: []*graph.Ref[resource.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
+	r := &elb.LoadBalancer{
+		Name: name, VPC: b.net.vpc, Subnets: b.balanced(spec), Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: b.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
 		Tags: b.tags(id, name, roleAPIServer),
 	}
@@ -105,14 +107,14 @@ func (b *builder) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
 }
 
 // listener adds a target group and the listener that sends to it.
-func (b *builder) listener(lb *graph.Ref[resource.LoadBalancerState], spec *infrav1.AWSLoadBalancerSpec, prefix, what string, port, to int32, check resource.HealthCheck, ipType *infrav1.TargetGroupIPType, path string) {
+func (b *builder) listener(lb *graph.Ref[elb.LoadBalancerState], spec *infrav1.AWSLoadBalancerSpec, prefix, what string, port, to int32, check elb.HealthCheck, ipType *infrav1.TargetGroupIPType, path string) {
 	stem := "additional-listener-"
 	if what == "api" {
 		stem = "apiserver-target-"
 	}
 	groupID, listenerID := graph.ID("target-group/"+prefix+what), graph.ID("listener/"+prefix+what)
 	name, lbName := stem+suffix(b.m.Namespace, b.m.Name, prefix, what, fmt.Sprint(to)), b.balancerName(spec)
-	group := graph.Add(b.Graph, groupID, &resource.TargetGroup{
+	group := graph.Add(b.Graph, groupID, &elb.TargetGroup{
 		Name: name, Stem: stem, VPC: b.net.vpc, LoadBalancer: lb, Port: to, IPType: b.ipType(ipType), Check: check,
 		Attributes: map[string]string{
 			"target_health_state.unhealthy.connection_termination.enabled": "false",
@@ -121,7 +123,7 @@ func (b *builder) listener(lb *graph.Ref[resource.LoadBalancerState], spec *infr
 		},
 		Tags: b.tags(groupID, lbName, roleAPIServer),
 	}, b.infra(path))
-	graph.Add(b.Graph, listenerID, &resource.Listener{
+	graph.Add(b.Graph, listenerID, &elb.Listener{
 		LoadBalancer: lb, Target: group, Port: port, Tags: b.tags(listenerID, lbName, roleAPIServer),
 	}, b.infra(path))
 	b.lb.targets = append(b.lb.targets, target{name: prefix + what, group: group})
@@ -129,14 +131,14 @@ func (b *builder) listener(lb *graph.Ref[resource.LoadBalancerState], spec *infr
 
 // foreignNetworkLoadBalancer looks up a load balancer that somebody else made,
 // and the target group of its API listener, where there is one.
-func (b *builder) foreignNetworkLoadBalancer(id graph.ID, name string, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) *graph.Ref[resource.LoadBalancerState] {
-	lb := graph.Use(b.Graph, id, resource.LoadBalancerByName(name), b.infra(path))
+func (b *builder) foreignNetworkLoadBalancer(id graph.ID, name string, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) *graph.Ref[elb.LoadBalancerState] {
+	lb := graph.Use(b.Graph, id, elb.LoadBalancerByName(name), b.infra(path))
 	ports := map[string]int32{"api": b.endpointPort()}
 	for _, l := range spec.AdditionalListeners {
 		ports[strconv.FormatInt(l.Port, 10)] = int32(l.Port) //nolint:gosec // a port
 	}
 	for _, what := range slices.Sorted(maps.Keys(ports)) {
-		group := graph.Use(b.Graph, graph.ID("target-group/"+prefix+what), resource.TargetGroupOf(lb, ports[what]), b.infra(path), graph.With(graph.On(lb)))
+		group := graph.Use(b.Graph, graph.ID("target-group/"+prefix+what), elb.TargetGroupOf(lb, ports[what]), b.infra(path), graph.With(graph.On(lb)))
 		b.lb.targets = append(b.lb.targets, target{prefix + what, group, true})
 	}
 	return lb
@@ -144,18 +146,18 @@ func (b *builder) foreignNetworkLoadBalancer(id graph.ID, name string, spec *inf
 
 // classic adds a classic load balancer, or looks up one that somebody else
 // made.
-func (b *builder) classic(spec *infrav1.AWSLoadBalancerSpec) *graph.Ref[resource.ClassicLoadBalancerState] {
+func (b *builder) classic(spec *infrav1.AWSLoadBalancerSpec) *graph.Ref[elb.ClassicLoadBalancerState] {
 	const id, path = graph.ID("load-balancer/classic"), "spec.controlPlaneLoadBalancer"
 	name := loadBalancerName(b.m.Name)
 	if spec.Name != nil {
 		name = *spec.Name
 	}
 	if b.inv.Foreign[name] {
-		b.lb.classic, b.lb.shared = graph.Use(b.Graph, id, resource.ClassicLoadBalancerByName(name), b.infra(path)), true
+		b.lb.classic, b.lb.shared = graph.Use(b.Graph, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), true
 		return b.lb.classic
 	}
-	r := &resource.ClassicLoadBalancer{
-		Name: name, VPC: b.net.vpc, Subnets: b.balanced(spec), Groups: []*graph.Ref[resource.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
+	r := &elb.ClassicLoadBalancer{
+		Name: name, VPC: b.net.vpc, Subnets: b.balanced(spec), Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), CrossZone: spec.CrossZoneLoadBalancing,
 		Port: b.endpointPort(), Check: classicCheck(spec), Tags: b.tags(id, name, roleAPIServer),
 	}
@@ -172,7 +174,7 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 
 // balanced lists the subnets of a load balancer: those that the manifest
 // names, or one in each zone.
-func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[resource.SubnetState]) {
+func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[ec2.SubnetState]) {
 	for _, name := range spec.Subnets {
 		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
 		if i < 0 {
@@ -196,19 +198,19 @@ func (b *builder) balanced(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[
 
 // register adds the machines of the control plane to their load balancers. With
 // beside, others that are registered stay.
-func (b *builder) register(control []*graph.Ref[resource.InstanceState], beside bool) {
+func (b *builder) register(control []*graph.Ref[ec2.InstanceState], beside bool) {
 	var gone []string
 	for _, m := range b.going() {
 		if !beside {
 			gone = append(gone, m.ID)
 		}
 	}
-	b.atBalancers("", resource.Targets{Instances: control, Shared: beside, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
+	b.atBalancers("", elb.Targets{Instances: control, Shared: beside, Gone: gone}, b.infra("spec.controlPlaneLoadBalancer"))
 }
 
 // atBalancers adds the same registration at every load balancer of the control
 // plane, under their names and what follows.
-func (b *builder) atBalancers(then string, like resource.Targets, opts ...graph.Option) (added []graph.Edge) {
+func (b *builder) atBalancers(then string, like elb.Targets, opts ...graph.Option) (added []graph.Edge) {
 	for _, t := range b.lb.targets {
 		r := like
 		r.Group, r.Shared = t.group, like.Shared || t.shared
@@ -216,7 +218,7 @@ func (b *builder) atBalancers(then string, like resource.Targets, opts ...graph.
 		added = append(added, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/"+t.name+then), &r, opts...))...)
 	}
 	if b.lb.classic != nil {
-		added = append(added, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/classic"+then), &resource.ClassicTargets{
+		added = append(added, graph.Awaits(graph.Add(b.Graph, graph.ID("targets/classic"+then), &elb.ClassicTargets{
 			LoadBalancer: b.lb.classic, Instances: like.Instances, Shared: like.Shared || b.lb.shared, Gone: like.Gone,
 		}, opts...))...)
 	}
@@ -249,8 +251,8 @@ const (
 	readyz         = "/readyz"
 )
 
-func (b *builder) apiCheck(spec *infrav1.AWSLoadBalancerSpec) resource.HealthCheck {
-	h := resource.HealthCheck{Protocol: "TCP", Port: strconv.Itoa(apiPort), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+func (b *builder) apiCheck(spec *infrav1.AWSLoadBalancerSpec) elb.HealthCheck {
+	h := elb.HealthCheck{Protocol: "TCP", Port: strconv.Itoa(apiPort), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
 	if p := spec.HealthCheckProtocol; p != nil {
 		h.Protocol = string(*p)
 	}
@@ -263,8 +265,8 @@ func (b *builder) apiCheck(spec *infrav1.AWSLoadBalancerSpec) resource.HealthChe
 	return h
 }
 
-func extraCheck(l infrav1.AdditionalListenerSpec) resource.HealthCheck {
-	h := resource.HealthCheck{Protocol: "TCP", Port: strconv.FormatInt(l.Port, 10), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+func extraCheck(l infrav1.AdditionalListenerSpec) elb.HealthCheck {
+	h := elb.HealthCheck{Protocol: "TCP", Port: strconv.FormatInt(l.Port, 10), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
 	c := l.HealthCheck
 	if c == nil {
 		return h
@@ -285,7 +287,7 @@ func extraCheck(l infrav1.AdditionalListenerSpec) resource.HealthCheck {
 	return h
 }
 
-func counted(h *resource.HealthCheck, interval, timeout, healthy, unhealthy *int64) {
+func counted(h *elb.HealthCheck, interval, timeout, healthy, unhealthy *int64) {
 	for at, n := range map[*int32]*int64{&h.Interval: interval, &h.Timeout: timeout, &h.Healthy: healthy, &h.Unhealthy: unhealthy} {
 		if n != nil {
 			*at = int32(*n) //nolint:gosec // validated to be at most 300
@@ -293,7 +295,7 @@ func counted(h *resource.HealthCheck, interval, timeout, healthy, unhealthy *int
 	}
 }
 
-func classicCheck(spec *infrav1.AWSLoadBalancerSpec) resource.ClassicHealthCheck {
+func classicCheck(spec *infrav1.AWSLoadBalancerSpec) elb.ClassicHealthCheck {
 	target := fmt.Sprintf("TCP:%d", apiPort)
 	if p := spec.HealthCheckProtocol; p != nil {
 		target = fmt.Sprintf("%s:%d", *p, apiPort)
@@ -301,5 +303,5 @@ func classicCheck(spec *infrav1.AWSLoadBalancerSpec) resource.ClassicHealthCheck
 			target += readyz
 		}
 	}
-	return resource.ClassicHealthCheck{Target: target, Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+	return elb.ClassicHealthCheck{Target: target, Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
 }

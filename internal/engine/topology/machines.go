@@ -14,9 +14,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // group is a set of machines that are alike but for their names and zones: a
@@ -33,7 +35,7 @@ type group struct {
 	specAt       string // object of spec, for messages: "AWSMachineTemplate/demo-md-0"
 	specPath     string // path of spec in it: "spec.template.spec"
 	kubeadm      *bootstrapv1.KubeadmConfigSpec
-	eks          *resource.EKSJoin // of machines of a cluster of EKS
+	eks          *bootdata.EKSJoin // of machines of a cluster of EKS
 	data         []byte            // given bootstrap data, when there is no configuration
 	zone         string            // failureDomain
 	template     string            // templateOf it, as soon as machines are placed
@@ -87,7 +89,7 @@ func (b *builder) oneNamespace() {
 // certificates adds the cluster's keys.
 func (b *builder) certificates() {
 	config, at := b.clusterConfiguration()
-	b.keys = graph.Add(b.Graph, "certificates", &resource.PKI{
+	b.keys = graph.Add(b.Graph, "certificates", &secrets.PKI{
 		Given: boot.GivenPKI(b.m.Name, b.m.Secrets), Used: b.inv.Initialized || b.othersControl(),
 		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
 	}, graph.From(at))
@@ -99,7 +101,7 @@ func (b *builder) secrets() {
 	backends := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
 	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
 		if slices.ContainsFunc(b.groupsAndPools(), func(g group) bool { return backendOf(g) == backend }) {
-			graph.Sweep(b.Graph, backends[backend], &resource.BootstrapSecrets{Backend: backend})
+			graph.Sweep(b.Graph, backends[backend], &secrets.BootstrapSecrets{Backend: backend})
 		}
 	}
 }
@@ -198,7 +200,7 @@ func (b *builder) givenData(secret string) []byte {
 type existing struct {
 	name, machine, claimed string
 	zone                   string
-	state                  resource.InstanceState
+	state                  ec2.InstanceState
 }
 
 // assign gives the machines of the inventory their places in the group: by
@@ -209,7 +211,7 @@ func (b *builder) assign(g group) map[int]existing {
 	var loose []existing
 	likeOurs := b.machinePattern(g)
 	for _, m := range b.inv.Machines {
-		node, e := m.Tags[cloud.NodeTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone, state: m}
+		node, e := m.Tags[cloud.ResourceTag], existing{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], b.m.Namespace+"/"), zone: m.Zone, state: m}
 		at, indexed := strings.CutPrefix(node, base+"/")
 		i, err := strconv.Atoi(at)
 		switch {
@@ -277,12 +279,12 @@ func (b *builder) machinesOf(g group) (out []Machine) {
 }
 
 // made describes a machine of the group.
-func (g group) made(n *graph.Ref[resource.InstanceState]) Machine {
+func (g group) made(n *graph.Ref[ec2.InstanceState]) Machine {
 	return Machine{g.name, g.controlPlane, external(g), n, g.labels}
 }
 
 // machine adds one machine.
-func (b *builder) machine(g group, i int, e existing, exists bool, after ...graph.Edge) *graph.Ref[resource.InstanceState] {
+func (b *builder) machine(g group, i int, e existing, exists bool, after ...graph.Edge) *graph.Ref[ec2.InstanceState] {
 	id := graph.ID(fmt.Sprintf("machine/%s/%d", g.name, i))
 	r := b.instance(g, i, id, e)
 	zone := g.zone
@@ -309,7 +311,7 @@ func (b *builder) machine(g group, i int, e existing, exists bool, after ...grap
 }
 
 // instance returns a machine without its place.
-func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.Instance {
+func (b *builder) instance(g group, i int, id graph.ID, e existing) *ec2.Instance {
 	role := roleNode
 	if g.controlPlane {
 		role = roleControlPlane
@@ -321,12 +323,12 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 	if e.machine != "" {
 		machine = e.machine
 	}
-	own := cloud.Tags{"Name": name, "MachineName": b.m.Namespace + "/" + machine, cloud.NodeTag: string(id)}
+	own := cloud.Tags{"Name": name, "MachineName": b.m.Namespace + "/" + machine, cloud.ResourceTag: string(id)}
 	common := b.machineTags(role, g.spec.AdditionalTags)
 	if given, ok := common["Name"]; ok {
 		own["Name"] = given // the user's wins
 	}
-	r := &resource.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
+	r := &ec2.Instance{Spec: g.spec, Key: b.keyOf(g.spec.SSHKeyName), Tags: common.With(own), Batch: own, Claimed: e.claimed}
 	if e.state.ID == "" || e.state.Tags[cloud.TemplateTag] != "" || b.o.Wait.asks() { // else nobody can be asked whether it is true
 		r.Tags[cloud.TemplateTag] = g.template
 	}
@@ -337,7 +339,7 @@ func (b *builder) instance(g group, i int, id graph.ID, e existing) *resource.In
 
 // groupsOf returns the security groups of machines, and the cluster of EKS in
 // whose own they are (facts C.4).
-func (b *builder) groupsOf(g group) (groups []*graph.Ref[resource.SecurityGroupState], cluster graph.Node) {
+func (b *builder) groupsOf(g group) (groups []*graph.Ref[ec2.SecurityGroupState], cluster graph.Resource) {
 	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupLB}
 	switch {
 	case b.m.EKS != nil && g.spec.SecurityGroupOverrides[infrav1.SecurityGroupNode] == "":

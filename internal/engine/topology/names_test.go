@@ -9,10 +9,13 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -32,26 +35,26 @@ func TestLoadBalancerNames(t *testing.T) {
 	} {
 		m.Name = name
 		lb.LoadBalancerType = infrav1.LoadBalancerTypeNLB
-		n := build(t, m, inventory(m)).Node("load-balancer/network").(*graph.Ref[resource.LoadBalancerState])
-		if got := n.Resource().(*resource.LoadBalancer).Name; want[0] != "" {
+		n := build(t, m, inventory(m)).Resource("load-balancer/network").(*graph.Ref[elb.LoadBalancerState])
+		if got := n.Desired().(*elb.LoadBalancer).Name; want[0] != "" {
 			require.Equal(t, want[0], got)
 		} else {
 			require.LessOrEqual(t, len(got), 32)
 		}
 		lb.LoadBalancerType = infrav1.LoadBalancerTypeClassic
-		c := build(t, m, inventory(m)).Node("load-balancer/classic").(*graph.Ref[resource.ClassicLoadBalancerState])
-		require.Equal(t, want[1], c.Resource().(*resource.ClassicLoadBalancer).Name)
+		c := build(t, m, inventory(m)).Resource("load-balancer/classic").(*graph.Ref[elb.ClassicLoadBalancerState])
+		require.Equal(t, want[1], c.Desired().(*elb.ClassicLoadBalancer).Name)
 	}
 	lb.Name = new("mine")
-	require.Equal(t, "mine", build(t, m, inventory(m)).Node("load-balancer/classic").(*graph.Ref[resource.ClassicLoadBalancerState]).Resource().(*resource.ClassicLoadBalancer).Name)
+	require.Equal(t, "mine", build(t, m, inventory(m)).Resource("load-balancer/classic").(*graph.Ref[elb.ClassicLoadBalancerState]).Desired().(*elb.ClassicLoadBalancer).Name)
 }
 
 // instances returns the machines of a graph that are wanted, by node.
-func instances(c topology.Cluster) map[graph.ID]*resource.Instance {
-	out := map[graph.ID]*resource.Instance{}
-	for _, n := range c.Nodes() {
-		if ref, ok := n.(*graph.Ref[resource.InstanceState]); ok {
-			if i, ok := ref.Resource().(*resource.Instance); ok {
+func instances(c topology.Cluster) map[graph.ID]*ec2.Instance {
+	out := map[graph.ID]*ec2.Instance{}
+	for _, n := range c.Resources() {
+		if ref, ok := n.(*graph.Ref[ec2.InstanceState]); ok {
+			if i, ok := ref.Desired().(*ec2.Instance); ok {
 				out[n.ID()] = i
 			}
 		}
@@ -81,7 +84,7 @@ func TestMachineNames(t *testing.T) {
 		}
 		require.Equal(t, m.Namespace+"/"+name, i.Tags["MachineName"])
 		require.Equal(t, cloud.Owned, i.Tags["kubernetes.io/cluster/"+m.Name])
-		require.Equal(t, string(id), i.Tags[cloud.NodeTag])
+		require.Equal(t, string(id), i.Tags[cloud.ResourceTag])
 	}
 	m.Namespace = "other"
 	for _, i := range instances(build(t, m, inventory(m))) {
@@ -95,8 +98,8 @@ func TestMachineNames(t *testing.T) {
 // rolesOf returns the parts of the control-plane machines that are to be made.
 func rolesOf(_ *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
 	for _, machine := range c.Machines {
-		if i, ok := machine.Node.Resource().(*resource.Instance); ok && machine.ControlPlane && i.Boot != nil {
-			data, ok := i.Boot.(*resource.BootData)
+		if i, ok := machine.Instance.Desired().(*ec2.Instance); ok && machine.ControlPlane && i.Boot != nil {
+			data, ok := i.Boot.(*bootdata.Data)
 			if !ok {
 				continue
 			}
@@ -107,8 +110,8 @@ func rolesOf(_ *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
 }
 
 // machineOf returns a machine of the inventory.
-func machineOf(m *manifest.Cluster, node, id, zone string) resource.InstanceState {
-	return resource.InstanceState{Object: resource.Object{ID: id, Tags: cloud.Tags{cloud.NodeTag: node, cloud.RoleTag: "control-plane"}}, Zone: m.Region + zone, Status: "running"}
+func machineOf(m *manifest.Cluster, node, id, zone string) ec2.InstanceState {
+	return ec2.InstanceState{Object: identity.Object{ID: id, Tags: cloud.Tags{cloud.ResourceTag: node, cloud.RoleTag: "control-plane"}}, Zone: m.Region + zone, Status: "running"}
 }
 
 // Only one machine begins the control plane, and only once: when it is lost,
@@ -118,9 +121,9 @@ func TestRoles(t *testing.T) {
 	name := "machine/" + m.ControlPlane.Object.Name + "/"
 	inv := inventory(m)
 	require.Equal(t, []boot.Role{boot.Init, boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
-	inv.Machines = []resource.InstanceState{machineOf(m, name+"0", "i-0", "a")}
+	inv.Machines = []ec2.InstanceState{machineOf(m, name+"0", "i-0", "a")}
 	require.Equal(t, []boot.Role{boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
-	inv.Machines, inv.Initialized = []resource.InstanceState{machineOf(m, name+"1", "i-1", "b")}, true
+	inv.Machines, inv.Initialized = []ec2.InstanceState{machineOf(m, name+"1", "i-1", "b")}, true
 	require.Equal(t, []boot.Role{boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
 	inv.Machines[0].Status = "shutting-down"
 	require.Equal(t, []boot.Role{boot.Init, boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
@@ -136,10 +139,10 @@ func TestSpread(t *testing.T) {
 	inv := inventory(m)
 	c := build(t, m, inv)
 	require.Equal(t, "a b c", zone(c, "0")+" "+zone(c, "1")+" "+zone(c, "2"))
-	inv.Machines = []resource.InstanceState{machineOf(m, "machine/"+m.ControlPlane.Object.Name+"/0", "i-0", "c")}
+	inv.Machines = []ec2.InstanceState{machineOf(m, "machine/"+m.ControlPlane.Object.Name+"/0", "i-0", "c")}
 	require.Equal(t, "c", zone(build(t, m, inv), "0"))
 	inv = inventory(m)
-	inv.Types = map[string]resource.InstanceType{m.ControlPlane.Template.Spec.Template.Spec.InstanceType: {Zones: []string{m.Region + "b", m.Region + "c"}}}
+	inv.Types = map[string]ec2.InstanceType{m.ControlPlane.Template.Spec.Template.Spec.InstanceType: {Zones: []string{m.Region + "b", m.Region + "c"}}}
 	c = build(t, m, inv)
 	require.Equal(t, "b c b", zone(c, "0")+" "+zone(c, "1")+" "+zone(c, "2"))
 }
@@ -156,11 +159,11 @@ func TestMachinesTakeTheirPlaces(t *testing.T) {
 	other.Object = &object
 	other.Object.Name, other.Object.Spec.Replicas = "pool-small", new(int32(1))
 	m.Deployments = append(m.Deployments, other)
-	capi := func(id, machine string) resource.InstanceState {
-		return resource.InstanceState{Object: resource.Object{ID: id, Tags: cloud.Tags{"Name": machine, "MachineName": m.Namespace + "/" + machine, cloud.RoleTag: "node"}}, Zone: m.Region + "a", Status: "running"}
+	capi := func(id, machine string) ec2.InstanceState {
+		return ec2.InstanceState{Object: identity.Object{ID: id, Tags: cloud.Tags{"Name": machine, "MachineName": m.Namespace + "/" + machine, cloud.RoleTag: "node"}}, Zone: m.Region + "a", Status: "running"}
 	}
 	inv := inventory(m)
-	inv.Machines = []resource.InstanceState{
+	inv.Machines = []ec2.InstanceState{
 		capi("i-1", "pool-small-abcde-fghij"), capi("i-2", "pool-xyz12-fghij"), machineOf(m, "machine/pool", "i-3", "b"), machineOf(m, "machine/pool/7", "i-4", "b"),
 	}
 	c := build(t, m, inv)
@@ -175,7 +178,7 @@ func TestMachinesTakeTheirPlaces(t *testing.T) {
 	retired := made["retired/machine/pool/7/i-4"]
 	require.NotNil(t, retired)
 	require.Equal(t, "i-4", retired.Claimed)
-	inv.Machines = []resource.InstanceState{capi("i-1", "pool-small-x1y2z")}
+	inv.Machines = []ec2.InstanceState{capi("i-1", "pool-small-x1y2z")}
 	require.NotNil(t, instances(build(t, m, inv))["machine/pool-small/0"].Boot, "it is no machine of a set")
 	inv.Machines[0].Tags["MachineName"] = "elsewhere/pool-0"
 	_, err := topology.Build(m, inv, topology.Options{})
@@ -191,7 +194,7 @@ func TestImageNames(t *testing.T) {
 		m.Infra.Spec.ImageLookupFormat = format
 		c := build(t, m, inventory(m))
 		if want != "" {
-			require.NotNil(t, c.Node(graph.ID(want)))
+			require.NotNil(t, c.Resource(graph.ID(want)))
 		}
 	}
 	for _, format := range []string{"{{.Other}}", "{{if .BaseOS}}x{{end}}", "{{.BaseOS", "{{.BaseOS | upper}}"} {

@@ -9,24 +9,24 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // network is what the rest of a cluster is built on.
 type network struct {
-	vpc      *graph.Ref[resource.VPCState]
-	internet *graph.Ref[resource.InternetGatewayState] // nil in a VPC that is somebody else's
+	vpc      *graph.Ref[ec2.VPCState]
+	internet *graph.Ref[ec2.InternetGatewayState] // nil in a VPC that is somebody else's
 	ipv6     bool
-	subnets  []subnet                                        // in CAPA's order: public before private, zone by zone
-	egress   map[string][]graph.Edge                         // by zone: what must stand before a private subnet has internet
-	tables   map[string]*graph.Ref[resource.RouteTableState] // by subnet name
-	nat      []*graph.Ref[resource.ElasticIPState]
+	subnets  []subnet                                   // in CAPA's order: public before private, zone by zone
+	egress   map[string][]graph.Edge                    // by zone: what must stand before a private subnet has internet
+	tables   map[string]*graph.Ref[ec2.RouteTableState] // by subnet name
+	nat      []*graph.Ref[ec2.ElasticIPState]
 }
 
 // subnet is one subnet of the cluster, ours or somebody else's.
 type subnet struct {
-	ref          *graph.Ref[resource.SubnetState]
+	ref          *graph.Ref[ec2.SubnetState]
 	name, zone   string
 	public, ours bool
 	cidr         string
@@ -60,27 +60,27 @@ func (n *network) first(public bool, zone string) (subnet, bool) {
 func (b *builder) managed() bool { return b.spec.NetworkSpec.VPC.ID == "" }
 
 func (b *builder) network() {
-	b.net = network{egress: map[string][]graph.Edge{}, tables: map[string]*graph.Ref[resource.RouteTableState]{}}
+	b.net = network{egress: map[string][]graph.Edge{}, tables: map[string]*graph.Ref[ec2.RouteTableState]{}}
 	if !b.managed() {
 		b.foreignNetwork()
 		return
 	}
 	spec := b.spec.NetworkSpec.VPC
 	b.net.ipv6 = spec.IPv6 != nil
-	vpc := graph.Add(b.Graph, "vpc", &resource.VPC{
+	vpc := graph.Add(b.Graph, "vpc", &ec2.VPC{
 		CIDR: blockOf(spec), IPv6: b.net.ipv6, Tags: b.tags("vpc", b.m.Name+"-vpc", roleCommon),
 	}, b.infra("spec.network.vpc"))
 	b.net.vpc = vpc
 	b.blocks()
 	if spec.EmptyRoutesDefaultVPCSecurityGroup {
-		graph.Add(b.Graph, "default-group", &resource.DefaultGroup{VPC: vpc}, b.infra("spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup"))
+		graph.Add(b.Graph, "default-group", &ec2.DefaultGroup{VPC: vpc}, b.infra("spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup"))
 	}
-	b.net.internet = graph.Add(b.Graph, "internet-gateway", &resource.InternetGateway{
+	b.net.internet = graph.Add(b.Graph, "internet-gateway", &ec2.InternetGateway{
 		VPC: vpc, Tags: b.tags("internet-gateway", b.m.Name+"-igw", roleCommon),
 	}, b.infra("spec.network"))
-	var egressOnly *graph.Ref[resource.EgressOnlyGatewayState]
+	var egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]
 	if b.net.ipv6 {
-		egressOnly = graph.Add(b.Graph, "egress-only-gateway", &resource.EgressOnlyGateway{
+		egressOnly = graph.Add(b.Graph, "egress-only-gateway", &ec2.EgressOnlyGateway{
 			VPC: vpc, Tags: b.tags("egress-only-gateway", b.m.Name+"-eigw", roleCommon),
 		}, b.infra("spec.network.vpc.ipv6"))
 	}
@@ -101,7 +101,7 @@ func blockOf(spec infrav1.VPCSpec) string {
 // blocks adds the VPC's secondary blocks.
 func (b *builder) blocks() {
 	for i, block := range b.spec.NetworkSpec.VPC.SecondaryCidrBlocks {
-		graph.Add(b.Graph, graph.ID("vpc-block/"+block.IPv4CidrBlock), &resource.VPCBlock{
+		graph.Add(b.Graph, graph.ID("vpc-block/"+block.IPv4CidrBlock), &ec2.VPCBlock{
 			VPC: b.net.vpc, CIDR: block.IPv4CidrBlock, Foreign: !b.managed(),
 		}, b.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i)))
 	}
@@ -169,11 +169,11 @@ func (b *builder) ownSubnet(s *subnet) {
 		kind, elb = rolePublic, "kubernetes.io/role/elb"
 	}
 	id := graph.ID("subnet/" + kind + "/" + s.zone)
-	if b.Node(id) != nil || len(b.spec.NetworkSpec.Subnets) > 0 {
+	if b.Resource(id) != nil || len(b.spec.NetworkSpec.Subnets) > 0 {
 		id = graph.ID("subnet/" + kind + "/" + s.name)
 	}
 	name := fmt.Sprintf("%s-subnet-%s-%s", b.m.Name, kind, s.zone)
-	r := &resource.Subnet{
+	r := &ec2.Subnet{
 		VPC: b.net.vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public,
 		Tags: b.tags(id, name, kind, b.cloudProvider(cloud.Owned), cloud.Tags{elb: "1"}, s.tags),
 	}
@@ -186,7 +186,7 @@ func (b *builder) ownSubnet(s *subnet) {
 	opts := []graph.Option{b.infra(s.path)}
 	for i, block := range b.spec.NetworkSpec.VPC.SecondaryCidrBlocks {
 		if within(s.cidr, block.IPv4CidrBlock) {
-			opts = append(opts, graph.With(graph.On(b.Node(graph.ID("vpc-block/"+b.spec.NetworkSpec.VPC.SecondaryCidrBlocks[i].IPv4CidrBlock)))))
+			opts = append(opts, graph.With(graph.On(b.Resource(graph.ID("vpc-block/"+b.spec.NetworkSpec.VPC.SecondaryCidrBlocks[i].IPv4CidrBlock)))))
 		}
 	}
 	s.ref = graph.Add(b.Graph, id, r, opts...)
@@ -194,16 +194,16 @@ func (b *builder) ownSubnet(s *subnet) {
 
 // natGateways adds an address and a NAT gateway in each zone that has a
 // private subnet and a public one to stand in.
-func (b *builder) natGateways() map[string]*graph.Ref[resource.NATGatewayState] {
-	made := map[string]*graph.Ref[resource.NATGatewayState]{}
+func (b *builder) natGateways() map[string]*graph.Ref[ec2.NATGatewayState] {
+	made := map[string]*graph.Ref[ec2.NATGatewayState]{}
 	for _, s := range b.net.of(false) {
 		public, ok := b.net.first(true, s.zone)
 		if made[s.zone] != nil || !ok {
 			continue
 		}
 		ip, nat := graph.ID("elastic-ip/"+s.zone), graph.ID("nat-gateway/"+s.zone)
-		address := graph.Add(b.Graph, ip, &resource.ElasticIP{Subnet: public.ref, Tags: b.tags(ip, b.m.Name+"-eip-common", roleCommon)}, b.infra("spec.network"))
-		made[s.zone] = graph.Add(b.Graph, nat, &resource.NATGateway{
+		address := graph.Add(b.Graph, ip, &ec2.ElasticIP{Subnet: public.ref, Tags: b.tags(ip, b.m.Name+"-eip-common", roleCommon)}, b.infra("spec.network"))
+		made[s.zone] = graph.Add(b.Graph, nat, &ec2.NATGateway{
 			Subnet: public.ref, Address: address, Internet: b.net.internet, Tags: b.tags(nat, b.m.Name+"-nat", roleCommon),
 		}, b.infra("spec.network"))
 		b.net.nat = append(b.net.nat, address)
@@ -212,28 +212,28 @@ func (b *builder) natGateways() map[string]*graph.Ref[resource.NATGatewayState] 
 }
 
 // routes adds a route table for each subnet.
-func (b *builder) routes(nats map[string]*graph.Ref[resource.NATGatewayState], egressOnly *graph.Ref[resource.EgressOnlyGatewayState]) {
+func (b *builder) routes(nats map[string]*graph.Ref[ec2.NATGatewayState], egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]) {
 	for _, s := range b.net.subnets {
 		kind := rolePrivate
-		var routes []resource.Route
+		var routes []ec2.Route
 		switch nat := nats[s.zone]; {
 		case s.public:
 			kind = rolePublic
-			routes = append(routes, resource.Route{To: "0.0.0.0/0", Via: b.net.internet})
+			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: b.net.internet})
 			if b.net.ipv6 {
-				routes = append(routes, resource.Route{To: "::/0", Via: b.net.internet})
+				routes = append(routes, ec2.Route{To: "::/0", Via: b.net.internet})
 			}
 		case nat != nil:
-			routes = append(routes, resource.Route{To: "0.0.0.0/0", Via: nat})
+			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: nat})
 			if s.cidr == "" {
-				routes = append(routes, resource.Route{To: "64:ff9b::/96", Via: nat}) // NAT64
+				routes = append(routes, ec2.Route{To: "64:ff9b::/96", Via: nat}) // NAT64
 			}
 		}
 		if !s.public && b.net.ipv6 {
-			routes = append(routes, resource.Route{To: "::/0", Via: egressOnly})
+			routes = append(routes, ec2.Route{To: "::/0", Via: egressOnly})
 		}
 		id := graph.ID("route-table/" + strings.TrimPrefix(string(s.ref.ID()), "subnet/"))
-		table := graph.Add(b.Graph, id, &resource.RouteTable{
+		table := graph.Add(b.Graph, id, &ec2.RouteTable{
 			VPC: b.net.vpc, Subnet: s.ref, Routes: routes,
 			Tags: b.tags(id, fmt.Sprintf("%s-rt-%s-%s", b.m.Name, kind, s.zone), roleCommon, b.cloudProvider(cloud.Owned)),
 		}, b.infra(s.path))
@@ -247,11 +247,11 @@ func (b *builder) endpoints() {
 	if b.spec.S3Bucket == nil {
 		return
 	}
-	var tables []*graph.Ref[resource.RouteTableState]
+	var tables []*graph.Ref[ec2.RouteTableState]
 	for _, s := range b.net.subnets {
 		tables = append(tables, b.net.tables[s.name])
 	}
-	graph.Add(b.Graph, "vpc-endpoint/s3", &resource.GatewayEndpoint{
+	graph.Add(b.Graph, "vpc-endpoint/s3", &ec2.GatewayEndpoint{
 		VPC: b.net.vpc, Service: "com.amazonaws." + b.m.Region + ".s3", RouteTables: tables,
 		Tags: b.tags("vpc-endpoint/s3", b.m.Name+"-endpoint-s3", roleCommon),
 	}, b.infra("spec.s3Bucket"))
@@ -262,7 +262,7 @@ func (b *builder) endpoints() {
 // B.13), and secondary blocks.
 func (b *builder) foreignNetwork() {
 	spec := b.spec.NetworkSpec
-	b.net.vpc = graph.Use(b.Graph, "vpc", resource.VPCByID(spec.VPC.ID), b.infra("spec.network.vpc.id"))
+	b.net.vpc = graph.Use(b.Graph, "vpc", ec2.VPCByID(spec.VPC.ID), b.infra("spec.network.vpc.id"))
 	b.blocks()
 	for i, given := range spec.Subnets {
 		id := given.ResourceID
@@ -279,8 +279,8 @@ func (b *builder) foreignNetwork() {
 			kind, elb = rolePublic, "kubernetes.io/role/elb"
 		}
 		node := graph.ID("subnet/" + kind + "/" + id)
-		s.ref = graph.Use(b.Graph, node, resource.SubnetByID(b.net.vpc, id), graph.With(graph.On(b.net.vpc)), b.infra(s.path))
-		graph.Add(b.Graph, graph.ID("subnet-tags/"+id), &resource.SubnetTags{
+		s.ref = graph.Use(b.Graph, node, ec2.SubnetByID(b.net.vpc, id), graph.With(graph.On(b.net.vpc)), b.infra(s.path))
+		graph.Add(b.Graph, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
 			Subnet: s.ref, Tags: b.cloudProvider("shared").With(cloud.Tags{elb: "1", cloud.RoleTag: kind}),
 		}, b.infra(s.path))
 		b.net.subnets = append(b.net.subnets, s)
@@ -288,10 +288,10 @@ func (b *builder) foreignNetwork() {
 }
 
 // seen returns a subnet of the inventory.
-func (b *builder) seen(id string) (resource.SubnetState, bool) {
-	i := slices.IndexFunc(b.inv.Subnets, func(s resource.SubnetState) bool { return s.ID == id })
+func (b *builder) seen(id string) (ec2.SubnetState, bool) {
+	i := slices.IndexFunc(b.inv.Subnets, func(s ec2.SubnetState) bool { return s.ID == id })
 	if i < 0 {
-		return resource.SubnetState{}, false
+		return ec2.SubnetState{}, false
 	}
 	return b.inv.Subnets[i], true
 }

@@ -9,8 +9,9 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -46,10 +47,10 @@ func TestSplit(t *testing.T) {
 }
 
 // subnetsOf returns the subnets of a graph, in order.
-func subnetsOf(c topology.Cluster) (out []*resource.Subnet) {
-	for _, n := range c.Nodes() {
-		if ref, ok := n.(*graph.Ref[resource.SubnetState]); ok {
-			if s, ok := ref.Resource().(*resource.Subnet); ok {
+func subnetsOf(c topology.Cluster) (out []*ec2.Subnet) {
+	for _, n := range c.Resources() {
+		if ref, ok := n.(*graph.Ref[ec2.SubnetState]); ok {
+			if s, ok := ref.Desired().(*ec2.Subnet); ok {
 				out = append(out, s)
 			}
 		}
@@ -96,9 +97,9 @@ func TestZones(t *testing.T) {
 	vpc.AvailabilityZoneUsageLimit = new(2)
 	require.Equal(t, []string{"a", "b"}, zonesOf(build(t, m, inv)))
 	for _, z := range []string{"e", "f"} {
-		inv.Subnets = append(inv.Subnets, resource.SubnetState{Zone: "us-east-1" + z})
+		inv.Subnets = append(inv.Subnets, ec2.SubnetState{Zone: "us-east-1" + z})
 	}
-	inv.Subnets = append(inv.Subnets, resource.SubnetState{Zone: "us-east-1d", Object: resource.Object{Tags: cloud.Tags{"sigs.k8s.io/cluster-api-provider-aws/association": "secondary"}}})
+	inv.Subnets = append(inv.Subnets, ec2.SubnetState{Zone: "us-east-1d", Object: identity.Object{Tags: cloud.Tags{"sigs.k8s.io/cluster-api-provider-aws/association": "secondary"}}})
 	require.Equal(t, []string{"e", "f"}, zonesOf(build(t, m, inv)), "a cluster stays where it is")
 	vpc.AvailabilityZoneUsageLimit = new(3)
 	require.Equal(t, []string{"a", "e", "f"}, zonesOf(build(t, m, inv)))

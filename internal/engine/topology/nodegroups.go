@@ -8,9 +8,10 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // managedReplicas is the annotation of a MachinePool of which something else
@@ -30,11 +31,11 @@ func (b *builder) nodeGroups() (nodes bool) {
 	return nodes
 }
 
-func (b *builder) nodeGroup(p manifest.Pool) *resource.EKSNodeGroup {
+func (b *builder) nodeGroup(p manifest.Pool) *eks.NodeGroup {
 	spec := &p.Managed.Spec
 	id := graph.ID("node-group/" + spec.EKSNodegroupName)
 	desired := int32(p.Replicas()) //nolint:gosec // EKS takes a few hundred
-	g := &resource.EKSNodeGroup{
+	g := &eks.NodeGroup{
 		Cluster: b.plane, Name: spec.EKSNodegroupName, Version: minorVersion(p.Object.Spec.Template.Spec.Version), Release: text(spec.AMIVersion),
 		Role: b.iamRole(roleSpec{
 			name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"ec2.amazonaws.com"},
@@ -77,7 +78,7 @@ func (b *builder) nodeGroup(p manifest.Pool) *resource.EKSNodeGroup {
 // nodeTemplate adds the launch template of a node group. EKS chooses the image
 // of the nodes by its kind, and writes what they boot with, unless the template
 // brings an image: then EKS adds nothing, and knows of no version.
-func (b *builder) nodeTemplate(p manifest.Pool, g *resource.EKSNodeGroup) {
+func (b *builder) nodeTemplate(p manifest.Pool, g *eks.NodeGroup) {
 	x := b.poolGroup(p)
 	x.spec.UncompressedUserData = new(bool)
 	*x.spec.UncompressedUserData = true // EKS reads it
@@ -90,10 +91,10 @@ func (b *builder) nodeTemplate(p manifest.Pool, g *resource.EKSNodeGroup) {
 		t.Boot = b.boot(x, 0, graph.ID("machine/"+x.name))
 	}
 	t.OfEKS, g.Content = true, t
-	g.Template = graph.Add(b.Graph, graph.ID(t.Tags[cloud.NodeTag]), t, graph.From(b.m.Origin(x.specAt, x.specPath)))
+	g.Template = graph.Add(b.Graph, graph.ID(t.Tags[cloud.ResourceTag]), t, graph.From(b.m.Origin(x.specAt, x.specPath)))
 }
 
-func (b *builder) nodeGroupUpdates(spec *expinfrav1.AWSManagedMachinePoolSpec, g *resource.EKSNodeGroup) {
+func (b *builder) nodeGroupUpdates(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
 	if u := spec.UpdateConfig; u != nil && u.MaxUnavailablePercentage != nil {
 		g.MaxUnavailable, g.MaxUnavailablePercentage = 0, int32(*u.MaxUnavailablePercentage) //nolint:gosec // at most 100
 	} else if u != nil && u.MaxUnavailable != nil {
@@ -106,12 +107,12 @@ func (b *builder) nodeGroupUpdates(spec *expinfrav1.AWSManagedMachinePoolSpec, g
 		expinfrav1.TaintEffectNoSchedule: "NO_SCHEDULE", expinfrav1.TaintEffectNoExecute: "NO_EXECUTE", expinfrav1.TaintEffectPreferNoSchedule: "PREFER_NO_SCHEDULE",
 	}
 	for _, t := range spec.Taints {
-		g.Taints = append(g.Taints, resource.EKSTaint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+		g.Taints = append(g.Taints, eks.EKSTaint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
 	}
 }
 
 // remoteAccess lets SSH in, from anywhere only where the manifest says so.
-func (b *builder) remoteAccess(spec *expinfrav1.AWSManagedMachinePoolSpec, g *resource.EKSNodeGroup) {
+func (b *builder) remoteAccess(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
 	r := spec.RemoteAccess
 	if r == nil {
 		return
@@ -128,7 +129,7 @@ func (b *builder) remoteAccess(spec *expinfrav1.AWSManagedMachinePoolSpec, g *re
 
 // nodeGroupSubnets picks the subnets of a pool (facts E.10): those that are
 // named, those of its zones, or all private ones.
-func (b *builder) nodeGroupSubnets(p manifest.Pool) (out []*graph.Ref[resource.SubnetState]) {
+func (b *builder) nodeGroupSubnets(p manifest.Pool) (out []*graph.Ref[ec2.SubnetState]) {
 	spec := &p.Managed.Spec
 	zones := spec.AvailabilityZones
 	if len(zones) == 0 {
@@ -143,7 +144,7 @@ func (b *builder) nodeGroupSubnets(p manifest.Pool) (out []*graph.Ref[resource.S
 }
 
 // pick returns subnets of the cluster.
-func (b *builder) pick(at string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[resource.SubnetState]) {
+func (b *builder) pick(at string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[ec2.SubnetState]) {
 	for _, id := range ids {
 		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == id || s.ref.CloudID() == id || b.known(s, id) })
 		if i < 0 {
@@ -169,17 +170,17 @@ func (b *builder) pick(at string, ids, zones []string, kind expinfrav1.AZSubnetT
 
 // known reports whether the inventory knows a subnet by that ID.
 func (b *builder) known(s subnet, id string) bool {
-	return slices.ContainsFunc(b.inv.Subnets, func(x resource.SubnetState) bool { return x.ID == id && x.Tags["Name"] == s.name })
+	return slices.ContainsFunc(b.inv.Subnets, func(x ec2.SubnetState) bool { return x.ID == id && x.Tags["Name"] == s.name })
 }
 
 // fargateProfiles adds the Fargate profiles, one after the other: EKS makes and
 // removes one at a time.
 func (b *builder) fargateProfiles() {
-	var before *graph.Ref[resource.EKSFargateProfileState]
+	var before *graph.Ref[eks.FargateProfileState]
 	for _, p := range b.m.EKS.Fargate {
 		id := graph.ID("fargate-profile/" + p.Spec.ProfileName)
 		at := b.m.Origin("AWSFargateProfile/"+p.Name, "spec")
-		f := &resource.EKSFargateProfile{
+		f := &eks.FargateProfile{
 			Cluster: b.plane, Name: p.Spec.ProfileName, Role: b.iamRole(roleSpec{
 				name: p.Spec.RoleName, path: p.Spec.RolePath, boundary: p.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
 				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
@@ -187,7 +188,7 @@ func (b *builder) fargateProfiles() {
 			Subnets: b.pick(at, p.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate), Tags: b.eksTags(id, p.Spec.ProfileName, map[string]string(p.Spec.AdditionalTags)),
 		}
 		for _, s := range p.Spec.Selectors {
-			f.Selectors = append(f.Selectors, resource.EKSSelector{Namespace: s.Namespace, Labels: s.Labels})
+			f.Selectors = append(f.Selectors, eks.EKSSelector{Namespace: s.Namespace, Labels: s.Labels})
 		}
 		before = graph.Add(b.Graph, id, f, graph.With(graph.On(before)), graph.From(at))
 	}

@@ -12,8 +12,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // templateOf names what the machines of a group are made from: their version,
@@ -44,7 +44,7 @@ func templateOf(g group) string {
 }
 
 // outdated takes the machines out of their places that are to be replaced.
-func (b *builder) outdated(g group, taken map[int]existing) (old []resource.InstanceState) {
+func (b *builder) outdated(g group, taken map[int]existing) (old []ec2.InstanceState) {
 	if !b.rolls(g) {
 		return nil
 	}
@@ -54,8 +54,8 @@ func (b *builder) outdated(g group, taken map[int]existing) (old []resource.Inst
 			delete(taken, i)
 		}
 	}
-	ordered.By(old, func(x, y resource.InstanceState) int {
-		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.NodeTag], y.Tags[cloud.NodeTag]))
+	ordered.By(old, func(x, y ec2.InstanceState) int {
+		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
 	})
 	return old
 }
@@ -90,7 +90,7 @@ func isOrAre(n int, what string) string {
 // launched since, as "clusterctl alpha rollout restart" does; and what kubeadm
 // gives a machine of the control plane to serve with, rollout.before has
 // replaced in time.
-func (b *builder) outdatedBecause(g group, m resource.InstanceState) string {
+func (b *builder) outdatedBecause(g group, m ec2.InstanceState) string {
 	have, now := m.Tags[cloud.TemplateTag], b.inv.Now
 	switch {
 	case have != "" && have != g.template:
@@ -109,7 +109,7 @@ const day = 24 * time.Hour
 
 // expiry is when the certificates of a machine of the control plane expire, at
 // the earliest: kubeadm makes them when it has booted.
-func (b *builder) expiry(m resource.InstanceState) time.Time {
+func (b *builder) expiry(m ec2.InstanceState) time.Time {
 	config, _ := b.clusterConfiguration()
 	return m.LaunchedAt.Add(time.Duration(cmp.Or(config.CertificateValidityPeriodDays, 365)) * day).UTC()
 }

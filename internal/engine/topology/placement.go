@@ -10,13 +10,13 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // placed returns the subnet of a machine (facts C.3), and whether the manifest
 // allows no other.
-func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[resource.SubnetState], bool) {
+func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[ec2.SubnetState], bool) {
 	if !exists {
 		b.placementGroup(g)
 	}
@@ -49,10 +49,10 @@ func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[resource
 func (b *builder) placementGroup(g group) {
 	name := g.spec.PlacementGroupName
 	id := graph.ID("placement-group/" + name)
-	if name == "" || g.spec.HostID != nil || b.Node(id) != nil {
+	if name == "" || g.spec.HostID != nil || b.Resource(id) != nil {
 		return
 	}
-	graph.Use(b.Graph, id, resource.PlacementGroupByName(name), graph.From(b.m.Origin(g.specAt, g.specPath+".placementGroupName")))
+	graph.Use(b.Graph, id, ec2.PlacementGroupByName(name), graph.From(b.m.Origin(g.specAt, g.specPath+".placementGroupName")))
 }
 
 // notOffered says where the type of a machine can be had.
@@ -70,22 +70,22 @@ func (b *builder) notOffered(g group, zone string) {
 
 // namedSubnet returns the subnet that a machine's spec names: one of the
 // cluster's, or another.
-func (b *builder) namedSubnet(g group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[resource.SubnetState] {
+func (b *builder) namedSubnet(g group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
 	if given.ID != nil {
 		for _, s := range b.net.subnets {
 			if s.name == *given.ID {
 				return s.ref
 			}
 		}
-		return use(b, graph.ID("subnet/"+*given.ID), resource.SubnetByID(b.net.vpc, *given.ID), g.specAt, "spec")
+		return use(b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), g.specAt, "spec")
 	}
 	filters := filterMap(given.Filters)
-	return use(b, graph.ID("subnet/of/"+g.name+zone), resource.SubnetByFilters(b.net.vpc, filters, zone), g.specAt, "spec")
+	return use(b, graph.ID("subnet/of/"+g.name+zone), ec2.SubnetByFilters(b.net.vpc, filters, zone), g.specAt, "spec")
 }
 
 // use adds a lookup once.
 func use[S graph.State](b *builder, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
-	if n, ok := b.Node(id).(*graph.Ref[S]); ok {
+	if n, ok := b.Resource(id).(*graph.Ref[S]); ok {
 		return n
 	}
 	return graph.Use(b.Graph, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, path)))
@@ -101,16 +101,16 @@ func filterMap(filters []infrav1.Filter) map[string][]string {
 
 // machineGroup returns the security group of a role for a machine, which may
 // override the cluster's.
-func (b *builder) machineGroup(g group, role infrav1.SecurityGroupRole) *graph.Ref[resource.SecurityGroupState] {
+func (b *builder) machineGroup(g group, role infrav1.SecurityGroupRole) *graph.Ref[ec2.SecurityGroupState] {
 	given := g.spec.SecurityGroupOverrides[role]
 	if given == "" {
 		return b.groups[role]
 	}
-	return use(b, graph.ID("security-group/"+given), resource.SecurityGroupByID(b.net.vpc, given), g.specAt, "spec")
+	return use(b, graph.ID("security-group/"+given), ec2.SecurityGroupByID(b.net.vpc, given), g.specAt, "spec")
 }
 
-func (b *builder) filteredGroup(g group, n int, filters []infrav1.Filter) *graph.Ref[resource.SecurityGroupState] {
-	return use(b, graph.ID(fmt.Sprintf("security-group/of/%s/%d", g.name, n)), resource.SecurityGroupByFilters(b.net.vpc, filterMap(filters)), g.specAt, "spec")
+func (b *builder) filteredGroup(g group, n int, filters []infrav1.Filter) *graph.Ref[ec2.SecurityGroupState] {
+	return use(b, graph.ID(fmt.Sprintf("security-group/of/%s/%d", g.name, n)), ec2.SecurityGroupByFilters(b.net.vpc, filterMap(filters)), g.specAt, "spec")
 }
 
 // keyOf returns the key pair of a machine: its own, the cluster's, or the one
@@ -130,7 +130,7 @@ func (b *builder) keyPair(name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(use(b, graph.ID("key-pair/"+name), resource.KeyPairByName(name, b.keyNames()), b.m.InfraObject(), "spec"))
+	return graph.Awaits(use(b, graph.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), b.m.InfraObject(), "spec"))
 }
 
 // keyNames lists all key pairs in use, so that they are asked for at once.
@@ -148,10 +148,10 @@ func (b *builder) profile(name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), resource.ProfileByName(name), b.m.InfraObject(), "spec"))
+	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), ec2.ProfileByName(name), b.m.InfraObject(), "spec"))
 }
 
-func (b *builder) subnetName(ref *graph.Ref[resource.SubnetState]) string {
+func (b *builder) subnetName(ref *graph.Ref[ec2.SubnetState]) string {
 	for _, s := range b.net.subnets {
 		if s.ref == ref {
 			return s.name
@@ -161,6 +161,6 @@ func (b *builder) subnetName(ref *graph.Ref[resource.SubnetState]) string {
 }
 
 // nothing stands for a machine that cannot be placed.
-func nothing(context.Context, *cloud.Clients) (*resource.InstanceState, error) {
+func nothing(context.Context, *cloud.Clients) (*ec2.InstanceState, error) {
 	return nil, nil //nolint:nilnil // none is Lookup's documented answer
 }

@@ -5,14 +5,16 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // pools adds the Auto Scaling groups, and what they launch (facts C.6).
-func (b *builder) pools() (made []graph.Node) {
+func (b *builder) pools() (made []graph.Resource) {
 	for _, p := range b.m.Pools {
 		if p.Scaling != nil {
 			made = append(made, b.pool(p))
@@ -21,15 +23,15 @@ func (b *builder) pools() (made []graph.Node) {
 	return made
 }
 
-func (b *builder) pool(p manifest.Pool) graph.Node {
+func (b *builder) pool(p manifest.Pool) graph.Resource {
 	spec, g := p.Scaling.Spec, b.poolGroup(p)
 	from := graph.From(b.m.Origin("AWSMachinePool/"+p.Scaling.Name, "spec"))
 	content := b.launchTemplate(g, spec.AWSLaunchTemplate)
 	content.Image, content.Boot = b.image(g), b.boot(g, 0, graph.ID("machine/"+g.name))
 	id := graph.ID("auto-scaling-group/" + g.name)
-	a := &resource.AutoScalingGroup{
+	a := &autoscaling.Group{
 		Name: g.name, Spec: spec, Content: content, Subnets: b.poolSubnets(p, g),
-		Tags: b.machineTags(roleNode, spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.NodeTag: string(id)}),
+		Tags: b.machineTags(roleNode, spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.ResourceTag: string(id)}),
 	}
 	if _, managed := p.Object.Annotations[managedReplicas]; !managed {
 		n := int32(p.Replicas()) //nolint:gosec // a group has a few thousand
@@ -38,7 +40,7 @@ func (b *builder) pool(p manifest.Pool) graph.Node {
 	for _, s := range a.Subnets {
 		a.Needed = append(a.Needed, b.net.egress[b.subnetName(s)]...)
 	}
-	a.Template = graph.Add(b.Graph, graph.ID(content.Tags[cloud.NodeTag]), content, from)
+	a.Template = graph.Add(b.Graph, graph.ID(content.Tags[cloud.ResourceTag]), content, from)
 	if g.kubeadm != nil && boot.ByToken(g.kubeadm) && !b.kept {
 		b.remark("%s: no machine of the control plane keeps the token valid that machines join with: those that the pool adds by itself join within %s after a run, and later boot and do not join, until one of the control plane is replaced", g.origin, TokenTTL)
 	}
@@ -47,11 +49,11 @@ func (b *builder) pool(p manifest.Pool) graph.Node {
 
 // launchTemplate is what the machines of a pool are launched from, but for
 // their image and what they boot with.
-func (b *builder) launchTemplate(g group, spec expinfrav1.AWSLaunchTemplate) *resource.LaunchTemplate {
+func (b *builder) launchTemplate(g group, spec expinfrav1.AWSLaunchTemplate) *ec2.LaunchTemplate {
 	id := graph.ID("launch-template/" + g.name)
-	t := &resource.LaunchTemplate{
+	t := &ec2.LaunchTemplate{
 		Name: g.name, Spec: spec, Key: *g.spec.SSHKeyName,
-		Tags:     b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.NodeTag: string(id)}),
+		Tags:     b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name, cloud.ResourceTag: string(id)}),
 		Launched: b.machineTags(roleNode, g.spec.AdditionalTags).With(cloud.Tags{"Name": g.name}),
 	}
 	t.Groups, t.EKS = b.groupsOf(g)
@@ -124,7 +126,7 @@ func (b *builder) groupsAndPools() []group {
 
 // poolSubnets picks the subnets of a pool: those that are named, those of its
 // zones, or all private ones.
-func (b *builder) poolSubnets(p manifest.Pool, g group) (out []*graph.Ref[resource.SubnetState]) {
+func (b *builder) poolSubnets(p manifest.Pool, g group) (out []*graph.Ref[ec2.SubnetState]) {
 	spec := p.Scaling.Spec
 	for _, s := range spec.Subnets {
 		if s.ID == nil { // which may match any number of them
@@ -153,28 +155,28 @@ func (b *builder) poolSubnets(p manifest.Pool, g group) (out []*graph.Ref[resour
 // retirePools removes pools that are ours and wanted no more. By its launch
 // template a pool is known, also when its group is gone already. They go when
 // those that stay are settled.
-func (b *builder) retirePools(stay []graph.Node) {
+func (b *builder) retirePools(stay []graph.Resource) {
 	for _, m := range b.made {
-		stay = append(stay, m.Node)
+		stay = append(stay, m.Instance)
 	}
-	var groups []graph.Node // of EKS that go: whose template is whose, they do not say
+	var groups []graph.Resource // of EKS that go: whose template is whose, they do not say
 	for _, name := range b.inv.EKS.NodeGroups {
-		n := b.Node(graph.ID("node-group/" + name))
-		if _, wanted := n.(*graph.Ref[resource.EKSNodeGroupState]); !wanted {
+		n := b.Resource(graph.ID("node-group/" + name))
+		if _, wanted := n.(*graph.Ref[eks.NodeGroupState]); !wanted {
 			groups = append(groups, n)
 		}
 	}
 	for _, t := range b.inv.Templates {
 		name := t.Tags["Name"]
-		if name == "" || b.Node(graph.ID("launch-template/"+name)) != nil {
+		if name == "" || b.Resource(graph.ID("launch-template/"+name)) != nil {
 			continue
 		}
 		from, waits := graph.From("no longer in the manifest"), graph.With(graph.Awaits(stay...))
 		tags := func(kind string) cloud.Tags {
-			return cloud.Tags{"Name": name, cloud.NodeTag: kind + "/" + name}
+			return cloud.Tags{"Name": name, cloud.ResourceTag: kind + "/" + name}
 		}
-		pool := graph.Retire(b.Graph, graph.ID("retired/auto-scaling-group/"+name), &resource.AutoScalingGroup{Name: name, Tags: tags("auto-scaling-group")}, from, waits)
-		graph.Retire(b.Graph, graph.ID("retired/launch-template/"+name), &resource.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
+		pool := graph.Retire(b.Graph, graph.ID("retired/auto-scaling-group/"+name), &autoscaling.Group{Name: name, Tags: tags("auto-scaling-group")}, from, waits)
+		graph.Retire(b.Graph, graph.ID("retired/launch-template/"+name), &ec2.LaunchTemplate{Name: t.Name, Tags: tags("launch-template")},
 			from, graph.With(graph.Awaits(append(groups, pool)...), graph.Outlives(append(groups, pool)...)))
 	}
 }

@@ -5,27 +5,27 @@ import (
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
 // AddRemains adds what carries the cluster's tag, and is not in the graph, so
 // that it goes with the rest; an empty graph becomes that of a cluster of
 // which only the name is known. The graph has to have been looked at: what it
 // found is claimed by ID.
-func AddRemains(g *graph.Graph, all resource.Remains) {
+func AddRemains(g *graph.Graph, all teardown.Remains) {
 	claimed := map[string]bool{}
 	var ranked []rankedNode
-	for _, n := range g.Nodes() {
+	for _, n := range g.Resources() {
 		claimed[n.CloudID()] = true
 		ranked = append(ranked, rankedNode{n, rankOf(n)})
 	}
 	for _, r := range all {
 		id := remainID(r)
-		swept := r.Kind == resource.KindInterfaces && strings.HasPrefix(r.ID, "vpc-") && g.Node(resource.KindInterfaces) != nil
-		if swept || claimed[r.ID] || g.Node(id) != nil {
+		swept := r.Kind == teardown.KindInterfaces && strings.HasPrefix(r.ID, "vpc-") && g.Resource(teardown.KindInterfaces) != nil
+		if swept || claimed[r.ID] || g.Resource(id) != nil {
 			continue
 		}
-		if tagged := graph.ID(r.Node); r.Node != "" && g.Node(tagged) == nil {
+		if tagged := graph.ID(r.Node); r.Node != "" && g.Resource(tagged) == nil {
 			id = tagged
 		}
 		ranked = append(ranked, rankedNode{r.Retire(g, id, hangs(r, ranked)), r.Rank})
@@ -33,7 +33,7 @@ func AddRemains(g *graph.Graph, all resource.Remains) {
 }
 
 // hangs lists what a remain hangs on.
-func hangs(r resource.Remain, ranked []rankedNode) (out []graph.Edge) {
+func hangs(r teardown.Remain, ranked []rankedNode) (out []graph.Edge) {
 	for _, n := range ranked {
 		switch {
 		case served(n.rank) && !served(r.Rank) && !holdsMachines(graph.ID(r.Kind)):
@@ -48,7 +48,7 @@ func hangs(r resource.Remain, ranked []rankedNode) (out []graph.Edge) {
 
 // served reports whether things of a rank were made in the cluster: only
 // machines hang on them.
-func served(rank int) bool { return rank >= resource.RankBeneathServed && rank <= resource.RankServed }
+func served(rank int) bool { return rank >= teardown.RankBeneathServed && rank <= teardown.RankServed }
 
 // holdsMachines reports whether a node is a machine or has some: in them run
 // the controllers that make things, and volumes are attached to them.
@@ -57,38 +57,38 @@ func holdsMachines(id graph.ID) bool {
 }
 
 // remainID names the node of a remain that has no node tag.
-func remainID(r resource.Remain) graph.ID {
+func remainID(r teardown.Remain) graph.ID {
 	if _, id, is := strings.Cut(r.ID, ":loadbalancer/"); is {
 		return graph.ID(r.Kind + "/" + id)
 	}
 	if _, id, is := strings.Cut(r.ID, ":targetgroup/"); is {
 		return graph.ID(r.Kind + "/" + id)
 	}
-	if r.Rank == resource.RankSecret && strings.ContainsAny(r.ID, "/ ") {
+	if r.Rank == teardown.RankSecret && strings.ContainsAny(r.ID, "/ ") {
 		return graph.ID(r.Kind) // there is one of each, and its ID is a path
 	}
 	return graph.ID(r.Kind + "/" + r.ID)
 }
 
 type rankedNode struct {
-	node graph.Node
+	node graph.Resource
 	rank int
 }
 
 // rankOf returns the rank of a node of a built graph; nodes that nothing hangs
 // on rank highest.
-func rankOf(n graph.Node) int {
+func rankOf(n graph.Resource) int {
 	switch n.ID().Kind() {
 	case "vpc":
-		return resource.RankVPC
+		return teardown.RankVPC
 	case "subnet", "internet-gateway", "egress-only-gateway", "security-group":
-		return resource.RankInVPC
+		return teardown.RankInVPC
 	case "network-interfaces":
-		return resource.RankInterfaces
+		return teardown.RankInterfaces
 	case "elastic-ip", "target-group", "launch-template":
-		return resource.RankUnderneath
+		return teardown.RankUnderneath
 	case "eks-cluster":
-		return resource.RankEKS
+		return teardown.RankEKS
 	}
-	return resource.RankSecret
+	return teardown.RankSecret
 }

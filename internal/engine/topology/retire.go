@@ -9,8 +9,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
 // retireMachines adds machines that carry the cluster's tag and are wanted no
@@ -18,11 +19,11 @@ import (
 // bastion that was switched off. They go when those that stay are settled; of
 // the control plane one after the other, when no load balancer sends to them.
 func (b *builder) retireMachines() {
-	var stay, calm []graph.Node
+	var stay, calm []graph.Resource
 	for _, m := range b.made {
-		stay = append(stay, m.Node)
+		stay = append(stay, m.Instance)
 	}
-	for _, n := range b.Nodes() {
+	for _, n := range b.Resources() {
 		if kind := n.ID().Kind(); kind == "targets" || kind == "node" && b.ofControlPlane(n) {
 			calm = append(calm, n)
 		}
@@ -41,13 +42,13 @@ func (b *builder) retireMachines() {
 		calm = append(calm, b.leave(m, after, gone))
 	}
 	if b.api != nil && b.o.Drain && b.begun() {
-		graph.Retire(b.Graph, "node-objects", &resource.NodeObjects{API: b.api, Server: b.server}, graph.From("no longer has a machine"))
+		graph.Retire(b.Graph, "node-objects", &incluster.NodeObjects{API: b.api, Server: b.server}, graph.From("no longer has a machine"))
 	}
 }
 
 // ofControlPlane reports whether a node of Kubernetes is one of the control
 // plane.
-func (b *builder) ofControlPlane(n graph.Node) bool {
+func (b *builder) ofControlPlane(n graph.Resource) bool {
 	return slices.ContainsFunc(b.made, func(m Machine) bool { return m.ControlPlane && nodeID(m) == n.ID() })
 }
 
@@ -55,9 +56,9 @@ func (b *builder) ofControlPlane(n graph.Node) bool {
 func (b *builder) begun() bool { return b.m.EKS != nil || b.inv.Initialized || b.othersControl() }
 
 // going lists the machines that are wanted no more.
-func (b *builder) going() (out []resource.InstanceState) {
+func (b *builder) going() (out []ec2.InstanceState) {
 	for _, m := range b.inv.Machines {
-		if m.Status != "shutting-down" && !b.claims(m) && b.Node(retiredID(m)) == nil {
+		if m.Status != "shutting-down" && !b.claims(m) && b.Resource(retiredID(m)) == nil {
 			out = append(out, m)
 		}
 	}
@@ -67,10 +68,10 @@ func (b *builder) going() (out []resource.InstanceState) {
 // leave adds what it takes for a machine to go: its node is drained, its member
 // of etcd removed, the machine terminated, and its node deleted (facts D.9,
 // D.11). It returns the last of that.
-func (b *builder) leave(m resource.InstanceState, after []graph.Edge, why string) graph.Node {
+func (b *builder) leave(m ec2.InstanceState, after []graph.Edge, why string) graph.Resource {
 	node := nodeOf(m)
 	suffix, from := strings.TrimPrefix(node, "machine/")+"/"+m.ID, graph.From(why)
-	r := &resource.Instance{Claimed: m.ID, Tags: m.Tags}
+	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
 	role := m.Tags[cloud.RoleTag]
 	drained := b.o.Drain && b.begun() && (role == roleControlPlane || role == roleNode)
@@ -79,14 +80,14 @@ func (b *builder) leave(m resource.InstanceState, after []graph.Edge, why string
 		limits, asked := b.deletion(m)
 		if _, excluded := asked[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
 			_, abandon := asked[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
-			after = graph.Awaits(graph.Retire(b.Graph, graph.ID("drain/"+suffix), &resource.Drain{
+			after = graph.Awaits(graph.Retire(b.Graph, graph.ID("drain/"+suffix), &incluster.Drain{
 				API: api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds),
 				Abandon: abandon, After: after,
 			}, from))
 		}
 		if config, _ := b.clusterConfiguration(); role == roleControlPlane && len(config.Etcd.External.Endpoints) == 0 {
-			after = graph.Awaits(graph.Retire(b.Graph, graph.ID("etcd-member/"+suffix), &resource.EtcdMember{
-				API: api, Machine: m, Going: slices.DeleteFunc(b.going(), func(o resource.InstanceState) bool { return o.Tags[cloud.RoleTag] != roleControlPlane }),
+			after = graph.Awaits(graph.Retire(b.Graph, graph.ID("etcd-member/"+suffix), &incluster.EtcdMember{
+				API: api, Machine: m, Going: slices.DeleteFunc(b.going(), func(o ec2.InstanceState) bool { return o.Tags[cloud.RoleTag] != roleControlPlane }),
 				Certificates: certificates(config.CertificatesDir) + "/etcd", After: after,
 			}, from))
 		}
@@ -95,16 +96,16 @@ func (b *builder) leave(m resource.InstanceState, after []graph.Edge, why string
 	if !drained {
 		return gone
 	}
-	return graph.Retire(b.Graph, graph.ID("node-object/"+suffix), &resource.NodeObjects{API: b.api, Machine: m, After: graph.Awaits(gone)}, from)
+	return graph.Retire(b.Graph, graph.ID("node-object/"+suffix), &incluster.NodeObjects{API: b.api, Machine: m, After: graph.Awaits(gone)}, from)
 }
 
 // nodeOf is the node of a machine in the graph that made it.
-func nodeOf(m resource.InstanceState) string {
-	return cmp.Or(m.Tags[cloud.NodeTag], "machine/"+m.Tags["Name"])
+func nodeOf(m ec2.InstanceState) string {
+	return cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"])
 }
 
 // retiredID is the node of a machine that is to go.
-func retiredID(m resource.InstanceState) graph.ID {
+func retiredID(m ec2.InstanceState) graph.ID {
 	return graph.ID("retired/" + nodeOf(m) + "/" + m.ID)
 }
 
@@ -125,9 +126,9 @@ func seconds(n *int32) time.Duration {
 
 // deletion is what the manifest says of how a machine goes, as long as its
 // group is in it: limits, and the annotations of its Machine.
-func (b *builder) deletion(m resource.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
+func (b *builder) deletion(m ec2.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
 	of := func(g group) bool {
-		node := m.Tags[cloud.NodeTag]
+		node := m.Tags[cloud.ResourceTag]
 		return strings.HasPrefix(node, "machine/"+g.name+"/") || node == "machine/"+g.name || b.machinePattern(g).MatchString(m.Tags["MachineName"])
 	}
 	if cp := b.m.ControlPlane; cp != nil && of(group{name: cp.Object.Name, controlPlane: true}) {
@@ -149,17 +150,17 @@ func (b *builder) deletion(m resource.InstanceState) (limits clusterv1.MachineDe
 }
 
 // claims reports whether a machine of the inventory has a place in the graph.
-func (b *builder) claims(m resource.InstanceState) bool {
-	node, name := m.Tags[cloud.NodeTag], m.Tags["Name"]
-	if node != "" && b.Node(graph.ID(node)) != nil {
+func (b *builder) claims(m ec2.InstanceState) bool {
+	node, name := m.Tags[cloud.ResourceTag], m.Tags["Name"]
+	if node != "" && b.Resource(graph.ID(node)) != nil {
 		return true
 	}
-	return slices.ContainsFunc(b.Nodes(), func(n graph.Node) bool {
-		ref, ok := n.(*graph.Ref[resource.InstanceState])
+	return slices.ContainsFunc(b.Resources(), func(n graph.Resource) bool {
+		ref, ok := n.(*graph.Ref[ec2.InstanceState])
 		if !ok || strings.HasPrefix(string(n.ID()), "retired/") {
 			return false
 		}
-		i, ok := ref.Resource().(*resource.Instance)
+		i, ok := ref.Desired().(*ec2.Instance)
 		return ok && (i.Claimed == m.ID || node == "" && i.Tags["Name"] == name)
 	})
 }

@@ -6,17 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // rollout replaces the machines of a group that are outdated by new ones (facts
 // D.9).
 type rollout struct {
 	group group
-	stay  []Machine                // that are as the manifest says; they may not have joined yet
-	fresh []int                    // places of those that are to be made
-	old   []resource.InstanceState // those that are to go, the oldest first
+	stay  []Machine           // that are as the manifest says; they may not have joined yet
+	fresh []int               // places of those that are to be made
+	old   []ec2.InstanceState // those that are to go, the oldest first
 }
 
 // rolls reports whether machines that are outdated are replaced: a run that
@@ -74,7 +75,7 @@ func moves(wanted, stay, fresh, old, surge, unavailable int) (out []move) {
 // goes has left, each one that goes for one that has come, and for those that an
 // earlier run has made. A control plane grows only when all of it is well. It
 // returns the machines it makes, and all that happens.
-func (b *builder) roll(r rollout, after []graph.Node) (made []*graph.Ref[resource.InstanceState], all []graph.Node) {
+func (b *builder) roll(r rollout, after []graph.Resource) (made []*graph.Ref[ec2.InstanceState], all []graph.Resource) {
 	surge, unavailable := r.group.limits()
 	for _, m := range r.stay {
 		all = append(all, b.arrival(r.group, m))
@@ -83,11 +84,11 @@ func (b *builder) roll(r rollout, after []graph.Node) (made []*graph.Ref[resourc
 	if r.group.controlPlane {
 		come = leave
 	}
-	var here, gone []graph.Node
+	var here, gone []graph.Resource
 	for _, x := range moves(r.group.count, len(r.stay), len(r.fresh), len(r.old), surge, unavailable) {
 		if x.comes {
 			m := b.rolledIn(r.group, r.fresh[x.n], slices.Concat(come, nth(gone, x.after)))
-			made, here = append(made, m.Node), append(here, b.arrival(r.group, m))
+			made, here = append(made, m.Instance), append(here, b.arrival(r.group, m))
 			continue
 		}
 		gone = append(gone, b.rolledOut(r.group, r.old[x.n], slices.Concat(leave, nth(here, x.after))))
@@ -106,7 +107,7 @@ func (b *builder) rolling(m Machine) bool {
 }
 
 // nth is the n-th of the nodes, counted from 1; none for 0.
-func nth(nodes []graph.Node, n int) []graph.Node {
+func nth(nodes []graph.Resource, n int) []graph.Resource {
 	if n == 0 {
 		return nil
 	}
@@ -114,7 +115,7 @@ func nth(nodes []graph.Node, n int) []graph.Node {
 }
 
 // rolledIn adds a machine that takes the place of another.
-func (b *builder) rolledIn(g group, i int, after []graph.Node) Machine {
+func (b *builder) rolledIn(g group, i int, after []graph.Resource) Machine {
 	m := g.made(b.machine(g, i, existing{}, false, graph.Awaits(after...)...))
 	b.made = append(b.made, m)
 	return m
@@ -122,18 +123,18 @@ func (b *builder) rolledIn(g group, i int, after []graph.Node) Machine {
 
 // arrival adds what has to have come of a machine before an old one may go, and
 // returns the last of it.
-func (b *builder) arrival(g group, m Machine) graph.Node {
+func (b *builder) arrival(g group, m Machine) graph.Resource {
 	var needs []graph.Edge
 	if g.controlPlane {
-		needs = b.atBalancers("/"+m.place(), resource.Targets{
-			Instances: []*graph.Ref[resource.InstanceState]{m.Node}, Shared: true, Healthy: true,
+		needs = b.atBalancers("/"+m.place(), elb.Targets{
+			Instances: []*graph.Ref[ec2.InstanceState]{m.Instance}, Shared: true, Healthy: true,
 		}, graph.From(g.origin))
 	}
 	return b.node(m, needs...)
 }
 
 // rolledOut adds how a machine goes that has been replaced.
-func (b *builder) rolledOut(g group, m resource.InstanceState, after []graph.Node) graph.Node {
+func (b *builder) rolledOut(g group, m ec2.InstanceState, after []graph.Resource) graph.Resource {
 	edges := graph.Awaits(after...)
 	if g.controlPlane {
 		edges = append(edges, b.unregister(m, edges, g.origin)...)
@@ -142,14 +143,14 @@ func (b *builder) rolledOut(g group, m resource.InstanceState, after []graph.Nod
 }
 
 // unregister takes one machine out of the load balancers.
-func (b *builder) unregister(m resource.InstanceState, after []graph.Edge, origin string) []graph.Edge {
-	return b.atBalancers("/without/"+m.ID, resource.Targets{Shared: true, Gone: []string{m.ID}}, graph.From(origin), graph.With(after))
+func (b *builder) unregister(m ec2.InstanceState, after []graph.Edge, origin string) []graph.Edge {
+	return b.atBalancers("/without/"+m.ID, elb.Targets{Shared: true, Gone: []string{m.ID}}, graph.From(origin), graph.With(after))
 }
 
 // rollWorkers replaces workers, group by group at the same time, when the
 // control plane and what it runs are as wanted: no kubelet may be newer than
 // the API server.
-func (b *builder) rollWorkers(after []graph.Node) {
+func (b *builder) rollWorkers(after []graph.Resource) {
 	for _, r := range b.rollouts {
 		if !r.group.controlPlane {
 			b.roll(r, after)

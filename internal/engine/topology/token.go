@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 const (
@@ -30,12 +32,12 @@ const (
 // for a token that is valid, or made to be. A run that asks AWS alone cannot
 // know. Whoever made the cluster: one that Cluster API did knows no token of
 // ours.
-func (b *builder) joinToken(g group, d *resource.BootData) {
+func (b *builder) joinToken(g group, d *bootdata.Data) {
 	if !b.o.Wait.asks() || !b.othersControl() || d.Machine.Role == boot.Init || !boot.ByToken(g.kubeadm) {
 		return
 	}
 	if b.token == nil {
-		b.renewal = &resource.JoinToken{API: b.reach("--wait=infrastructure"), TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(b.store)}
+		b.renewal = &incluster.JoinToken{API: b.reach("--wait=infrastructure"), TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(b.store)}
 		b.token = graph.Add(b.Graph, "join-token", b.renewal)
 	}
 	d.Token, d.Renewal = b.token, b.renewal
@@ -59,7 +61,7 @@ func (b *builder) grows() bool {
 
 // keeps has a new machine of the control plane keep the token valid, for
 // clusters that grow by themselves.
-func (b *builder) keeps(g group, r *resource.Instance, d *resource.BootData) {
+func (b *builder) keeps(g group, r *ec2.Instance, d *bootdata.Data) {
 	if !g.controlPlane || g.kubeadm == nil || !b.grows() {
 		return
 	}

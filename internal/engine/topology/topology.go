@@ -10,32 +10,38 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile/resource"
 )
 
 // Inventory is what has to be known of the account before the graph can be
 // built. The zero value is an empty account of which nothing is known.
 type Inventory struct {
-	Now          time.Time                        // when it was taken; zero: no machine is old
-	Zones        []string                         // that can be used, in order of name
-	Subnets      []resource.SubnetState           // of the cluster
-	Machines     []resource.InstanceState         // of the cluster
-	Types        map[string]resource.InstanceType // of the machines that are still to be made
-	Account      string                           // its number; only where a bucket's policy needs it
-	NATAddresses []string                         // of NAT gateways in subnets that are somebody else's
-	Foreign      map[string]bool                  // load balancers of that name that are somebody else's
-	Initialized  bool                             // a machine has been launched to begin the control plane
-	EKS          resource.EKSParts                // of a cluster of EKS
-	NodeRoles    map[string]string                // ARNs of the roles of instance profiles of nodes of EKS, by name
-	Templates    []resource.LaunchTemplateState   // of the cluster, without their content
+	Now          time.Time                   // when it was taken; zero: no machine is old
+	Zones        []string                    // that can be used, in order of name
+	Subnets      []ec2.SubnetState           // of the cluster
+	Machines     []ec2.InstanceState         // of the cluster
+	Types        map[string]ec2.InstanceType // of the machines that are still to be made
+	Account      string                      // its number; only where a bucket's policy needs it
+	NATAddresses []string                    // of NAT gateways in subnets that are somebody else's
+	Foreign      map[string]bool             // load balancers of that name that are somebody else's
+	Initialized  bool                        // a machine has been launched to begin the control plane
+	EKS          eks.Parts                   // of a cluster of EKS
+	NodeRoles    map[string]string           // ARNs of the roles of instance profiles of nodes of EKS, by name
+	Templates    []ec2.LaunchTemplateState   // of the cluster, without their content
 }
 
 // Cluster is the graph of a cluster, and the nodes that its users ask for.
 type Cluster struct {
 	*graph.Graph
-	Endpoint resource.Endpoint
+	Endpoint bootdata.Endpoint
 	Machines []Machine
 	Remarks  []string // what the user should know, and does nothing wrong about
 	// Joinable says that machines which are added late can join: the run sees to
@@ -48,13 +54,13 @@ type Machine struct {
 	Group        string // name of the KubeadmControlPlane, the MachineDeployment or the Machine
 	ControlPlane bool
 	External     bool // a cloud controller manager has to tell its node which machine it is
-	Node         *graph.Ref[resource.InstanceState]
+	Instance     *graph.Ref[ec2.InstanceState]
 
 	labels map[string]string // that its node is to have
 }
 
 // place is its group and number: "md-0/2".
-func (m Machine) place() string { return strings.TrimPrefix(string(m.Node.ID()), "machine/") }
+func (m Machine) place() string { return strings.TrimPrefix(string(m.Instance.ID()), "machine/") }
 
 // UnsupportedError says that a manifest asks for what cannot be made yet.
 type UnsupportedError struct{ Object, What string }
@@ -96,23 +102,23 @@ type builder struct {
 	err  error // the first problem: something that only the account could tell
 
 	net      network
-	groups   map[infrav1.SecurityGroupRole]*graph.Ref[resource.SecurityGroupState]
+	groups   map[infrav1.SecurityGroupRole]*graph.Ref[ec2.SecurityGroupState]
 	lb       loadBalancers
-	endpoint resource.Endpoint
-	store    *graph.Ref[resource.BucketState]
-	keys     *graph.Ref[resource.PKIState]
-	plane    *graph.Ref[resource.EKSClusterState]
-	roles    map[string]*graph.Ref[resource.IAMRoleState] // of EKS, by name
-	entered  map[string]bool                              // ARNs of the roles of nodes that have an access entry of ours
+	endpoint bootdata.Endpoint
+	store    *graph.Ref[s3.BucketState]
+	keys     *graph.Ref[secrets.PKIState]
+	plane    *graph.Ref[eks.ClusterState]
+	roles    map[string]*graph.Ref[iam.RoleState] // of EKS, by name
+	entered  map[string]bool                      // ARNs of the roles of nodes that have an access entry of ours
 	made     []Machine
-	mappings []resource.Mapping // of EKS: who is let in by the ConfigMap aws-auth
+	mappings []incluster.Mapping // of EKS: who is let in by the ConfigMap aws-auth
 	rollouts []rollout
-	untold   []string                                // names of machines that do not say what they were made from
-	config   *graph.Ref[resource.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
-	api      *resource.API                           // nil where the run does not wait for it
-	server   *graph.Ref[resource.APIServerState]
-	renewal  *resource.JoinToken // nil unless machines join later
-	token    *graph.Ref[resource.JoinTokenState]
+	untold   []string                                 // names of machines that do not say what they were made from
+	config   *graph.Ref[incluster.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
+	api      *incluster.API                           // nil where the run does not wait for it
+	server   *graph.Ref[incluster.APIServerState]
+	renewal  *incluster.JoinToken // nil unless machines join later
+	token    *graph.Ref[incluster.JoinTokenState]
 	kept     bool // a machine of the control plane keeps the token valid
 	remarks  []string
 }
@@ -144,7 +150,7 @@ func (b *builder) tags(node graph.ID, name, role string, more ...cloud.Tags) clo
 	}
 	tags[cloud.ClusterTagPrefix+b.m.Name] = cloud.Owned
 	tags[cloud.RoleTag] = role
-	tags[cloud.NodeTag] = string(node)
+	tags[cloud.ResourceTag] = string(node)
 	return tags
 }
 

@@ -1,0 +1,24 @@
+package cloud
+
+import "context"
+
+// Pages collects all pages of a listing.
+func Pages[P, T any](ctx context.Context, more func() bool, next func(context.Context) (P, error), items func(P) []T) (out []T, err error) {
+	for more() {
+		p, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, items(p)...)
+	}
+	return out, nil
+}
+
+func LastPart(arn string) string {
+	for i := len(arn) - 1; i >= 0; i-- {
+		if arn[i] == '/' {
+			return arn[i+1:]
+		}
+	}
+	return arn
+}

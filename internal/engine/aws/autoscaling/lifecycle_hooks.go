@@ -1,0 +1,106 @@
+package autoscaling
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+// hookField is what the differences of lifecycle hooks begin with.
+const hookField = "lifecycleHook "
+
+// DiffHooks tells the hooks of an Auto Scaling group from those wanted.
+func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *graph.Diff) {
+	want := HooksWritten(wanted)
+	all := maps.Clone(want)
+	maps.Copy(all, have)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		d.Set(hookField+name, have[name], want[name])
+	}
+}
+
+func HasHooks(d graph.Diff) bool {
+	return slices.ContainsFunc(d, func(c graph.Change) bool { return strings.HasPrefix(c.Field, hookField) })
+}
+
+// UpdateHooks makes, changes and removes hooks of a group by what differs.
+func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []expinfrav1.AWSLifecycleHook, d graph.Diff) error {
+	for _, change := range d {
+		name, ok := strings.CutPrefix(change.Field, hookField)
+		if !ok {
+			continue
+		}
+		oldKind, _, _ := strings.Cut(change.Have, ",")
+		newKind, _, _ := strings.Cut(change.Want, ",")
+		if change.Have != "" && oldKind != newKind { // the transition stays what it was made with
+			if _, err := c.AutoScaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name}); err != nil {
+				return err
+			}
+		}
+		for _, h := range wanted {
+			if h.Name != name {
+				continue
+			}
+			s := hookSpecification(h)
+			_, err := c.AutoScaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
+				AutoScalingGroupName: &group, LifecycleHookName: &name, LifecycleTransition: s.LifecycleTransition, DefaultResult: s.DefaultResult,
+				HeartbeatTimeout: s.HeartbeatTimeout, NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func hookSpecification(h expinfrav1.AWSLifecycleHook) types.LifecycleHookSpecification {
+	out := types.LifecycleHookSpecification{
+		LifecycleHookName: aws.String(h.Name), LifecycleTransition: aws.String(string(h.LifecycleTransition)),
+		NotificationMetadata: h.NotificationMetadata, NotificationTargetARN: h.NotificationTargetARN, RoleARN: h.RoleARN,
+	}
+	if h.DefaultResult != nil {
+		out.DefaultResult = optional(string(*h.DefaultResult))
+	}
+	if h.HeartbeatTimeout != nil {
+		out.HeartbeatTimeout = seconds(h.HeartbeatTimeout.Duration)
+	}
+	return out
+}
+
+// HooksWritten writes lifecycle hooks down, by name.
+func HooksWritten(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
+	out := map[string]string{}
+	for _, h := range hooks {
+		s := hookSpecification(h)
+		out[h.Name] = hookWritten(types.LifecycleHook{
+			LifecycleTransition: s.LifecycleTransition, DefaultResult: s.DefaultResult, HeartbeatTimeout: s.HeartbeatTimeout,
+			NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
+		})
+	}
+	return out
+}
+
+// hookWritten writes a lifecycle hook down, its transition first, with AWS's
+// defaults for what it leaves open.
+func hookWritten(h types.LifecycleHook) string {
+	wait := int32(3600)
+	if h.HeartbeatTimeout != nil {
+		wait = *h.HeartbeatTimeout
+	}
+	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), "ABANDON")) +
+		text.Prefixed(", tells ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
+}

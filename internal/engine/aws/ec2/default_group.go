@@ -1,0 +1,109 @@
+package ec2
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// DefaultGroup is the security group that AWS puts into every VPC, without
+// the rules it comes with (CAPA: vpc.emptyRoutesDefaultVPCSecurityGroup). It
+// goes with its VPC.
+type DefaultGroup struct {
+	VPC *graph.Ref[VPCState]
+}
+
+// DefaultGroupState is the group and those of its own rules that it still has.
+type DefaultGroupState struct {
+	ID    string
+	Rules []string // "ingress from itself", "egress to 0.0.0.0/0"
+}
+
+// CloudID implements graph.State.
+func (s DefaultGroupState) CloudID() string { return s.ID }
+
+var _ graph.Desired[DefaultGroupState] = (*DefaultGroup)(nil)
+
+const (
+	fromItself = "ingress from itself"
+	toAnywhere = "egress to 0.0.0.0/0"
+)
+
+// Needs implements graph.Resource.
+func (g *DefaultGroup) Needs() []graph.Edge { return graph.Exists(g.VPC) }
+
+// Find implements graph.Resource.
+func (g *DefaultGroup) Find(ctx context.Context, c *cloud.Clients) (*DefaultGroupState, error) {
+	vpc, ok := g.VPC.Found()
+	if !ok || cloud.IsBrief(ctx) {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := SecurityGroups(ctx, c, vpc.ID)
+	for _, x := range all {
+		if x.Name == "default" {
+			return &DefaultGroupState{x.ID, ownRules(x)}, err
+		}
+	}
+	return nil, err
+}
+
+// ownRules lists the rules that AWS gives to such a group.
+func ownRules(x SecurityGroupState) (rules []string) {
+	for _, p := range x.Ingress {
+		for _, pair := range p.UserIdGroupPairs {
+			if aws.ToString(p.IpProtocol) == "-1" && aws.ToString(pair.GroupId) == x.ID {
+				rules = append(rules, fromItself)
+			}
+		}
+	}
+	for _, p := range x.Egress {
+		for _, r := range p.IpRanges {
+			if aws.ToString(p.IpProtocol) == "-1" && aws.ToString(r.CidrIp) == AnywhereIPv4 {
+				rules = append(rules, toAnywhere)
+			}
+		}
+	}
+	return rules
+}
+
+// Diff implements graph.Resource.
+func (g *DefaultGroup) Diff(have *DefaultGroupState) (d graph.Diff) {
+	d.Lines("rule", have.Rules, nil)
+	return d
+}
+
+// Create implements graph.Resource: AWS makes the group with the VPC.
+func (g *DefaultGroup) Create(context.Context, *cloud.Clients) (*DefaultGroupState, error) {
+	return nil, nil //nolint:nilnil // it is looked for until it shows
+}
+
+// Update implements graph.Resource.
+func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *DefaultGroupState, d graph.Diff) (*DefaultGroupState, error) {
+	for _, rule := range d.Removed("rule") {
+		var err error
+		if rule == fromItself {
+			_, err = c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &have.ID, IpPermissions: []types.IpPermission{
+				{IpProtocol: aws.String("-1"), UserIdGroupPairs: []types.UserIdGroupPair{{GroupId: &have.ID}}},
+			}})
+		} else {
+			_, err = c.EC2.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &have.ID, IpPermissions: []types.IpPermission{
+				{IpProtocol: aws.String("-1"), IpRanges: []types.IpRange{{CidrIp: aws.String(AnywhereIPv4)}}},
+			}})
+		}
+		if err != nil && !cloud.Is(err, "InvalidPermission.NotFound") {
+			return nil, err
+		}
+	}
+	return &DefaultGroupState{ID: have.ID}, nil
+}
+
+// Delete implements graph.Resource: the group goes with its VPC.
+func (g *DefaultGroup) Delete(context.Context, *cloud.Clients, *DefaultGroupState) error { return nil }
+
+// AnywhereIPv4 is every IPv4 address.
+const AnywhereIPv4 = "0.0.0.0/0"

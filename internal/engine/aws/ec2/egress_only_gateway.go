@@ -1,0 +1,94 @@
+package ec2
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// EgressOnlyGateway lets private subnets reach the internet over IPv6.
+type EgressOnlyGateway struct {
+	VPC  *graph.Ref[VPCState]
+	Tags cloud.Tags
+}
+
+// EgressOnlyGatewayState is an egress-only internet gateway that exists.
+type EgressOnlyGatewayState struct {
+	identity.Object
+	VPC string
+}
+
+var _ graph.Desired[EgressOnlyGatewayState] = (*EgressOnlyGateway)(nil)
+
+// Needs implements graph.Resource.
+func (g *EgressOnlyGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
+
+// Find implements graph.Resource.
+func (g *EgressOnlyGateway) Find(ctx context.Context, c *cloud.Clients) (*EgressOnlyGatewayState, error) {
+	if _, ok := g.VPC.Found(); !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := EgressOnlyGateways(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return identity.Find(all, g.Tags, func(x EgressOnlyGatewayState) cloud.Tags { return x.Tags })
+}
+
+// Diff implements graph.Resource.
+func (g *EgressOnlyGateway) Diff(have *EgressOnlyGatewayState) (d graph.Diff) {
+	d.Fixed("vpc", have.VPC, g.VPC.CloudID())
+	d.Tags(have.Tags, g.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*EgressOnlyGatewayState, error) {
+	vpc := g.VPC.CloudID()
+	out, err := c.EC2.CreateEgressOnlyInternetGateway(ctx, &ec2.CreateEgressOnlyInternetGatewayInput{
+		VpcId:             &vpc,
+		ClientToken:       c.Token("egress-only-gateway", vpc),
+		TagSpecifications: g.Tags.On(types.ResourceTypeEgressOnlyInternetGateway),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &EgressOnlyGatewayState{identity.Object{ID: aws.ToString(out.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId), Tags: g.Tags}, vpc}, nil
+}
+
+// Update implements graph.Resource.
+func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, _ graph.Diff) (*EgressOnlyGatewayState, error) {
+	o, err := retagged(ctx, c, have.Object, g.Tags)
+	return &EgressOnlyGatewayState{o, have.VPC}, err
+}
+
+// Delete implements graph.Resource.
+func (g *EgressOnlyGateway) Delete(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState) error {
+	_, err := c.EC2.DeleteEgressOnlyInternetGateway(ctx, &ec2.DeleteEgressOnlyInternetGatewayInput{EgressOnlyInternetGatewayId: &have.ID})
+	return err
+}
+
+// EgressOnlyGateways lists the egress-only internet gateways of the cluster.
+func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGatewayState, error) {
+	return cloud.Remember(ctx, c, "egress-only gateways", func(ctx context.Context) ([]EgressOnlyGatewayState, error) {
+		p := ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c.EC2, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: c.Ours()})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
+			return p.NextPage(ctx)
+		}, func(o *ec2.DescribeEgressOnlyInternetGatewaysOutput) (out []EgressOnlyGatewayState) {
+			for _, x := range o.EgressOnlyInternetGateways {
+				s := EgressOnlyGatewayState{Object: identity.Object{ID: aws.ToString(x.EgressOnlyInternetGatewayId), Tags: cloud.FromEC2(x.Tags)}}
+				for _, a := range x.Attachments {
+					s.VPC = aws.ToString(a.VpcId)
+				}
+				out = append(out, s)
+			}
+			return out
+		})
+	})
+}

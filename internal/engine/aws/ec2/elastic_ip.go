@@ -1,0 +1,128 @@
+package ec2
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// ElasticIP is the public IPv4 address of a NAT gateway.
+type ElasticIP struct {
+	Subnet *graph.Ref[SubnetState] // in which the NAT gateway stands
+	Tags   cloud.Tags
+}
+
+// ElasticIPState is an address that is allocated.
+type ElasticIPState struct {
+	identity.Object
+	PublicIP    string
+	Association string // "" when it is free
+}
+
+var _ graph.Desired[ElasticIPState] = (*ElasticIP)(nil)
+
+// Needs implements graph.Resource.
+func (e *ElasticIP) Needs() []graph.Edge { return graph.Reads(e.Subnet) }
+
+// Find implements graph.Resource. Cluster API gives all addresses one name:
+// which is which, the NAT gateways tell.
+func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
+	all, err := Addresses(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	used, err := e.used(ctx, c, all)
+	if err != nil {
+		return nil, err
+	}
+	var ours []ElasticIPState
+	for _, x := range all {
+		if x.Tags[c.OwnerTag()] == cloud.Owned {
+			ours = append(ours, x)
+		}
+	}
+	tagsOf := func(x ElasticIPState) cloud.Tags { return x.Tags }
+	return identity.Find(identity.Narrowed(ours, tagsOf, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, tagsOf)
+}
+
+// used returns the address of the NAT gateway that stands in the subnet, where
+// there are addresses that do not say what they are for.
+func (e *ElasticIP) used(ctx context.Context, c *cloud.Clients, all []ElasticIPState) (string, error) {
+	subnet, ok := e.Subnet.Found()
+	nameless := func(x ElasticIPState) bool {
+		return x.Tags[c.OwnerTag()] == cloud.Owned && x.Tags[cloud.ResourceTag] == ""
+	}
+	if !ok || !slices.ContainsFunc(all, nameless) {
+		return "", nil
+	}
+	nats, err := NATGateways(ctx, c)
+	for _, n := range nats {
+		if n.Subnet == subnet.ID {
+			return n.Address, err
+		}
+	}
+	return "", err
+}
+
+// Diff implements graph.Resource.
+func (e *ElasticIP) Diff(have *ElasticIPState) (d graph.Diff) {
+	d.Tags(have.Tags, e.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
+	out, err := c.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
+		Domain: types.DomainTypeVpc, TagSpecifications: e.Tags.On(types.ResourceTypeElasticIp),
+	}, cloud.AskOnce)
+	if err != nil {
+		return nil, err
+	}
+	return &ElasticIPState{Object: identity.Object{ID: aws.ToString(out.AllocationId), Tags: e.Tags}, PublicIP: aws.ToString(out.PublicIp)}, nil
+}
+
+// Update implements graph.Resource.
+func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, _ graph.Diff) (*ElasticIPState, error) {
+	after, err := *have, error(nil)
+	after.Object, err = retagged(ctx, c, have.Object, e.Tags)
+	return &after, err
+}
+
+// Delete implements graph.Resource. AWS answers AuthFailure while the address
+// is still mapped to something that is on its way out.
+func (e *ElasticIP) Delete(ctx context.Context, c *cloud.Clients, have *ElasticIPState) error {
+	_, err := c.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &have.ID})
+	if cloud.Is(err, "AuthFailure") {
+		return graph.NotYet(err)
+	}
+	return err
+}
+
+// Addresses lists all addresses of the region: AWS does not page them, and
+// their number counts against a quota.
+func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
+	return cloud.Remember(ctx, c, "addresses", func(ctx context.Context) (out []ElasticIPState, err error) {
+		all, err := c.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range all.Addresses {
+			out = append(out, ElasticIPState{identity.Object{ID: aws.ToString(x.AllocationId), Tags: cloud.FromEC2(x.Tags)}, aws.ToString(x.PublicIp), aws.ToString(x.AssociationId)})
+		}
+		return out, nil
+	})
+}
+
+// CountAddresses returns how many elastic IP addresses the region has,
+// whoever they belong to.
+func CountAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
+	all, err := Addresses(ctx, c)
+	return len(all), err
+}

@@ -1,0 +1,165 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// ImageState is a machine image.
+type ImageState struct {
+	ID, Name, RootDevice string
+	Architecture         string // x86_64 or arm64
+	RootSize             int32  // GiB
+}
+
+// CloudID implements graph.State.
+func (s ImageState) CloudID() string { return s.ID }
+
+// ImageQuery is what CAPA looks for when the manifest names no image (facts
+// C.2).
+type ImageQuery struct {
+	Name         string // a pattern
+	Owner        string
+	Architecture string
+	Version      string // of Kubernetes, for messages
+}
+
+// ImageByID looks up an image that the manifest names.
+func ImageByID(id string) graph.Lookup[ImageState] {
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		all, err := cloud.Remember(ctx, c, "image "+id, func(ctx context.Context) ([]types.Image, error) {
+			out, err := c.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
+			if err != nil {
+				return nil, err
+			}
+			return out.Images, nil
+		})
+		if cloud.Is(err, "InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable") || err == nil && len(all) == 0 {
+			return nil, fmt.Errorf("image %s does not exist in %s, or is not shared with this account", id, c.Region)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return imageSeen(all[0]), nil
+	}
+}
+
+// ImageFor looks up an image that the manifest names for machines of a type; of
+// an architecture that is not known any will do.
+func ImageFor(id, instanceType, architecture string) graph.Lookup[ImageState] {
+	find := ImageByID(id)
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		s, err := find(ctx, c)
+		other := map[string]string{"x86_64": "arm64", "arm64": "x86_64"}[architecture] // a machine may run yet other ones: i386
+		if s != nil && other != "" && s.Architecture == other {
+			return nil, fmt.Errorf("image %s is for %s, and instance type %s is %s: name an image for %[4]s, or another type", id, s.Architecture, instanceType, architecture)
+		}
+		return s, err
+	}
+}
+
+// ImageByName looks up the newest image that matches.
+func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		all, err := imagesNamed(ctx, c, []types.Filter{
+			cloud.Filter("owner-id", q.Owner), cloud.Filter("name", q.Name), cloud.Filter("architecture", q.Architecture),
+			cloud.Filter("state", "available"), cloud.Filter("virtualization-type", "hvm"),
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("no image named %s of owner %s for %s in %s: name one in spec.template.spec.ami.id, or see `clusterawsadm ami list --kubernetes-version %s`",
+				q.Name, q.Owner, q.Architecture, c.Region, q.Version)
+		}
+		return newest(all), nil
+	}
+}
+
+// ImageByParameter looks up the image that a public parameter of AWS names.
+func ImageByParameter(name string) graph.Lookup[ImageState] {
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		id, err := cloud.Remember(ctx, c, "parameter "+name, func(ctx context.Context) (string, error) {
+			out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: &name})
+			if err != nil {
+				return "", err
+			}
+			return aws.ToString(out.Parameter.Value), nil
+		})
+		if cloud.NotFound(err) {
+			return nil, fmt.Errorf("AWS recommends no such image in %s (there is no parameter %s): name one in ami.id", c.Region, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return ImageByID(id)(ctx, c)
+	}
+}
+
+// Owners of Canonical's images.
+const (
+	canonical         = "099720109477"
+	canonicalGovCloud = "513442679011"
+)
+
+// UbuntuImage looks up Canonical's newest Ubuntu 24.04, on which the bastion
+// runs (facts B.11).
+func UbuntuImage(region string) graph.Lookup[ImageState] {
+	owner := canonical
+	if strings.HasPrefix(region, "us-gov-") {
+		owner = canonicalGovCloud
+	}
+	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
+		all, err := imagesNamed(ctx, c, []types.Filter{
+			cloud.Filter("owner-id", owner), cloud.Filter("architecture", "x86_64"), cloud.Filter("state", "available"),
+			cloud.Filter("virtualization-type", "hvm"), cloud.Filter("description", "Canonical??Ubuntu??24.04??amd64?noble?image*"),
+		})
+		if err == nil && len(all) == 0 {
+			err = errors.New("no Ubuntu 24.04 image of Canonical's: name one in spec.bastion.ami")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return newest(all), nil
+	}
+}
+
+func imagesNamed(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
+	var question []string
+	for _, f := range filters {
+		question = append(question, aws.ToString(f.Name)+"="+strings.Join(f.Values, ","))
+	}
+	return cloud.Remember(ctx, c, "images "+strings.Join(question, " "), func(ctx context.Context) ([]types.Image, error) {
+		p := ec2.NewDescribeImagesPaginator(c.EC2, &ec2.DescribeImagesInput{Filters: filters})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeImagesOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeImagesOutput) []types.Image { return o.Images })
+	})
+}
+
+func newest(all []types.Image) *ImageState {
+	return imageSeen(slices.MaxFunc(all, func(a, b types.Image) int {
+		return cmp.Compare(aws.ToString(a.CreationDate), aws.ToString(b.CreationDate))
+	}))
+}
+
+func imageSeen(x types.Image) *ImageState {
+	s := &ImageState{ID: aws.ToString(x.ImageId), Name: aws.ToString(x.Name), RootDevice: aws.ToString(x.RootDeviceName), Architecture: string(x.Architecture)}
+	for _, m := range x.BlockDeviceMappings {
+		if m.Ebs != nil && aws.ToString(m.DeviceName) == s.RootDevice {
+			s.RootSize = aws.ToInt32(m.Ebs.VolumeSize)
+		}
+	}
+	return s
+}

@@ -1,0 +1,406 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Instance is one machine (CAPA: AWSMachine, or the bastion).
+type Instance struct {
+	// Spec is the AWSMachine's, with the cluster's defaults filled in. What
+	// other fields say (subnet, groups, image, key) wins over it.
+	Spec infrav1.AWSMachineSpec
+
+	Subnet *graph.Ref[SubnetState]
+	Pinned bool // the manifest names the subnet or its zone, so that it may not be another
+	Groups []*graph.Ref[SecurityGroupState]
+	EKS    graph.Resource         // the EKS cluster whose security group it is in, too; or nil
+	Image  *graph.Ref[ImageState] // nil when the machine exists: its image is not looked up
+	Key    string                 // key pair; "" for none
+	Boot   UserData               // nil when the machine exists
+	Tags   cloud.Tags
+
+	// Batch is the part of the tags that is this machine's alone: its name.
+	// Machines that differ in nothing else are launched together.
+	Batch cloud.Tags
+	// Claimed is a machine that was launched together with others, by a run
+	// that ended before it could name it.
+	Claimed string
+	// Outdated says that it was made from another template, and stays as it is
+	// until somebody removes it.
+	Outdated bool
+
+	// Needed lists what has to be there before the machine may boot.
+	Needed []graph.Edge
+}
+
+// UserData is what an instance gets to boot with.
+type UserData interface {
+	// Needs lists the edges to the resources that the data is made of.
+	Needs() []graph.Edge
+	// Prepare stores the data where the instance finds it, and returns the user
+	// data that leads there.
+	Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error)
+	// Fingerprint tells the data from other data; graph.Unknown while it cannot
+	// be made.
+	Fingerprint() string
+}
+
+// SecurityGroupOwner is the state of a resource that brings a security group
+// for instances: an EKS cluster.
+type SecurityGroupOwner interface {
+	// SecurityGroup is the ID of the group; "" before it exists.
+	SecurityGroup() string
+}
+
+// clusterGroup returns the security group that EKS has created for the nodes of
+// a cluster, if there is a cluster.
+func clusterGroup(cluster graph.Resource) []string {
+	if cluster == nil {
+		return nil
+	}
+	if s, ok := cluster.Seen().(SecurityGroupOwner); ok && s.SecurityGroup() != "" {
+		return []string{s.SecurityGroup()}
+	}
+	return []string{graph.Unknown}
+}
+
+// InstanceState is a machine that exists.
+type InstanceState struct {
+	identity.Object
+	Status                          string
+	Type, Image, Subnet, VPC, Zone  string
+	PrivateIP, PublicIP, PrivateDNS string
+	Key, Profile                    string
+	Groups                          []string
+	Metadata                        Metadata
+	Interfaces                      []string  // by device index
+	LaunchedAt                      time.Time // for the first time
+	Spot, Stopped                   bool
+}
+
+// Metadata are the settings of a machine's metadata service (IMDS).
+type Metadata struct {
+	Endpoint, IPv6, Tokens, Tags string
+	HopLimit                     int32
+}
+
+// String prints the settings: "endpoint enabled, tokens required, …".
+func (m Metadata) String() string {
+	if m == (Metadata{}) {
+		return ""
+	}
+	return fmt.Sprintf("endpoint %s, ipv6 %s, hop limit %d, tokens %s, tags %s", m.Endpoint, m.IPv6, m.HopLimit, m.Tokens, m.Tags)
+}
+
+var _ graph.Desired[InstanceState] = (*Instance)(nil)
+
+// Needs implements graph.Resource.
+func (i *Instance) Needs() []graph.Edge {
+	needs := graph.Exists(i.Subnet)
+	for _, g := range i.Groups {
+		needs = append(needs, graph.Exists(g)...)
+	}
+	needs = append(append(needs, graph.Reads(i.Image)...), graph.On(i.EKS)...)
+	if i.Boot != nil {
+		needs = append(needs, i.Boot.Needs()...)
+	}
+	return append(needs, i.Needed...)
+}
+
+// Takes implements graph.Timed.
+func (i *Instance) Takes() (create, remove time.Duration) { return InstanceTakes, InstanceGoes }
+
+// Find implements graph.Resource.
+func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
+		return nil, nil //nolint:nilnil // the inventory has not seen it, and there is no place where it could be
+	}
+	all, err := InstanceInventory(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if i.Claimed != "" {
+		return all.ByID[i.Claimed], nil
+	}
+	found := all.byNode[i.Tags[cloud.ResourceTag]]
+	if len(found) == 0 {
+		for _, x := range all.byName[i.Tags["Name"]] {
+			if x.Tags[cloud.ResourceTag] == "" {
+				found = append(found, x)
+			}
+		}
+	}
+	s, err := identity.One(found, i.Tags[cloud.ResourceTag])
+	if s == nil {
+		return nil, err
+	}
+	return *s, nil
+}
+
+// Diff implements graph.Resource.
+func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
+	if have.Stopped {
+		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
+	}
+	d.Await("state", have.Status, string(types.InstanceStateNameRunning))
+	if i.Outdated {
+		return d
+	}
+	d.Fixed("instanceType", have.Type, i.Spec.InstanceType)
+	if id := aws.ToString(i.Spec.AMI.ID); id != "" {
+		d.Fixed("image", have.Image, id)
+	} else if i.Image != nil && have.ID == "" {
+		d.Fixed("image", "", i.Image.CloudID())
+	}
+	if i.Pinned || have.ID == "" {
+		d.Fixed("subnet", have.Subnet, i.Subnet.CloudID())
+	}
+	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile)
+	d.Fixed("key", have.Key, i.Key)
+	d.Lines("securityGroup", have.Groups, i.groups())
+	d.Set("metadata", have.Metadata, i.metadata())
+	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" {
+		d.Fixed("template", made, want) // what it was made from
+		d.Advise("a run that drains and waits for nodes replaces the machine: leave out --wait=infrastructure and --drain=false")
+	}
+	d.Tags(have.Tags, i.Tags)
+	return d
+}
+
+func (i *Instance) groups() []string {
+	ids := append(identity.CloudIDs(i.Groups), clusterGroup(i.EKS)...)
+	for _, g := range i.Spec.AdditionalSecurityGroups {
+		if g.ID != nil {
+			ids = append(ids, *g.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// metadata returns the wanted settings of the metadata service, with CAPA's
+// defaults (AWSMachine.spec.instanceMetadataOptions).
+func (i *Instance) metadata() Metadata {
+	m := Metadata{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1}
+	o := i.Spec.InstanceMetadataOptions
+	if o == nil {
+		return m
+	}
+	m.Endpoint = cmp.Or(string(o.HTTPEndpoint), m.Endpoint)
+	m.IPv6 = cmp.Or(string(o.HTTPProtocolIPv6), m.IPv6)
+	m.Tokens = cmp.Or(string(o.HTTPTokens), m.Tokens)
+	m.Tags = cmp.Or(string(o.InstanceMetadataTags), m.Tags)
+	if o.HTTPPutResponseHopLimit > 0 {
+		m.HopLimit = int32(o.HTTPPutResponseHopLimit) //nolint:gosec // validated to lie in 1..64
+	}
+	return m
+}
+
+// Create implements graph.Resource.
+func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	if i.Boot == nil {
+		return nil, errors.New("bootstrap data: there is none: the machine existed a moment ago")
+	}
+	data, err := i.Boot.Prepare(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap data: %w", err)
+	}
+	return i.launch(ctx, c, data)
+}
+
+// Update implements graph.Resource.
+func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceState, d graph.Diff) (*InstanceState, error) {
+	after := *have
+	if d.Has("securityGroup") {
+		for _, eni := range have.Interfaces[:min(len(have.Interfaces), max(1, len(i.Spec.NetworkInterfaces)))] {
+			_, err := c.EC2.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni, Groups: i.groups()})
+			if err != nil {
+				return nil, err
+			}
+		}
+		after.Groups = i.groups()
+	}
+	if d.Has("metadata") {
+		m := i.metadata()
+		_, err := c.EC2.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{
+			InstanceId: &have.ID, HttpEndpoint: types.InstanceMetadataEndpointState(m.Endpoint), HttpProtocolIpv6: types.InstanceMetadataProtocolState(m.IPv6),
+			HttpTokens: types.HttpTokensState(m.Tokens), HttpPutResponseHopLimit: &m.HopLimit, InstanceMetadataTags: types.InstanceMetadataTagsState(m.Tags),
+		})
+		if err != nil {
+			return nil, err
+		}
+		after.Metadata = m
+	}
+	if d.HasTags() {
+		after.Tags = have.Tags.With(i.Tags)
+		if err := tagWithInterfaces(ctx, c, have, i.Tags); err != nil {
+			return nil, err
+		}
+	}
+	return &after, nil
+}
+
+// tagWithInterfaces tags a machine and the network interfaces it was launched
+// with.
+func tagWithInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceState, tags cloud.Tags) error {
+	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: append([]string{have.ID}, have.Interfaces...), Tags: tags.EC2()})
+	return err
+}
+
+// Delete implements graph.Resource. Machines that go at the same time go in
+// one call.
+func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
+	if err := i.release(ctx, c, have); err != nil {
+		return err
+	}
+	return terminate(ctx, c, have.ID)
+}
+
+func terminate(ctx context.Context, c *cloud.Clients, id string) error {
+	refused, err := cloud.Batch(ctx, c, "terminate", id, func(ctx context.Context, ids []string) ([]error, error) {
+		out := make([]error, 0, len(ids))
+		for part := range slices.Chunk(ids, 500) {
+			_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
+			if len(part) > 1 && cloud.Refused(err) { // AWS refuses all on account of one
+				out = append(out, terminateEach(ctx, c, part)...)
+				continue
+			}
+			out = append(out, slices.Repeat([]error{err}, len(part))...)
+		}
+		return out, nil
+	})
+	return cmp.Or(err, refused)
+}
+
+func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error {
+	out := make([]error, len(ids))
+	var g sync.WaitGroup
+	for n, id := range ids {
+		g.Go(func() {
+			_, out[n] = c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+		})
+	}
+	g.Wait()
+	return out
+}
+
+// release takes the cluster's groups off network interfaces that somebody
+// else brought: they stay, and would keep the groups from being deleted. AWS
+// wants at least one group on each, so the VPC's own takes their place.
+func (i *Instance) release(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
+	if len(i.Spec.NetworkInterfaces) == 0 {
+		return nil
+	}
+	found, err := interfaces(ctx, c, cloud.Filter("network-interface-id", i.Spec.NetworkInterfaces...))
+	if err != nil {
+		return err
+	}
+	for _, eni := range found {
+		keep, err := i.foreign(ctx, c, eni, have.VPC)
+		if err != nil {
+			return err
+		}
+		_, err = c.EC2.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: eni.NetworkInterfaceId, Groups: keep})
+		if cloud.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Instance) foreign(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
+	for _, g := range eni.Groups {
+		if !slices.Contains(identity.CloudIDs(i.Groups), aws.ToString(g.GroupId)) {
+			keep = append(keep, aws.ToString(g.GroupId))
+		}
+	}
+	if len(keep) > 0 {
+		return keep, nil
+	}
+	all, err := SecurityGroups(ctx, c, vpc)
+	for _, g := range all {
+		if g.Name == "default" {
+			keep = append(keep, g.ID)
+		}
+	}
+	return keep, err
+}
+
+// Inventory is the listing of a cluster's machines, by what they are asked for.
+type Inventory struct {
+	List           []*InstanceState
+	ByID           map[string]*InstanceState
+	byNode, byName map[string][]*InstanceState
+}
+
+// InstanceInventory lists the machines of the cluster that are not terminated, but for
+// those that are an Auto Scaling group's.
+func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
+	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
+		in := &ec2.DescribeInstancesInput{
+			Filters:    c.Ours(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
+			MaxResults: aws.Int32(1000),
+		}
+		all := &Inventory{ByID: map[string]*InstanceState{}, byNode: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
+		for p := ec2.NewDescribeInstancesPaginator(c.EC2, in); p.HasMorePages(); {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page.Reservations {
+				for _, x := range r.Instances {
+					if s := instanceSeen(x); s.Tags[GroupTag] == "" {
+						all.add(s)
+					}
+				}
+			}
+		}
+		return all, nil
+	})
+}
+
+func (l *Inventory) add(s *InstanceState) {
+	l.List, l.ByID[s.ID] = append(l.List, s), s
+	if node := s.Tags[cloud.ResourceTag]; node != "" {
+		l.byNode[node] = append(l.byNode[node], s)
+	}
+	l.byName[s.Tags["Name"]] = append(l.byName[s.Tags["Name"]], s)
+}
+
+// Instances lists the machines of the cluster that are not terminated, but for
+// those that are an Auto Scaling group's.
+func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
+	all, err := InstanceInventory(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all.List {
+		out = append(out, *s)
+	}
+	return out, nil
+}
+
+// GroupTag is the tag by which AWS says of an instance which group
+// launched it.
+const GroupTag = "aws:autoscaling:groupName"
+
+// How long AWS usually takes to start and to terminate an instance.
+const (
+	InstanceTakes = 30 * time.Second
+	InstanceGoes  = 35 * time.Second
+)

@@ -1,0 +1,125 @@
+package ec2
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// InternetGateway is the way between a VPC and the internet.
+type InternetGateway struct {
+	VPC  *graph.Ref[VPCState]
+	Tags cloud.Tags
+}
+
+// InternetGatewayState is an internet gateway that exists.
+type InternetGatewayState struct {
+	identity.Object
+	VPC string // attached to; "" when it is not attached
+}
+
+var _ graph.Desired[InternetGatewayState] = (*InternetGateway)(nil)
+
+// Needs implements graph.Resource.
+func (g *InternetGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
+
+// Find implements graph.Resource.
+func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*InternetGatewayState, error) {
+	if _, ok := g.VPC.Found(); !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := InternetGateways(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return identity.Find(all, g.Tags, func(x InternetGatewayState) cloud.Tags { return x.Tags })
+}
+
+// Diff implements graph.Resource.
+func (g *InternetGateway) Diff(have *InternetGatewayState) (d graph.Diff) {
+	d.Set("vpc", have.VPC, g.VPC.CloudID())
+	d.Tags(have.Tags, g.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (g *InternetGateway) Create(ctx context.Context, c *cloud.Clients) (*InternetGatewayState, error) {
+	out, err := c.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
+		TagSpecifications: g.Tags.On(types.ResourceTypeInternetGateway),
+	}, cloud.AskOnce)
+	if err != nil {
+		return nil, err
+	}
+	return &InternetGatewayState{Object: identity.Object{ID: aws.ToString(out.InternetGateway.InternetGatewayId), Tags: g.Tags}}, nil
+}
+
+// Update implements graph.Resource.
+func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *InternetGatewayState, d graph.Diff) (*InternetGatewayState, error) {
+	after := *have
+	if d.Has("vpc") {
+		if have.VPC != "" {
+			if err := g.detach(ctx, c, have); err != nil {
+				return nil, err
+			}
+		}
+		vpc := g.VPC.CloudID()
+		_, err := c.EC2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{InternetGatewayId: &have.ID, VpcId: &vpc})
+		if err != nil && !cloud.Is(err, "Resource.AlreadyAssociated") {
+			return nil, err
+		}
+		after.VPC = vpc
+	}
+	var err error
+	if d.HasTags() {
+		after.Object, err = retagged(ctx, c, have.Object, g.Tags)
+	}
+	return &after, err
+}
+
+func (g *InternetGateway) detach(ctx context.Context, c *cloud.Clients, have *InternetGatewayState) error {
+	_, err := c.EC2.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: &have.ID, VpcId: &have.VPC})
+	if cloud.Is(err, "Gateway.NotAttached") {
+		return nil
+	}
+	return err
+}
+
+// Delete implements graph.Resource.
+func (g *InternetGateway) Delete(ctx context.Context, c *cloud.Clients, have *InternetGatewayState) error {
+	if have.VPC != "" {
+		if err := g.detach(ctx, c, have); err != nil {
+			return err
+		}
+	}
+	_, err := c.EC2.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: &have.ID})
+	return err
+}
+
+// Blockers implements graph.Explained.
+func (g *InternetGateway) Blockers(ctx context.Context, c *cloud.Clients, have *InternetGatewayState) string {
+	return interfacesIn(ctx, c, "vpc-id", have.VPC)
+}
+
+// InternetGateways lists the internet gateways of the cluster.
+func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayState, error) {
+	return cloud.Remember(ctx, c, "internet gateways", func(ctx context.Context) ([]InternetGatewayState, error) {
+		p := ec2.NewDescribeInternetGatewaysPaginator(c.EC2, &ec2.DescribeInternetGatewaysInput{Filters: c.Ours()})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInternetGatewaysOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeInternetGatewaysOutput) (out []InternetGatewayState) {
+				for _, x := range o.InternetGateways {
+					s := InternetGatewayState{Object: identity.Object{ID: aws.ToString(x.InternetGatewayId), Tags: cloud.FromEC2(x.Tags)}}
+					for _, a := range x.Attachments {
+						s.VPC = aws.ToString(a.VpcId)
+					}
+					out = append(out, s)
+				}
+				return out
+			})
+	})
+}

@@ -1,0 +1,355 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+// Sizes of launches. A few machines are launched one by one, with their names
+// in the request; more of the same kind share a request with a count, as EC2
+// takes only five requests at once and then two a second, and get their names
+// afterwards.
+const (
+	launchSingly  = 5
+	launchAtOnce  = 100
+	groupNodeOnly = "machine group" // key of the batch
+)
+
+// asked is one machine of a launch: its own tags.
+type asked struct {
+	node string
+	tags cloud.Tags
+}
+
+// launch1 is what became of one machine of a launch: some may run where others
+// were refused, for want of quota or capacity.
+type launch1 struct {
+	state   *InstanceState
+	unnamed bool // it runs, but does not carry its own tags yet
+	err     error
+}
+
+// launch runs the machine, together with those that differ in nothing but
+// their names.
+func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*InstanceState, error) {
+	in, err := i.request(data)
+	if err != nil {
+		return nil, err
+	}
+	like, err := json.Marshal(in) //nolint:gosec // a digest of it is made; it has no token yet
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(like)
+	key := groupNodeOnly + hex.EncodeToString(sum[:])
+	common := i.common()
+	made, err := cloud.Batch(ctx, c, key, asked{i.Tags[cloud.ResourceTag], i.Batch}, func(ctx context.Context, all []asked) ([]launch1, error) {
+		if len(all) > launchSingly {
+			return launchMany(ctx, c, in, common, all), nil
+		}
+		out := make([]launch1, len(all))
+		var g sync.WaitGroup
+		for n, a := range all {
+			g.Go(func() { out[n] = launchOne(ctx, c, in, common.With(a.tags)) })
+		}
+		g.Wait()
+		return out, nil
+	})
+	if made.unnamed {
+		i.Claimed = made.state.ID // by which it is found until it has its tags
+	}
+	return made.state, cmp.Or(err, made.err)
+}
+
+// common returns the tags without those that are one machine's alone.
+func (i *Instance) common() cloud.Tags {
+	tags := maps.Clone(i.Tags)
+	for k := range i.Batch {
+		delete(tags, k)
+	}
+	return tags
+}
+
+func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, tags cloud.Tags) launch1 {
+	in := *like
+	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(1)
+	in.TagSpecifications = launchTags(like, tags)
+	in.ClientToken = c.Token("run", tags[cloud.ResourceTag])
+	out, err := c.EC2.RunInstances(ctx, &in)
+	if err != nil {
+		return launch1{err: err}
+	}
+	if len(out.Instances) != 1 {
+		return launch1{err: fmt.Errorf("AWS answered with %d instances", len(out.Instances))}
+	}
+	return launch1{state: launched(out.Instances[0], tags)}
+}
+
+// launchMany launches machines by the hundred, and gives each its name. Until
+// then they carry the node tag of their group, by which a later run can claim
+// them. They go in order of their nodes, so that an attempt that is repeated
+// asks for the same ones together, with the same token.
+func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []asked) []launch1 {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	ordered.By(order, func(a, b int) int { return cmp.Compare(all[a].node, all[b].node) })
+	out := make([]launch1, len(all))
+	var g sync.WaitGroup
+	for places := range slices.Chunk(order, launchAtOnce) {
+		g.Go(func() {
+			part, made := make([]asked, len(places)), make([]launch1, len(places))
+			for n, at := range places {
+				part[n] = all[at]
+			}
+			err := launchPart(ctx, c, like, common, part, made)
+			for n, at := range places {
+				if out[at] = made[n]; err != nil {
+					out[at].err = err
+				}
+			}
+		})
+	}
+	g.Wait()
+	return out
+}
+
+func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []asked, out []launch1) error {
+	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupNode(part[0].node)})
+	in.MinCount, in.MaxCount = aws.Int32(int32(len(part))), aws.Int32(int32(len(part))) //nolint:gosec // at most launchAtOnce
+	in.TagSpecifications = launchTags(like, group)
+	words := []string{"run"}
+	for _, a := range part {
+		words = append(words, a.node)
+	}
+	in.ClientToken = c.Token(words...)
+	answer, err := c.EC2.RunInstances(ctx, &in)
+	if err != nil {
+		return err
+	}
+	if len(answer.Instances) != len(part) {
+		return fmt.Errorf("AWS answered with %d instances where %d were asked for", len(answer.Instances), len(part))
+	}
+	var g sync.WaitGroup
+	for n, x := range answer.Instances {
+		g.Go(func() {
+			out[n].state = launched(x, common.With(part[n].tags))
+			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // AWS may not know a machine yet that it has just launched
+				out[n].state.Tags, out[n].unnamed = group, true
+			}
+		})
+	}
+	g.Wait()
+	return nil
+}
+
+// GroupNode returns the node tag that machines of a group carry before each
+// has its own: that of "machine/md-0/3" is "machine/md-0".
+func GroupNode(node string) string {
+	if at := strings.LastIndex(node, "/"); at > 0 {
+		return node[:at]
+	}
+	return node
+}
+
+func launched(x types.Instance, tags cloud.Tags) *InstanceState {
+	s := instanceSeen(x)
+	s.Tags = tags
+	return s
+}
+
+func launchTags(in *ec2.RunInstancesInput, tags cloud.Tags) []types.TagSpecification {
+	kinds := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume}
+	if len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].NetworkInterfaceId == nil {
+		kinds = append(kinds, types.ResourceTypeNetworkInterface) // those that are brought keep their tags
+	}
+	return tags.On(kinds...)
+}
+
+// request returns what to ask of RunInstances, but for number, names and
+// token (facts C.4).
+func (i *Instance) request(data []byte) (*ec2.RunInstancesInput, error) {
+	image, ok := i.Image.Found()
+	if !ok {
+		return nil, errors.New("the image has not been looked up")
+	}
+	m := i.metadata()
+	in := &ec2.RunInstancesInput{
+		ImageId:      aws.String(image.ID),
+		InstanceType: types.InstanceType(i.Spec.InstanceType),
+		MetadataOptions: &types.InstanceMetadataOptionsRequest{
+			HttpEndpoint: types.InstanceMetadataEndpointState(m.Endpoint), HttpProtocolIpv6: types.InstanceMetadataProtocolState(m.IPv6),
+			HttpTokens: types.HttpTokensState(m.Tokens), HttpPutResponseHopLimit: &m.HopLimit, InstanceMetadataTags: types.InstanceMetadataTagsState(m.Tags),
+		},
+		NetworkInterfaces: i.networkInterfaces(),
+		Placement:         i.placement(),
+	}
+	if len(data) > 0 {
+		in.UserData = aws.String(base64.StdEncoding.EncodeToString(data))
+	}
+	if i.Key != "" {
+		in.KeyName = &i.Key
+	}
+	if p := i.Spec.IAMInstanceProfile; p != "" {
+		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: &p}
+	}
+	var err error
+	if in.BlockDeviceMappings, err = i.volumes(image); err != nil {
+		return nil, err
+	}
+	i.market(in)
+	i.options(in)
+	return in, nil
+}
+
+func (i *Instance) networkInterfaces() (out []types.InstanceNetworkInterfaceSpecification) {
+	for n, id := range i.Spec.NetworkInterfaces {
+		out = append(out, types.InstanceNetworkInterfaceSpecification{NetworkInterfaceId: &id, DeviceIndex: aws.Int32(int32(n))})
+	}
+	if len(out) > 0 {
+		return out
+	}
+	nic := types.InstanceNetworkInterfaceSpecification{
+		DeviceIndex: aws.Int32(0), SubnetId: aws.String(i.Subnet.CloudID()), Groups: i.groups(), AssociatePublicIpAddress: i.Spec.PublicIP,
+		DeleteOnTermination: aws.Bool(true), // what AWS does when nothing is said, but not every emulator
+	}
+	if i.Spec.NetworkInterfaceType == infrav1.NetworkInterfaceTypeEFAWithENAInterface {
+		nic.InterfaceType = aws.String("efa")
+	}
+	subnet, _ := i.Subnet.Found()
+	primary := subnet.IPv6CIDR != ""
+	if a := i.Spec.AssignPrimaryIPv6; a != nil {
+		primary = *a == infrav1.PrimaryIPv6AssignmentStateEnabled
+	}
+	if primary {
+		nic.Ipv6AddressCount, nic.PrimaryIpv6 = aws.Int32(1), aws.Bool(true)
+	}
+	return append(out, nic)
+}
+
+func (i *Instance) placement() *types.Placement {
+	s := i.Spec
+	if host := aws.ToString(s.HostID); host != "" { // a host says all there is to say
+		return &types.Placement{HostId: &host, Affinity: aws.String(cmp.Or(aws.ToString(s.HostAffinity), "default")), Tenancy: types.TenancyHost}
+	}
+	p := &types.Placement{Tenancy: types.Tenancy(s.Tenancy)}
+	if s.PlacementGroupName != "" {
+		p.GroupName = &s.PlacementGroupName
+		if s.PlacementGroupPartition > 0 {
+			p.PartitionNumber = aws.Int32(int32(s.PlacementGroupPartition)) //nolint:gosec // validated to lie in 1..7
+		}
+	}
+	if *p == (types.Placement{}) {
+		return nil
+	}
+	return p
+}
+
+// volumes returns the block devices: the root volume on the image's root
+// device, and the others.
+func (i *Instance) volumes(image ImageState) (out []types.BlockDeviceMapping, err error) {
+	if r := i.Spec.RootVolume; r != nil {
+		root := *r
+		if root.Size > 0 && root.Size < int64(image.RootSize) {
+			return nil, fmt.Errorf("rootVolume.size is %d GiB, but image %s needs %d", root.Size, image.ID, image.RootSize)
+		}
+		root.DeviceName = image.RootDevice
+		out = append(out, volume(root))
+	}
+	for _, v := range i.Spec.NonRootVolumes {
+		out = append(out, volume(v))
+	}
+	return out, nil
+}
+
+func volume(v infrav1.Volume) types.BlockDeviceMapping {
+	ebs := &types.EbsBlockDevice{DeleteOnTermination: aws.Bool(true), VolumeType: types.VolumeType(v.Type)}
+	if v.Size > 0 {
+		ebs.VolumeSize = aws.Int32(int32(v.Size)) //nolint:gosec // EBS ends at 65,536 GiB
+	}
+	if v.IOPS > 0 {
+		ebs.Iops = aws.Int32(int32(v.IOPS)) //nolint:gosec // EBS ends at 256,000
+	}
+	if v.Throughput != nil {
+		ebs.Throughput = aws.Int32(int32(*v.Throughput)) //nolint:gosec // validated to be at most 2,000
+	}
+	ebs.Encrypted = v.Encrypted
+	if v.EncryptionKey != "" {
+		ebs.Encrypted, ebs.KmsKeyId = aws.Bool(true), &v.EncryptionKey
+	}
+	return types.BlockDeviceMapping{DeviceName: aws.String(v.DeviceName), Ebs: ebs}
+}
+
+// market says whether the machine is bought on demand, on the spot market or
+// out of a capacity block.
+func (i *Instance) market(in *ec2.RunInstancesInput) {
+	s := i.Spec
+	switch {
+	case s.MarketType == infrav1.MarketTypeCapacityBlock:
+		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeCapacityBlock}
+	case s.SpotMarketOptions != nil || s.MarketType == infrav1.MarketTypeSpot:
+		spot := &types.SpotMarketOptions{InstanceInterruptionBehavior: types.InstanceInterruptionBehaviorTerminate, SpotInstanceType: types.SpotInstanceTypeOneTime}
+		if s.SpotMarketOptions != nil && aws.ToString(s.SpotMarketOptions.MaxPrice) != "" {
+			spot.MaxPrice = s.SpotMarketOptions.MaxPrice
+		}
+		in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: spot}
+	}
+	var reservation types.CapacityReservationSpecification
+	if id := aws.ToString(s.CapacityReservationID); id != "" {
+		reservation.CapacityReservationTarget = &types.CapacityReservationTarget{CapacityReservationId: &id}
+	}
+	preference := map[infrav1.CapacityReservationPreference]types.CapacityReservationPreference{
+		infrav1.CapacityReservationPreferenceNone: types.CapacityReservationPreferenceNone,
+		infrav1.CapacityReservationPreferenceOpen: types.CapacityReservationPreferenceOpen,
+		infrav1.CapacityReservationPreferenceOnly: types.CapacityReservationPreferenceCapacityReservationsOnly,
+		infrav1.CapacityReservationPreference(""): "",
+	}[s.CapacityReservationPreference]
+	reservation.CapacityReservationPreference = preference
+	if reservation.CapacityReservationTarget != nil || preference != "" {
+		in.CapacityReservationSpecification = &reservation
+	}
+}
+
+// options sets host names and processor features.
+func (i *Instance) options(in *ec2.RunInstancesInput) {
+	if n := i.Spec.PrivateDNSName; n != nil {
+		in.PrivateDnsNameOptions = &types.PrivateDnsNameOptionsRequest{
+			EnableResourceNameDnsAAAARecord: n.EnableResourceNameDNSAAAARecord,
+			EnableResourceNameDnsARecord:    n.EnableResourceNameDNSARecord,
+			HostnameType:                    types.HostnameType(aws.ToString(n.HostnameType)),
+		}
+	}
+	cpu := i.Spec.CPUOptions
+	if cpu == (infrav1.CPUOptions{}) {
+		return
+	}
+	in.CpuOptions = &types.CpuOptionsRequest{}
+	switch cpu.ConfidentialCompute {
+	case infrav1.AWSConfidentialComputePolicySEVSNP:
+		in.CpuOptions.AmdSevSnp = types.AmdSevSnpSpecificationEnabled
+	case infrav1.AWSConfidentialComputePolicyDisabled:
+		in.CpuOptions.AmdSevSnp = types.AmdSevSnpSpecificationDisabled
+	}
+	if cpu.NestedVirtualization != "" {
+		in.CpuOptions.NestedVirtualization = types.NestedVirtualizationSpecification(strings.ToLower(string(cpu.NestedVirtualization)))
+	}
+}

@@ -1,0 +1,334 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// BootHashTag is the tag of what a launch template launches that tells the
+// user data of one version from that of another (facts C.6). Its value is
+// ours: Cluster API's own hash is of other bytes.
+const BootHashTag = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
+
+// LaunchTemplate is what the machines of a pool are launched from. Another
+// content is another version of it.
+type LaunchTemplate struct {
+	Name string
+	// Spec is the pool's awsLaunchTemplate. What other fields say (groups,
+	// image, key) wins over it.
+	Spec   expinfrav1.AWSLaunchTemplate
+	Groups []*graph.Ref[SecurityGroupState]
+	EKS    graph.Resource         // the EKS cluster whose security group machines are in, too; or nil
+	Image  *graph.Ref[ImageState] // nil where AWS chooses the image (EKS)
+	Key    string                 // key pair; "" for none
+	Boot   UserData               // nil where AWS makes the user data (EKS)
+	OfEKS  bool                   // it is of a node group, and EKS knows what suits nodes where nothing is said
+	Tags   cloud.Tags             // of the template itself
+	// Launched are the tags of the instances and volumes that it launches.
+	Launched cloud.Tags
+
+	// Needed lists what has to be there before a machine may boot.
+	Needed []graph.Edge
+}
+
+// LaunchTemplateState is a launch template as it is in its latest version.
+type LaunchTemplateState struct {
+	identity.Object
+	Name     string
+	Version  int64             // the latest
+	Default  int64             // the one that AWS takes when none is named; never deleted
+	Content  map[string]string // what the latest version says, by parameter, without user data and tags
+	Launched cloud.Tags        // tags of what it launches
+}
+
+var _ graph.Desired[LaunchTemplateState] = (*LaunchTemplate)(nil)
+
+// Needs implements graph.Resource.
+func (t *LaunchTemplate) Needs() []graph.Edge {
+	var needs []graph.Edge
+	for _, g := range t.Groups {
+		needs = append(needs, graph.Exists(g)...)
+	}
+	needs = append(append(needs, graph.Reads(t.Image)...), graph.On(t.EKS)...)
+	if t.Boot != nil {
+		needs = append(needs, t.Boot.Needs()...)
+	}
+	return append(needs, t.Needed...)
+}
+
+// Find implements graph.Resource.
+func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTemplateState, error) {
+	all, err := LaunchTemplates(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := identity.Find(all, t.Tags, func(s LaunchTemplateState) cloud.Tags { return s.Tags })
+	if s == nil || err != nil || cloud.IsBrief(ctx) {
+		return s, err
+	}
+	have := *s
+	return &have, have.read(ctx, c)
+}
+
+// read fills in what the latest version says.
+func (s *LaunchTemplateState) read(ctx context.Context, c *cloud.Clients) error {
+	out, err := cloud.Remember(ctx, c, "launch template "+s.ID, func(ctx context.Context) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+		return c.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &s.ID, Versions: []string{"$Latest"}})
+	})
+	if err != nil {
+		return err
+	}
+	for _, v := range out.LaunchTemplateVersions {
+		s.Version = aws.ToInt64(v.VersionNumber)
+		if v.LaunchTemplateData == nil {
+			continue
+		}
+		s.Content = parameters(*v.LaunchTemplateData)
+		for _, spec := range v.LaunchTemplateData.TagSpecifications {
+			if spec.ResourceType == types.ResourceTypeInstance {
+				s.Launched = cloud.FromEC2(spec.Tags)
+			}
+		}
+	}
+	return nil
+}
+
+// Diff implements graph.Resource. All but the tags of the template itself is
+// mended by another version.
+func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d graph.Diff) {
+	t.diffContent(have, &d)
+	d.Tags(have.Tags, t.Tags)
+	return d
+}
+
+// outdated reports whether the template has to have another version.
+func (t *LaunchTemplate) outdated(have *LaunchTemplateState) bool {
+	var d graph.Diff
+	t.diffContent(have, &d)
+	return len(d) > 0
+}
+
+func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
+	want := t.content()
+	all := maps.Clone(want)
+	maps.Copy(all, have.Content)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		d.Set(name, have.Content[name], want[name])
+	}
+	if t.Boot != nil {
+		d.Set("bootstrapData", have.Launched[BootHashTag], t.Boot.Fingerprint())
+	}
+	for _, k := range slices.Sorted(maps.Keys(t.Launched)) {
+		d.Set("launched tag "+k, have.Launched[k], t.Launched[k])
+	}
+}
+
+// image is what machines boot from. Of the one that EKS chooses only the root
+// device is known, which is the same for all of them.
+func (t *LaunchTemplate) image() (ImageState, bool) {
+	if t.Image == nil {
+		return ImageState{RootDevice: "/dev/xvda"}, true
+	}
+	return t.Image.Found()
+}
+
+// content is what the template is to say. What cannot be said yet, or not at
+// all, is told when the version is made.
+func (t *LaunchTemplate) content() map[string]string {
+	image, known := t.image()
+	if t.Image != nil && !known {
+		image.ID = graph.Unknown
+	}
+	data, err := t.data(image, nil)
+	if err != nil {
+		return map[string]string{"rootVolume": err.Error()}
+	}
+	want := parameters(*data)
+	if t.Image != nil && !known && t.Spec.RootVolume != nil {
+		want["blockDeviceMappings"] = graph.Unknown // named after the image's root device
+	}
+	return want
+}
+
+// VersionOf is the latest version of a launch template: with its content, in a
+// plan, the one that is yet to be made.
+func VersionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate) string {
+	t, ok := template.Found()
+	if !ok {
+		return graph.Unknown
+	}
+	if content != nil && content.outdated(&t) {
+		t.Version++
+	}
+	return fmt.Sprint(t.Version)
+}
+
+// Create implements graph.Resource.
+func (t *LaunchTemplate) Create(ctx context.Context, c *cloud.Clients) (*LaunchTemplateState, error) {
+	data, err := t.prepare(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.EC2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: &t.Name, LaunchTemplateData: data, TagSpecifications: t.Tags.On(types.ResourceTypeLaunchTemplate),
+		ClientToken: c.Token("launch template", t.Name),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := launchTemplateSeen(*out.LaunchTemplate)
+	s.Tags, s.Content, s.Launched = t.Tags, parameters(*data), t.launched()
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState, d graph.Diff) (*LaunchTemplateState, error) {
+	after := *have
+	if d.HasTags() {
+		var err error
+		if after.Object, err = retagged(ctx, c, have.Object, t.Tags); err != nil {
+			return nil, err
+		}
+	}
+	if !t.outdated(have) {
+		return &after, nil
+	}
+	data, err := t.prepare(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := prune(ctx, c, have); err != nil {
+		return nil, err
+	}
+	out, err := c.EC2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
+		LaunchTemplateId: &have.ID, LaunchTemplateData: data,
+		ClientToken: c.Token("launch template version", have.ID, fmt.Sprint(have.Version), aws.ToString(data.UserData)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	after.Version, after.Content, after.Launched = aws.ToInt64(out.LaunchTemplateVersion.VersionNumber), parameters(*data), t.launched()
+	return &after, nil
+}
+
+// prune deletes the oldest version that nothing goes by, where there are
+// three or more (facts C.6): the next one makes them three again.
+func prune(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
+	var old []int64
+	p := ec2.NewDescribeLaunchTemplateVersionsPaginator(c.EC2, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &have.ID})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, v := range page.LaunchTemplateVersions {
+			old = append(old, aws.ToInt64(v.VersionNumber))
+		}
+	}
+	if len(old) < 3 {
+		return nil
+	}
+	slices.Sort(old)
+	old = slices.DeleteFunc(old, func(v int64) bool { return v == have.Default || v == have.Version })
+	_, err := c.EC2.DeleteLaunchTemplateVersions(ctx, &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &have.ID, Versions: []string{fmt.Sprint(old[0])}})
+	return err
+}
+
+// Delete implements graph.Resource.
+func (t *LaunchTemplate) Delete(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
+	_, err := c.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &have.ID})
+	return err
+}
+
+// prepare makes the user data, and all that goes with it.
+func (t *LaunchTemplate) prepare(ctx context.Context, c *cloud.Clients) (*types.RequestLaunchTemplateData, error) {
+	var raw []byte
+	if t.Boot != nil {
+		var err error
+		if raw, err = t.Boot.Prepare(ctx, c); err != nil {
+			return nil, fmt.Errorf("bootstrap data: %w", err)
+		}
+	}
+	image, known := t.image()
+	if t.Image != nil && !known {
+		return nil, errors.New("the image has not been looked up")
+	}
+	return t.data(image, raw)
+}
+
+// launched are the tags of what is launched, with that of its user data.
+func (t *LaunchTemplate) launched() cloud.Tags {
+	if t.Boot == nil {
+		return t.Launched
+	}
+	return t.Launched.With(cloud.Tags{BootHashTag: t.Boot.Fingerprint()})
+}
+
+// data is the content of a version.
+func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunchTemplateData, error) {
+	out, err := t.machine().templateData(image)
+	if err != nil {
+		return nil, err
+	}
+	if t.OfEKS && t.Spec.InstanceMetadataOptions == nil {
+		out.MetadataOptions = nil
+	}
+	if o := t.Spec.EnclaveOptions; o != nil {
+		out.EnclaveOptions = &types.LaunchTemplateEnclaveOptionsRequest{Enabled: o.Enabled}
+	}
+	if len(raw) > 0 {
+		out.UserData = aws.String(base64.StdEncoding.EncodeToString(raw))
+	}
+	if tags := t.launched().EC2(); len(tags) > 0 {
+		for _, kind := range []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume} {
+			out.TagSpecifications = append(out.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{ResourceType: kind, Tags: tags})
+		}
+	}
+	return out, nil
+}
+
+// LaunchTemplatesIfAllowed lists the launch templates of the cluster, without their
+// content.
+func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
+	return cloud.Remember(ctx, c, "launch templates", func(ctx context.Context) ([]LaunchTemplateState, error) {
+		p := ec2.NewDescribeLaunchTemplatesPaginator(c.EC2, &ec2.DescribeLaunchTemplatesInput{Filters: c.Ours()})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeLaunchTemplatesOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeLaunchTemplatesOutput) (out []LaunchTemplateState) {
+				for _, x := range o.LaunchTemplates {
+					out = append(out, launchTemplateSeen(x))
+				}
+				return out
+			})
+	})
+}
+
+// LaunchTemplates lists the launch templates of the cluster, without their
+// content. Who may not ask has none.
+func LaunchTemplatesIfAllowed(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
+	all, err := LaunchTemplates(ctx, c)
+	if cloud.Denied(err) {
+		return nil, nil
+	}
+	return all, err
+}
+
+func launchTemplateSeen(x types.LaunchTemplate) LaunchTemplateState {
+	return LaunchTemplateState{
+		Object: identity.Object{ID: aws.ToString(x.LaunchTemplateId), Tags: cloud.FromEC2(x.Tags)}, Name: aws.ToString(x.LaunchTemplateName),
+		Version: aws.ToInt64(x.LatestVersionNumber), Default: cmp.Or(aws.ToInt64(x.DefaultVersionNumber), 1),
+	}
+}

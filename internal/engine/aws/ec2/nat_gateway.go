@@ -1,0 +1,130 @@
+package ec2
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// NATGateway lets private subnets reach the internet through a public one.
+type NATGateway struct {
+	Subnet   *graph.Ref[SubnetState] // a public one
+	Address  *graph.Ref[ElasticIPState]
+	Internet *graph.Ref[InternetGatewayState] // has to be attached before, and outlives the address's mapping
+	Tags     cloud.Tags
+}
+
+// NATGatewayState is a NAT gateway that exists.
+type NATGatewayState struct {
+	identity.Object
+	Subnet, Address, PublicIP string
+	Status                    types.NatGatewayState
+	Failure                   string
+}
+
+var _ graph.Desired[NATGatewayState] = (*NATGateway)(nil)
+
+// Needs implements graph.Resource.
+func (n *NATGateway) Needs() []graph.Edge {
+	return append(graph.Exists(n.Subnet, n.Address), graph.On(n.Internet)...)
+}
+
+// Takes implements graph.Timed.
+func (n *NATGateway) Takes() (create, remove time.Duration) { return natGatewayTakes, NATGatewayGoes }
+
+// Find implements graph.Resource.
+func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewayState, error) {
+	if _, ok := n.Subnet.Found(); !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := NATGateways(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var here []NATGatewayState
+	for _, x := range all {
+		if x.Tags[cloud.ResourceTag] != "" || x.Subnet == n.Subnet.CloudID() { // Cluster API gives all of them one name
+			here = append(here, x)
+		}
+	}
+	return identity.Find(here, n.Tags, func(x NATGatewayState) cloud.Tags { return x.Tags })
+}
+
+// Diff implements graph.Resource.
+func (n *NATGateway) Diff(have *NATGatewayState) (d graph.Diff) {
+	d.Await("state", have.Status, types.NatGatewayStateAvailable)
+	d.Fixed("subnet", have.Subnet, n.Subnet.CloudID())
+	d.Fixed("address", have.Address, n.Address.CloudID())
+	d.Tags(have.Tags, n.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayState, error) {
+	out, err := c.EC2.CreateNatGateway(ctx, &ec2.CreateNatGatewayInput{
+		SubnetId:          aws.String(n.Subnet.CloudID()),
+		AllocationId:      aws.String(n.Address.CloudID()),
+		ClientToken:       c.Token("nat-gateway", n.Subnet.CloudID(), n.Address.CloudID()),
+		TagSpecifications: n.Tags.On(types.ResourceTypeNatgateway),
+	})
+	if cloud.Is(err, "InvalidSubnet") {
+		return nil, graph.NotYet(err) // a subnet made a moment ago (facts B.1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := natGatewaySeen(*out.NatGateway)
+	s.Tags, s.Address = n.Tags, n.Address.CloudID()
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, _ graph.Diff) (*NATGatewayState, error) {
+	after, err := *have, error(nil)
+	after.Object, err = retagged(ctx, c, have.Object, n.Tags)
+	return &after, err
+}
+
+// Delete implements graph.Resource.
+func (n *NATGateway) Delete(ctx context.Context, c *cloud.Clients, have *NATGatewayState) error {
+	_, err := c.EC2.DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: &have.ID})
+	return err
+}
+
+// NATGateways lists the NAT gateways of the cluster. AWS still describes one
+// that failed, or that was deleted within the hour; to us it does not exist.
+func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, error) {
+	return cloud.Remember(ctx, c, "NAT gateways", func(ctx context.Context) ([]NATGatewayState, error) {
+		p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{
+			Filter: c.Ours(cloud.Filter("state", "pending", "available", "deleting")),
+		})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeNatGatewaysOutput) (out []NATGatewayState) {
+				for _, x := range o.NatGateways {
+					out = append(out, natGatewaySeen(x))
+				}
+				return out
+			})
+	})
+}
+
+func natGatewaySeen(x types.NatGateway) NATGatewayState {
+	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: aws.ToString(x.FailureMessage)}
+	for _, a := range x.NatGatewayAddresses {
+		s.Address, s.PublicIP = aws.ToString(a.AllocationId), aws.ToString(a.PublicIp)
+	}
+	return s
+}
+
+// How long AWS usually takes to create and to delete a NAT gateway.
+const (
+	natGatewayTakes = 100 * time.Second
+	NATGatewayGoes  = 60 * time.Second
+)

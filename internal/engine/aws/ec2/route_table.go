@@ -1,0 +1,231 @@
+package ec2
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// RouteTable is the route table of one subnet. Routes that others have added
+// to it stay.
+type RouteTable struct {
+	VPC    *graph.Ref[VPCState]
+	Subnet *graph.Ref[SubnetState]
+	Routes []Route
+	Tags   cloud.Tags
+}
+
+// Route sends what goes to a destination through a gateway.
+type Route struct {
+	To  string         // an IPv4 or IPv6 block
+	Via graph.Resource // an internet gateway, NAT gateway or egress-only gateway
+}
+
+// RouteTableState is a route table that exists.
+type RouteTableState struct {
+	identity.Object
+	VPC          string
+	Routes       map[string]string // destination to target; without the VPC's own
+	Associations map[string]string // subnet to association
+}
+
+var _ graph.Desired[RouteTableState] = (*RouteTable)(nil)
+
+// Needs implements graph.Resource.
+func (r *RouteTable) Needs() []graph.Edge {
+	needs := append(graph.Exists(r.VPC), graph.Outlives(r.Subnet)...) // a subnet that goes takes its association along
+	for _, route := range r.Routes {
+		needs = append(needs, graph.Awaits(route.Via)...) // a route may outlive its gateway: it just leads nowhere
+	}
+	return needs
+}
+
+// Find implements graph.Resource.
+func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableState, error) {
+	if _, ok := r.VPC.Found(); !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := RouteTables(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	tagsOf := func(x RouteTableState) cloud.Tags { return x.Tags }
+	return identity.Find(identity.Narrowed(all, tagsOf, func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }), r.Tags, tagsOf)
+}
+
+// Diff implements graph.Resource.
+func (r *RouteTable) Diff(have *RouteTableState) (d graph.Diff) {
+	for _, route := range r.Routes {
+		d.Set("route "+route.To, have.Routes[route.To], route.Via.CloudID())
+	}
+	subnet := r.Subnet.CloudID()
+	associated := ""
+	if _, ok := have.Associations[subnet]; ok {
+		associated = subnet
+	}
+	d.Set("subnet", associated, subnet)
+	d.Tags(have.Tags, r.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (r *RouteTable) Create(ctx context.Context, c *cloud.Clients) (*RouteTableState, error) {
+	vpc := r.VPC.CloudID()
+	out, err := c.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
+		VpcId:             &vpc,
+		ClientToken:       c.Token("route-table", vpc, r.Tags[cloud.ResourceTag]),
+		TagSpecifications: r.Tags.On(types.ResourceTypeRouteTable),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &RouteTableState{
+		Object: identity.Object{ID: aws.ToString(out.RouteTable.RouteTableId), Tags: r.Tags}, VPC: vpc,
+		Routes: map[string]string{}, Associations: map[string]string{},
+	}, nil
+}
+
+// Update implements graph.Resource.
+func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTableState, d graph.Diff) (*RouteTableState, error) {
+	after := *have
+	after.Routes, after.Associations = cloud.Tags(have.Routes).With(nil), cloud.Tags(have.Associations).With(nil)
+	for _, route := range r.Routes {
+		if !d.Has("route " + route.To) {
+			continue
+		}
+		if err := route.put(ctx, c, have.ID, have.Routes[route.To] != ""); err != nil {
+			return nil, err
+		}
+		after.Routes[route.To] = route.Via.CloudID()
+	}
+	if d.Has("subnet") {
+		id, err := r.associate(ctx, c, have.ID)
+		if err != nil {
+			return nil, err
+		}
+		after.Associations[r.Subnet.CloudID()] = id
+	}
+	var err error
+	if d.HasTags() {
+		after.Object, err = retagged(ctx, c, have.Object, r.Tags)
+	}
+	return &after, err
+}
+
+// associate makes this the subnet's table. Where somebody has put another one
+// in its place, that association is replaced.
+func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string) (string, error) {
+	subnet := r.Subnet.CloudID()
+	out, err := c.EC2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: &id, SubnetId: &subnet})
+	if err == nil {
+		return aws.ToString(out.AssociationId), nil
+	}
+	taken := err
+	if !cloud.Is(taken, "Resource.AlreadyAssociated") {
+		return "", err
+	}
+	there, err := c.EC2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: []types.Filter{cloud.Filter("association.subnet-id", subnet)}})
+	if err != nil {
+		return "", err
+	}
+	for _, x := range there.RouteTables {
+		if association := routeTableSeen(x).Associations[subnet]; association != "" {
+			out, err := c.EC2.ReplaceRouteTableAssociation(ctx, &ec2.ReplaceRouteTableAssociationInput{AssociationId: &association, RouteTableId: &id})
+			if err != nil {
+				return "", err
+			}
+			return aws.ToString(out.NewAssociationId), nil
+		}
+	}
+	return "", graph.NotYet(taken) // by an association that is not shown yet
+}
+
+// put makes the route, in place of another to the same destination.
+func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace bool) error {
+	via := r.Via.CloudID()
+	create, change := &ec2.CreateRouteInput{RouteTableId: &table}, &ec2.ReplaceRouteInput{RouteTableId: &table}
+	switch {
+	case strings.HasPrefix(via, "nat-"):
+		create.NatGatewayId, change.NatGatewayId = &via, &via
+	case strings.HasPrefix(via, "eigw-"):
+		create.EgressOnlyInternetGatewayId, change.EgressOnlyInternetGatewayId = &via, &via
+	default:
+		create.GatewayId, change.GatewayId = &via, &via
+	}
+	if strings.Contains(r.To, ":") {
+		create.DestinationIpv6CidrBlock, change.DestinationIpv6CidrBlock = &r.To, &r.To
+	} else {
+		create.DestinationCidrBlock, change.DestinationCidrBlock = &r.To, &r.To
+	}
+	if !replace {
+		_, err := c.EC2.CreateRoute(ctx, create)
+		if !cloud.Is(err, "RouteAlreadyExists") {
+			return err
+		}
+	}
+	_, err := c.EC2.ReplaceRoute(ctx, change)
+	return err
+}
+
+// Delete implements graph.Resource. Associations with subnets that stay are
+// taken off when they turn out to be in the way.
+func (r *RouteTable) Delete(ctx context.Context, c *cloud.Clients, have *RouteTableState) error {
+	remove := func() error {
+		_, err := c.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &have.ID})
+		return err
+	}
+	err := remove()
+	if !cloud.InUse(err) {
+		return err
+	}
+	for _, association := range have.Associations {
+		_, err := c.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: &association})
+		if cloud.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return remove()
+}
+
+// RouteTables lists the route tables of the cluster.
+func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, error) {
+	return cloud.Remember(ctx, c, "route tables", func(ctx context.Context) ([]RouteTableState, error) {
+		p := ec2.NewDescribeRouteTablesPaginator(c.EC2, &ec2.DescribeRouteTablesInput{Filters: c.Ours()})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
+				for _, x := range o.RouteTables {
+					out = append(out, routeTableSeen(x))
+				}
+				return out
+			})
+	})
+}
+
+func routeTableSeen(x types.RouteTable) RouteTableState {
+	s := RouteTableState{
+		Object: identity.Object{ID: aws.ToString(x.RouteTableId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
+		Routes: map[string]string{}, Associations: map[string]string{},
+	}
+	for _, r := range x.Routes {
+		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
+		targets := []string{aws.ToString(r.NatGatewayId), aws.ToString(r.EgressOnlyInternetGatewayId), aws.ToString(r.GatewayId), aws.ToString(r.TransitGatewayId), aws.ToString(r.NetworkInterfaceId), aws.ToString(r.VpcPeeringConnectionId)}
+		targets = slices.DeleteFunc(targets, func(t string) bool { return t == "" })
+		if to != "" && len(targets) > 0 && targets[0] != "local" {
+			s.Routes[to] = targets[0]
+		}
+	}
+	for _, a := range x.Associations {
+		if a.SubnetId != nil {
+			s.Associations[*a.SubnetId] = aws.ToString(a.RouteTableAssociationId)
+		}
+	}
+	return s
+}

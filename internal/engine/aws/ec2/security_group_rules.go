@@ -1,0 +1,304 @@
+package ec2
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+// SecurityGroupRules are the ingress rules of one security group.
+type SecurityGroupRules struct {
+	Group *graph.Ref[SecurityGroupState]
+	Rules []IngressRule
+	// Shared groups get rules from others too (the cloud controller manager
+	// opens ports of load balancers): only what is missing is added.
+	Shared bool
+}
+
+// IngressRule lets one source in: the one of CIDR, From, FromID, Address and
+// VPC that is set.
+type IngressRule struct {
+	Protocol    string // tcp, udp, icmp, -1 or a number
+	First, Last int32
+	CIDR        string                         // an IPv4 or IPv6 block
+	From        *graph.Ref[SecurityGroupState] // a group of the cluster
+	FromID      string                         // a group that somebody else brings
+	Address     *graph.Ref[ElasticIPState]     // the address of a NAT gateway
+	VPC         *graph.Ref[VPCState]           // all of the VPC's own addresses
+	IPv6        bool                           // with VPC: its IPv6 block
+	Description string
+}
+
+// SecurityGroupRulesState are the rules that a group has.
+type SecurityGroupRulesState struct {
+	Group string
+	Lines []string // as IngressRule prints
+}
+
+// CloudID implements graph.State.
+func (s SecurityGroupRulesState) CloudID() string { return s.Group }
+
+var _ graph.Desired[SecurityGroupRulesState] = (*SecurityGroupRules)(nil)
+
+// Needs implements graph.Resource.
+func (r *SecurityGroupRules) Needs() []graph.Edge {
+	needs := graph.Exists(r.Group)
+	for _, rule := range r.Rules {
+		if rule.From != r.Group {
+			needs = append(needs, graph.Exists(rule.From)...)
+		}
+		needs = append(needs, graph.Reads(rule.Address)...)
+		needs = append(needs, graph.Awaits(rule.VPC)...)
+	}
+	return needs
+}
+
+// Find implements graph.Resource.
+func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*SecurityGroupRulesState, error) {
+	group, ok := r.Group.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := SecurityGroups(ctx, c, group.VPC)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if x.ID == group.ID {
+			return &SecurityGroupRulesState{x.ID, PermissionLines(x.Ingress)}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // none is Find's documented answer
+}
+
+// Diff implements graph.Resource. In a shared group, a rule of ours that
+// somebody describes in other words is still ours.
+func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) {
+	lines, want := have.Lines, r.lines()
+	if r.Shared {
+		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
+			return !slices.ContainsFunc(want, func(w string) bool { return undescribed(w) == undescribed(l) })
+		})
+	}
+	d.Lines("ingress", lines, want)
+	return d
+}
+
+// undescribed returns a line without its description.
+func undescribed(line string) string {
+	return strings.Join(strings.SplitN(line, " ", 4)[:3], " ")
+}
+
+// lines lists the rules that are wanted. Of two that differ in their
+// description alone AWS keeps one: the first.
+func (r *SecurityGroupRules) lines() (out []string) {
+	seen := map[string]bool{}
+	for _, rule := range r.Rules {
+		l := rule.line()
+		if key := undescribed(l); !seen[key] {
+			seen[key] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Create implements graph.Resource.
+func (r *SecurityGroupRules) Create(ctx context.Context, c *cloud.Clients) (*SecurityGroupRulesState, error) {
+	have := &SecurityGroupRulesState{Group: r.Group.CloudID()}
+	if len(r.Rules) == 0 {
+		return have, nil
+	}
+	return r.Update(ctx, c, have, r.Diff(have))
+}
+
+// Update implements graph.Resource. What is too much goes first: a rule whose
+// description alone has changed is a duplicate to AWS.
+func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState, d graph.Diff) (*SecurityGroupRulesState, error) {
+	if gone := d.Removed("ingress"); len(gone) > 0 {
+		_, err := c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(gone)})
+		if err != nil && !cloud.Is(err, "InvalidPermission.NotFound") {
+			return nil, err
+		}
+	}
+	if added := d.Added("ingress"); len(added) > 0 {
+		_, err := c.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(added)})
+		if cloud.Is(err, "InvalidPermission.Duplicate") {
+			return nil, graph.NotYet(err) // an answer that got lost, or a listing that lags
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &SecurityGroupRulesState{have.Group, r.lines()}, nil
+}
+
+// Delete implements graph.Resource. Rules go with their group; only those that
+// name another group keep that one from being deleted.
+func (r *SecurityGroupRules) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState) error {
+	naming := slices.DeleteFunc(slices.Clone(have.Lines), func(l string) bool {
+		source := strings.Fields(l)[2]
+		return !strings.HasPrefix(source, "sg-") || source == have.Group
+	})
+	if len(naming) == 0 {
+		return nil
+	}
+	err := revoke(ctx, c, have.Group, naming)
+	if !cloud.Is(err, "InvalidPermission.NotFound", "InvalidGroup.NotFound") {
+		return err
+	}
+	for _, l := range naming { // one of them has gone; the others may be there
+		if err := revoke(ctx, c, have.Group, []string{l}); err != nil && !cloud.Is(err, "InvalidPermission.NotFound", "InvalidGroup.NotFound") {
+			return err
+		}
+	}
+	return nil
+}
+
+func revoke(ctx context.Context, c *cloud.Clients, group string, lines []string) error {
+	_, err := c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &group, IpPermissions: permissions(lines)})
+	return err
+}
+
+// line prints a rule so that it compares and reads well:
+// "tcp 6443 sg-0123 Kubernetes API".
+func (r IngressRule) line() string {
+	source := canonicalBlock(r.CIDR) + r.FromID
+	switch {
+	case r.From != nil:
+		if source = r.From.CloudID(); source == graph.Unknown {
+			source = string(r.From.ID())
+		}
+	case r.Address != nil:
+		source = hostBlock(r.Address)
+	case r.VPC != nil:
+		source = vpcBlock(r.VPC, r.IPv6)
+	}
+	return ruleLine(r.Protocol, r.First, r.Last, source, r.Description)
+}
+
+// canonicalBlock spells a block as AWS keeps it: without the bits of hosts, and
+// in small letters.
+func canonicalBlock(block string) string {
+	if p, err := netip.ParsePrefix(block); err == nil {
+		return p.Masked().String()
+	}
+	return block
+}
+
+// hostBlock returns the block of one address; before that is known, the name
+// of its node.
+func hostBlock(ref *graph.Ref[ElasticIPState]) string {
+	if a, known := ref.Found(); known && a.PublicIP != "" {
+		return a.PublicIP + "/32"
+	}
+	return string(ref.ID())
+}
+
+// vpcBlock returns the block of a VPC; before that is known, the name of its
+// node.
+func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
+	s, _ := vpc.Found()
+	block := s.CIDR
+	if ipv6 {
+		block = s.IPv6CIDR
+	}
+	if block == "" {
+		return string(vpc.ID())
+	}
+	return block
+}
+
+// Source returns what two rules must share, beside their ports, to be one to
+// AWS: it keeps no two that differ in their description alone.
+func (r IngressRule) Source() string {
+	r.Description = ""
+	if r.From != nil {
+		return fmt.Sprint(r.Protocol, r.First, r.Last, r.From.ID())
+	}
+	if r.Address != nil {
+		return fmt.Sprint(r.Protocol, r.First, r.Last, r.Address.ID())
+	}
+	if r.VPC != nil {
+		return fmt.Sprint(r.Protocol, r.First, r.Last, r.VPC.ID(), r.IPv6)
+	}
+	return r.line()
+}
+
+func ruleLine(protocol string, first, last int32, source, description string) string {
+	ports := fmt.Sprintf("%d-%d", first, last)
+	if protocol == "58" {
+		protocol = "icmpv6" // the name that AWS answers with
+	}
+	switch {
+	case protocol == "-1" || !slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, protocol):
+		ports = "all" // AWS keeps no ports for other protocols
+	case first == last:
+		ports = fmt.Sprint(first)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", protocol, ports, source, description))
+}
+
+// PermissionLines prints what a group lets in, one line a source.
+func PermissionLines(all []types.IpPermission) (out []string) {
+	for _, p := range all {
+		add := func(source, description string) {
+			out = append(out, ruleLine(aws.ToString(p.IpProtocol), aws.ToInt32(p.FromPort), aws.ToInt32(p.ToPort), source, description))
+		}
+		for _, s := range p.IpRanges {
+			add(aws.ToString(s.CidrIp), aws.ToString(s.Description))
+		}
+		for _, s := range p.Ipv6Ranges {
+			add(aws.ToString(s.CidrIpv6), aws.ToString(s.Description))
+		}
+		for _, s := range p.UserIdGroupPairs {
+			add(aws.ToString(s.GroupId), aws.ToString(s.Description))
+		}
+	}
+	ordered.By(out, cmp.Compare[string])
+	return out
+}
+
+// permissions turns lines back into what EC2 takes.
+func permissions(lines []string) (out []types.IpPermission) {
+	for _, l := range lines {
+		f := strings.SplitN(l, " ", 4)
+		p := types.IpPermission{IpProtocol: &f[0]}
+		if f[1] != "all" {
+			first, last := ports(f[1])
+			p.FromPort, p.ToPort = &first, &last
+		}
+		var description *string
+		if len(f) == 4 {
+			description = &f[3]
+		}
+		switch {
+		case strings.HasPrefix(f[2], "sg-"):
+			p.UserIdGroupPairs = []types.UserIdGroupPair{{GroupId: &f[2], Description: description}}
+		case strings.Contains(f[2], ":"):
+			p.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: &f[2], Description: description}}
+		default:
+			p.IpRanges = []types.IpRange{{CidrIp: &f[2], Description: description}}
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func ports(s string) (first, last int32) {
+	if n, _ := fmt.Sscanf(s, "%d-%d", &first, &last); n == 1 {
+		last = first
+	}
+	return first, last
+}

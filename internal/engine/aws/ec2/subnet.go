@@ -1,0 +1,228 @@
+package ec2
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Subnet is a subnet (CAPA: spec.network.subnets, or CAPA's own split).
+type Subnet struct {
+	VPC  *graph.Ref[VPCState]
+	CIDR string // "" for a subnet with IPv6 only
+	Zone string
+	// IPv6Index picks the n-th /64 of the VPC's IPv6 block; 0 means no IPv6.
+	// IPv6CIDR, when set, is taken as it is.
+	IPv6Index int
+	IPv6CIDR  string
+	Public    bool // instances get public addresses
+	// HostnameType is ip-name, resource-name, or "" for AWS's default.
+	HostnameType string
+	Tags         cloud.Tags
+}
+
+// SubnetState is a subnet that exists.
+type SubnetState struct {
+	identity.Object
+	VPC, CIDR, IPv6CIDR, Zone      string
+	MapPublicIP, AssignIPv6, DNS64 bool
+	HostnameType                   string
+}
+
+var _ graph.Desired[SubnetState] = (*Subnet)(nil)
+
+// Needs implements graph.Resource.
+func (s *Subnet) Needs() []graph.Edge {
+	if s.ipv6() {
+		return graph.On(s.VPC) // its IPv6 block is known when it has settled
+	}
+	return graph.Exists(s.VPC)
+}
+
+func (s *Subnet) ipv6() bool { return s.IPv6Index > 0 || s.IPv6CIDR != "" }
+
+// Find implements graph.Resource.
+func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
+	vpc, ok := s.VPC.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := Subnets(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var here []SubnetState
+	for _, x := range all {
+		if x.VPC == vpc.ID {
+			here = append(here, x)
+		}
+	}
+	tagsOf := func(x SubnetState) cloud.Tags { return x.Tags }
+	return identity.Find(identity.Narrowed(here, tagsOf, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags, tagsOf)
+}
+
+// Diff implements graph.Resource.
+func (s *Subnet) Diff(have *SubnetState) (d graph.Diff) {
+	d.Fixed("cidr", have.CIDR, s.CIDR)
+	d.Fixed("zone", have.Zone, s.Zone)
+	d.Set("mapPublicIP", have.MapPublicIP, s.Public)
+	if s.ipv6() {
+		d.Fixed("ipv6", have.IPv6CIDR, s.wantIPv6())
+		d.Set("assignIPv6", have.AssignIPv6, true)
+		d.Set("dns64", have.DNS64, s.CIDR == "" && !s.Public)
+	}
+	if s.HostnameType != "" {
+		d.Set("hostnameType", have.HostnameType, s.HostnameType)
+	}
+	d.Tags(have.Tags, s.Tags)
+	return d
+}
+
+// wantIPv6 returns the subnet's /64 of the VPC's block, which CAPA counts in
+// the eighth byte of the address.
+func (s *Subnet) wantIPv6() string {
+	if s.IPv6CIDR != "" {
+		return s.IPv6CIDR
+	}
+	vpc, _ := s.VPC.Found()
+	block, err := netip.ParsePrefix(vpc.IPv6CIDR)
+	if err != nil {
+		return graph.Unknown
+	}
+	b := block.Addr().As16()
+	b[7] += byte(s.IPv6Index) //nolint:gosec // a VPC of /56 has 256 of them
+	return netip.PrefixFrom(netip.AddrFrom16(b), 64).String()
+}
+
+// Create implements graph.Resource.
+func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
+	in := &ec2.CreateSubnetInput{
+		VpcId:             aws.String(s.VPC.CloudID()),
+		AvailabilityZone:  &s.Zone,
+		TagSpecifications: s.Tags.On(types.ResourceTypeSubnet),
+	}
+	if s.CIDR != "" {
+		in.CidrBlock = &s.CIDR
+	} else {
+		in.Ipv6Native = aws.Bool(true)
+	}
+	if s.ipv6() {
+		in.Ipv6CidrBlock = aws.String(s.wantIPv6())
+	}
+	out, err := c.EC2.CreateSubnet(ctx, in, cloud.AskOnce)
+	if err != nil {
+		return nil, err
+	}
+	seen := subnetSeen(*out.Subnet)
+	seen.Tags, seen.IPv6CIDR = s.Tags, aws.ToString(in.Ipv6CidrBlock)
+	return &seen, nil
+}
+
+// Update implements graph.Resource. AWS takes one attribute a call.
+func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState, d graph.Diff) (*SubnetState, error) {
+	after := *have
+	set := func(field string, in *ec2.ModifySubnetAttributeInput, note func()) error {
+		if !d.Has(field) {
+			return nil
+		}
+		in.SubnetId = &have.ID
+		_, err := c.EC2.ModifySubnetAttribute(ctx, in)
+		if err == nil {
+			note()
+		}
+		return err
+	}
+	value := func(b bool) *types.AttributeBooleanValue { return &types.AttributeBooleanValue{Value: &b} }
+	dns64 := s.CIDR == "" && !s.Public
+	for _, err := range []error{
+		set("mapPublicIP", &ec2.ModifySubnetAttributeInput{MapPublicIpOnLaunch: value(s.Public)}, func() { after.MapPublicIP = s.Public }),
+		set("assignIPv6", &ec2.ModifySubnetAttributeInput{AssignIpv6AddressOnCreation: value(true)}, func() { after.AssignIPv6 = true }),
+		set("dns64", &ec2.ModifySubnetAttributeInput{EnableDns64: value(dns64)}, func() { after.DNS64 = dns64 }),
+		set("hostnameType", &ec2.ModifySubnetAttributeInput{PrivateDnsHostnameTypeOnLaunch: types.HostnameType(s.HostnameType)}, func() { after.HostnameType = s.HostnameType }),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if d.HasTags() {
+		after.Object, err = retagged(ctx, c, have.Object, s.Tags)
+	}
+	return &after, err
+}
+
+// Delete implements graph.Resource.
+func (s *Subnet) Delete(ctx context.Context, c *cloud.Clients, have *SubnetState) error {
+	_, err := c.EC2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &have.ID})
+	return err
+}
+
+// Blockers implements graph.Explained.
+func (s *Subnet) Blockers(ctx context.Context, c *cloud.Clients, have *SubnetState) string {
+	return interfacesIn(ctx, c, "subnet-id", have.ID)
+}
+
+// Subnets lists the subnets of the cluster.
+func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
+	return DescribeSubnets(ctx, c, "subnets", c.Ours())
+}
+
+func DescribeSubnets(ctx context.Context, c *cloud.Clients, question string, filters []types.Filter) ([]SubnetState, error) {
+	return cloud.Remember(ctx, c, question, func(ctx context.Context) ([]SubnetState, error) {
+		p := ec2.NewDescribeSubnetsPaginator(c.EC2, &ec2.DescribeSubnetsInput{Filters: filters})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeSubnetsOutput) (out []SubnetState) {
+				for _, x := range o.Subnets {
+					out = append(out, subnetSeen(x))
+				}
+				return out
+			})
+	})
+}
+
+func subnetSeen(x types.Subnet) SubnetState {
+	s := SubnetState{
+		Object: identity.Object{ID: aws.ToString(x.SubnetId), Tags: cloud.FromEC2(x.Tags)},
+		VPC:    aws.ToString(x.VpcId), CIDR: aws.ToString(x.CidrBlock), Zone: aws.ToString(x.AvailabilityZone),
+		MapPublicIP: aws.ToBool(x.MapPublicIpOnLaunch), AssignIPv6: aws.ToBool(x.AssignIpv6AddressOnCreation), DNS64: aws.ToBool(x.EnableDns64),
+	}
+	for _, a := range x.Ipv6CidrBlockAssociationSet {
+		if a.Ipv6CidrBlockState == nil || a.Ipv6CidrBlockState.State != types.SubnetCidrBlockStateCodeDisassociated {
+			s.IPv6CIDR = aws.ToString(a.Ipv6CidrBlock)
+		}
+	}
+	if o := x.PrivateDnsNameOptionsOnLaunch; o != nil {
+		s.HostnameType = string(o.HostnameType)
+	}
+	return s
+}
+
+// SubnetByID looks up a subnet of a VPC that is somebody else's.
+func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
+	return func(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
+		in := vpc.CloudID()
+		all, err := DescribeSubnets(ctx, c, "subnets of "+in, []types.Filter{cloud.Filter("vpc-id", in)})
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range all {
+			if x.ID == id {
+				return &x, nil
+			}
+		}
+		return nil, fmt.Errorf("subnet %s is not in VPC %s", id, in)
+	}
+}
+
+// SubnetsOf lists the subnets of a VPC, whoever they belong to.
+func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState, error) {
+	return DescribeSubnets(ctx, c, "subnets of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+}

@@ -1,0 +1,151 @@
+package ec2
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// SubnetTags are the tags that a subnet which is somebody else's carries for
+// the cluster, and loses with it (CAPA: TagUnmanagedNetworkResources). What it
+// carried before stays as it is: one more tag lists the keys that were added.
+type SubnetTags struct {
+	Subnet *graph.Ref[SubnetState]
+	Tags   cloud.Tags
+}
+
+// SubnetTagsState are the tags of a subnet, and which were added for the
+// cluster.
+type SubnetTagsState struct {
+	identity.Object
+	Added []string // keys
+}
+
+var _ graph.Desired[SubnetTagsState] = (*SubnetTags)(nil)
+
+// AddedTagPrefix is followed by the name of the cluster; the value lists the
+// keys of the tags that were added for it, spaces between them. The key by which
+// the cluster is known to what runs in it, which for EKS is not by its name, is
+// on the list in any case: after wasThere, where the tag was there before.
+const (
+	AddedTagPrefix = "clusterawsadm/added/"
+	wasThere       = "="
+)
+
+// Needs implements graph.Resource.
+func (t *SubnetTags) Needs() []graph.Edge { return graph.On(t.Subnet) }
+
+// Find implements graph.Resource.
+func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsState, error) {
+	subnet, ok := t.Subnet.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := SubnetsOf(ctx, c, subnet.VPC)
+	for _, x := range all {
+		if x.ID == subnet.ID {
+			return subnetTagsSeen(c, x), err
+		}
+	}
+	return nil, err
+}
+
+// Diff implements graph.Resource. Where a tag was there before, its value is
+// its owner's business.
+func (t *SubnetTags) Diff(have *SubnetTagsState) (d graph.Diff) {
+	want := maps.Clone(t.Tags)
+	maps.DeleteFunc(want, func(k, _ string) bool {
+		_, there := have.Tags[k]
+		return there && !slices.Contains(have.Added, k)
+	})
+	d.Tags(have.Tags, want)
+	return d
+}
+
+// Create implements graph.Resource.
+func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsState, error) {
+	subnet, _ := t.Subnet.Found()
+	return t.Update(ctx, c, &SubnetTagsState{Object: subnet.Object}, nil)
+}
+
+// Update implements graph.Resource. What another cluster has added counts as
+// added for this one too: whoever goes last takes it along.
+func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
+	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
+	added := slices.DeleteFunc(slices.Clone(have.Added), func(x string) bool {
+		_, again := t.Tags[strings.TrimPrefix(x, wasThere)]
+		return again
+	})
+	for _, k := range slices.Sorted(maps.Keys(t.Tags)) {
+		_, there := have.Tags[k]
+		switch {
+		case !there || slices.Contains(have.Added, k) || slices.Contains(others, k):
+			added, tags[k] = append(added, k), t.Tags[k]
+		case strings.HasPrefix(k, cloud.CloudProviderTagPrefix):
+			added = append(added, wasThere+k)
+		}
+	}
+	tags[AddedTagPrefix+c.Cluster] = strings.Join(added, " ")
+	o, err := retagged(ctx, c, have.Object, tags)
+	return &SubnetTagsState{o, added}, err
+}
+
+// Delete implements graph.Resource. Tags that others need stay: those that
+// another cluster has on its list; and all but the cluster's own while there
+// is a cluster that keeps no such list, for Cluster API made it.
+func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetTagsState) error {
+	others := addedForOthers(c, have.Tags)
+	listed := slices.Concat(have.Added, others)
+	used := slices.ContainsFunc(slices.Collect(maps.Keys(have.Tags)), func(k string) bool {
+		return strings.HasPrefix(k, cloud.CloudProviderTagPrefix) && !slices.Contains(listed, k) && !slices.Contains(listed, wasThere+k)
+	})
+	gone := []types.Tag{{Key: aws.String(AddedTagPrefix + c.Cluster)}}
+	for _, k := range have.Added {
+		own, kept := strings.HasPrefix(k, cloud.CloudProviderTagPrefix), strings.HasPrefix(k, wasThere)
+		if own || !kept && !used && !slices.Contains(others, k) {
+			gone = append(gone, types.Tag{Key: &k})
+		}
+	}
+	_, err := c.EC2.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{have.ID}, Tags: gone})
+	return err
+}
+
+// addedForOthers lists the keys of the tags that were added for other clusters.
+func addedForOthers(c *cloud.Clients, tags cloud.Tags) (keys []string) {
+	for k, list := range tags {
+		if name, is := strings.CutPrefix(k, AddedTagPrefix); is && name != c.Cluster {
+			keys = append(keys, strings.Fields(list)...)
+		}
+	}
+	return keys
+}
+
+// subnetTagsSeen returns the cluster's tags on a subnet, or nil.
+func subnetTagsSeen(c *cloud.Clients, s SubnetState) *SubnetTagsState {
+	list, ok := s.Tags[AddedTagPrefix+c.Cluster]
+	if !ok {
+		return nil
+	}
+	return &SubnetTagsState{s.Object, strings.Fields(list)}
+}
+
+// TaggedSubnets lists the subnets that are somebody else's and carry tags for
+// the cluster.
+func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState, err error) {
+	all, err := DescribeSubnets(ctx, c, "subnets with tags of ours", []types.Filter{cloud.Filter("tag-key", AddedTagPrefix+c.Cluster)})
+	for _, x := range all {
+		if s := subnetTagsSeen(c, x); s != nil {
+			out = append(out, *s)
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,224 @@
+package ec2
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// VPC is a virtual private cloud with DNS (CAPA: spec.network.vpc).
+type VPC struct {
+	CIDR string
+	IPv6 bool // with a /56 that Amazon provides
+	Tags cloud.Tags
+}
+
+// VPCState is a VPC that exists.
+type VPCState struct {
+	identity.Object
+	CIDR, IPv6CIDR           string
+	IPv6State                string
+	Blocks                   map[string]string // secondary IPv4 blocks: CIDR to association ID
+	DNSHostnames, DNSSupport bool
+}
+
+var _ graph.Desired[VPCState] = (*VPC)(nil)
+
+// Needs implements graph.Resource.
+func (v *VPC) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Resource.
+func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
+	all, err := VPCs(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	var ours []types.Vpc
+	for _, x := range all {
+		tags := cloud.FromEC2(x.Tags)
+		if tags[c.OwnerTag()] == cloud.Owned {
+			ours = append(ours, x)
+		} else if tags["Name"] == v.Tags["Name"] {
+			return nil, fmt.Errorf("VPC %s is named %s, but does not carry the tag %s=%s: add the tag, or name the VPC in spec.network.vpc.id to use it as it is",
+				aws.ToString(x.VpcId), tags["Name"], c.OwnerTag(), cloud.Owned)
+		}
+	}
+	x, err := identity.Find(ours, v.Tags, ec2Tags(func(x types.Vpc) []types.Tag { return x.Tags }))
+	if x == nil {
+		return nil, err
+	}
+	return vpcState(ctx, c, *x)
+}
+
+// Diff implements graph.Resource.
+func (v *VPC) Diff(have *VPCState) (d graph.Diff) {
+	if v.IPv6 {
+		d.Await("ipv6", have.IPv6State, string(types.VpcCidrBlockStateCodeAssociated))
+	}
+	d.Fixed("cidr", have.CIDR, v.CIDR)
+	d.Set("dnsSupport", have.DNSSupport, true)
+	d.Set("dnsHostnames", have.DNSHostnames, true)
+	d.Tags(have.Tags, v.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
+	in := &ec2.CreateVpcInput{CidrBlock: &v.CIDR, TagSpecifications: v.Tags.On(types.ResourceTypeVpc)}
+	if v.IPv6 {
+		in.AmazonProvidedIpv6CidrBlock = aws.Bool(true)
+	}
+	out, err := c.EC2.CreateVpc(ctx, in, cloud.AskOnce)
+	if err != nil {
+		return nil, err
+	}
+	s := VPCSeen(*out.Vpc)
+	s.Tags, s.DNSSupport = v.Tags, true // a new VPC has DNS, and no host names
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d graph.Diff) (*VPCState, error) {
+	after, yes := *have, &types.AttributeBooleanValue{Value: aws.Bool(true)}
+	if d.Has("dnsSupport") {
+		if _, err := c.EC2.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &have.ID, EnableDnsSupport: yes}); err != nil {
+			return nil, err
+		}
+		after.DNSSupport = true
+	}
+	if d.Has("dnsHostnames") {
+		if _, err := c.EC2.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: &have.ID, EnableDnsHostnames: yes}); err != nil {
+			return nil, err
+		}
+		after.DNSHostnames = true
+	}
+	var err error
+	if d.HasTags() {
+		after.Object, err = retagged(ctx, c, have.Object, v.Tags)
+	}
+	return &after, err
+}
+
+// Delete implements graph.Resource.
+func (v *VPC) Delete(ctx context.Context, c *cloud.Clients, have *VPCState) error {
+	_, err := c.EC2.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &have.ID})
+	return err
+}
+
+// Blockers implements graph.Explained.
+func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) string {
+	var names []string
+	if in := interfacesIn(ctx, c, "vpc-id", have.ID); in != "" {
+		names = append(names, in)
+	}
+	all, err := SecurityGroups(ctx, c, have.ID)
+	if err != nil {
+		return ""
+	}
+	for _, g := range all {
+		if g.Name != "default" { // which goes with the VPC
+			names = append(names, fmt.Sprintf("%s (security group %s)", g.ID, g.Name))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// VPCs lists all VPCs of the region: there are few, and their number counts
+// against a quota.
+func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
+	return cloud.Remember(ctx, c, "VPCs", func(ctx context.Context) ([]types.Vpc, error) {
+		p := ec2.NewDescribeVpcsPaginator(c.EC2, &ec2.DescribeVpcsInput{})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcsOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeVpcsOutput) []types.Vpc { return o.Vpcs })
+	})
+}
+
+// CountVPCs returns how many VPCs the region has, whoever they belong to.
+func CountVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
+	all, err := VPCs(ctx, c)
+	return len(all), err
+}
+
+// OwnsVPC reports whether the cluster has a VPC of its own. Without one, it
+// has nothing that lives in a VPC.
+func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
+	all, err := VPCs(ctx, c)
+	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
+}
+
+func VPCSeen(x types.Vpc) VPCState {
+	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
+	for _, a := range x.Ipv6CidrBlockAssociationSet {
+		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State != types.VpcCidrBlockStateCodeDisassociated {
+			s.IPv6CIDR, s.IPv6State = aws.ToString(a.Ipv6CidrBlock), string(a.Ipv6CidrBlockState.State)
+		}
+	}
+	for _, a := range x.CidrBlockAssociationSet {
+		if block := aws.ToString(a.CidrBlock); block != s.CIDR && a.CidrBlockState != nil && a.CidrBlockState.State == types.VpcCidrBlockStateCodeAssociated {
+			s.Blocks[block] = aws.ToString(a.AssociationId)
+		}
+	}
+	return s
+}
+
+func vpcState(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, error) {
+	s := VPCSeen(x)
+	if cloud.IsBrief(ctx) {
+		return &s, nil
+	}
+	attribute := func(name types.VpcAttributeName) (*ec2.DescribeVpcAttributeOutput, error) {
+		return cloud.Remember(ctx, c, "VPC attribute "+string(name)+" of "+s.ID, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
+			return c.EC2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &s.ID, Attribute: name})
+		})
+	}
+	names, err := attribute(types.VpcAttributeNameEnableDnsHostnames)
+	if err != nil {
+		return nil, err
+	}
+	support, err := attribute(types.VpcAttributeNameEnableDnsSupport)
+	if err != nil {
+		return nil, err
+	}
+	s.DNSHostnames = names.EnableDnsHostnames != nil && aws.ToBool(names.EnableDnsHostnames.Value)
+	s.DNSSupport = support.EnableDnsSupport != nil && aws.ToBool(support.EnableDnsSupport.Value)
+	return &s, nil
+}
+
+// VPCByID looks up a VPC that is somebody else's.
+func VPCByID(id string) graph.Lookup[VPCState] {
+	return func(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
+		all, err := VPCs(ctx, c)
+		for _, x := range all {
+			if aws.ToString(x.VpcId) == id {
+				s := VPCSeen(x)
+				return &s, err
+			}
+		}
+		return nil, err
+	}
+}
+
+func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
+	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }
+}
+
+// tag sets tags on a thing of EC2.
+func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
+	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
+	return err
+}
+
+// retagged sets tags on a thing of EC2 and returns its object as it is then.
+func retagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
+	have.Tags = have.Tags.With(tags)
+	return have, tag(ctx, c, have.ID, tags)
+}

@@ -1,0 +1,71 @@
+package ec2
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// VPCBlock is a secondary IPv4 block of a VPC, be the VPC ours or not (CAPA:
+// spec.network.vpc.secondaryCidrBlocks).
+type VPCBlock struct {
+	VPC  *graph.Ref[VPCState]
+	CIDR string
+	// Foreign VPCs are somebody else's. A block stays in them, as with CAPA: it
+	// may have been there before, and others may use it by now.
+	Foreign bool
+}
+
+// VPCBlockState is a secondary block that is associated.
+type VPCBlockState struct{ Association, CIDR string }
+
+// CloudID implements graph.State.
+func (s VPCBlockState) CloudID() string { return s.Association }
+
+var _ graph.Desired[VPCBlockState] = (*VPCBlock)(nil)
+
+// Needs implements graph.Resource.
+func (b *VPCBlock) Needs() []graph.Edge { return graph.On(b.VPC) }
+
+// Find implements graph.Resource.
+func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
+	vpc, ok := b.VPC.Found()
+	if !ok || b.Foreign && cloud.IsBrief(ctx) {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := VPCs(ctx, c)
+	for _, x := range all {
+		if id, ok := VPCSeen(x).Blocks[b.CIDR]; ok && aws.ToString(x.VpcId) == vpc.ID {
+			return &VPCBlockState{id, b.CIDR}, nil
+		}
+	}
+	return nil, err
+}
+
+// Diff implements graph.Resource.
+func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
+	d.Fixed("cidr", have.CIDR, b.CIDR)
+	return d
+}
+
+// Create implements graph.Resource.
+func (b *VPCBlock) Create(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
+	vpc := b.VPC.CloudID()
+	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR}, cloud.AskOnce)
+	return nil, err // looked for until it is associated
+}
+
+// Update implements graph.Resource.
+func (b *VPCBlock) Update(context.Context, *cloud.Clients, *VPCBlockState, graph.Diff) (*VPCBlockState, error) {
+	return nil, nil //nolint:nilnil // nothing can be updated
+}
+
+// Delete implements graph.Resource.
+func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockState) error {
+	_, err := c.EC2.DisassociateVpcCidrBlock(ctx, &ec2.DisassociateVpcCidrBlockInput{AssociationId: &have.Association})
+	return err
+}

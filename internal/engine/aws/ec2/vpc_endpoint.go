@@ -1,0 +1,148 @@
+package ec2
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// GatewayEndpoint is the way to a service of AWS (S3) that needs no internet.
+type GatewayEndpoint struct {
+	VPC         *graph.Ref[VPCState]
+	Service     string // "com.amazonaws.us-east-1.s3"
+	RouteTables []*graph.Ref[RouteTableState]
+	Tags        cloud.Tags
+}
+
+// GatewayEndpointState is a gateway endpoint that exists.
+type GatewayEndpointState struct {
+	identity.Object
+	Service     string
+	RouteTables []string
+	Status      string
+}
+
+var _ graph.Desired[GatewayEndpointState] = (*GatewayEndpoint)(nil)
+
+// Needs implements graph.Resource.
+func (e *GatewayEndpoint) Needs() []graph.Edge {
+	needs := graph.Exists(e.VPC)
+	for _, t := range e.RouteTables {
+		needs = append(needs, graph.On(t)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (e *GatewayEndpoint) Takes() (create, remove time.Duration) { return 0, EndpointGoes }
+
+// Find implements graph.Resource.
+func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayEndpointState, error) {
+	if _, ok := e.VPC.Found(); !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := Endpoints(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return identity.Find(all, e.Tags, func(x GatewayEndpointState) cloud.Tags { return x.Tags })
+}
+
+// Diff implements graph.Resource.
+func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
+	d.Await("state", have.Status, SeenState(types.StateAvailable))
+	d.Fixed("service", have.Service, e.Service)
+	var want []string
+	for _, t := range e.RouteTables {
+		want = append(want, t.CloudID())
+	}
+	d.Lines("routeTable", have.RouteTables, want)
+	d.Tags(have.Tags, e.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (e *GatewayEndpoint) Create(ctx context.Context, c *cloud.Clients) (*GatewayEndpointState, error) {
+	vpc := e.VPC.CloudID()
+	in := &ec2.CreateVpcEndpointInput{
+		VpcId: &vpc, ServiceName: &e.Service, VpcEndpointType: types.VpcEndpointTypeGateway,
+		ClientToken:       c.Token("vpc-endpoint", vpc, e.Service),
+		TagSpecifications: e.Tags.On(types.ResourceTypeVpcEndpoint),
+	}
+	for _, t := range e.RouteTables {
+		in.RouteTableIds = append(in.RouteTableIds, t.CloudID())
+	}
+	out, err := c.EC2.CreateVpcEndpoint(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	s := endpointSeen(*out.VpcEndpoint)
+	s.Tags, s.RouteTables = e.Tags, in.RouteTableIds
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState, d graph.Diff) (*GatewayEndpointState, error) {
+	after := *have
+	if d.Has("routeTable") {
+		_, err := c.EC2.ModifyVpcEndpoint(ctx, &ec2.ModifyVpcEndpointInput{
+			VpcEndpointId: &have.ID, AddRouteTableIds: d.Added("routeTable"), RemoveRouteTableIds: d.Removed("routeTable"),
+		})
+		if err != nil {
+			return nil, err
+		}
+		after.RouteTables = slices.DeleteFunc(append(slices.Clone(have.RouteTables), d.Added("routeTable")...), func(t string) bool {
+			return slices.Contains(d.Removed("routeTable"), t)
+		})
+	}
+	var err error
+	if d.HasTags() {
+		after.Object, err = retagged(ctx, c, have.Object, e.Tags)
+	}
+	return &after, err
+}
+
+// Delete implements graph.Resource.
+func (e *GatewayEndpoint) Delete(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState) error {
+	_, err := c.EC2.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{have.ID}})
+	return err
+}
+
+// Endpoints lists the VPC endpoints of the cluster.
+func Endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, error) {
+	return cloud.Remember(ctx, c, "VPC endpoints", func(ctx context.Context) ([]GatewayEndpointState, error) {
+		p := ec2.NewDescribeVpcEndpointsPaginator(c.EC2, &ec2.DescribeVpcEndpointsInput{Filters: c.Ours()})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcEndpointsOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
+				for _, x := range o.VpcEndpoints {
+					if s := endpointSeen(x); s.Status != SeenState(types.StateDeleted) {
+						out = append(out, s)
+					}
+				}
+				return out
+			})
+	})
+}
+
+func endpointSeen(x types.VpcEndpoint) GatewayEndpointState {
+	return GatewayEndpointState{
+		Object: identity.Object{ID: aws.ToString(x.VpcEndpointId), Tags: cloud.FromEC2(x.Tags)}, Service: aws.ToString(x.ServiceName),
+		RouteTables: x.RouteTableIds, Status: SeenState(x.State),
+	}
+}
+
+// SeenState spells a state in one way: the API says both Available and
+// available.
+func SeenState(s types.State) string { return strings.ToLower(string(s)) }
+
+// EndpointGoes is how long AWS usually takes to delete an endpoint.
+const EndpointGoes = 10 * time.Second

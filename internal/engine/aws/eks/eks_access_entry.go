@@ -1,0 +1,243 @@
+package eks
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+// AccessEntry is what an IAM principal is in a cluster of EKS (CAPA:
+// AWSManagedControlPlane spec.accessEntries; facts E.4).
+type AccessEntry struct {
+	Cluster   *graph.Ref[ClusterState]
+	Principal string                    // ARN; or else
+	Role      *graph.Ref[iam.RoleState] // the role that it is
+	Type      string                    // STANDARD, EC2_LINUX…
+	User      string                    // "" for EKS's own choice
+	Groups    []string
+	Policies  []EKSAccessPolicy
+	Tags      cloud.Tags
+}
+
+// EKSAccessPolicy is a policy of EKS's and where it holds.
+type EKSAccessPolicy struct {
+	ARN        string
+	Namespaces []string // none: in all of the cluster
+}
+
+// String prints a policy and where it holds.
+func (p EKSAccessPolicy) String() string {
+	if len(p.Namespaces) == 0 {
+		return p.ARN
+	}
+	return p.ARN + " in " + sortedList(p.Namespaces)
+}
+
+// AccessEntryState is an access entry that exists.
+type AccessEntryState struct {
+	identity.Object       // the ID is its ARN
+	Principal, Type, User string
+	Groups                []string
+	Policies              []EKSAccessPolicy
+}
+
+var _ graph.Desired[AccessEntryState] = (*AccessEntry)(nil)
+
+// Needs implements graph.Resource.
+func (a *AccessEntry) Needs() []graph.Edge {
+	return append(graph.DeletedWith(a.Cluster), graph.On(a.Role)...)
+}
+
+// principal is the ARN of the principal.
+func (a *AccessEntry) principal() string {
+	if a.Role != nil {
+		return a.Role.CloudID()
+	}
+	return a.Principal
+}
+
+// Find implements graph.Resource.
+func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
+	cluster, ok := a.Cluster.Found()
+	if !ok || a.principal() == graph.Unknown {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := accessPrincipals(ctx, c, cluster.Name)
+	if err != nil || !slices.Contains(all, a.principal()) {
+		return nil, err
+	}
+	return AccessEntryOf(ctx, c, cluster.Name, a.principal())
+}
+
+// Diff implements graph.Resource. Where the type is another one, or EKS does
+// not change the user, the entry is made anew by Update.
+func (a *AccessEntry) Diff(have *AccessEntryState) (d graph.Diff) {
+	d.Set("type", have.Type, a.Type)
+	if have.Type != "" && have.Type != a.Type {
+		return d // the rest is shown of the new one
+	}
+	if a.Type != standardEntry {
+		d.Tags(have.Tags, a.Tags)
+		return d
+	}
+	if a.User != "" {
+		d.Set("username", have.User, a.User)
+	}
+	d.Lines("group", have.Groups, a.Groups)
+	d.Lines("policy", policyLines(have.Policies), policyLines(a.Policies))
+	d.Tags(have.Tags, a.Tags)
+	return d
+}
+
+const standardEntry = "STANDARD"
+
+func policyLines(all []EKSAccessPolicy) (out []string) {
+	for _, p := range all {
+		out = append(out, p.String())
+	}
+	return out
+}
+
+// Create implements graph.Resource. Policies come with Update.
+func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
+	cluster, _ := a.Cluster.Found()
+	principal := a.principal()
+	in := &eks.CreateAccessEntryInput{
+		ClusterName: &cluster.Name, PrincipalArn: &principal, Type: &a.Type, Tags: a.Tags, ClientRequestToken: c.Token("access-entry", cluster.Name, principal, a.Type),
+	}
+	if a.Type == standardEntry {
+		in.KubernetesGroups = a.Groups
+		if a.User != "" {
+			in.Username = &a.User
+		}
+	}
+	out, err := c.EKS.CreateAccessEntry(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := accessSeen(out.AccessEntry)
+	s.Tags = a.Tags
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *AccessEntryState, d graph.Diff) (*AccessEntryState, error) {
+	cluster, _ := a.Cluster.Found()
+	if d.Has("type") {
+		if err := DeleteAccessEntry(ctx, c, cluster.Name, have); err != nil {
+			return nil, err
+		}
+		return a.Create(ctx, c)
+	}
+	if d.Has("username", "group") {
+		in := &eks.UpdateAccessEntryInput{ClusterName: &cluster.Name, PrincipalArn: &have.Principal, KubernetesGroups: append([]string{}, a.Groups...)}
+		if a.User != "" {
+			in.Username = &a.User
+		}
+		if _, err := c.EKS.UpdateAccessEntry(ctx, in); err != nil {
+			return nil, err
+		}
+	}
+	if d.Has("policy") {
+		if err := a.setPolicies(ctx, c, cluster.Name, have); err != nil {
+			return nil, err
+		}
+	}
+	after := *have
+	if d.HasTags() {
+		var err error
+		if after.Object, err = eksRetagged(ctx, c, have.Object, a.Tags); err != nil {
+			return nil, err
+		}
+	}
+	after.Groups, after.Policies = a.Groups, a.Policies
+	if a.User != "" {
+		after.User = a.User
+	}
+	return &after, nil
+}
+
+func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster string, have *AccessEntryState) error {
+	for _, p := range have.Policies {
+		if !slices.ContainsFunc(a.Policies, func(x EKSAccessPolicy) bool { return x.ARN == p.ARN }) {
+			if _, err := c.EKS.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{
+				ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN,
+			}); cloud.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range a.Policies {
+		if slices.Contains(policyLines(have.Policies), p.String()) {
+			continue
+		}
+		scope := &types.AccessScope{Type: types.AccessScopeTypeCluster}
+		if len(p.Namespaces) > 0 {
+			scope = &types.AccessScope{Type: types.AccessScopeTypeNamespace, Namespaces: p.Namespaces}
+		}
+		if _, err := c.EKS.AssociateAccessPolicy(ctx, &eks.AssociateAccessPolicyInput{
+			ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN, AccessScope: scope,
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements graph.Resource.
+func (a *AccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *AccessEntryState) error {
+	cluster, ok := a.Cluster.Found()
+	if !ok {
+		return nil
+	}
+	return DeleteAccessEntry(ctx, c, cluster.Name, have)
+}
+
+func DeleteAccessEntry(ctx context.Context, c *cloud.Clients, cluster string, have *AccessEntryState) error {
+	_, err := c.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &have.Principal})
+	return cloud.IgnoreNotFound(err)
+}
+
+// AccessEntryOf returns an entry with its policies, or nil.
+func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal string) (*AccessEntryState, error) {
+	return cloud.Remember(ctx, c, "access entry "+principal, func(ctx context.Context) (*AccessEntryState, error) {
+		out, err := c.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principal})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := accessSeen(out.AccessEntry)
+		if s.Type != standardEntry || cloud.IsBrief(ctx) {
+			return &s, nil
+		}
+		p := eks.NewListAssociatedAccessPoliciesPaginator(c.EKS, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster, PrincipalArn: &principal})
+		s.Policies, err = cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAssociatedAccessPoliciesOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListAssociatedAccessPoliciesOutput) (out []EKSAccessPolicy) {
+				for _, x := range o.AssociatedAccessPolicies {
+					policy := EKSAccessPolicy{ARN: aws.ToString(x.PolicyArn)}
+					if x.AccessScope != nil {
+						policy.Namespaces = x.AccessScope.Namespaces
+					}
+					out = append(out, policy)
+				}
+				return out
+			})
+		ordered.By(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		return &s, err
+	})
+}
+
+func accessSeen(x *types.AccessEntry) AccessEntryState {
+	return AccessEntryState{
+		Object: identity.Object{ID: aws.ToString(x.AccessEntryArn), Tags: x.Tags}, Principal: aws.ToString(x.PrincipalArn), Type: aws.ToString(x.Type), User: aws.ToString(x.Username), Groups: x.KubernetesGroups,
+	}
+}

@@ -1,0 +1,172 @@
+package eks
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Addon is an add-on that EKS installs and keeps (CAPA:
+// AWSManagedControlPlane spec.addons; facts E.7).
+type Addon struct {
+	Cluster       *graph.Ref[ClusterState]
+	Name, Version string // version "" for EKS's default, and then for whatever there is
+	Configuration string // JSON or YAML
+	RoleARN       string
+	Conflicts     string // OVERWRITE, NONE or PRESERVE
+	Preserve      bool   // what it has installed stays when it is removed
+	Nodes         bool   // there are nodes that it can run on
+	Tags          cloud.Tags
+}
+
+// AddonState is an add-on that is installed.
+type AddonState struct {
+	identity.Object                               // the ID is its ARN
+	Name, Status, Version, Configuration, RoleARN string
+	Issues                                        []string
+}
+
+var _ graph.Desired[AddonState] = (*Addon)(nil)
+
+// Needs implements graph.Resource.
+func (a *Addon) Needs() []graph.Edge { return graph.DeletedWith(a.Cluster) }
+
+// Takes implements graph.Timed.
+func (a *Addon) Takes() (create, remove time.Duration) { return eksAddonTakes, AddonGoes }
+
+// Find implements graph.Resource. One that could not be made is removed before
+// it is made again.
+func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
+	cluster, ok := a.Cluster.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	return AddonByName(ctx, c, cluster.Name, a.Name)
+}
+
+// Diff implements graph.Resource. An add-on without nodes to run on is
+// degraded, and as good as it gets.
+func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
+	switch types.AddonStatus(have.Status) {
+	case types.AddonStatusActive:
+	case types.AddonStatusCreateFailed, types.AddonStatusUpdateFailed:
+		d.Set("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.AddonStatusActive))
+	case types.AddonStatusDegraded:
+		if a.Nodes {
+			d.Await("status", have.Status, string(types.AddonStatusActive))
+		}
+	case types.AddonStatusCreating, types.AddonStatusUpdating, types.AddonStatusDeleting, types.AddonStatusDeleteFailed:
+		fallthrough
+	default:
+		d.Await("status", have.Status, string(types.AddonStatusActive))
+	}
+	if a.Version != "" {
+		d.Set("version", have.Version, a.Version)
+	}
+	d.Set("configuration", have.Configuration, a.Configuration)
+	d.Set("serviceAccountRoleARN", have.RoleARN, a.RoleARN)
+	d.Tags(have.Tags, a.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
+	cluster, _ := a.Cluster.Found()
+	in := &eks.CreateAddonInput{
+		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), Tags: a.Tags,
+		ClientRequestToken: c.Token("addon", cluster.Name, a.Name),
+	}
+	if a.Conflicts == string(types.ResolveConflictsPreserve) {
+		in.ResolveConflicts = types.ResolveConflictsNone // there is nothing to preserve yet, and EKS does not take it
+	}
+	set := func(to **string, value string) {
+		if value != "" {
+			*to = &value
+		}
+	}
+	set(&in.AddonVersion, a.Version)
+	set(&in.ConfigurationValues, a.Configuration)
+	set(&in.ServiceAccountRoleArn, a.RoleARN)
+	out, err := c.EKS.CreateAddon(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := addonSeen(out.Addon)
+	s.Tags = a.Tags
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, d graph.Diff) (*AddonState, error) {
+	after := *have
+	if d.HasTags() {
+		var err error
+		after.Object, err = eksRetagged(ctx, c, have.Object, a.Tags)
+		return &after, err
+	}
+	cluster, _ := a.Cluster.Found()
+	in := &eks.UpdateAddonInput{
+		ClusterName: &cluster.Name, AddonName: &a.Name, ResolveConflicts: types.ResolveConflicts(a.Conflicts), ConfigurationValues: &a.Configuration,
+	}
+	if a.Version != "" {
+		in.AddonVersion = &a.Version
+	}
+	if a.RoleARN != "" {
+		in.ServiceAccountRoleArn = &a.RoleARN
+	}
+	if _, err := c.EKS.UpdateAddon(ctx, in); err != nil {
+		return nil, err
+	}
+	after.Status = string(types.AddonStatusUpdating)
+	return &after, nil
+}
+
+// Delete implements graph.Resource.
+func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) error {
+	cluster, ok := a.Cluster.Found()
+	if !ok {
+		return nil
+	}
+	return DeleteAddon(ctx, c, cluster.Name, have, a.Preserve)
+}
+
+func DeleteAddon(ctx context.Context, c *cloud.Clients, cluster string, have *AddonState, preserve bool) error {
+	if have.Status == string(types.AddonStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: &cluster, AddonName: &have.Name, Preserve: preserve})
+	return err
+}
+
+// AddonByName returns an add-on, or nil.
+func AddonByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*AddonState, error) {
+	return cloud.Remember(ctx, c, "add-on "+name, func(ctx context.Context) (*AddonState, error) {
+		out, err := c.EKS.DescribeAddon(ctx, &eks.DescribeAddonInput{ClusterName: &cluster, AddonName: &name})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := addonSeen(out.Addon)
+		return &s, nil
+	})
+}
+
+func addonSeen(x *types.Addon) AddonState {
+	s := AddonState{
+		Object: identity.Object{ID: aws.ToString(x.AddonArn), Tags: x.Tags}, Name: aws.ToString(x.AddonName), Status: string(x.Status), Version: aws.ToString(x.AddonVersion),
+		Configuration: aws.ToString(x.ConfigurationValues), RoleARN: aws.ToString(x.ServiceAccountRoleArn),
+	}
+	if x.Health != nil {
+		for _, i := range x.Health.Issues {
+			s.Issues = append(s.Issues, string(i.Code)+" "+aws.ToString(i.Message))
+		}
+	}
+	return s
+}

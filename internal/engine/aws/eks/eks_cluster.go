@@ -1,0 +1,356 @@
+package eks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Cluster is a control plane of EKS (CAPA: AWSManagedControlPlane; facts
+// E.3, E.4).
+type Cluster struct {
+	Name    string
+	Version string // "1.34"; "" for EKS's default, and then for whatever there is
+	Role    *graph.Ref[iam.RoleState]
+	Subnets []*graph.Ref[ec2.SubnetState]
+	Groups  []*graph.Ref[ec2.SecurityGroupState]
+	Mark    string // the tag that says whose it is: kubernetes.io/cluster/NAME
+
+	Public, Private *bool    // where the API server is reached; nil leaves it as it is
+	PublicCIDRs     []string // sorted; from where; empty is everywhere
+	IPv6            bool
+	ServiceCIDR     string   // IPv4; "" for AWS's choice
+	Logging         []string // types of logs that are kept, sorted
+	Key             string   // ARN of the KMS key for secrets; "" for AWS's own
+	Authentication  string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for AWS's default
+	CreatorIsAdmin  *bool
+	BareOfAddons    bool   // EKS installs neither the VPC CNI nor CoreDNS nor kube-proxy by itself
+	Support         string // EXTENDED or STANDARD; "" leaves it as it is
+	Tags            cloud.Tags
+}
+
+// ClusterState is a control plane that exists.
+type ClusterState struct {
+	identity.Object                   // the ID is its ARN
+	Name, Status, Version             string
+	Endpoint, CA, Issuer, ServiceCIDR string // "" until it is active
+	RoleARN, VPC, Group               string // the group is the one that EKS made for nodes
+	Subnets, Groups, PublicCIDRs      []string
+	Public, Private, IPv6             bool
+	Logging                           []string
+	Key, Authentication, Support      string
+	Behind                            string // a node group that is too old for the version that is wanted, and its version
+}
+
+var _ graph.Desired[ClusterState] = (*Cluster)(nil)
+
+// Needs implements graph.Resource.
+func (e *Cluster) Needs() []graph.Edge {
+	needs := graph.On(e.Role)
+	for _, s := range e.Subnets {
+		needs = append(needs, graph.Exists(s)...)
+	}
+	for _, g := range e.Groups {
+		needs = append(needs, graph.Exists(g)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (e *Cluster) Takes() (create, remove time.Duration) { return eksClusterTakes, ClusterGoes }
+
+// Find implements graph.Resource. A cluster of that name that is not marked as
+// this one's is somebody else's, whatever Cluster API makes of it.
+func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
+	s, err := ClusterByName(ctx, c, e.Name)
+	switch {
+	case s == nil || err != nil:
+		return nil, err
+	case s.Tags[e.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
+		return nil, fmt.Errorf("there is an EKS cluster named %s that does not carry the tag %s=%s: give this one another name in spec.eksClusterName", e.Name, e.Mark, cloud.Owned)
+	}
+	s.Behind, err = e.behind(ctx, c, s)
+	return s, err
+}
+
+// kubeletSkew is how many minor versions nodes may be older than their control
+// plane, by Kubernetes' version skew policy from 1.28 on.
+const kubeletSkew = 3
+
+// behind names a node group that the version which is wanted would leave
+// behind. EKS refuses that on the way, when it is too late.
+func (e *Cluster) behind(ctx context.Context, c *cloud.Clients, have *ClusterState) (string, error) {
+	if minor(e.Version) <= minor(have.Version) || cloud.IsBrief(ctx) {
+		return "", nil
+	}
+	names, err := nodeGroupNames(ctx, c, e.Name)
+	for _, name := range names {
+		g, err := NodeGroupByName(ctx, c, e.Name, name)
+		if err != nil {
+			return "", err
+		}
+		if g != nil && g.Version != "" && minor(e.Version)-minor(g.Version) > kubeletSkew {
+			return fmt.Sprintf("%s with node group %s of %s", have.Version, name, g.Version), nil
+		}
+	}
+	return "", err
+}
+
+// Diff implements graph.Resource. EKS takes one change at a time: Update makes
+// the first, and what is left shows when it is done.
+func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
+	if have.Status == string(types.ClusterStatusFailed) {
+		d.Fixed("status", have.Status, string(types.ClusterStatusActive))
+		d.Advise("EKS could not make it; delete the cluster and create it anew")
+		return d
+	}
+	d.Await("status", have.Status, string(types.ClusterStatusActive))
+	d.Fixed("ipFamily", family(have.IPv6), family(e.IPv6))
+	if e.ServiceCIDR != "" {
+		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
+	}
+	d.Fixed("role", have.RoleARN, e.Role.CloudID())
+	e.diffVersion(have, &d)
+	e.diffAccess(have, &d)
+	d.Lines("logging", have.Logging, e.Logging)
+	switch {
+	case have.Key == "" && e.Key != "":
+		d.Set("encryptionKey", "", e.Key)
+	case have.Key != "":
+		d.Fixed("encryptionKey", have.Key, e.Key)
+	}
+	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not know it
+		d.Set("upgradePolicy", have.Support, e.Support)
+	}
+	d.Advise("write into the manifest what there is, or make another cluster")
+	d.Tags(have.Tags, e.Tags)
+	return d
+}
+
+func family(ipv6 bool) string {
+	if ipv6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}
+
+// diffVersion notes every minor version on the way: EKS takes one at a time,
+// and none back.
+func (e *Cluster) diffVersion(have *ClusterState, d *graph.Diff) {
+	from, to := minor(have.Version), minor(e.Version)
+	switch {
+	case e.Version == "":
+		return
+	case have.ID == "":
+		d.Set("version", "", e.Version)
+		return
+	case have.Behind != "":
+		d.Fixed("version", have.Behind, e.Version)
+		d.Advise(fmt.Sprintf("nodes may be %d minor versions older than the control plane: upgrade both in smaller steps", kubeletSkew))
+		return
+	case from > to:
+		d.Fixed("version", have.Version, e.Version)
+		d.Advise("EKS does not go back; set spec.version of the AWSManagedControlPlane to " + have.Version)
+	}
+	for v := from; v < to; v++ {
+		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
+	}
+}
+
+// minor is the number after the dot of a version; -1 where there is none.
+func minor(version string) int {
+	_, text, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	text, _, _ = strings.Cut(text, ".")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// authentications are the modes, in the only order in which one follows
+// another.
+func authentications() []string {
+	return []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
+}
+
+func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
+	if e.Public != nil {
+		d.Set("endpointAccess.public", have.Public, *e.Public)
+	}
+	if e.Private != nil {
+		d.Set("endpointAccess.private", have.Private, *e.Private)
+	}
+	if e.reachedByAll() {
+		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), isEverywhere), nil)
+	} else {
+		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicCIDRs)
+	}
+	switch {
+	case e.Authentication == "":
+		return
+	case have.Authentication == "":
+		if have.ID == "" {
+			d.Set("authenticationMode", "", e.Authentication)
+		}
+		return
+	}
+	modes := authentications()
+	from, to := slices.Index(modes, have.Authentication), slices.Index(modes, e.Authentication)
+	if from > to {
+		d.Fixed("authenticationMode", have.Authentication, e.Authentication)
+		d.Advise("EKS does not go back to the ConfigMap; set accessConfig.authenticationMode to what there is")
+	}
+	for i := from; i >= 0 && i < to; i++ {
+		d.Set("authenticationMode", modes[i], modes[i+1])
+	}
+}
+
+func (e *Cluster) reachedByAll() bool {
+	return !slices.ContainsFunc(e.PublicCIDRs, func(b string) bool { return !isEverywhere(b) })
+}
+
+func isEverywhere(block string) bool { return block == ec2.AnywhereIPv4 || block == "::/0" }
+
+// Create implements graph.Resource.
+func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
+	in := &eks.CreateClusterInput{
+		Name: &e.Name, RoleArn: aws.String(e.Role.CloudID()), Tags: e.Tags,
+		ResourcesVpcConfig: &types.VpcConfigRequest{
+			SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups), EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private,
+		},
+		KubernetesNetworkConfig: e.networkConfig(), Logging: logging(e.Logging, nil), EncryptionConfig: e.encryption(),
+		BootstrapSelfManagedAddons: aws.Bool(!e.BareOfAddons),
+		ClientRequestToken:         c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(identity.CloudIDs(e.Subnets), ",")),
+	}
+	if !e.reachedByAll() {
+		in.ResourcesVpcConfig.PublicAccessCidrs = e.PublicCIDRs
+	}
+	if e.Version != "" {
+		in.Version = &e.Version
+	}
+	if e.Authentication != "" || e.CreatorIsAdmin != nil {
+		in.AccessConfig = &types.CreateAccessConfigRequest{
+			AuthenticationMode: types.AuthenticationMode(e.Authentication), BootstrapClusterCreatorAdminPermissions: e.CreatorIsAdmin,
+		}
+	}
+	if e.Support != "" {
+		in.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
+	}
+	out, err := c.EKS.CreateCluster(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := eksClusterSeen(out.Cluster)
+	s.Tags = e.Tags
+	return &s, nil
+}
+
+func (e *Cluster) networkConfig() *types.KubernetesNetworkConfigRequest {
+	switch {
+	case e.IPv6:
+		return &types.KubernetesNetworkConfigRequest{IpFamily: types.IpFamilyIpv6}
+	case e.ServiceCIDR != "":
+		return &types.KubernetesNetworkConfigRequest{ServiceIpv4Cidr: &e.ServiceCIDR}
+	}
+	return nil
+}
+
+func (e *Cluster) encryption() []types.EncryptionConfig {
+	if e.Key == "" {
+		return nil
+	}
+	return []types.EncryptionConfig{{Provider: &types.Provider{KeyArn: &e.Key}, Resources: []string{"secrets"}}}
+}
+
+// logging returns the setup that switches logs on, and those off.
+func logging(on, off []string) *types.Logging {
+	setup := func(names []string, enabled bool) (out []types.LogSetup) {
+		if len(names) == 0 {
+			return nil
+		}
+		s := types.LogSetup{Enabled: aws.Bool(enabled)}
+		for _, n := range names {
+			s.Types = append(s.Types, types.LogType(n))
+		}
+		return []types.LogSetup{s}
+	}
+	all := append(setup(on, true), setup(off, false)...)
+	if len(all) == 0 {
+		return nil
+	}
+	return &types.Logging{ClusterLogging: all}
+}
+
+// Update implements graph.Resource: the first of the changes that is still to
+// be made, for EKS refuses a second one while that is under way.
+func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, d graph.Diff) (*ClusterState, error) {
+	after := *have
+	if d.HasTags() {
+		var err error
+		after.Object, err = eksRetagged(ctx, c, have.Object, e.Tags)
+		return &after, err
+	}
+	if err := e.change(ctx, c, d); err != nil {
+		return nil, err
+	}
+	after.Status = string(types.ClusterStatusUpdating)
+	return &after, nil
+}
+
+func (e *Cluster) change(ctx context.Context, c *cloud.Clients, d graph.Diff) (err error) {
+	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
+	switch {
+	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
+		config.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
+		if e.reachedByAll() {
+			config.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
+		}
+	case d.Has("upgradePolicy"):
+		config.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
+	case d.Has("authenticationMode"):
+		config.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(next(d, "authenticationMode"))}
+	case d.Has("logging"):
+		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
+	case d.Has("version"):
+		_, err = c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(next(d, "version"))})
+		return err
+	case d.Has("encryptionKey"):
+		_, err = c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
+		return err
+	}
+	_, err = c.EKS.UpdateClusterConfig(ctx, config)
+	return err
+}
+
+// next returns what a field is to become first.
+func next(d graph.Diff, field string) string {
+	for _, change := range d {
+		if change.Field == field {
+			return change.Want
+		}
+	}
+	return ""
+}
+
+// Delete implements graph.Resource.
+func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterState) error {
+	if have.Status == string(types.ClusterStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: &have.Name})
+	return err
+}

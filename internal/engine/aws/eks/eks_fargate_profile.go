@@ -1,0 +1,161 @@
+package eks
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// FargateProfile says which pods run on Fargate (CAPA: AWSFargateProfile;
+// facts E.11). EKS makes or removes one at a time.
+type FargateProfile struct {
+	Cluster   *graph.Ref[ClusterState]
+	Name      string
+	Role      *graph.Ref[iam.RoleState]
+	Subnets   []*graph.Ref[ec2.SubnetState] // private ones
+	SubnetIDs []string                      // that the manifest names
+	Selectors []EKSSelector
+	Tags      cloud.Tags
+}
+
+// EKSSelector selects pods by namespace and labels.
+type EKSSelector struct {
+	Namespace string
+	Labels    map[string]string
+}
+
+// String prints a selector.
+func (s EKSSelector) String() string {
+	return strings.Join(append([]string{s.Namespace}, pairs(s.Labels)...), " ")
+}
+
+// FargateProfileState is a profile that exists.
+type FargateProfileState struct {
+	identity.Object       // the ID is its ARN
+	Name, Status, RoleARN string
+	Subnets               []string
+	Selectors             []EKSSelector
+}
+
+var _ graph.Desired[FargateProfileState] = (*FargateProfile)(nil)
+
+// Needs implements graph.Resource.
+func (f *FargateProfile) Needs() []graph.Edge {
+	needs := append(graph.On(f.Cluster), graph.On(f.Role)...)
+	for _, s := range f.Subnets {
+		needs = append(needs, graph.On(s)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (f *FargateProfile) Takes() (create, remove time.Duration) {
+	return eksFargateTakes, FargateProfileGoes
+}
+
+// Find implements graph.Resource.
+func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
+	cluster, ok := f.Cluster.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	return FargateProfileByName(ctx, c, cluster.Name, f.Name)
+}
+
+// Diff implements graph.Resource. Nothing of a profile can be changed but its
+// tags.
+func (f *FargateProfile) Diff(have *FargateProfileState) (d graph.Diff) {
+	if have.Status == string(types.FargateProfileStatusCreateFailed) {
+		d.Fixed("status", have.Status, string(types.FargateProfileStatusActive))
+		d.Advise("EKS could not make it; delete the profile and run this again")
+		return d
+	}
+	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
+	d.Fixed("role", have.RoleARN, f.Role.CloudID())
+	d.Fixed("subnets", sortedList(have.Subnets), idList(append(identity.CloudIDs(f.Subnets), f.SubnetIDs...)))
+	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
+	d.Advise("set spec.profileName of the AWSFargateProfile to another name: the profile of the new name is made, this one removed")
+	d.Tags(have.Tags, f.Tags)
+	return d
+}
+
+func selectorList(all []EKSSelector) string {
+	var out []string
+	for _, s := range all {
+		out = append(out, s.String())
+	}
+	return sortedList(out)
+}
+
+// Create implements graph.Resource.
+func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
+	cluster, _ := f.Cluster.Found()
+	in := &eks.CreateFargateProfileInput{
+		ClusterName: &cluster.Name, FargateProfileName: &f.Name, PodExecutionRoleArn: aws.String(f.Role.CloudID()),
+		Subnets: append(identity.CloudIDs(f.Subnets), f.SubnetIDs...), Tags: f.Tags, ClientRequestToken: c.Token("fargate-profile", cluster.Name, f.Name, f.Role.CloudID()),
+	}
+	for _, s := range f.Selectors {
+		in.Selectors = append(in.Selectors, types.FargateProfileSelector{Namespace: aws.String(s.Namespace), Labels: s.Labels})
+	}
+	out, err := c.EKS.CreateFargateProfile(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := fargateSeen(out.FargateProfile)
+	s.Tags = f.Tags
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, _ graph.Diff) (*FargateProfileState, error) {
+	after := *have
+	var err error
+	after.Object, err = eksRetagged(ctx, c, have.Object, f.Tags)
+	return &after, err
+}
+
+// Delete implements graph.Resource.
+func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *FargateProfileState) error {
+	cluster, _ := f.Cluster.Found()
+	return DeleteFargateProfile(ctx, c, cluster.Name, have)
+}
+
+func DeleteFargateProfile(ctx context.Context, c *cloud.Clients, cluster string, have *FargateProfileState) error {
+	if have.Status == string(types.FargateProfileStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &cluster, FargateProfileName: &have.Name})
+	return eksNotYet(err) // one at a time
+}
+
+// FargateProfileByName returns a profile, or nil.
+func FargateProfileByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*FargateProfileState, error) {
+	return cloud.Remember(ctx, c, "Fargate profile "+name, func(ctx context.Context) (*FargateProfileState, error) {
+		out, err := c.EKS.DescribeFargateProfile(ctx, &eks.DescribeFargateProfileInput{ClusterName: &cluster, FargateProfileName: &name})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := fargateSeen(out.FargateProfile)
+		return &s, nil
+	})
+}
+
+func fargateSeen(x *types.FargateProfile) FargateProfileState {
+	s := FargateProfileState{
+		Object: identity.Object{ID: aws.ToString(x.FargateProfileArn), Tags: x.Tags}, Name: aws.ToString(x.FargateProfileName), Status: string(x.Status), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets,
+	}
+	for _, sel := range x.Selectors {
+		s.Selectors = append(s.Selectors, EKSSelector{aws.ToString(sel.Namespace), sel.Labels})
+	}
+	return s
+}

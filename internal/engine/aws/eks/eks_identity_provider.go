@@ -1,0 +1,138 @@
+package eks
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// IdentityProvider is an OpenID Connect provider that users of a cluster
+// log in with (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig;
+// facts E.6). EKS takes one of a cluster, and changes none.
+type IdentityProvider struct {
+	Cluster                                          *graph.Ref[ClusterState]
+	Name, Issuer, Client                             string
+	UserClaim, UserPrefix, GroupsClaim, GroupsPrefix string
+	RequiredClaims                                   map[string]string
+	After                                            []graph.Resource // EKS does nothing else to the cluster meanwhile
+	Tags                                             cloud.Tags
+}
+
+// IdentityProviderState is a provider that is associated.
+type IdentityProviderState struct {
+	identity.Object                                  // the ID is its ARN
+	Name, Status, Issuer, Client                     string
+	UserClaim, UserPrefix, GroupsClaim, GroupsPrefix string
+	RequiredClaims                                   map[string]string
+}
+
+var _ graph.Desired[IdentityProviderState] = (*IdentityProvider)(nil)
+
+// Needs implements graph.Resource.
+func (p *IdentityProvider) Needs() []graph.Edge {
+	return append(graph.DeletedWith(p.Cluster), graph.Awaits(p.After...)...)
+}
+
+// Takes implements graph.Timed.
+func (p *IdentityProvider) Takes() (create, remove time.Duration) {
+	return eksProviderTakes, eksProviderGoes
+}
+
+// Find implements graph.Resource.
+func (p *IdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*IdentityProviderState, error) {
+	cluster, ok := p.Cluster.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	return identityProvider(ctx, c, cluster.Name, p.Name)
+}
+
+// Diff implements graph.Resource. A provider is changed by taking it off and
+// associating it anew, which takes half an hour.
+func (p *IdentityProvider) Diff(have *IdentityProviderState) (d graph.Diff) {
+	if have.Status == string(types.ConfigStatusDeleting) {
+		d.Await("status", have.Status, "gone")
+		return d
+	}
+	d.Await("status", have.Status, string(types.ConfigStatusActive))
+	d.Set("issuerUrl", have.Issuer, p.Issuer)
+	d.Set("clientId", have.Client, p.Client)
+	d.Set("usernameClaim", have.UserClaim, p.UserClaim)
+	d.Set("usernamePrefix", have.UserPrefix, p.UserPrefix)
+	d.Set("groupsClaim", have.GroupsClaim, p.GroupsClaim)
+	d.Set("groupsPrefix", have.GroupsPrefix, p.GroupsPrefix)
+	d.Lines("requiredClaim", pairs(have.RequiredClaims), pairs(p.RequiredClaims))
+	d.Tags(have.Tags, p.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*IdentityProviderState, error) {
+	cluster, _ := p.Cluster.Found()
+	given := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	_, err := c.EKS.AssociateIdentityProviderConfig(ctx, &eks.AssociateIdentityProviderConfigInput{
+		ClusterName: &cluster.Name, Tags: p.Tags, ClientRequestToken: c.Token("identity-provider", cluster.Name, p.Name, p.Issuer, p.Client),
+		Oidc: &types.OidcIdentityProviderConfigRequest{
+			IdentityProviderConfigName: &p.Name, IssuerUrl: &p.Issuer, ClientId: &p.Client, UsernameClaim: given(p.UserClaim), UsernamePrefix: given(p.UserPrefix),
+			GroupsClaim: given(p.GroupsClaim), GroupsPrefix: given(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
+		},
+	})
+	return nil, eksNotYet(err)
+}
+
+// Update implements graph.Resource.
+func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *IdentityProviderState, d graph.Diff) (*IdentityProviderState, error) {
+	after := *have
+	if d.HasTags() {
+		var err error
+		after.Object, err = eksRetagged(ctx, c, have.Object, p.Tags)
+		return &after, err
+	}
+	if err := p.Delete(ctx, c, have); err != nil {
+		return nil, err
+	}
+	after.Status = string(types.ConfigStatusDeleting)
+	return &after, nil
+}
+
+// Delete implements graph.Resource.
+func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *IdentityProviderState) error {
+	cluster, ok := p.Cluster.Found()
+	if !ok || have.Status == string(types.ConfigStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DisassociateIdentityProviderConfig(ctx, &eks.DisassociateIdentityProviderConfigInput{
+		ClusterName: &cluster.Name, IdentityProviderConfig: &types.IdentityProviderConfig{Name: &have.Name, Type: aws.String("oidc")},
+	})
+	return err
+}
+
+// identityProvider returns a provider, or nil.
+func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (*IdentityProviderState, error) {
+	return cloud.Remember(ctx, c, "identity provider "+name, func(ctx context.Context) (*IdentityProviderState, error) {
+		out, err := c.EKS.DescribeIdentityProviderConfig(ctx, &eks.DescribeIdentityProviderConfigInput{
+			ClusterName: &cluster, IdentityProviderConfig: &types.IdentityProviderConfig{Name: &name, Type: aws.String("oidc")},
+		})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		x := out.IdentityProviderConfig.Oidc
+		return &IdentityProviderState{
+			Object: identity.Object{ID: aws.ToString(x.IdentityProviderConfigArn), Tags: x.Tags}, Name: aws.ToString(x.IdentityProviderConfigName), Status: string(x.Status), Issuer: aws.ToString(x.IssuerUrl),
+			Client: aws.ToString(x.ClientId), UserClaim: aws.ToString(x.UsernameClaim), UserPrefix: aws.ToString(x.UsernamePrefix), GroupsClaim: aws.ToString(x.GroupsClaim),
+			GroupsPrefix: aws.ToString(x.GroupsPrefix), RequiredClaims: x.RequiredClaims,
+		}, nil
+	})
+}

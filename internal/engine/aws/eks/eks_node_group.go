@@ -1,0 +1,385 @@
+package eks
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// NodeGroup is a managed node group (CAPA: AWSManagedMachinePool; facts
+// E.10).
+type NodeGroup struct {
+	Cluster *graph.Ref[ClusterState]
+	Name    string
+	Role    *graph.Ref[iam.RoleState]
+	Subnets []*graph.Ref[ec2.SubnetState]
+
+	Version       string // "1.34"; "" for the cluster's, and then for whatever there is
+	Release       string // of the image; "" for the newest
+	ImageType     string // AL2023_x86_64_STANDARD…; "" with a launch template that names an image
+	Capacity      string // ON_DEMAND or SPOT
+	InstanceTypes []string
+	DiskSize      int32 // GiB; 0 for EKS's default
+	Least, Most   int32
+	Desired       int32
+	KeepDesired   bool // something else says how many there are (an autoscaler)
+
+	Labels                   map[string]string
+	Taints                   []EKSTaint
+	MaxUnavailable           int32 // nodes that may be away during an update; or else
+	MaxUnavailablePercentage int32
+	Repair                   bool
+	SSHKey                   string
+	SSHFrom                  []*graph.Ref[ec2.SecurityGroupState]
+	SSHFromIDs               []string
+	Tags                     cloud.Tags
+
+	// Template is what nodes are launched from, by its latest version; nil for
+	// EKS's own. Content is what it is to be, for a plan to tell its next
+	// version.
+	Template *graph.Ref[ec2.LaunchTemplateState]
+	Content  *ec2.LaunchTemplate
+	// Hooks are lifecycle hooks of the Auto Scaling group that EKS makes.
+	Hooks []expinfrav1.AWSLifecycleHook
+}
+
+// EKSTaint is a taint of all nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
+type EKSTaint struct{ Key, Value, Effect string }
+
+// String prints a taint as kubectl does.
+func (t EKSTaint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
+
+// NodeGroupState is a node group that exists.
+type NodeGroupState struct {
+	identity.Object                                         // the ID is its ARN
+	Name, Status, Version, Release, Kind, Capacity, RoleARN string
+	Subnets, InstanceTypes                                  []string
+	DiskSize, Least, Most, Desired                          int32
+	MaxUnavailable, MaxUnavailablePercentage                int32
+	Repair                                                  bool
+	Labels                                                  map[string]string
+	Taints                                                  []EKSTaint
+	SSHKey                                                  string
+	Issues                                                  []string          // what EKS finds wrong
+	Template, TemplateVersion                               string            // ID and number; "" for EKS's own
+	Scaling                                                 string            // name of the Auto Scaling group; "" until there is one
+	Hooks                                                   map[string]string // its lifecycle hooks, written down, by name
+}
+
+var _ graph.Desired[NodeGroupState] = (*NodeGroup)(nil)
+
+// Needs implements graph.Resource.
+func (g *NodeGroup) Needs() []graph.Edge {
+	needs := slices.Concat(graph.On(g.Cluster), graph.On(g.Role), graph.On(g.Template))
+	for _, s := range g.Subnets {
+		needs = append(needs, graph.On(s)...)
+	}
+	for _, s := range g.SSHFrom {
+		needs = append(needs, graph.Exists(s)...)
+	}
+	return needs
+}
+
+// Takes implements graph.Timed.
+func (g *NodeGroup) Takes() (create, remove time.Duration) {
+	return eksNodeGroupTakes, NodeGroupGoes
+}
+
+// Find implements graph.Resource.
+func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
+	cluster, ok := g.Cluster.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	s, err := NodeGroupByName(ctx, c, cluster.Name, g.Name)
+	if s == nil || err != nil || s.Scaling == "" || cloud.IsBrief(ctx) {
+		return s, err
+	}
+	have := *s
+	have.Hooks, err = autoscaling.LifecycleHooks(ctx, c, s.Scaling)
+	if cloud.Denied(err) && len(g.Hooks) == 0 {
+		err = nil // whoever may not ask has made none
+	}
+	for _, name := range []string{"Launch-LC-Hook", "Terminate-LC-Hook"} { // by which EKS drains nodes
+		delete(have.Hooks, name)
+	}
+	return &have, err
+}
+
+// Diff implements graph.Resource.
+func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
+	if have.Status == string(types.NodegroupStatusCreateFailed) {
+		d.Fixed("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.NodegroupStatusActive))
+		d.Advise("EKS could not make it; mend the cause, delete the node group and run this again")
+		return d
+	}
+	if have.Status != string(types.NodegroupStatusDegraded) { // its nodes are ill, and mending goes on
+		d.Await("status", have.Status, string(types.NodegroupStatusActive))
+	}
+	d.Fixed("role", have.RoleARN, g.Role.CloudID())
+	if g.ImageType != "" {
+		d.Fixed("amiType", have.Kind, g.ImageType)
+	}
+	d.Fixed("capacityType", have.Capacity, g.Capacity)
+	if len(g.InstanceTypes) > 0 {
+		d.Fixed("instanceTypes", strings.Join(have.InstanceTypes, ","), strings.Join(g.InstanceTypes, ","))
+	}
+	if g.DiskSize > 0 {
+		d.Fixed("diskSize", have.DiskSize, g.DiskSize)
+	}
+	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
+	d.Fixed("subnets", sortedList(have.Subnets), idList(identity.CloudIDs(g.Subnets)))
+	g.diffTemplate(have, &d)
+	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: the node group of the new name is made, this one removed")
+	g.diffVersion(have, &d)
+	g.diffConfig(have, &d)
+	if have.ID == "" || have.Scaling != "" {
+		autoscaling.DiffHooks(have.Hooks, g.Hooks, &d)
+	}
+	d.Tags(have.Tags, g.Tags)
+	return d
+}
+
+// diffTemplate tells of another version of the launch template: all nodes are
+// replaced. A node group cannot have another template, or none any more.
+func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
+	if g.Template == nil {
+		d.Fixed("launchTemplate", have.Template, "")
+		return
+	}
+	d.Fixed("launchTemplate", have.Template, g.Template.CloudID())
+	d.Set("launchTemplate.version", have.TemplateVersion, ec2.VersionOf(g.Template, g.Content))
+}
+
+// template is the version of the launch template that the nodes are to be of.
+func (g *NodeGroup) template() *types.LaunchTemplateSpecification {
+	if g.Template == nil {
+		return nil
+	}
+	return &types.LaunchTemplateSpecification{Id: aws.String(g.Template.CloudID()), Version: aws.String(ec2.VersionOf(g.Template, nil))}
+}
+
+func (g *NodeGroup) diffVersion(have *NodeGroupState, d *graph.Diff) {
+	from, to := minor(have.Version), minor(g.Version)
+	switch {
+	case g.Version == "":
+	case have.ID == "":
+		d.Set("version", "", g.Version)
+	case from > to:
+		d.Fixed("version", have.Version, g.Version)
+		d.Advise("EKS does not go back; set spec.template.spec.version of the MachinePool to " + have.Version)
+	}
+	for v := from; g.Version != "" && have.ID != "" && v < to; v++ {
+		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
+	}
+	if g.Release != "" && from == to {
+		d.Set("releaseVersion", have.Release, g.Release)
+	}
+}
+
+func (g *NodeGroup) diffConfig(have *NodeGroupState, d *graph.Diff) {
+	d.Set("scaling.minSize", have.Least, g.Least)
+	d.Set("scaling.maxSize", have.Most, g.Most)
+	if !g.KeepDesired {
+		d.Set("scaling.desiredSize", have.Desired, g.Desired)
+	}
+	d.Set("updateConfig", unavailable(have.MaxUnavailable, have.MaxUnavailablePercentage), unavailable(g.MaxUnavailable, g.MaxUnavailablePercentage))
+	d.Set("nodeRepair", have.Repair, g.Repair)
+	d.Lines("label", pairs(have.Labels), pairs(g.Labels))
+	d.Lines("taint", taintLines(have.Taints), taintLines(g.Taints))
+}
+
+func unavailable(number, percentage int32) string {
+	if percentage > 0 {
+		return fmt.Sprintf("%d%%", percentage)
+	}
+	return fmt.Sprint(number)
+}
+
+func pairs(m map[string]string) (out []string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return out
+}
+
+func taintLines(taints []EKSTaint) (out []string) {
+	for _, t := range taints {
+		out = append(out, t.String())
+	}
+	return out
+}
+
+// Create implements graph.Resource.
+func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
+	cluster, _ := g.Cluster.Found()
+	in := &eks.CreateNodegroupInput{
+		ClusterName: &cluster.Name, NodegroupName: &g.Name, NodeRole: aws.String(g.Role.CloudID()), Subnets: identity.CloudIDs(g.Subnets),
+		AmiType: types.AMITypes(g.ImageType), CapacityType: types.CapacityTypes(g.Capacity), InstanceTypes: g.InstanceTypes, Labels: g.Labels,
+		ScalingConfig: g.scaling(g.Desired), UpdateConfig: g.updateConfig(), Taints: eksTaints(g.Taints), Tags: g.Tags,
+		LaunchTemplate:     g.template(),
+		ClientRequestToken: c.Token("node-group", cluster.Name, g.Name, g.Role.CloudID(), strings.Join(identity.CloudIDs(g.Subnets), ",")),
+	}
+	if in.AmiType == types.AMITypesCustom {
+		in.AmiType = "" // the launch template says so
+	}
+	if g.Version != "" {
+		in.Version = &g.Version
+	}
+	if g.Release != "" {
+		in.ReleaseVersion = &g.Release
+	}
+	if g.DiskSize > 0 {
+		in.DiskSize = &g.DiskSize
+	}
+	if g.Repair {
+		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: &g.Repair}
+	}
+	if g.SSHKey != "" {
+		in.RemoteAccess = &types.RemoteAccessConfig{Ec2SshKey: &g.SSHKey, SourceSecurityGroups: append(identity.CloudIDs(g.SSHFrom), g.SSHFromIDs...)}
+	}
+	out, err := c.EKS.CreateNodegroup(ctx, in)
+	if err != nil {
+		return nil, eksNotYet(err)
+	}
+	s := nodeGroupSeen(out.Nodegroup)
+	return &s, nil
+}
+
+func (g *NodeGroup) scaling(desired int32) *types.NodegroupScalingConfig {
+	return &types.NodegroupScalingConfig{MinSize: &g.Least, MaxSize: &g.Most, DesiredSize: &desired}
+}
+
+func (g *NodeGroup) updateConfig() *types.NodegroupUpdateConfig {
+	if g.MaxUnavailablePercentage > 0 {
+		return &types.NodegroupUpdateConfig{MaxUnavailablePercentage: &g.MaxUnavailablePercentage}
+	}
+	return &types.NodegroupUpdateConfig{MaxUnavailable: &g.MaxUnavailable}
+}
+
+func eksTaints(taints []EKSTaint) (out []types.Taint) {
+	for _, t := range taints {
+		x := types.Taint{Key: aws.String(t.Key), Effect: types.TaintEffect(t.Effect)}
+		if t.Value != "" {
+			x.Value = aws.String(t.Value)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// Update implements graph.Resource: versions first, then the rest, one call at
+// a time, for EKS refuses a second one while that is under way.
+func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGroupState, d graph.Diff) (*NodeGroupState, error) {
+	cluster, _ := g.Cluster.Found()
+	after := *have
+	var err error
+	switch {
+	case d.HasTags():
+		after.Object, err = eksRetagged(ctx, c, have.Object, g.Tags)
+		return &after, err
+	case d.Has("version", "releaseVersion", "launchTemplate.version"):
+		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name}
+		if d.Has("launchTemplate.version") {
+			in.LaunchTemplate = g.template()
+		}
+		if d.Has("version") {
+			in.Version = aws.String(next(d, "version"))
+		} else if d.Has("releaseVersion") {
+			in.Version, in.ReleaseVersion = &have.Version, &g.Release
+		}
+		_, err = c.EKS.UpdateNodegroupVersion(ctx, in)
+	case autoscaling.HasHooks(d):
+		after.Hooks = autoscaling.HooksWritten(g.Hooks)
+		return &after, autoscaling.UpdateHooks(ctx, c, have.Scaling, g.Hooks, d)
+	default:
+		_, err = c.EKS.UpdateNodegroupConfig(ctx, g.changed(cluster.Name, have, d))
+	}
+	if err != nil {
+		return nil, err
+	}
+	after.Status = string(types.NodegroupStatusUpdating)
+	return &after, nil
+}
+
+// changed is the request for all changes but versions and tags.
+func (g *NodeGroup) changed(cluster string, have *NodeGroupState, d graph.Diff) *eks.UpdateNodegroupConfigInput {
+	in := &eks.UpdateNodegroupConfigInput{ClusterName: &cluster, NodegroupName: &g.Name}
+	if d.Has("scaling.minSize", "scaling.maxSize", "scaling.desiredSize") {
+		desired := g.Desired
+		if g.KeepDesired {
+			desired = min(max(have.Desired, g.Least), g.Most)
+		}
+		in.ScalingConfig = g.scaling(desired)
+	}
+	if d.Has("updateConfig") {
+		in.UpdateConfig = g.updateConfig()
+	}
+	if d.Has("nodeRepair") {
+		in.NodeRepairConfig = &types.NodeRepairConfig{Enabled: &g.Repair}
+	}
+	if d.Has("label") {
+		in.Labels = &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{}}
+		for k, v := range g.Labels {
+			if old, ok := have.Labels[k]; !ok || old != v {
+				in.Labels.AddOrUpdateLabels[k] = v
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(have.Labels)) {
+			if _, wanted := g.Labels[k]; !wanted {
+				in.Labels.RemoveLabels = append(in.Labels.RemoveLabels, k)
+			}
+		}
+	}
+	if d.Has("taint") {
+		in.Taints = g.changedTaints(have)
+	}
+	return in
+}
+
+func (g *NodeGroup) changedTaints(have *NodeGroupState) *types.UpdateTaintsPayload {
+	is := func(t EKSTaint) func(EKSTaint) bool {
+		return func(x EKSTaint) bool { return x.Key == t.Key && x.Effect == t.Effect }
+	}
+	out := &types.UpdateTaintsPayload{}
+	for _, t := range have.Taints {
+		if !slices.ContainsFunc(g.Taints, is(t)) {
+			out.RemoveTaints = append(out.RemoveTaints, eksTaints([]EKSTaint{t})...)
+		}
+	}
+	for _, t := range g.Taints {
+		if !slices.Contains(have.Taints, t) {
+			out.AddOrUpdateTaints = append(out.AddOrUpdateTaints, eksTaints([]EKSTaint{t})...)
+		}
+	}
+	return out
+}
+
+// Delete implements graph.Resource.
+func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGroupState) error {
+	cluster, _ := g.Cluster.Found()
+	return DeleteNodeGroup(ctx, c, cluster.Name, have)
+}
+
+func DeleteNodeGroup(ctx context.Context, c *cloud.Clients, cluster string, have *NodeGroupState) error {
+	if have.Status == string(types.NodegroupStatusDeleting) {
+		return nil
+	}
+	_, err := c.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &cluster, NodegroupName: &have.Name})
+	return err
+}

@@ -1,0 +1,114 @@
+package eks
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsiam "github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// OIDCProvider has IAM trust the tokens of a cluster's service accounts (CAPA:
+// AWSManagedControlPlane spec.associateOIDCProvider; facts E.6). IAM finds out
+// the thumbprint of the issuer's certificate itself.
+type OIDCProvider struct {
+	Cluster *graph.Ref[ClusterState] // it outlives the cluster's issuer by nothing
+	Tags    cloud.Tags
+}
+
+// OIDCProviderState is a provider that exists.
+type OIDCProviderState struct {
+	identity.Object // the ID is its ARN
+	Clients         []string
+}
+
+// stsAudience is whom the tokens are meant for.
+const stsAudience = "sts.amazonaws.com"
+
+var _ graph.Desired[OIDCProviderState] = (*OIDCProvider)(nil)
+
+// Needs implements graph.Resource.
+func (o *OIDCProvider) Needs() []graph.Edge { return graph.On(o.Cluster) }
+
+// Find implements graph.Resource.
+func (o *OIDCProvider) Find(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
+	cluster, ok := o.Cluster.Found()
+	if !ok || cluster.Issuer == "" {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	return OIDCProviderByARN(ctx, c, providerARN(cluster))
+}
+
+// providerARN is the ARN that IAM gives to the provider of a cluster's issuer.
+func providerARN(cluster ClusterState) string {
+	parts := strings.Split(cluster.ID, ":") // arn:PARTITION:eks:REGION:ACCOUNT:cluster/NAME
+	if len(parts) < 6 {
+		return ""
+	}
+	return "arn:" + parts[1] + ":iam::" + parts[4] + ":oidc-provider/" + strings.TrimPrefix(cluster.Issuer, "https://")
+}
+
+// Diff implements graph.Resource.
+func (o *OIDCProvider) Diff(have *OIDCProviderState) (d graph.Diff) {
+	if !slices.Contains(have.Clients, stsAudience) {
+		d.Set("audience", "", stsAudience)
+	}
+	d.Tags(have.Tags, o.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (o *OIDCProvider) Create(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
+	cluster, _ := o.Cluster.Found()
+	out, err := c.IAM.CreateOpenIDConnectProvider(ctx, &awsiam.CreateOpenIDConnectProviderInput{
+		Url: &cluster.Issuer, ClientIDList: []string{stsAudience}, Tags: iam.Tags(o.Tags),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &OIDCProviderState{identity.Object{ID: aws.ToString(out.OpenIDConnectProviderArn), Tags: o.Tags}, []string{stsAudience}}, nil
+}
+
+// Update implements graph.Resource.
+func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCProviderState, d graph.Diff) (*OIDCProviderState, error) {
+	after := *have
+	if d.Has("audience") {
+		audience := stsAudience
+		if _, err := c.IAM.AddClientIDToOpenIDConnectProvider(ctx, &awsiam.AddClientIDToOpenIDConnectProviderInput{
+			OpenIDConnectProviderArn: &have.ID, ClientID: &audience,
+		}); err != nil {
+			return nil, err
+		}
+		after.Clients = append(slices.Clone(have.Clients), stsAudience)
+	}
+	if d.HasTags() {
+		if _, err := c.IAM.TagOpenIDConnectProvider(ctx, &awsiam.TagOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID, Tags: iam.Tags(o.Tags)}); err != nil {
+			return nil, err
+		}
+		after.Tags = have.Tags.With(o.Tags)
+	}
+	return &after, nil
+}
+
+// Delete implements graph.Resource.
+func (o *OIDCProvider) Delete(ctx context.Context, c *cloud.Clients, have *OIDCProviderState) error {
+	_, err := c.IAM.DeleteOpenIDConnectProvider(ctx, &awsiam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID})
+	return err
+}
+
+// OIDCProviderByARN returns the provider of an ARN, or nil.
+func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDCProviderState, error) {
+	return cloud.Remember(ctx, c, "OIDC provider "+arn, func(ctx context.Context) (*OIDCProviderState, error) {
+		out, err := c.IAM.GetOpenIDConnectProvider(ctx, &awsiam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &arn})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		return &OIDCProviderState{identity.Object{ID: arn, Tags: iam.FromIAM(out.Tags)}, out.ClientIDList}, nil
+	})
+}

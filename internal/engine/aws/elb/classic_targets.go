@@ -1,0 +1,103 @@
+package elb
+
+import (
+	"context"
+	"slices"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// ClassicTargets are the machines behind a classic load balancer.
+type ClassicTargets struct {
+	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
+	Instances    []*graph.Ref[ec2.InstanceState]
+	Shared       bool     // the load balancer is somebody else's: instances that others registered stay
+	Gone         []string // machines of ours that are to go
+}
+
+var _ graph.Desired[TargetsState] = (*ClassicTargets)(nil)
+
+// Needs implements graph.Resource.
+func (t *ClassicTargets) Needs() []graph.Edge {
+	needs := graph.Exists(t.LoadBalancer)
+	for _, i := range t.Instances {
+		needs = append(needs, graph.On(i)...)
+	}
+	return needs
+}
+
+// Find implements graph.Resource.
+func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
+	lb, ok := t.LoadBalancer.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := ClassicLoadBalancers(ctx, c)
+	for _, x := range all {
+		s := &TargetsState{Group: x.ID, Instances: x.Instances}
+		if x.ID == lb.ID && (!t.Shared || s.anyOf(t.Instances)) {
+			return s, err
+		}
+	}
+	return nil, err
+}
+
+// Diff implements graph.Resource.
+func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
+	return (&Targets{Instances: t.Instances, Shared: t.Shared, Gone: t.Gone}).Diff(have)
+}
+
+// Create implements graph.Resource.
+func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
+	have := &TargetsState{Group: t.LoadBalancer.CloudID()}
+	if len(t.Instances) == 0 {
+		return have, nil
+	}
+	return t.Update(ctx, c, have, t.Diff(have))
+}
+
+// Update implements graph.Resource.
+func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
+	if gone := d.Removed("target"); len(gone) > 0 {
+		if err := t.deregister(ctx, c, have.Group, gone); err != nil {
+			return nil, err
+		}
+	}
+	if added := d.Added("target"); len(added) > 0 {
+		_, err := c.ELB.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &have.Group, Instances: classicInstances(added)})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.Shared {
+		return nil, nil //nolint:nilnil // others are registered too: look again
+	}
+	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
+}
+
+func (t *ClassicTargets) deregister(ctx context.Context, c *cloud.Clients, name string, gone []string) error {
+	_, err := c.ELB.DeregisterInstancesFromLoadBalancer(ctx, &elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &name, Instances: classicInstances(gone)})
+	return err
+}
+
+// Delete implements graph.Resource.
+func (t *ClassicTargets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsState) error {
+	gone := slices.DeleteFunc(slices.Clone(have.Instances), func(i string) bool { return !slices.Contains(identity.CloudIDs(t.Instances), i) })
+	if !t.Shared || len(gone) == 0 {
+		return nil
+	}
+	return t.deregister(ctx, c, have.Group, gone)
+}
+
+func classicInstances(ids []string) (out []types.Instance) {
+	for _, id := range ids {
+		out = append(out, types.Instance{InstanceId: &id})
+	}
+	return out
+}

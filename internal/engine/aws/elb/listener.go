@@ -1,0 +1,133 @@
+package elb
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Listener sends what arrives at one TCP port of a load balancer to a target
+// group.
+type Listener struct {
+	LoadBalancer *graph.Ref[LoadBalancerState]
+	Target       *graph.Ref[TargetGroupState]
+	Port         int32
+	Tags         cloud.Tags
+}
+
+// ListenerState is a listener that exists.
+type ListenerState struct {
+	identity.Object // the ID is its ARN
+	Port            int32
+	Target          string
+}
+
+var _ graph.Desired[ListenerState] = (*Listener)(nil)
+
+// Needs implements graph.Resource.
+func (l *Listener) Needs() []graph.Edge {
+	return append(graph.Outlives(l.LoadBalancer), graph.Exists(l.Target)...)
+}
+
+// Find implements graph.Resource.
+func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
+	lb, ok := l.LoadBalancer.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := Listeners(ctx, c, lb.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if x.Port != l.Port {
+			continue
+		}
+		if cloud.IsBrief(ctx) {
+			return &x, nil
+		}
+		x.Tags, err = Tags(ctx, c, x.ID)
+		return &x, err
+	}
+	return nil, nil //nolint:nilnil // none is Find's documented answer
+}
+
+// Diff implements graph.Resource.
+func (l *Listener) Diff(have *ListenerState) (d graph.Diff) {
+	d.Fixed("port", have.Port, l.Port)
+	d.Set("target", have.Target, l.Target.CloudID())
+	d.Tags(have.Tags, l.Tags)
+	return d
+}
+
+func (l *Listener) forward() []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(l.Target.CloudID())}}
+}
+
+// Create implements graph.Resource.
+func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
+	out, err := c.ELBV2.CreateListener(ctx, &elb.CreateListenerInput{
+		LoadBalancerArn: aws.String(l.LoadBalancer.CloudID()), Port: &l.Port, Protocol: types.ProtocolEnumTcp,
+		DefaultActions: l.forward(), Tags: elbTags(l.Tags),
+	})
+	if err != nil || len(out.Listeners) == 0 {
+		return nil, err
+	}
+	s := listenerSeen(out.Listeners[0])
+	s.Tags = l.Tags
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerState, d graph.Diff) (*ListenerState, error) {
+	after := *have
+	if d.Has("target") {
+		lb, _ := l.LoadBalancer.Found()
+		if to, _ := l.Target.Found(); to.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && lb.IPType != string(types.IpAddressTypeDualstack) {
+			return nil, graph.NotYet(errors.New("the load balancer to take IPv6"))
+		}
+		if _, err := c.ELBV2.ModifyListener(ctx, &elb.ModifyListenerInput{ListenerArn: &have.ID, DefaultActions: l.forward()}); err != nil {
+			return nil, err
+		}
+		after.Target = l.Target.CloudID()
+	}
+	if d.HasTags() {
+		if err := retagELB(ctx, c, have.ID, l.Tags); err != nil {
+			return nil, err
+		}
+		after.Tags = have.Tags.With(l.Tags)
+	}
+	return &after, nil
+}
+
+// Delete implements graph.Resource. A listener goes with its load balancer,
+// which goes first.
+func (l *Listener) Delete(context.Context, *cloud.Clients, *ListenerState) error { return nil }
+
+func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
+	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {
+		p := elb.NewDescribeListenersPaginator(c.ELBV2, &elb.DescribeListenersInput{LoadBalancerArn: &lb})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeListenersOutput, error) { return p.NextPage(ctx) },
+			func(o *elb.DescribeListenersOutput) (out []ListenerState) {
+				for _, x := range o.Listeners {
+					out = append(out, listenerSeen(x))
+				}
+				return out
+			})
+	})
+}
+
+func listenerSeen(x types.Listener) ListenerState {
+	s := ListenerState{Object: identity.Object{ID: aws.ToString(x.ListenerArn)}, Port: aws.ToInt32(x.Port)}
+	for _, a := range x.DefaultActions {
+		s.Target = aws.ToString(a.TargetGroupArn)
+	}
+	return s
+}

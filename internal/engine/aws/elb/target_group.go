@@ -1,0 +1,260 @@
+package elb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+// TargetGroup is where a listener of a network load balancer sends what it
+// takes in.
+type TargetGroup struct {
+	Name         string
+	Stem         string // of the name: what Cluster API puts before five random characters
+	VPC          *graph.Ref[ec2.VPCState]
+	LoadBalancer *graph.Ref[LoadBalancerState] // that sends to it, and goes before it
+	Port         int32
+	IPType       string // ipv4 or ipv6: how targets are reached
+	Check        HealthCheck
+	Attributes   map[string]string
+	Tags         cloud.Tags
+}
+
+// HealthCheck is how a load balancer tells whether a target works.
+type HealthCheck struct {
+	Protocol                              string // TCP, HTTP, HTTPS
+	Port                                  string // a number, or traffic-port
+	Path                                  string // "" unless HTTP or HTTPS
+	Interval, Timeout, Healthy, Unhealthy int32  // seconds, seconds, counts
+}
+
+// TargetGroupState is a target group that exists.
+type TargetGroupState struct {
+	identity.Object // the ID is its ARN
+	Name, VPC       string
+	Port            int32
+	IPType          string
+	Check           HealthCheck
+	Attributes      map[string]string
+	LoadBalancer    []string // ARNs of those that use it
+}
+
+var _ graph.Desired[TargetGroupState] = (*TargetGroup)(nil)
+
+// Needs implements graph.Resource.
+func (t *TargetGroup) Needs() []graph.Edge {
+	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS keeps a group that a listener sends to
+}
+
+// Find implements graph.Resource.
+func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
+	vpc, ok := t.VPC.Found()
+	if !ok {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	all, err := TargetGroups(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range all {
+		if x.Name == t.Name && x.VPC == vpc.ID {
+			return &x, x.complete(ctx, c)
+		}
+	}
+	x, err := t.adopted(ctx, c, vpc.ID, all)
+	if x == nil {
+		return nil, err
+	}
+	return x, x.complete(ctx, c)
+}
+
+// adopted returns the group that Cluster API made, whose name is random, among
+// all of the region's. It matches them as we do: by stem, port and IP type.
+func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
+	lb, _ := t.LoadBalancer.Found()
+	var ours, here []TargetGroupState
+	for _, x := range all {
+		if x.VPC != vpc || !t.alike(x) {
+			continue
+		}
+		tags, err := Tags(ctx, c, x.ID)
+		if err != nil {
+			return nil, err
+		}
+		x.Tags = tags
+		switch node := tags[cloud.ResourceTag]; {
+		case tags[c.OwnerTag()] != cloud.Owned:
+		case node == t.Tags[cloud.ResourceTag]:
+			ours = append(ours, x)
+		case node == "" && slices.Contains(x.LoadBalancer, lb.ID):
+			here = append(here, x)
+		}
+	}
+	if len(ours) == 0 {
+		ours = here
+	}
+	return identity.One(ours, t.Tags[cloud.ResourceTag])
+}
+
+// alike reports whether a group may be what Cluster API makes in our place.
+func (t *TargetGroup) alike(x TargetGroupState) bool {
+	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
+}
+
+// Diff implements graph.Resource.
+func (t *TargetGroup) Diff(have *TargetGroupState) (d graph.Diff) {
+	if have.ID == "" { // one that exists keeps the name it has
+		d.Fixed("name", have.Name, t.Name)
+	}
+	d.Fixed("port", have.Port, t.Port)
+	d.Fixed("ipAddressType", have.IPType, t.IPType)
+	d.Set("healthCheck", have.Check, t.Check)
+	for _, k := range slices.Sorted(maps.Keys(t.Attributes)) {
+		d.Set("attribute "+k, have.Attributes[k], t.Attributes[k])
+	}
+	d.Tags(have.Tags, t.Tags)
+	return d
+}
+
+// String prints a health check: "TCP port 6443 every 5s, timeout 4s, 2 up, 6 down".
+func (h HealthCheck) String() string {
+	if h == (HealthCheck{}) {
+		return ""
+	}
+	return fmt.Sprintf("%s%s port %s every %ds, timeout %ds, %d up, %d down", h.Protocol, text.Prefixed(" ", h.Path), h.Port, h.Interval, h.Timeout, h.Healthy, h.Unhealthy)
+}
+
+// Create implements graph.Resource.
+func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
+	in := &elb.CreateTargetGroupInput{
+		Name: &t.Name, VpcId: aws.String(t.VPC.CloudID()), Port: &t.Port,
+		Protocol: types.ProtocolEnumTcp, TargetType: types.TargetTypeEnumInstance, IpAddressType: types.TargetGroupIpAddressTypeEnum(t.IPType),
+		HealthCheckEnabled: aws.Bool(true), HealthCheckProtocol: types.ProtocolEnum(t.Check.Protocol), HealthCheckPort: &t.Check.Port,
+		HealthCheckIntervalSeconds: &t.Check.Interval, HealthCheckTimeoutSeconds: &t.Check.Timeout,
+		HealthyThresholdCount: &t.Check.Healthy, UnhealthyThresholdCount: &t.Check.Unhealthy,
+		Tags: elbTags(t.Tags),
+	}
+	if t.Check.Path != "" {
+		in.HealthCheckPath = &t.Check.Path
+	}
+	out, err := c.ELBV2.CreateTargetGroup(ctx, in)
+	if err != nil || len(out.TargetGroups) == 0 {
+		return nil, err
+	}
+	s := targetGroupSeen(out.TargetGroups[0])
+	s.Tags, s.Attributes = t.Tags, map[string]string{}
+	return &s, nil
+}
+
+// Update implements graph.Resource.
+func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *TargetGroupState, d graph.Diff) (*TargetGroupState, error) {
+	after := *have
+	after.Attributes = cloud.Tags(have.Attributes).With(nil)
+	var attributes []types.TargetGroupAttribute
+	for _, k := range slices.Sorted(maps.Keys(t.Attributes)) {
+		if d.Has("attribute " + k) {
+			attributes = append(attributes, types.TargetGroupAttribute{Key: aws.String(k), Value: aws.String(t.Attributes[k])})
+			after.Attributes[k] = t.Attributes[k]
+		}
+	}
+	if len(attributes) > 0 {
+		_, err := c.ELBV2.ModifyTargetGroupAttributes(ctx, &elb.ModifyTargetGroupAttributesInput{TargetGroupArn: &have.ID, Attributes: attributes})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if d.Has("healthCheck") {
+		if err := t.check(ctx, c, have.ID); err != nil {
+			return nil, err
+		}
+		after.Check = t.Check
+	}
+	if d.HasTags() {
+		after.Tags = have.Tags.With(t.Tags)
+		if err := retagELB(ctx, c, have.ID, t.Tags); err != nil {
+			return nil, err
+		}
+	}
+	return &after, nil
+}
+
+func (t *TargetGroup) check(ctx context.Context, c *cloud.Clients, arn string) error {
+	in := &elb.ModifyTargetGroupInput{
+		TargetGroupArn: &arn, HealthCheckProtocol: types.ProtocolEnum(t.Check.Protocol), HealthCheckPort: &t.Check.Port,
+		HealthCheckIntervalSeconds: &t.Check.Interval, HealthCheckTimeoutSeconds: &t.Check.Timeout,
+		HealthyThresholdCount: &t.Check.Healthy, UnhealthyThresholdCount: &t.Check.Unhealthy,
+	}
+	if t.Check.Path != "" {
+		in.HealthCheckPath = &t.Check.Path
+	}
+	_, err := c.ELBV2.ModifyTargetGroup(ctx, in)
+	return err
+}
+
+// Delete implements graph.Resource.
+func (t *TargetGroup) Delete(ctx context.Context, c *cloud.Clients, have *TargetGroupState) error {
+	_, err := c.ELBV2.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: &have.ID})
+	return err
+}
+
+// TargetGroups lists all target groups of the region.
+func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, error) {
+	return cloud.Remember(ctx, c, "target groups", func(ctx context.Context) ([]TargetGroupState, error) {
+		p := elb.NewDescribeTargetGroupsPaginator(c.ELBV2, &elb.DescribeTargetGroupsInput{})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) { return p.NextPage(ctx) },
+			func(o *elb.DescribeTargetGroupsOutput) (out []TargetGroupState) {
+				for _, x := range o.TargetGroups {
+					out = append(out, targetGroupSeen(x))
+				}
+				return out
+			})
+	})
+}
+
+func targetGroupSeen(x types.TargetGroup) TargetGroupState {
+	if x.HealthCheckProtocol != types.ProtocolEnumHttp && x.HealthCheckProtocol != types.ProtocolEnumHttps {
+		x.HealthCheckPath = nil // it may be left over from another protocol
+	}
+	return TargetGroupState{
+		Object: identity.Object{ID: aws.ToString(x.TargetGroupArn)}, Name: aws.ToString(x.TargetGroupName), VPC: aws.ToString(x.VpcId), Port: aws.ToInt32(x.Port),
+		IPType: cmp.Or(string(x.IpAddressType), "ipv4"), LoadBalancer: x.LoadBalancerArns,
+		Check: HealthCheck{
+			Protocol: string(x.HealthCheckProtocol), Port: aws.ToString(x.HealthCheckPort), Path: aws.ToString(x.HealthCheckPath),
+			Interval: aws.ToInt32(x.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(x.HealthCheckTimeoutSeconds),
+			Healthy: aws.ToInt32(x.HealthyThresholdCount), Unhealthy: aws.ToInt32(x.UnhealthyThresholdCount),
+		},
+	}
+}
+
+// complete asks for what listings leave out: attributes and tags.
+func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err error) {
+	if cloud.IsBrief(ctx) {
+		s.Tags, err = Tags(ctx, c, s.ID)
+		return err
+	}
+	out, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeTargetGroupAttributesOutput, error) {
+		return c.ELBV2.DescribeTargetGroupAttributes(ctx, &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: &s.ID})
+	})
+	if err != nil {
+		return err
+	}
+	s.Attributes = map[string]string{}
+	for _, a := range out.Attributes {
+		s.Attributes[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	s.Tags, err = Tags(ctx, c, s.ID)
+	return err
+}

@@ -1,0 +1,167 @@
+package elb
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Targets are the machines that a target group sends to.
+type Targets struct {
+	Group     *graph.Ref[TargetGroupState]
+	Instances []*graph.Ref[ec2.InstanceState]
+	// Shared groups are somebody else's: targets that others registered stay.
+	Shared bool
+	Gone   []string // machines of ours that are to go
+	// Healthy says to wait until the machines answer, as far as the load
+	// balancer can tell.
+	Healthy bool
+}
+
+// TargetsState are the machines that are registered.
+type TargetsState struct {
+	Group     string
+	Instances []string
+	Health    map[string]string // by instance: "healthy", "initial", …
+}
+
+// CloudID implements graph.State.
+func (s TargetsState) CloudID() string { return s.Group }
+
+var _ graph.Desired[TargetsState] = (*Targets)(nil)
+
+// Needs implements graph.Resource. A machine can be registered only when it
+// runs.
+func (t *Targets) Needs() []graph.Edge {
+	needs := graph.Exists(t.Group)
+	for _, i := range t.Instances {
+		needs = append(needs, graph.On(i)...)
+	}
+	return needs
+}
+
+// Find implements graph.Resource.
+func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
+	group, ok := t.Group.Found()
+	if !ok || cloud.IsBrief(ctx) && !t.Shared { // targets go with their group
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	out, err := cloud.Remember(ctx, c, "targets of "+group.ID, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
+		return c.ELBV2.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: &group.ID})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &TargetsState{Group: group.ID, Health: map[string]string{}}
+	for _, d := range out.TargetHealthDescriptions {
+		if d.TargetHealth == nil || d.TargetHealth.State != types.TargetHealthStateEnumDraining {
+			s.Instances = append(s.Instances, aws.ToString(d.Target.Id))
+			if d.TargetHealth != nil {
+				s.Health[aws.ToString(d.Target.Id)] = string(d.TargetHealth.State)
+			}
+		}
+	}
+	if t.Shared && !s.anyOf(t.Instances) {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	return s, nil
+}
+
+// anyOf reports whether one of the machines is registered. There is nothing
+// to register where there are none.
+func (s *TargetsState) anyOf(all []*graph.Ref[ec2.InstanceState]) bool {
+	return len(all) == 0 || slices.ContainsFunc(identity.CloudIDs(all), func(id string) bool { return slices.Contains(s.Instances, id) })
+}
+
+// Diff implements graph.Resource.
+func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
+	want, registered := identity.CloudIDs(t.Instances), have.Instances
+	if t.Shared {
+		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Gone, i) })
+	}
+	d.Lines("target", registered, want)
+	if t.Healthy && len(d) == 0 {
+		for _, id := range want {
+			d.Await("health of "+id, have.Health[id], string(types.TargetHealthStateEnumHealthy))
+		}
+	}
+	return d
+}
+
+// Create implements graph.Resource.
+func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
+	have := &TargetsState{Group: t.Group.CloudID()}
+	if len(t.Instances) == 0 {
+		return have, nil
+	}
+	return t.Update(ctx, c, have, t.Diff(have))
+}
+
+// Update implements graph.Resource.
+func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
+	if gone := d.Removed("target"); len(gone) > 0 {
+		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if added := d.Added("target"); len(added) > 0 {
+		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(added)})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.Shared {
+		return nil, nil //nolint:nilnil // others are registered too: look again
+	}
+	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
+}
+
+// Delete implements graph.Resource. Targets go with their group; only in
+// somebody else's group they have to be signed off.
+func (t *Targets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsState) error {
+	gone := slices.DeleteFunc(slices.Clone(have.Instances), func(i string) bool { return !slices.Contains(identity.CloudIDs(t.Instances), i) })
+	if !t.Shared || len(gone) == 0 {
+		return nil
+	}
+	_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
+	return err
+}
+
+func described(ids []string) (out []types.TargetDescription) {
+	for _, id := range ids {
+		out = append(out, types.TargetDescription{Id: &id})
+	}
+	return out
+}
+
+// TargetGroupOf looks up the target group that a listener of somebody else's
+// load balancer sends to.
+func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[TargetGroupState] {
+	return func(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
+		all, err := Listeners(ctx, c, lb.CloudID())
+		if err != nil {
+			return nil, err
+		}
+		groups, err := TargetGroups(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range all {
+			for _, g := range groups {
+				if l.Port == port && l.Target == g.ID {
+					return &g, nil
+				}
+			}
+		}
+		return nil, nil //nolint:nilnil // none is Lookup's documented answer
+	}
+}

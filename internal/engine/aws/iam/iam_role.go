@@ -1,0 +1,209 @@
+package iam
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Role is a role that AWS assumes on behalf of a cluster (CAPA: made with
+// the feature EKSEnableIAM; facts E.2).
+type Role struct {
+	Name, Path, Boundary string
+	Services             []string // that may assume it: "eks.amazonaws.com"
+	Policies             []string // ARNs; the list is complete
+	Mark                 string   // the tag that says whose it is: kubernetes.io/cluster/NAME
+	Tags                 cloud.Tags
+}
+
+// RoleState is a role that exists.
+type RoleState struct {
+	identity.Object          // the ID is its ARN
+	Name            string   //
+	Policy          []string // ARNs of the attached policies, sorted
+	Theirs          bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
+}
+
+var _ graph.Desired[RoleState] = (*Role)(nil)
+
+// Needs implements graph.Resource.
+func (r *Role) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Resource.
+func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+	s, err := GetRole(ctx, c, r.Name)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	s.Theirs = s.Tags[r.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
+	if s.Theirs || cloud.IsBrief(ctx) {
+		return s, nil
+	}
+	s.Policy, err = attachedPolicies(ctx, c, r.Name)
+	return s, err
+}
+
+// Diff implements graph.Resource. The trust policy, the path and the boundary
+// are set once, as Cluster API does.
+func (r *Role) Diff(have *RoleState) (d graph.Diff) {
+	if have.Theirs {
+		return nil
+	}
+	d.Lines("policy", have.Policy, r.Policies)
+	d.Tags(have.Tags, r.Tags)
+	return d
+}
+
+// Create implements graph.Resource.
+func (r *Role) Create(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+	trust, err := r.trust()
+	if err != nil {
+		return nil, err
+	}
+	in := &iam.CreateRoleInput{RoleName: &r.Name, AssumeRolePolicyDocument: &trust, Tags: Tags(r.Tags)}
+	if r.Path != "" {
+		in.Path = &r.Path
+	}
+	if r.Boundary != "" {
+		in.PermissionsBoundary = &r.Boundary
+	}
+	out, err := c.IAM.CreateRole(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: r.Tags}, Name: r.Name}, nil
+}
+
+// trust is the policy that says who may assume the role.
+func (r *Role) trust() (string, error) {
+	type statement struct {
+		Effect    string
+		Principal map[string][]string
+		Action    []string
+	}
+	document := struct {
+		Version   string
+		Statement []statement
+	}{"2012-10-17", []statement{{"Allow", map[string][]string{"Service": r.Services}, []string{"sts:AssumeRole"}}}}
+	out, err := json.Marshal(document)
+	return string(out), err
+}
+
+// Update implements graph.Resource.
+func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d graph.Diff) (*RoleState, error) {
+	after := *have
+	after.Policy = slices.Clone(have.Policy)
+	for _, arn := range d.Added("policy") {
+		if _, err := c.IAM.AttachRolePolicy(ctx, &iam.AttachRolePolicyInput{RoleName: &r.Name, PolicyArn: &arn}); err != nil {
+			return nil, err
+		}
+		after.Policy = append(after.Policy, arn)
+	}
+	for _, arn := range d.Removed("policy") {
+		if err := detach(ctx, c, r.Name, arn); err != nil {
+			return nil, err
+		}
+		after.Policy = slices.DeleteFunc(after.Policy, func(p string) bool { return p == arn })
+	}
+	if d.HasTags() {
+		if _, err := c.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: &r.Name, Tags: Tags(r.Tags)}); err != nil {
+			return nil, err
+		}
+		after.Tags = after.Tags.With(r.Tags)
+	}
+	return &after, nil
+}
+
+// Delete implements graph.Resource. A role goes only without its policies.
+func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) error {
+	if have.Theirs {
+		return nil
+	}
+	return DeleteRole(ctx, c, have)
+}
+
+func DeleteRole(ctx context.Context, c *cloud.Clients, have *RoleState) error {
+	policies, err := attachedPolicies(ctx, c, have.Name)
+	if err != nil {
+		return err
+	}
+	for _, arn := range policies {
+		if err := detach(ctx, c, have.Name, arn); err != nil {
+			return err
+		}
+	}
+	_, err = c.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: &have.Name})
+	return err
+}
+
+func detach(ctx context.Context, c *cloud.Clients, role, policy string) error {
+	_, err := c.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: &role, PolicyArn: &policy})
+	return cloud.IgnoreNotFound(err)
+}
+
+// GetRole returns a role, or nil.
+func GetRole(ctx context.Context, c *cloud.Clients, name string) (*RoleState, error) {
+	return cloud.Remember(ctx, c, "role "+name, func(ctx context.Context) (*RoleState, error) {
+		out, err := c.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: FromIAM(out.Role.Tags)}, Name: name}, nil
+	})
+}
+
+func attachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]string, error) {
+	return cloud.Remember(ctx, c, "policies of role "+role, func(ctx context.Context) ([]string, error) {
+		p := iam.NewListAttachedRolePoliciesPaginator(c.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
+		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListAttachedRolePoliciesOutput, error) { return p.NextPage(ctx) },
+			func(o *iam.ListAttachedRolePoliciesOutput) (out []string) {
+				for _, x := range o.AttachedPolicies {
+					out = append(out, aws.ToString(x.PolicyArn))
+				}
+				return out
+			})
+		slices.Sort(out)
+		return out, err
+	})
+}
+
+// Tags returns tags as the API of IAM takes them.
+func Tags(tags cloud.Tags) (out []types.Tag) {
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// RoleByName returns a lookup of a role that somebody else made. The hint says
+// what to do where there is none. Who looks briefly, to delete, does without.
+func RoleByName(name, hint string) graph.Lookup[RoleState] {
+	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
+		if cloud.IsBrief(ctx) {
+			return &RoleState{Name: name, Theirs: true}, nil
+		}
+		s, err := GetRole(ctx, c, name)
+		if s == nil && err == nil {
+			return nil, fmt.Errorf("the account has no role %s: %s", name, hint)
+		}
+		return s, err
+	}
+}
+
+func FromIAM(tags []types.Tag) cloud.Tags {
+	out := cloud.Tags{}
+	for _, t := range tags {
+		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+// Package resource holds one file for each kind of thing in AWS that a
+// cluster is made of: what it should be, and how to find, make, mend and
+// remove it. No resource knows what cluster it is in; none waits or retries.
+//
+// Each file keeps one order: the wanted thing, its state, Needs, Find, Diff,
+// Create, Update, Delete, the listing that all of the kind share, lookups of
+// things that are somebody else's.
+package identity
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Object is what the states of all things with an ID and tags have in common.
+type Object struct {
+	ID   string
+	Tags cloud.Tags
+}
+
+// CloudID implements graph.State.
+func (o Object) CloudID() string { return o.ID }
+
+func (o Object) object() Object { return o }
+
+// Ours reports whether a thing carries the tag of the cluster.
+func (o Object) Ours(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
+
+// IfOwned returns what a lookup has found if it carries the tag of the cluster.
+func IfOwned(c *cloud.Clients, s graph.State, err error) (graph.State, error) {
+	if o, ok := s.(interface{ object() Object }); err != nil || !ok || !o.object().Ours(c) {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Find returns the one thing of the list that the wanted tags identify: by
+// the node tag, or, for what Cluster API made, which has none, by its name.
+func Find[T any](list []T, want cloud.Tags, tagsOf func(T) cloud.Tags) (*T, error) {
+	var found, named []T
+	for _, t := range list {
+		have := tagsOf(t)
+		switch node := have[cloud.ResourceTag]; {
+		case node == want[cloud.ResourceTag] && node != "":
+			found = append(found, t)
+		case node == "" && have["Name"] == want["Name"]:
+			named = append(named, t)
+		}
+	}
+	if len(found) == 0 {
+		found = named
+	}
+	return One(found, want[cloud.ResourceTag])
+}
+
+// Narrowed leaves out things that do not say which they are, as those that
+// Cluster API made do not, where a better sign than their name tells that
+// another one is meant.
+func Narrowed[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []T {
+	nameless := func(t T) bool { return tagsOf(t)[cloud.ResourceTag] == "" }
+	if !slices.ContainsFunc(list, func(t T) bool { return nameless(t) && meant(t) }) {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return nameless(t) && !meant(t) })
+}
+
+// One returns the only element of a list, nil when it is empty, and an error
+// when there are several: two things that claim to be the same one.
+func One[T any](list []T, what string) (*T, error) {
+	switch len(list) {
+	case 0:
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	case 1:
+		return &list[0], nil
+	}
+	return nil, fmt.Errorf("found %d things in AWS that are tagged as %s; delete the ones that are not in use", len(list), what)
+}
+
+func CloudIDs[S graph.State](refs []*graph.Ref[S]) (out []string) {
+	for _, r := range refs {
+		out = append(out, r.CloudID())
+	}
+	return out
+}
+
+// Owned reports whether tags are of something that was made for the cluster.
+func Owned(c *cloud.Clients, tags cloud.Tags) bool { return tags[c.OwnerTag()] == cloud.Owned }
+
+// TrueFirst orders two things of which one may have a property: that one first.
+func TrueFirst(a, b bool) int {
+	switch {
+	case a && !b:
+		return -1
+	case b && !a:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,256 @@
+package s3
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+// Bucket keeps what machines load with Ignition (CAPA: spec.s3Bucket).
+type Bucket struct {
+	Name      string
+	Partition string            // of ARNs: aws, aws-cn, aws-us-gov
+	Account   string            // its number, for ARNs of roles
+	Readers   map[string]Reader // by the statement's ID, in a policy of one statement each
+	Tags      cloud.Tags
+	// BestEffort ignores being denied the deletion of objects
+	// (bestEffortDeleteObjects).
+	BestEffort bool
+}
+
+// Reader is a role that may read the objects below some prefixes.
+type Reader struct {
+	Role     string
+	Prefixes []string // "control-plane/*"
+}
+
+// BucketState is a bucket that exists.
+type BucketState struct {
+	Name   string
+	Tags   cloud.Tags
+	Policy string // canonical JSON
+}
+
+// CloudID implements graph.State.
+func (s BucketState) CloudID() string { return s.Name }
+
+var _ graph.Desired[BucketState] = (*Bucket)(nil)
+
+// Needs implements graph.Resource.
+func (b *Bucket) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Resource.
+func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	return cloud.Remember(ctx, c, "bucket "+b.Name, func(ctx context.Context) (*BucketState, error) {
+		_, err := c.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
+		switch {
+		case cloud.Is(err, "NotFound", "NoSuchBucket"):
+			return nil, nil //nolint:nilnil // none is Find's documented answer
+		case cloud.Is(err, "Forbidden", "AccessDenied"):
+			return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name", b.Name)
+		case err != nil:
+			return nil, err
+		}
+		return b.seen(ctx, c)
+	})
+}
+
+// seen returns the bucket, which exists, with its tags and its policy.
+func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	s := &BucketState{Name: b.Name, Tags: cloud.Tags{}}
+	tagging, err := c.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name})
+	if err != nil && !cloud.NotFound(err) {
+		return nil, err
+	} else if err == nil {
+		for _, t := range tagging.TagSet {
+			s.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+		}
+	}
+	if s.Tags[c.OwnerTag()] != cloud.Owned {
+		kept, err := KeptBucket(ctx, c)
+		if err != nil || kept != b.Name { // else a run died before it could tag it
+			return nil, cmp.Or(err, fmt.Errorf("bucket %s does not carry the tag %s=%s: add the tag, or give spec.s3Bucket.name another name", b.Name, c.OwnerTag(), cloud.Owned))
+		}
+	}
+	policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
+	if err != nil && !cloud.NotFound(err) {
+		return nil, err
+	} else if err == nil {
+		s.Policy = canonicalJSON(aws.ToString(policy.Policy))
+	}
+	return s, nil
+}
+
+// Diff implements graph.Resource.
+func (b *Bucket) Diff(have *BucketState) (d graph.Diff) {
+	d.Fixed("name", have.Name, b.Name)
+	d.Set("policy", have.Policy, canonicalJSON(b.policy()))
+	d.Tags(have.Tags, b.Tags)
+	return d
+}
+
+// policy returns the bucket's policy: nothing goes unencrypted, and each role
+// reads what is its own (facts B.12).
+func (b *Bucket) policy() string {
+	arn := fmt.Sprintf("arn:%s:s3:::%s", b.Partition, b.Name)
+	statements := []map[string]any{{
+		"Sid": "ForceSSLOnlyAccess", "Effect": "Deny", "Principal": map[string]any{"AWS": "*"}, "Action": "s3:*", "Resource": arn + "/*",
+		"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
+	}}
+	for _, sid := range slices.Sorted(maps.Keys(b.Readers)) {
+		r := b.Readers[sid]
+		var objects []string
+		for _, prefix := range r.Prefixes {
+			objects = append(objects, arn+"/"+prefix)
+		}
+		statements = append(statements, map[string]any{
+			"Sid": sid, "Effect": "Allow", "Action": "s3:GetObject", "Resource": objects,
+			"Principal": map[string]any{"AWS": fmt.Sprintf("arn:%s:iam::%s:role/%s", b.Partition, b.Account, r.Role)},
+		})
+	}
+	out, _ := json.Marshal(map[string]any{"Version": "2012-10-17", "Statement": statements}) //nolint:errchkjson // plain maps and strings
+	return string(out)
+}
+
+// canonicalJSON spells a policy in one way: keys in order, lists of texts in
+// order, and a list of one as that one, as which AWS may give it back.
+func canonicalJSON(text string) string {
+	var v any
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	out, _ := json.Marshal(inOneWay(v)) //nolint:errchkjson // it was JSON
+	return string(out)
+}
+
+func inOneWay(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, x := range v {
+			v[k] = inOneWay(x)
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = inOneWay(x)
+		}
+		ordered.By(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		if len(v) == 1 {
+			return v[0]
+		}
+	}
+	return v
+}
+
+// Create implements graph.Resource. The name is kept in the account first: by
+// it the bucket is known as the cluster's before it is tagged, and without the
+// manifest.
+func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(c.ParameterPath(bucketName)), Value: &b.Name, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := &s3.CreateBucketInput{Bucket: &b.Name}
+	if c.Region != "us-east-1" { // which must not be named
+		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(c.Region)}
+	}
+	_, err = c.S3.CreateBucket(ctx, in)
+	if cloud.Is(err, "BucketAlreadyExists") {
+		return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name: %w", b.Name, err)
+	}
+	if cloud.Is(err, "OperationAborted") {
+		return nil, graph.NotYet(err) // one of that name is still on its way out
+	}
+	if err != nil && !cloud.Is(err, "BucketAlreadyOwnedByYou") {
+		return nil, err
+	}
+	return &BucketState{Name: b.Name}, nil
+}
+
+// Update implements graph.Resource.
+func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d graph.Diff) (*BucketState, error) {
+	after := *have
+	if d.HasTags() {
+		after.Tags = have.Tags.With(b.Tags) // the call replaces all of them
+		var set []types.Tag
+		for _, k := range slices.Sorted(maps.Keys(after.Tags)) {
+			set = append(set, types.Tag{Key: aws.String(k), Value: aws.String(after.Tags[k])})
+		}
+		if _, err := c.S3.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{Bucket: &b.Name, Tagging: &types.Tagging{TagSet: set}}); err != nil {
+			return nil, err
+		}
+	}
+	if d.Has("policy") {
+		policy := b.policy()
+		if _, err := c.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Name, Policy: &policy}); err != nil {
+			return nil, err
+		}
+		after.Policy = canonicalJSON(policy)
+	}
+	return &after, nil
+}
+
+// Delete implements graph.Resource. Every version of every object goes first,
+// and the name last.
+func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
+	err := cloud.IgnoreNotFound(b.empty(ctx, c))
+	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
+		return err
+	}
+	_, err = c.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &have.Name})
+	if cloud.IgnoreNotFound(err) != nil {
+		return err
+	}
+	_, err = c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath(bucketName))})
+	return cloud.IgnoreNotFound(err)
+}
+
+func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
+	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &b.Name}); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		var gone []types.ObjectIdentifier
+		for _, v := range page.Versions {
+			gone = append(gone, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+		}
+		for _, m := range page.DeleteMarkers {
+			gone = append(gone, types.ObjectIdentifier{Key: m.Key, VersionId: m.VersionId})
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		out, err := c.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: gone, Quiet: aws.Bool(true)}})
+		if err != nil {
+			return err
+		}
+		if len(out.Errors) > 0 {
+			return fmt.Errorf("%s: %s", aws.ToString(out.Errors[0].Key), aws.ToString(out.Errors[0].Message))
+		}
+	}
+	return nil
+}
+
+const bucketName = "bucket"
+
+// KeptBucket returns the name of the bucket that was made for the cluster; ""
+// when none was.
+func KeptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
+	return secrets.KeptParameter(ctx, c, bucketName)
+}

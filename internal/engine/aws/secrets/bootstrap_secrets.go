@@ -1,0 +1,113 @@
+package secrets
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	secretstypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// BootstrapSecrets are the secrets from which machines fetch what they boot
+// with. Control-plane machines delete theirs; those that machines share stay
+// as long as the cluster.
+type BootstrapSecrets struct{ Backend boot.Backend }
+
+// BootstrapSecretsState are the secrets that are there.
+type BootstrapSecretsState struct{ Names []string }
+
+// CloudID implements graph.State.
+func (s BootstrapSecretsState) CloudID() string {
+	if n := len(s.Names); n > 1 {
+		return fmt.Sprintf("%s and %d more", s.Names[0], n-1)
+	}
+	return s.Names[0]
+}
+
+var _ graph.Desired[BootstrapSecretsState] = (*BootstrapSecrets)(nil)
+
+// Needs implements graph.Resource.
+func (b *BootstrapSecrets) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Resource.
+func (b *BootstrapSecrets) Find(ctx context.Context, c *cloud.Clients) (*BootstrapSecretsState, error) {
+	list := TaggedSecrets
+	if b.Backend == boot.ParameterStore {
+		list = TaggedParameters
+	}
+	names, err := list(ctx, c)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	return &BootstrapSecretsState{names}, nil
+}
+
+// Diff implements graph.Resource.
+func (b *BootstrapSecrets) Diff(*BootstrapSecretsState) graph.Diff { return nil }
+
+// Create implements graph.Resource.
+func (b *BootstrapSecrets) Create(context.Context, *cloud.Clients) (*BootstrapSecretsState, error) {
+	return nil, nil //nolint:nilnil // they come with the machines
+}
+
+// Update implements graph.Resource.
+func (b *BootstrapSecrets) Update(context.Context, *cloud.Clients, *BootstrapSecretsState, graph.Diff) (*BootstrapSecretsState, error) {
+	return nil, nil //nolint:nilnil // nothing can be updated
+}
+
+// Delete implements graph.Resource.
+func (b *BootstrapSecrets) Delete(ctx context.Context, c *cloud.Clients, have *BootstrapSecretsState) error {
+	for _, name := range have.Names {
+		var err error
+		if b.Backend == boot.ParameterStore {
+			_, err = c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: &name})
+		} else {
+			_, err = c.Secrets.DeleteSecret(ctx, &secretsmanager.DeleteSecretInput{SecretId: &name, ForceDeleteWithoutRecovery: aws.Bool(true)})
+		}
+		if cloud.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func TaggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+	in := &secretsmanager.ListSecretsInput{Filters: []secretstypes.Filter{{Key: secretstypes.FilterNameStringTypeTagKey, Values: []string{c.OwnerTag()}}}}
+	for p := secretsmanager.NewListSecretsPaginator(c.Secrets, in); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.SecretList {
+			for _, t := range s.Tags { // the filter matches beginnings: a second cluster's name may begin with ours
+				if aws.ToString(t.Key) == c.OwnerTag() {
+					names = append(names, aws.ToString(s.Name))
+				}
+			}
+		}
+	}
+	return names, nil
+}
+
+func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+	in := &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{
+		{Key: aws.String("tag:" + c.OwnerTag()), Option: aws.String("Equals"), Values: []string{cloud.Owned}},
+	}}
+	for p := ssm.NewDescribeParametersPaginator(c.SSM, in); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range page.Parameters {
+			names = append(names, aws.ToString(x.Name))
+		}
+	}
+	return names, nil
+}

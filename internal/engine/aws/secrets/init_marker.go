@@ -1,0 +1,79 @@
+package secrets
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// InitMarker remembers which machine was launched to begin the control plane
+// (kubeadm init). When that one is lost, the machine in its place joins the
+// others: a second beginning would be a second cluster behind one endpoint.
+type InitMarker struct {
+	Machine *graph.Ref[ec2.InstanceState]
+}
+
+var _ graph.Desired[ec2.Named] = (*InitMarker)(nil)
+
+// Needs implements graph.Resource.
+func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
+
+// Find implements graph.Resource.
+func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
+	id, err := Initialized(ctx, c)
+	if err != nil || id == "" {
+		return nil, err
+	}
+	n := ec2.Named(id)
+	return &n, nil
+}
+
+// Diff implements graph.Resource: the first one stays.
+func (m *InitMarker) Diff(*ec2.Named) graph.Diff { return nil }
+
+// Create implements graph.Resource.
+func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
+	n := ec2.Named(m.Machine.CloudID())
+	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(c.ParameterPath("init")), Value: aws.String(string(n)), Type: types.ParameterTypeString, Overwrite: aws.Bool(false),
+	})
+	return &n, err
+}
+
+// Update implements graph.Resource.
+func (m *InitMarker) Update(context.Context, *cloud.Clients, *ec2.Named, graph.Diff) (*ec2.Named, error) {
+	return nil, nil //nolint:nilnil // nothing can be updated
+}
+
+// Delete implements graph.Resource.
+func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *ec2.Named) error {
+	_, err := c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath("init"))})
+	return err
+}
+
+// Initialized returns the machine that was launched to begin the control
+// plane; "" when none was.
+func Initialized(ctx context.Context, c *cloud.Clients) (string, error) {
+	return KeptParameter(ctx, c, "init")
+}
+
+// KeptParameter returns what the account keeps for the cluster under a name;
+// "" when there is nothing.
+func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+	return cloud.Remember(ctx, c, name, func(ctx context.Context) (string, error) {
+		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(name))})
+		if cloud.NotFound(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		return aws.ToString(out.Parameter.Value), nil
+	})
+}

@@ -1,0 +1,253 @@
+package bootdata
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	secretstypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// TokenSource hands out the bootstrap token with which machines join.
+type TokenSource interface {
+	// Current returns a token that is valid for as long as a machine boots.
+	Current(ctx context.Context, c *cloud.Clients) (string, error)
+}
+
+// Data is what a machine gets to boot with, and the way in which it gets
+// it (facts C.1). It is made when the machine is launched.
+type Data struct {
+	// Plain is handed over as it is; with it, no other field matters.
+	Plain []byte
+
+	// EKS says how machines join a cluster of EKS; nil for kubeadm, of which
+	// the next four are.
+	EKS      *EKSJoin
+	Machine  boot.Machine // its endpoint, keys and token are filled in here
+	Endpoint Endpoint
+	PKI      *graph.Ref[secrets.PKIState]
+	Token    graph.Resource // the join token; nil: the one that kubeadm init creates
+	Renewal  TokenSource    // of Token; nil: Token does not change
+
+	Backend      boot.Backend
+	ID           string // what secrets are named by
+	Prefix       string // cloudInit.secretPrefix; "" for one made of ID
+	Keep         bool   // machines share the secret, so none may delete it
+	Uncompressed *bool
+	Ignition     *infrav1.Ignition
+	Bucket       *graph.Ref[s3.BucketState]
+	Object       string        // key in the bucket: "control-plane/demo-abcde"
+	Presigned    time.Duration // how long the link to the object works; 0: no link, the machine's role reads it
+	Tags         cloud.Tags
+}
+
+// Needs implements ec2.UserData.
+func (b *Data) Needs() []graph.Edge {
+	if b.EKS != nil {
+		return graph.On(b.EKS.Cluster)
+	}
+	return slices.Concat(b.Endpoint.Needs(), graph.Awaits(b.PKI), graph.Awaits(b.Token), graph.On(b.Bucket))
+}
+
+// Prepare implements ec2.UserData: it renders the data, puts it where the machine finds it, and returns
+// the user data that leads there. Machines that share their data share the
+// work.
+func (b *Data) Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+	if b.Plain != nil {
+		return b.Plain, nil
+	}
+	return cloud.Batch(ctx, c, "bootstrap data "+b.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
+		data, err := b.deliverNow(ctx, c)
+		out := make([][]byte, len(all))
+		for i := range out {
+			out[i] = data
+		}
+		return out, err
+	})
+}
+
+// deliverNow delivers the data with a token that is valid while a machine boots.
+func (b *Data) deliverNow(ctx context.Context, c *cloud.Clients) (data []byte, err error) {
+	var token string
+	if b.Renewal != nil {
+		if token, err = b.Renewal.Current(ctx, c); err != nil {
+			return nil, fmt.Errorf("join token: %w", err)
+		}
+	}
+	return b.Deliver(ctx, c, token)
+}
+
+// anyToken stands for the token in what a fingerprint is made of: that
+// machines join with another one is no reason to replace those that have.
+const anyToken = "000000.0000000000000000"
+
+// Fingerprint implements ec2.UserData. It tells the data from other data, without the token and however it
+// is delivered; graph.Unknown while it cannot be made.
+func (b *Data) Fingerprint() string {
+	if b.Plain != nil {
+		return boot.Data{Content: b.Plain}.Fingerprint()
+	}
+	data, known, err := b.render(anyToken)
+	switch {
+	case err != nil:
+		return err.Error() // it is an error when the data is made
+	case !known:
+		return graph.Unknown
+	}
+	return data.Fingerprint()
+}
+
+// render makes the data, with the token if that is not "" and else with the
+// cluster's; known is false while what it is made of is not.
+func (b *Data) render(token string) (data boot.Data, known bool, err error) {
+	if b.EKS != nil {
+		return b.EKS.render()
+	}
+	m := b.Machine
+	keys, ok := b.PKI.Found()
+	if m.Endpoint = b.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
+		return data, false, nil
+	}
+	m.PKI, m.Token = keys.PKI, cmp.Or(token, keys.Token)
+	data, err = boot.Render(m)
+	return data, true, err
+}
+
+// Deliver makes the data with the token, as render does, and puts it where the
+// machine finds it.
+func (b *Data) Deliver(ctx context.Context, c *cloud.Clients, token string) ([]byte, error) {
+	keys, ok := b.PKI.Found()
+	if b.EKS == nil && (!ok || keys.PKI == nil) {
+		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
+	}
+	if b.EKS == nil && b.Machine.JoinsByToken() && cmp.Or(token, keys.Token) == "" {
+		return nil, errors.New("no token is kept with which machines join this cluster: a run with --wait=api makes one")
+	}
+	data, known, err := b.render(token)
+	switch {
+	case err != nil:
+		return nil, err
+	case !known:
+		return nil, errors.New("the endpoint of the API server is not known")
+	}
+	switch b.Backend {
+	case boot.SecretsManager, boot.ParameterStore:
+		return b.secret(ctx, c, data)
+	case boot.ObjectStore:
+		return b.object(ctx, c, data)
+	case boot.UserData:
+	}
+	return boot.Fit(data.Format, data.Content, b.Uncompressed)
+}
+
+// secret keeps the data in Secrets Manager or Parameter Store, from where the
+// machine fetches it.
+func (b *Data) secret(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
+	chunks, err := boot.Chunks(b.Backend, data.Content)
+	if err != nil {
+		return nil, err
+	}
+	prefix := boot.Prefix(b.Backend, b.Prefix, b.ID)
+	for i, chunk := range chunks {
+		name := boot.ChunkName(b.Backend, prefix, i)
+		if b.Backend == boot.ParameterStore {
+			err = b.putParameter(ctx, c, name, string(chunk))
+		} else {
+			err = b.putSecret(ctx, c, name, chunk)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	hook, err := boot.Boothook(boot.Fetch{Backend: b.Backend, Prefix: prefix, Chunks: len(chunks), Region: c.Region, Keep: b.Keep})
+	if err != nil {
+		return nil, err
+	}
+	return boot.Fit(boot.CloudConfig, hook, b.Uncompressed)
+}
+
+func (b *Data) putSecret(ctx context.Context, c *cloud.Clients, name string, chunk []byte) error {
+	var tags []secretstypes.Tag
+	for k, v := range b.Tags {
+		tags = append(tags, secretstypes.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	_, err := c.Secrets.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretBinary: chunk, Tags: tags})
+	switch {
+	case cloud.Is(err, "InvalidRequestException"):
+		return graph.NotYet(err) // one of that name is still on its way out
+	case !cloud.Is(err, "ResourceExistsException"):
+		return err
+	}
+	_, err = c.Secrets.PutSecretValue(ctx, &secretsmanager.PutSecretValueInput{SecretId: &name, SecretBinary: chunk})
+	return err
+}
+
+func (b *Data) putParameter(ctx context.Context, c *cloud.Clients, name, value string) error {
+	var tags []ssmtypes.Tag
+	for k, v := range b.Tags {
+		tags = append(tags, ssmtypes.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	in := &ssm.PutParameterInput{Name: &name, Value: &value, Type: ssmtypes.ParameterTypeSecureString, Overwrite: aws.Bool(false), Tags: tags}
+	_, err := c.SSM.PutParameter(ctx, in)
+	if !cloud.Is(err, "ParameterAlreadyExists") {
+		return err
+	}
+	in.Overwrite, in.Tags = aws.Bool(true), nil // AWS takes tags only with a new parameter
+	_, err = c.SSM.PutParameter(ctx, in)
+	return err
+}
+
+// object keeps the data in the cluster's bucket, from where Ignition loads it.
+func (b *Data) object(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
+	bucket := b.Bucket.CloudID()
+	_, err := c.S3.PutObject(ctx, &awss3.PutObjectInput{
+		Bucket: &bucket, Key: &b.Object, Body: bytes.NewReader(data.Content), ServerSideEncryption: s3types.ServerSideEncryptionAwsKms,
+	})
+	if err != nil {
+		return nil, err
+	}
+	source := fmt.Sprintf("s3://%s/%s", bucket, b.Object)
+	if b.Presigned > 0 {
+		link, err := awss3.NewPresignClient(c.S3).PresignGetObject(ctx, &awss3.GetObjectInput{Bucket: &bucket, Key: &b.Object}, awss3.WithPresignExpires(b.Presigned))
+		if err != nil {
+			return nil, err
+		}
+		source = link.URL
+	}
+	pointer, err := boot.IgnitionPointer(b.Ignition, source)
+	if err != nil {
+		return nil, err
+	}
+	return boot.Fit(boot.Ignition, pointer, b.Uncompressed)
+}
+
+// SecretID returns the ID of the secrets of a machine or group: the same for
+// the same words, in the form of a UUID, as CAPA's are.
+func SecretID(words ...string) string {
+	h := sha256.New()
+	for _, w := range words {
+		h.Write([]byte(w))
+		h.Write([]byte{0})
+	}
+	x := hex.EncodeToString(h.Sum(nil))
+	return fmt.Sprintf("%s-%s-%s-%s-%s", x[:8], x[8:12], x[12:16], x[16:20], x[20:32])
+}

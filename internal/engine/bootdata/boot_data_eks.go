@@ -1,0 +1,41 @@
+package bootdata
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	eksbootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/bootstrap/eks/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// EKSJoin is how machines join a cluster of EKS: with what EKS says of it, and
+// with one of two specs. There is no secret in it but what files of the spec
+// bring (facts E.12).
+type EKSJoin struct {
+	Cluster *graph.Ref[eks.ClusterState]
+	Config  *eksbootstrapv1.EKSConfigSpec // of nodes of Amazon Linux 2; or else
+	Nodeadm *eksbootstrapv1.NodeadmConfigSpec
+	Secret  boot.Secrets
+}
+
+// render makes the data; known is false until the cluster is active.
+func (j *EKSJoin) render() (data boot.Data, known bool, err error) {
+	c, ok := j.Cluster.Found()
+	if !ok || c.Endpoint == "" || c.CA == "" {
+		return data, false, nil
+	}
+	ca, err := base64.StdEncoding.DecodeString(c.CA)
+	if err != nil {
+		return data, false, fmt.Errorf("certificate of EKS cluster %s: %w", c.Name, err)
+	}
+	node := boot.EKSNode{Secret: j.Secret, Cluster: boot.EKSCluster{Name: c.Name, Endpoint: c.Endpoint, CA: ca, ServiceCIDR: c.ServiceCIDR}}
+	if j.Nodeadm != nil {
+		data, err = boot.RenderNodeadm(node, *j.Nodeadm)
+	} else {
+		data, err = boot.RenderEKSConfig(node, *j.Config)
+	}
+	return data, true, err
+}

@@ -1,0 +1,43 @@
+package bootdata
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Endpoint is where the API server answers: at one of the load balancers, or
+// at a name that the manifest gives.
+type Endpoint struct {
+	Network *graph.Ref[elb.LoadBalancerState]
+	Classic *graph.Ref[elb.ClassicLoadBalancerState]
+	EKS     *graph.Ref[eks.ClusterState]
+	Host    string // wins over the load balancers' names
+	Port    int32
+}
+
+func (e Endpoint) Needs() []graph.Edge {
+	return slices.Concat(graph.Reads(e.Network), graph.Reads(e.Classic), graph.On(e.EKS))
+}
+
+// String returns host and port, or graph.Unknown.
+func (e Endpoint) String() string {
+	host := e.Host
+	if lb, ok := e.Network.Found(); ok && host == "" {
+		host = lb.DNS
+	}
+	if lb, ok := e.Classic.Found(); ok && host == "" {
+		host = lb.DNS
+	}
+	if cluster, ok := e.EKS.Found(); ok && host == "" {
+		host = strings.TrimPrefix(cluster.Endpoint, "https://")
+	}
+	if host == "" {
+		return graph.Unknown
+	}
+	return fmt.Sprintf("%s:%d", host, e.Port)
+}

@@ -1,0 +1,218 @@
+package diagnose
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+)
+
+// fetching is what a machine fetches that finds a script of ours in its user
+// data.
+type fetching struct {
+	first string // name of the first secret or parameter
+	kept  bool   // machines share it, so it stays
+	there bool
+}
+
+// bootData finds user data that a machine cannot boot with, and data that it
+// has not fetched.
+func (q *inquiry) bootData(ctx context.Context) (string, error) {
+	out, err := q.c.EC2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: &q.machine.ID, Attribute: types.InstanceAttributeNameUserData})
+	if err != nil {
+		return "", err
+	}
+	sent := ""
+	if out.UserData != nil {
+		sent = aws.ToString(out.UserData.Value)
+	}
+	data, wrong := userDataForm(sent)
+	if wrong != "" {
+		return fmt.Sprintf("the user data of %s %s: %s", q.machine.ID, wrong, q.anew()), nil
+	}
+	return q.fetches(ctx, string(data))
+}
+
+// userDataForm undoes what user data is wrapped in, and says what cloud-init or
+// Ignition would not understand.
+func userDataForm(sent string) (data []byte, wrong string) {
+	data, err := base64.StdEncoding.DecodeString(sent)
+	switch {
+	case sent == "":
+		return nil, "is missing"
+	case err != nil:
+		return nil, "is not base64"
+	}
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		r, err := gzip.NewReader(bytes.NewReader(data))
+		if err == nil {
+			data, err = io.ReadAll(r)
+		}
+		if err != nil {
+			return nil, "is damaged: it begins like gzip, and is none"
+		}
+	}
+	text := bytes.TrimSpace(data)
+	for _, begins := range []string{"#", "{", "MIME-Version:", "Content-Type:"} {
+		if bytes.HasPrefix(text, []byte(begins)) {
+			return data, ""
+		}
+	}
+	if _, err := base64.StdEncoding.DecodeString(string(text)); err == nil {
+		return nil, "was encoded as base64 twice"
+	}
+	return nil, "is neither a cloud-config, a script, a MIME message nor an Ignition configuration"
+}
+
+// fetches looks whether what the user data fetches is there.
+func (q *inquiry) fetches(ctx context.Context, script string) (string, error) {
+	setting := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + `='([^']*)'$`).FindStringSubmatch(script)
+		return slices.Concat(m, []string{"", ""})[1]
+	}
+	prefix, backend := setting("PREFIX"), boot.Backend(setting("BACKEND"))
+	if prefix == "" {
+		return "", nil
+	}
+	list, what := secrets.TaggedSecrets, "secret"
+	if backend == boot.ParameterStore {
+		list, what = secrets.TaggedParameters, "parameter"
+	}
+	names, err := list(ctx, q.c)
+	if err != nil {
+		return "", err
+	}
+	f := &fetching{first: boot.ChunkName(backend, prefix, 0), kept: setting("KEEP") == "yes"}
+	f.there = slices.Contains(names, f.first)
+	q.fetch = f
+	switch {
+	case f.kept && !f.there:
+		return fmt.Sprintf("the %s %s, from which %s fetches its boot data, does not exist any more: %s", what, f.first, q.machine.ID, q.anew()), nil
+	case q.machine.Profile == "":
+		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s", q.machine.ID, what, f.first, q.anew()), nil
+	case !f.kept && f.there:
+		return fmt.Sprintf("%s has never fetched its boot data: the %s %s is still there, and the machine deletes it when it has it. It has no way to AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
+			q.machine.ID, what, f.first, q.machine.Profile, q.machine.Image), nil
+	}
+	return "", nil
+}
+
+// consoleText is what a machine prints while it boots, scrubbed; it is asked
+// for once.
+func (q *inquiry) consoleText(ctx context.Context) ([]string, error) {
+	if q.console != nil {
+		return q.console, nil
+	}
+	q.console = []string{}
+	out, err := q.c.EC2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: &q.machine.ID, Latest: aws.Bool(true)})
+	if err != nil { // only machines of the Nitro generations have the latest
+		out, err = q.c.EC2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: &q.machine.ID})
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
+	if err == nil {
+		q.console = strings.Split(scrubbed(string(text)), "\n")
+	}
+	return q.console, err
+}
+
+// scrubbed takes out of a text what must not be printed: keys, tokens,
+// passwords, and whatever is as long and as shapeless as one.
+func scrubbed(text string) string {
+	for _, secret := range []string{
+		`(?s)-----BEGIN [^-]*-----.*?(-----END [^-]*-----|\z)`,
+		`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`, // token of kubeadm
+		`\b(AKIA|ASIA)[A-Z0-9]{16}\b`,
+		`(?i)(secret_?access_?key|session_?token|password|passwd|certificate-?key|authorization)["']?\s*[=: ]\s*(bearer )?\S+`,
+		`[A-Za-z0-9+/_-]{40,}={0,2}`,
+	} {
+		text = regexp.MustCompile(secret).ReplaceAllString(text, "[secret]")
+	}
+	return text
+}
+
+// consoleCause finds a cause that the machine itself has named.
+func (q *inquiry) consoleCause(ctx context.Context) (string, error) {
+	text, err := q.consoleText(ctx)
+	if err != nil {
+		return "", err
+	}
+	data := "its boot data"
+	switch f := q.fetch; {
+	case f != nil && f.kept && !f.there:
+		return "", nil // it says no more than we do
+	case f != nil:
+		data = f.first
+	}
+	for _, known := range []struct{ says, means string }{
+		{"no AWS CLI", "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager"},
+		{"ResourceNotFoundException", data + " was gone when it came to fetch it: " + q.anew()},
+		{"ParameterNotFound", data + " was gone when it came to fetch it: " + q.anew()},
+		{"AccessDenied", "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` mends Cluster API's own; " + q.reboot()},
+		{"Unable to locate credentials", "it has no role: name an instance profile in iamInstanceProfile; " + q.anew()},
+		{"Could not connect to the endpoint", "it has no way to the APIs of AWS: see to its routes and security groups; " + q.reboot()},
+		{"cannot be fetched", data + " could not be fetched: see below why; " + q.reboot()},
+		{"kubeadm: command not found", "its image " + q.machine.Image + " has no kubeadm: use one made for Cluster API"},
+		{"this version of kubeadm only supports", "its image " + q.machine.Image + " has a kubeadm of another version than the manifest's: name one of that version in ami"},
+		{"none of the public keys", "the cluster CA at the API server is not the one whose hash the machine was given: something else answers there, or the machine is of an earlier cluster; " + q.anew()},
+		{"could not find a JWS signature", "its bootstrap token has expired, or the cluster never knew it: " + q.anew()},
+		{"couldn't validate the identity of the API Server", "it could not reach the API server: see to the load balancer and its security groups; " + q.anew()},
+		{"[ERROR ", "kubeadm does not find the machine as it needs it: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.anew()},
+	} {
+		for _, line := range text {
+			if strings.Contains(line, known.says) {
+				return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortened(line), known.means), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// lastWords are the last lines of the console that may tell something.
+func (q *inquiry) lastWords(ctx context.Context) (string, error) {
+	text, err := q.consoleText(ctx)
+	if err != nil {
+		return "", err
+	}
+	telling := regexp.MustCompile(`(?i)error|fail|kubeadm|cloud-init`)
+	var lines []string
+	for _, line := range text {
+		if telling.MatchString(line) {
+			lines = append(lines, shortened(line))
+		}
+	}
+	if len(lines) == 0 {
+		return "", nil
+	}
+	return "the console of " + q.machine.ID + " says last:\n" + strings.Join(lines[max(0, len(lines)-10):], "\n"), nil
+}
+
+// shortened is a line as messages have room for it, without what moves a
+// terminal.
+func shortened(line string) string {
+	const room = 240
+	runes := []rune(strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, line)))
+	if len(runes) > room {
+		return string(runes[:room]) + "…"
+	}
+	return string(runes)
+}

@@ -1,0 +1,78 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+)
+
+// route finds a machine that reaches nothing outside of its VPC.
+func (q *inquiry) route(ctx context.Context) (string, error) {
+	inVPC := []types.Filter{cloud.Filter("vpc-id", q.machine.VPC)}
+	tables, err := q.c.EC2.DescribeRouteTables(ctx, &awsec2.DescribeRouteTablesInput{Filters: inVPC})
+	if err != nil {
+		return "", err
+	}
+	table := tableOf(tables.RouteTables, q.machine.Subnet)
+	if table == nil {
+		return "", nil
+	}
+	why := q.stuck(table)
+	if why == "" {
+		return "", nil
+	}
+	endpoints, err := q.c.EC2.DescribeVpcEndpoints(ctx, &awsec2.DescribeVpcEndpointsInput{Filters: inVPC})
+	if err != nil {
+		return "", err
+	}
+	for _, e := range endpoints.VpcEndpoints {
+		if e.VpcEndpointType == types.VpcEndpointTypeInterface && ec2.SeenState(e.State) == ec2.SeenState(types.StateAvailable) {
+			return "", nil // somebody has seen to it that machines do without the internet
+		}
+	}
+	return fmt.Sprintf("%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which mends the routes of the cluster's own tables; %s",
+		q.machine.ID, aws.ToString(table.RouteTableId), q.machine.Subnet, why, q.reboot()), nil
+}
+
+// tableOf returns the route table that a subnet is associated with, or else
+// the main one.
+func tableOf(all []types.RouteTable, subnet string) (table *types.RouteTable) {
+	for i, t := range all {
+		for _, a := range t.Associations {
+			switch {
+			case aws.ToString(a.SubnetId) == subnet:
+				return &all[i]
+			case aws.ToBool(a.Main):
+				table = &all[i]
+			}
+		}
+	}
+	return table
+}
+
+// stuck says why what leaves the machine by a route table does not reach the
+// internet; "" when it does.
+func (q *inquiry) stuck(t *types.RouteTable) (why string) {
+	why = "has no default route"
+	for _, r := range t.Routes {
+		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
+		via := aws.ToString(r.NatGatewayId) + aws.ToString(r.EgressOnlyInternetGatewayId) + aws.ToString(r.GatewayId)
+		switch {
+		case to != "0.0.0.0/0" && to != "::/0":
+		case r.State == types.RouteStateBlackhole:
+			why = fmt.Sprintf("has a route to %s that leads to %s, which is gone or not working", to, via)
+		case to == "0.0.0.0/0" && strings.HasPrefix(via, "igw-") && q.machine.PublicIP == "":
+			why = fmt.Sprintf("leads to the internet gateway %s, and the machine has no public address", via)
+		default:
+			return ""
+		}
+	}
+	return why
+}

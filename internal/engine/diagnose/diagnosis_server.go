@@ -1,0 +1,170 @@
+package diagnose
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awselb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// Server returns the diagnosis of an API server that does not answer. Any of the
+// first machines can be the one that initialises the cluster.
+func Server(s *incluster.APIServer) graph.Diagnosis {
+	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
+		return ofServer(ctx, c, s)
+	}
+}
+
+func ofServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer) (findings []string, look string) {
+	var q *inquiry
+	for _, m := range s.Machines[:min(3, len(s.Machines))] {
+		if q = about(c, m, true); q == nil {
+			continue
+		}
+		if q.booting(ctx); len(q.found) > 0 {
+			break
+		}
+	}
+	if q == nil {
+		q = &inquiry{c: c, ended: true}
+	}
+	behind := &inquiry{c: c, machine: q.machine}
+	d := &doorway{behind, s}
+	behind.ask(ctx, d.answer)
+	first := len(behind.found)
+	behind.ask(ctx, d.network, d.classic)
+	q.found = slices.Concat(behind.found[:first], q.found, behind.found[first:])
+	q.unasked = append(q.unasked, behind.unasked...)
+	return q.result(ctx)
+}
+
+// doorway is what lies between us and the API server.
+type doorway struct {
+	*inquiry
+	server *incluster.APIServer
+}
+
+// answer looks at how the API server does not answer.
+func (d *doorway) answer(ctx context.Context) (string, error) {
+	k, err := d.server.API.Client(d.c)
+	if err != nil || k == nil {
+		return "", err
+	}
+	err = k.Ready(ctx)
+	why, silent := kube.Unanswered(err)
+	endpoint := d.server.API.Endpoint
+	var dns *net.DNSError
+	switch {
+	case err == nil || !silent:
+		return "", err
+	case errors.As(err, &dns) && endpoint.Host != "":
+		return fmt.Sprintf("the name %s of the API server cannot be resolved from here (%s): make a DNS record for it that leads to the load balancer, %s", endpoint.Host, dns.Err, d.balancer()), nil
+	case errors.As(err, &dns):
+		return fmt.Sprintf("the name %s of the load balancer cannot be resolved from here (%s): look at the DNS of this machine", dns.Name, dns.Err), nil
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return fmt.Sprintf("at %s an API server answers whose certificate another CA has signed: that of another cluster, or a proxy in between", endpoint), nil
+	case d.internal() && (why == "no answer" || strings.Contains(why, "timeout")):
+		return fmt.Sprintf("nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s", endpoint, d.server.API.Without), nil
+	}
+	return "", nil
+}
+
+// balancer is the DNS name of the load balancer.
+func (d *doorway) balancer() string {
+	e := d.server.API.Endpoint
+	e.Host = ""
+	name, _, _ := strings.Cut(e.String(), ":")
+	return name
+}
+
+// internal reports whether the load balancer has only addresses in the VPC.
+func (d *doorway) internal() bool {
+	lb, _ := d.server.API.Endpoint.Network.Found()
+	old, _ := d.server.API.Endpoint.Classic.Found()
+	return lb.Internal || old.Internal
+}
+
+// network finds what keeps a network load balancer from sending to the
+// machines.
+func (d *doorway) network(ctx context.Context) (string, error) {
+	lb, ok := d.server.API.Endpoint.Network.Found()
+	if !ok {
+		return "", nil
+	}
+	all, err := elb.LoadBalancers(ctx, d.c)
+	if err != nil {
+		return "", err
+	}
+	for _, x := range all {
+		if x.ID == lb.ID && x.Status != string(elbtypes.LoadBalancerStateEnumActive) {
+			return fmt.Sprintf("the load balancer %s is %s, not active: AWS has not finished it, run this again", lb.Name, x.Status), nil
+		}
+	}
+	listening, err := elb.Listeners(ctx, d.c, lb.ID)
+	for _, l := range listening {
+		if l.Port == d.server.API.Endpoint.Port {
+			return d.health(ctx, l.Target)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the load balancer %s does not listen on port %d any more: run this again, which mends that", lb.Name, d.server.API.Endpoint.Port), nil
+}
+
+// health finds machines that are not, or not successfully, behind the load
+// balancer.
+func (d *doorway) health(ctx context.Context, group string) (string, error) {
+	out, err := d.c.ELBV2.DescribeTargetHealth(ctx, &awselb.DescribeTargetHealthInput{TargetGroupArn: &group})
+	if err != nil {
+		return "", err
+	}
+	var sick []string
+	for _, m := range identity.CloudIDs(d.server.Machines) {
+		is := "not registered"
+		for _, t := range out.TargetHealthDescriptions {
+			if aws.ToString(t.Target.Id) == m && t.TargetHealth != nil {
+				is = strings.TrimSuffix(fmt.Sprintf("%s, %s: %s", t.TargetHealth.State, t.TargetHealth.Reason, aws.ToString(t.TargetHealth.Description)), ", : ")
+			}
+		}
+		if is == string(elbtypes.TargetHealthStateEnumHealthy) {
+			return "", nil
+		}
+		sick = append(sick, m+" is "+is)
+	}
+	if len(sick) == 0 {
+		return "", nil
+	}
+	_, name, _ := strings.Cut(group, ":targetgroup/")
+	return fmt.Sprintf("no machine in the target group %s of the load balancer is healthy: %s. Run this again, which registers what is not; an unhealthy one has no API server, or its security groups keep the load balancer out",
+		name, strings.Join(sick, "; ")), nil
+}
+
+// classic finds that no machine is behind a classic load balancer.
+func (d *doorway) classic(ctx context.Context) (string, error) {
+	lb, ok := d.server.API.Endpoint.Classic.Found()
+	if !ok {
+		return "", nil
+	}
+	all, err := elb.ClassicLoadBalancers(ctx, d.c)
+	for _, x := range all {
+		if x.ID == lb.ID && !slices.ContainsFunc(identity.CloudIDs(d.server.Machines), func(m string) bool { return slices.Contains(x.Instances, m) }) {
+			return fmt.Sprintf("no machine of the control plane is registered with the load balancer %s: run this again, which mends that", lb.ID), nil
+		}
+	}
+	return "", err
+}

@@ -1,0 +1,54 @@
+package diagnose
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestScrubbed(t *testing.T) {
+	key := "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\nabc=\n-----END RSA PRIVATE KEY-----"
+	for text, want := range map[string]string{
+		"kubeadm join --token abcdef.0123456789abcdef x":                                 "kubeadm join --token [secret] x",
+		"before\n" + key + "\nafter":                                                     "before\n[secret]\nafter",
+		"cut off\n" + key[:40]:                                                           "cut off\n[secret]",
+		"key AKIAIOSFODNN7EXAMPLE failed":                                                "key [secret] failed",
+		"aws_secret_access_key = wJalrXUtnFEMI/K7MDENG":                                  "aws_[secret]",
+		`"password": "hunter2" error`:                                                    `"[secret] error`,
+		"Authorization: Bearer eyJhbGciOi":                                               "[secret]",
+		"--certificate-key " + strings.Repeat("0f", 32):                                  "--[secret]",
+		strings.Repeat("QUJD", 19):                                                       "[secret]",
+		"error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal": "error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal",
+	} {
+		assert.Equal(t, want, scrubbed(text))
+	}
+	assert.Equal(t, "a [31mb", shortened(" a\x1b[31mb\r"), "nothing that moves a terminal")
+}
+
+func TestUserDataForm(t *testing.T) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte("#cloud-config\n"))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	encode := base64.StdEncoding.EncodeToString
+	for sent, want := range map[string]string{
+		"": "is missing",
+		encode([]byte("## template: jinja\n#cloud-config\n")):        "",
+		encode([]byte("MIME-Version: 1.0\n")):                        "",
+		encode([]byte(`{"ignition":{}}`)):                            "",
+		encode(packed.Bytes()):                                       "",
+		encode(packed.Bytes()[:12]):                                  "is damaged: it begins like gzip, and is none",
+		encode([]byte(encode([]byte("#cloud-config\n")))):            "was encoded as base64 twice",
+		encode([]byte("write_files:\n- path: /etc/x\n  content: y")): "is neither a cloud-config, a script, a MIME message nor an Ignition configuration",
+		"#cloud-config": "is not base64",
+	} {
+		_, wrong := userDataForm(sent)
+		assert.Equal(t, want, wrong, sent)
+	}
+}

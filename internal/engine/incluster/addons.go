@@ -1,0 +1,327 @@
+package incluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// Addons are objects that are brought into the cluster: those of a
+// ClusterResourceSet, or of a file.
+type Addons struct {
+	API       *API
+	Server    *graph.Ref[APIServerState]
+	Name      string
+	Reconcile bool // keep the objects as they are written; else make those that are missing
+	Objects   []AddonObject
+	// Brought holds the kinds and namespaces that the add-ons of the cluster
+	// bring, by the names that Brings gives them: what needs one waits for it.
+	Brought map[string]bool
+}
+
+// AddonObject is one object of an add-on.
+type AddonObject struct {
+	Title  string         // "DaemonSet kube-system/calico-node"
+	Origin string         // the part of the manifest, or of the file, that it comes from
+	Object map[string]any // as JSON has it; it is not changed
+}
+
+// AddonsState is what there is of the objects.
+type AddonsState struct {
+	Name string
+	Seen []string // how each object is: "" for one that is missing
+
+	unclear error // what the API server said of one that is not known, or not taken yet
+}
+
+// CloudID implements graph.State.
+func (s AddonsState) CloudID() string { return s.Name }
+
+// How an object can be, beside missing and differing.
+const (
+	there     = "there"
+	asWritten = "as written"
+	notKnown  = "not known yet"
+)
+
+var _ graph.Desired[AddonsState] = (*Addons)(nil)
+
+// Needs implements graph.Resource.
+func (a *Addons) Needs() []graph.Edge { return graph.Awaits(a.Server) }
+
+// Find implements graph.Resource.
+func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
+	if !answers(a.Server) {
+		return nil, nil //nolint:nilnil // there is nobody to ask
+	}
+	k, err := a.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	have, err := a.look(ctx, k)
+	if err != nil || !slices.ContainsFunc(have.Seen, func(s string) bool { return s != "" }) {
+		return nil, err
+	}
+	return have, nil
+}
+
+// Diff implements graph.Resource. It says where an object differs, and not
+// how: it may be a Secret.
+func (a *Addons) Diff(have *AddonsState) (d graph.Diff) {
+	for i, o := range a.Objects {
+		seen := ""
+		if i < len(have.Seen) {
+			seen = have.Seen[i]
+		}
+		d.Set(o.Title, seen, a.wanted())
+	}
+	return d
+}
+
+func (a *Addons) wanted() string {
+	if a.Reconcile {
+		return asWritten
+	}
+	return there
+}
+
+// Create implements graph.Resource.
+func (a *Addons) Create(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
+	return a.apply(ctx, c)
+}
+
+// Update implements graph.Resource.
+func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _ graph.Diff) (*AddonsState, error) {
+	return a.apply(ctx, c)
+}
+
+// Delete implements graph.Resource: the objects go with the cluster.
+func (a *Addons) Delete(context.Context, *cloud.Clients, *AddonsState) error { return nil }
+
+// apply applies what is not as wanted. It looks right before: what somebody
+// has made in the meantime, and is only to be there, is left alone. Namespaces
+// come first. One object that is not taken does not keep back the others.
+func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
+	k, err := a.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	have, err := a.look(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	var wrong []error
+	for _, namespaces := range []bool{true, false} {
+		for i, o := range a.Objects {
+			if (o.kind() == "Namespace") == namespaces && have.Seen[i] != a.wanted() && have.Seen[i] != notKnown {
+				wrong = append(wrong, a.applyOne(ctx, k, i, have))
+			}
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	if have.unclear != nil {
+		return nil, graph.NotYet(have.unclear)
+	}
+	return have, nil
+}
+
+// applyOne applies one object, and notes what came of it. The error is one that
+// time does not cure.
+func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *AddonsState) error {
+	o := a.Objects[i]
+	switch _, err := k.Apply(ctx, o.object(), false); {
+	case err == nil:
+		have.Seen[i] = a.wanted()
+	case a.soon(o, err):
+		have.unclear = &AddonError{o, err, ""}
+	default:
+		return &AddonError{o, err, advice(err)}
+	}
+	return nil
+}
+
+// look looks at every object.
+func (a *Addons) look(ctx context.Context, k *kube.Client) (*AddonsState, error) {
+	have := &AddonsState{Name: a.Name}
+	var wrong []error
+	for _, o := range a.Objects {
+		seen, err := a.see(ctx, k, o)
+		switch {
+		case err == nil:
+		case !a.soon(o, err):
+			wrong = append(wrong, &AddonError{o, err, advice(err)})
+		case errors.As(err, new(apierrors.APIStatus)): // a webhook, say, that is not up yet
+			seen, have.unclear = notKnown, &AddonError{o, err, ""}
+		default:
+			return nil, graph.NotYet(&AddonError{o, err, ""})
+		}
+		have.Seen = append(have.Seen, seen)
+	}
+	return have, errors.Join(wrong...)
+}
+
+// see says how one object is. What an apply would change is asked of the API
+// server: it knows the defaults, and which lists are sets.
+func (a *Addons) see(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
+	object := o.object()
+	at, err := k.Kind(ctx, object)
+	if errors.As(err, new(*kube.UnknownKindError)) && a.Brought[o.definition()] {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	live, err := at.Get(ctx, object.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !a.Reconcile:
+		return there, nil
+	}
+	after, err := k.Apply(ctx, object, true)
+	if err != nil {
+		return "", err
+	}
+	paths := differing("", live.Object, after.Object)
+	if len(paths) == 0 {
+		return asWritten, nil
+	}
+	const most = 3
+	if more := len(paths) - most; more > 0 {
+		paths = append(paths[:most], fmt.Sprintf("%d more", more))
+	}
+	return "differs in " + strings.Join(paths, ", "), nil
+}
+
+// soon reports whether time may cure that an object is not taken: what it
+// needs is brought too, or the API server or a webhook is not up to it now.
+func (a *Addons) soon(o AddonObject, err error) bool {
+	switch {
+	case errors.As(err, new(*kube.UnknownKindError)):
+		return a.Brought[o.definition()]
+	case apierrors.IsNotFound(err): // on the way to it: its namespace, or a kind that is defined and not served yet
+		return a.Brought[o.definition()] || a.Brought["Namespace "+o.object().GetNamespace()]
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return true
+	}
+	_, unanswered := kube.Unanswered(err)
+	return unanswered && !errors.Is(err, cloud.ErrLockLost) && !errors.As(err, new(*cloud.RefusedError))
+}
+
+// differing lists the paths at which an object differs from what it would be,
+// but for what changes by itself.
+func differing(path string, have, want any) (paths []string) {
+	switch path {
+	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation",
+		"metadata.annotations.deprecated.daemonset.template.generation":
+		return nil
+	}
+	h, _ := have.(map[string]any)
+	w, _ := want.(map[string]any)
+	if h != nil && w != nil {
+		both := map[string]bool{}
+		for key := range h {
+			both[key] = true
+		}
+		for key := range w {
+			both[key] = true
+		}
+		for _, key := range slices.Sorted(maps.Keys(both)) {
+			paths = append(paths, differing(strings.TrimPrefix(path+"."+key, "."), h[key], w[key])...)
+		}
+		return paths
+	}
+	hs, _ := have.([]any)
+	ws, _ := want.([]any)
+	if len(hs) == len(ws) && hs != nil && ws != nil {
+		for i := range hs {
+			paths = append(paths, differing(fmt.Sprintf("%s[%d]", path, i), hs[i], ws[i])...)
+		}
+		return paths
+	}
+	if reflect.DeepEqual(have, want) {
+		return nil
+	}
+	return []string{path}
+}
+
+// object is a copy of the object for one request.
+func (o AddonObject) object() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
+}
+
+func (o AddonObject) kind() string {
+	kind, _ := o.Object["kind"].(string)
+	return kind
+}
+
+// definition is what Brings calls the definition of the object's kind.
+func (o AddonObject) definition() string {
+	version, _ := o.Object["apiVersion"].(string)
+	group, _, _ := strings.Cut(version, "/")
+	return o.kind() + " of " + group
+}
+
+// Brings names what the object makes possible, for Addons.Brought: objects of a
+// kind, or in a namespace; "" for nothing.
+func (o AddonObject) Brings() string {
+	object := o.object()
+	switch o.kind() {
+	case "Namespace":
+		return "Namespace " + object.GetName()
+	case "CustomResourceDefinition":
+		kind, _, _ := unstructured.NestedString(object.Object, "spec", "names", "kind")
+		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+		return kind + " of " + group
+	}
+	return ""
+}
+
+// AddonError says which object of an add-on the API server does not take, and
+// why.
+type AddonError struct {
+	Object AddonObject
+	Err    error
+	Fix    string // what to do about it; "" where time may cure it
+}
+
+func (e *AddonError) Error() string {
+	why := e.Err.Error()
+	var status apierrors.APIStatus
+	if e.Object.kind() == "Secret" && errors.As(e.Err, &status) {
+		why = fmt.Sprintf("the API server says %d %s", status.Status().Code, status.Status().Reason) // and may quote what is secret
+	}
+	return fmt.Sprintf("%s (%s): %s%s", e.Object.Title, e.Object.Origin, why, e.Fix)
+}
+
+func advice(err error) string {
+	switch {
+	case errors.As(err, new(*kube.UnknownKindError)):
+		return "; bring its CustomResourceDefinition too"
+	case apierrors.IsInvalid(err):
+		return "; mend it, or, where a field cannot be changed, delete the object and run again"
+	case apierrors.IsNotFound(err):
+		return "; bring its Namespace too"
+	}
+	return ""
+}
+
+// Unwrap returns what the API server said.
+func (e *AddonError) Unwrap() error { return e.Err }

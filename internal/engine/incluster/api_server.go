@@ -1,0 +1,89 @@
+package incluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// APIServer is the API server of the cluster, once it answers: its name is
+// known, it shows a certificate of the cluster's CA, and says that it is ready.
+type APIServer struct {
+	API   *API
+	After []graph.Edge // what has to be there before it can come up
+	// Machines are those of the control plane; none on EKS.
+	Machines []*graph.Ref[ec2.InstanceState]
+}
+
+// APIServerState is an API server that is expected to answer.
+type APIServerState struct {
+	Server  string // https://host:port
+	Status  string // "ready", or why not
+	Version string // "v1.34.2"
+}
+
+// CloudID implements graph.State.
+func (s APIServerState) CloudID() string { return s.Server }
+
+// Answers reports whether it was seen to answer.
+func (s APIServerState) Answers() bool { return s.Status == ready }
+
+const ready = "ready"
+
+var _ graph.Expected[APIServerState] = (*APIServer)(nil)
+
+// Needs implements graph.Expected.
+func (s *APIServer) Needs() []graph.Edge { return append(s.API.needs(), s.After...) }
+
+// Takes implements graph.Timed: from when its machine runs.
+func (s *APIServer) Takes() (create, remove time.Duration) { return apiServerTakes, 0 }
+
+// Find implements graph.Expected.
+func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState, error) {
+	k, err := s.API.Client(c)
+	if err != nil || k == nil {
+		return nil, err
+	}
+	have := &APIServerState{Server: "https://" + s.API.Endpoint.String(), Status: ready}
+	if err := k.Ready(ctx); err != nil {
+		why, unanswered := kube.Unanswered(err)
+		if cutShort(ctx, err) || !unanswered {
+			return nil, err
+		}
+		have.Status = why
+		return have, nil
+	}
+	var version struct{ GitVersion string }
+	if err := k.Get(ctx, "/version", &version); err != nil {
+		return nil, err
+	}
+	have.Version = version.GitVersion
+	return have, nil
+}
+
+// Diff implements graph.Expected.
+func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {
+	d.Await("state", have.Status, ready)
+	return d
+}
+
+// answers reports whether the API server was seen to answer.
+func answers(s *graph.Ref[APIServerState]) bool {
+	have, ok := s.Found()
+	return ok && have.Answers()
+}
+
+// Patience implements graph.Patient.
+func (s *APIServer) Patience() time.Duration { return apiServerPatience }
+
+// apiServerPatience counts from when the machines run, and are registered with
+// the load balancer.
+const apiServerPatience = 15 * time.Minute
+
+// apiServerTakes is how long the first API server usually takes to answer, from
+// when its machine runs.
+const apiServerTakes = 100 * time.Second

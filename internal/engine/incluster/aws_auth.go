@@ -1,0 +1,155 @@
+package incluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// AWSAuth is the ConfigMap aws-auth, by which clusters of EKS let in roles and
+// users of IAM that have no access entry. What it holds beside what is wanted
+// stays: EKS writes to it too (facts E.9).
+type AWSAuth struct {
+	API    *API
+	Server *graph.Ref[APIServerState]
+	Wanted []Mapping
+}
+
+// Mapping lets a role or a user of IAM in.
+type Mapping struct {
+	Users    bool // of mapUsers; else of mapRoles
+	ARN      string
+	Username string
+	Groups   []string
+}
+
+func (m Mapping) list() (list, key string) {
+	if m.Users {
+		return "mapUsers", "userarn"
+	}
+	return "mapRoles", "rolearn"
+}
+
+// AWSAuthState is the ConfigMap.
+type AWSAuthState struct {
+	there bool
+	lists map[string][]map[string]any // mapRoles, mapUsers
+}
+
+// CloudID implements graph.State.
+func (AWSAuthState) CloudID() string { return "kube-system/aws-auth" }
+
+var _ graph.Desired[AWSAuthState] = (*AWSAuth)(nil)
+
+// Needs implements graph.Resource.
+func (a *AWSAuth) Needs() []graph.Edge { return graph.On(a.Server) }
+
+// Find implements graph.Resource.
+func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, error) {
+	if !answers(a.Server) {
+		return nil, nil //nolint:nilnil // there is nobody to ask
+	}
+	k, err := a.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	var have struct{ Data map[string]string }
+	err = k.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/aws-auth", &have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // none is Find's documented answer
+	}
+	if err != nil {
+		return nil, patiently(ctx, err)
+	}
+	s := &AWSAuthState{there: true, lists: map[string][]map[string]any{}}
+	for name, text := range have.Data {
+		var list []map[string]any
+		if err := yaml.Unmarshal([]byte(text), &list); err != nil {
+			return nil, fmt.Errorf("ConfigMap kube-system/aws-auth: %s: %w: mend it with kubectl", name, err)
+		}
+		s.lists[name] = list
+	}
+	return s, nil
+}
+
+// Diff implements graph.Resource.
+func (a *AWSAuth) Diff(have *AWSAuthState) (d graph.Diff) {
+	for _, m := range a.Wanted {
+		list, _ := m.list()
+		d.Set(list+" "+m.ARN, have.as(m), m.Username+" in "+strings.Join(m.Groups, ", "))
+	}
+	return d
+}
+
+// as says as whom an ARN is let in.
+func (s *AWSAuthState) as(m Mapping) string {
+	list, key := m.list()
+	for _, x := range s.lists[list] {
+		if x[key] == m.ARN {
+			groups, _ := x["groups"].([]any)
+			names := make([]string, len(groups))
+			for i, g := range groups {
+				names[i] = fmt.Sprint(g)
+			}
+			return fmt.Sprint(x["username"]) + " in " + strings.Join(names, ", ")
+		}
+	}
+	return ""
+}
+
+// Create implements graph.Resource.
+func (a *AWSAuth) Create(ctx context.Context, c *cloud.Clients) (*AWSAuthState, error) {
+	return a.Update(ctx, c, &AWSAuthState{lists: map[string][]map[string]any{}}, nil)
+}
+
+// Update implements graph.Resource.
+func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthState, _ graph.Diff) (*AWSAuthState, error) {
+	k, err := a.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]any{}
+	for _, m := range a.Wanted {
+		list, key := m.list()
+		entry := map[string]any{key: m.ARN, "username": m.Username, "groups": m.Groups}
+		have.lists[list] = replaced(have.lists[list], key, entry)
+		text, err := yaml.Marshal(have.lists[list])
+		if err != nil {
+			return nil, err
+		}
+		data[list] = string(text)
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "aws-auth", "namespace": metav1.NamespaceSystem}, "data": data,
+	}}
+	at := k.Objects(kube.Core("configmaps"), metav1.NamespaceSystem)
+	if !have.there {
+		_, err = at.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager})
+	} else {
+		_, err = k.Apply(ctx, o, false)
+	}
+	return nil, patiently(ctx, err)
+}
+
+// replaced puts an entry into a list, in place of that of the same ARN.
+func replaced(list []map[string]any, key string, entry map[string]any) []map[string]any {
+	for i, x := range list {
+		if x[key] == entry[key] {
+			list[i] = entry
+			return list
+		}
+	}
+	return append(list, entry)
+}
+
+// Delete implements graph.Resource: it goes with the cluster.
+func (a *AWSAuth) Delete(context.Context, *cloud.Clients, *AWSAuthState) error { return nil }

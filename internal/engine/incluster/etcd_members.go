@@ -1,0 +1,87 @@
+package incluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// EtcdMembers sees to it that every member of etcd has a machine, before more
+// machines join. What a machine leaves behind that was lost goes on being
+// counted for the quorum, and a learner among it keeps all others from joining.
+type EtcdMembers struct {
+	API          *API
+	Certificates string // folder of etcd's certificates on the machines
+
+	looked bool // in this run: only a pod in the cluster can tell
+}
+
+// EtcdMembersState says whether it has been looked whose the members are.
+type EtcdMembersState struct{ Looked bool }
+
+// CloudID implements graph.State.
+func (EtcdMembersState) CloudID() string { return "members of etcd" }
+
+var (
+	_ graph.Expected[EtcdMembersState] = (*EtcdMembers)(nil)
+	_ graph.Tended[EtcdMembersState]   = (*EtcdMembers)(nil)
+)
+
+// Needs implements graph.Expected.
+func (e *EtcdMembers) Needs() []graph.Edge { return e.API.needs() }
+
+// Find implements graph.Expected.
+func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, error) {
+	return &EtcdMembersState{e.looked}, nil
+}
+
+// Diff implements graph.Expected.
+func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
+	if !have.Looked {
+		d.Set("members", "not looked at", "each has a machine")
+	}
+	return d
+}
+
+// Update implements graph.Tended: one round, as for EtcdMember.
+func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ graph.Diff) (*EtcdMembersState, error) {
+	t, err := e.API.etcdctl(ctx, c, "lost", e.Certificates, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.round(ctx, t); err != nil {
+		return nil, e.API.patiently(ctx, err)
+	}
+	e.looked = true
+	return &EtcdMembersState{true}, nil
+}
+
+func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
+	switch gone, err := t.done(ctx, "remove"); {
+	case err != nil && !errors.Is(err, errNotBegun):
+		return err
+	case err == nil && gone != nil:
+		if err := t.clean(ctx); err != nil {
+			return err
+		}
+		return graph.NotYet(errors.New("the other members to be looked at"))
+	}
+	members, _, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+	lost := slices.IndexFunc(members, func(m etcdMember) bool {
+		return !slices.ContainsFunc(t.machines.List, func(i *ec2.InstanceState) bool { return m.on(*i, t.nodes.Of(*i)) })
+	})
+	if lost < 0 {
+		return t.clean(ctx)
+	}
+	if err := mayGo(members, lost, t.healthy); err != nil {
+		return err
+	}
+	return t.start(ctx, "remove", nil, []command{{"remove", t.at(localEtcd, "member", "remove", members[lost].hex())}})
+}

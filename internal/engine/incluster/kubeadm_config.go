@@ -1,0 +1,153 @@
+package incluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/blang/semver/v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+// KubeadmConfig is what kubeadm init leaves in the cluster for the machines
+// that join: the ConfigMap kubeadm-config. Once it is there, kubeadm is done.
+// Before the control plane is replaced it is brought up to date, for machines
+// that join go by it.
+type KubeadmConfig struct {
+	API     *API
+	Server  *graph.Ref[APIServerState]
+	Version string // of the control plane: "v1.34.2"
+	Spec    bootstrapv1.ClusterConfiguration
+	// Untold are machines that do not say what they were made from: those that
+	// Cluster API made. Nobody can tell whether they are of another version.
+	Untold []string
+}
+
+// KubeadmConfigState is the ConfigMap.
+type KubeadmConfigState struct{ Config *boot.ClusterConfig }
+
+// CloudID implements graph.State.
+func (KubeadmConfigState) CloudID() string { return "kube-system/kubeadm-config" }
+
+var (
+	_ graph.Expected[KubeadmConfigState] = (*KubeadmConfig)(nil)
+	_ graph.Tended[KubeadmConfigState]   = (*KubeadmConfig)(nil)
+)
+
+// Needs implements graph.Expected.
+func (k *KubeadmConfig) Needs() []graph.Edge { return graph.On(k.Server) }
+
+const clusterConfiguration = "ClusterConfiguration"
+
+// Find implements graph.Expected.
+func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmConfigState, error) {
+	if !answers(k.Server) {
+		return nil, nil //nolint:nilnil // there is nobody to ask
+	}
+	client, err := k.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	var have struct{ Data map[string]string }
+	err = client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // not yet
+	}
+	if err != nil {
+		return nil, patiently(ctx, err)
+	}
+	config, err := boot.ParseClusterConfig(have.Data[clusterConfiguration])
+	return &KubeadmConfigState{config}, err
+}
+
+// Diff implements graph.Expected.
+func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
+	if have.Config == nil {
+		d.Await("version", "", k.Version)
+		return d
+	}
+	if advice := k.obstacle(have.Config.Version); advice == "" {
+		d.Set("version", have.Config.Version, k.Version)
+	} else {
+		d.Fixed("version", have.Config.Version, k.Version)
+		d.Advise(advice)
+	}
+	for _, f := range have.Config.Differs(k.Spec, k.Version) {
+		d.Set(f, "as before", "as in the manifest")
+	}
+	return d
+}
+
+// obstacle says what to do where kubeadm cannot go to the version that is wanted:
+// it goes to a later patch, or to the next minor, from a version that is known.
+// "" where it can.
+func (k *KubeadmConfig) obstacle(have string) string {
+	from, err1 := semver.ParseTolerant(have)
+	to, err2 := semver.ParseTolerant(k.Version)
+	switch {
+	case have == k.Version:
+		return ""
+	case len(k.Untold) > 0:
+		return "machines do not say which version they are of (" + text.Several(k.Untold) + "): take the cluster over with the version it has, or have them replaced by rollout.after"
+	case err1 != nil || err2 != nil:
+		return "Kubernetes is upgraded by one minor version at a time, and never downgraded"
+	case to.LT(from):
+		return "Kubernetes is never downgraded: set spec.version back to " + have
+	case to.Major != from.Major || to.Minor-from.Minor > 1:
+		return fmt.Sprintf("Kubernetes is upgraded by one minor version at a time: the next one is v%d.%d", from.Major, from.Minor+1)
+	}
+	return ""
+}
+
+// Update implements graph.Tended.
+func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *KubeadmConfigState, _ graph.Diff) (*KubeadmConfigState, error) {
+	client, err := k.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := bindings(ctx, client); err != nil {
+		return nil, patiently(ctx, err)
+	}
+	text, err := have.Config.Upgraded(k.Spec, k.Version)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string]string{clusterConfiguration: text}})
+	if err != nil {
+		return nil, err
+	}
+	_, err = client.Objects(kube.Core("configmaps"), metav1.NamespaceSystem).
+		Patch(ctx, "kubeadm-config", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
+	return nil, patiently(ctx, err)
+}
+
+// bindings makes what kubeadm of newer versions takes for granted, where it is
+// missing (facts D.9).
+func bindings(ctx context.Context, client *kube.Client) error {
+	for _, b := range []struct{ name, role, kind, subject string }{
+		{"kubeadm:cluster-admins", "cluster-admin", "Group", "kubeadm:cluster-admins"},
+		{"kubeadm:apiserver-kubelet-client", "system:kubelet-api-admin", "User", "kube-apiserver-kubelet-client"},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": b.name},
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": b.role},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": b.kind, "name": b.subject}},
+		}}
+		at := client.Objects(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "")
+		if _, err := at.Create(ctx, o, metav1.CreateOptions{FieldManager: kube.FieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("ClusterRoleBinding %s: %w", b.name, err)
+		}
+	}
+	return nil
+}

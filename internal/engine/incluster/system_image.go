@@ -1,0 +1,124 @@
+package incluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// SystemImage is the image of something that kubeadm init installs and no
+// machine brings along when it is replaced: kube-proxy, CoreDNS. Clusters may
+// do without them.
+type SystemImage struct {
+	API       *API
+	Server    *graph.Ref[APIServerState]
+	Workload  string // "daemonsets" or "deployments"
+	Name      string // of the workload and of its container, in kube-system
+	Container string
+	Tag       string // of the image that is wanted
+	// Given is the repository that is wanted; "" for the one that it has.
+	Given string
+	After []graph.Edge
+}
+
+// SystemImageState is the image as it is.
+type SystemImageState struct {
+	Name, Image string // "" where the cluster does without
+}
+
+// CloudID implements graph.State.
+func (s SystemImageState) CloudID() string { return "kube-system/" + s.Name }
+
+var (
+	_ graph.Expected[SystemImageState] = (*SystemImage)(nil)
+	_ graph.Tended[SystemImageState]   = (*SystemImage)(nil)
+)
+
+// Needs implements graph.Expected.
+func (s *SystemImage) Needs() []graph.Edge { return append(graph.On(s.Server), s.After...) }
+
+// Find implements graph.Expected.
+func (s *SystemImage) Find(ctx context.Context, c *cloud.Clients) (*SystemImageState, error) {
+	have := &SystemImageState{Name: s.Name}
+	if !answers(s.Server) {
+		return nil, nil //nolint:nilnil // there is nobody to ask
+	}
+	client, err := s.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	var w struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct{ Name, Image string }
+				}
+			}
+		}
+	}
+	err = client.Get(ctx, "/apis/apps/v1/namespaces/kube-system/"+s.Workload+"/"+s.Name, &w)
+	if apierrors.IsNotFound(err) {
+		return have, nil
+	}
+	if err != nil {
+		return nil, patiently(ctx, err)
+	}
+	for _, x := range w.Spec.Template.Spec.Containers {
+		if x.Name == s.Container {
+			have.Image = x.Image
+		}
+	}
+	return have, nil
+}
+
+// Diff implements graph.Expected.
+func (s *SystemImage) Diff(have *SystemImageState) (d graph.Diff) {
+	if have.Image != "" {
+		d.Set("image", have.Image, s.image(have.Image))
+	}
+	return d
+}
+
+// image is the image that is wanted in place of another.
+func (s *SystemImage) image(have string) string {
+	name, _, _ := strings.Cut(have, "@")
+	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
+		name = name[:at]
+	}
+	if s.Given != "" {
+		repository := strings.TrimSuffix(s.Given, "/")
+		if repository == boot.DefaultRepository && s.Name == "coredns" {
+			repository += "/coredns" // as kubeadm has it, and of that repository only
+		}
+		name = repository + name[strings.LastIndexByte(name, '/'):]
+	}
+	return name + ":" + s.Tag
+}
+
+// Update implements graph.Tended.
+func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *SystemImageState, _ graph.Diff) (*SystemImageState, error) {
+	client, err := s.API.Client(c)
+	if err != nil {
+		return nil, err
+	}
+	kind := map[string]string{"daemonsets": "DaemonSet", "deployments": "Deployment"}[s.Workload]
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"name": s.Name, "namespace": metav1.NamespaceSystem},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": s.Container, "image": s.image(have.Image)}},
+		}}},
+	}}
+	_, err = client.Apply(ctx, o, false)
+	if err != nil {
+		return nil, patiently(ctx, fmt.Errorf("image of %s: %w", s.Name, err))
+	}
+	return nil, nil //nolint:nilnil // look again
+}

@@ -40,18 +40,23 @@ func TestLayers(t *testing.T) {
 		if !within(path, "internal/cli", "cmd", "e2e", "internal/awssim", "test") {
 			may(!imports(module+"/internal/awssim"), "the simulated AWS")
 		}
-		switch path {
-		case "internal/engine/manifest":
+		switch {
+		case within(path, "internal/engine/manifest"):
 			may(!imports(module+"/internal/cloud"), "the door to AWS")
-		case "internal/engine/graph":
+		case within(path, "internal/engine/graph"):
 			for _, d := range p.Imports {
-				may(!strings.Contains(d, ".") && !strings.HasPrefix(d, module+"/pkg/"), d)
+				may(!strings.Contains(d, ".") || d == module+"/internal/cloud", d)
 			}
-		case "pkg/reconcile/resource":
+		case within(path, "internal/engine/aws"):
 			may(!imports(module+"/internal/engine/topology"), "topology")
 			may(!imports(module+"/internal/engine/manifest"), "manifest")
-		case "internal/cloud":
+			may(!imports(module+"/internal/engine/incluster"), "what is in the cluster")
+		case within(path, "internal/engine/incluster", "internal/engine/bootdata"):
+			may(!imports(module+"/internal/engine/topology"), "topology")
+			may(!imports(module+"/internal/engine/manifest"), "manifest")
+		case path == "internal/cloud":
 			may(!imports(module+"/pkg"), "anything above it")
+			may(!imports(module+"/internal/engine"), "anything above it")
 		}
 	}
 }

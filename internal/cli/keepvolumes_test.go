@@ -29,7 +29,7 @@ func claimed(t *testing.T, a *awssim.AWS) {
 	var subnets []string
 	a.Edit(func(s *awssim.State) {
 		for id, n := range s.EC2.Subnets {
-			if n.Tags["clusterawsadm/node"] == "subnet/private/us-east-1a" {
+			if n.Tags["clusterawsadm/resource"] == "subnet/private/us-east-1a" {
 				subnets = append(subnets, id)
 			}
 		}

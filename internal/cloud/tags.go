@@ -21,7 +21,7 @@ const (
 	CloudProviderTagPrefix = "kubernetes.io/cluster/"
 	// ResourceTag holds the ID of the node of our graph: the identity of a thing,
 	// since users may change its Name.
-	ResourceTag = "clusterawsadm/node"
+	ResourceTag = "clusterawsadm/resource"
 	// TemplateTag names what a machine was made from, so that a later run can
 	// tell whether it would be made differently.
 	TemplateTag = "clusterawsadm/template"

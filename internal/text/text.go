@@ -1,3 +1,4 @@
+// Package text writes words for messages: lists, plurals, optional parts.
 package text
 
 import (
@@ -5,6 +6,7 @@ import (
 	"strings"
 )
 
+// Prefixed returns s after a prefix, or "" where s is empty.
 func Prefixed(prefix, s string) string {
 	if s == "" {
 		return ""

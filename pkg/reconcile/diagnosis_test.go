@@ -41,7 +41,7 @@ type sabotage struct {
 // machineOf returns the instance of a node of the graph.
 func machineOf(s *awssim.State, node string) *awssim.Instance {
 	for _, i := range s.EC2.Instances {
-		if i.Tags["clusterawsadm/node"] == node {
+		if i.Tags["clusterawsadm/resource"] == node {
 			return i
 		}
 	}

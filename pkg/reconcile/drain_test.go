@@ -18,7 +18,7 @@ import (
 func leaving(a *awssim.AWS, machine string) (node string) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
-			if i.Tags["clusterawsadm/node"] == machine {
+			if i.Tags["clusterawsadm/resource"] == machine {
 				node = i.Boot.Node
 			}
 		}

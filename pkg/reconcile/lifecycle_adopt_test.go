@@ -24,13 +24,13 @@ func TestAdoption(t *testing.T) {
 		standing := a.Detailed()
 		a.Edit(func(s *awssim.State) {
 			for _, tags := range allTags(s) {
-				delete(tags, "clusterawsadm/node")
+				delete(tags, "clusterawsadm/resource")
 			}
 		})
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
 				require.Equal(t, graph.Update, s.Action, s.Resource)
-				require.Equal(t, graph.Diff{{Field: "tag clusterawsadm/node", Want: string(s.Resource), Remedy: graph.InPlace}}, s.Diff, s.Resource)
+				require.Equal(t, graph.Diff{{Field: "tag clusterawsadm/resource", Want: string(s.Resource), Remedy: graph.InPlace}}, s.Diff, s.Resource)
 			}
 		}
 		mustApply(t, m, a)
@@ -44,7 +44,7 @@ func TestAdoption(t *testing.T) {
 // unnumbered leaves out which machine of its group a machine is: any order of
 // those that are alike will do.
 func unnumbered(lines []string) (out []string) {
-	number := regexp.MustCompile(`(clusterawsadm/node=machine/[^/]+)/\d+`)
+	number := regexp.MustCompile(`(clusterawsadm/resource=machine/[^/]+)/\d+`)
 	for _, l := range lines {
 		out = append(out, number.ReplaceAllString(l, "$1"))
 	}

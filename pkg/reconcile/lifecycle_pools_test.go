@@ -45,9 +45,9 @@ func TestPoolIsRetired(t *testing.T) {
 			s.AutoScaling.Groups["other"] = &awssim.ScalingGroup{Name: "other", Tags: map[string]awssim.ScalingTag{}}
 		},
 		"of Cluster API's": func(s *awssim.State) { // which has no node tags
-			delete(s.AutoScaling.Groups["machine-pool-mp-0"].Tags, "clusterawsadm/node")
+			delete(s.AutoScaling.Groups["machine-pool-mp-0"].Tags, "clusterawsadm/resource")
 			for _, l := range s.EC2.LaunchTemplates {
-				delete(l.Tags, "clusterawsadm/node")
+				delete(l.Tags, "clusterawsadm/resource")
 			}
 		},
 	} {

@@ -56,11 +56,11 @@ func TestUserData(t *testing.T) {
 				require.NoError(t, err)
 				require.NotEmpty(t, data)
 				require.LessOrEqual(t, len(data), 16*1024)
-				if i.Tags["clusterawsadm/node"] == "bastion" {
+				if i.Tags["clusterawsadm/resource"] == "bastion" {
 					require.True(t, bytes.HasPrefix(data, []byte("#!/bin/bash\n")))
 					continue
 				}
-				t.Log(i.Tags["clusterawsadm/node"], i.Tags["aws:autoscaling:groupName"])
+				t.Log(i.Tags["clusterawsadm/resource"], i.Tags["aws:autoscaling:groupName"])
 				requireBoots(t, s, unzipped(t, data), m)
 			}
 		})

@@ -170,7 +170,7 @@ func foreign(a *awssim.AWS) (given map[string]*corev1.Secret) {
 			given[name] = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"tls.crt": kept[files[0]], "tls.key": kept[files[1]]}}
 		}
 		for _, i := range s.EC2.Instances {
-			delete(i.Tags, "clusterawsadm/node")
+			delete(i.Tags, "clusterawsadm/resource")
 			delete(i.Tags, "clusterawsadm/template")
 		}
 	})

@@ -122,7 +122,7 @@ func TestDeletionOrder(t *testing.T) {
 			a.Edit(func(s *awssim.State) {
 				for _, i := range s.EC2.Instances {
 					if i.Terminating.IsZero() && i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
-						assert.Equal(t, left, i.Tags["clusterawsadm/node"], order)
+						assert.Equal(t, left, i.Tags["clusterawsadm/resource"], order)
 					}
 				}
 			})

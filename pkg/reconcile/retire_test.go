@@ -310,7 +310,7 @@ func TestQuorumIsKept(t *testing.T) {
 		var goes, ill string
 		a.Edit(func(s *awssim.State) {
 			for _, i := range s.EC2.Instances {
-				if i.Tags["clusterawsadm/node"] == "machine/three-zones-control-plane/2" {
+				if i.Tags["clusterawsadm/resource"] == "machine/three-zones-control-plane/2" {
 					goes = i.Boot.Node
 				}
 			}

@@ -198,7 +198,7 @@ func TestLostControlPlane(t *testing.T) {
 func lose(a *awssim.AWS, node string) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
-			if i.Tags["clusterawsadm/node"] == node {
+			if i.Tags["clusterawsadm/resource"] == node {
 				i.Terminating, i.Terminated = time.Now(), time.Now()
 			}
 		}

@@ -197,7 +197,7 @@ func leaveSubnet(s *awssim.State, id, _ string) {
 // retag changes a tag; one that says which node a thing is it takes away.
 func retag(s *awssim.State, id, field string) {
 	key, tags := strings.TrimPrefix(field, "tag "), tagsOf(s, id)
-	if key == "clusterawsadm/node" {
+	if key == "clusterawsadm/resource" {
 		delete(tags, key)
 	} else {
 		tags[key] = "tampered"

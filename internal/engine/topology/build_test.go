@@ -133,12 +133,12 @@ func TestEveryReferenceIsANeed(t *testing.T) {
 			for _, e := range n.Needs() {
 				needed[e.Resource] = true
 			}
-			holder, ok := n.(interface{ Resource() any })
+			holder, ok := n.(interface{ Desired() any })
 			require.True(t, ok)
-			if holder.Resource() == nil {
+			if holder.Desired() == nil {
 				continue
 			}
-			for path, ref := range references(reflect.ValueOf(holder.Resource()), "") {
+			for path, ref := range references(reflect.ValueOf(holder.Desired()), "") {
 				if strings.HasPrefix(path, ".Content.") {
 					continue // of the launch template, which is among the needs itself
 				}
@@ -170,7 +170,7 @@ func references(v reflect.Value, path string) map[string]graph.Resource {
 			into(v.Elem(), path)
 		}
 	case reflect.Struct:
-		if !strings.HasPrefix(v.Type().PkgPath(), "clusterawsadm/") {
+		if !strings.HasPrefix(v.Type().PkgPath(), "github.com/clusterawsadm/clusterawsadm/") {
 			return out // upstream's types hold no nodes
 		}
 		for i := range v.NumField() {
@@ -196,7 +196,7 @@ func TestReferencesAreFound(t *testing.T) {
 	found := map[string]bool{}
 	for _, m := range examples(t) {
 		for _, n := range build(t, m, inventory(m)).Resources() {
-			r := n.(interface{ Resource() any }).Resource()
+			r := n.(interface{ Desired() any }).Desired()
 			if r == nil {
 				continue
 			}
@@ -207,12 +207,12 @@ func TestReferencesAreFound(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"*resource.RouteTable Routes.Via", "*resource.SecurityGroupRules Rules.From", "*resource.SecurityGroupRules Rules.Address", "*resource.SecurityGroupRules Rules.VPC",
-		"*resource.Instance Boot.PKI", "*resource.Instance Boot.Endpoint.Network", "*resource.Instance Boot.Endpoint.Classic", "*resource.Instance Boot.Bucket",
-		"*resource.Instance Groups", "*resource.Instance Image", "*resource.LoadBalancer Subnets", "*resource.Targets Instances", "*resource.ClassicTargets Instances",
-		"*resource.GatewayEndpoint RouteTables", "*resource.NATGateway Address", "*resource.InitMarker Machine",
-		"*resource.AutoScalingGroup Template", "*resource.AutoScalingGroup Subnets", "*resource.LaunchTemplate Boot.PKI", "*resource.LaunchTemplate Boot.EKS.Cluster",
-		"*resource.LaunchTemplate EKS", "*resource.Instance EKS", "*resource.LaunchTemplate Groups", "*resource.LaunchTemplate Image",
+		"*ec2.RouteTable Routes.Via", "*ec2.SecurityGroupRules Rules.From", "*ec2.SecurityGroupRules Rules.Address", "*ec2.SecurityGroupRules Rules.VPC",
+		"*ec2.Instance Boot.PKI", "*ec2.Instance Boot.Endpoint.Network", "*ec2.Instance Boot.Endpoint.Classic", "*ec2.Instance Boot.Bucket",
+		"*ec2.Instance Groups", "*ec2.Instance Image", "*elb.LoadBalancer Subnets", "*elb.Targets Instances", "*elb.ClassicTargets Instances",
+		"*ec2.GatewayEndpoint RouteTables", "*ec2.NATGateway Address", "*secrets.InitMarker Machine",
+		"*autoscaling.Group Template", "*autoscaling.Group Subnets", "*ec2.LaunchTemplate Boot.PKI", "*ec2.LaunchTemplate Boot.EKS.Cluster",
+		"*ec2.LaunchTemplate EKS", "*ec2.Instance EKS", "*ec2.LaunchTemplate Groups", "*ec2.LaunchTemplate Image",
 	} {
 		require.True(t, found[want], "%s: %v", want, found)
 	}

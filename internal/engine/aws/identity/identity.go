@@ -1,10 +1,5 @@
-// Package resource holds one file for each kind of thing in AWS that a
-// cluster is made of: what it should be, and how to find, make, mend and
-// remove it. No resource knows what cluster it is in; none waits or retries.
-//
-// Each file keeps one order: the wanted thing, its state, Needs, Find, Diff,
-// Create, Update, Delete, the listing that all of the kind share, lookups of
-// things that are somebody else's.
+// Package identity finds the AWS resource that a graph resource stands for, by its
+// tags.
 package identity
 
 import (

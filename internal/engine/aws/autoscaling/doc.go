@@ -1,0 +1,2 @@
+// Package autoscaling holds the Auto Scaling groups of AWSMachinePools.
+package autoscaling

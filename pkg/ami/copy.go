@@ -245,7 +245,7 @@ func (c *copying) image(ctx context.Context, id string) (*types.Image, error) {
 	out, err := c.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
 	switch {
 	case cloud.NotFound(err) || err == nil && len(out.Images) == 0 || cloud.Is(err, "InvalidAMIID.Unavailable"):
-		return nil, nil //nolint:nilnil // it is not there: no error
+		return nil, nil // it is not there: no error
 	case ctx.Err() != nil:
 		return nil, c.stopped(id, context.Cause(ctx))
 	case err != nil:

@@ -62,7 +62,7 @@ func conflicts(p graph.Plan) (reasons []error) {
 func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (reason, err error) {
 	wanted := p.CountKind(q.kind, graph.Create)
 	if wanted == 0 {
-		return nil, nil //nolint:nilnil // no reason, and no error
+		return nil, nil // no reason, and no error
 	}
 	used, err := q.used(ctx, c)
 	if err != nil || used+wanted <= q.least {
@@ -70,7 +70,7 @@ func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (re
 	}
 	out, unread := c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.service, QuotaCode: &q.code})
 	if unread != nil || out.Quota == nil || out.Quota.Value == nil {
-		return nil, nil //nolint:nilerr,nilnil // what may not be read cannot be told
+		return nil, nil //nolint:nilerr // what may not be read cannot be told
 	}
 	if limit := int(*out.Quota.Value); used+wanted > limit {
 		reason = fmt.Errorf("%d %s are wanted, but of %d that %s allows %d are in use: delete some, or ask for more (quota %s)", wanted, q.name, limit, c.Region, used, q.code)

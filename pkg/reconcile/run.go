@@ -43,7 +43,7 @@ func (c *Cluster) begin(o Options) *run {
 	}
 	return &run{
 		c: c, cloud: clients, began: c.target.Clock.Now(), keepVolumes: o.KeepVolumes,
-		x: &graph.Executor{Cloud: clients, Observe: o.Observe, Patience: c.target.Patience},
+		x: &graph.Executor{Cloud: clients, Observe: o.Observe, Timeout: c.target.Patience},
 	}
 }
 

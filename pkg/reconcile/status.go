@@ -37,7 +37,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	}
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
-		if n == nil || step.Action == graph.Leave || n.Role() == "sweep" {
+		if n == nil || step.Action == graph.Leave || n.Role() == graph.RoleSwept {
 			continue
 		}
 		state, detail := seen(n)
@@ -60,7 +60,7 @@ func (r *run) word(s graph.Step, state string) string {
 // was not seen, and there is an API server that does not answer.
 func (r *run) outOfSight(s graph.Step) bool {
 	n, server := r.built.Resource(s.Resource), r.built.Resource("api-server")
-	if server == nil || n == server || s.CloudID != "" || n.Role() != "inside" && n.Role() != "expect" {
+	if server == nil || n == server || s.CloudID != "" || n.Role() != graph.RoleInstalled && n.Role() != graph.RoleExpected {
 		return false
 	}
 	have, seen := server.Seen().(*incluster.APIServerState)

@@ -285,7 +285,7 @@ func (d clcDisk) ignition() (ignDisk, error) {
 // of 1,024, as Flatcar's transpiler reads them. Empty is nil.
 func mebibytes(size string) (*int, error) {
 	if size == "" {
-		return nil, nil //nolint:nilnil // an absent size is not an error.
+		return nil, nil // an absent size is not an error.
 	}
 	parts := regexp.MustCompile(`^(\d+)([KMGT])i?B$`).FindStringSubmatch(size)
 	if parts == nil {

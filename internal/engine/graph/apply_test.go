@@ -135,9 +135,9 @@ func TestCancellationEndsAPause(t *testing.T) {
 }
 
 // A node that takes too long fails with what was awaited.
-func TestPatienceEnds(t *testing.T) {
+func TestTimeout(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
-		b.x.Patience = 5 * time.Minute
+		b.x.Timeout = 5 * time.Minute
 		slow := b.toy("slow")
 		slow.takes = time.Hour
 		b.add(slow)
@@ -150,7 +150,7 @@ func TestPatienceEnds(t *testing.T) {
 
 // Without a limit of the user's, a node may take a quarter of an hour, or five
 // times as long as its kind usually does.
-func TestPatienceGoesByTheKind(t *testing.T) {
+func TestTimeoutOfTheKind(t *testing.T) {
 	for hint, want := range map[time.Duration]time.Duration{0: 15 * time.Minute, time.Minute: 15 * time.Minute, 9 * time.Minute: 45 * time.Minute} {
 		in(t, func(t *testing.T, b *bench) {
 			slow := b.toy("slow")

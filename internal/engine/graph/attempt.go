@@ -16,7 +16,7 @@ func (n *resource) see(ctx context.Context, x *Executor) (State, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look: %w", err)
-	case have == nil && n.role == existing:
+	case have == nil && n.role == RoleExisting:
 		return nil, errors.New("does not exist, and is not ours to make")
 	case have != nil:
 		n.pending = time.Time{} // it shows: from here on AWS can be asked
@@ -42,13 +42,13 @@ func (n *resource) step(have State) Step {
 		step.CloudID = have.CloudID()
 	}
 	switch {
-	case n.role == existing:
+	case n.role == RoleExisting:
 		step.Action = Existing
-	case n.role == expected || n.role.makes():
+	case n.role == RoleExpected || n.role.creates():
 		step.Action, step.Diff = n.due(have)
-	case n.role == swept && have != nil:
+	case n.role == RoleSwept && have != nil:
 		step.Action = Leave
-	case n.role == retired && have != nil:
+	case n.role == RoleRetired && have != nil:
 		step.Action = Remove
 	}
 	return step
@@ -57,7 +57,7 @@ func (n *resource) step(have State) Step {
 // due says what there is to do about a thing that has to be there.
 func (n *resource) due(have State) (Action, Diff) {
 	missing, coming := Create, Settle
-	if n.role == expected {
+	if n.role == RoleExpected {
 		missing, coming = Await, Await
 	}
 	if have == nil {
@@ -74,12 +74,12 @@ func (n *resource) due(have State) (Action, Diff) {
 func (n *resource) converge(ctx context.Context, x *Executor) error {
 	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now()}
 	switch n.role {
-	case swept, existing:
+	case RoleSwept, RoleExisting:
 		a.done(n.CloudID())
 		return nil
-	case retired:
+	case RoleRetired:
 		return a.repeat(ctx, a.clear)
-	case managed, installed, expected:
+	case RoleManaged, RoleInstalled, RoleExpected:
 	}
 	return a.repeat(ctx, a.converge)
 }
@@ -88,7 +88,7 @@ func (n *resource) converge(ctx context.Context, x *Executor) error {
 // mends what is not as wanted after all.
 func (n *resource) prove(ctx context.Context, x *Executor) error {
 	now := x.Cloud.Clock.Now()
-	if !n.role.makes() || !n.changed && now.Sub(n.seen) < time.Second {
+	if !n.role.creates() || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
 	a := &attempt{resource: n, x: x, began: now, stale: true, proving: true}
@@ -106,10 +106,10 @@ func (n *resource) shown(ctx context.Context, x *Executor) bool {
 
 // remove deletes the thing, if it is ours, and waits until it is gone.
 func (n *resource) remove(ctx context.Context, x *Executor) error {
-	if n.role == existing || n.role.goes() {
+	if n.role == RoleExisting || n.role.dependent() {
 		return nil
 	}
-	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == swept}
+	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == RoleSwept}
 	return a.repeat(ctx, a.clear)
 }
 
@@ -195,7 +195,7 @@ func (a *attempt) clear(ctx context.Context) (last bool, err error) {
 	case have == nil:
 		a.done("")
 		return true, nil
-	case a.deleted && a.role != swept: // more of what is swept may have come to be removable
+	case a.deleted && a.role != RoleSwept: // more of what is swept may have come to be removable
 		return false, NotYet(errors.New("it to go"))
 	}
 	if !a.told {

@@ -2,105 +2,109 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// behaviour is a Resource[S], or a Lookup[S] of somebody else's, to those who need
-// not know S. Its states are *S, or nil for none.
+// behaviour is a Desired[S] without its S, so that one executor works on all.
+// Its states are *S, or nil for none.
 type behaviour interface {
-	wants() any // the resource, or nil
-	wanted() Diff
+	wants() any // the Desired[S]
 	find(ctx context.Context, c *cloud.Clients) (State, error)
-	diff(have State) Diff
+	diff(have State) Diff // have nil: from nothing
 	create(ctx context.Context, c *cloud.Clients) (State, error)
 	update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error)
 	remove(ctx context.Context, c *cloud.Clients, have State) error
 	blockers(ctx context.Context, c *cloud.Clients, have State) string
 }
 
-// managedBehaviour is a thing that we own.
-type managedBehaviour[S State] struct{ resource Desired[S] }
+// desired is the behaviour of a Desired[S].
+type desired[S State] struct{ Desired[S] }
 
-func (o *managedBehaviour[S]) wants() any { return o.resource }
+func (r desired[S]) wants() any { return r.Desired }
 
-func (o *managedBehaviour[S]) wanted() Diff { return o.resource.Diff(new(S)).wanted() }
-
-func (o *managedBehaviour[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
-	return state(o.resource.Find(ctx, c))
+func (r desired[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return untyped(r.Find(ctx, c))
 }
 
-func (o *managedBehaviour[S]) diff(have State) Diff { return o.resource.Diff(of[S](have)) }
-
-func (o *managedBehaviour[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
-	return state(o.resource.Create(ctx, c))
+func (r desired[S]) diff(have State) Diff {
+	if have == nil {
+		return r.Diff(new(S))
+	}
+	return r.Diff(typed[S](have))
 }
 
-func (o *managedBehaviour[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
-	return state(o.resource.Update(ctx, c, of[S](have), d))
+// create does nothing for a kind without Create: something else creates it, as
+// AWS does a VPC's default security group. The executor waits for it.
+func (r desired[S]) create(ctx context.Context, c *cloud.Clients) (State, error) {
+	if r, ok := r.Desired.(Creator[S]); ok {
+		return untyped(r.Create(ctx, c))
+	}
+	return nil, nil
 }
 
-func (o *managedBehaviour[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
-	return o.resource.Delete(ctx, c, of[S](have))
+func (r desired[S]) update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error) {
+	if r, ok := r.Desired.(Updater[S]); ok {
+		return untyped(r.Update(ctx, c, typed[S](have), d))
+	}
+	return nil, fmt.Errorf("%s cannot be changed", d[0].Field)
 }
 
-func (o *managedBehaviour[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
-	if e, ok := o.resource.(Explained[S]); ok {
-		return e.Blockers(ctx, c, of[S](have))
+// remove does nothing for a kind without Delete: it is deleted with the
+// resource that it is a part of.
+func (r desired[S]) remove(ctx context.Context, c *cloud.Clients, have State) error {
+	if r, ok := r.Desired.(Deleter[S]); ok {
+		return r.Delete(ctx, c, typed[S](have))
+	}
+	return nil
+}
+
+func (r desired[S]) blockers(ctx context.Context, c *cloud.Clients, have State) string {
+	if r, ok := r.Desired.(Explained[S]); ok {
+		return r.Blockers(ctx, c, typed[S](have))
 	}
 	return ""
 }
 
-// existingBehaviour is a thing that somebody else owns. It is looked at, and no more:
-// all that acts on a thing asks for its role first.
-type existingBehaviour[S State] struct {
-	behaviour
-	lookup Lookup[S]
+// lookup is the behaviour of an existing resource: it is only found.
+type lookup[S State] struct {
+	desired[S]
+	look Lookup[S]
 }
 
-func (t *existingBehaviour[S]) wants() any { return nil }
+func (l lookup[S]) wants() any { return nil }
 
-func (t *existingBehaviour[S]) wanted() Diff { return nil }
-
-func (t *existingBehaviour[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
-	return state(t.lookup(ctx, c))
+func (l lookup[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+	return untyped(l.look(ctx, c))
 }
 
-// expectedBehaviour is a thing that comes by itself.
-type expectedBehaviour[S State] struct {
-	behaviour
-	expected Expected[S]
+func (l lookup[S]) diff(State) Diff { return nil }
+
+func (l lookup[S]) create(context.Context, *cloud.Clients) (State, error) {
+	return nil, errExisting
 }
 
-func (c *expectedBehaviour[S]) wants() any { return c.expected }
-
-func (c *expectedBehaviour[S]) wanted() Diff { return c.expected.Diff(new(S)) }
-
-func (c *expectedBehaviour[S]) find(ctx context.Context, cl *cloud.Clients) (State, error) {
-	return state(c.expected.Find(ctx, cl))
+func (l lookup[S]) update(context.Context, *cloud.Clients, State, Diff) (State, error) {
+	return nil, errExisting
 }
 
-func (c *expectedBehaviour[S]) diff(have State) Diff { return c.expected.Diff(of[S](have)) }
+func (l lookup[S]) remove(context.Context, *cloud.Clients, State) error { return errExisting }
 
-func (c *expectedBehaviour[S]) update(ctx context.Context, cl *cloud.Clients, have State, d Diff) (State, error) {
-	if t, ok := c.expected.(Tended[S]); ok {
-		return state(t.Update(ctx, cl, of[S](have), d))
-	}
-	return nil, fmt.Errorf("%s is not ours to change", d[0].Field)
-}
+var errExisting = errors.New("an existing resource is not changed")
 
-// state drops S: a *S is a State because S is one.
-func state[S State](have *S, err error) (State, error) {
+// untyped returns a *S as a State; a nil *S is no State.
+func untyped[S State](have *S, err error) (State, error) {
 	if have == nil {
 		return nil, err
 	}
-	dropped, _ := any(have).(State)
-	return dropped, err
+	state, _ := any(have).(State)
+	return state, err
 }
 
-// of says again what state has dropped.
-func of[S State](have State) *S {
-	said, _ := any(have).(*S)
-	return said
+// typed returns the *S that untyped was given.
+func typed[S State](have State) *S {
+	s, _ := any(have).(*S)
+	return s
 }

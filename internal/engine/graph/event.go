@@ -53,7 +53,7 @@ func (e *ResourceError) Unwrap() error { return e.Err }
 type GaveUpError struct {
 	After    time.Duration
 	Awaited  error
-	Cause    error    // the end of the whole run's time; nil: the node's patience has run out
+	Cause    error    // the end of the whole run's time; nil: the resource took too long
 	Findings []string // possible causes with what was seen, the most likely first; each may have several lines
 	Look     string   // a command line that shows more; "" for none
 }

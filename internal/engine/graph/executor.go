@@ -13,9 +13,9 @@ import (
 
 // Executor carries out plans. It serves one run on one graph.
 type Executor struct {
-	Cloud    *cloud.Clients
-	Observe  func(Event)   // called for every event; never concurrently
-	Patience time.Duration // how long one node may take; 0: 15 minutes, or more where AWS is known to be slow
+	Cloud   *cloud.Clients
+	Observe func(Event)   // called for every event; never concurrently
+	Timeout time.Duration // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
 
 	observing   sync.Mutex
 	quiet       atomic.Bool // nothing to tell of nodes that are kept
@@ -42,22 +42,22 @@ func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (Plan, error) {
 
 // lookToApply looks at a node, unless Apply leaves it alone anyway.
 func lookToApply(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
-	if n.Role() == swept {
+	if n.Role() == RoleSwept {
 		return Step{Resource: n.ID(), Origin: n.Origin(), Action: Leave}, nil
 	}
 	s, err := n.look(ctx, x)
-	if n.Role() == retired && s.CloudID == "" {
+	if n.Role() == RoleRetired && s.CloudID == "" {
 		s.Action = Leave // it is gone, or was never ours
 	}
 	return s, err
 }
 
 func lookToDelete(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
-	if n.Role().goes() {
+	if n.Role().dependent() {
 		return Step{Resource: n.ID(), Action: Leave}, nil
 	}
 	s, err := n.look(ctx, x)
-	if s.Action == Existing || n.Role() == existing {
+	if s.Action == Existing || n.Role() == RoleExisting {
 		s.Action = Existing
 		return s, nil // whether it still exists is its owner's business
 	}

@@ -30,24 +30,55 @@ type State interface {
 	CloudID() string
 }
 
-// Desired is one thing we own: what it should be, as plain data, and how to
-// find, make, mend and remove it. No method waits, retries or logs; the
-// executor does all three.
+// Desired is one resource as it is wanted, as plain data: how to find it, and how
+// to tell what differs. What else can be done with it are interfaces of their own:
+// Creator, Updater and Deleter. No method waits, retries or logs, which the
+// executor does, and Find and Diff change nothing, not even the Desired itself.
 type Desired[S State] interface {
-	// Needs lists the nodes whose state this one reads or hangs on.
+	// Needs lists the resources that this one reads, and those that have to
+	// exist as long as it does.
 	Needs() []Edge
-	// Find returns the thing as it is, or nil when there is none.
+	// Find returns the resource as it is, or nil when there is none.
 	Find(ctx context.Context, c *cloud.Clients) (*S, error)
-	// Diff lists how the thing as it is differs from what is wanted.
+	// Diff lists how the resource as it is differs from what is wanted.
 	Diff(have *S) Diff
-	// Create makes the thing and returns it as AWS answered. What it leaves
+}
+
+// Creator is implemented by a resource that a run creates. Without it the
+// executor waits until the resource exists.
+type Creator[S State] interface {
+	// Create creates the resource and returns it as AWS answered. What it leaves
 	// out, Diff shows and Update adds. A nil state means: look for it.
 	Create(ctx context.Context, c *cloud.Clients) (*S, error)
-	// Update mends the differences in d, and returns the thing as it is then
+}
+
+// Updater is implemented by a resource that can be changed: one whose Diff uses
+// Set, Tags or Lines.
+type Updater[S State] interface {
+	// Update closes the differences in d, and returns the resource as it is then
 	// where the answers tell; nil means: look again.
 	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
-	// Delete starts to remove the thing.
+}
+
+// Deleter is implemented by a resource that is deleted by itself, and not just
+// with the one it is a part of, as a listener is with its load balancer.
+type Deleter[S State] interface {
+	// Delete starts to delete the resource.
 	Delete(ctx context.Context, c *cloud.Clients, have *S) error
+}
+
+// Managed is a resource with all three, as most are.
+type Managed[S State] interface {
+	Desired[S]
+	Creator[S]
+	Updater[S]
+	Deleter[S]
+}
+
+// deletable is a resource that can be deleted.
+type deletable[S State] interface {
+	Desired[S]
+	Deleter[S]
 }
 
 // Timed is implemented by a resource that AWS takes its time to make or to
@@ -58,11 +89,11 @@ type Timed interface {
 	Takes() (create, remove time.Duration)
 }
 
-// Patient is implemented by a resource that some changes of take much longer
-// than to make it.
-type Patient interface {
-	// Patience returns how long to wait for it before giving up.
-	Patience() time.Duration
+// TimeLimited is implemented by a resource of which some changes take much
+// longer than its creation.
+type TimeLimited interface {
+	// TimeLimit returns how long to wait before a run gives up.
+	TimeLimit() time.Duration
 }
 
 // Explained is implemented by a resource that can say what keeps it from
@@ -143,57 +174,37 @@ func New() *Graph { return &Graph{byID: map[ID]Resource{}} }
 // Add puts a thing that we own into the graph: Apply makes it, Delete removes
 // it. It starts only after its needs.
 func Add[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{resource{id: id, role: managed, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
+	return add(g, &Ref[S]{resource{id: id, role: RoleManaged, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Use puts a thing that somebody else owns into the graph: it is looked up,
 // and never made, changed or removed.
 func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{resource{id: id, role: existing, behaviour: &existingBehaviour[S]{lookup: find}}}, opts)
+	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find}}}, opts)
 }
 
 // Retire puts a thing that we own, and no longer want, into the graph: Apply
 // and Delete remove it.
-func Retire[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{resource{id: id, role: retired, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
+func Retire[S State](g *Graph, id ID, r deletable[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: RoleRetired, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Sweep puts things into the graph that come and go by themselves while the
 // cluster lives: Apply leaves them alone, Delete removes them.
-func Sweep[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{resource{id: id, role: swept, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
-}
-
-// Expected is a thing that comes by itself, out of what has been made: a node
-// of Kubernetes, once its machine has booted. Its Diff awaits; it mends
-// nothing.
-type Expected[S State] interface {
-	// Needs lists the nodes whose state this one reads or hangs on.
-	Needs() []Edge
-	// Find returns the thing as it is, or nil when there is none.
-	Find(ctx context.Context, c *cloud.Clients) (*S, error)
-	// Diff lists what is still to come.
-	Diff(have *S) Diff
-}
-
-// Tended is implemented by an expected thing that can be changed once it has
-// come.
-type Tended[S State] interface {
-	// Update mends the differences in d, and returns the thing as it is then
-	// where the answers tell; nil means: look again.
-	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
+func Sweep[S State](g *Graph, id ID, r deletable[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: RoleSwept, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Expect puts a thing into the graph that comes by itself: Apply waits until
 // it is as wanted, Delete has nothing to do with it.
-func Expect[S State](g *Graph, id ID, e Expected[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{resource{id: id, role: expected, behaviour: &expectedBehaviour[S]{expected: e}, needs: e.Needs()}}, opts)
+func Expect[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
+	return add(g, &Ref[S]{resource{id: id, role: RoleExpected, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Install puts a thing into the graph that we make inside of another one, and
 // that goes with it: Apply makes and mends it, Delete does not even look.
 func Install[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
-	return add(g, &Ref[S]{resource{id: id, role: installed, behaviour: &managedBehaviour[S]{r}, needs: r.Needs()}}, opts)
+	return add(g, &Ref[S]{resource{id: id, role: RoleInstalled, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
 // Option says more about a node.

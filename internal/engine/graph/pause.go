@@ -8,10 +8,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// pause waits before the next look, and fails when patience has run out.
+// pause waits before the next look, and fails when that takes too long.
 func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
-	if limit := a.patience(); clock.Since(a.began) > limit {
+	if limit := a.timeout(); clock.Since(a.began) > limit {
 		return a.giveUp(ctx, limit, awaited)
 	}
 	if awaited.Error() != a.awaited {
@@ -86,13 +86,13 @@ func (a *attempt) next(now time.Time) time.Duration {
 	return now.Add(step).Truncate(step).Sub(now)
 }
 
-// patience is how long the node may take.
-func (a *attempt) patience() time.Duration {
-	if a.x.Patience > 0 {
-		return a.x.Patience
+// timeout is how long the resource may take.
+func (a *attempt) timeout() time.Duration {
+	if a.x.Timeout > 0 {
+		return a.x.Timeout
 	}
-	if p, ok := a.Desired().(Patient); ok {
-		return p.Patience()
+	if l, ok := a.Desired().(TimeLimited); ok {
+		return l.TimeLimit()
 	}
 	create, remove := a.Takes()
 	return max(15*time.Minute, 5*create, 5*remove)

@@ -38,25 +38,25 @@ type Resource interface {
 	remove(ctx context.Context, x *Executor) error
 }
 
-// Role says whose a thing is and what becomes of it.
+// Role says what Apply and Delete do with a resource.
 type Role string
 
-// The roles.
+// The roles: one for each function that puts a resource into a graph.
 const (
-	managed   Role = "own"    // we make it and remove it
-	existing  Role = "borrow" // somebody else does
-	retired   Role = "retire" // we made it, and it has to go
-	swept     Role = "sweep"  // it comes and goes; Delete removes it
-	expected  Role = "expect" // it comes by itself, of what is ours
-	installed Role = "inside" // we make it, inside of what is ours
+	RoleManaged   Role = "own"    // Add: created and deleted
+	RoleExisting  Role = "borrow" // Use: looked up only
+	RoleRetired   Role = "retire" // Retire: no longer wanted
+	RoleSwept     Role = "sweep"  // Sweep: comes and goes by itself; Delete removes it
+	RoleExpected  Role = "expect" // Expect: comes by itself, from what is managed
+	RoleInstalled Role = "inside" // Install: created in what is managed, and deleted with it
 )
 
-// makes reports whether Apply makes and mends the thing.
-func (r Role) makes() bool { return r == managed || r == installed }
+// creates reports whether Apply creates and updates the resource.
+func (r Role) creates() bool { return r == RoleManaged || r == RoleInstalled }
 
-// goes reports whether the thing goes with what it is a part of: Delete has
-// nothing to do with it.
-func (r Role) goes() bool { return r == expected || r == installed }
+// dependent reports whether the resource is deleted with what it is a part of:
+// Delete does not even look at it.
+func (r Role) dependent() bool { return r == RoleExpected || r == RoleInstalled }
 
 // Ref is a node, and the way other resources read its state.
 type Ref[S State] struct{ resource }
@@ -67,7 +67,7 @@ func (r *Ref[S]) Found() (state S, ok bool) {
 		return state, false
 	}
 	if have := r.state(); have != nil {
-		return *of[S](have), true
+		return *typed[S](have), true
 	}
 	return state, false
 }
@@ -99,19 +99,19 @@ type resource struct {
 // Unknown stands in a plan for the ID of a thing that is yet to be made.
 const Unknown = "(known after apply)"
 
-// ID implements Node.
+// ID implements Resource.
 func (n *resource) ID() ID { return n.id }
 
-// Needs implements Node.
+// Needs implements Resource.
 func (n *resource) Needs() []Edge { return n.needs }
 
-// Origin implements Node.
+// Origin implements Resource.
 func (n *resource) Origin() string { return n.origin }
 
-// Role implements Node.
+// Role implements Resource.
 func (n *resource) Role() Role { return n.role }
 
-// CloudID implements Node.
+// CloudID implements Resource.
 func (n *resource) CloudID() string {
 	if have := n.state(); have != nil {
 		return have.CloudID()
@@ -119,7 +119,7 @@ func (n *resource) CloudID() string {
 	return Unknown
 }
 
-// Takes implements Node.
+// Takes implements Resource.
 func (n *resource) Takes() (create, remove time.Duration) {
 	if t, ok := n.Desired().(Timed); ok {
 		return t.Takes()
@@ -127,14 +127,20 @@ func (n *resource) Takes() (create, remove time.Duration) {
 	return 0, 0
 }
 
-// Wanted implements Node.
-func (n *resource) Wanted() Diff { return n.behaviour.wanted() }
+// Wanted implements Resource.
+func (n *resource) Wanted() Diff {
+	d := n.behaviour.diff(nil)
+	if n.role == RoleExpected {
+		return d
+	}
+	return d.wanted()
+}
 
 // Desired returns the wanted thing, for tests that look inside; nil for a
 // thing that somebody else owns.
 func (n *resource) Desired() any { return n.behaviour.wants() }
 
-// Seen implements Node.
+// Seen implements Resource.
 func (n *resource) Seen() State { return n.state() }
 
 func (n *resource) existing() <-chan struct{} { return n.exists }

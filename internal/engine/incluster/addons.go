@@ -57,15 +57,19 @@ const (
 	notKnown  = "not known yet"
 )
 
-var _ graph.Desired[AddonsState] = (*Addons)(nil)
+var (
+	_ graph.Desired[AddonsState] = (*Addons)(nil)
+	_ graph.Creator[AddonsState] = (*Addons)(nil)
+	_ graph.Updater[AddonsState] = (*Addons)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (a *Addons) Needs() []graph.Edge { return graph.Awaits(a.Server) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
 	if !answers(a.Server) {
-		return nil, nil //nolint:nilnil // there is nobody to ask
+		return nil, nil // there is nobody to ask
 	}
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -78,7 +82,7 @@ func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, erro
 	return have, nil
 }
 
-// Diff implements graph.Resource. It says where an object differs, and not
+// Diff implements graph.Desired. It says where an object differs, and not
 // how: it may be a Secret.
 func (a *Addons) Diff(have *AddonsState) (d graph.Diff) {
 	for i, o := range a.Objects {
@@ -98,18 +102,15 @@ func (a *Addons) wanted() string {
 	return there
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (a *Addons) Create(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
 	return a.apply(ctx, c)
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _ graph.Diff) (*AddonsState, error) {
 	return a.apply(ctx, c)
 }
-
-// Delete implements graph.Resource: the objects go with the cluster.
-func (a *Addons) Delete(context.Context, *cloud.Clients, *AddonsState) error { return nil }
 
 // apply applies what is not as wanted. It looks right before: what somebody
 // has made in the meantime, and is only to be there, is left alone. Namespaces

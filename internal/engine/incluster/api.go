@@ -35,21 +35,21 @@ func (a *API) needs() []graph.Edge {
 func (a *API) Client(c *cloud.Clients) (*kube.Client, error) {
 	endpoint := a.Endpoint.String()
 	if endpoint == graph.Unknown {
-		return nil, nil //nolint:nilnil // there is nobody to talk to
+		return nil, nil // there is nobody to talk to
 	}
 	if a.EKS != nil {
 		have, ok := a.EKS.Found()
 		if !ok || len(have.CA) == 0 {
-			return nil, nil //nolint:nilnil // EKS does not tell yet
+			return nil, nil // EKS does not tell yet
 		}
 		return have.Client(c)
 	}
 	keys, ok := a.PKI.Found()
 	switch {
 	case !ok:
-		return nil, nil //nolint:nilnil // nothing has been made
+		return nil, nil // nothing has been made
 	case keys.PKI == nil && keys.Path != secrets.KeptElsewhere:
-		return nil, nil //nolint:nilnil // a run died while it wrote them, and this one writes the rest
+		return nil, nil // a run died while it wrote them, and this one writes the rest
 	case keys.PKI == nil:
 		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use " + a.Without)
 	}

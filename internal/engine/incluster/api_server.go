@@ -34,15 +34,19 @@ func (s APIServerState) Answers() bool { return s.Status == ready }
 
 const ready = "ready"
 
-var _ graph.Expected[APIServerState] = (*APIServer)(nil)
+var (
+	_ graph.Desired[APIServerState] = (*APIServer)(nil)
+	_ graph.Timed                   = (*APIServer)(nil)
+	_ graph.TimeLimited                 = (*APIServer)(nil)
+)
 
-// Needs implements graph.Expected.
+// Needs implements graph.Desired.
 func (s *APIServer) Needs() []graph.Edge { return append(s.API.needs(), s.After...) }
 
 // Takes implements graph.Timed: from when its machine runs.
 func (s *APIServer) Takes() (create, remove time.Duration) { return apiServerTakes, 0 }
 
-// Find implements graph.Expected.
+// Find implements graph.Desired.
 func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState, error) {
 	k, err := s.API.Client(c)
 	if err != nil || k == nil {
@@ -65,7 +69,7 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	return have, nil
 }
 
-// Diff implements graph.Expected.
+// Diff implements graph.Desired.
 func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {
 	d.Await("state", have.Status, ready)
 	return d
@@ -77,8 +81,8 @@ func answers(s *graph.Ref[APIServerState]) bool {
 	return ok && have.Answers()
 }
 
-// Patience implements graph.Patient.
-func (s *APIServer) Patience() time.Duration { return apiServerPatience }
+// TimeLimit implements graph.TimeLimited.
+func (s *APIServer) TimeLimit() time.Duration { return apiServerPatience }
 
 // apiServerPatience counts from when the machines run, and are registered with
 // the load balancer.

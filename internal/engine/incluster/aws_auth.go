@@ -48,15 +48,19 @@ type AWSAuthState struct {
 // CloudID implements graph.State.
 func (AWSAuthState) CloudID() string { return "kube-system/aws-auth" }
 
-var _ graph.Desired[AWSAuthState] = (*AWSAuth)(nil)
+var (
+	_ graph.Desired[AWSAuthState] = (*AWSAuth)(nil)
+	_ graph.Creator[AWSAuthState] = (*AWSAuth)(nil)
+	_ graph.Updater[AWSAuthState] = (*AWSAuth)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (a *AWSAuth) Needs() []graph.Edge { return graph.On(a.Server) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, error) {
 	if !answers(a.Server) {
-		return nil, nil //nolint:nilnil // there is nobody to ask
+		return nil, nil // there is nobody to ask
 	}
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -65,7 +69,7 @@ func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, er
 	var have struct{ Data map[string]string }
 	err = k.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/aws-auth", &have)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	if err != nil {
 		return nil, patiently(ctx, err)
@@ -81,7 +85,7 @@ func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, er
 	return s, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (a *AWSAuth) Diff(have *AWSAuthState) (d graph.Diff) {
 	for _, m := range a.Wanted {
 		list, _ := m.list()
@@ -106,12 +110,12 @@ func (s *AWSAuthState) as(m Mapping) string {
 	return ""
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (a *AWSAuth) Create(ctx context.Context, c *cloud.Clients) (*AWSAuthState, error) {
 	return a.Update(ctx, c, &AWSAuthState{lists: map[string][]map[string]any{}}, nil)
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthState, _ graph.Diff) (*AWSAuthState, error) {
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -150,6 +154,3 @@ func replaced(list []map[string]any, key string, entry map[string]any) []map[str
 	}
 	return append(list, entry)
 }
-
-// Delete implements graph.Resource: it goes with the cluster.
-func (a *AWSAuth) Delete(context.Context, *cloud.Clients, *AWSAuthState) error { return nil }

@@ -49,15 +49,19 @@ const (
 	cordonedMark = "clusterawsadm/was-cordoned" // by somebody else, before us
 )
 
-var _ graph.Desired[DrainState] = (*Drain)(nil)
+var (
+	_ graph.Desired[DrainState] = (*Drain)(nil)
+	_ graph.Deleter[DrainState] = (*Drain)(nil)
+	_ graph.TimeLimited             = (*Drain)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (d *Drain) Needs() []graph.Edge { return append(d.API.needs(), d.After...) }
 
-// Patience implements graph.Patient.
-func (d *Drain) Patience() time.Duration { return 15*time.Minute + d.Timeout + d.Detach }
+// TimeLimit implements graph.TimeLimited.
+func (d *Drain) TimeLimit() time.Duration { return 15*time.Minute + d.Timeout + d.Detach }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error) {
 	node, silent, err := nodeOf(ctx, c, d.API, d.Machine)
 	if silent != nil {
@@ -87,7 +91,7 @@ func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error)
 	case s.Node.Draining.IsZero(), len(s.Pods) > 0, len(s.Volumes) > 0 && !over(c, s.Node.Drained, d.Detach):
 		return s, nil
 	}
-	return nil, nil //nolint:nilnil // nothing is left
+	return nil, nil // nothing is left
 }
 
 // silently is what is known of a node when the API server has not answered.
@@ -132,20 +136,10 @@ func over(c *cloud.Clients, since time.Time, limit time.Duration) bool {
 	return limit > 0 && !since.IsZero() && c.Clock.Since(since) >= limit
 }
 
-// Diff implements graph.Resource: what is left has to go.
+// Diff implements graph.Desired: what is left has to go.
 func (d *Drain) Diff(*DrainState) graph.Diff { return nil }
 
-// Create implements graph.Resource.
-func (d *Drain) Create(context.Context, *cloud.Clients) (*DrainState, error) {
-	return nil, nil //nolint:nilnil // nobody wants it
-}
-
-// Update implements graph.Resource.
-func (d *Drain) Update(context.Context, *cloud.Clients, *DrainState, graph.Diff) (*DrainState, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource: one round.
+// Delete implements graph.Deleter: one round.
 func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) error {
 	if have.Silent != nil {
 		return d.API.patiently(ctx, graph.NotYet(have.Silent))

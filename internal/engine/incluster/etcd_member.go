@@ -40,12 +40,15 @@ type EtcdMemberState struct{ Machine string }
 // CloudID implements graph.State.
 func (s EtcdMemberState) CloudID() string { return s.Machine }
 
-var _ graph.Desired[EtcdMemberState] = (*EtcdMember)(nil)
+var (
+	_ graph.Desired[EtcdMemberState] = (*EtcdMember)(nil)
+	_ graph.Deleter[EtcdMemberState] = (*EtcdMember)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (e *EtcdMember) Needs() []graph.Edge { return append(e.API.needs(), e.After...) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (e *EtcdMember) Find(ctx context.Context, c *cloud.Clients) (*EtcdMemberState, error) {
 	there, err := ec2.InstanceInventory(ctx, c)
 	if err != nil || there.ByID[e.Machine.ID] == nil {
@@ -54,20 +57,10 @@ func (e *EtcdMember) Find(ctx context.Context, c *cloud.Clients) (*EtcdMemberSta
 	return &EtcdMemberState{e.Machine.ID}, nil
 }
 
-// Diff implements graph.Resource: it has to go.
+// Diff implements graph.Desired: it has to go.
 func (e *EtcdMember) Diff(*EtcdMemberState) graph.Diff { return nil }
 
-// Create implements graph.Resource.
-func (e *EtcdMember) Create(context.Context, *cloud.Clients) (*EtcdMemberState, error) {
-	return nil, nil //nolint:nilnil // nobody wants it
-}
-
-// Update implements graph.Resource.
-func (e *EtcdMember) Update(context.Context, *cloud.Clients, *EtcdMemberState, graph.Diff) (*EtcdMemberState, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource: one round. The first pod looks who is a
+// Delete implements graph.Deleter: one round. The first pod looks who is a
 // member and who leads; the second removes the member. Both are named after the
 // machine, so that the next round, of whatever run, finds them.
 func (e *EtcdMember) Delete(ctx context.Context, c *cloud.Clients, _ *EtcdMemberState) error {

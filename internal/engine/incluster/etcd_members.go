@@ -27,19 +27,19 @@ type EtcdMembersState struct{ Looked bool }
 func (EtcdMembersState) CloudID() string { return "members of etcd" }
 
 var (
-	_ graph.Expected[EtcdMembersState] = (*EtcdMembers)(nil)
-	_ graph.Tended[EtcdMembersState]   = (*EtcdMembers)(nil)
+	_ graph.Desired[EtcdMembersState] = (*EtcdMembers)(nil)
+	_ graph.Updater[EtcdMembersState] = (*EtcdMembers)(nil)
 )
 
-// Needs implements graph.Expected.
+// Needs implements graph.Desired.
 func (e *EtcdMembers) Needs() []graph.Edge { return e.API.needs() }
 
-// Find implements graph.Expected.
+// Find implements graph.Desired.
 func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, error) {
 	return &EtcdMembersState{e.looked}, nil
 }
 
-// Diff implements graph.Expected.
+// Diff implements graph.Desired.
 func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
 	if !have.Looked {
 		d.Set("members", "not looked at", "each has a machine")
@@ -47,7 +47,7 @@ func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
 	return d
 }
 
-// Update implements graph.Tended: one round, as for EtcdMember.
+// Update implements graph.Updater: one round, as for EtcdMember.
 func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ graph.Diff) (*EtcdMembersState, error) {
 	t, err := e.API.etcdctl(ctx, c, "lost", e.Certificates, nil)
 	if err != nil {

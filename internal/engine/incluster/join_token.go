@@ -74,21 +74,22 @@ const (
 
 var (
 	_ graph.Desired[JoinTokenState] = (*JoinToken)(nil)
-	_ graph.Patient                 = (*JoinToken)(nil)
+	_ graph.Updater[JoinTokenState] = (*JoinToken)(nil)
+	_ graph.TimeLimited                 = (*JoinToken)(nil)
 )
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (j *JoinToken) Needs() []graph.Edge { return append(j.API.needs(), j.After...) }
 
-// Patience implements graph.Patient: what this run mends may be what keeps the
+// TimeLimit implements graph.TimeLimited: what this run mends may be what keeps the
 // API server from answering.
-func (j *JoinToken) Patience() time.Duration { return 10 * time.Minute }
+func (j *JoinToken) TimeLimit() time.Duration { return 10 * time.Minute }
 
-// Find implements graph.Resource. A token that was made lately is valid: the
+// Find implements graph.Desired. A token that was made lately is valid: the
 // cluster, which may not even be up, is not asked.
 func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState, error) {
 	if cloud.IsBrief(ctx) {
-		return nil, nil //nolint:nilnil // it goes with the cluster
+		return nil, nil // it goes with the cluster
 	}
 	kept, err := secrets.PKIParameters(ctx, c)
 	if err != nil {
@@ -155,7 +156,7 @@ func (j *JoinToken) status(t tokenSecret, token string, age time.Duration, now t
 	return valid
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
 	if have.Silent != "" {
 		d.Await("API server", "unreachable: "+have.Silent, "reachable (no machine that is added could join)")
@@ -166,12 +167,7 @@ func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
-func (j *JoinToken) Create(context.Context, *cloud.Clients) (*JoinTokenState, error) {
-	return nil, nil //nolint:nilnil // kubeadm init makes the first one
-}
-
-// Update implements graph.Resource. The order is such that whoever reads a
+// Update implements graph.Updater. The order is such that whoever reads a
 // token reads one that the cluster knows, and that a run that dies leaves one
 // that is not the cluster's, or is as wanted. Tokens of before stay valid for
 // those who have just read them, and are kept alive no longer.
@@ -320,9 +316,6 @@ func patchToken(ctx context.Context, k *kube.Client, name string, data map[strin
 	_, err = k.Objects(kube.Core("secrets"), metav1.NamespaceSystem).Patch(ctx, name, apitypes.MergePatchType, change, metav1.PatchOptions{FieldManager: kube.FieldManager})
 	return err
 }
-
-// Delete implements graph.Resource.
-func (j *JoinToken) Delete(context.Context, *cloud.Clients, *JoinTokenState) error { return nil }
 
 // tokenSecret is what matters here of a Secret.
 type tokenSecret struct {

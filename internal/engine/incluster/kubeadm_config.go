@@ -41,19 +41,19 @@ type KubeadmConfigState struct{ Config *boot.ClusterConfig }
 func (KubeadmConfigState) CloudID() string { return "kube-system/kubeadm-config" }
 
 var (
-	_ graph.Expected[KubeadmConfigState] = (*KubeadmConfig)(nil)
-	_ graph.Tended[KubeadmConfigState]   = (*KubeadmConfig)(nil)
+	_ graph.Desired[KubeadmConfigState] = (*KubeadmConfig)(nil)
+	_ graph.Updater[KubeadmConfigState] = (*KubeadmConfig)(nil)
 )
 
-// Needs implements graph.Expected.
+// Needs implements graph.Desired.
 func (k *KubeadmConfig) Needs() []graph.Edge { return graph.On(k.Server) }
 
 const clusterConfiguration = "ClusterConfiguration"
 
-// Find implements graph.Expected.
+// Find implements graph.Desired.
 func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmConfigState, error) {
 	if !answers(k.Server) {
-		return nil, nil //nolint:nilnil // there is nobody to ask
+		return nil, nil // there is nobody to ask
 	}
 	client, err := k.API.Client(c)
 	if err != nil {
@@ -62,7 +62,7 @@ func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmCon
 	var have struct{ Data map[string]string }
 	err = client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // not yet
+		return nil, nil // not yet
 	}
 	if err != nil {
 		return nil, patiently(ctx, err)
@@ -71,7 +71,7 @@ func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmCon
 	return &KubeadmConfigState{config}, err
 }
 
-// Diff implements graph.Expected.
+// Diff implements graph.Desired.
 func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 	if have.Config == nil {
 		d.Await("version", "", k.Version)
@@ -110,7 +110,7 @@ func (k *KubeadmConfig) obstacle(have string) string {
 	return ""
 }
 
-// Update implements graph.Tended.
+// Update implements graph.Updater.
 func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *KubeadmConfigState, _ graph.Diff) (*KubeadmConfigState, error) {
 	client, err := k.API.Client(c)
 	if err != nil {

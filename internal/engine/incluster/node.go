@@ -54,21 +54,23 @@ type NodeState struct {
 func (s NodeState) CloudID() string { return s.Name }
 
 var (
-	_ graph.Expected[NodeState] = (*Node)(nil)
-	_ graph.Tended[NodeState]   = (*Node)(nil)
+	_ graph.Desired[NodeState] = (*Node)(nil)
+	_ graph.Updater[NodeState] = (*Node)(nil)
+	_ graph.Timed              = (*Node)(nil)
+	_ graph.TimeLimited            = (*Node)(nil)
 )
 
-// Needs implements graph.Expected.
+// Needs implements graph.Desired.
 func (n *Node) Needs() []graph.Edge { return append(graph.On(n.Server), graph.On(n.Machine)...) }
 
 // Takes implements graph.Timed.
 func (n *Node) Takes() (create, remove time.Duration) { return nodeTakes, 0 }
 
-// Find implements graph.Expected.
+// Find implements graph.Desired.
 func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	m, ok := n.Machine.Found()
 	if !ok || !answers(n.Server) {
-		return nil, nil //nolint:nilnil // nothing can have joined
+		return nil, nil // nothing can have joined
 	}
 	all, err := Nodes(ctx, c, n.API)
 	if err != nil {
@@ -83,7 +85,7 @@ func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	return &with, err
 }
 
-// Diff implements graph.Expected. What can be mended comes before what is
+// Diff implements graph.Desired. What can be mended comes before what is
 // waited for: a pod network may run on nodes of a label only.
 func (n *Node) Diff(have *NodeState) (d graph.Diff) {
 	if d = n.open(have); len(d) > 0 && have.Name != "" {
@@ -130,7 +132,7 @@ func (n *Node) awaited(have *NodeState) (d graph.Diff) {
 	return d
 }
 
-// Update implements graph.Tended: all in one request, so that nothing of our
+// Update implements graph.Updater: all in one request, so that nothing of our
 // marks is left on a node that is used again.
 func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ graph.Diff) (*NodeState, error) {
 	k, err := n.API.Client(c)
@@ -313,8 +315,8 @@ func (o *nodeObject) state() *NodeState {
 	return s
 }
 
-// Patience implements graph.Patient.
-func (n *Node) Patience() time.Duration {
+// TimeLimit implements graph.TimeLimited.
+func (n *Node) TimeLimit() time.Duration {
 	if m, ok := n.Machine.Found(); ok && strings.Contains(m.Type, ".metal") {
 		return metalPatience
 	}

@@ -33,24 +33,27 @@ type NodeObjectsState struct {
 // CloudID implements graph.State.
 func (s NodeObjectsState) CloudID() string { return cmp.Or(text.Several(s.Names), "node") }
 
-var _ graph.Desired[NodeObjectsState] = (*NodeObjects)(nil)
+var (
+	_ graph.Desired[NodeObjectsState] = (*NodeObjects)(nil)
+	_ graph.Deleter[NodeObjectsState] = (*NodeObjects)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (n *NodeObjects) Needs() []graph.Edge {
 	return append(append(n.API.needs(), graph.Awaits(n.Server)...), n.After...)
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsState, error) {
 	if n.Server != nil && !answers(n.Server) {
-		return nil, nil //nolint:nilnil // nor did it for those that go
+		return nil, nil // nor did it for those that go
 	}
 	all, err := Nodes(ctx, c, n.API)
 	var silent *unansweredError
 	if errors.As(err, &silent) && n.Machine.ID != "" {
 		return &NodeObjectsState{Silent: silent}, nil
 	} else if silent != nil {
-		return nil, nil //nolint:nilnil,nilerr // a later run will see
+		return nil, nil //nolint:nilerr // a later run will see
 	}
 	s := &NodeObjectsState{}
 	if err == nil {
@@ -81,20 +84,10 @@ func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *Roster) 
 	return out, nil
 }
 
-// Diff implements graph.Resource: what is left has to go.
+// Diff implements graph.Desired: what is left has to go.
 func (n *NodeObjects) Diff(*NodeObjectsState) graph.Diff { return nil }
 
-// Create implements graph.Resource.
-func (n *NodeObjects) Create(context.Context, *cloud.Clients) (*NodeObjectsState, error) {
-	return nil, nil //nolint:nilnil // nobody wants them
-}
-
-// Update implements graph.Resource.
-func (n *NodeObjects) Update(context.Context, *cloud.Clients, *NodeObjectsState, graph.Diff) (*NodeObjectsState, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeObjectsState) error {
 	if have.Silent != nil {
 		return n.API.patiently(ctx, graph.NotYet(have.Silent))

@@ -38,18 +38,18 @@ type SystemImageState struct {
 func (s SystemImageState) CloudID() string { return "kube-system/" + s.Name }
 
 var (
-	_ graph.Expected[SystemImageState] = (*SystemImage)(nil)
-	_ graph.Tended[SystemImageState]   = (*SystemImage)(nil)
+	_ graph.Desired[SystemImageState] = (*SystemImage)(nil)
+	_ graph.Updater[SystemImageState] = (*SystemImage)(nil)
 )
 
-// Needs implements graph.Expected.
+// Needs implements graph.Desired.
 func (s *SystemImage) Needs() []graph.Edge { return append(graph.On(s.Server), s.After...) }
 
-// Find implements graph.Expected.
+// Find implements graph.Desired.
 func (s *SystemImage) Find(ctx context.Context, c *cloud.Clients) (*SystemImageState, error) {
 	have := &SystemImageState{Name: s.Name}
 	if !answers(s.Server) {
-		return nil, nil //nolint:nilnil // there is nobody to ask
+		return nil, nil // there is nobody to ask
 	}
 	client, err := s.API.Client(c)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *SystemImage) Find(ctx context.Context, c *cloud.Clients) (*SystemImageS
 	return have, nil
 }
 
-// Diff implements graph.Expected.
+// Diff implements graph.Desired.
 func (s *SystemImage) Diff(have *SystemImageState) (d graph.Diff) {
 	if have.Image != "" {
 		d.Set("image", have.Image, s.image(have.Image))
@@ -103,7 +103,7 @@ func (s *SystemImage) image(have string) string {
 	return name + ":" + s.Tag
 }
 
-// Update implements graph.Tended.
+// Update implements graph.Updater.
 func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *SystemImageState, _ graph.Diff) (*SystemImageState, error) {
 	client, err := s.API.Client(c)
 	if err != nil {
@@ -120,5 +120,5 @@ func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *System
 	if err != nil {
 		return nil, patiently(ctx, fmt.Errorf("image of %s: %w", s.Name, err))
 	}
-	return nil, nil //nolint:nilnil // look again
+	return nil, nil // look again
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // needs lists the actions that IAM wants allowed for a call, where they are
@@ -51,7 +51,7 @@ func TestExactlyWhatTheEngineCalls(t *testing.T) {
 		}
 		assert.True(t, slices.IsSorted(s.Action), "%s: sorted", s.Sid)
 	}
-	found := calls(t, "..", "../../../internal/cloud", "../../../internal/cli/cluster")
+	found := calls(t, "..", "../../cloud", "../../../pkg/reconcile", "../../cli/cluster")
 	require.Greater(t, len(found), 100, "the calls are not found any more")
 	needed := map[string]bool{}
 	for c, at := range found {

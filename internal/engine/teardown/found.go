@@ -28,7 +28,12 @@ type Found struct {
 // Thing is the state of a thing of any kind: a pointer to it.
 type Thing struct{ graph.State }
 
-var _ graph.Desired[Thing] = (*Found)(nil)
+var (
+	_ graph.Desired[Thing]   = (*Found)(nil)
+	_ graph.Deleter[Thing]   = (*Found)(nil)
+	_ graph.Explained[Thing] = (*Found)(nil)
+	_ graph.Timed            = (*Found)(nil)
+)
 
 // found makes a Found of what is known of the kind.
 func found[S graph.State](again graph.Lookup[S], remove func(context.Context, *cloud.Clients, *S) error, goes time.Duration, hangs []graph.Edge) *Found {
@@ -49,13 +54,13 @@ func found[S graph.State](again graph.Lookup[S], remove func(context.Context, *c
 	}
 }
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (f *Found) Needs() []graph.Edge { return f.Hangs }
 
 // Takes implements graph.Timed.
 func (f *Found) Takes() (create, remove time.Duration) { return 0, f.Goes }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (f *Found) Find(ctx context.Context, c *cloud.Clients) (*Thing, error) {
 	s, err := f.Again(ctx, c)
 	if s == nil {
@@ -64,20 +69,10 @@ func (f *Found) Find(ctx context.Context, c *cloud.Clients) (*Thing, error) {
 	return &Thing{s}, err
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (f *Found) Diff(*Thing) graph.Diff { return nil }
 
-// Create implements graph.Resource.
-func (f *Found) Create(context.Context, *cloud.Clients) (*Thing, error) {
-	return nil, nil //nolint:nilnil // it is never made
-}
-
-// Update implements graph.Resource.
-func (f *Found) Update(context.Context, *cloud.Clients, *Thing, graph.Diff) (*Thing, error) {
-	return nil, nil //nolint:nilnil // it is never changed
-}
-
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (f *Found) Delete(ctx context.Context, c *cloud.Clients, have *Thing) error {
 	return f.Remove(ctx, c, have.State)
 }

@@ -90,7 +90,7 @@ func (i *InCluster) Sweep(g *graph.Graph, id graph.ID, before []graph.Edge) {
 
 func (i *InCluster) find(ctx context.Context) (*InClusterState, error) {
 	if i.over {
-		return nil, nil //nolint:nilnil // the rest is found by its tags
+		return nil, nil // the rest is found by its tags
 	}
 	s, err := i.list(ctx, i.Kube)
 	if err != nil && stopped(ctx, err) {
@@ -99,7 +99,7 @@ func (i *InCluster) find(ctx context.Context) (*InClusterState, error) {
 	if i.failed = err; err != nil {
 		if i.asked == nil {
 			i.end(err)
-			return nil, nil //nolint:nilnil // nor was it told what there is
+			return nil, nil // nor was it told what there is
 		}
 		return i.last, nil
 	}
@@ -107,7 +107,7 @@ func (i *InCluster) find(ctx context.Context) (*InClusterState, error) {
 		s.only(i.asked)
 	}
 	if len(s.objects) == 0 {
-		return nil, nil //nolint:nilnil // all was given up
+		return nil, nil // all was given up
 	}
 	i.last = s
 	return s, nil

@@ -162,5 +162,5 @@ func (b *builder) subnetName(ref *graph.Ref[ec2.SubnetState]) string {
 
 // nothing stands for a machine that cannot be placed.
 func nothing(context.Context, *cloud.Clients) (*ec2.InstanceState, error) {
-	return nil, nil //nolint:nilnil // none is Lookup's documented answer
+	return nil, nil
 }

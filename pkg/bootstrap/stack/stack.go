@@ -120,11 +120,11 @@ func (s *Stack) look(ctx context.Context, name string) (*types.Stack, error) {
 	out, err := s.cfn.DescribeStacks(ctx, &cfn.DescribeStacksInput{StackName: &name})
 	switch {
 	case missing(err):
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	case err != nil:
 		return nil, err
 	case len(out.Stacks) == 0:
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	return &out.Stacks[0], nil
 }

@@ -111,11 +111,12 @@ func (s *GroupState) Serving() (n int) {
 }
 
 var (
-	_ graph.Desired[GroupState] = (*Group)(nil)
-	_ graph.Patient             = (*Group)(nil)
+	_ graph.Managed[GroupState] = (*Group)(nil)
+	_ graph.Timed               = (*Group)(nil)
+	_ graph.TimeLimited             = (*Group)(nil)
 )
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (g *Group) Needs() []graph.Edge {
 	needs := graph.On(g.Template)
 	for _, s := range g.Subnets {
@@ -130,9 +131,9 @@ func (g *Group) Takes() (create, remove time.Duration) {
 	return ec2.InstanceTakes + 10*time.Second, ec2.InstanceGoes + 10*time.Second
 }
 
-// Patience implements graph.Patient: an instance refresh may replace one
+// TimeLimit implements graph.TimeLimited: an instance refresh may replace one
 // machine after the other.
-func (g *Group) Patience() time.Duration {
+func (g *Group) TimeLimit() time.Duration {
 	usual := 15 * time.Minute
 	if !g.refreshing {
 		return usual
@@ -150,7 +151,7 @@ func (g *Group) warmup() time.Duration {
 // usually is CAPA's default for cooldown and warm-up.
 func usually(d time.Duration) time.Duration { return cmp.Or(d, 300*time.Second) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (g *Group) Find(ctx context.Context, c *cloud.Clients) (*GroupState, error) {
 	all, err := Groups(ctx, c)
 	if err != nil {
@@ -200,7 +201,7 @@ func (g *Group) outdated(have *GroupState) (versions []string) {
 	return versions
 }
 
-// Diff implements graph.Resource. Time is given for machines to come only
+// Diff implements graph.Desired. Time is given for machines to come only
 // where there is nothing else to mend, since what keeps them from coming may
 // be what is to be mended.
 func (g *Group) Diff(have *GroupState) (d graph.Diff) {
@@ -270,7 +271,7 @@ func (g *Group) halted() bool {
 	return slices.Contains(s, "Launch") || slices.Contains(s, "Terminate")
 }
 
-// Create implements graph.Resource. What it makes has no machines yet, and
+// Create implements graph.Creator. What it makes has no machines yet, and
 // runs all its processes.
 func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, error) {
 	in := &autoscaling.CreateAutoScalingGroupInput{
@@ -297,7 +298,7 @@ func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, erro
 	}, nil
 }
 
-// Delete implements graph.Resource. The machines go with the group, and it
+// Delete implements graph.Deleter. The machines go with the group, and it
 // goes when they have gone.
 func (g *Group) Delete(ctx context.Context, c *cloud.Clients, have *GroupState) error {
 	if have.Status != "" {
@@ -417,7 +418,7 @@ func trouble(ctx context.Context, c *cloud.Clients, group string) (string, error
 	return "", nil
 }
 
-// Update implements graph.Resource. Processes are resumed before anything
+// Update implements graph.Updater. Processes are resumed before anything
 // else, and machines replaced when all else is as wanted.
 func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
 	for _, step := range []func(context.Context, *cloud.Clients, *GroupState, graph.Diff) error{
@@ -427,7 +428,7 @@ func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, 
 			return nil, err
 		}
 	}
-	return nil, nil //nolint:nilnil // look again
+	return nil, nil // look again
 }
 
 func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {

@@ -27,21 +27,24 @@ type DefaultGroupState struct {
 // CloudID implements graph.State.
 func (s DefaultGroupState) CloudID() string { return s.ID }
 
-var _ graph.Desired[DefaultGroupState] = (*DefaultGroup)(nil)
+var (
+	_ graph.Desired[DefaultGroupState] = (*DefaultGroup)(nil)
+	_ graph.Updater[DefaultGroupState] = (*DefaultGroup)(nil)
+)
 
 const (
 	fromItself = "ingress from itself"
 	toAnywhere = "egress to 0.0.0.0/0"
 )
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (g *DefaultGroup) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (g *DefaultGroup) Find(ctx context.Context, c *cloud.Clients) (*DefaultGroupState, error) {
 	vpc, ok := g.VPC.Found()
 	if !ok || cloud.IsBrief(ctx) {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := SecurityGroups(ctx, c, vpc.ID)
 	for _, x := range all {
@@ -71,18 +74,13 @@ func ownRules(x SecurityGroupState) (rules []string) {
 	return rules
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (g *DefaultGroup) Diff(have *DefaultGroupState) (d graph.Diff) {
 	d.Lines("rule", have.Rules, nil)
 	return d
 }
 
-// Create implements graph.Resource: AWS makes the group with the VPC.
-func (g *DefaultGroup) Create(context.Context, *cloud.Clients) (*DefaultGroupState, error) {
-	return nil, nil //nolint:nilnil // it is looked for until it shows
-}
-
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *DefaultGroupState, d graph.Diff) (*DefaultGroupState, error) {
 	for _, rule := range d.Removed("rule") {
 		var err error
@@ -101,9 +99,6 @@ func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *Defau
 	}
 	return &DefaultGroupState{ID: have.ID}, nil
 }
-
-// Delete implements graph.Resource: the group goes with its VPC.
-func (g *DefaultGroup) Delete(context.Context, *cloud.Clients, *DefaultGroupState) error { return nil }
 
 // AnywhereIPv4 is every IPv4 address.
 const AnywhereIPv4 = "0.0.0.0/0"

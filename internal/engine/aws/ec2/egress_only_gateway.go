@@ -24,15 +24,15 @@ type EgressOnlyGatewayState struct {
 	VPC string
 }
 
-var _ graph.Desired[EgressOnlyGatewayState] = (*EgressOnlyGateway)(nil)
+var _ graph.Managed[EgressOnlyGatewayState] = (*EgressOnlyGateway)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (g *EgressOnlyGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (g *EgressOnlyGateway) Find(ctx context.Context, c *cloud.Clients) (*EgressOnlyGatewayState, error) {
 	if _, ok := g.VPC.Found(); !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := EgressOnlyGateways(ctx, c)
 	if err != nil {
@@ -41,14 +41,14 @@ func (g *EgressOnlyGateway) Find(ctx context.Context, c *cloud.Clients) (*Egress
 	return identity.Find(all, g.Tags, func(x EgressOnlyGatewayState) cloud.Tags { return x.Tags })
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (g *EgressOnlyGateway) Diff(have *EgressOnlyGatewayState) (d graph.Diff) {
 	d.Fixed("vpc", have.VPC, g.VPC.CloudID())
 	d.Tags(have.Tags, g.Tags)
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*EgressOnlyGatewayState, error) {
 	vpc := g.VPC.CloudID()
 	out, err := c.EC2.CreateEgressOnlyInternetGateway(ctx, &ec2.CreateEgressOnlyInternetGatewayInput{
@@ -62,13 +62,13 @@ func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*Egre
 	return &EgressOnlyGatewayState{identity.Object{ID: aws.ToString(out.EgressOnlyInternetGateway.EgressOnlyInternetGatewayId), Tags: g.Tags}, vpc}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, _ graph.Diff) (*EgressOnlyGatewayState, error) {
 	o, err := retagged(ctx, c, have.Object, g.Tags)
 	return &EgressOnlyGatewayState{o, have.VPC}, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (g *EgressOnlyGateway) Delete(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState) error {
 	_, err := c.EC2.DeleteEgressOnlyInternetGateway(ctx, &ec2.DeleteEgressOnlyInternetGatewayInput{EgressOnlyInternetGatewayId: &have.ID})
 	return err

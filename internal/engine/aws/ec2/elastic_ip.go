@@ -26,12 +26,12 @@ type ElasticIPState struct {
 	Association string // "" when it is free
 }
 
-var _ graph.Desired[ElasticIPState] = (*ElasticIP)(nil)
+var _ graph.Managed[ElasticIPState] = (*ElasticIP)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (e *ElasticIP) Needs() []graph.Edge { return graph.Reads(e.Subnet) }
 
-// Find implements graph.Resource. Cluster API gives all addresses one name:
+// Find implements graph.Desired. Cluster API gives all addresses one name:
 // which is which, the NAT gateways tell.
 func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
 	all, err := Addresses(ctx, c)
@@ -71,13 +71,13 @@ func (e *ElasticIP) used(ctx context.Context, c *cloud.Clients, all []ElasticIPS
 	return "", err
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (e *ElasticIP) Diff(have *ElasticIPState) (d graph.Diff) {
 	d.Tags(have.Tags, e.Tags)
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
 	out, err := c.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
 		Domain: types.DomainTypeVpc, TagSpecifications: e.Tags.On(types.ResourceTypeElasticIp),
@@ -88,14 +88,14 @@ func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPSta
 	return &ElasticIPState{Object: identity.Object{ID: aws.ToString(out.AllocationId), Tags: e.Tags}, PublicIP: aws.ToString(out.PublicIp)}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, _ graph.Diff) (*ElasticIPState, error) {
 	after, err := *have, error(nil)
 	after.Object, err = retagged(ctx, c, have.Object, e.Tags)
 	return &after, err
 }
 
-// Delete implements graph.Resource. AWS answers AuthFailure while the address
+// Delete implements graph.Deleter. AWS answers AuthFailure while the address
 // is still mapped to something that is on its way out.
 func (e *ElasticIP) Delete(ctx context.Context, c *cloud.Clients, have *ElasticIPState) error {
 	_, err := c.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &have.ID})

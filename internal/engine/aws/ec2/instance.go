@@ -108,9 +108,12 @@ func (m Metadata) String() string {
 	return fmt.Sprintf("endpoint %s, ipv6 %s, hop limit %d, tokens %s, tags %s", m.Endpoint, m.IPv6, m.HopLimit, m.Tokens, m.Tags)
 }
 
-var _ graph.Desired[InstanceState] = (*Instance)(nil)
+var (
+	_ graph.Managed[InstanceState] = (*Instance)(nil)
+	_ graph.Timed                  = (*Instance)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (i *Instance) Needs() []graph.Edge {
 	needs := graph.Exists(i.Subnet)
 	for _, g := range i.Groups {
@@ -126,10 +129,10 @@ func (i *Instance) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (i *Instance) Takes() (create, remove time.Duration) { return InstanceTakes, InstanceGoes }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
 	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
-		return nil, nil //nolint:nilnil // the inventory has not seen it, and there is no place where it could be
+		return nil, nil // the inventory has not seen it, and there is no place where it could be
 	}
 	all, err := InstanceInventory(ctx, c)
 	if err != nil {
@@ -153,7 +156,7 @@ func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, 
 	return *s, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	if have.Stopped {
 		d.Fixed("state", have.Status, string(types.InstanceStateNameRunning))
@@ -212,7 +215,7 @@ func (i *Instance) metadata() Metadata {
 	return m
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
 	if i.Boot == nil {
 		return nil, errors.New("bootstrap data: there is none: the machine existed a moment ago")
@@ -224,7 +227,7 @@ func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState
 	return i.launch(ctx, c, data)
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceState, d graph.Diff) (*InstanceState, error) {
 	after := *have
 	if d.Has("securityGroup") {
@@ -263,7 +266,7 @@ func tagWithInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceStat
 	return err
 }
 
-// Delete implements graph.Resource. Machines that go at the same time go in
+// Delete implements graph.Deleter. Machines that go at the same time go in
 // one call.
 func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
 	if err := i.release(ctx, c, have); err != nil {

@@ -24,15 +24,18 @@ type InternetGatewayState struct {
 	VPC string // attached to; "" when it is not attached
 }
 
-var _ graph.Desired[InternetGatewayState] = (*InternetGateway)(nil)
+var (
+	_ graph.Managed[InternetGatewayState]   = (*InternetGateway)(nil)
+	_ graph.Explained[InternetGatewayState] = (*InternetGateway)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (g *InternetGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*InternetGatewayState, error) {
 	if _, ok := g.VPC.Found(); !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := InternetGateways(ctx, c)
 	if err != nil {
@@ -41,14 +44,14 @@ func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*Internet
 	return identity.Find(all, g.Tags, func(x InternetGatewayState) cloud.Tags { return x.Tags })
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (g *InternetGateway) Diff(have *InternetGatewayState) (d graph.Diff) {
 	d.Set("vpc", have.VPC, g.VPC.CloudID())
 	d.Tags(have.Tags, g.Tags)
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (g *InternetGateway) Create(ctx context.Context, c *cloud.Clients) (*InternetGatewayState, error) {
 	out, err := c.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: g.Tags.On(types.ResourceTypeInternetGateway),
@@ -59,7 +62,7 @@ func (g *InternetGateway) Create(ctx context.Context, c *cloud.Clients) (*Intern
 	return &InternetGatewayState{Object: identity.Object{ID: aws.ToString(out.InternetGateway.InternetGatewayId), Tags: g.Tags}}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *InternetGatewayState, d graph.Diff) (*InternetGatewayState, error) {
 	after := *have
 	if d.Has("vpc") {
@@ -90,7 +93,7 @@ func (g *InternetGateway) detach(ctx context.Context, c *cloud.Clients, have *In
 	return err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (g *InternetGateway) Delete(ctx context.Context, c *cloud.Clients, have *InternetGatewayState) error {
 	if have.VPC != "" {
 		if err := g.detach(ctx, c, have); err != nil {

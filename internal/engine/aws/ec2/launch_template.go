@@ -59,9 +59,9 @@ type LaunchTemplateState struct {
 	Launched cloud.Tags        // tags of what it launches
 }
 
-var _ graph.Desired[LaunchTemplateState] = (*LaunchTemplate)(nil)
+var _ graph.Managed[LaunchTemplateState] = (*LaunchTemplate)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (t *LaunchTemplate) Needs() []graph.Edge {
 	var needs []graph.Edge
 	for _, g := range t.Groups {
@@ -74,7 +74,7 @@ func (t *LaunchTemplate) Needs() []graph.Edge {
 	return append(needs, t.Needed...)
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTemplateState, error) {
 	all, err := LaunchTemplates(ctx, c)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *LaunchTemplateState) read(ctx context.Context, c *cloud.Clients) error 
 	return nil
 }
 
-// Diff implements graph.Resource. All but the tags of the template itself is
+// Diff implements graph.Desired. All but the tags of the template itself is
 // mended by another version.
 func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d graph.Diff) {
 	t.diffContent(have, &d)
@@ -181,7 +181,7 @@ func VersionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate
 	return fmt.Sprint(t.Version)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (t *LaunchTemplate) Create(ctx context.Context, c *cloud.Clients) (*LaunchTemplateState, error) {
 	data, err := t.prepare(ctx, c)
 	if err != nil {
@@ -199,7 +199,7 @@ func (t *LaunchTemplate) Create(ctx context.Context, c *cloud.Clients) (*LaunchT
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState, d graph.Diff) (*LaunchTemplateState, error) {
 	after := *have
 	if d.HasTags() {
@@ -252,7 +252,7 @@ func prune(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) err
 	return err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (t *LaunchTemplate) Delete(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
 	_, err := c.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: &have.ID})
 	return err

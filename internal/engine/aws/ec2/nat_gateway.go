@@ -29,9 +29,12 @@ type NATGatewayState struct {
 	Failure                   string
 }
 
-var _ graph.Desired[NATGatewayState] = (*NATGateway)(nil)
+var (
+	_ graph.Managed[NATGatewayState] = (*NATGateway)(nil)
+	_ graph.Timed                    = (*NATGateway)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (n *NATGateway) Needs() []graph.Edge {
 	return append(graph.Exists(n.Subnet, n.Address), graph.On(n.Internet)...)
 }
@@ -39,10 +42,10 @@ func (n *NATGateway) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (n *NATGateway) Takes() (create, remove time.Duration) { return natGatewayTakes, NATGatewayGoes }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewayState, error) {
 	if _, ok := n.Subnet.Found(); !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := NATGateways(ctx, c)
 	if err != nil {
@@ -57,7 +60,7 @@ func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewaySta
 	return identity.Find(here, n.Tags, func(x NATGatewayState) cloud.Tags { return x.Tags })
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (n *NATGateway) Diff(have *NATGatewayState) (d graph.Diff) {
 	d.Await("state", have.Status, types.NatGatewayStateAvailable)
 	d.Fixed("subnet", have.Subnet, n.Subnet.CloudID())
@@ -66,7 +69,7 @@ func (n *NATGateway) Diff(have *NATGatewayState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayState, error) {
 	out, err := c.EC2.CreateNatGateway(ctx, &ec2.CreateNatGatewayInput{
 		SubnetId:          aws.String(n.Subnet.CloudID()),
@@ -85,14 +88,14 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, _ graph.Diff) (*NATGatewayState, error) {
 	after, err := *have, error(nil)
 	after.Object, err = retagged(ctx, c, have.Object, n.Tags)
 	return &after, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (n *NATGateway) Delete(ctx context.Context, c *cloud.Clients, have *NATGatewayState) error {
 	_, err := c.EC2.DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: &have.ID})
 	return err

@@ -38,9 +38,13 @@ func (s NetworkInterfacesState) CloudID() string {
 	return strings.Join(slices.Concat(s.Free, s.Busy, s.Left), ", ")
 }
 
-var _ graph.Desired[NetworkInterfacesState] = (*NetworkInterfaces)(nil)
+var (
+	_ graph.Desired[NetworkInterfacesState] = (*NetworkInterfaces)(nil)
+	_ graph.Deleter[NetworkInterfacesState] = (*NetworkInterfaces)(nil)
+	_ graph.Timed                           = (*NetworkInterfaces)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (n *NetworkInterfaces) Needs() []graph.Edge {
 	needs := graph.Exists(n.VPC)
 	for _, g := range n.Groups {
@@ -52,7 +56,7 @@ func (n *NetworkInterfaces) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (n *NetworkInterfaces) Takes() (create, remove time.Duration) { return 0, InterfacesGo }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
 	var groups []string
 	for _, g := range n.Groups {
@@ -62,7 +66,7 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 	}
 	vpc, ok := n.VPC.Found()
 	if !ok || len(groups) == 0 {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	return InGroups(ctx, c, vpc.ID, groups)
 }
@@ -100,7 +104,7 @@ func InGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string
 // Lingering lists network interfaces that hang around.
 func Lingering(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
 	if cloud.IsBrief(ctx) {
-		return nil, nil //nolint:nilnil // what lingers is only known when the rest has gone
+		return nil, nil // what lingers is only known when the rest has gone
 	}
 	found, err := interfaces(ctx, c, filters...)
 	if err != nil || len(found) == 0 {
@@ -117,20 +121,10 @@ func Lingering(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (
 	return s, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (n *NetworkInterfaces) Diff(*NetworkInterfacesState) graph.Diff { return nil }
 
-// Create implements graph.Resource.
-func (n *NetworkInterfaces) Create(context.Context, *cloud.Clients) (*NetworkInterfacesState, error) {
-	return nil, nil //nolint:nilnil // they come by themselves
-}
-
-// Update implements graph.Resource.
-func (n *NetworkInterfaces) Update(context.Context, *cloud.Clients, *NetworkInterfacesState, graph.Diff) (*NetworkInterfacesState, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource. Those in use go with what they serve.
+// Delete implements graph.Deleter. Those in use go with what they serve.
 func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *NetworkInterfacesState) error {
 	for _, id := range have.Free {
 		_, err := c.EC2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})

@@ -37,9 +37,9 @@ type RouteTableState struct {
 	Associations map[string]string // subnet to association
 }
 
-var _ graph.Desired[RouteTableState] = (*RouteTable)(nil)
+var _ graph.Managed[RouteTableState] = (*RouteTable)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (r *RouteTable) Needs() []graph.Edge {
 	needs := append(graph.Exists(r.VPC), graph.Outlives(r.Subnet)...) // a subnet that goes takes its association along
 	for _, route := range r.Routes {
@@ -48,10 +48,10 @@ func (r *RouteTable) Needs() []graph.Edge {
 	return needs
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableState, error) {
 	if _, ok := r.VPC.Found(); !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := RouteTables(ctx, c)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableSta
 	return identity.Find(identity.Narrowed(all, tagsOf, func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }), r.Tags, tagsOf)
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (r *RouteTable) Diff(have *RouteTableState) (d graph.Diff) {
 	for _, route := range r.Routes {
 		d.Set("route "+route.To, have.Routes[route.To], route.Via.CloudID())
@@ -76,7 +76,7 @@ func (r *RouteTable) Diff(have *RouteTableState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (r *RouteTable) Create(ctx context.Context, c *cloud.Clients) (*RouteTableState, error) {
 	vpc := r.VPC.CloudID()
 	out, err := c.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
@@ -93,7 +93,7 @@ func (r *RouteTable) Create(ctx context.Context, c *cloud.Clients) (*RouteTableS
 	}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTableState, d graph.Diff) (*RouteTableState, error) {
 	after := *have
 	after.Routes, after.Associations = cloud.Tags(have.Routes).With(nil), cloud.Tags(have.Associations).With(nil)
@@ -175,7 +175,7 @@ func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace 
 	return err
 }
 
-// Delete implements graph.Resource. Associations with subnets that stay are
+// Delete implements graph.Deleter. Associations with subnets that stay are
 // taken off when they turn out to be in the way.
 func (r *RouteTable) Delete(ctx context.Context, c *cloud.Clients, have *RouteTableState) error {
 	remove := func() error {

@@ -29,16 +29,19 @@ type SecurityGroupState struct {
 	Ingress, Egress        []types.IpPermission
 }
 
-var _ graph.Desired[SecurityGroupState] = (*SecurityGroup)(nil)
+var (
+	_ graph.Managed[SecurityGroupState]   = (*SecurityGroup)(nil)
+	_ graph.Explained[SecurityGroupState] = (*SecurityGroup)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (g *SecurityGroup) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (g *SecurityGroup) Find(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
 	vpc, ok := g.VPC.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := SecurityGroups(ctx, c, vpc.ID)
 	if err != nil {
@@ -53,10 +56,10 @@ func (g *SecurityGroup) Find(ctx context.Context, c *cloud.Clients) (*SecurityGr
 			return nil, fmt.Errorf("security group %s is named %s, but does not carry the tag %s=%s: add the tag, or bring the group as an override", x.ID, g.Name, c.OwnerTag(), cloud.Owned)
 		}
 	}
-	return nil, nil //nolint:nilnil // none is Find's documented answer
+	return nil, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (g *SecurityGroup) Diff(have *SecurityGroupState) (d graph.Diff) {
 	d.Fixed("name", have.Name, g.Name)
 	d.Fixed("description", have.Description, g.Description)
@@ -64,7 +67,7 @@ func (g *SecurityGroup) Diff(have *SecurityGroupState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
 	vpc := g.VPC.CloudID()
 	out, err := c.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
@@ -76,14 +79,14 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 	return &SecurityGroupState{Object: identity.Object{ID: aws.ToString(out.GroupId), Tags: g.Tags}, VPC: vpc, Name: g.Name, Description: g.Description}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (g *SecurityGroup) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupState, _ graph.Diff) (*SecurityGroupState, error) {
 	after, err := *have, error(nil)
 	after.Object, err = retagged(ctx, c, have.Object, g.Tags)
 	return &after, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (g *SecurityGroup) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
 	_, err := c.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &have.ID})
 	return err

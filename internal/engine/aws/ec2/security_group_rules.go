@@ -49,9 +49,9 @@ type SecurityGroupRulesState struct {
 // CloudID implements graph.State.
 func (s SecurityGroupRulesState) CloudID() string { return s.Group }
 
-var _ graph.Desired[SecurityGroupRulesState] = (*SecurityGroupRules)(nil)
+var _ graph.Managed[SecurityGroupRulesState] = (*SecurityGroupRules)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (r *SecurityGroupRules) Needs() []graph.Edge {
 	needs := graph.Exists(r.Group)
 	for _, rule := range r.Rules {
@@ -64,11 +64,11 @@ func (r *SecurityGroupRules) Needs() []graph.Edge {
 	return needs
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*SecurityGroupRulesState, error) {
 	group, ok := r.Group.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := SecurityGroups(ctx, c, group.VPC)
 	if err != nil {
@@ -79,10 +79,10 @@ func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*Secur
 			return &SecurityGroupRulesState{x.ID, PermissionLines(x.Ingress)}, nil
 		}
 	}
-	return nil, nil //nolint:nilnil // none is Find's documented answer
+	return nil, nil
 }
 
-// Diff implements graph.Resource. In a shared group, a rule of ours that
+// Diff implements graph.Desired. In a shared group, a rule of ours that
 // somebody describes in other words is still ours.
 func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) {
 	lines, want := have.Lines, r.lines()
@@ -114,7 +114,7 @@ func (r *SecurityGroupRules) lines() (out []string) {
 	return out
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (r *SecurityGroupRules) Create(ctx context.Context, c *cloud.Clients) (*SecurityGroupRulesState, error) {
 	have := &SecurityGroupRulesState{Group: r.Group.CloudID()}
 	if len(r.Rules) == 0 {
@@ -123,7 +123,7 @@ func (r *SecurityGroupRules) Create(ctx context.Context, c *cloud.Clients) (*Sec
 	return r.Update(ctx, c, have, r.Diff(have))
 }
 
-// Update implements graph.Resource. What is too much goes first: a rule whose
+// Update implements graph.Updater. What is too much goes first: a rule whose
 // description alone has changed is a duplicate to AWS.
 func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState, d graph.Diff) (*SecurityGroupRulesState, error) {
 	if gone := d.Removed("ingress"); len(gone) > 0 {
@@ -144,7 +144,7 @@ func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have 
 	return &SecurityGroupRulesState{have.Group, r.lines()}, nil
 }
 
-// Delete implements graph.Resource. Rules go with their group; only those that
+// Delete implements graph.Deleter. Rules go with their group; only those that
 // name another group keep that one from being deleted.
 func (r *SecurityGroupRules) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState) error {
 	naming := slices.DeleteFunc(slices.Clone(have.Lines), func(l string) bool {

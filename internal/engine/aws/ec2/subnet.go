@@ -37,9 +37,12 @@ type SubnetState struct {
 	HostnameType                   string
 }
 
-var _ graph.Desired[SubnetState] = (*Subnet)(nil)
+var (
+	_ graph.Managed[SubnetState]   = (*Subnet)(nil)
+	_ graph.Explained[SubnetState] = (*Subnet)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (s *Subnet) Needs() []graph.Edge {
 	if s.ipv6() {
 		return graph.On(s.VPC) // its IPv6 block is known when it has settled
@@ -49,11 +52,11 @@ func (s *Subnet) Needs() []graph.Edge {
 
 func (s *Subnet) ipv6() bool { return s.IPv6Index > 0 || s.IPv6CIDR != "" }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
 	vpc, ok := s.VPC.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := Subnets(ctx, c)
 	if err != nil {
@@ -69,7 +72,7 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 	return identity.Find(identity.Narrowed(here, tagsOf, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags, tagsOf)
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (s *Subnet) Diff(have *SubnetState) (d graph.Diff) {
 	d.Fixed("cidr", have.CIDR, s.CIDR)
 	d.Fixed("zone", have.Zone, s.Zone)
@@ -102,7 +105,7 @@ func (s *Subnet) wantIPv6() string {
 	return netip.PrefixFrom(netip.AddrFrom16(b), 64).String()
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
 	in := &ec2.CreateSubnetInput{
 		VpcId:             aws.String(s.VPC.CloudID()),
@@ -126,7 +129,7 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 	return &seen, nil
 }
 
-// Update implements graph.Resource. AWS takes one attribute a call.
+// Update implements graph.Updater. AWS takes one attribute a call.
 func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState, d graph.Diff) (*SubnetState, error) {
 	after := *have
 	set := func(field string, in *ec2.ModifySubnetAttributeInput, note func()) error {
@@ -159,7 +162,7 @@ func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState
 	return &after, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (s *Subnet) Delete(ctx context.Context, c *cloud.Clients, have *SubnetState) error {
 	_, err := c.EC2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &have.ID})
 	return err

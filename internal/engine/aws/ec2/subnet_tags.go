@@ -30,7 +30,7 @@ type SubnetTagsState struct {
 	Added []string // keys
 }
 
-var _ graph.Desired[SubnetTagsState] = (*SubnetTags)(nil)
+var _ graph.Managed[SubnetTagsState] = (*SubnetTags)(nil)
 
 // AddedTagPrefix is followed by the name of the cluster; the value lists the
 // keys of the tags that were added for it, spaces between them. The key by which
@@ -41,14 +41,14 @@ const (
 	wasThere       = "="
 )
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (t *SubnetTags) Needs() []graph.Edge { return graph.On(t.Subnet) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsState, error) {
 	subnet, ok := t.Subnet.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := SubnetsOf(ctx, c, subnet.VPC)
 	for _, x := range all {
@@ -59,7 +59,7 @@ func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsSta
 	return nil, err
 }
 
-// Diff implements graph.Resource. Where a tag was there before, its value is
+// Diff implements graph.Desired. Where a tag was there before, its value is
 // its owner's business.
 func (t *SubnetTags) Diff(have *SubnetTagsState) (d graph.Diff) {
 	want := maps.Clone(t.Tags)
@@ -71,13 +71,13 @@ func (t *SubnetTags) Diff(have *SubnetTagsState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsState, error) {
 	subnet, _ := t.Subnet.Found()
 	return t.Update(ctx, c, &SubnetTagsState{Object: subnet.Object}, nil)
 }
 
-// Update implements graph.Resource. What another cluster has added counts as
+// Update implements graph.Updater. What another cluster has added counts as
 // added for this one too: whoever goes last takes it along.
 func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
 	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
@@ -99,7 +99,7 @@ func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetT
 	return &SubnetTagsState{o, added}, err
 }
 
-// Delete implements graph.Resource. Tags that others need stay: those that
+// Delete implements graph.Deleter. Tags that others need stay: those that
 // another cluster has on its list; and all but the cluster's own while there
 // is a cluster that keeps no such list, for Cluster API made it.
 func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetTagsState) error {

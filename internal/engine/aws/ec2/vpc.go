@@ -31,12 +31,15 @@ type VPCState struct {
 	DNSHostnames, DNSSupport bool
 }
 
-var _ graph.Desired[VPCState] = (*VPC)(nil)
+var (
+	_ graph.Managed[VPCState]   = (*VPC)(nil)
+	_ graph.Explained[VPCState] = (*VPC)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (v *VPC) Needs() []graph.Edge { return nil }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	all, err := VPCs(ctx, c)
 	if err != nil {
@@ -59,7 +62,7 @@ func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	return vpcState(ctx, c, *x)
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (v *VPC) Diff(have *VPCState) (d graph.Diff) {
 	if v.IPv6 {
 		d.Await("ipv6", have.IPv6State, string(types.VpcCidrBlockStateCodeAssociated))
@@ -71,7 +74,7 @@ func (v *VPC) Diff(have *VPCState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	in := &ec2.CreateVpcInput{CidrBlock: &v.CIDR, TagSpecifications: v.Tags.On(types.ResourceTypeVpc)}
 	if v.IPv6 {
@@ -86,7 +89,7 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d graph.Diff) (*VPCState, error) {
 	after, yes := *have, &types.AttributeBooleanValue{Value: aws.Bool(true)}
 	if d.Has("dnsSupport") {
@@ -108,7 +111,7 @@ func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d gr
 	return &after, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (v *VPC) Delete(ctx context.Context, c *cloud.Clients, have *VPCState) error {
 	_, err := c.EC2.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: &have.ID})
 	return err

@@ -26,16 +26,20 @@ type VPCBlockState struct{ Association, CIDR string }
 // CloudID implements graph.State.
 func (s VPCBlockState) CloudID() string { return s.Association }
 
-var _ graph.Desired[VPCBlockState] = (*VPCBlock)(nil)
+var (
+	_ graph.Desired[VPCBlockState] = (*VPCBlock)(nil)
+	_ graph.Creator[VPCBlockState] = (*VPCBlock)(nil)
+	_ graph.Deleter[VPCBlockState] = (*VPCBlock)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (b *VPCBlock) Needs() []graph.Edge { return graph.On(b.VPC) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc, ok := b.VPC.Found()
 	if !ok || b.Foreign && cloud.IsBrief(ctx) {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := VPCs(ctx, c)
 	for _, x := range all {
@@ -46,25 +50,20 @@ func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, 
 	return nil, err
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
 	d.Fixed("cidr", have.CIDR, b.CIDR)
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (b *VPCBlock) Create(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc := b.VPC.CloudID()
 	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR}, cloud.AskOnce)
 	return nil, err // looked for until it is associated
 }
 
-// Update implements graph.Resource.
-func (b *VPCBlock) Update(context.Context, *cloud.Clients, *VPCBlockState, graph.Diff) (*VPCBlockState, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockState) error {
 	_, err := c.EC2.DisassociateVpcCidrBlock(ctx, &ec2.DisassociateVpcCidrBlockInput{AssociationId: &have.Association})
 	return err

@@ -31,9 +31,12 @@ type GatewayEndpointState struct {
 	Status      string
 }
 
-var _ graph.Desired[GatewayEndpointState] = (*GatewayEndpoint)(nil)
+var (
+	_ graph.Managed[GatewayEndpointState] = (*GatewayEndpoint)(nil)
+	_ graph.Timed                         = (*GatewayEndpoint)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (e *GatewayEndpoint) Needs() []graph.Edge {
 	needs := graph.Exists(e.VPC)
 	for _, t := range e.RouteTables {
@@ -45,10 +48,10 @@ func (e *GatewayEndpoint) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (e *GatewayEndpoint) Takes() (create, remove time.Duration) { return 0, EndpointGoes }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayEndpointState, error) {
 	if _, ok := e.VPC.Found(); !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := Endpoints(ctx, c)
 	if err != nil {
@@ -57,7 +60,7 @@ func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayE
 	return identity.Find(all, e.Tags, func(x GatewayEndpointState) cloud.Tags { return x.Tags })
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
 	d.Await("state", have.Status, SeenState(types.StateAvailable))
 	d.Fixed("service", have.Service, e.Service)
@@ -70,7 +73,7 @@ func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (e *GatewayEndpoint) Create(ctx context.Context, c *cloud.Clients) (*GatewayEndpointState, error) {
 	vpc := e.VPC.CloudID()
 	in := &ec2.CreateVpcEndpointInput{
@@ -90,7 +93,7 @@ func (e *GatewayEndpoint) Create(ctx context.Context, c *cloud.Clients) (*Gatewa
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState, d graph.Diff) (*GatewayEndpointState, error) {
 	after := *have
 	if d.Has("routeTable") {
@@ -111,7 +114,7 @@ func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *Ga
 	return &after, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (e *GatewayEndpoint) Delete(ctx context.Context, c *cloud.Clients, have *GatewayEndpointState) error {
 	_, err := c.EC2.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{have.ID}})
 	return err

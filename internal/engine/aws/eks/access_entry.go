@@ -51,9 +51,9 @@ type AccessEntryState struct {
 	Policies              []EKSAccessPolicy
 }
 
-var _ graph.Desired[AccessEntryState] = (*AccessEntry)(nil)
+var _ graph.Managed[AccessEntryState] = (*AccessEntry)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (a *AccessEntry) Needs() []graph.Edge {
 	return append(graph.DeletedWith(a.Cluster), graph.On(a.Role)...)
 }
@@ -66,11 +66,11 @@ func (a *AccessEntry) principal() string {
 	return a.Principal
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
 	cluster, ok := a.Cluster.Found()
 	if !ok || a.principal() == graph.Unknown {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := accessPrincipals(ctx, c, cluster.Name)
 	if err != nil || !slices.Contains(all, a.principal()) {
@@ -79,7 +79,7 @@ func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryS
 	return AccessEntryOf(ctx, c, cluster.Name, a.principal())
 }
 
-// Diff implements graph.Resource. Where the type is another one, or EKS does
+// Diff implements graph.Desired. Where the type is another one, or EKS does
 // not change the user, the entry is made anew by Update.
 func (a *AccessEntry) Diff(have *AccessEntryState) (d graph.Diff) {
 	d.Set("type", have.Type, a.Type)
@@ -108,7 +108,7 @@ func policyLines(all []EKSAccessPolicy) (out []string) {
 	return out
 }
 
-// Create implements graph.Resource. Policies come with Update.
+// Create implements graph.Creator. Policies come with Update.
 func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
 	cluster, _ := a.Cluster.Found()
 	principal := a.principal()
@@ -130,7 +130,7 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *AccessEntryState, d graph.Diff) (*AccessEntryState, error) {
 	cluster, _ := a.Cluster.Found()
 	if d.Has("type") {
@@ -194,7 +194,7 @@ func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster
 	return nil
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (a *AccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *AccessEntryState) error {
 	cluster, ok := a.Cluster.Found()
 	if !ok {

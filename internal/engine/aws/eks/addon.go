@@ -34,25 +34,28 @@ type AddonState struct {
 	Issues                                        []string
 }
 
-var _ graph.Desired[AddonState] = (*Addon)(nil)
+var (
+	_ graph.Managed[AddonState] = (*Addon)(nil)
+	_ graph.Timed               = (*Addon)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (a *Addon) Needs() []graph.Edge { return graph.DeletedWith(a.Cluster) }
 
 // Takes implements graph.Timed.
 func (a *Addon) Takes() (create, remove time.Duration) { return eksAddonTakes, AddonGoes }
 
-// Find implements graph.Resource. One that could not be made is removed before
+// Find implements graph.Desired. One that could not be made is removed before
 // it is made again.
 func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
 	cluster, ok := a.Cluster.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	return AddonByName(ctx, c, cluster.Name, a.Name)
 }
 
-// Diff implements graph.Resource. An add-on without nodes to run on is
+// Diff implements graph.Desired. An add-on without nodes to run on is
 // degraded, and as good as it gets.
 func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
 	switch types.AddonStatus(have.Status) {
@@ -77,7 +80,7 @@ func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
 	cluster, _ := a.Cluster.Found()
 	in := &eks.CreateAddonInput{
@@ -104,7 +107,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, d graph.Diff) (*AddonState, error) {
 	after := *have
 	if d.HasTags() {
@@ -129,7 +132,7 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	return &after, nil
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) error {
 	cluster, ok := a.Cluster.Found()
 	if !ok {

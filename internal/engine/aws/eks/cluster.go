@@ -58,9 +58,12 @@ type ClusterState struct {
 	Behind                            string // a node group that is too old for the version that is wanted, and its version
 }
 
-var _ graph.Desired[ClusterState] = (*Cluster)(nil)
+var (
+	_ graph.Managed[ClusterState] = (*Cluster)(nil)
+	_ graph.Timed                 = (*Cluster)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (e *Cluster) Needs() []graph.Edge {
 	needs := graph.On(e.Role)
 	for _, s := range e.Subnets {
@@ -75,7 +78,7 @@ func (e *Cluster) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (e *Cluster) Takes() (create, remove time.Duration) { return eksClusterTakes, ClusterGoes }
 
-// Find implements graph.Resource. A cluster of that name that is not marked as
+// Find implements graph.Desired. A cluster of that name that is not marked as
 // this one's is somebody else's, whatever Cluster API makes of it.
 func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
 	s, err := ClusterByName(ctx, c, e.Name)
@@ -112,7 +115,7 @@ func (e *Cluster) behind(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	return "", err
 }
 
-// Diff implements graph.Resource. EKS takes one change at a time: Update makes
+// Diff implements graph.Desired. EKS takes one change at a time: Update makes
 // the first, and what is left shows when it is done.
 func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 	if have.Status == string(types.ClusterStatusFailed) {
@@ -228,7 +231,7 @@ func (e *Cluster) reachedByAll() bool {
 
 func isEverywhere(block string) bool { return block == ec2.AnywhereIPv4 || block == "::/0" }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
 	in := &eks.CreateClusterInput{
 		Name: &e.Name, RoleArn: aws.String(e.Role.CloudID()), Tags: e.Tags,
@@ -298,7 +301,7 @@ func logging(on, off []string) *types.Logging {
 	return &types.Logging{ClusterLogging: all}
 }
 
-// Update implements graph.Resource: the first of the changes that is still to
+// Update implements graph.Updater: the first of the changes that is still to
 // be made, for EKS refuses a second one while that is under way.
 func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, d graph.Diff) (*ClusterState, error) {
 	after := *have
@@ -349,7 +352,7 @@ func next(d graph.Diff, field string) string {
 	return ""
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterState) error {
 	if have.Status == string(types.ClusterStatusDeleting) {
 		return nil

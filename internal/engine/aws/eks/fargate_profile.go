@@ -47,9 +47,12 @@ type FargateProfileState struct {
 	Selectors             []EKSSelector
 }
 
-var _ graph.Desired[FargateProfileState] = (*FargateProfile)(nil)
+var (
+	_ graph.Managed[FargateProfileState] = (*FargateProfile)(nil)
+	_ graph.Timed                        = (*FargateProfile)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (f *FargateProfile) Needs() []graph.Edge {
 	needs := append(graph.On(f.Cluster), graph.On(f.Role)...)
 	for _, s := range f.Subnets {
@@ -63,16 +66,16 @@ func (f *FargateProfile) Takes() (create, remove time.Duration) {
 	return eksFargateTakes, FargateProfileGoes
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
 	cluster, ok := f.Cluster.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	return FargateProfileByName(ctx, c, cluster.Name, f.Name)
 }
 
-// Diff implements graph.Resource. Nothing of a profile can be changed but its
+// Diff implements graph.Desired. Nothing of a profile can be changed but its
 // tags.
 func (f *FargateProfile) Diff(have *FargateProfileState) (d graph.Diff) {
 	if have.Status == string(types.FargateProfileStatusCreateFailed) {
@@ -97,7 +100,7 @@ func selectorList(all []EKSSelector) string {
 	return sortedList(out)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*FargateProfileState, error) {
 	cluster, _ := f.Cluster.Found()
 	in := &eks.CreateFargateProfileInput{
@@ -116,7 +119,7 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, _ graph.Diff) (*FargateProfileState, error) {
 	after := *have
 	var err error
@@ -124,7 +127,7 @@ func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *Far
 	return &after, err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *FargateProfileState) error {
 	cluster, _ := f.Cluster.Found()
 	return DeleteFargateProfile(ctx, c, cluster.Name, have)

@@ -33,9 +33,12 @@ type IdentityProviderState struct {
 	RequiredClaims                                   map[string]string
 }
 
-var _ graph.Desired[IdentityProviderState] = (*IdentityProvider)(nil)
+var (
+	_ graph.Managed[IdentityProviderState] = (*IdentityProvider)(nil)
+	_ graph.Timed                          = (*IdentityProvider)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (p *IdentityProvider) Needs() []graph.Edge {
 	return append(graph.DeletedWith(p.Cluster), graph.Awaits(p.After...)...)
 }
@@ -45,16 +48,16 @@ func (p *IdentityProvider) Takes() (create, remove time.Duration) {
 	return eksProviderTakes, eksProviderGoes
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (p *IdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*IdentityProviderState, error) {
 	cluster, ok := p.Cluster.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	return identityProvider(ctx, c, cluster.Name, p.Name)
 }
 
-// Diff implements graph.Resource. A provider is changed by taking it off and
+// Diff implements graph.Desired. A provider is changed by taking it off and
 // associating it anew, which takes half an hour.
 func (p *IdentityProvider) Diff(have *IdentityProviderState) (d graph.Diff) {
 	if have.Status == string(types.ConfigStatusDeleting) {
@@ -73,7 +76,7 @@ func (p *IdentityProvider) Diff(have *IdentityProviderState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*IdentityProviderState, error) {
 	cluster, _ := p.Cluster.Found()
 	given := func(s string) *string {
@@ -92,7 +95,7 @@ func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*Ident
 	return nil, eksNotYet(err)
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *IdentityProviderState, d graph.Diff) (*IdentityProviderState, error) {
 	after := *have
 	if d.HasTags() {
@@ -107,7 +110,7 @@ func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *I
 	return &after, nil
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *IdentityProviderState) error {
 	cluster, ok := p.Cluster.Found()
 	if !ok || have.Status == string(types.ConfigStatusDeleting) {

@@ -81,9 +81,12 @@ type NodeGroupState struct {
 	Hooks                                                   map[string]string // its lifecycle hooks, written down, by name
 }
 
-var _ graph.Desired[NodeGroupState] = (*NodeGroup)(nil)
+var (
+	_ graph.Managed[NodeGroupState] = (*NodeGroup)(nil)
+	_ graph.Timed                   = (*NodeGroup)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (g *NodeGroup) Needs() []graph.Edge {
 	needs := slices.Concat(graph.On(g.Cluster), graph.On(g.Role), graph.On(g.Template))
 	for _, s := range g.Subnets {
@@ -100,11 +103,11 @@ func (g *NodeGroup) Takes() (create, remove time.Duration) {
 	return eksNodeGroupTakes, NodeGroupGoes
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
 	cluster, ok := g.Cluster.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	s, err := NodeGroupByName(ctx, c, cluster.Name, g.Name)
 	if s == nil || err != nil || s.Scaling == "" || cloud.IsBrief(ctx) {
@@ -121,7 +124,7 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 	return &have, err
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	if have.Status == string(types.NodegroupStatusCreateFailed) {
 		d.Fixed("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.NodegroupStatusActive))
@@ -225,7 +228,7 @@ func taintLines(taints []EKSTaint) (out []string) {
 	return out
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupState, error) {
 	cluster, _ := g.Cluster.Found()
 	in := &eks.CreateNodegroupInput{
@@ -283,7 +286,7 @@ func eksTaints(taints []EKSTaint) (out []types.Taint) {
 	return out
 }
 
-// Update implements graph.Resource: versions first, then the rest, one call at
+// Update implements graph.Updater: versions first, then the rest, one call at
 // a time, for EKS refuses a second one while that is under way.
 func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGroupState, d graph.Diff) (*NodeGroupState, error) {
 	cluster, _ := g.Cluster.Found()
@@ -370,7 +373,7 @@ func (g *NodeGroup) changedTaints(have *NodeGroupState) *types.UpdateTaintsPaylo
 	return out
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGroupState) error {
 	cluster, _ := g.Cluster.Found()
 	return DeleteNodeGroup(ctx, c, cluster.Name, have)

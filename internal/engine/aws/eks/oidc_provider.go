@@ -31,16 +31,16 @@ type OIDCProviderState struct {
 // stsAudience is whom the tokens are meant for.
 const stsAudience = "sts.amazonaws.com"
 
-var _ graph.Desired[OIDCProviderState] = (*OIDCProvider)(nil)
+var _ graph.Managed[OIDCProviderState] = (*OIDCProvider)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (o *OIDCProvider) Needs() []graph.Edge { return graph.On(o.Cluster) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (o *OIDCProvider) Find(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
 	cluster, ok := o.Cluster.Found()
 	if !ok || cluster.Issuer == "" {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	return OIDCProviderByARN(ctx, c, providerARN(cluster))
 }
@@ -54,7 +54,7 @@ func providerARN(cluster ClusterState) string {
 	return "arn:" + parts[1] + ":iam::" + parts[4] + ":oidc-provider/" + strings.TrimPrefix(cluster.Issuer, "https://")
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (o *OIDCProvider) Diff(have *OIDCProviderState) (d graph.Diff) {
 	if !slices.Contains(have.Clients, stsAudience) {
 		d.Set("audience", "", stsAudience)
@@ -63,7 +63,7 @@ func (o *OIDCProvider) Diff(have *OIDCProviderState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (o *OIDCProvider) Create(ctx context.Context, c *cloud.Clients) (*OIDCProviderState, error) {
 	cluster, _ := o.Cluster.Found()
 	out, err := c.IAM.CreateOpenIDConnectProvider(ctx, &awsiam.CreateOpenIDConnectProviderInput{
@@ -75,7 +75,7 @@ func (o *OIDCProvider) Create(ctx context.Context, c *cloud.Clients) (*OIDCProvi
 	return &OIDCProviderState{identity.Object{ID: aws.ToString(out.OpenIDConnectProviderArn), Tags: o.Tags}, []string{stsAudience}}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCProviderState, d graph.Diff) (*OIDCProviderState, error) {
 	after := *have
 	if d.Has("audience") {
@@ -96,7 +96,7 @@ func (o *OIDCProvider) Update(ctx context.Context, c *cloud.Clients, have *OIDCP
 	return &after, nil
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (o *OIDCProvider) Delete(ctx context.Context, c *cloud.Clients, have *OIDCProviderState) error {
 	_, err := c.IAM.DeleteOpenIDConnectProvider(ctx, &awsiam.DeleteOpenIDConnectProviderInput{OpenIDConnectProviderArn: &have.ID})
 	return err

@@ -59,14 +59,14 @@ type ClassicLoadBalancerState struct {
 	IdleTimeout                int32 // seconds
 }
 
-var _ graph.Desired[ClassicLoadBalancerState] = (*ClassicLoadBalancer)(nil)
+var _ graph.Managed[ClassicLoadBalancerState] = (*ClassicLoadBalancer)(nil)
 
 const (
 	classicIdleTimeout = 600 // seconds, as CAPA sets it
 	ClassicTarget      = 6443
 )
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (l *ClassicLoadBalancer) Needs() []graph.Edge {
 	needs := append(graph.Exists(l.VPC), graph.On(l.Internet)...)
 	for _, s := range l.Subnets {
@@ -78,7 +78,7 @@ func (l *ClassicLoadBalancer) Needs() []graph.Edge {
 	return needs
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (l *ClassicLoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*ClassicLoadBalancerState, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	if err != nil {
@@ -99,10 +99,10 @@ func (l *ClassicLoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*Clas
 		}
 		return &x, nil
 	}
-	return nil, nil //nolint:nilnil // none is Find's documented answer
+	return nil, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (l *ClassicLoadBalancer) Diff(have *ClassicLoadBalancerState) (d graph.Diff) {
 	d.Fixed("internal", have.Internal, l.Internal)
 	d.Fixed("listener", slices.Contains(have.Listeners, l.listener()), true)
@@ -119,7 +119,7 @@ func (l *ClassicLoadBalancer) listener() string {
 	return fmt.Sprintf("TCP %d to TCP %d", l.Port, ClassicTarget)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (l *ClassicLoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*ClassicLoadBalancerState, error) {
 	in := &elb.CreateLoadBalancerInput{
 		LoadBalancerName: &l.Name, Subnets: identity.CloudIDs(l.Subnets), SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...),
@@ -141,7 +141,7 @@ func (l *ClassicLoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*Cl
 	}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *ClassicLoadBalancerState, d graph.Diff) (*ClassicLoadBalancerState, error) {
 	calls := []struct {
 		fields []string
@@ -182,7 +182,7 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 			return nil, err
 		}
 	}
-	return nil, nil //nolint:nilnil // several answers, none of them whole: look again
+	return nil, nil // several answers, none of them whole: look again
 }
 
 func (l *ClassicLoadBalancer) move(ctx context.Context, c *cloud.Clients, name string, to, from []string) error {
@@ -198,7 +198,7 @@ func (l *ClassicLoadBalancer) move(ctx context.Context, c *cloud.Clients, name s
 	return nil
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (l *ClassicLoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *ClassicLoadBalancerState) error {
 	_, err := c.ELB.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &have.ID})
 	return err

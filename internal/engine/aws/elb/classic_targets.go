@@ -21,9 +21,9 @@ type ClassicTargets struct {
 	Gone         []string // machines of ours that are to go
 }
 
-var _ graph.Desired[TargetsState] = (*ClassicTargets)(nil)
+var _ graph.Managed[TargetsState] = (*ClassicTargets)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (t *ClassicTargets) Needs() []graph.Edge {
 	needs := graph.Exists(t.LoadBalancer)
 	for _, i := range t.Instances {
@@ -32,11 +32,11 @@ func (t *ClassicTargets) Needs() []graph.Edge {
 	return needs
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	lb, ok := t.LoadBalancer.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := ClassicLoadBalancers(ctx, c)
 	for _, x := range all {
@@ -48,12 +48,12 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 	return nil, err
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
 	return (&Targets{Instances: t.Instances, Shared: t.Shared, Gone: t.Gone}).Diff(have)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	have := &TargetsState{Group: t.LoadBalancer.CloudID()}
 	if len(t.Instances) == 0 {
@@ -62,7 +62,7 @@ func (t *ClassicTargets) Create(ctx context.Context, c *cloud.Clients) (*Targets
 	return t.Update(ctx, c, have, t.Diff(have))
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
 	if gone := d.Removed("target"); len(gone) > 0 {
 		if err := t.deregister(ctx, c, have.Group, gone); err != nil {
@@ -76,7 +76,7 @@ func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *Tar
 		}
 	}
 	if t.Shared {
-		return nil, nil //nolint:nilnil // others are registered too: look again
+		return nil, nil // others are registered too: look again
 	}
 	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
 }
@@ -86,7 +86,7 @@ func (t *ClassicTargets) deregister(ctx context.Context, c *cloud.Clients, name 
 	return err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (t *ClassicTargets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsState) error {
 	gone := slices.DeleteFunc(slices.Clone(have.Instances), func(i string) bool { return !slices.Contains(identity.CloudIDs(t.Instances), i) })
 	if !t.Shared || len(gone) == 0 {

@@ -29,18 +29,22 @@ type ListenerState struct {
 	Target          string
 }
 
-var _ graph.Desired[ListenerState] = (*Listener)(nil)
+var (
+	_ graph.Desired[ListenerState] = (*Listener)(nil)
+	_ graph.Creator[ListenerState] = (*Listener)(nil)
+	_ graph.Updater[ListenerState] = (*Listener)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (l *Listener) Needs() []graph.Edge {
 	return append(graph.Outlives(l.LoadBalancer), graph.Exists(l.Target)...)
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
 	lb, ok := l.LoadBalancer.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := Listeners(ctx, c, lb.ID)
 	if err != nil {
@@ -56,10 +60,10 @@ func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, 
 		x.Tags, err = Tags(ctx, c, x.ID)
 		return &x, err
 	}
-	return nil, nil //nolint:nilnil // none is Find's documented answer
+	return nil, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (l *Listener) Diff(have *ListenerState) (d graph.Diff) {
 	d.Fixed("port", have.Port, l.Port)
 	d.Set("target", have.Target, l.Target.CloudID())
@@ -71,7 +75,7 @@ func (l *Listener) forward() []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(l.Target.CloudID())}}
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
 	out, err := c.ELBV2.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(l.LoadBalancer.CloudID()), Port: &l.Port, Protocol: types.ProtocolEnumTcp,
@@ -85,7 +89,7 @@ func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerState, d graph.Diff) (*ListenerState, error) {
 	after := *have
 	if d.Has("target") {
@@ -106,10 +110,6 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 	}
 	return &after, nil
 }
-
-// Delete implements graph.Resource. A listener goes with its load balancer,
-// which goes first.
-func (l *Listener) Delete(context.Context, *cloud.Clients, *ListenerState) error { return nil }
 
 func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
 	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {

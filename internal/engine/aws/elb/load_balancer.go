@@ -46,9 +46,12 @@ type LoadBalancerState struct {
 	IPType          string
 }
 
-var _ graph.Desired[LoadBalancerState] = (*LoadBalancer)(nil)
+var (
+	_ graph.Managed[LoadBalancerState] = (*LoadBalancer)(nil)
+	_ graph.Timed                      = (*LoadBalancer)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (l *LoadBalancer) Needs() []graph.Edge {
 	needs := append(graph.Exists(l.VPC), graph.On(l.Internet)...)
 	for _, s := range l.Subnets {
@@ -63,7 +66,7 @@ func (l *LoadBalancer) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerTakes, 0 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
 	s, err := loadBalancerNamed(ctx, c, l.Name)
 	if s == nil {
@@ -85,7 +88,7 @@ func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalance
 	return s, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (l *LoadBalancer) Diff(have *LoadBalancerState) (d graph.Diff) {
 	d.Await("state", have.Status, string(types.LoadBalancerStateEnumActive))
 	if have.Status == string(types.LoadBalancerStateEnumProvisioning) {
@@ -110,7 +113,7 @@ func (l *LoadBalancer) ipType() string {
 	return string(types.IpAddressTypeIpv4)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (l *LoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
 	in := &elb.CreateLoadBalancerInput{
 		Name: &l.Name, Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnumInternetFacing,
@@ -131,7 +134,7 @@ func (l *LoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*LoadBalan
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadBalancerState, d graph.Diff) (*LoadBalancerState, error) {
 	var errs []error
 	try := func(wanted bool, call func() error) {
@@ -159,10 +162,10 @@ func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadB
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
-	return nil, nil //nolint:nilnil // several answers, none of them whole: look again
+	return nil, nil // several answers, none of them whole: look again
 }
 
-// Delete implements graph.Resource. Its listeners go with it.
+// Delete implements graph.Deleter. Its listeners go with it.
 func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadBalancerState) error {
 	_, err := c.ELBV2.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &have.ID})
 	return err

@@ -52,18 +52,18 @@ type TargetGroupState struct {
 	LoadBalancer    []string // ARNs of those that use it
 }
 
-var _ graph.Desired[TargetGroupState] = (*TargetGroup)(nil)
+var _ graph.Managed[TargetGroupState] = (*TargetGroup)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (t *TargetGroup) Needs() []graph.Edge {
 	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS keeps a group that a listener sends to
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
 	vpc, ok := t.VPC.Found()
 	if !ok {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	all, err := TargetGroups(ctx, c)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *TargetGroup) alike(x TargetGroupState) bool {
 	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (t *TargetGroup) Diff(have *TargetGroupState) (d graph.Diff) {
 	if have.ID == "" { // one that exists keeps the name it has
 		d.Fixed("name", have.Name, t.Name)
@@ -137,7 +137,7 @@ func (h HealthCheck) String() string {
 	return fmt.Sprintf("%s%s port %s every %ds, timeout %ds, %d up, %d down", h.Protocol, text.Prefixed(" ", h.Path), h.Port, h.Interval, h.Timeout, h.Healthy, h.Unhealthy)
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
 	in := &elb.CreateTargetGroupInput{
 		Name: &t.Name, VpcId: aws.String(t.VPC.CloudID()), Port: &t.Port,
@@ -159,7 +159,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 	return &s, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *TargetGroupState, d graph.Diff) (*TargetGroupState, error) {
 	after := *have
 	after.Attributes = cloud.Tags(have.Attributes).With(nil)
@@ -204,7 +204,7 @@ func (t *TargetGroup) check(ctx context.Context, c *cloud.Clients, arn string) e
 	return err
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (t *TargetGroup) Delete(ctx context.Context, c *cloud.Clients, have *TargetGroupState) error {
 	_, err := c.ELBV2.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: &have.ID})
 	return err

@@ -36,9 +36,9 @@ type TargetsState struct {
 // CloudID implements graph.State.
 func (s TargetsState) CloudID() string { return s.Group }
 
-var _ graph.Desired[TargetsState] = (*Targets)(nil)
+var _ graph.Managed[TargetsState] = (*Targets)(nil)
 
-// Needs implements graph.Resource. A machine can be registered only when it
+// Needs implements graph.Desired. A machine can be registered only when it
 // runs.
 func (t *Targets) Needs() []graph.Edge {
 	needs := graph.Exists(t.Group)
@@ -48,11 +48,11 @@ func (t *Targets) Needs() []graph.Edge {
 	return needs
 }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	group, ok := t.Group.Found()
 	if !ok || cloud.IsBrief(ctx) && !t.Shared { // targets go with their group
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	out, err := cloud.Remember(ctx, c, "targets of "+group.ID, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
 		return c.ELBV2.DescribeTargetHealth(ctx, &elb.DescribeTargetHealthInput{TargetGroupArn: &group.ID})
@@ -70,7 +70,7 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 		}
 	}
 	if t.Shared && !s.anyOf(t.Instances) {
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	}
 	return s, nil
 }
@@ -81,7 +81,7 @@ func (s *TargetsState) anyOf(all []*graph.Ref[ec2.InstanceState]) bool {
 	return len(all) == 0 || slices.ContainsFunc(identity.CloudIDs(all), func(id string) bool { return slices.Contains(s.Instances, id) })
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
 	want, registered := identity.CloudIDs(t.Instances), have.Instances
 	if t.Shared {
@@ -96,7 +96,7 @@ func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	have := &TargetsState{Group: t.Group.CloudID()}
 	if len(t.Instances) == 0 {
@@ -105,7 +105,7 @@ func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, 
 	return t.Update(ctx, c, have, t.Diff(have))
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
 	if gone := d.Removed("target"); len(gone) > 0 {
 		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
@@ -120,12 +120,12 @@ func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsSta
 		}
 	}
 	if t.Shared {
-		return nil, nil //nolint:nilnil // others are registered too: look again
+		return nil, nil // others are registered too: look again
 	}
 	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
 }
 
-// Delete implements graph.Resource. Targets go with their group; only in
+// Delete implements graph.Deleter. Targets go with their group; only in
 // somebody else's group they have to be signed off.
 func (t *Targets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsState) error {
 	gone := slices.DeleteFunc(slices.Clone(have.Instances), func(i string) bool { return !slices.Contains(identity.CloudIDs(t.Instances), i) })
@@ -162,6 +162,6 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 				}
 			}
 		}
-		return nil, nil //nolint:nilnil // none is Lookup's documented answer
+		return nil, nil
 	}
 }

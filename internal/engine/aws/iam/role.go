@@ -34,12 +34,12 @@ type RoleState struct {
 	Theirs          bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
 }
 
-var _ graph.Desired[RoleState] = (*Role)(nil)
+var _ graph.Managed[RoleState] = (*Role)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (r *Role) Needs() []graph.Edge { return nil }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	s, err := GetRole(ctx, c, r.Name)
 	if s == nil || err != nil {
@@ -53,7 +53,7 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	return s, err
 }
 
-// Diff implements graph.Resource. The trust policy, the path and the boundary
+// Diff implements graph.Desired. The trust policy, the path and the boundary
 // are set once, as Cluster API does.
 func (r *Role) Diff(have *RoleState) (d graph.Diff) {
 	if have.Theirs {
@@ -64,7 +64,7 @@ func (r *Role) Diff(have *RoleState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (r *Role) Create(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	trust, err := r.trust()
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Role) trust() (string, error) {
 	return string(out), err
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d graph.Diff) (*RoleState, error) {
 	after := *have
 	after.Policy = slices.Clone(have.Policy)
@@ -124,7 +124,7 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 	return &after, nil
 }
 
-// Delete implements graph.Resource. A role goes only without its policies.
+// Delete implements graph.Deleter. A role goes only without its policies.
 func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) error {
 	if have.Theirs {
 		return nil

@@ -67,7 +67,7 @@ func Narrowed[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []
 func One[T any](list []T, what string) (*T, error) {
 	switch len(list) {
 	case 0:
-		return nil, nil //nolint:nilnil // none is Find's documented answer
+		return nil, nil
 	case 1:
 		return &list[0], nil
 	}

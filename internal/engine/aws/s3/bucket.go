@@ -48,18 +48,18 @@ type BucketState struct {
 // CloudID implements graph.State.
 func (s BucketState) CloudID() string { return s.Name }
 
-var _ graph.Desired[BucketState] = (*Bucket)(nil)
+var _ graph.Managed[BucketState] = (*Bucket)(nil)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (b *Bucket) Needs() []graph.Edge { return nil }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	return cloud.Remember(ctx, c, "bucket "+b.Name, func(ctx context.Context) (*BucketState, error) {
 		_, err := c.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 		switch {
 		case cloud.Is(err, "NotFound", "NoSuchBucket"):
-			return nil, nil //nolint:nilnil // none is Find's documented answer
+			return nil, nil
 		case cloud.Is(err, "Forbidden", "AccessDenied"):
 			return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name", b.Name)
 		case err != nil:
@@ -95,7 +95,7 @@ func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 	return s, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (b *Bucket) Diff(have *BucketState) (d graph.Diff) {
 	d.Fixed("name", have.Name, b.Name)
 	d.Set("policy", have.Policy, canonicalJSON(b.policy()))
@@ -155,7 +155,7 @@ func inOneWay(v any) any {
 	return v
 }
 
-// Create implements graph.Resource. The name is kept in the account first: by
+// Create implements graph.Creator. The name is kept in the account first: by
 // it the bucket is known as the cluster's before it is tagged, and without the
 // manifest.
 func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
@@ -182,7 +182,7 @@ func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, er
 	return &BucketState{Name: b.Name}, nil
 }
 
-// Update implements graph.Resource.
+// Update implements graph.Updater.
 func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d graph.Diff) (*BucketState, error) {
 	after := *have
 	if d.HasTags() {
@@ -205,7 +205,7 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 	return &after, nil
 }
 
-// Delete implements graph.Resource. Every version of every object goes first,
+// Delete implements graph.Deleter. Every version of every object goes first,
 // and the name last.
 func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
 	err := cloud.IgnoreNotFound(b.empty(ctx, c))

@@ -31,12 +31,15 @@ func (s BootstrapSecretsState) CloudID() string {
 	return s.Names[0]
 }
 
-var _ graph.Desired[BootstrapSecretsState] = (*BootstrapSecrets)(nil)
+var (
+	_ graph.Desired[BootstrapSecretsState] = (*BootstrapSecrets)(nil)
+	_ graph.Deleter[BootstrapSecretsState] = (*BootstrapSecrets)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (b *BootstrapSecrets) Needs() []graph.Edge { return nil }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (b *BootstrapSecrets) Find(ctx context.Context, c *cloud.Clients) (*BootstrapSecretsState, error) {
 	list := TaggedSecrets
 	if b.Backend == boot.ParameterStore {
@@ -49,20 +52,10 @@ func (b *BootstrapSecrets) Find(ctx context.Context, c *cloud.Clients) (*Bootstr
 	return &BootstrapSecretsState{names}, nil
 }
 
-// Diff implements graph.Resource.
+// Diff implements graph.Desired.
 func (b *BootstrapSecrets) Diff(*BootstrapSecretsState) graph.Diff { return nil }
 
-// Create implements graph.Resource.
-func (b *BootstrapSecrets) Create(context.Context, *cloud.Clients) (*BootstrapSecretsState, error) {
-	return nil, nil //nolint:nilnil // they come with the machines
-}
-
-// Update implements graph.Resource.
-func (b *BootstrapSecrets) Update(context.Context, *cloud.Clients, *BootstrapSecretsState, graph.Diff) (*BootstrapSecretsState, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (b *BootstrapSecrets) Delete(ctx context.Context, c *cloud.Clients, have *BootstrapSecretsState) error {
 	for _, name := range have.Names {
 		var err error

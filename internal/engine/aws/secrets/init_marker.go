@@ -19,12 +19,16 @@ type InitMarker struct {
 	Machine *graph.Ref[ec2.InstanceState]
 }
 
-var _ graph.Desired[ec2.Named] = (*InitMarker)(nil)
+var (
+	_ graph.Desired[ec2.Named] = (*InitMarker)(nil)
+	_ graph.Creator[ec2.Named] = (*InitMarker)(nil)
+	_ graph.Deleter[ec2.Named] = (*InitMarker)(nil)
+)
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
 	id, err := Initialized(ctx, c)
 	if err != nil || id == "" {
@@ -34,10 +38,10 @@ func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, er
 	return &n, nil
 }
 
-// Diff implements graph.Resource: the first one stays.
+// Diff implements graph.Desired: the first one stays.
 func (m *InitMarker) Diff(*ec2.Named) graph.Diff { return nil }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
 	n := ec2.Named(m.Machine.CloudID())
 	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
@@ -46,12 +50,7 @@ func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*ec2.Named, 
 	return &n, err
 }
 
-// Update implements graph.Resource.
-func (m *InitMarker) Update(context.Context, *cloud.Clients, *ec2.Named, graph.Diff) (*ec2.Named, error) {
-	return nil, nil //nolint:nilnil // nothing can be updated
-}
-
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *ec2.Named) error {
 	_, err := c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath("init"))})
 	return err

@@ -37,7 +37,7 @@ type PKIState struct {
 // CloudID implements graph.State.
 func (s PKIState) CloudID() string { return s.Path }
 
-var _ graph.Desired[PKIState] = (*PKI)(nil)
+var _ graph.Managed[PKIState] = (*PKI)(nil)
 
 const TokenName = "token"
 
@@ -55,10 +55,10 @@ func (p *PKI) names() []string {
 	return append(names, "etcd-ca.crt", "etcd-ca.key")
 }
 
-// Needs implements graph.Resource.
+// Needs implements graph.Desired.
 func (p *PKI) Needs() []graph.Edge { return nil }
 
-// Find implements graph.Resource.
+// Find implements graph.Desired.
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	kept, err := PKIParameters(ctx, c)
 	if err == nil && len(kept.Parts) == 0 && p.Used && !p.given() && !cloud.IsBrief(ctx) {
@@ -89,7 +89,7 @@ func (s *PKIState) missing(p *PKI) []string {
 	return slices.DeleteFunc(p.names(), func(n string) bool { return slices.Contains(s.Names, n) })
 }
 
-// Diff implements graph.Resource. Names are all it shows.
+// Diff implements graph.Desired. Names are all it shows.
 func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
 	if have.Path == KeptElsewhere {
 		return nil
@@ -107,12 +107,12 @@ func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
 	return d
 }
 
-// Create implements graph.Resource.
+// Create implements graph.Creator.
 func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	return p.Update(ctx, c, &PKIState{}, nil)
 }
 
-// Update implements graph.Resource. Parts are missing only when a run died
+// Update implements graph.Updater. Parts are missing only when a run died
 // while it wrote them: no machine has seen them yet, so all are made anew. Those
 // that the manifest gives for machines that live are added to what is there.
 func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
@@ -144,12 +144,12 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ gr
 		}
 	}
 	if len(have.Names) > 0 && p.Used {
-		return nil, nil //nolint:nilnil // look again: some were there
+		return nil, nil // look again: some were there
 	}
 	return &PKIState{c.ParameterPath("pki"), slices.Sorted(maps.Keys(parts)), keys, token}, nil
 }
 
-// Delete implements graph.Resource.
+// Delete implements graph.Deleter.
 func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) error {
 	var names []string
 	for _, n := range have.Names {

@@ -171,7 +171,7 @@ func untyped(v any) (map[string]any, error) {
 // value decodes JSON, with whole numbers kept. Nothing is null.
 func value(raw []byte) (any, error) {
 	if len(raw) == 0 {
-		return nil, nil //nolint:nilnil // null is a value
+		return nil, nil // null is a value
 	}
 	var v any
 	return v, kjson.UnmarshalCaseSensitivePreserveInts(raw, &v)

@@ -180,7 +180,7 @@ func slice(v any, bounds ...any) (any, error) {
 		return nil, fmt.Errorf("needs a list, not a %s", kindOf(v))
 	}
 	if r.Len() == 0 {
-		return nil, nil //nolint:nilnil // sprig's answer
+		return nil, nil // sprig's answer
 	}
 	from, to := 0, r.Len()
 	if len(bounds) > 0 {
@@ -292,5 +292,5 @@ func dig(v ...any) (any, error) {
 			return nil, fmt.Errorf("%q is not a dict", name)
 		}
 	}
-	return nil, nil //nolint:nilnil // not reached: there is at least one name
+	return nil, nil // not reached: there is at least one name
 }

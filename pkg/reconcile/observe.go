@@ -39,7 +39,7 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 	if err := observeEKS(ctx, c, m, &inv); err != nil {
 		return inv, err
 	}
-	if inv.Foreign, err = foreignBalancers(ctx, c, spec); err != nil {
+	if inv.Balancers, err = foreignBalancers(ctx, c, spec); err != nil {
 		return inv, fmt.Errorf("load balancers: %w", err)
 	}
 	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {

@@ -29,6 +29,8 @@ import (
 
 // TokenSource hands out the bootstrap token with which machines join.
 type TokenSource interface {
+	// Needs lists the edges to the resource of the token.
+	Needs() []graph.Edge
 	// Current returns a token that is valid for as long as a machine boots.
 	Current(ctx context.Context, c *cloud.Clients) (string, error)
 }
@@ -45,8 +47,7 @@ type Data struct {
 	Machine  boot.Machine // its endpoint, keys and token are filled in here
 	Endpoint Endpoint
 	PKI      *graph.Ref[secrets.PKIState]
-	Token    graph.Resource // the join token; nil: the one that kubeadm init creates
-	Renewal  TokenSource    // of Token; nil: Token does not change
+	Token    TokenSource // nil: the token that kubeadm init creates
 
 	Backend      boot.Backend
 	ID           string // what secrets are named by
@@ -65,7 +66,11 @@ func (b *Data) Needs() []graph.Edge {
 	if b.EKS != nil {
 		return graph.On(b.EKS.Cluster)
 	}
-	return slices.Concat(b.Endpoint.Needs(), graph.Awaits(b.PKI), graph.Awaits(b.Token), graph.On(b.Bucket))
+	var token []graph.Edge
+	if b.Token != nil {
+		token = b.Token.Needs()
+	}
+	return slices.Concat(b.Endpoint.Needs(), graph.Awaits(b.PKI), token, graph.On(b.Bucket))
 }
 
 // Prepare implements ec2.UserData: it renders the data, puts it where the machine finds it, and returns
@@ -88,8 +93,8 @@ func (b *Data) Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
 // deliverNow delivers the data with a token that is valid while a machine boots.
 func (b *Data) deliverNow(ctx context.Context, c *cloud.Clients) (data []byte, err error) {
 	var token string
-	if b.Renewal != nil {
-		if token, err = b.Renewal.Current(ctx, c); err != nil {
+	if b.Token != nil {
+		if token, err = b.Token.Current(ctx, c); err != nil {
 			return nil, fmt.Errorf("join token: %w", err)
 		}
 	}

@@ -29,7 +29,7 @@ import (
 type EtcdMember struct {
 	API          *API
 	Machine      ec2.InstanceState
-	Going        []ec2.InstanceState // machines of the control plane that are to go, this among them
+	Leaving      []ec2.InstanceState // machines of the control plane that are to go, this among them
 	Certificates string              // folder of etcd's certificates on the machines
 	After        []graph.Edge
 }
@@ -64,7 +64,7 @@ func (e *EtcdMember) Diff(*EtcdMemberState) graph.Diff { return nil }
 // member and who leads; the second removes the member. Both are named after the
 // machine, so that the next round, of whatever run, finds them.
 func (e *EtcdMember) Delete(ctx context.Context, c *cloud.Clients, _ *EtcdMemberState) error {
-	t, err := e.API.etcdctl(ctx, c, e.Machine.ID, e.Certificates, e.Going)
+	t, err := e.API.etcdctl(ctx, c, e.Machine.ID, e.Certificates, e.Leaving)
 	if err != nil {
 		return err
 	}

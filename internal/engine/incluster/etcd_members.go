@@ -16,12 +16,11 @@ import (
 type EtcdMembers struct {
 	API          *API
 	Certificates string // folder of etcd's certificates on the machines
-
-	looked bool // in this run: only a pod in the cluster can tell
 }
 
-// EtcdMembersState says whether it has been looked whose the members are.
-type EtcdMembersState struct{ Looked bool }
+// EtcdMembersState says whether the members have been checked. Only a pod in the
+// cluster can do that, so it is not checked before Update.
+type EtcdMembersState struct{ Checked bool }
 
 // CloudID implements graph.State.
 func (EtcdMembersState) CloudID() string { return "members of etcd" }
@@ -36,12 +35,12 @@ func (e *EtcdMembers) Needs() []graph.Edge { return e.API.needs() }
 
 // Find implements graph.Desired.
 func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, error) {
-	return &EtcdMembersState{e.looked}, nil
+	return &EtcdMembersState{}, nil
 }
 
 // Diff implements graph.Desired.
 func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
-	if !have.Looked {
+	if !have.Checked {
 		d.Set("members", "not looked at", "each has a machine")
 	}
 	return d
@@ -56,7 +55,6 @@ func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembe
 	if err := e.round(ctx, t); err != nil {
 		return nil, e.API.patiently(ctx, err)
 	}
-	e.looked = true
 	return &EtcdMembersState{true}, nil
 }
 

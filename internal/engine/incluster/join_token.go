@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -40,17 +39,14 @@ type JoinToken struct {
 	// Inline says that a launch template holds the token itself: its value stays,
 	// for another version of the template would replace all machines.
 	Inline bool
-
-	mu    sync.Mutex // guards what follows
-	token string     // that machines get now; "" before one has been looked at
-	until time.Time  // when it expires, at the earliest
 }
 
 // JoinTokenState is the token as the account keeps it, and as the cluster does.
 type JoinTokenState struct {
-	Token  string // a secret
-	Silent string // why the API server could not be asked; "" unless it had to be
-	Status string // "valid", or why it has to be made anew
+	Token  string    // a secret
+	Until  time.Time // when it expires, at the earliest
+	Silent string    // why the API server could not be asked; "" unless it had to be
+	Status string    // "valid", or why it has to be made anew
 	Others []string
 }
 
@@ -98,7 +94,7 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	s := &JoinTokenState{Token: string(kept.Parts[secrets.TokenName]), Status: valid}
 	age := c.Clock.Since(kept.TokenMade)
 	if s.Token != "" && age < j.TTL-j.Least {
-		j.lives(s.Token, kept.TokenMade.Add(j.TTL))
+		s.Until = kept.TokenMade.Add(j.TTL)
 		return s, nil
 	}
 	k, err := j.API.Client(c)
@@ -134,7 +130,7 @@ func (j *JoinToken) among(s *JoinTokenState, all []tokenSecret, age time.Duratio
 		switch {
 		case t.Metadata.Name == s.CloudID():
 			s.Status = j.status(t, s.Token, age, now)
-			j.lives(s.Token, t.expires())
+			s.Until = t.expires()
 		case string(t.Data["description"]) == boot.TokenDescription:
 			s.Others = append(s.Others, t.Metadata.Name)
 		}
@@ -178,7 +174,7 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 	}
 	after, before := *have, have.Others
 	if d.Has("state") {
-		if after.Token, err = j.renew(ctx, c, k, have.Token); err != nil {
+		if after.Token, after.Until, err = j.renew(ctx, c, k, have.Token); err != nil {
 			return nil, err
 		}
 		if after.Status = valid; have.Status != expired && have.Token != "" && after.Token != have.Token {
@@ -208,33 +204,30 @@ func (j *JoinToken) client(c *cloud.Clients) (*kube.Client, error) {
 	return k, err
 }
 
-// renew makes a token, or makes the one that was valid again.
-func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, error) {
-	again := j.Inline && token != ""
+// renew creates a token, or makes the one that was valid again. It returns until
+// when it is valid.
+func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, time.Time, error) {
+	again, until := j.Inline && token != "", c.Clock.Now().Add(j.TTL)
 	if !again {
 		var err error
 		if token, err = boot.NewToken(rand.Reader); err != nil {
-			return "", err
+			return "", until, err
 		}
 	}
-	until := c.Clock.Now().Add(j.TTL)
 	secret, err := boot.TokenSecret(token, until)
 	if err != nil {
-		return "", err
+		return "", until, err
 	}
 	if err = k.Post(ctx, tokenSecrets, secret); again && apierrors.IsAlreadyExists(err) {
 		err = patchToken(ctx, k, secret.Name, secret.StringData)
 	}
 	if err != nil {
-		return "", patiently(ctx, err)
+		return "", until, patiently(ctx, err)
 	}
 	if !again {
-		if err := j.keep(ctx, c, token); err != nil {
-			return "", err
-		}
+		err = j.keep(ctx, c, token)
 	}
-	j.lives(token, until)
-	return token, nil
+	return token, until, err
 }
 
 // keep has pools and the account know a token that the cluster knows.
@@ -250,33 +243,41 @@ func (j *JoinToken) keep(ctx context.Context, c *cloud.Clients, token string) er
 	return err
 }
 
-// lives notes until when a token is valid.
-func (j *JoinToken) lives(token string, until time.Time) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.token, j.until = token, until
+// CurrentToken hands out the join token to machines that are launched.
+type CurrentToken struct {
+	Ref   *graph.Ref[JoinTokenState]
+	Token *JoinToken
 }
 
-// Current implements TokenSource. It returns the token for a machine that is about to boot. One that was
-// valid when a long run began is given more time on the way; while it is young
-// nobody is asked.
-func (j *JoinToken) Current(ctx context.Context, c *cloud.Clients) (string, error) {
-	j.mu.Lock()
-	token, until := j.token, j.until
-	j.mu.Unlock()
-	if until.Sub(c.Clock.Now()) >= j.Least {
-		return token, nil
+// Needs implements bootdata.TokenSource.
+func (t *CurrentToken) Needs() []graph.Edge { return graph.Awaits(t.Ref) }
+
+// Current implements bootdata.TokenSource. It asks the API server only when the
+// token that the run has found or created is about to expire.
+func (t *CurrentToken) Current(ctx context.Context, c *cloud.Clients) (string, error) {
+	have, _ := t.Ref.Found()
+	if have.Until.Sub(c.Clock.Now()) >= t.Token.Least {
+		return have.Token, nil
 	}
 	return cloud.Batch(ctx, c, "join token", struct{}{}, func(ctx context.Context, all []struct{}) ([]string, error) {
-		token, err := j.prolong(ctx, c, token)
+		token, err := t.Token.prolong(ctx, c)
 		return slices.Repeat([]string{token}, len(all)), err
 	})
 }
 
-// prolong has a token last for its whole time again, unless it does long
-// enough: the control plane may keep it. One that the cluster does not know,
-// for it has expired or somebody has withdrawn it, gives way to another.
-func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients, token string) (string, error) {
+// prolong makes the token that the account keeps valid for its whole time again,
+// unless it is valid long enough: the control plane may keep it so. A token that
+// the cluster does not know, because it has expired or somebody has deleted it, is
+// replaced by another.
+func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (string, error) {
+	var asked cloud.Questions
+	ctx = cloud.Recording(ctx, &asked)
+	defer c.Forget(&asked)
+	kept, err := secrets.PKIParameters(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	token := string(kept.Parts[secrets.TokenName])
 	k, err := j.client(c)
 	if err != nil {
 		return "", err
@@ -288,24 +289,20 @@ func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients, token string)
 	now := c.Clock.Now()
 	for _, t := range all {
 		left := t.expires().Sub(now)
-		if !t.is(token) || left <= 0 {
+		switch {
+		case !t.is(token) || left <= 0:
 			continue
+		case left >= j.Least:
+			return token, nil
 		}
-		until := t.expires()
-		if left < j.Least {
-			until = now.Add(j.TTL)
-			err = patchToken(ctx, k, t.Metadata.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
-		}
+		err = patchToken(ctx, k, t.Metadata.Name, map[string]string{"expiration": now.Add(j.TTL).UTC().Format(time.RFC3339)})
 		if apierrors.IsNotFound(err) {
 			break // it expired just now
 		}
-		if err != nil {
-			return "", patiently(ctx, err)
-		}
-		j.lives(token, until)
-		return token, nil
+		return token, patiently(ctx, err)
 	}
-	return j.renew(ctx, c, k, token)
+	token, _, err = j.renew(ctx, c, k, token)
+	return token, err
 }
 
 func patchToken(ctx context.Context, k *kube.Client, name string, data map[string]string) error {

@@ -29,9 +29,9 @@ type KubeadmConfig struct {
 	Server  *graph.Ref[APIServerState]
 	Version string // of the control plane: "v1.34.2"
 	Spec    bootstrapv1.ClusterConfiguration
-	// Untold are machines that do not say what they were made from: those that
-	// Cluster API made. Nobody can tell whether they are of another version.
-	Untold []string
+	// Unknown are machines that do not say what they were launched from: those of
+	// Cluster API. Their version is not known.
+	Unknown []string
 }
 
 // KubeadmConfigState is the ConfigMap.
@@ -98,8 +98,8 @@ func (k *KubeadmConfig) obstacle(have string) string {
 	switch {
 	case have == k.Version:
 		return ""
-	case len(k.Untold) > 0:
-		return "machines do not say which version they are of (" + text.Several(k.Untold) + "): take the cluster over with the version it has, or have them replaced by rollout.after"
+	case len(k.Unknown) > 0:
+		return "machines do not say which version they are of (" + text.Several(k.Unknown) + "): take the cluster over with the version it has, or have them replaced by rollout.after"
 	case err1 != nil || err2 != nil:
 		return "Kubernetes is upgraded by one minor version at a time, and never downgraded"
 	case to.LT(from):

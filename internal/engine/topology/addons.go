@@ -1,42 +1,55 @@
 package topology
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// resourceSets adds what is brought into the cluster: the ClusterResourceSets of the
-// manifest, and the files that the user has named. It returns what nodes cannot
-// become ready without.
-func (b *builder) resourceSets() (network []graph.Edge) {
+// addAddons adds what is installed in the cluster: the ClusterResourceSets of the
+// manifest, and the files that the user names. It returns the pod network, without
+// which Nodes do not become ready.
+func addAddons(g *graph.Graph, p platform, k kubernetes) (podNetwork []graph.Edge) {
 	brought := map[string]bool{}
-	for _, set := range b.m.ResourceSets {
-		a := &incluster.Addons{API: b.api, Server: b.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
+	for _, set := range p.m.ResourceSets {
 		for _, d := range set.Documents {
-			o := incluster.AddonObject{Title: d.Title(), Origin: d.Origin, Object: d.Object}
-			a.Objects = append(a.Objects, o)
-			brought[o.Brings()] = true
+			brought[addonObject(d).Brings()] = true
+		}
+	}
+	for _, set := range p.m.ResourceSets {
+		a := &incluster.Addons{API: k.api, Server: k.server, Name: set.Name, Reconcile: set.Reconcile, Brought: brought}
+		for _, d := range set.Documents {
+			a.Objects = append(a.Objects, addonObject(d))
 		}
 		if len(a.Objects) > 0 {
-			n := graph.Install(b.Graph, graph.ID("addons/"+set.Name), a, graph.From(set.Origin))
+			added := graph.Install(g, graph.ID("addons/"+set.Name), a, graph.From(set.Origin))
 			if set.BringsNetwork() {
-				network = append(network, graph.Awaits(n)...)
+				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}
 		}
 	}
-	return network
+	return podNetwork
 }
 
-// postponed says what is not brought into the cluster by a run that does not
-// wait for its API server.
-func (b *builder) postponed() {
+func addonObject(d *manifest.Document) incluster.AddonObject {
+	return incluster.AddonObject{Title: d.Title(), Origin: d.Origin, Object: d.Object}
+}
+
+// postponedRemarks say what a run does not install that does not wait for the API
+// server.
+func (in inputs) postponedRemarks(mappings []incluster.Mapping) (out []string) {
 	var names []string
-	for _, set := range b.m.ResourceSets {
+	for _, set := range in.m.ResourceSets {
 		names = append(names, set.Name)
 	}
 	if len(names) > 0 {
-		b.remark("not applied before the API server answers, which this run does not wait for: add-ons %s; run again with --wait=api or --wait=nodes", strings.Join(names, ", "))
+		out = append(out, fmt.Sprintf("not applied before the API server answers, which this run does not wait for: add-ons %s; run again with --wait=api or --wait=nodes", strings.Join(names, ", ")))
 	}
+	if len(mappings) > 0 {
+		out = append(out, fmt.Sprintf("%s: the ConfigMap aws-auth is not written by a run with --wait=infrastructure, and those who are to be in it are not let into the cluster: run again with --wait=api", in.m.Origin(in.m.InfraObject(), "spec.accessConfig")))
+	}
+	return out
 }

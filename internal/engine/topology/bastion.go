@@ -2,7 +2,6 @@ package topology
 
 import (
 	_ "embed"
-	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -15,12 +14,13 @@ import (
 //go:embed bastion.sh
 var bastionScript []byte
 
-// bastion adds the host through which the cluster's private machines can be
-// reached (facts B.11).
-func (b *builder) bastion() {
+// addBastion adds the host through which the private machines of the cluster
+// can be reached. It reports whether the cluster has one: it needs a public
+// subnet, and a private one to lead to.
+func addBastion(g *graph.Graph, b base) bool {
 	public, ok := b.net.first(true, "")
 	if _, private := b.net.first(false, ""); !b.spec.Bastion.Enabled || !ok || !private {
-		return
+		return false
 	}
 	spec := infrav1.AWSMachineSpec{InstanceType: b.spec.Bastion.InstanceType}
 	if spec.InstanceType == "" {
@@ -31,28 +31,32 @@ func (b *builder) bastion() {
 	}
 	i := &ec2.Instance{
 		Spec: spec, Subnet: public.ref, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupBastion]},
-		Key: b.keyOf(nil), Tags: b.tags("bastion", b.m.Name+"-bastion", roleBastion),
-		Needed: append([]graph.Edge{}, b.net.egress[public.name]...),
+		Key: b.keyName(nil), Tags: b.bastionTags(), Needed: public.egress(),
 	}
-	if !b.exists("bastion", b.m.Name+"-bastion") {
-		lookup := ec2.UbuntuImage(b.m.Region)
+	if !b.hasBastion() {
+		image := ec2.UbuntuImage(b.m.Region)
 		if id := b.spec.Bastion.AMI; id != "" {
-			lookup = ec2.ImageByID(id)
+			image = ec2.ImageByID(id)
 		}
-		i.Image = graph.Use(b.Graph, "image/bastion", lookup, b.infra("spec.bastion.ami"))
+		i.Image = graph.Use(g, "image/bastion", image, b.infra("spec.bastion.ami"))
 		i.Boot = &bootdata.Data{Plain: bastionScript}
-		i.Needed = append(i.Needed, b.keyPair(i.Key)...)
+		i.Needed = append(i.Needed, addKeyPair(g, b, i.Key)...)
 	}
-	graph.Add(b.Graph, "bastion", i, b.infra("spec.bastion"))
+	graph.Add(g, "bastion", i, b.infra("spec.bastion"))
+	return true
 }
 
-// exists reports whether the inventory has a machine for the node, be it
-// tagged with it or, made by Cluster API, only named so.
-func (b *builder) exists(node, name string) bool {
-	for _, m := range b.inv.Machines {
+func (in inputs) bastionTags() cloud.Tags {
+	return in.tags("bastion", in.m.Name+"-bastion", roleBastion)
+}
+
+// hasBastion reports whether the inventory has the bastion. That of Cluster API
+// has only the name.
+func (in inputs) hasBastion() bool {
+	for _, m := range in.inv.Machines {
 		tag := m.Tags[cloud.ResourceTag]
-		if tag == node || tag == "" && m.Tags["Name"] == name {
-			return !strings.EqualFold(m.Status, "shutting-down")
+		if tag == "bastion" || tag == "" && m.Tags["Name"] == in.m.Name+"-bastion" {
+			return m.Status != shuttingDown
 		}
 	}
 	return false

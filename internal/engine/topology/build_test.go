@@ -48,7 +48,7 @@ func examples(t *testing.T) map[string]*manifest.Cluster {
 // inventory is what a look at the account finds before the cluster is made:
 // three zones, and what the manifest says that its user brings.
 func inventory(m *manifest.Cluster) topology.Inventory {
-	inv := topology.Inventory{Account: "123456789012", Foreign: map[string]bool{}}
+	inv := topology.Inventory{Account: "123456789012", Balancers: map[string]bool{}}
 	for _, z := range "abc" {
 		inv.Zones = append(inv.Zones, m.Region+string(z))
 	}
@@ -61,7 +61,7 @@ func inventory(m *manifest.Cluster) topology.Inventory {
 	}
 	inv.NATAddresses = []string{"198.51.100.1"}
 	if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && lb.Name != nil {
-		inv.Foreign[*lb.Name] = true
+		inv.Balancers[*lb.Name] = true
 	}
 	return inv
 }

@@ -14,44 +14,55 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
-// mark is the tag by which Cluster API tells what of EKS and IAM is its own.
-func (b *builder) mark() string { return cloud.CloudProviderTagPrefix + b.m.KubernetesName() }
+// eksPlane is the control plane of EKS, and what it tells the other stages.
+type eksPlane struct {
+	platform platform
+	mappings []incluster.Mapping // that the ConfigMap aws-auth is to have
+	remarks  []string
+}
 
-// eks adds the control plane of EKS and what hangs on it (facts E.1).
-func (b *builder) eks() {
-	plane := &b.m.EKS.ControlPlane.Spec
-	b.roles, b.entered = map[string]*graph.Ref[iam.RoleState]{}, map[string]bool{}
-	b.plane = graph.Add(b.Graph, "eks-cluster", b.eksCluster(plane), b.infra("spec"), graph.With(graph.Exists(b.lb.leftovers)))
-	b.endpoint = bootdata.Endpoint{EKS: b.plane, Port: eksPort}
-	nodes := b.nodeGroups()
-	b.fargateProfiles()
-	b.accessEntries(plane)
-	b.nodeAccess(plane)
-	b.addons(plane, nodes)
-	if plane.AssociateOIDCProvider {
-		graph.Add(b.Graph, "oidc-provider", &eks.OIDCProvider{
-			Cluster: b.plane, Tags: b.eksTags("oidc-provider", b.m.Name+"-oidc"),
+// addEKS adds the control plane of EKS and all that belongs to it.
+func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
+	spec := &b.m.EKS.ControlPlane.Spec
+	p := platform{base: b}
+	p.eks = graph.Add(g, "eks-cluster", newEKSCluster(g, b, spec), b.infra("spec"), graph.With(graph.Exists(b.interfaces)))
+	p.endpoint = bootdata.Endpoint{EKS: p.eks, Port: eksPort}
+	groups, nodes, err := addNodeGroups(g, p)
+	if err != nil {
+		return out, err
+	}
+	profiles, err := addFargateProfiles(g, p)
+	if err != nil {
+		return out, err
+	}
+	entries := addAccessEntries(g, p, spec)
+	access := addNodeAccess(g, p, spec)
+	addons := addEKSAddons(g, p, spec, nodes)
+	if spec.AssociateOIDCProvider {
+		graph.Add(g, "oidc-provider", &eks.OIDCProvider{
+			Cluster: p.eks, Tags: b.eksTags("oidc-provider", b.m.Name+"-oidc"),
 		}, b.infra("spec.associateOIDCProvider"))
 	}
-	b.retireEKS()
-	b.identityProvider(plane)
+	retired := retireEKS(g, p, access.roles)
+	addIdentityProvider(g, p, spec, slices.Concat(groups, profiles, entries, access.entries, addons, retired))
+	return eksPlane{p, access.mappings, access.remarks}, nil
 }
 
 // eksPort is where EKS's API servers listen.
 const eksPort = 443
 
-// eksTags are the tags of a thing of EKS or IAM.
-func (b *builder) eksTags(node graph.ID, name string, more ...cloud.Tags) cloud.Tags {
-	return b.tags(node, name, roleCommon, append(more, cloud.Tags{b.mark(): cloud.Owned})...)
+// eksTags are the tags of a resource of EKS or IAM.
+func (in inputs) eksTags(id graph.ID, name string, more ...cloud.Tags) cloud.Tags {
+	return in.tags(id, name, roleCommon, append(more, in.cloudProvider(cloud.Owned))...)
 }
 
-func (b *builder) eksCluster(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
+func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
 	e := &eks.Cluster{
-		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), Mark: b.mark(), Role: b.iamRole(roleSpec{
+		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), Mark: b.cloudProviderKey(), Role: addRole(g, b.inputs, roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
 			policies: []string{"AmazonEKSClusterPolicy"}, more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
@@ -109,13 +120,6 @@ func minorVersion(version string) string {
 	return parts[0] + "." + parts[1]
 }
 
-func text(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
-}
-
 func list(p *[]string) []string {
 	if p == nil {
 		return nil
@@ -123,40 +127,37 @@ func list(p *[]string) []string {
 	return *p
 }
 
-// roleSpec is a role that something of EKS needs.
+// roleSpec is a role that a resource of EKS needs.
 type roleSpec struct {
 	name, path, boundary, at string
 	services                 []string
-	policies                 []string // names of AWS's
+	policies                 []string // names of policies of AWS
 	more                     []string // ARNs
 }
 
-// iamRole adds a role, once for each name: ours to make where the user lets us,
-// and looked up otherwise (docs/adr/0015-eks-roles.md).
-func (b *builder) iamRole(r roleSpec) *graph.Ref[iam.RoleState] {
-	if made, ok := b.roles[r.name]; ok {
-		return made
-	}
+// addRole adds a role, once for each name: managed where the user allows it, and
+// looked up otherwise (docs/adr/0015-eks-roles.md).
+func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 	id := graph.ID("role/" + r.name)
-	if !b.m.EKS.EnableIAM {
-		b.roles[r.name] = graph.Use(b.Graph, id, iam.RoleByName(r.name, makeRole(r.name)), b.infra(r.at))
-		return b.roles[r.name]
+	if added, ok := g.Resource(id).(*graph.Ref[iam.RoleState]); ok {
+		return added
 	}
-	partition := partition(b.spec, b.m.Region)
+	if !in.m.EKS.EnableIAM {
+		return graph.Use(g, id, iam.RoleByName(r.name, howToCreateRole(r.name)), in.infra(r.at))
+	}
 	role := &iam.Role{
-		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, Mark: b.mark(), Tags: b.eksTags(id, r.name),
+		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, Mark: in.cloudProviderKey(), Tags: in.eksTags(id, r.name),
 	}
 	for _, name := range r.policies {
-		role.Policies = append(role.Policies, "arn:"+partition+":iam::aws:policy/"+name)
+		role.Policies = append(role.Policies, "arn:"+in.partition()+":iam::aws:policy/"+name)
 	}
 	role.Policies = append(role.Policies, r.more...)
-	b.roles[r.name] = graph.Add(b.Graph, id, role, b.infra(r.at))
-	return b.roles[r.name]
+	return graph.Add(g, id, role, in.infra(r.at))
 }
 
-// makeRole says where a role comes from that is missing. Of CAPA's, the command
-// makes by itself that of control planes alone.
-func makeRole(name string) string {
+// howToCreateRole says how to create a role that is missing. Of CAPA's roles the
+// command creates by default only that of control planes.
+func howToCreateRole(name string) string {
 	const gate, command = "have it made with --set CAPA_EKS_IAM=true, or ", "make it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
 	setting := map[string]string{
 		expinfrav1.DefaultEKSNodegroupRole: "spec.eks.managedMachinePool.disable: false",
@@ -171,76 +172,58 @@ func makeRole(name string) string {
 	return gate + "name one that is there"
 }
 
-// addons adds what EKS is to install. It runs on nodes, as soon as there are
-// some; what it installs nodes need to become ready.
-func (b *builder) addons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, nodes bool) {
+// addEKSAddons adds the add-ons that EKS installs. nodes says whether there will
+// be nodes: add-ons run there, and nodes need some of them to become ready.
+func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, nodes bool) (added []graph.Resource) {
 	if plane.Addons == nil {
-		return
+		return nil
 	}
 	for i, a := range *plane.Addons {
 		id := graph.ID("addon/" + a.Name)
 		x := &eks.Addon{
-			Cluster: b.plane, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
-			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: b.eksTags(id, a.Name),
+			Cluster: p.eks, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
+			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: p.eksTags(id, a.Name),
 		}
 		if a.ConflictResolution != nil {
 			x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
 		}
-		graph.Add(b.Graph, id, x, b.infra(fmt.Sprintf("spec.addons[%d]", i)))
+		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.addons[%d]", i))))
 	}
+	return added
 }
 
-func (b *builder) accessEntries(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	for i, e := range plane.AccessEntries {
-		id := graph.ID("access-entry/" + e.PrincipalARN)
-		x := &eks.AccessEntry{
-			Cluster: b.plane, Principal: e.PrincipalARN, Type: strings.ToUpper(string(e.Type)), User: e.Username, Groups: e.KubernetesGroups,
-			Tags: b.eksTags(id, e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:]),
-		}
-		if x.Type == "" {
-			x.Type = "STANDARD"
-		}
-		for _, p := range e.AccessPolicies {
-			x.Policies = append(x.Policies, eks.EKSAccessPolicy{ARN: p.PolicyARN, Namespaces: p.AccessScope.Namespaces})
-		}
-		ordered.By(x.Policies, func(x, y eks.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
-		graph.Add(b.Graph, id, x, b.infra(fmt.Sprintf("spec.accessEntries[%d]", i)))
-	}
-}
-
-func (b *builder) identityProvider(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	p := plane.OIDCIdentityProviderConfig
-	if p == nil {
+// addIdentityProvider adds the OIDC identity provider of users, after all else
+// that EKS changes on the cluster.
+func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, after []graph.Resource) {
+	c := plane.OIDCIdentityProviderConfig
+	if c == nil {
 		return
 	}
-	var after []graph.Resource
-	for _, n := range b.Resources() {
-		if slices.Contains([]string{"node-group", "fargate-profile", "addon", "access-entry"}, n.ID().Kind()) {
-			after = append(after, n)
-		}
-	}
-	id := graph.ID("identity-provider/" + p.IdentityProviderConfigName)
-	graph.Add(b.Graph, id, &eks.IdentityProvider{
-		Cluster: b.plane, Name: p.IdentityProviderConfigName, Issuer: p.IssuerURL, Client: p.ClientID, UserClaim: text(p.UsernameClaim),
-		UserPrefix: text(p.UsernamePrefix), GroupsClaim: text(p.GroupsClaim), GroupsPrefix: text(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
-		After: after, Tags: b.eksTags(id, p.IdentityProviderConfigName, cloud.Tags(p.Tags)),
-	}, b.infra("spec.oidcIdentityProviderConfig"))
+	id := graph.ID("identity-provider/" + c.IdentityProviderConfigName)
+	graph.Add(g, id, &eks.IdentityProvider{
+		Cluster: p.eks, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
+		UserPrefix: text(c.UsernamePrefix), GroupsClaim: text(c.GroupsClaim), GroupsPrefix: text(c.GroupsPrefix), RequiredClaims: c.RequiredClaims,
+		After: after, Tags: p.eksTags(id, c.IdentityProviderConfigName, cloud.Tags(c.Tags)),
+	}, p.infra("spec.oidcIdentityProviderConfig"))
 }
 
-// retireEKS removes what hangs on the cluster, is ours, and is no longer
-// wanted. What somebody else has put there stays, unlike in Cluster API.
-func (b *builder) retireEKS() {
+// retireEKS removes what belongs to the EKS cluster, is owned, and is no longer
+// wanted. Unlike in Cluster API, what somebody else has added stays. nodeRoles are
+// ARNs of roles whose access entries are named after instance profiles.
+func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired []graph.Resource) {
 	for _, part := range []struct {
 		kind  string
 		names []string
 	}{
-		{"node-group", b.inv.EKS.NodeGroups}, {"fargate-profile", b.inv.EKS.Fargate}, {"addon", b.inv.EKS.Addons}, {"access-entry", b.inv.EKS.Accesses},
+		{"node-group", p.inv.EKS.NodeGroups}, {"fargate-profile", p.inv.EKS.Fargate}, {"addon", p.inv.EKS.Addons}, {"access-entry", p.inv.EKS.Accesses},
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)
-			if b.Resource(id) == nil && (part.kind != "access-entry" || !b.entered[name]) {
-				teardown.RetireEKS(b.Graph, id, part.kind, name, b.plane)
+			if g.Resource(id) == nil && (part.kind != "access-entry" || !nodeRoles[name]) {
+				teardown.RetireEKS(g, id, part.kind, name, p.eks)
+				retired = append(retired, g.Resource(id))
 			}
 		}
 	}
+	return retired
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
@@ -12,145 +11,144 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// Wait is how far a cluster has to be before a run that makes it ends.
-type Wait string
+// kubernetes is what a run has in the cluster.
+type kubernetes struct {
+	api    *incluster.API                           // nil where the run needs no API server
+	server *graph.Ref[incluster.APIServerState]     // nil where the run does not wait for it
+	config *graph.Ref[incluster.KubeadmConfigState] // nil where kubeadm keeps none, or the run does not wait
+	// controlPlaneNodes are the Nodes of the control plane, except for those of
+	// rollouts.
+	controlPlaneNodes []graph.Resource
+}
 
-// How far a cluster can be. The zero value waits for AWS alone.
-const (
-	Infrastructure Wait = "infrastructure" // AWS runs the machines
-	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
-	NodesReady     Wait = "nodes"          // all machines are nodes, and ready
-)
-
-// asks reports whether a run talks to the API server.
-func (w Wait) asks() bool { return w == APIServer || w == NodesReady }
-
-// kubernetes adds what comes of the machines: the API server, what kubeadm
-// leaves in it, the nodes.
-func (b *builder) kubernetes() {
-	if !b.o.Wait.asks() {
-		b.postponed()
-		b.awsAuth()
-		return
+// newAPI says how the run reaches the API server; nil where it does not need to.
+// It names the flags of a run that needs no API server.
+func newAPI(p platform, plan machinePlan) *incluster.API {
+	var without []string
+	if p.asks() {
+		without = append(without, "--wait=infrastructure")
 	}
-	b.reach("--wait=infrastructure")
-	server := &incluster.APIServer{API: b.api, After: b.serves()}
-	for _, m := range b.made {
+	if p.drainsAny(plan) {
+		without = append(without, "--drain=false")
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return &incluster.API{Endpoint: p.endpoint, PKI: p.keys, EKS: p.eks, Without: strings.Join(without, " ")}
+}
+
+// addKubernetes adds what machines become: the API server, what kubeadm keeps in
+// it, what is installed there, and the Nodes. answers is what has to be settled
+// before the API server can answer.
+func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, machines []Machine, answers []graph.Resource, mappings []incluster.Mapping) (k kubernetes, remarks []string) {
+	k.api = api
+	if !p.asks() {
+		return k, p.postponedRemarks(mappings)
+	}
+	server := &incluster.APIServer{API: api, After: graph.Awaits(answers...)}
+	for _, m := range machines {
 		if m.ControlPlane {
 			server.Machines = append(server.Machines, m.Instance)
 		}
 	}
-	b.server = graph.Expect(b.Graph, "api-server", server, b.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
-	b.tend()
-	b.awsAuth()
-	network := b.resourceSets()
-	for _, m := range b.made {
+	k.server = graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
+	if cp := p.m.ControlPlane; cp != nil && p.m.EKS == nil {
+		config, origin := p.clusterConfiguration()
+		k.config = graph.Expect(g, "kubeadm-config", &incluster.KubeadmConfig{
+			API: api, Server: k.server, Version: cp.Object.Spec.Version, Spec: config, Unknown: plan.unknown,
+		}, graph.From(origin))
+	}
+	if len(mappings) > 0 {
+		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: api, Server: k.server, Wanted: mappings}, p.infra("spec.iamAuthenticatorConfig"))
+	}
+	podNetwork := addAddons(g, p, k)
+	for _, m := range machines {
 		switch {
-		case b.rolling(m): // its rollout waits for it
-		case b.o.Wait == NodesReady:
-			b.node(m, network...)
+		case m.rolls: // its rollout waits for it
 		case m.ControlPlane:
-			b.node(m)
+			var after []graph.Edge
+			if p.o.Wait == NodesReady {
+				after = podNetwork
+			}
+			k.controlPlaneNodes = append(k.controlPlaneNodes, addNode(g, p, k, m, after))
+		case p.o.Wait == NodesReady:
+			addNode(g, p, k, m, podNetwork)
 		}
 	}
+	return k, nil
 }
 
-// tend adds what kubeadm keeps in the cluster, and brings up to date: what
-// joining machines go by first of all.
-func (b *builder) tend() {
-	cp := b.m.ControlPlane
-	if b.m.EKS != nil || cp == nil {
-		return
-	}
-	config, at := b.clusterConfiguration()
-	b.config = graph.Expect(b.Graph, "kubeadm-config", &incluster.KubeadmConfig{API: b.api, Server: b.server, Version: cp.Object.Spec.Version, Spec: config, Untold: slices.Sorted(slices.Values(b.untold))}, graph.From(at))
-}
-
-// tended lists what a machine of the control plane that joins later goes by.
-func (b *builder) tended() []graph.Resource {
-	if b.config == nil {
+// addSystemImages adds what is upgraded when all of the control plane is:
+// kube-proxy has its version, and CoreDNS the one that the manifest names. The
+// Corefile stays as it is: corefile-migration v1.0.35 changes nothing in kubeadm's
+// from CoreDNS 1.9.3 to 1.14.7.
+func addSystemImages(g *graph.Graph, p platform, k kubernetes, controlPlane []graph.Resource) (added []graph.Resource) {
+	cp := p.m.ControlPlane
+	if k.config == nil || cp == nil {
 		return nil
 	}
-	return []graph.Resource{b.config}
-}
-
-// afterControl adds what is brought up to date when all of the control plane
-// is: kube-proxy follows its version; CoreDNS, where the manifest names it. Its
-// Corefile stays as it is: corefile-migration v1.0.35 changes nothing in
-// kubeadm's from CoreDNS 1.9.3 to 1.14.7.
-func (b *builder) afterControl(last []graph.Resource) (all []graph.Resource) {
-	cp := b.m.ControlPlane
-	if b.config == nil || cp == nil {
-		return last
-	}
-	config, at := b.clusterConfiguration()
-	after := append(graph.Awaits(last...), graph.Awaits(b.config)...)
+	config, origin := p.clusterConfiguration()
+	after := append(graph.Awaits(controlPlane...), graph.Awaits(k.config)...)
 	if _, skip := cp.Object.Annotations[controlplanev1.SkipKubeProxyAnnotation]; !skip {
-		last = append(last, graph.Expect(b.Graph, "kube-proxy", &incluster.SystemImage{
-			API: b.api, Server: b.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version), Given: config.ImageRepository, After: after,
-		}, graph.From(b.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
+		added = append(added, graph.Expect(g, "kube-proxy", &incluster.SystemImage{
+			API: k.api, Server: k.server, Workload: "daemonsets", Name: "kube-proxy", Container: "kube-proxy", Tag: imageTag(cp.Object.Spec.Version),
+			Given: config.ImageRepository, After: after,
+		}, graph.From(p.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.version"))))
 	}
 	if _, skip := cp.Object.Annotations[controlplanev1.SkipCoreDNSAnnotation]; !skip && config.DNS.ImageTag != "" {
-		dns := config.DNS
-		repository := dns.ImageRepository
-		if repository == "" && config.ImageRepository != "" {
+		repository := config.DNS.ImageRepository
+		if repository == "" {
 			repository = config.ImageRepository
 		}
-		last = append(last, graph.Expect(b.Graph, "coredns", &incluster.SystemImage{
-			API: b.api, Server: b.server, Workload: "deployments", Name: "coredns", Container: "coredns", Tag: dns.ImageTag, Given: repository, After: after,
-		}, graph.From(at)))
+		added = append(added, graph.Expect(g, "coredns", &incluster.SystemImage{
+			API: k.api, Server: k.server, Workload: "deployments", Name: "coredns", Container: "coredns", Tag: config.DNS.ImageTag,
+			Given: repository, After: after,
+		}, graph.From(origin)))
 	}
-	return last
+	return added
 }
 
 // imageTag is a version as tags of images have it.
 func imageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-// reach prepares to ask the API server; a run with the flag does without it.
-func (b *builder) reach(without string) *incluster.API {
-	if b.api == nil {
-		b.api = &incluster.API{Endpoint: b.endpoint, PKI: b.keys, EKS: b.plane, Without: without}
-	}
-	if !strings.Contains(b.api.Without, without) {
-		b.api.Without += " " + without
-	}
-	return b.api
-}
-
-// serves lists what has to be there before the API server can answer.
-func (b *builder) serves() (needs []graph.Edge) {
-	for _, n := range b.Resources() {
-		if n.ID().Kind() == "targets" || strings.HasPrefix(string(n.ID()), "listener/") {
-			needs = append(needs, graph.Awaits(n)...)
-		}
-	}
-	return needs
-}
-
-// node adds the node that a machine becomes. One that is to stand in for another
-// has more to bring: a worker takes pods, a control plane runs all its parts.
-func (b *builder) node(m Machine, after ...graph.Edge) graph.Resource {
-	rolls := b.rolling(m)
+// addNode adds the Node that a machine becomes. In a rollout it has to be able to
+// replace another one: a worker takes pods, and a machine of the control plane
+// runs all its parts.
+func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
 	n := &incluster.Node{
-		API: b.api, Server: b.server, Machine: m.Instance, External: m.External, Labels: m.labels,
-		Ready: b.o.Wait == NodesReady || rolls && !m.ControlPlane, Parts: rolls && m.ControlPlane,
+		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels,
+		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: m.rolls && m.ControlPlane,
 	}
-	return graph.Expect(b.Graph, nodeID(m), n, graph.From(m.Instance.Origin()), graph.With(after), graph.Diagnosed(diagnose.Node(n)))
+	return graph.Expect(g, graph.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after), graph.Diagnosed(diagnose.Node(n)))
 }
 
-func nodeID(m Machine) graph.ID {
-	return graph.ID("node/" + m.place())
+// waitsForNode reports whether the run waits for the Node of a machine.
+func (in inputs) waitsForNode(m Machine) bool {
+	return in.asks() && (m.ControlPlane || m.rolls || in.o.Wait == NodesReady)
 }
 
-// external reports whether the kubelets of a group leave it to a cloud
-// controller manager to say which machines they run on.
-func external(g group) bool {
-	if g.kubeadm == nil {
-		return false
+// addEtcdMembers adds a check of the members of etcd before machines are added to
+// a control plane that is initialized: the machine of one may have been lost.
+func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, x groupPlan) []graph.Resource {
+	if !p.checksEtcd(x) {
+		return nil
 	}
-	is := func(a bootstrapv1.Arg) bool {
-		return a.Name == "cloud-provider" && a.Value != nil && *a.Value == "external"
+	const id = "etcd-members"
+	if r := g.Resource(id); r != nil { // single Machines are a group each
+		return []graph.Resource{r}
 	}
-	return slices.ContainsFunc(g.kubeadm.InitConfiguration.NodeRegistration.KubeletExtraArgs, is) ||
-		slices.ContainsFunc(g.kubeadm.JoinConfiguration.NodeRegistration.KubeletExtraArgs, is)
+	certificates, _ := p.etcdCertificates()
+	return []graph.Resource{graph.Expect(g, id, &incluster.EtcdMembers{API: api, Certificates: certificates}, graph.From(x.origin))}
+}
+
+func (in inputs) checksEtcd(x groupPlan) bool {
+	_, stacked := in.etcdCertificates()
+	return x.controlPlane && len(x.launch) > 0 && in.replacesOutdated(x.group) && in.inv.Initialized && in.hasControlPlane() && stacked
+}
+
+// drainsAny reports whether the run drains a Node, or changes the members of etcd.
+func (in inputs) drainsAny(plan machinePlan) bool {
+	return slices.ContainsFunc(plan.leaving, in.drains) || slices.ContainsFunc(plan.groups, func(x groupPlan) bool {
+		return in.checksEtcd(x) || slices.ContainsFunc(x.outdated, in.drains)
+	})
 }

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,29 +16,48 @@ import (
 
 // network is what the rest of a cluster is built on.
 type network struct {
-	vpc      *graph.Ref[ec2.VPCState]
-	internet *graph.Ref[ec2.InternetGatewayState] // nil in a VPC that is somebody else's
-	ipv6     bool
-	subnets  []subnet                                   // in CAPA's order: public before private, zone by zone
-	egress   map[string][]graph.Edge                    // by zone: what must stand before a private subnet has internet
-	tables   map[string]*graph.Ref[ec2.RouteTableState] // by subnet name
-	nat      []*graph.Ref[ec2.ElasticIPState]
+	vpc       *graph.Ref[ec2.VPCState]
+	internet  *graph.Ref[ec2.InternetGatewayState] // nil in an existing VPC
+	ipv6      bool
+	subnets   []subnet                         // in CAPA's order: public before private, zone by zone
+	addresses []*graph.Ref[ec2.ElasticIPState] // of the NAT gateways
 }
 
-// subnet is one subnet of the cluster, ours or somebody else's.
+// subnet is one subnet of the cluster.
 type subnet struct {
-	ref          *graph.Ref[ec2.SubnetState]
-	name, zone   string
-	public, ours bool
-	cidr         string
-	ipv6         int    // index of its /64; 0: none
-	ipv6CIDR     string // as the manifest says
-	path         string // where the manifest says so
-	tags         cloud.Tags
+	ref        *graph.Ref[ec2.SubnetState]
+	table      *graph.Ref[ec2.RouteTableState] // nil for an existing subnet
+	name, zone string
+	public     bool
+	cidr       string
+	ipv6       int    // index of its /64; 0: none
+	ipv6CIDR   string // as the manifest says
+	path       string // where the manifest says so
+	tags       cloud.Tags
 }
 
-// of returns the subnets of one kind, in order.
-func (n *network) of(public bool) (out []subnet) {
+// role is the role tag of the subnet.
+func (s subnet) role() string {
+	if s.public {
+		return rolePublic
+	}
+	return rolePrivate
+}
+
+// loadBalancerTag is the tag by which the AWS cloud controller manager picks
+// subnets for load balancers of Services.
+func (s subnet) loadBalancerTag() cloud.Tags {
+	if s.public {
+		return cloud.Tags{"kubernetes.io/role/elb": "1"}
+	}
+	return cloud.Tags{"kubernetes.io/role/internal-elb": "1"}
+}
+
+// egress is what has to exist before machines in the subnet reach the internet.
+func (s subnet) egress() []graph.Edge { return graph.Awaits(s.table) }
+
+// of returns the public or the private subnets, in order.
+func (n network) of(public bool) (out []subnet) {
 	for _, s := range n.subnets {
 		if s.public == public {
 			out = append(out, s)
@@ -46,8 +66,9 @@ func (n *network) of(public bool) (out []subnet) {
 	return out
 }
 
-// first returns the first subnet of a kind in a zone; any zone if it is "".
-func (n *network) first(public bool, zone string) (subnet, bool) {
+// first returns the first public or private subnet in a zone; in any zone if it
+// is "".
+func (n network) first(public bool, zone string) (subnet, bool) {
 	for _, s := range n.of(public) {
 		if zone == "" || s.zone == zone {
 			return s, true
@@ -56,105 +77,121 @@ func (n *network) first(public bool, zone string) (subnet, bool) {
 	return subnet{}, false
 }
 
-// managed reports whether the network is ours to make.
-func (b *builder) managed() bool { return b.spec.NetworkSpec.VPC.ID == "" }
-
-func (b *builder) network() {
-	b.net = network{egress: map[string][]graph.Edge{}, tables: map[string]*graph.Ref[ec2.RouteTableState]{}}
-	if !b.managed() {
-		b.foreignNetwork()
-		return
+// egress is what has to exist before machines in a subnet reach the internet.
+func (n network) egress(of *graph.Ref[ec2.SubnetState]) []graph.Edge {
+	for _, s := range n.subnets {
+		if s.ref == of {
+			return s.egress()
+		}
 	}
-	spec := b.spec.NetworkSpec.VPC
-	b.net.ipv6 = spec.IPv6 != nil
-	vpc := graph.Add(b.Graph, "vpc", &ec2.VPC{
-		CIDR: blockOf(spec), IPv6: b.net.ipv6, Tags: b.tags("vpc", b.m.Name+"-vpc", roleCommon),
-	}, b.infra("spec.network.vpc"))
-	b.net.vpc = vpc
-	b.blocks()
-	if spec.EmptyRoutesDefaultVPCSecurityGroup {
-		graph.Add(b.Graph, "default-group", &ec2.DefaultGroup{VPC: vpc}, b.infra("spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup"))
-	}
-	b.net.internet = graph.Add(b.Graph, "internet-gateway", &ec2.InternetGateway{
-		VPC: vpc, Tags: b.tags("internet-gateway", b.m.Name+"-igw", roleCommon),
-	}, b.infra("spec.network"))
-	var egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]
-	if b.net.ipv6 {
-		egressOnly = graph.Add(b.Graph, "egress-only-gateway", &ec2.EgressOnlyGateway{
-			VPC: vpc, Tags: b.tags("egress-only-gateway", b.m.Name+"-eigw", roleCommon),
-		}, b.infra("spec.network.vpc.ipv6"))
-	}
-	for i := range b.plannedSubnets() {
-		b.ownSubnet(&b.net.subnets[i])
-	}
-	b.routes(b.natGateways(), egressOnly)
-	b.endpoints()
+	return nil
 }
 
-func blockOf(spec infrav1.VPCSpec) string {
+// addNetwork adds the VPC and what belongs to it, or looks up an existing one.
+func addNetwork(g *graph.Graph, in inputs) (network, error) {
+	spec := in.spec.NetworkSpec.VPC
+	if spec.ID != "" {
+		return addExistingNetwork(g, in), nil
+	}
+	n := network{ipv6: spec.IPv6 != nil}
+	n.vpc = graph.Add(g, "vpc", &ec2.VPC{
+		CIDR: vpcCIDR(spec), IPv6: n.ipv6, Tags: in.tags("vpc", in.m.Name+"-vpc", roleCommon),
+	}, in.infra("spec.network.vpc"))
+	blocks := addSecondaryBlocks(g, in, n.vpc)
+	if spec.EmptyRoutesDefaultVPCSecurityGroup {
+		graph.Add(g, "default-group", &ec2.DefaultGroup{VPC: n.vpc}, in.infra("spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup"))
+	}
+	n.internet = graph.Add(g, "internet-gateway", &ec2.InternetGateway{
+		VPC: n.vpc, Tags: in.tags("internet-gateway", in.m.Name+"-igw", roleCommon),
+	}, in.infra("spec.network"))
+	var egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]
+	if n.ipv6 {
+		egressOnly = graph.Add(g, "egress-only-gateway", &ec2.EgressOnlyGateway{
+			VPC: n.vpc, Tags: in.tags("egress-only-gateway", in.m.Name+"-eigw", roleCommon),
+		}, in.infra("spec.network.vpc.ipv6"))
+	}
+	planned, err := in.plannedSubnets()
+	if err != nil {
+		return n, err
+	}
+	for _, s := range planned {
+		s.ref = addSubnet(g, in, n.vpc, blocks, s)
+		n.subnets = append(n.subnets, s)
+	}
+	gateways := addNATGateways(g, in, n)
+	for _, x := range gateways {
+		n.addresses = append(n.addresses, x.address)
+	}
+	n.subnets = addRouteTables(g, in, n, gateways, egressOnly)
+	addGatewayEndpoint(g, in, n)
+	return n, nil
+}
+
+func vpcCIDR(spec infrav1.VPCSpec) string {
 	if spec.CidrBlock == "" {
 		return defaultCIDR
 	}
 	return spec.CidrBlock
 }
 
-// blocks adds the VPC's secondary blocks.
-func (b *builder) blocks() {
-	for i, block := range b.spec.NetworkSpec.VPC.SecondaryCidrBlocks {
-		graph.Add(b.Graph, graph.ID("vpc-block/"+block.IPv4CidrBlock), &ec2.VPCBlock{
-			VPC: b.net.vpc, CIDR: block.IPv4CidrBlock, Foreign: !b.managed(),
-		}, b.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i)))
+// addSecondaryBlocks adds the VPC's secondary blocks, in the order of the
+// manifest.
+func addSecondaryBlocks(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState]) (out []*graph.Ref[ec2.VPCBlockState]) {
+	spec := in.spec.NetworkSpec.VPC
+	for i, block := range spec.SecondaryCidrBlocks {
+		out = append(out, graph.Add(g, graph.ID("vpc-block/"+block.IPv4CidrBlock), &ec2.VPCBlock{
+			VPC: vpc, CIDR: block.IPv4CidrBlock, Foreign: spec.ID != "",
+		}, in.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i))))
 	}
+	return out
 }
 
 // plannedSubnets lists the subnets that are wanted: those of the manifest, or
 // CAPA's split over the zones.
-func (b *builder) plannedSubnets() []subnet {
-	for i, s := range b.spec.NetworkSpec.Subnets {
+func (in inputs) plannedSubnets() (out []subnet, err error) {
+	for i, s := range in.spec.NetworkSpec.Subnets {
 		ipv6 := 0
 		if s.IsIPv6 && s.IPv6CidrBlock == "" {
 			ipv6 = i + 1
 		}
-		b.net.subnets = append(b.net.subnets, subnet{
-			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, ours: true, cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
+		out = append(out, subnet{
+			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(s.Tags),
 		})
 	}
-	if len(b.net.subnets) > 0 {
-		return b.net.subnets
+	if len(out) > 0 {
+		return out, nil
 	}
-	spec := b.spec.NetworkSpec.VPC
-	zones := pickZones(&spec, b.m.Name, b.inv.Zones, b.usedZones())
+	spec := in.spec.NetworkSpec.VPC
+	zones := pickZones(&spec, in.m.Name, in.inv.Zones, in.usedZones())
 	if len(zones) == 0 {
-		b.fail("region %s shows no availability zone that can be used", b.m.Region)
-		return nil
+		return nil, fmt.Errorf("region %s shows no availability zone that can be used", in.m.Region)
 	}
 	preferPublic := spec.SubnetSchema != nil && *spec.SubnetSchema == infrav1.SubnetSchemaPreferPublic
-	public, private, err := Split(blockOf(spec), len(zones), preferPublic)
+	public, private, err := Split(vpcCIDR(spec), len(zones), preferPublic)
 	if err != nil {
-		b.fail("%s: %w", b.m.Origin(b.m.InfraObject(), "spec.network.vpc.cidrBlock"), err)
-		return nil
+		return nil, fmt.Errorf("%s: %w", in.m.Origin(in.m.InfraObject(), "spec.network.vpc.cidrBlock"), err)
 	}
 	for i, zone := range zones {
 		// The preferred kind counts its /64s from 2, the other from where that ends.
 		preferred, residual := 0, 0
-		if b.net.ipv6 {
+		if spec.IPv6 != nil {
 			preferred, residual = 2+i, 2+len(zones)+i
 		}
-		pub := subnet{name: "public-" + zone, zone: zone, public: true, ours: true, cidr: public[i], ipv6: residual, path: "spec.network.subnets"}
-		prv := subnet{name: "private-" + zone, zone: zone, ours: true, cidr: private[i], ipv6: preferred, path: "spec.network.subnets"}
+		pub := subnet{name: "public-" + zone, zone: zone, public: true, cidr: public[i], ipv6: residual, path: "spec.network.subnets"}
+		prv := subnet{name: "private-" + zone, zone: zone, cidr: private[i], ipv6: preferred, path: "spec.network.subnets"}
 		if preferPublic {
 			pub.ipv6, prv.ipv6 = prv.ipv6, pub.ipv6
 		}
-		b.net.subnets = append(b.net.subnets, pub, prv)
+		out = append(out, pub, prv)
 	}
-	return b.net.subnets
+	return out, nil
 }
 
 // usedZones lists the zones in which the cluster has subnets already.
-func (b *builder) usedZones() []string {
+func (in inputs) usedZones() []string {
 	zones := map[string]bool{}
-	for _, s := range b.inv.Subnets {
+	for _, s := range in.inv.Subnets {
 		if s.Tags["sigs.k8s.io/cluster-api-provider-aws/association"] != "secondary" {
 			zones[s.Zone] = true
 		}
@@ -162,66 +199,83 @@ func (b *builder) usedZones() []string {
 	return slices.Sorted(maps.Keys(zones))
 }
 
-// ownSubnet adds a subnet that is ours.
-func (b *builder) ownSubnet(s *subnet) {
-	kind, elb := rolePrivate, "kubernetes.io/role/internal-elb"
-	if s.public {
-		kind, elb = rolePublic, "kubernetes.io/role/elb"
+func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks []*graph.Ref[ec2.VPCBlockState], s subnet) *graph.Ref[ec2.SubnetState] {
+	spec := in.spec.NetworkSpec
+	id := graph.ID("subnet/" + s.role() + "/" + s.zone)
+	if len(spec.Subnets) > 0 {
+		id = graph.ID("subnet/" + s.role() + "/" + s.name)
 	}
-	id := graph.ID("subnet/" + kind + "/" + s.zone)
-	if b.Resource(id) != nil || len(b.spec.NetworkSpec.Subnets) > 0 {
-		id = graph.ID("subnet/" + kind + "/" + s.name)
-	}
-	name := fmt.Sprintf("%s-subnet-%s-%s", b.m.Name, kind, s.zone)
 	r := &ec2.Subnet{
-		VPC: b.net.vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public,
-		Tags: b.tags(id, name, kind, b.cloudProvider(cloud.Owned), cloud.Tags{elb: "1"}, s.tags),
+		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public,
+		Tags: in.tags(id, fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone), s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), s.tags),
 	}
-	if b.net.ipv6 {
+	if spec.VPC.IPv6 != nil {
 		r.IPv6Index, r.IPv6CIDR = s.ipv6, s.ipv6CIDR
 	}
-	if t := b.spec.NetworkSpec.VPC.PrivateDNSHostnameTypeOnLaunch; t != nil {
+	if t := spec.VPC.PrivateDNSHostnameTypeOnLaunch; t != nil {
 		r.HostnameType = *t
 	}
-	opts := []graph.Option{b.infra(s.path)}
-	for i, block := range b.spec.NetworkSpec.VPC.SecondaryCidrBlocks {
+	opts := []graph.Option{in.infra(s.path)}
+	for i, block := range spec.VPC.SecondaryCidrBlocks {
 		if within(s.cidr, block.IPv4CidrBlock) {
-			opts = append(opts, graph.With(graph.On(b.Resource(graph.ID("vpc-block/"+b.spec.NetworkSpec.VPC.SecondaryCidrBlocks[i].IPv4CidrBlock)))))
+			opts = append(opts, graph.With(graph.On(blocks[i])))
 		}
 	}
-	s.ref = graph.Add(b.Graph, id, r, opts...)
+	return graph.Add(g, id, r, opts...)
 }
 
-// natGateways adds an address and a NAT gateway in each zone that has a
-// private subnet and a public one to stand in.
-func (b *builder) natGateways() map[string]*graph.Ref[ec2.NATGatewayState] {
-	made := map[string]*graph.Ref[ec2.NATGatewayState]{}
-	for _, s := range b.net.of(false) {
-		public, ok := b.net.first(true, s.zone)
-		if made[s.zone] != nil || !ok {
+// within reports whether a block lies in another.
+func within(inner, outer string) bool {
+	in, err1 := netip.ParsePrefix(inner)
+	out, err2 := netip.ParsePrefix(outer)
+	return err1 == nil && err2 == nil && out.Overlaps(in) && out.Bits() <= in.Bits()
+}
+
+// natGateway is the NAT gateway of a zone.
+type natGateway struct {
+	ref     *graph.Ref[ec2.NATGatewayState]
+	address *graph.Ref[ec2.ElasticIPState]
+	zone    string
+}
+
+// natGatewayIn returns the NAT gateway of a zone; nil for none.
+func natGatewayIn(zone string, all []natGateway) *graph.Ref[ec2.NATGatewayState] {
+	for _, x := range all {
+		if x.zone == zone {
+			return x.ref
+		}
+	}
+	return nil
+}
+
+// addNATGateways adds an address and a NAT gateway in each zone that has a
+// private subnet, and a public one for the gateway.
+func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
+	for _, s := range n.of(false) {
+		public, ok := n.first(true, s.zone)
+		if !ok || natGatewayIn(s.zone, out) != nil {
 			continue
 		}
 		ip, nat := graph.ID("elastic-ip/"+s.zone), graph.ID("nat-gateway/"+s.zone)
-		address := graph.Add(b.Graph, ip, &ec2.ElasticIP{Subnet: public.ref, Tags: b.tags(ip, b.m.Name+"-eip-common", roleCommon)}, b.infra("spec.network"))
-		made[s.zone] = graph.Add(b.Graph, nat, &ec2.NATGateway{
-			Subnet: public.ref, Address: address, Internet: b.net.internet, Tags: b.tags(nat, b.m.Name+"-nat", roleCommon),
-		}, b.infra("spec.network"))
-		b.net.nat = append(b.net.nat, address)
+		address := graph.Add(g, ip, &ec2.ElasticIP{Subnet: public.ref, Tags: in.tags(ip, in.m.Name+"-eip-common", roleCommon)}, in.infra("spec.network"))
+		gateway := graph.Add(g, nat, &ec2.NATGateway{
+			Subnet: public.ref, Address: address, Internet: n.internet, Tags: in.tags(nat, in.m.Name+"-nat", roleCommon),
+		}, in.infra("spec.network"))
+		out = append(out, natGateway{gateway, address, s.zone})
 	}
-	return made
+	return out
 }
 
-// routes adds a route table for each subnet.
-func (b *builder) routes(nats map[string]*graph.Ref[ec2.NATGatewayState], egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]) {
-	for _, s := range b.net.subnets {
-		kind := rolePrivate
+// addRouteTables adds a route table for each subnet. It returns the subnets
+// with their tables.
+func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway, egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]) (out []subnet) {
+	for _, s := range n.subnets {
 		var routes []ec2.Route
-		switch nat := nats[s.zone]; {
+		switch nat := natGatewayIn(s.zone, gateways); {
 		case s.public:
-			kind = rolePublic
-			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: b.net.internet})
-			if b.net.ipv6 {
-				routes = append(routes, ec2.Route{To: "::/0", Via: b.net.internet})
+			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: n.internet})
+			if n.ipv6 {
+				routes = append(routes, ec2.Route{To: "::/0", Via: n.internet})
 			}
 		case nat != nil:
 			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: nat})
@@ -229,69 +283,65 @@ func (b *builder) routes(nats map[string]*graph.Ref[ec2.NATGatewayState], egress
 				routes = append(routes, ec2.Route{To: "64:ff9b::/96", Via: nat}) // NAT64
 			}
 		}
-		if !s.public && b.net.ipv6 {
+		if !s.public && n.ipv6 {
 			routes = append(routes, ec2.Route{To: "::/0", Via: egressOnly})
 		}
 		id := graph.ID("route-table/" + strings.TrimPrefix(string(s.ref.ID()), "subnet/"))
-		table := graph.Add(b.Graph, id, &ec2.RouteTable{
-			VPC: b.net.vpc, Subnet: s.ref, Routes: routes,
-			Tags: b.tags(id, fmt.Sprintf("%s-rt-%s-%s", b.m.Name, kind, s.zone), roleCommon, b.cloudProvider(cloud.Owned)),
-		}, b.infra(s.path))
-		b.net.tables[s.name] = table
-		b.net.egress[s.name] = graph.Awaits(table)
+		s.table = graph.Add(g, id, &ec2.RouteTable{
+			VPC: n.vpc, Subnet: s.ref, Routes: routes,
+			Tags: in.tags(id, fmt.Sprintf("%s-rt-%s-%s", in.m.Name, s.role(), s.zone), roleCommon, in.cloudProvider(cloud.Owned)),
+		}, in.infra(s.path))
+		out = append(out, s)
 	}
+	return out
 }
 
-// endpoints adds the gateway endpoint of S3 where machines load from there.
-func (b *builder) endpoints() {
-	if b.spec.S3Bucket == nil {
+// addGatewayEndpoint adds the gateway endpoint of S3 where machines load their
+// Ignition configuration from a bucket.
+func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
+	if in.spec.S3Bucket == nil {
 		return
 	}
 	var tables []*graph.Ref[ec2.RouteTableState]
-	for _, s := range b.net.subnets {
-		tables = append(tables, b.net.tables[s.name])
+	for _, s := range n.subnets {
+		tables = append(tables, s.table)
 	}
-	graph.Add(b.Graph, "vpc-endpoint/s3", &ec2.GatewayEndpoint{
-		VPC: b.net.vpc, Service: "com.amazonaws." + b.m.Region + ".s3", RouteTables: tables,
-		Tags: b.tags("vpc-endpoint/s3", b.m.Name+"-endpoint-s3", roleCommon),
-	}, b.infra("spec.s3Bucket"))
+	graph.Add(g, "vpc-endpoint/s3", &ec2.GatewayEndpoint{
+		VPC: n.vpc, Service: "com.amazonaws." + in.m.Region + ".s3", RouteTables: tables,
+		Tags: in.tags("vpc-endpoint/s3", in.m.Name+"-endpoint-s3", roleCommon),
+	}, in.infra("spec.s3Bucket"))
 }
 
-// foreignNetwork looks up a VPC that somebody else made, and its subnets. They
-// are used as they are, but for the tags that CAPA puts on subnets (facts
-// B.13), and secondary blocks.
-func (b *builder) foreignNetwork() {
-	spec := b.spec.NetworkSpec
-	b.net.vpc = graph.Use(b.Graph, "vpc", ec2.VPCByID(spec.VPC.ID), b.infra("spec.network.vpc.id"))
-	b.blocks()
+// addExistingNetwork looks up an existing VPC and its subnets. As in CAPA they
+// are used as they are, except for the tags of subnets and secondary blocks.
+func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
+	spec := in.spec.NetworkSpec
+	n.vpc = graph.Use(g, "vpc", ec2.VPCByID(spec.VPC.ID), in.infra("spec.network.vpc.id"))
+	addSecondaryBlocks(g, in, n.vpc)
 	for i, given := range spec.Subnets {
 		id := given.ResourceID
 		if id == "" {
 			id = given.ID
 		}
 		s := subnet{name: id, zone: given.AvailabilityZone, public: given.IsPublic, path: fmt.Sprintf("spec.network.subnets[%d]", i)}
-		if seen, ok := b.seen(id); ok {
+		if seen, ok := in.observedSubnet(id); ok {
 			s.zone = seen.Zone
 			s.public = s.public || seen.MapPublicIP || seen.Tags[cloud.RoleTag] == rolePublic
 		}
-		kind, elb := rolePrivate, "kubernetes.io/role/internal-elb"
-		if s.public {
-			kind, elb = rolePublic, "kubernetes.io/role/elb"
-		}
-		node := graph.ID("subnet/" + kind + "/" + id)
-		s.ref = graph.Use(b.Graph, node, ec2.SubnetByID(b.net.vpc, id), graph.With(graph.On(b.net.vpc)), b.infra(s.path))
-		graph.Add(b.Graph, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
-			Subnet: s.ref, Tags: b.cloudProvider("shared").With(cloud.Tags{elb: "1", cloud.RoleTag: kind}),
-		}, b.infra(s.path))
-		b.net.subnets = append(b.net.subnets, s)
+		s.ref = graph.Use(g, graph.ID("subnet/"+s.role()+"/"+id), ec2.SubnetByID(n.vpc, id), graph.With(graph.On(n.vpc)), in.infra(s.path))
+		graph.Add(g, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
+			Subnet: s.ref, Tags: in.cloudProvider("shared").With(s.loadBalancerTag()).With(cloud.Tags{cloud.RoleTag: s.role()}),
+		}, in.infra(s.path))
+		n.subnets = append(n.subnets, s)
 	}
+	return n
 }
 
-// seen returns a subnet of the inventory.
-func (b *builder) seen(id string) (ec2.SubnetState, bool) {
-	i := slices.IndexFunc(b.inv.Subnets, func(s ec2.SubnetState) bool { return s.ID == id })
+// observedSubnet returns a subnet of the inventory.
+func (in inputs) observedSubnet(id string) (ec2.SubnetState, bool) {
+	i := slices.IndexFunc(in.inv.Subnets, func(s ec2.SubnetState) bool { return s.ID == id })
 	if i < 0 {
 		return ec2.SubnetState{}, false
 	}
-	return b.inv.Subnets[i], true
+	return in.inv.Subnets[i], true
 }

@@ -1,33 +1,30 @@
 package topology
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// placed returns the subnet of a machine (facts C.3), and whether the manifest
-// allows no other.
-func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[ec2.SubnetState], bool) {
+// machineSubnet returns the subnet of a machine, and whether the manifest allows
+// no other.
+func machineSubnet(g *graph.Graph, b base, x group, zone string, exists bool) (ref *graph.Ref[ec2.SubnetState], pinned bool, err error) {
 	if !exists {
-		b.placementGroup(g)
+		addPlacementGroup(g, b, x)
 	}
-	if given := g.spec.Subnet; given != nil {
-		return b.namedSubnet(g, given, zone), true
+	if given := x.spec.Subnet; given != nil {
+		return namedSubnet(g, b, x, given, zone), true, nil
 	}
-	public := b.wantsPublic(g) || len(b.net.of(false)) == 0
-	if zone == "" { // Cluster API takes the first one; we take the first that can run the machine
+	public := b.usesPublic(x)
+	if zone == "" { // Cluster API takes the first subnet; we take the first that offers the instance type
 		for _, s := range b.net.of(public) {
-			if b.offered(g.spec.InstanceType, s.zone) {
-				return s.ref, false
+			if b.offered(x.spec.InstanceType, s.zone) {
+				return s.ref, false, nil
 			}
 		}
 	}
@@ -35,29 +32,34 @@ func (b *builder) placed(g group, zone string, exists bool) (*graph.Ref[ec2.Subn
 	kind := map[bool]string{true: "public", false: "private"}[public]
 	switch {
 	case !ok && zone != "":
-		b.fail("%s: the cluster has no %s subnet in %s", g.origin, kind, zone)
+		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet in %s", x.origin, kind, zone)
 	case !ok:
-		b.fail("%s: the cluster has no %s subnet", g.origin, kind)
-	case !exists && !b.offered(g.spec.InstanceType, s.zone):
-		b.notOffered(g, zone)
+		return nil, false, fmt.Errorf("%s: the cluster has no %s subnet", x.origin, kind)
+	case !exists && !b.offered(x.spec.InstanceType, s.zone):
+		return nil, false, b.notOffered(x, zone)
 	}
-	return s.ref, g.zone != ""
+	return s.ref, x.zone != "", nil
 }
 
-// placementGroup adds the lookup of the placement group of a machine that is to
-// be made. A host says all there is to say of its place.
-func (b *builder) placementGroup(g group) {
-	name := g.spec.PlacementGroupName
+// usesPublic reports whether a group's machines are in public subnets.
+func (b base) usesPublic(x group) bool {
+	return x.spec.PublicIP != nil && *x.spec.PublicIP || len(b.net.of(false)) == 0
+}
+
+// addPlacementGroup adds the lookup of the placement group of a machine that is
+// to be launched. A dedicated host has none.
+func addPlacementGroup(g *graph.Graph, b base, x group) {
+	name := x.spec.PlacementGroupName
 	id := graph.ID("placement-group/" + name)
-	if name == "" || g.spec.HostID != nil || b.Resource(id) != nil {
+	if name == "" || x.spec.HostID != nil || g.Resource(id) != nil {
 		return
 	}
-	graph.Use(b.Graph, id, ec2.PlacementGroupByName(name), graph.From(b.m.Origin(g.specAt, g.specPath+".placementGroupName")))
+	graph.Use(g, id, ec2.PlacementGroupByName(name), graph.From(b.m.Origin(x.specAt, x.specPath+".placementGroupName")))
 }
 
-// notOffered says where the type of a machine can be had.
-func (b *builder) notOffered(g group, zone string) {
-	where, zones := zone, b.inv.Types[g.spec.InstanceType].Zones
+// notOffered says which zones offer the instance type of a group.
+func (b base) notOffered(x group, zone string) error {
+	where, zones := zone, b.inv.Types[x.spec.InstanceType].Zones
 	if zone == "" {
 		where = "any zone of the cluster"
 	}
@@ -65,30 +67,21 @@ func (b *builder) notOffered(g group, zone string) {
 	if len(zones) > 0 {
 		but = "but in " + strings.Join(zones, ", ")
 	}
-	b.fail("%s: instance type %s is not offered in %s, %s", b.m.Origin(g.specAt, g.specPath+".instanceType"), g.spec.InstanceType, where, but)
+	return fmt.Errorf("%s: instance type %s is not offered in %s, %s", b.m.Origin(x.specAt, x.specPath+".instanceType"), x.spec.InstanceType, where, but)
 }
 
 // namedSubnet returns the subnet that a machine's spec names: one of the
 // cluster's, or another.
-func (b *builder) namedSubnet(g group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
+func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
 	if given.ID != nil {
 		for _, s := range b.net.subnets {
 			if s.name == *given.ID {
 				return s.ref
 			}
 		}
-		return use(b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), g.specAt, "spec")
+		return lookup(g, b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
 	}
-	filters := filterMap(given.Filters)
-	return use(b, graph.ID("subnet/of/"+g.name+zone), ec2.SubnetByFilters(b.net.vpc, filters, zone), g.specAt, "spec")
-}
-
-// use adds a lookup once.
-func use[S graph.State](b *builder, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
-	if n, ok := b.Resource(id).(*graph.Ref[S]); ok {
-		return n
-	}
-	return graph.Use(b.Graph, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, path)))
+	return lookup(g, b, graph.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
 }
 
 func filterMap(filters []infrav1.Filter) map[string][]string {
@@ -99,68 +92,24 @@ func filterMap(filters []infrav1.Filter) map[string][]string {
 	return out
 }
 
-// machineGroup returns the security group of a role for a machine, which may
-// override the cluster's.
-func (b *builder) machineGroup(g group, role infrav1.SecurityGroupRole) *graph.Ref[ec2.SecurityGroupState] {
-	given := g.spec.SecurityGroupOverrides[role]
-	if given == "" {
-		return b.groups[role]
-	}
-	return use(b, graph.ID("security-group/"+given), ec2.SecurityGroupByID(b.net.vpc, given), g.specAt, "spec")
-}
-
-func (b *builder) filteredGroup(g group, n int, filters []infrav1.Filter) *graph.Ref[ec2.SecurityGroupState] {
-	return use(b, graph.ID(fmt.Sprintf("security-group/of/%s/%d", g.name, n)), ec2.SecurityGroupByFilters(b.net.vpc, filterMap(filters)), g.specAt, "spec")
-}
-
-// keyOf returns the key pair of a machine: its own, the cluster's, or the one
-// named default; the empty name means none.
-func (b *builder) keyOf(own *string) string {
-	switch {
-	case own != nil:
-		return *own
-	case b.spec.SSHKeyName != nil:
-		return *b.spec.SSHKeyName
-	}
-	return "default"
-}
-
-// keyPair adds the lookup of a key pair.
-func (b *builder) keyPair(name string) []graph.Edge {
-	if name == "" {
-		return nil
-	}
-	return graph.Awaits(use(b, graph.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), b.m.InfraObject(), "spec"))
-}
-
-// keyNames lists all key pairs in use, so that they are asked for at once.
-func (b *builder) keyNames() []string {
-	names := map[string]bool{b.keyOf(nil): b.spec.Bastion.Enabled}
-	for _, g := range b.groupsAndPools() {
-		names[b.keyOf(g.spec.SSHKeyName)] = true
-	}
-	maps.DeleteFunc(names, func(name string, used bool) bool { return name == "" || !used })
-	return slices.Sorted(maps.Keys(names))
-}
-
-// profile adds the lookup of an instance profile.
-func (b *builder) profile(name string) []graph.Edge {
-	if name == "" {
-		return nil
-	}
-	return graph.Awaits(use(b, graph.ID("instance-profile/"+name), ec2.ProfileByName(name), b.m.InfraObject(), "spec"))
-}
-
-func (b *builder) subnetName(ref *graph.Ref[ec2.SubnetState]) string {
-	for _, s := range b.net.subnets {
-		if s.ref == ref {
-			return s.name
+// spread returns the zone of the i-th control-plane machine: the zones that have
+// a suitable subnet and offer the instance type take turns.
+func (b base) spread(x group, i int) string {
+	var zones []string
+	for _, s := range b.net.of(b.usesPublic(x)) {
+		if !slices.Contains(zones, s.zone) && b.offered(x.spec.InstanceType, s.zone) {
+			zones = append(zones, s.zone)
 		}
 	}
-	return ""
+	if len(zones) == 0 {
+		return ""
+	}
+	return zones[i%len(zones)]
 }
 
-// nothing stands for a machine that cannot be placed.
-func nothing(context.Context, *cloud.Clients) (*ec2.InstanceState, error) {
-	return nil, nil
+// offered reports whether a zone offers the instance type. A type of which
+// nothing is known is taken to be offered.
+func (in inputs) offered(instanceType, zone string) bool {
+	t, ok := in.inv.Types[instanceType]
+	return !ok || t.Zones == nil || slices.Contains(t.Zones, zone)
 }

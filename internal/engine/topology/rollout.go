@@ -4,27 +4,11 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
-
-// rollout replaces the machines of a group that are outdated by new ones (facts
-// D.9).
-type rollout struct {
-	group group
-	stay  []Machine           // that are as the manifest says; they may not have joined yet
-	fresh []int               // places of those that are to be made
-	old   []ec2.InstanceState // those that are to go, the oldest first
-}
-
-// rolls reports whether machines that are outdated are replaced: a run that
-// neither drains nor waits leaves them as they are.
-func (b *builder) rolls(g group) bool {
-	return b.o.Drain && (b.o.Wait == APIServer || b.o.Wait == NodesReady) && !g.onDelete
-}
 
 // limits returns by how many machines a group may be too large and too small
 // while it is replaced.
@@ -46,122 +30,116 @@ func (g group) limits() (surge, unavailable int) {
 	return surge, unavailable
 }
 
-// move is one step of a rollout: a new machine that is made, or an old one
-// that goes.
+// move is one step of a rollout: a new machine joins, or an old one leaves.
 type move struct {
-	comes bool
+	joins bool
 	n     int // of its kind, counted from 0
-	after int // of the other kind: how many have to have gone, or come, before
+	after int // of the other kind: how many have to have left, or joined, before
 }
 
 // moves puts a rollout in an order in which there are never more machines than
 // wanted and surge, nor fewer that are ready than wanted less unavailable.
 func moves(wanted, stay, fresh, old, surge, unavailable int) (out []move) {
-	for came, went := 0, 0; came < fresh || went < old; {
-		room := stay + came + 1 + old - wanted - surge // that have to have gone before another one comes
-		if came < fresh && room <= went {
-			out = append(out, move{true, came, max(0, room)})
-			came++
+	for joined, left := 0, 0; joined < fresh || left < old; {
+		room := stay + joined + 1 + old - wanted - surge // that have to have left before another one joins
+		if joined < fresh && room <= left {
+			out = append(out, move{true, joined, max(0, room)})
+			joined++
 			continue
 		}
-		need := wanted - unavailable - stay - old + went + 1 // that have to have come before another one goes
-		out = append(out, move{false, went, min(max(0, need), fresh)})
-		went++
+		need := wanted - unavailable - stay - old + left + 1 // that have to have joined before another one leaves
+		out = append(out, move{false, left, min(max(0, need), fresh)})
+		left++
 	}
 	return out
 }
 
-// roll adds a rollout: each new machine waits for the place that one which
-// goes has left, each one that goes for one that has come, and for those that an
-// earlier run has made. A control plane grows only when all of it is well. It
-// returns the machines it makes, and all that happens.
-func (b *builder) roll(r rollout, after []graph.Resource) (made []*graph.Ref[ec2.InstanceState], all []graph.Resource) {
-	surge, unavailable := r.group.limits()
-	for _, m := range r.stay {
-		all = append(all, b.arrival(r.group, m))
+// rollout is what a rollout adds.
+type rollout struct {
+	launched []Machine
+	settled  []graph.Resource // registrations with load balancers, and Nodes
+	all      []graph.Resource // the last of what happens to each machine
+}
+
+// addRollout replaces the outdated machines of a group by new ones. Each new
+// machine waits until an old one has left its place, and each old one for a new
+// one that has joined, and for those that an earlier run has launched. A control
+// plane grows only when all of it is healthy.
+func addRollout(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, x groupPlan, machines []Machine, after []graph.Resource) (out rollout, err error) {
+	joined := func(m Machine) graph.Resource {
+		settled := addJoined(g, p, lbs, k, x, m)
+		out.settled = append(out.settled, settled...)
+		return settled[len(settled)-1]
 	}
-	leave, come := slices.Concat(after, all), after
-	if r.group.controlPlane {
-		come = leave
+	var stay, joins, leaves []graph.Resource
+	for _, m := range machines {
+		if m.rolls && m.Group == x.name && m.ControlPlane == x.controlPlane {
+			stay = append(stay, joined(m))
+		}
 	}
-	var here, gone []graph.Resource
-	for _, x := range moves(r.group.count, len(r.stay), len(r.fresh), len(r.old), surge, unavailable) {
-		if x.comes {
-			m := b.rolledIn(r.group, r.fresh[x.n], slices.Concat(come, nth(gone, x.after)))
-			made, here = append(made, m.Instance), append(here, b.arrival(r.group, m))
+	mayLeave, mayLaunch := slices.Concat(after, stay), after
+	if x.controlPlane {
+		mayLaunch = mayLeave
+	}
+	surge, unavailable := x.limits()
+	for _, step := range moves(x.count, len(x.stay), len(x.launch), len(x.outdated), surge, unavailable) {
+		if step.joins {
+			m, err := addMachine(g, p, x, x.launch[step.n], graph.Awaits(slices.Concat(mayLaunch, nth(leaves, step.after))...))
+			if err != nil {
+				return out, err
+			}
+			out.launched, joins = append(out.launched, m), append(joins, joined(m))
 			continue
 		}
-		gone = append(gone, b.rolledOut(r.group, r.old[x.n], slices.Concat(leave, nth(here, x.after))))
+		m, after := x.outdated[step.n], slices.Concat(mayLeave, nth(joins, step.after))
+		if x.controlPlane {
+			unregistered := unregister(g, lbs, m, after, x.origin)
+			out.settled, after = append(out.settled, unregistered...), append(after, unregistered...)
+		}
+		leaves = append(leaves, terminate(g, p, k, plan, m, graph.Awaits(after...), x.origin+": "+p.outdatedBecause(x, m)))
 	}
-	return made, slices.Concat(all, here, gone)
+	out.all = slices.Concat(stay, joins, leaves)
+	return out, nil
 }
 
-// controlRolls reports whether machines of the control plane are replaced.
-func (b *builder) controlRolls() bool {
-	return slices.ContainsFunc(b.rollouts, func(r rollout) bool { return r.group.controlPlane })
-}
-
-// rolling reports whether a machine is of a group that is replaced.
-func (b *builder) rolling(m Machine) bool {
-	return slices.ContainsFunc(b.rollouts, func(r rollout) bool { return r.group.name == m.Group && r.group.controlPlane == m.ControlPlane })
-}
-
-// nth is the n-th of the nodes, counted from 1; none for 0.
-func nth(nodes []graph.Resource, n int) []graph.Resource {
+// nth is the n-th of the resources, counted from 1; none for 0.
+func nth(all []graph.Resource, n int) []graph.Resource {
 	if n == 0 {
 		return nil
 	}
-	return nodes[n-1 : n]
+	return all[n-1 : n]
 }
 
-// rolledIn adds a machine that takes the place of another.
-func (b *builder) rolledIn(g group, i int, after []graph.Resource) Machine {
-	m := g.made(b.machine(g, i, existing{}, false, graph.Awaits(after...)...))
-	b.made = append(b.made, m)
-	return m
-}
-
-// arrival adds what has to have come of a machine before an old one may go, and
-// returns the last of it.
-func (b *builder) arrival(g group, m Machine) graph.Resource {
-	var needs []graph.Edge
-	if g.controlPlane {
-		needs = b.atBalancers("/"+m.place(), elb.Targets{
-			Instances: []*graph.Ref[ec2.InstanceState]{m.Instance}, Shared: true, Healthy: true,
-		}, graph.From(g.origin))
+// addJoined adds what a machine has to become before an old one may leave: its
+// Node, the last of them, and its registration with the load balancers.
+func addJoined(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, x groupPlan, m Machine) []graph.Resource {
+	if !x.controlPlane {
+		return []graph.Resource{addNode(g, p, k, m, nil)}
 	}
-	return b.node(m, needs...)
-}
-
-// rolledOut adds how a machine goes that has been replaced.
-func (b *builder) rolledOut(g group, m ec2.InstanceState, after []graph.Resource) graph.Resource {
-	edges := graph.Awaits(after...)
-	if g.controlPlane {
-		edges = append(edges, b.unregister(m, edges, g.origin)...)
-	}
-	return b.leave(m, edges, g.origin+": "+b.outdatedBecause(g, m))
+	registered := lbs.register(g, "/"+m.place(), elb.Targets{
+		Instances: []*graph.Ref[ec2.InstanceState]{m.Instance}, Shared: true, Healthy: true,
+	}, graph.From(x.origin))
+	return append(registered, addNode(g, p, k, m, graph.Awaits(registered...)))
 }
 
 // unregister takes one machine out of the load balancers.
-func (b *builder) unregister(m ec2.InstanceState, after []graph.Edge, origin string) []graph.Edge {
-	return b.atBalancers("/without/"+m.ID, elb.Targets{Shared: true, Gone: []string{m.ID}}, graph.From(origin), graph.With(after))
+func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []graph.Resource, origin string) []graph.Resource {
+	return lbs.register(g, "/without/"+m.ID, elb.Targets{Shared: true, Gone: []string{m.ID}}, graph.From(origin), graph.With(graph.Awaits(after...)))
 }
 
-// rollWorkers replaces workers, group by group at the same time, when the
-// control plane and what it runs are as wanted: no kubelet may be newer than
-// the API server.
-func (b *builder) rollWorkers(after []graph.Resource) {
-	for _, r := range b.rollouts {
-		if !r.group.controlPlane {
-			b.roll(r, after)
+// rollWorkers replaces outdated workers, all groups at the same time, when the
+// control plane and what it runs are as wanted: no kubelet may be newer than the
+// API server.
+func rollWorkers(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, after []graph.Resource) (launched []Machine, err error) {
+	for _, x := range plan.groups {
+		if x.controlPlane || !x.rolls() {
+			continue
 		}
+		r, err := addRollout(g, p, lbs, k, plan, x, machines, after)
+		if err != nil {
+			return nil, err
+		}
+		launched = append(launched, r.launched...)
 	}
-}
-
-// strategy notes how the machines of a MachineDeployment are replaced.
-func (g *group) strategy(d *clusterv1.MachineDeployment) {
-	s := d.Spec.Rollout.Strategy
-	g.after, g.order = d.Spec.Rollout.After.Time, d.Spec.Deletion.Order
-	g.onDelete = s.Type == clusterv1.OnDeleteMachineDeploymentStrategyType
-	g.surge, g.unavailable = s.RollingUpdate.MaxSurge, s.RollingUpdate.MaxUnavailable
+	return launched, nil
 }

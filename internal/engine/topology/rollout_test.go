@@ -31,7 +31,7 @@ func TestMoves(t *testing.T) {
 		for range all {
 			var can []int
 			for i, x := range all {
-				if !done[i] && (x.comes && went >= x.after || !x.comes && came >= x.after) {
+				if !done[i] && (x.joins && went >= x.after || !x.joins && came >= x.after) {
 					can = append(can, i)
 				}
 			}
@@ -40,7 +40,7 @@ func TestMoves(t *testing.T) {
 			}
 			i := rapid.SampledFrom(can).Draw(t, "next")
 			done[i] = true
-			if all[i].comes {
+			if all[i].joins {
 				launched++
 			} else {
 				left++
@@ -57,9 +57,9 @@ func TestMoves(t *testing.T) {
 }
 
 // firsts counts the moves of a kind that are done, up to the first that is not.
-func firsts(all []move, done []bool, comes bool) (n int) {
+func firsts(all []move, done []bool, joins bool) (n int) {
 	for i, x := range all {
-		if x.comes == comes {
+		if x.joins == joins {
 			if !done[i] {
 				return n
 			}

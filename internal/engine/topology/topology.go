@@ -1,23 +1,20 @@
-// Package topology says what a cluster is made of: it turns the manifest, and
-// what an inventory has found, into a graph of resources. It talks to nobody.
+// Package topology decides which resources a cluster consists of. It turns the
+// manifest, and what was observed of the account, into a graph. It makes no call.
+//
+// Each stage is a function: it adds resources to the graph and returns what the
+// next stages refer to.
 package topology
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -28,24 +25,24 @@ type Inventory struct {
 	Zones        []string                    // that can be used, in order of name
 	Subnets      []ec2.SubnetState           // of the cluster
 	Machines     []ec2.InstanceState         // of the cluster
-	Types        map[string]ec2.InstanceType // of the machines that are still to be made
+	Types        map[string]ec2.InstanceType // of the machines that are still to be launched
 	Account      string                      // its number; only where a bucket's policy needs it
-	NATAddresses []string                    // of NAT gateways in subnets that are somebody else's
-	Foreign      map[string]bool             // load balancers of that name that are somebody else's
-	Initialized  bool                        // a machine has been launched to begin the control plane
-	EKS          eks.Parts                   // of a cluster of EKS
-	NodeRoles    map[string]string           // ARNs of the roles of instance profiles of nodes of EKS, by name
+	NATAddresses []string                    // of NAT gateways in existing subnets
+	Balancers    map[string]bool             // names of existing load balancers
+	Initialized  bool                        // a machine has been launched to initialize the control plane
+	EKS          eks.Parts                   // of an EKS cluster
+	NodeRoles    map[string]string           // ARNs of the roles of EKS nodes, by name of their instance profile
 	Templates    []ec2.LaunchTemplateState   // of the cluster, without their content
 }
 
-// Cluster is the graph of a cluster, and the nodes that its users ask for.
+// Cluster is the graph of a cluster, and the resources that its users ask for.
 type Cluster struct {
 	*graph.Graph
 	Endpoint bootdata.Endpoint
 	Machines []Machine
-	Remarks  []string // what the user should know, and does nothing wrong about
-	// Joinable says that machines which are added late can join: the run sees to
-	// their token, or the control plane does.
+	Remarks  []string // what the user should know, though it is no error
+	// Joinable says that machines which are added later can join: this run, the
+	// control plane or EKS keeps a join token valid.
 	Joinable bool
 }
 
@@ -53,135 +50,96 @@ type Cluster struct {
 type Machine struct {
 	Group        string // name of the KubeadmControlPlane, the MachineDeployment or the Machine
 	ControlPlane bool
-	External     bool // a cloud controller manager has to tell its node which machine it is
+	External     bool // a cloud controller manager sets the provider ID of its Node
 	Instance     *graph.Ref[ec2.InstanceState]
 
-	labels map[string]string // that its node is to have
+	labels map[string]string // that its Node is to have
+	rolls  bool              // a rollout replaces machines of its group
 }
 
 // place is its group and number: "md-0/2".
 func (m Machine) place() string { return strings.TrimPrefix(string(m.Instance.ID()), "machine/") }
 
-// UnsupportedError says that a manifest asks for what cannot be made yet.
+// UnsupportedError says that a manifest asks for what is not supported yet.
 type UnsupportedError struct{ Object, What string }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: %s are not supported yet", e.Object, e.What)
 }
 
+// NamespaceError says that another cluster has the name already.
+type NamespaceError struct{ Region, Name, Namespace string }
+
+func (e *NamespaceError) Error() string {
+	return fmt.Sprintf("%s has a cluster of the name %s in the namespace %s: choose another name", e.Region, e.Name, e.Namespace)
+}
+
 // Options say what is wanted beside the manifest.
 type Options struct {
 	Wait  Wait // how far the cluster is to be when a run ends
-	Drain bool // machines leave a living cluster in good order; else they are only terminated
+	Drain bool // drain the nodes of machines before they are terminated
 }
 
-// Build returns the graph of everything that the manifest wants.
-func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
-	b := &builder{Graph: graph.New(), m: m, spec: &m.Infra.Spec, inv: inv, o: o}
-	b.network()
-	b.securityGroups()
-	if m.EKS == nil {
-		b.loadBalancers()
-		b.bucket()
-	}
-	b.bastion()
-	if m.EKS != nil {
-		b.eks()
-	}
-	b.machines()
-	return Cluster{b.Graph, b.endpoint, b.made, b.remarks, b.m.EKS != nil || b.kept || o.Wait.asks()}, b.err
-}
+// Wait is how far a cluster has to be before a run that creates it ends.
+type Wait string
 
-// builder holds what parts of the graph hand on to each other.
-type builder struct {
-	*graph.Graph
-	m    *manifest.Cluster
-	spec *infrav1.AWSClusterSpec
-	inv  Inventory
-	o    Options
-	err  error // the first problem: something that only the account could tell
-
-	net      network
-	groups   map[infrav1.SecurityGroupRole]*graph.Ref[ec2.SecurityGroupState]
-	lb       loadBalancers
-	endpoint bootdata.Endpoint
-	store    *graph.Ref[s3.BucketState]
-	keys     *graph.Ref[secrets.PKIState]
-	plane    *graph.Ref[eks.ClusterState]
-	roles    map[string]*graph.Ref[iam.RoleState] // of EKS, by name
-	entered  map[string]bool                      // ARNs of the roles of nodes that have an access entry of ours
-	made     []Machine
-	mappings []incluster.Mapping // of EKS: who is let in by the ConfigMap aws-auth
-	rollouts []rollout
-	untold   []string                                 // names of machines that do not say what they were made from
-	config   *graph.Ref[incluster.KubeadmConfigState] // nil where kubeadm keeps none, or nobody looks
-	api      *incluster.API                           // nil where the run does not wait for it
-	server   *graph.Ref[incluster.APIServerState]
-	renewal  *incluster.JoinToken // nil unless machines join later
-	token    *graph.Ref[incluster.JoinTokenState]
-	kept     bool // a machine of the control plane keeps the token valid
-	remarks  []string
-}
-
-// fail notes the first problem.
-func (b *builder) fail(format string, args ...any) {
-	if b.err == nil {
-		b.err = fmt.Errorf(format, args...)
-	}
-}
-
-// remark notes what the user should know.
-func (b *builder) remark(format string, args ...any) {
-	b.remarks = append(b.remarks, fmt.Sprintf(format, args...))
-}
-
-// infra returns an option that names a part of the AWSCluster as the origin.
-func (b *builder) infra(path string) graph.Option {
-	return graph.From(b.m.Origin(b.m.InfraObject(), path))
-}
-
-// tags returns the tags of a thing, in the order in which CAPA builds them
-// (facts B.2): its name, what the user adds, whose it is and what for. The
-// node tag, its identity to us, comes on top.
-func (b *builder) tags(node graph.ID, name, role string, more ...cloud.Tags) cloud.Tags {
-	tags := cloud.Tags{"Name": name}.With(cloud.Tags(b.spec.AdditionalTags))
-	for _, t := range more {
-		tags = tags.With(t)
-	}
-	tags[cloud.ClusterTagPrefix+b.m.Name] = cloud.Owned
-	tags[cloud.RoleTag] = role
-	tags[cloud.ResourceTag] = string(node)
-	return tags
-}
-
-// cloudProvider is the tag by which the AWS cloud controller manager finds
-// what it may use.
-func (b *builder) cloudProvider(value string) cloud.Tags {
-	return cloud.Tags{cloud.CloudProviderTagPrefix + b.m.KubernetesName(): value}
-}
-
-// Values of the role tag.
+// How far a cluster can be. The zero value waits for AWS alone.
 const (
-	roleCommon    = "common"
-	rolePublic    = "public"
-	rolePrivate   = "private"
-	roleAPIServer = "apiserver"
-	roleBastion   = "bastion"
+	Infrastructure Wait = "infrastructure" // AWS runs the machines
+	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
+	NodesReady     Wait = "nodes"          // all machines are Nodes, and ready
 )
 
-// partition returns the partition of ARNs in the region.
-func partition(spec *infrav1.AWSClusterSpec, region string) string {
-	switch {
-	case spec.Partition != "":
-		return spec.Partition
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	case strings.HasPrefix(region, "us-iso-"):
-		return "aws-iso"
-	case strings.HasPrefix(region, "us-isob-"):
-		return "aws-iso-b"
+// Build returns the graph of everything that the manifest wants. The error is
+// the first problem that only the account could show.
+func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
+	in := inputs{m: m, spec: &m.Infra.Spec, inv: inv, o: o}
+	g := graph.New()
+	built, err := build(g, in)
+	built.Graph = g
+	return built, err
+}
+
+func build(g *graph.Graph, in inputs) (Cluster, error) {
+	net, err := addNetwork(g, in)
+	if err != nil {
+		return Cluster{}, err
 	}
-	return "aws"
+	b := base{inputs: in, net: net}
+	b.groups, b.interfaces = addSecurityGroups(g, in, net)
+	var (
+		p       platform
+		plane   eksPlane
+		lbs     loadBalancers
+		bastion bool
+	)
+	if in.m.EKS != nil {
+		bastion = addBastion(g, b)
+		plane, err = addEKS(g, b)
+		p = plane.platform
+	} else {
+		if lbs, err = addLoadBalancers(g, b); err != nil {
+			return Cluster{}, err
+		}
+		p = platform{base: b, endpoint: lbs.endpoint, bucket: addBucket(g, in)}
+		bastion = addBastion(g, b)
+	}
+	if err != nil {
+		return Cluster{}, err
+	}
+	if err := in.checkNamespace(); err != nil {
+		return Cluster{}, err
+	}
+	if in.m.EKS == nil {
+		p.keys = addCertificates(g, in)
+	}
+	addBootstrapSecrets(g, in)
+	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)
+	machines, remarks, err := addMachines(g, p, lbs, plan, plane.mappings)
+	return Cluster{
+		Endpoint: p.endpoint,
+		Machines: machines,
+		Remarks:  slices.Concat(plane.remarks, plan.remarks, remarks),
+		Joinable: in.m.EKS != nil || in.asks() || plan.keepsToken,
+	}, err
 }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -21,16 +22,17 @@ func nodeLabels(labels map[string]string) map[string]string {
 	return labels
 }
 
-// unlabelled says which labels a run does not see to because it does not wait
-// for the nodes.
-func (b *builder) unlabelled() {
+// labelRemark says which labels a run does not set because it does not wait for
+// the Nodes; "" for none.
+func (in inputs) labelRemark(machines []Machine) string {
 	var groups []string
-	for _, m := range b.made {
-		if len(m.labels) > 0 && b.Resource(nodeID(m)) == nil && !slices.Contains(groups, m.Group) {
+	for _, m := range machines {
+		if len(m.labels) > 0 && !in.waitsForNode(m) && !slices.Contains(groups, m.Group) {
 			groups = append(groups, m.Group)
 		}
 	}
-	if len(groups) > 0 {
-		b.remark("nodes get the labels of their machines once they have joined, which this run does not wait for: %s; run again with --wait=nodes", strings.Join(groups, ", "))
+	if len(groups) == 0 {
+		return ""
 	}
+	return fmt.Sprintf("nodes get the labels of their machines once they have joined, which this run does not wait for: %s; run again with --wait=nodes", strings.Join(groups, ", "))
 }

@@ -1,0 +1,103 @@
+package topology
+
+import (
+	"slices"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// addCertificates adds the keys of a cluster of kubeadm.
+func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
+	config, origin := in.clusterConfiguration()
+	return graph.Add(g, "certificates", &secrets.PKI{
+		Given: boot.GivenPKI(in.m.Name, in.m.Secrets), Used: in.inv.Initialized || in.hasControlPlane(),
+		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
+	}, graph.From(origin))
+}
+
+// addBootstrapSecrets adds the secrets and parameters from which machines fetch
+// their boot data: a deletion removes what they have left.
+func addBootstrapSecrets(g *graph.Graph, in inputs) {
+	ids := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
+	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
+		if slices.ContainsFunc(in.groupsAndPools(nil), func(x group) bool { return backendOf(x) == backend }) {
+			graph.Sweep(g, ids[backend], &secrets.BootstrapSecrets{Backend: backend})
+		}
+	}
+}
+
+// backendOf says where a group's machines get their boot data from.
+func backendOf(x group) boot.Backend {
+	s := x.spec
+	switch {
+	case x.eks != nil && x.eks.Nodeadm != nil: // it reads the user data itself
+		return boot.UserData
+	case x.kubeadm == nil && x.eks == nil:
+		return boot.UserData
+	case x.kubeadm != nil && x.kubeadm.Format == "ignition" || s.Ignition != nil:
+		if s.Ignition != nil && s.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionUnencryptedUserData {
+			return boot.UserData
+		}
+		return boot.ObjectStore
+	case s.CloudInit.InsecureSkipSecretsManager:
+		return boot.UserData
+	case s.CloudInit.SecureSecretsBackend == infrav1.SecretBackendSSMParameterStore:
+		return boot.ParameterStore
+	}
+	return boot.SecretsManager
+}
+
+// role is the part that a machine plays for kubeadm.
+func (x groupPlan) role(at place) boot.Role {
+	switch {
+	case !x.controlPlane:
+		return boot.JoinWorker
+	case at.initializes:
+		return boot.Init
+	}
+	return boot.JoinControlPlane
+}
+
+// bootData returns what a machine boots with. Workers of a group share it: it is
+// named after the group, and that of a machine of the control plane after the
+// machine.
+func (p platform) bootData(x group, id graph.ID, machine string, role boot.Role) *bootdata.Data {
+	if x.kubeadm == nil && x.eks == nil {
+		return &bootdata.Data{Plain: x.data}
+	}
+	name, secret, owner, folder := x.name, "machine/"+x.name, ec2.GroupNode(string(id)), "node/"
+	switch {
+	case x.controlPlane:
+		name, secret, owner, folder = machine, string(id), string(id), "control-plane/"
+	case x.pool:
+		folder = "machine-pool/"
+	}
+	d := &bootdata.Data{
+		EKS: x.eks, Endpoint: p.endpoint, PKI: p.keys, Backend: backendOf(x), Prefix: x.spec.CloudInit.SecretPrefix,
+		Uncompressed: x.spec.UncompressedUserData, Ignition: x.spec.Ignition, Bucket: p.bucket,
+		ID: bootdata.SecretID(p.m.Namespace, p.m.Name, secret), Object: folder + name, Keep: !x.controlPlane,
+		Tags: p.machineTags(x.roleTag(), nil).With(cloud.Tags{"Name": name, cloud.ResourceTag: owner}),
+	}
+	if s := p.spec.S3Bucket; s != nil && s.PresignedURLDuration != nil {
+		d.Presigned = s.PresignedURLDuration.Duration
+	}
+	if x.kubeadm == nil {
+		return d
+	}
+	spec := *x.kubeadm
+	if p.renewsToken(x) {
+		spec = boot.KeepToken(spec, TokenTTL)
+	}
+	d.Machine = boot.Machine{Role: role, Version: x.version, Cluster: p.m.Object, Spec: spec, TokenTTL: TokenTTL, Secret: p.secret}
+	if p.token != nil && d.Machine.JoinsByToken() {
+		d.Token = p.token
+	}
+	return d
+}

@@ -1,0 +1,79 @@
+package topology
+
+import (
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// addRegistration registers the machines of the control plane with its load
+// balancers, except for those of a rollout, which register themselves. It also
+// marks the machine that initializes the control plane.
+func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machinePlan, machines []Machine) []graph.Resource {
+	var all, steady []*graph.Ref[ec2.InstanceState]
+	for _, m := range machines {
+		if m.ControlPlane {
+			all = append(all, m.Instance)
+			if !m.rolls {
+				steady = append(steady, m.Instance)
+			}
+		}
+	}
+	addInitMarker(g, all)
+	rolls := plan.rollsControlPlane()
+	if rolls && len(steady) == 0 {
+		return nil
+	}
+	like := elb.Targets{Instances: steady, Shared: rolls}
+	if !rolls {
+		for _, m := range plan.leaving {
+			like.Gone = append(like.Gone, m.ID)
+		}
+	}
+	return lbs.register(g, "", like, p.infra("spec.controlPlaneLoadBalancer"))
+}
+
+// addInitMarker marks the machine that initializes the control plane: the first
+// one.
+func addInitMarker(g *graph.Graph, machines []*graph.Ref[ec2.InstanceState]) {
+	if len(machines) > 0 {
+		graph.Add(g, "init-marker", &secrets.InitMarker{Machine: machines[0]})
+	}
+}
+
+// controlPlane is what the rollouts of the control plane do.
+type controlPlane struct {
+	launched []Machine
+	settled  []graph.Resource // registrations and Nodes
+	last     []graph.Resource // what the rollouts of workers wait for
+}
+
+// rollControlPlane replaces the outdated machines of the control plane, group
+// after group: stand-alone Machines are a group each.
+func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine) (out controlPlane, err error) {
+	for _, x := range plan.groups {
+		if !x.controlPlane || !x.rolls() {
+			continue
+		}
+		after := slices.Concat(out.last, addEtcdMembers(g, p, k.api, x))
+		if k.config != nil { // machines that join read it
+			after = append([]graph.Resource{k.config}, after...)
+		}
+		r, err := addRollout(g, p, lbs, k, plan, x, machines, after)
+		if err != nil {
+			return out, err
+		}
+		out.launched, out.settled, out.last = append(out.launched, r.launched...), append(out.settled, r.settled...), append(out.last, r.all...)
+	}
+	if !slices.ContainsFunc(machines, func(m Machine) bool { return m.ControlPlane }) {
+		var instances []*graph.Ref[ec2.InstanceState]
+		for _, m := range out.launched {
+			instances = append(instances, m.Instance)
+		}
+		addInitMarker(g, instances)
+	}
+	return out, nil
+}

@@ -1,0 +1,112 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+// addAccessEntries adds the access entries of the manifest.
+func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (added []graph.Resource) {
+	for i, e := range plane.AccessEntries {
+		id := graph.ID("access-entry/" + e.PrincipalARN)
+		x := &eks.AccessEntry{
+			Cluster: p.eks, Principal: e.PrincipalARN, Type: cmp.Or(strings.ToUpper(string(e.Type)), "STANDARD"), User: e.Username, Groups: e.KubernetesGroups,
+			Tags: p.eksTags(id, e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:]),
+		}
+		for _, policy := range e.AccessPolicies {
+			x.Policies = append(x.Policies, eks.EKSAccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})
+		}
+		ordered.By(x.Policies, func(x, y eks.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.accessEntries[%d]", i))))
+	}
+	return added
+}
+
+// nodeAccess lets the machines that are in no node group join the cluster: by an
+// access entry for each of their roles, or by the ConfigMap aws-auth where the
+// cluster uses only that.
+type nodeAccess struct {
+	entries  []graph.Resource
+	roles    map[string]bool     // ARNs of the roles that have one of these entries
+	mappings []incluster.Mapping // for the ConfigMap, with those of the manifest
+	remarks  []string
+}
+
+// addNodeAccess adds the access entries of machines.
+func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (out nodeAccess) {
+	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // AWS's own default
+	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
+		mode = a.AuthenticationMode
+	}
+	is := func(m ekscontrolplanev1.EKSAuthenticationMode) bool {
+		return strings.EqualFold(string(mode), string(m))
+	}
+	remark := func(format string, args ...any) { out.remarks = append(out.remarks, fmt.Sprintf(format, args...)) }
+	profiles := map[string]group{}
+	for _, x := range p.groupsAndPools(p.eks) {
+		if x.eks != nil && x.eks.Nodeadm != nil && !x.spec.CloudInit.InsecureSkipSecretsManager {
+			remark("%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same", p.m.Origin(x.specAt, x.specPath+".cloudInit"))
+		}
+		if _, seen := profiles[x.spec.IAMInstanceProfile]; !seen {
+			profiles[x.spec.IAMInstanceProfile] = x
+		}
+	}
+	out.roles = map[string]bool{}
+	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
+		x, role := profiles[profile], p.inv.NodeRoles[profile]
+		at := p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
+		unknown := role == "" && p.inv.NodeRoles != nil
+		switch {
+		case profile == "":
+			remark("%s: without iamInstanceProfile the machines cannot join: it is its role that is let into the cluster", p.m.Origin(x.specAt, x.specPath))
+		case is(ekscontrolplanev1.EKSAuthenticationModeConfigMap) && unknown:
+			remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", p.m.Origin(p.m.InfraObject(), "spec.accessConfig"), profile)
+		case is(ekscontrolplanev1.EKSAuthenticationModeConfigMap):
+			if role != "" {
+				out.mappings = append(out.mappings, incluster.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
+			}
+		case unknown:
+			remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", at, profile)
+		case !hasEntry(g, role) && !out.roles[role]:
+			out.roles[role] = role != ""
+			id := graph.ID("access-entry/" + profile)
+			out.entries = append(out.entries, graph.Add(g, id, &eks.AccessEntry{
+				Cluster: p.eks, Principal: role, Type: "EC2_LINUX", Tags: p.eksTags(id, profile),
+			}, graph.From(at)))
+		}
+	}
+	if !is(ekscontrolplanev1.EKSAuthenticationModeAPI) {
+		out.mappings = append(out.mappings, givenMappings(plane.IAMAuthenticatorConfig)...)
+	}
+	return out
+}
+
+// hasEntry reports whether a role has an access entry: the manifest has one for
+// it, or EKS creates one itself, as for the roles of node groups.
+func hasEntry(g *graph.Graph, role string) bool {
+	return g.Resource(graph.ID("role/"+role[strings.LastIndex(role, "/")+1:])) != nil || g.Resource(graph.ID("access-entry/"+role)) != nil
+}
+
+// givenMappings are those of the manifest.
+func givenMappings(c *ekscontrolplanev1.IAMAuthenticatorConfig) (out []incluster.Mapping) {
+	if c == nil {
+		return nil
+	}
+	for _, m := range c.RoleMappings {
+		out = append(out, incluster.Mapping{ARN: m.RoleARN, Username: m.UserName, Groups: m.Groups})
+	}
+	for _, m := range c.UserMappings {
+		out = append(out, incluster.Mapping{Users: true, ARN: m.UserARN, Username: m.UserName, Groups: m.Groups})
+	}
+	return out
+}

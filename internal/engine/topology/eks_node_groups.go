@@ -1,0 +1,215 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// managedReplicas is the annotation of a MachinePool of which something else
+// says how many machines it has: an autoscaler.
+const managedReplicas = "cluster.x-k8s.io/replicas-managed-by"
+
+// addNodeGroups adds the managed node groups. nodes says whether there will be
+// nodes.
+func addNodeGroups(g *graph.Graph, p platform) (added []graph.Resource, nodes bool, err error) {
+	for _, pool := range p.m.Pools {
+		if pool.Managed == nil {
+			continue
+		}
+		r, err := newNodeGroup(g, p, pool)
+		if err != nil {
+			return nil, false, err
+		}
+		added = append(added, graph.Add(g, graph.ID("node-group/"+r.Name), r, graph.From(p.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec"))))
+		nodes = nodes || r.Desired > 0
+	}
+	return added, nodes, nil
+}
+
+func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGroup, error) {
+	spec := &pool.Managed.Spec
+	id := graph.ID("node-group/" + spec.EKSNodegroupName)
+	desired := int32(pool.Replicas()) //nolint:gosec // EKS takes a few hundred
+	r := &eks.NodeGroup{
+		Cluster: p.eks, Name: spec.EKSNodegroupName, Version: minorVersion(pool.Object.Spec.Template.Spec.Version), Release: text(spec.AMIVersion),
+		Role: addRole(g, p.inputs, roleSpec{
+			name: spec.RoleName, path: spec.RolePath, boundary: spec.RolePermissionsBoundary, services: []string{"ec2.amazonaws.com"},
+			policies: []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}, more: spec.RoleAdditionalPolicies,
+			at: "spec",
+		}),
+		Capacity: "ON_DEMAND", Least: desired, Most: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
+		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(id, spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
+	}
+	var err error
+	if r.Subnets, err = p.nodeGroupSubnets(pool); err != nil {
+		return nil, err
+	}
+	if spec.AMIType != nil {
+		r.ImageType = strings.Replace(string(*spec.AMIType), "X86", "x86", 1)
+	}
+	if spec.CapacityType != nil && *spec.CapacityType == expinfrav1.ManagedMachinePoolCapacityTypeSpot {
+		r.Capacity = "SPOT"
+	}
+	if spec.InstanceType != nil {
+		r.InstanceTypes = []string{*spec.InstanceType}
+	}
+	if spec.DiskSize != nil {
+		r.DiskSize = *spec.DiskSize
+	}
+	if s := spec.Scaling; s != nil {
+		if s.MinSize != nil {
+			r.Least = *s.MinSize
+		}
+		if s.MaxSize != nil {
+			r.Most = *s.MaxSize
+		}
+	}
+	r.Least, r.Most = min(r.Least, r.Desired), max(r.Most, r.Desired)
+	_, r.KeepDesired = pool.Object.Annotations[managedReplicas]
+	updateNodes(spec, r)
+	p.allowSSH(spec, r)
+	if spec.AWSLaunchTemplate != nil {
+		err = addNodeTemplate(g, p, pool, r)
+	}
+	return r, err
+}
+
+// addNodeTemplate adds the launch template of a node group. EKS chooses the image
+// of the nodes by its type, and writes their boot data, unless the template has an
+// image: then EKS adds nothing, and knows of no version.
+func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
+	x := p.poolGroup(pool, p.eks)
+	x.spec.UncompressedUserData = aws.Bool(true) // EKS reads it
+	t := newLaunchTemplate(g, p, x, *pool.Managed.Spec.AWSLaunchTemplate)
+	if manifest.OwnImage(pool.Managed) {
+		image, err := addImage(g, p.base, x)
+		if err != nil {
+			return err
+		}
+		t.Image, r.ImageType, r.Version, r.Release = image, "CUSTOM", "", ""
+	}
+	if x.eks != nil || len(x.data) > 0 {
+		t.Boot = p.poolData(x)
+	}
+	t.OfEKS, r.Content = true, t
+	r.Template = graph.Add(g, graph.ID(t.Tags[cloud.ResourceTag]), t, graph.From(p.m.Origin(x.specAt, x.specPath)))
+	return nil
+}
+
+// updateNodes sets how EKS replaces and repairs the nodes of a group, and their
+// taints.
+func updateNodes(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
+	if u := spec.UpdateConfig; u != nil && u.MaxUnavailablePercentage != nil {
+		g.MaxUnavailable, g.MaxUnavailablePercentage = 0, int32(*u.MaxUnavailablePercentage) //nolint:gosec // at most 100
+	} else if u != nil && u.MaxUnavailable != nil {
+		g.MaxUnavailable = int32(*u.MaxUnavailable) //nolint:gosec // at most 100
+	}
+	if r := spec.NodeRepairConfig; r != nil && r.Enabled != nil {
+		g.Repair = *r.Enabled
+	}
+	effects := map[expinfrav1.TaintEffect]string{
+		expinfrav1.TaintEffectNoSchedule: "NO_SCHEDULE", expinfrav1.TaintEffectNoExecute: "NO_EXECUTE", expinfrav1.TaintEffectPreferNoSchedule: "PREFER_NO_SCHEDULE",
+	}
+	for _, t := range spec.Taints {
+		g.Taints = append(g.Taints, eks.EKSTaint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+	}
+}
+
+// allowSSH lets SSH in to the nodes: from anywhere only where the manifest says
+// so.
+func (b base) allowSSH(spec *expinfrav1.AWSManagedMachinePoolSpec, r *eks.NodeGroup) {
+	access := spec.RemoteAccess
+	if access == nil {
+		return
+	}
+	r.SSHKey, r.SSHFromIDs = b.keyName(access.SSHKeyName), access.SourceSecurityGroups
+	if access.Public {
+		return
+	}
+	r.SSHFrom = append(r.SSHFrom, b.groups[infrav1.SecurityGroupEKSNodeAdditional])
+	if bastion := b.groups[infrav1.SecurityGroupBastion]; bastion != nil {
+		r.SSHFrom = append(r.SSHFrom, bastion)
+	}
+}
+
+// nodeGroupSubnets picks the subnets of a node group as CAPA does: those that are
+// named, those of its zones, or all private ones.
+func (b base) nodeGroupSubnets(pool manifest.Pool) ([]*graph.Ref[ec2.SubnetState], error) {
+	spec := &pool.Managed.Spec
+	zones := spec.AvailabilityZones
+	if len(zones) == 0 {
+		zones = pool.Object.Spec.FailureDomains
+	}
+	kind := expinfrav1.AZSubnetTypePrivate
+	if spec.AvailabilityZoneSubnetType != nil && len(spec.AvailabilityZones) > 0 {
+		kind = *spec.AvailabilityZoneSubnetType
+	}
+	return b.subnets(b.m.Origin("AWSManagedMachinePool/"+pool.Managed.Name, "spec"), spec.SubnetIDs, zones, kind)
+}
+
+// subnets picks subnets of the cluster by ID or name or, without any, by zone and
+// kind.
+func (b base) subnets(origin string, ids, zones []string, kind expinfrav1.AZSubnetType) (out []*graph.Ref[ec2.SubnetState], err error) {
+	for _, id := range ids {
+		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == id || s.ref.CloudID() == id || b.observedAs(s, id) })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", origin, id)
+		}
+		out = append(out, b.net.subnets[i].ref)
+	}
+	if len(ids) > 0 {
+		return out, nil
+	}
+	for _, s := range b.net.subnets {
+		fits := kind == expinfrav1.AZSubnetTypeAll || s.public == (kind == expinfrav1.AZSubnetTypePublic)
+		if fits && (len(zones) == 0 || slices.Contains(zones, s.zone)) {
+			out = append(out, s.ref)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: there is no %s subnet in %s", origin, kind, strings.Join(zones, ", "))
+	}
+	return out, nil
+}
+
+// observedAs reports whether the inventory has a subnet under that ID.
+func (in inputs) observedAs(s subnet, id string) bool {
+	return slices.ContainsFunc(in.inv.Subnets, func(x ec2.SubnetState) bool { return x.ID == id && x.Tags["Name"] == s.name })
+}
+
+// addFargateProfiles adds the Fargate profiles, one after the other: EKS creates
+// and deletes one at a time.
+func addFargateProfiles(g *graph.Graph, p platform) (added []graph.Resource, err error) {
+	var before *graph.Ref[eks.FargateProfileState]
+	for _, x := range p.m.EKS.Fargate {
+		id := graph.ID("fargate-profile/" + x.Spec.ProfileName)
+		origin := p.m.Origin("AWSFargateProfile/"+x.Name, "spec")
+		f := &eks.FargateProfile{
+			Cluster: p.eks, Name: x.Spec.ProfileName, Role: addRole(g, p.inputs, roleSpec{
+				name: x.Spec.RoleName, path: x.Spec.RolePath, boundary: x.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
+				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
+			}),
+			Tags: p.eksTags(id, x.Spec.ProfileName, map[string]string(x.Spec.AdditionalTags)),
+		}
+		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
+			return nil, err
+		}
+		for _, s := range x.Spec.Selectors {
+			f.Selectors = append(f.Selectors, eks.EKSSelector{Namespace: s.Namespace, Labels: s.Labels})
+		}
+		before = graph.Add(g, id, f, graph.With(graph.On(before)), graph.From(origin))
+		added = append(added, before)
+	}
+	return added, nil
+}

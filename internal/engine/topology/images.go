@@ -1,0 +1,114 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// CAPA's defaults for image lookups.
+const (
+	imageOwner  = "819546954734"
+	imageBase   = "ubuntu-24.04"
+	imageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
+)
+
+// addImage adds the lookup of a group's image: the one the manifest names, or the
+// newest whose name matches the lookup format.
+func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], error) {
+	if id := x.spec.AMI.ID; id != nil && *id != "" {
+		return addGivenImage(g, b, x, *id), nil
+	}
+	if b.m.EKS != nil && x.spec.ImageLookupFormat == "" && x.spec.ImageLookupOrg == "" && x.spec.ImageLookupBaseOS == "" {
+		return addEKSImage(g, b, x)
+	}
+	q := ec2.ImageQuery{
+		Owner: cmp.Or(x.spec.ImageLookupOrg, b.spec.ImageLookupOrg, imageOwner), Version: x.version,
+		Architecture: b.architecture(x),
+	}
+	base := cmp.Or(x.spec.ImageLookupBaseOS, b.spec.ImageLookupBaseOS, imageBase)
+	format := cmp.Or(x.spec.ImageLookupFormat, b.spec.ImageLookupFormat, imageFormat)
+	version := strings.TrimPrefix(x.version, "v")
+	var err error
+	if q.Name, err = imageName(format, base, version); err != nil {
+		return nil, fmt.Errorf("%s: %w", b.m.Origin(x.specAt, x.specPath+".imageLookupFormat"), err)
+	}
+	id := fmt.Sprintf("image/%s/%s/%s", base, version, q.Architecture)
+	if format != imageFormat || q.Owner != imageOwner {
+		id += "/" + suffix(format, q.Owner)
+	}
+	return lookup(g, b, graph.ID(id), ec2.ImageByName(q), x.specAt, "spec"), nil
+}
+
+// architecture is that of the group's instance type.
+func (in inputs) architecture(x group) string {
+	return cmp.Or(in.inv.Types[x.spec.InstanceType].Architecture, "x86_64")
+}
+
+// addGivenImage adds the lookup of an image that the manifest names. It checks the
+// architecture, so each architecture has its own lookup.
+func addGivenImage(g *graph.Graph, b base, x group, image string) *graph.Ref[ec2.ImageState] {
+	id, kind := graph.ID("image/"+image), b.inv.Types[x.spec.InstanceType]
+	arch := kind.Architecture
+	if kind.VCPUs == 0 {
+		arch = "" // nothing is known of the type
+	}
+	if arch == "arm64" {
+		id += "/arm64"
+	}
+	return lookup(g, b, id, ec2.ImageFor(image, x.spec.InstanceType, arch), x.specAt, x.specPath+".ami.id")
+}
+
+// addEKSImage adds the lookup of the image that EKS recommends.
+func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], error) {
+	version := minorVersion(cmp.Or(x.version, b.m.Version))
+	if version == "" {
+		return nil, fmt.Errorf("%s: EKS has an image for each version, and neither the machines nor the AWSManagedControlPlane have one: set spec.version", b.m.Origin(x.specAt, x.specPath+".ami"))
+	}
+	arch := b.architecture(x)
+	kind := infrav1.AmazonLinux
+	if given := x.spec.AMI.EKSOptimizedLookupType; given != nil {
+		kind = *given
+	}
+	path := map[infrav1.EKSAMILookupType]string{
+		infrav1.AmazonLinux: "amazon-linux-2", infrav1.AmazonLinuxGPU: "amazon-linux-2-gpu",
+		infrav1.AmazonLinux2023: "amazon-linux-2023/" + arch + "/standard", infrav1.AmazonLinux2023GPU: "amazon-linux-2023/" + arch + "/nvidia",
+	}[kind]
+	if kind == infrav1.AmazonLinux && arch == "arm64" {
+		path += "-arm64"
+	}
+	parameter := "/aws/service/eks/optimized-ami/" + version + "/" + path + "/recommended/image_id"
+	return lookup(g, b, graph.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
+}
+
+// imageName fills in an image lookup format, a Go template with the two values
+// of CAPA. No other action is supported: a template engine looks up methods by
+// name, which keeps the linker from dropping dead code.
+func imageName(format, base, version string) (string, error) {
+	var out strings.Builder
+	for rest := format; ; {
+		text, after, found := strings.Cut(rest, "{{")
+		out.WriteString(text)
+		if !found {
+			return out.String(), nil
+		}
+		action, tail, closed := strings.Cut(after, "}}")
+		switch strings.TrimSpace(strings.Trim(strings.TrimSpace(action), "-")) {
+		case ".BaseOS":
+			out.WriteString(base)
+		case ".K8sVersion":
+			out.WriteString(version)
+		default:
+			closed = false
+		}
+		if !closed {
+			return "", fmt.Errorf("%q is not understood: only {{.BaseOS}} and {{.K8sVersion}} are", format)
+		}
+		rest = tail
+	}
+}

@@ -1,0 +1,224 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// inputs are what a graph is built from. Nothing changes them.
+type inputs struct {
+	m    *manifest.Cluster
+	spec *infrav1.AWSClusterSpec
+	inv  Inventory
+	o    Options
+}
+
+// infra returns an option that names a part of the AWSCluster as the origin.
+func (in inputs) infra(path string) graph.Option {
+	return graph.From(in.m.Origin(in.m.InfraObject(), path))
+}
+
+// Values of the role tag.
+const (
+	roleCommon       = "common"
+	rolePublic       = "public"
+	rolePrivate      = "private"
+	roleAPIServer    = "apiserver"
+	roleBastion      = "bastion"
+	roleControlPlane = "control-plane"
+	roleNode         = "node"
+)
+
+// tags returns the tags of a resource, in the order in which CAPA's
+// infrav1.Build adds them: its name, what the user adds, the cluster and the
+// role. The resource tag comes on top: by it a later run finds the resource.
+func (in inputs) tags(id graph.ID, name, role string, more ...cloud.Tags) cloud.Tags {
+	tags := cloud.Tags{"Name": name}.With(cloud.Tags(in.spec.AdditionalTags))
+	for _, t := range more {
+		tags = tags.With(t)
+	}
+	tags[cloud.ClusterTagPrefix+in.m.Name] = cloud.Owned
+	tags[cloud.RoleTag] = role
+	tags[cloud.ResourceTag] = string(id)
+	return tags
+}
+
+// machineTags are the tags that all machines of a role share.
+func (in inputs) machineTags(role string, additional map[string]string) cloud.Tags {
+	return cloud.Tags(in.spec.AdditionalTags).With(additional).With(in.cloudProvider(cloud.Owned)).With(cloud.Tags{
+		cloud.ClusterTagPrefix + in.m.Name: cloud.Owned, cloud.RoleTag: role,
+	})
+}
+
+// cloudProviderKey is the key of the tag by which the AWS cloud controller
+// manager finds what it may use. On resources of EKS and IAM Cluster API marks
+// with it what it owns.
+func (in inputs) cloudProviderKey() string {
+	return cloud.CloudProviderTagPrefix + in.m.KubernetesName()
+}
+
+func (in inputs) cloudProvider(value string) cloud.Tags {
+	return cloud.Tags{in.cloudProviderKey(): value}
+}
+
+// partition returns the partition of ARNs in the region.
+func (in inputs) partition() string {
+	switch region := in.m.Region; {
+	case in.spec.Partition != "":
+		return in.spec.Partition
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	case strings.HasPrefix(region, "us-iso-"):
+		return "aws-iso"
+	case strings.HasPrefix(region, "us-isob-"):
+		return "aws-iso-b"
+	}
+	return "aws"
+}
+
+// endpointPort is the port at which clients reach the API server.
+func (in inputs) endpointPort() int32 {
+	if p := in.spec.ControlPlaneEndpoint.Port; p != 0 {
+		return p
+	}
+	if p := in.m.Object.Spec.ClusterNetwork.APIServerPort; p != 0 {
+		return p
+	}
+	return apiPort
+}
+
+// asks reports whether a run asks the API server.
+func (in inputs) asks() bool { return in.o.Wait == APIServer || in.o.Wait == NodesReady }
+
+// hasControlPlane reports whether the control plane has machines.
+func (in inputs) hasControlPlane() bool {
+	for _, m := range in.inv.Machines {
+		if m.Tags[cloud.RoleTag] == roleControlPlane && m.Status != shuttingDown {
+			return true
+		}
+	}
+	return false
+}
+
+// shuttingDown is the state of an instance that is being terminated.
+const shuttingDown = "shutting-down"
+
+// initialized reports whether the cluster has, or had, an API server.
+func (in inputs) initialized() bool {
+	return in.m.EKS != nil || in.inv.Initialized || in.hasControlPlane()
+}
+
+// clusterConfiguration returns kubeadm's ClusterConfiguration, and where the
+// manifest has it.
+func (in inputs) clusterConfiguration() (config bootstrapv1.ClusterConfiguration, origin string) {
+	if cp := in.m.ControlPlane; cp != nil {
+		return cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration, in.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.kubeadmConfigSpec")
+	}
+	for _, m := range in.m.Machines { // the first of the control plane initializes the cluster
+		if m.ControlPlane && m.Bootstrap != nil {
+			return m.Bootstrap.Spec.ClusterConfiguration, in.m.Origin("KubeadmConfig/"+m.Bootstrap.Name, "spec")
+		}
+	}
+	return config, ""
+}
+
+// etcdCertificates is the folder of etcd's certificates on the machines of the
+// control plane; stacked is false where etcd does not run there.
+func (in inputs) etcdCertificates() (folder string, stacked bool) {
+	config, _ := in.clusterConfiguration()
+	folder = config.CertificatesDir
+	if folder == "" {
+		folder = "/etc/kubernetes/pki"
+	}
+	return folder + "/etcd", len(config.Etcd.External.Endpoints) == 0
+}
+
+// checkNamespace refuses a cluster if one of the same name exists that is in
+// another namespace: their tags in AWS would be the same.
+func (in inputs) checkNamespace() error {
+	for _, m := range in.inv.Machines {
+		if other, _, ok := strings.Cut(m.Tags["MachineName"], "/"); ok && other != in.m.Namespace {
+			return &NamespaceError{in.m.Region, in.m.Name, other}
+		}
+	}
+	return nil
+}
+
+// keyName returns the name of the key pair of a machine: its own, the cluster's,
+// or "default"; the empty name means none.
+func (in inputs) keyName(own *string) string {
+	switch {
+	case own != nil:
+		return *own
+	case in.spec.SSHKeyName != nil:
+		return *in.spec.SSHKeyName
+	}
+	return "default"
+}
+
+// keyNames lists all key pairs that are used.
+func (in inputs) keyNames() []string {
+	names := map[string]bool{in.keyName(nil): in.spec.Bastion.Enabled}
+	for _, g := range in.groupsAndPools(nil) {
+		names[in.keyName(g.spec.SSHKeyName)] = true
+	}
+	maps.DeleteFunc(names, func(name string, used bool) bool { return name == "" || !used })
+	return slices.Sorted(maps.Keys(names))
+}
+
+// secret looks up a key of a Secret of the manifest.
+func (in inputs) secret(name, key string) ([]byte, error) {
+	s := in.m.Secrets[name]
+	if s == nil {
+		return nil, fmt.Errorf("secret %s is not in the manifest", name)
+	}
+	value, ok := s.Data[key]
+	if !ok {
+		return nil, fmt.Errorf("secret %s has no key %s", name, key)
+	}
+	return value, nil
+}
+
+// base is the network and the security groups, which the other stages build on.
+type base struct {
+	inputs
+	net        network
+	groups     securityGroups
+	interfaces graph.Resource // network interfaces that load balancers and controllers leave behind
+}
+
+// lookup adds a lookup of an existing resource, once for each ID.
+func lookup[S graph.State](g *graph.Graph, b base, id graph.ID, find graph.Lookup[S], at, path string) *graph.Ref[S] {
+	if r, ok := g.Resource(id).(*graph.Ref[S]); ok {
+		return r
+	}
+	return graph.Use(g, id, find, graph.With(graph.On(b.net.vpc)), graph.From(b.m.Origin(at, path)))
+}
+
+// addKeyPair adds the lookup of a key pair.
+func addKeyPair(g *graph.Graph, b base, name string) []graph.Edge {
+	if name == "" {
+		return nil
+	}
+	return graph.Awaits(lookup(g, b, graph.ID("key-pair/"+name), ec2.KeyPairByName(name, b.keyNames()), b.m.InfraObject(), "spec"))
+}
+
+// addProfile adds the lookup of an instance profile.
+func addProfile(g *graph.Graph, b base, name string) []graph.Edge {
+	if name == "" {
+		return nil
+	}
+	return graph.Awaits(lookup(g, b, graph.ID("instance-profile/"+name), ec2.ProfileByName(name), b.m.InfraObject(), "spec"))
+}

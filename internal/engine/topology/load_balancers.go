@@ -1,0 +1,328 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// loadBalancers are the load balancers of the API server, and what machines of
+// the control plane are registered with.
+type loadBalancers struct {
+	endpoint        bootdata.Endpoint
+	listeners       []graph.Resource
+	targets         []target
+	classic         *graph.Ref[elb.ClassicLoadBalancerState]
+	existingClassic bool // the classic one is not managed
+}
+
+// target is a target group, and what it is for.
+type target struct {
+	name     string // "api", "secondary/api", "8132"
+	group    *graph.Ref[elb.TargetGroupState]
+	existing bool // it is not managed
+}
+
+// networkLoadBalancers lists those of the manifest that are network load
+// balancers.
+func (in inputs) networkLoadBalancers() (out []*infrav1.AWSLoadBalancerSpec) {
+	for _, lb := range []*infrav1.AWSLoadBalancerSpec{in.spec.ControlPlaneLoadBalancer, in.spec.SecondaryControlPlaneLoadBalancer} {
+		if lb != nil && lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
+			out = append(out, lb)
+		}
+	}
+	return out
+}
+
+// addLoadBalancers adds the load balancers of the manifest.
+func addLoadBalancers(g *graph.Graph, b base) (out loadBalancers, err error) {
+	out.endpoint = bootdata.Endpoint{Host: b.spec.ControlPlaneEndpoint.Host, Port: b.endpointPort()}
+	if e := b.m.Object.Spec.ControlPlaneEndpoint; e.Host != "" {
+		out.endpoint.Host, out.endpoint.Port = e.Host, e.Port
+	}
+	var first, second networkLoadBalancer
+	primary := b.spec.ControlPlaneLoadBalancer
+	switch {
+	case primary == nil || primary.LoadBalancerType == infrav1.LoadBalancerTypeDisabled:
+	case primary.LoadBalancerType == infrav1.LoadBalancerTypeNLB:
+		if first, err = addNetworkLoadBalancer(g, b, primary, "", "spec.controlPlaneLoadBalancer"); err != nil {
+			return out, err
+		}
+		out.endpoint.Network = first.ref
+	default:
+		if out.classic, err = addClassicLoadBalancer(g, b, primary); err != nil {
+			return out, err
+		}
+		out.endpoint.Classic, out.existingClassic = out.classic, b.inv.Balancers[b.classicName(primary)]
+	}
+	if spec := b.spec.SecondaryControlPlaneLoadBalancer; spec != nil {
+		second, err = addNetworkLoadBalancer(g, b, spec, "secondary/", "spec.secondaryControlPlaneLoadBalancer")
+	}
+	out.listeners = slices.Concat(first.listeners, second.listeners)
+	out.targets = slices.Concat(first.targets, second.targets)
+	return out, err
+}
+
+// networkLoadBalancer is one network load balancer with its listeners and target
+// groups.
+type networkLoadBalancer struct {
+	ref       *graph.Ref[elb.LoadBalancerState]
+	listeners []graph.Resource
+	targets   []target
+}
+
+// listener is a port of a network load balancer, and the port of the machines
+// that it sends to.
+type listener struct {
+	name     string // "api", "8132"
+	stem     string // of the name of its target group
+	port, to int32
+	check    elb.HealthCheck
+	ipType   *infrav1.TargetGroupIPType
+	path     string
+}
+
+// listeners lists those of a network load balancer: that of the API server first.
+func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []listener {
+	out := []listener{{
+		name: "api", stem: "apiserver-target-", port: in.endpointPort(), to: apiPort, check: apiCheck(spec), ipType: spec.TargetGroupIPType, path: path,
+	}}
+	for i, l := range spec.AdditionalListeners {
+		port := int32(l.Port) //nolint:gosec // a port
+		out = append(out, listener{
+			name: strconv.FormatInt(l.Port, 10), stem: "additional-listener-", port: port, to: port, check: extraCheck(l), ipType: l.TargetGroupIPType,
+			path: fmt.Sprintf("%s.additionalListeners[%d]", path, i),
+		})
+	}
+	return out
+}
+
+// addNetworkLoadBalancer adds one network load balancer, or looks up an existing
+// one.
+func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) (out networkLoadBalancer, err error) {
+	id := graph.ID("load-balancer/" + prefix + "network")
+	name := b.balancerName(spec)
+	if spec.Name != nil && b.inv.Balancers[name] {
+		return addExistingNetworkLoadBalancer(g, b, id, name, spec, prefix, path), nil
+	}
+	r := &elb.LoadBalancer{
+		Name: name, VPC: b.net.vpc, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
+		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: b.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
+		Tags: b.tags(id, name, roleAPIServer),
+	}
+	if r.Subnets, err = b.balancerSubnets(spec); err != nil {
+		return out, err
+	}
+	if !r.Internal {
+		r.Internet = b.net.internet
+	}
+	if slices.Contains([]string{"us-iso-east-1", "us-iso-west-1", "us-isob-east-1"}, b.m.Region) {
+		r.Groups, r.ExtraIDs = nil, nil // network load balancers take no security groups there
+	}
+	out.ref = graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces)))
+	for _, l := range b.listeners(spec, path) {
+		targetID, listenerID := graph.ID("target-group/"+prefix+l.name), graph.ID("listener/"+prefix+l.name)
+		group := graph.Add(g, targetID, &elb.TargetGroup{
+			Name: l.stem + suffix(b.m.Namespace, b.m.Name, prefix, l.name, fmt.Sprint(l.to)), Stem: l.stem,
+			VPC: b.net.vpc, LoadBalancer: out.ref, Port: l.to, IPType: b.ipType(l.ipType), Check: l.check,
+			Attributes: map[string]string{
+				"target_health_state.unhealthy.connection_termination.enabled": "false",
+				"target_health_state.unhealthy.draining_interval_seconds":      "300",
+				"preserve_client_ip.enabled":                                   strconv.FormatBool(spec.PreserveClientIP),
+			},
+			Tags: b.tags(targetID, name, roleAPIServer),
+		}, b.infra(l.path))
+		out.listeners = append(out.listeners, graph.Add(g, listenerID, &elb.Listener{
+			LoadBalancer: out.ref, Target: group, Port: l.port, Tags: b.tags(listenerID, name, roleAPIServer),
+		}, b.infra(l.path)))
+		out.targets = append(out.targets, target{name: prefix + l.name, group: group})
+	}
+	return out, nil
+}
+
+// balancerName returns the name of a network load balancer. Its target groups
+// and listeners have it as the tag Name.
+func (in inputs) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
+	if spec.Name != nil {
+		return *spec.Name
+	}
+	return loadBalancerName(in.m.Namespace + "-" + in.m.Name)
+}
+
+// addExistingNetworkLoadBalancer looks up an existing load balancer, and the
+// target groups of its listeners.
+func addExistingNetworkLoadBalancer(g *graph.Graph, b base, id graph.ID, name string, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) networkLoadBalancer {
+	out := networkLoadBalancer{ref: graph.Use(g, id, elb.LoadBalancerByName(name), b.infra(path))}
+	ports := map[string]int32{"api": b.endpointPort()}
+	for _, l := range spec.AdditionalListeners {
+		ports[strconv.FormatInt(l.Port, 10)] = int32(l.Port) //nolint:gosec // a port
+	}
+	for _, what := range slices.Sorted(maps.Keys(ports)) {
+		group := graph.Use(g, graph.ID("target-group/"+prefix+what), elb.TargetGroupOf(out.ref, ports[what]), b.infra(path), graph.With(graph.On(out.ref)))
+		out.targets = append(out.targets, target{prefix + what, group, true})
+	}
+	return out
+}
+
+func (in inputs) classicName(spec *infrav1.AWSLoadBalancerSpec) string {
+	if spec.Name != nil {
+		return *spec.Name
+	}
+	return loadBalancerName(in.m.Name)
+}
+
+// addClassicLoadBalancer adds a classic load balancer, or looks up an existing
+// one.
+func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec) (*graph.Ref[elb.ClassicLoadBalancerState], error) {
+	const id, path = graph.ID("load-balancer/classic"), "spec.controlPlaneLoadBalancer"
+	name := b.classicName(spec)
+	if b.inv.Balancers[name] {
+		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
+	}
+	subnets, err := b.balancerSubnets(spec)
+	if err != nil {
+		return nil, err
+	}
+	r := &elb.ClassicLoadBalancer{
+		Name: name, VPC: b.net.vpc, Subnets: subnets, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
+		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), CrossZone: spec.CrossZoneLoadBalancing,
+		Port: b.endpointPort(), Check: classicCheck(spec), Tags: b.tags(id, name, roleAPIServer),
+	}
+	if !r.Internal {
+		r.Internet = b.net.internet
+	}
+	return graph.Add(g, id, r, b.infra(path), graph.With(graph.Exists(b.interfaces))), nil
+}
+
+func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
+	return spec.Scheme != nil && *spec.Scheme == infrav1.ELBSchemeInternal
+}
+
+// balancerSubnets lists the subnets of a load balancer: those that the manifest
+// names, or one in each zone.
+func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[ec2.SubnetState], err error) {
+	for _, name := range spec.Subnets {
+		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", b.m.Origin(b.m.InfraObject(), "spec.controlPlaneLoadBalancer.subnets"), name)
+		}
+		out = append(out, b.net.subnets[i].ref)
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	zones := map[string]bool{}
+	for _, s := range b.net.of(!internal(spec) || len(b.net.of(false)) == 0) {
+		if !zones[s.zone] {
+			zones[s.zone] = true
+			out = append(out, s.ref)
+		}
+	}
+	return out, nil
+}
+
+// register adds the same registration at every load balancer of the control
+// plane, each under its name and a suffix.
+func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Targets, opts ...graph.Option) (added []graph.Resource) {
+	for _, t := range lbs.targets {
+		r := like
+		r.Group, r.Shared = t.group, like.Shared || t.existing
+		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // what else listens may come later, or never
+		added = append(added, graph.Add(g, graph.ID("targets/"+t.name+suffix), &r, opts...))
+	}
+	if lbs.classic != nil {
+		added = append(added, graph.Add(g, graph.ID("targets/classic"+suffix), &elb.ClassicTargets{
+			LoadBalancer: lbs.classic, Instances: like.Instances, Shared: like.Shared || lbs.existingClassic, Gone: like.Gone,
+		}, opts...))
+	}
+	return added
+}
+
+// ipType is how a target group reaches its targets: over IPv6 where every
+// private subnet has it, unless the manifest says otherwise.
+func (b base) ipType(given *infrav1.TargetGroupIPType) string {
+	switch {
+	case given != nil:
+		return string(*given)
+	case !b.net.ipv6:
+		return "ipv4"
+	}
+	for _, s := range b.net.of(false) {
+		if s.ipv6 == 0 && s.ipv6CIDR == "" {
+			return "ipv4"
+		}
+	}
+	return "ipv6"
+}
+
+// Health checks, with CAPA's defaults.
+const (
+	checkInterval  = 5
+	checkTimeout   = 4
+	checkHealthy   = 2
+	checkUnhealthy = 6
+	readyz         = "/readyz"
+)
+
+func apiCheck(spec *infrav1.AWSLoadBalancerSpec) elb.HealthCheck {
+	h := elb.HealthCheck{Protocol: "TCP", Port: strconv.Itoa(apiPort), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+	if p := spec.HealthCheckProtocol; p != nil {
+		h.Protocol = string(*p)
+	}
+	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
+		h.Path = readyz
+	}
+	if c := spec.HealthCheck; c != nil {
+		counted(&h, c.IntervalSeconds, c.TimeoutSeconds, c.ThresholdCount, c.UnhealthyThresholdCount)
+	}
+	return h
+}
+
+func extraCheck(l infrav1.AdditionalListenerSpec) elb.HealthCheck {
+	h := elb.HealthCheck{Protocol: "TCP", Port: strconv.FormatInt(l.Port, 10), Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+	c := l.HealthCheck
+	if c == nil {
+		return h
+	}
+	if c.Protocol != nil {
+		h.Protocol = *c.Protocol
+	}
+	if c.Port != nil {
+		h.Port = *c.Port
+	}
+	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
+		h.Path = readyz
+		if c.Path != nil {
+			h.Path = *c.Path
+		}
+	}
+	counted(&h, c.IntervalSeconds, c.TimeoutSeconds, c.ThresholdCount, c.UnhealthyThresholdCount)
+	return h
+}
+
+func counted(h *elb.HealthCheck, interval, timeout, healthy, unhealthy *int64) {
+	for at, n := range map[*int32]*int64{&h.Interval: interval, &h.Timeout: timeout, &h.Healthy: healthy, &h.Unhealthy: unhealthy} {
+		if n != nil {
+			*at = int32(*n) //nolint:gosec // validated to be at most 300
+		}
+	}
+}
+
+func classicCheck(spec *infrav1.AWSLoadBalancerSpec) elb.ClassicHealthCheck {
+	target := fmt.Sprintf("TCP:%d", apiPort)
+	if p := spec.HealthCheckProtocol; p != nil {
+		target = fmt.Sprintf("%s:%d", *p, apiPort)
+		if *p == infrav1.ELBProtocolHTTP || *p == infrav1.ELBProtocolHTTPS {
+			target += readyz
+		}
+	}
+	return elb.ClassicHealthCheck{Target: target, Interval: checkInterval, Timeout: checkTimeout, Healthy: checkHealthy, Unhealthy: checkUnhealthy}
+}

@@ -1,0 +1,343 @@
+package topology
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+)
+
+// machinePlan says which machines stay, which are launched and which are
+// terminated. It follows from the manifest and the inventory alone.
+type machinePlan struct {
+	groups  []groupPlan
+	leaving []ec2.InstanceState // that belong to no group any more, or are too many in it
+	// unknown are IDs of machines that do not say which template they were
+	// launched from: Cluster API launched them.
+	unknown    []string
+	keepsToken bool // a machine of the control plane keeps the join token valid
+	remarks    []string
+}
+
+// groupPlan says what becomes of the machines of a group.
+type groupPlan struct {
+	group
+
+	template string              // names what the machines are launched from
+	stay     []place             // machines that exist and are kept
+	launch   []place             // machines that do not exist yet
+	outdated []ec2.InstanceState // that a rollout replaces, the oldest first
+}
+
+// place is the place of a machine in its group: "md-0/2".
+type place struct {
+	index       int
+	existing    existingMachine
+	initializes bool // the machine is to initialize the control plane
+}
+
+// existingMachine is a machine of the inventory that has a place in a group.
+type existingMachine struct {
+	name    string // tag Name that it keeps; "": that of its place
+	machine string // name of its Machine that it keeps; "": that of its place
+	claimed string // its ID, while it has no name: it was launched together with others
+	state   ec2.InstanceState
+}
+
+// exists reports whether a machine of the inventory has the place.
+func (p place) exists() bool { return p.existing.state.ID != "" }
+
+// rolls reports whether a rollout replaces machines of the group.
+func (p groupPlan) rolls() bool { return len(p.outdated) > 0 }
+
+// id names the resource of a machine.
+func (g group) id(i int) graph.ID { return graph.ID(fmt.Sprintf("machine/%s/%d", g.name, i)) }
+
+// rollsControlPlane reports whether a rollout replaces machines of the control
+// plane.
+func (p machinePlan) rollsControlPlane() bool {
+	return slices.ContainsFunc(p.groups, func(g groupPlan) bool { return g.controlPlane && g.rolls() })
+}
+
+// planMachines gives the machines of the inventory their places. bastion says
+// whether the cluster has one.
+func planMachines(in inputs, groups []group, bastion bool) (p machinePlan) {
+	begun := in.inv.Initialized && in.hasControlPlane()
+	for _, g := range groups {
+		plan, unknown, remarks := in.planGroup(g, !begun)
+		begun = begun || len(plan.stay) > 0 || len(plan.launch) > 0 && !plan.rolls()
+		p.groups, p.unknown, p.remarks = append(p.groups, plan), append(p.unknown, unknown...), append(p.remarks, remarks...)
+	}
+	slices.Sort(p.unknown)
+	p.leaving = in.leaving(p.groups, bastion)
+	p.keepsToken = in.keepsToken(p.groups)
+	return p
+}
+
+// planGroup plans one group. It returns also the machines of which it is not
+// known what they were launched from, and what the user should know. With first,
+// no machine has initialized the control plane.
+func (in inputs) planGroup(g group, first bool) (p groupPlan, unknown, remarks []string) {
+	p = groupPlan{group: g, template: templateOf(g)}
+	taken := in.assign(g)
+	if remark := in.expiryRemark(g, taken); remark != "" {
+		remarks = append(remarks, remark)
+	}
+	current, outdated := map[int]existingMachine{}, 0
+	for i, e := range taken {
+		switch why := in.outdatedBecause(p, e.state); {
+		case why != "" && in.replacesOutdated(g):
+			p.outdated = append(p.outdated, e.state)
+			continue
+		case why != "" && g.onDelete:
+			outdated++
+		case !g.onDelete && e.state.Tags[cloud.TemplateTag] == "":
+			unknown = append(unknown, e.state.ID)
+		}
+		current[i] = e
+	}
+	if outdated > 0 {
+		remarks = append(remarks, fmt.Sprintf("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", g.origin, isOrAre(outdated, "machine")))
+	}
+	ordered.By(p.outdated, func(x, y ec2.InstanceState) int {
+		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
+	})
+	stay, launch := places(g.count, current, taken, g.deletionOrder)
+	for _, i := range stay {
+		p.stay = append(p.stay, place{index: i, existing: current[i]})
+	}
+	for _, i := range launch {
+		p.launch = append(p.launch, place{index: i, initializes: first && g.controlPlane && i == 0 && !p.rolls()})
+	}
+	return p, unknown, remarks
+}
+
+func isOrAre(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
+}
+
+// replacesOutdated reports whether outdated machines of a group are replaced: a
+// run that neither drains nor waits leaves them as they are.
+func (in inputs) replacesOutdated(g group) bool { return in.o.Drain && in.asks() && !g.onDelete }
+
+// assign gives the machines of the inventory their places in the group: by
+// their resource tag; or, launched by Cluster API, by their names; or, launched
+// together and not yet named, in any free place.
+func (in inputs) assign(g group) map[int]existingMachine {
+	taken, base := map[int]existingMachine{}, "machine/"+g.name
+	var loose []existingMachine
+	pattern := in.machinePattern(g)
+	for _, m := range in.inv.Machines {
+		tag, e := m.Tags[cloud.ResourceTag], existingMachine{name: m.Tags["Name"], machine: strings.TrimPrefix(m.Tags["MachineName"], in.m.Namespace+"/"), state: m}
+		at, indexed := strings.CutPrefix(tag, base+"/")
+		i, err := strconv.Atoi(at)
+		switch {
+		case m.Status == shuttingDown:
+		case indexed && err == nil:
+			if !pattern.MatchString(m.Tags["MachineName"]) || e.name != e.machine { // else it may be Cluster API's name, and stays
+				e = existingMachine{state: m}
+			}
+			taken[i] = e
+		case tag == base:
+			loose = append(loose, existingMachine{claimed: m.ID, state: m})
+		case tag == "" && (pattern.MatchString(m.Tags["MachineName"]) || g.count == 1 && m.Tags["Name"] == g.instanceName(0)):
+			loose = append(loose, e)
+		}
+	}
+	fill(taken, loose)
+	return taken
+}
+
+// machinePattern matches the MachineName tags that Cluster API gives to the
+// machines of a group.
+func (in inputs) machinePattern(g group) *regexp.Regexp {
+	set := `-[a-z0-9]{5,10}` // of the MachineSet, which a control plane has none of
+	if g.controlPlane {
+		set = ""
+	}
+	return regexp.MustCompile(`^` + regexp.QuoteMeta(in.m.Namespace+"/"+g.name) + set + `-[a-z0-9]{5}$`)
+}
+
+// fill gives machines the lowest places that are free.
+func fill(taken map[int]existingMachine, loose []existingMachine) {
+	for i, next := 0, 0; next < len(loose); i++ {
+		if _, ok := taken[i]; !ok {
+			taken[i] = loose[next]
+			next++
+		}
+	}
+}
+
+// places chooses the places of a group's machines: as many of the current ones
+// as there are to be, and the lowest that are free for the rest. Of too many
+// those of the highest places go, or as the manifest says.
+func places(count int, current, taken map[int]existingMachine, order clusterv1.MachineSetDeletionOrder) (stay, launch []int) {
+	stay = slices.Sorted(maps.Keys(current))
+	age := func(i, j int) int { return current[i].state.LaunchedAt.Compare(current[j].state.LaunchedAt) }
+	switch order {
+	case clusterv1.NewestMachineSetDeletionOrder:
+		slices.SortStableFunc(stay, age)
+	case clusterv1.OldestMachineSetDeletionOrder:
+		slices.SortStableFunc(stay, func(i, j int) int { return age(j, i) })
+	}
+	stay = stay[:min(count, len(stay))]
+	slices.Sort(stay)
+	for i := 0; len(stay)+len(launch) < count; i++ {
+		if _, ok := taken[i]; !ok {
+			launch = append(launch, i)
+		}
+	}
+	return stay, launch
+}
+
+// leaving lists the machines of the inventory that have no place in the cluster.
+func (in inputs) leaving(groups []groupPlan, bastion bool) (out []ec2.InstanceState) {
+	tags, ids, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, p := range groups {
+		for _, x := range slices.Concat(p.stay, p.launch) {
+			tags[string(p.id(x.index))] = true
+			ids[x.existing.claimed] = true
+			names[in.ownTags(p.group, x)["Name"]] = true
+		}
+		for _, m := range p.outdated {
+			ids[m.ID] = true // its rollout terminates it
+		}
+	}
+	if bastion {
+		tags["bastion"], names[in.bastionTags()["Name"]] = true, true
+	}
+	for _, m := range in.inv.Machines {
+		tag := m.Tags[cloud.ResourceTag]
+		if m.Status != shuttingDown && !tags[tag] && !ids[m.ID] && (tag != "" || !names[m.Tags["Name"]]) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// leavingControlPlane lists all machines of the control plane that are
+// terminated, by a rollout or for good.
+func (p machinePlan) leavingControlPlane() (out []ec2.InstanceState) {
+	for _, g := range p.groups {
+		if g.controlPlane {
+			out = append(out, g.outdated...)
+		}
+	}
+	for _, m := range p.leaving {
+		if m.Tags[cloud.RoleTag] == roleControlPlane {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// templateOf names what the machines of a group are launched from: their version,
+// the configuration of kubeadm, and what AWS cannot change on a running machine.
+// What is updated in place, CoreDNS for example, is no reason to replace them.
+func templateOf(g group) string {
+	spec := g.spec.DeepCopy()
+	spec.AdditionalTags, spec.AdditionalSecurityGroups, spec.InstanceMetadataOptions, spec.ProviderID, spec.InstanceID = nil, nil, nil, nil, nil
+	kubeadm := g.kubeadm.DeepCopy()
+	if kubeadm != nil && g.controlPlane {
+		kubeadm.InitConfiguration = bootstrapv1.InitConfiguration{} // only the first machine used it
+		kubeadm.ClusterConfiguration.DNS = bootstrapv1.DNS{}
+	}
+	var words []string
+	parts := []any{spec, kubeadm, g.zone}
+	if g.eks != nil {
+		parts = append(parts, g.eks.Config, g.eks.Nodeadm)
+	}
+	for _, part := range parts {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return "" // no type of these fails
+		}
+		words = append(words, string(text))
+	}
+	words = append(words, g.version, string(g.data))
+	return suffix(words...) + suffix(append(words, "")...)
+}
+
+// outdatedBecause says why a machine is to be replaced; "" if it is not. A
+// machine without the template tag was launched by Cluster API, or by an earlier
+// version: it stays. Like "clusterctl alpha rollout restart", rollout.after
+// replaces machines that were launched before. rollout.before replaces machines
+// of the control plane before their certificates expire.
+func (in inputs) outdatedBecause(p groupPlan, m ec2.InstanceState) string {
+	have, now := m.Tags[cloud.TemplateTag], in.inv.Now
+	switch {
+	case have != "" && have != p.template:
+		return "made from another template"
+	case now.IsZero() || m.LaunchedAt.IsZero():
+	case !p.rolloutAfter.IsZero() && !now.Before(p.rolloutAfter) && m.LaunchedAt.Before(p.rolloutAfter):
+		return "launched before rollout.after, " + p.rolloutAfter.UTC().Format(time.RFC3339)
+	case p.renewBefore > 0 && !now.Before(in.expiry(m).Add(-p.renewBefore)):
+		return "its certificates expire on " + in.expiry(m).Format(time.DateOnly)
+	}
+	return ""
+}
+
+// day is that of Cluster API, in which it counts the validity of certificates.
+const day = 24 * time.Hour
+
+// expiry is when the certificates of a machine of the control plane expire, at
+// the earliest: kubeadm creates them when it has booted.
+func (in inputs) expiry(m ec2.InstanceState) time.Time {
+	config, _ := in.clusterConfiguration()
+	return m.LaunchedAt.Add(time.Duration(cmp.Or(config.CertificateValidityPeriodDays, 365)) * day).UTC()
+}
+
+// expiryRemark warns of a control plane whose certificates expire within two
+// months, where the manifest does not say when to renew them.
+func (in inputs) expiryRemark(g group, taken map[int]existingMachine) string {
+	if !g.controlPlane || g.renewBefore > 0 || in.inv.Now.IsZero() {
+		return ""
+	}
+	var first time.Time
+	for _, e := range taken {
+		if at := in.expiry(e.state); !e.state.LaunchedAt.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if first.IsZero() || !in.inv.Now.After(first.Add(-60*day)) {
+		return ""
+	}
+	return fmt.Sprintf("%s: certificates of the control plane expire on %s; rollout.before.certificatesExpiryDays says when machines are replaced for it", g.origin, first.Format(time.DateOnly))
+}
+
+// grows reports whether Auto Scaling adds machines that join by token, when no
+// run of this program goes on.
+func (in inputs) grows() bool {
+	return slices.ContainsFunc(in.m.Pools, func(p manifest.Pool) bool {
+		return p.Scaling != nil && p.Bootstrap.Kubeadm != nil && boot.ByToken(&p.Bootstrap.Kubeadm.Spec)
+	})
+}
+
+// renewsToken reports whether the machines of a group are to keep the join token
+// valid: those of the control plane, where Auto Scaling adds machines.
+func (in inputs) renewsToken(g group) bool { return g.controlPlane && g.kubeadm != nil && in.grows() }
+
+// keepsToken reports whether a machine of the control plane keeps the join token
+// valid: one of the inventory, or one that is launched and replaces none.
+func (in inputs) keepsToken(groups []groupPlan) bool {
+	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" && m.Status != shuttingDown }) ||
+		slices.ContainsFunc(groups, func(p groupPlan) bool { return in.renewsToken(p.group) && len(p.launch) > 0 && !p.rolls() })
+}

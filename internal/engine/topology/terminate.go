@@ -1,0 +1,111 @@
+package topology
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+)
+
+// terminateMachines terminates the machines that are no longer wanted: those that
+// are too many in their group, those whose group is no longer in the manifest, a
+// bastion that was switched off. They leave when the others have settled; those of
+// the control plane one after the other, when no load balancer sends to them.
+// settled are the registrations and Nodes of the control plane.
+func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, settled []graph.Resource) {
+	var stay []graph.Resource
+	for _, m := range machines {
+		stay = append(stay, m.Instance)
+	}
+	const why = "no longer in the manifest"
+	for _, m := range plan.leaving {
+		if m.Tags[cloud.RoleTag] != roleControlPlane {
+			terminate(g, p, k, plan, m, graph.Awaits(stay...), why)
+			continue
+		}
+		after := slices.Concat(stay, settled)
+		if plan.rollsControlPlane() {
+			after = slices.Concat(after, unregister(g, lbs, m, after, why))
+		}
+		settled = append(settled, terminate(g, p, k, plan, m, graph.Awaits(after...), why))
+	}
+	if k.api != nil && p.o.Drain && p.initialized() {
+		graph.Retire(g, "node-objects", &incluster.NodeObjects{API: k.api, Server: k.server}, graph.From("no longer has a machine"))
+	}
+}
+
+// drains reports whether the Node of a machine is drained before the machine is
+// terminated.
+func (in inputs) drains(m ec2.InstanceState) bool {
+	role := m.Tags[cloud.RoleTag]
+	return in.o.Drain && in.initialized() && (role == roleControlPlane || role == roleNode)
+}
+
+// terminate adds the steps by which a machine leaves: its Node is drained, its
+// member of etcd removed, the machine terminated, and its Node deleted. It returns
+// the last of them.
+func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why string) graph.Resource {
+	resource := cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"]) // in the graph that launched it
+	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why)
+	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
+	r.Spec.InstanceType = m.Type
+	if p.drains(m) {
+		limits, annotations := p.deletion(m)
+		if _, excluded := annotations[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
+			_, abandon := annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
+			after = graph.Awaits(graph.Retire(g, graph.ID("drain/"+suffix), &incluster.Drain{
+				API: k.api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds),
+				Abandon: abandon, After: after,
+			}, from))
+		}
+		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == roleControlPlane {
+			after = graph.Awaits(graph.Retire(g, graph.ID("etcd-member/"+suffix), &incluster.EtcdMember{
+				API: k.api, Machine: m, Leaving: plan.leavingControlPlane(), Certificates: certificates, After: after,
+			}, from))
+		}
+	}
+	terminated := graph.Retire(g, graph.ID("retired/"+resource+"/"+m.ID), r, graph.With(after), from)
+	if !p.drains(m) {
+		return terminated
+	}
+	return graph.Retire(g, graph.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from)
+}
+
+func seconds(n *int32) time.Duration {
+	if n == nil {
+		return 0
+	}
+	return time.Duration(*n) * time.Second
+}
+
+// deletion is what the manifest says of the deletion of a machine, as long as its
+// group is in it: limits, and the annotations of its Machine.
+func (in inputs) deletion(m ec2.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
+	of := func(x group) bool {
+		tag := m.Tags[cloud.ResourceTag]
+		return strings.HasPrefix(tag, "machine/"+x.name+"/") || tag == "machine/"+x.name || in.machinePattern(x).MatchString(m.Tags["MachineName"])
+	}
+	if cp := in.m.ControlPlane; cp != nil && of(group{name: cp.Object.Name, controlPlane: true}) {
+		d := cp.Object.Spec.MachineTemplate.Spec.Deletion
+		limits.NodeDrainTimeoutSeconds, limits.NodeVolumeDetachTimeoutSeconds = d.NodeDrainTimeoutSeconds, d.NodeVolumeDetachTimeoutSeconds
+		annotations = cp.Object.Spec.MachineTemplate.ObjectMeta.Annotations
+	}
+	for _, d := range in.m.Deployments {
+		if of(group{name: d.Object.Name}) {
+			limits, annotations = d.Object.Spec.Template.Spec.Deletion, d.Object.Spec.Template.Annotations
+		}
+	}
+	for _, x := range in.m.Machines {
+		if of(group{name: x.Object.Name}) {
+			limits, annotations = x.Object.Spec.Deletion, x.Object.Annotations
+		}
+	}
+	return limits, annotations
+}

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -204,35 +202,6 @@ func once[O any](a *AWS, op string, token *string, in any, do func() ([]string, 
 	return answer(ids), nil
 }
 
-// only refuses what is set within a part of a call and is not simulated.
-func only(op string, part any, fields ...string) error {
-	models := map[string]bool{}
-	for _, f := range fields {
-		models[f] = true
-	}
-	if f := unmodelled(part, models); f != "" {
-		return notSimulated("%s: parameter %T %s", op, part, f)
-	}
-	return nil
-}
-
-// exactly refuses a call that does not set exactly one of several parameters.
-func exactly(set ...bool) error {
-	n := 0
-	for _, s := range set {
-		if s {
-			n++
-		}
-	}
-	switch n {
-	case 0:
-		return fail("MissingParameter", "the request must contain one of the parameters")
-	case 1:
-		return nil
-	}
-	return fail("InvalidParameterCombination", "the request must contain only one of the parameters")
-}
-
 // cidr parses a CIDR block, which AWS brings into its canonical form.
 func cidr(s *string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(aws.ToString(s))
@@ -253,14 +222,6 @@ func prefix(s string) netip.Prefix {
 	return p
 }
 
-// text returns nil for "", since AWS leaves out what is empty.
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // flag is a boolean as filters see it.
 func flag(b bool) []string { return []string{fmt.Sprint(b)} }
 
@@ -272,17 +233,5 @@ func one(s string) []string {
 	return []string{s}
 }
 
-// each converts a list.
-func each[T, O any](list []T, out func(T) O) []O {
-	all := make([]O, 0, len(list))
-	for _, t := range list {
-		all = append(all, out(t))
-	}
-	return all
-}
-
 // stamp is a time as some answers spell it.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// sortedKeys are the keys of a map in order.
-func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,7 +2,6 @@ package awssim
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -48,19 +47,6 @@ func (a *AWS) simulateLaunchTemplates() {
 	on(a, a.describeLaunchTemplateVersions, "LaunchTemplateId", "LaunchTemplateName", "Versions", "MinVersion", "MaxVersion", "MaxResults", "NextToken")
 	on(a, a.deleteLaunchTemplateVersions, "LaunchTemplateId", "LaunchTemplateName", "Versions")
 	on(a, a.deleteLaunchTemplate, "LaunchTemplateId", "LaunchTemplateName")
-}
-
-// recast makes a value of another type with the same field names: what is
-// asked for, and what is answered, are different types of the SDK.
-func recast[T any](in any) (out T) {
-	raw, err := json.Marshal(in)
-	if err == nil {
-		err = json.Unmarshal(raw, &out)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("awssim: %T as %T: %v", in, out, err))
-	}
-	return out
 }
 
 // latest is the highest version that is there. Numbers are not used again:

@@ -1,14 +1,12 @@
 package awssim
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
 )
 
 // checkTemplate looks at the data of a launch template as RunInstances would,
@@ -137,13 +135,4 @@ func (a *AWS) prepared(in *ec2.RunInstancesInput) (*launch, error) {
 		}
 	}
 	return l, nil
-}
-
-// reason is the text of an AWS error without its code.
-func reason(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		return api.ErrorMessage()
-	}
-	return err.Error()
 }

@@ -2,12 +2,16 @@ package awssim
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
+	"reflect"
 	"slices"
 	"strings"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -141,4 +145,18 @@ func endpoint(region string) string {
 		return fmt.Sprintf("ec2.%s.amazonaws.com.cn", region)
 	}
 	return fmt.Sprintf("ec2.%s.amazonaws.com", region)
+}
+
+// abroad is on for an operation that is answered in every region, and not
+// only in the account's own: func(place, *Input) (*Output, error).
+func abroad(a *AWS, answer any, fields ...string) {
+	f := reflect.ValueOf(answer)
+	h := a.on(f, fields, func(ctx context.Context, in reflect.Value) ([]reflect.Value, error) {
+		where, err := a.placeIn(awsmiddleware.GetRegion(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return f.Call([]reflect.Value{reflect.ValueOf(where), in}), nil
+	})
+	h.abroad = true
 }

@@ -1,11 +1,14 @@
 package awssim
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -380,4 +383,15 @@ func (a *AWS) detailedEKS() (lines []string) {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// host is the name at which the API server answers.
+func (c *EKSCluster) host(region string) string {
+	return c.key() + ".gr7." + region + ".eks.amazonaws.com"
+}
+
+// key is what EKS makes names of a cluster of.
+func (c *EKSCluster) key() string {
+	sum := sha256.Sum256([]byte(c.ARN))
+	return strings.ToUpper(hex.EncodeToString(sum[:16]))
 }

@@ -136,18 +136,6 @@ func (a *AWS) privateSubnets(c *EKSCluster, ids []string) error {
 	return nil
 }
 
-// public reports whether a subnet's own route table leads to an internet
-// gateway.
-func (a *AWS) public(s *Subnet) bool {
-	for _, t := range a.state.EC2.RouteTables {
-		own := slices.Contains(slices.Collect(maps.Values(t.Associations)), s.ID)
-		if own && slices.ContainsFunc(t.Routes, func(r Route) bool { return kindOf(r.Target).prefix == "igw" }) {
-			return true
-		}
-	}
-	return false
-}
-
 // fargate returns the profile that a call names.
 func (a *AWS) fargate(cluster, name *string) (*EKSCluster, *EKSFargate, error) {
 	c, err := a.eksCluster(cluster)

@@ -102,12 +102,3 @@ func (a *AWS) publicParameter(name string) (value string, ok bool) {
 	}
 	return "", false
 }
-
-func (a *AWS) imageNamed(name string) (string, bool) {
-	for _, i := range byKey(a.state.EC2.Images) {
-		if i.Name == name {
-			return i.ID, true
-		}
-	}
-	return "", false
-}

@@ -44,12 +44,6 @@ func (a *AWS) settleELB() {
 	}
 }
 
-// instanceGone reports whether an instance has terminated.
-func (a *AWS) instanceGone(id string) bool {
-	i, ok := a.state.EC2.Instances[id]
-	return !ok || !i.Terminated.IsZero() && !a.now().Before(i.Terminated)
-}
-
 func noLoadBalancer(id string) error {
 	return &types.LoadBalancerNotFoundException{Message: aws.String("Load balancer '" + id + "' not found")}
 }

@@ -182,14 +182,6 @@ func (a *AWS) showClassic(c *ClassicLoadBalancer) types.LoadBalancerDescription 
 	return d
 }
 
-// zoneOf returns the zone of a subnet.
-func (a *AWS) zoneOf(subnet string) string {
-	if s, ok := a.state.EC2.Subnets[subnet]; ok {
-		return s.Zone
-	}
-	return ""
-}
-
 func (a *AWS) deleteClassic(in *classic.DeleteLoadBalancerInput) (*classic.DeleteLoadBalancerOutput, error) {
 	if c, ok := a.state.ELB.Classic[aws.ToString(in.LoadBalancerName)]; ok {
 		for _, s := range c.Subnets {

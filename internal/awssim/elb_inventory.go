@@ -7,57 +7,6 @@ import (
 	"strings"
 )
 
-// lineOf is one line about a thing: pairs of what is said and how it is,
-// the empty left out.
-func lineOf(thing string, pairs ...string) string {
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			thing += " " + pairs[i] + "=" + pairs[i+1]
-		}
-	}
-	return thing
-}
-
-// flat writes a map in the order of its keys.
-func flat(m map[string]string) string {
-	if len(m) == 0 {
-		return ""
-	}
-	list := make([]string, 0, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, fmt.Sprintf("%s:%q", k, m[k]))
-	}
-	return "{" + strings.Join(list, " ") + "}"
-}
-
-// called says what a thing of EC2 is, without its ID.
-func (a *AWS) called(id string) string {
-	e := a.state.EC2
-	if s, ok := e.Subnets[id]; ok {
-		return s.Zone + "/" + s.CIDR
-	}
-	if g, ok := e.SecurityGroups[id]; ok {
-		return g.Name
-	}
-	if v, ok := e.VPCs[id]; ok {
-		return first(v.Tags["Name"], v.CIDR)
-	}
-	if i, ok := e.Instances[id]; ok {
-		return first(i.Tags["Name"], i.Type)
-	}
-	return "unknown"
-}
-
-// allCalled says what things of EC2 are, in order.
-func (a *AWS) allCalled(ids []string) string {
-	list := make([]string, 0, len(ids))
-	for _, id := range ids {
-		list = append(list, a.called(id))
-	}
-	slices.Sort(list)
-	return strings.Join(list, ",")
-}
-
 // title names a target group by its load balancer, since its own name is made
 // up.
 func (g *TargetGroup) title(user *LoadBalancer) string {

@@ -214,23 +214,6 @@ func (c HealthCheck) check(protocol string) error {
 	return nil
 }
 
-// set overwrites a value by one that is there.
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
-
-// first returns the first string that is not empty.
-func first(s ...string) string {
-	for _, v := range s {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
 func (a *AWS) showTargetGroup(g *TargetGroup) types.TargetGroup {
 	t := types.TargetGroup{
 		TargetGroupArn: aws.String(g.ARN), TargetGroupName: aws.String(g.Name), Port: aws.Int32(g.Port), Protocol: types.ProtocolEnum(g.Protocol),

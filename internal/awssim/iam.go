@@ -77,12 +77,6 @@ func (s *IAMState) fill() {
 	fill(&s.Providers)
 }
 
-func fill[T any](m *map[string]T) {
-	if *m == nil {
-		*m = map[string]T{}
-	}
-}
-
 // stockProfiles names the roles and instance profiles that CAPA's bootstrap
 // stack makes.
 func stockProfiles() []string {

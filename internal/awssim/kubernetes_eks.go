@@ -1,8 +1,6 @@
 package awssim
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -33,17 +31,6 @@ func (a *AWS) settleEKSKubernetes() {
 			k.Put(a.now(), kubesim.Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": "aws-node", "namespace": "kube-system"}})
 		}
 	}
-}
-
-// host is the name at which the API server answers.
-func (c *EKSCluster) host(region string) string {
-	return c.key() + ".gr7." + region + ".eks.amazonaws.com"
-}
-
-// key is what EKS makes names of a cluster of.
-func (c *EKSCluster) key() string {
-	sum := sha256.Sum256([]byte(c.ARN))
-	return strings.ToUpper(hex.EncodeToString(sum[:16]))
 }
 
 // eksOf is the cluster of EKS that an instance is to join, by its tag.

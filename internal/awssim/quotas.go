@@ -9,10 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas/types"
 )
 
-// NATGatewaysPerZone is how many NAT gateways the account may have in one
-// zone.
-const NATGatewaysPerZone = 5
-
 func (a *AWS) simulateQuotas() {
 	on(a, a.getServiceQuota, "ServiceCode", "QuotaCode")
 	on(a, a.listServiceQuotas, "ServiceCode", "NextToken", "MaxResults")

@@ -10,8 +10,6 @@ package awssim
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go"
 
@@ -178,14 +175,6 @@ func (a *AWS) Calls() []Call {
 	return slices.Clone(a.calls)
 }
 
-// now is the time of the account.
-func (a *AWS) now() time.Time {
-	if !a.past.IsZero() {
-		return a.past
-	}
-	return a.o.Clock.Now()
-}
-
 // settle brings about what time has brought about: what has finished dying is
 // buried, and groups have launched what they had to. It is called, with the
 // lock held, before every call is answered.
@@ -198,73 +187,6 @@ func (a *AWS) settle() {
 	a.settleEKSKubernetes()
 	a.settleKubernetes()
 	a.settleControllers()
-}
-
-// handler answers one operation.
-type handler struct {
-	models map[string]bool // the fields of the input that it understands
-	abroad bool            // it answers in every region
-	answer func(ctx context.Context, in any) (any, error)
-}
-
-// on registers the answer to an operation, func(*Input) (*Output, error), with
-// the names of the input's fields that it understands. A call that sets any
-// other field is not simulated.
-//
-// It is not generic: there are hundreds of operations, and the program would
-// hold as many copies (docs/adr/0016-binary-size.md).
-func on(a *AWS, answer any, fields ...string) {
-	f := reflect.ValueOf(answer)
-	a.on(f, fields, func(_ context.Context, in reflect.Value) ([]reflect.Value, error) {
-		return f.Call([]reflect.Value{in}), nil
-	})
-}
-
-// onContext is on for an answer that depends on who calls:
-// func(context.Context, *Input) (*Output, error).
-func onContext(a *AWS, answer any, fields ...string) {
-	f := reflect.ValueOf(answer)
-	a.on(f, fields, func(ctx context.Context, in reflect.Value) ([]reflect.Value, error) {
-		return f.Call([]reflect.Value{reflect.ValueOf(ctx), in}), nil
-	})
-}
-
-// abroad is on for an operation that is answered in every region, and not
-// only in the account's own: func(place, *Input) (*Output, error).
-func abroad(a *AWS, answer any, fields ...string) {
-	f := reflect.ValueOf(answer)
-	h := a.on(f, fields, func(ctx context.Context, in reflect.Value) ([]reflect.Value, error) {
-		where, err := a.placeIn(awsmiddleware.GetRegion(ctx))
-		if err != nil {
-			return nil, err
-		}
-		return f.Call([]reflect.Value{reflect.ValueOf(where), in}), nil
-	})
-	h.abroad = true
-}
-
-// on is what they have in common. The input is the last parameter.
-func (a *AWS) on(answer reflect.Value, fields []string, call func(context.Context, reflect.Value) ([]reflect.Value, error)) *handler {
-	input := answer.Type().In(answer.Type().NumIn() - 1)
-	models := map[string]bool{}
-	for _, f := range fields {
-		if _, ok := input.Elem().FieldByName(f); !ok {
-			panic(fmt.Sprintf("awssim: %s has no field %s", input.Elem(), f))
-		}
-		models[f] = true
-	}
-	h := &handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
-		out, err := call(ctx, reflect.ValueOf(in))
-		if err != nil {
-			return nil, err
-		}
-		if err, ok := out[1].Interface().(error); ok {
-			return nil, err // a typed nil pointer would be no nil answer
-		}
-		return out[0].Interface(), nil
-	}}
-	a.handlers[input] = h
-	return h
 }
 
 // call answers one call, with the lock held.
@@ -298,60 +220,4 @@ func (a *AWS) call(ctx context.Context, service, op string, in any) (out any, er
 		return nil, err
 	}
 	return h.answer(ctx, in)
-}
-
-// unmodelled returns the first field of a call's input that is set and that
-// its handler does not understand.
-func unmodelled(in any, models map[string]bool) string {
-	v := reflect.ValueOf(in).Elem()
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.IsExported() && !models[f.Name] && !v.Field(i).IsZero() {
-			return f.Name
-		}
-	}
-	return ""
-}
-
-// id makes an ID as EC2 does: "vpc-" and 17 hexadecimal digits. It is the
-// same for the same history.
-func (a *AWS) id(prefix string) string {
-	a.state.Serial++
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", prefix, a.state.Serial))
-	return prefix + "-0" + hex.EncodeToString(sum[:8])
-}
-
-// visible reports whether a thing of that age shows up in lists. What has a
-// date of its own, as images have, may be younger than a virtual clock.
-func (a *AWS) visible(born time.Time) bool {
-	age := a.now().Sub(born)
-	return age < 0 || age >= a.o.Lag
-}
-
-// fail returns an AWS error as a client sees it.
-func fail(code, format string, args ...any) error {
-	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
-}
-
-// page cuts one page out of a list. Tokens are positions; size is what the
-// call asked for, most AWS's limit.
-func page[T any](a *AWS, list []T, token *string, size *int32, most int) (part []T, next *string, err error) {
-	from := 0
-	if t := aws.ToString(token); t != "" {
-		if _, err := fmt.Sscanf(t, "page-%d", &from); err != nil || from > len(list) {
-			return nil, nil, fail("InvalidNextToken", "the token %q is not valid", t)
-		}
-	}
-	n := most
-	if s := int(aws.ToInt32(size)); s > 0 {
-		n = min(n, s)
-	}
-	if a.o.Page > 0 {
-		n = min(n, a.o.Page)
-	}
-	to := min(from+n, len(list))
-	if to < len(list) {
-		next = aws.String(fmt.Sprintf("page-%d", to))
-	}
-	return list[from:to], next, nil
 }

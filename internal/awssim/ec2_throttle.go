@@ -1,17 +1,9 @@
 package awssim
 
 import (
-	"time"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
-
-// rate is a token bucket of the account.
-type rate struct {
-	tokens float64
-	at     time.Time
-}
 
 // throttle refuses a call that comes too fast. The classes are those of
 // "Request throttling for the Amazon EC2 API": requests to RunInstances have
@@ -37,22 +29,6 @@ func (a *AWS) throttle(service, op, region string, in any) error {
 		return fail("RequestLimitExceeded", "request limit exceeded")
 	}
 	return nil
-}
-
-// drink takes n tokens out of a bucket, if there are that many.
-func (a *AWS) drink(class string, n, size, refill float64) bool {
-	r := a.rates[class]
-	if r == nil {
-		r = &rate{tokens: size, at: a.now()}
-		a.rates[class] = r
-	}
-	r.tokens = min(size, r.tokens+a.now().Sub(r.at).Seconds()*refill)
-	r.at = a.now()
-	if r.tokens < n {
-		return false
-	}
-	r.tokens -= n
-	return true
 }
 
 func isWrite(op string) bool {

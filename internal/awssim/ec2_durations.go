@@ -1,7 +1,6 @@
 package awssim
 
 import (
-	"hash/fnv"
 	"time"
 )
 
@@ -44,12 +43,3 @@ const (
 	// KeyIsRefused is how long it takes a copy to fail for its key.
 	KeyIsRefused = time.Minute
 )
-
-// between picks a whole number of seconds between two durations, the same for
-// the same thing.
-func between(least, most time.Duration, id string) time.Duration {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // never fails
-	choices := int64((most-least)/time.Second) + 1
-	return least + time.Duration(int64(h.Sum32())%choices)*time.Second
-}

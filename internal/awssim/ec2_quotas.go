@@ -1,0 +1,5 @@
+package awssim
+
+// NATGatewaysPerZone is how many NAT gateways the account may have in one
+// zone.
+const NATGatewaysPerZone = 5

@@ -8,8 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateAutoScaling() {
@@ -33,7 +31,7 @@ func (a *AWS) simulateAutoScaling() {
 func (a *AWS) scalingGroup(name *string) (*ScalingGroup, error) {
 	g, ok := a.state.AutoScaling.Groups[aws.ToString(name)]
 	if !ok {
-		return nil, invalid("AutoScalingGroup name not found - AutoScalingGroup '%s' not found", aws.ToString(name))
+		return nil, invalidGroup("AutoScalingGroup name not found - AutoScalingGroup '%s' not found", aws.ToString(name))
 	}
 	return g, nil
 }
@@ -42,7 +40,7 @@ func (a *AWS) scalingGroup(name *string) (*ScalingGroup, error) {
 func (a *AWS) changeable(name *string) (*ScalingGroup, error) {
 	g, err := a.scalingGroup(name)
 	if err == nil && g.Deleting {
-		return nil, invalid("The AutoScaling group may not be modified while it is pending delete")
+		return nil, invalidGroup("The AutoScaling group may not be modified while it is pending delete")
 	}
 	return g, err
 }
@@ -50,7 +48,7 @@ func (a *AWS) changeable(name *string) (*ScalingGroup, error) {
 func (a *AWS) createAutoScalingGroup(in *autoscaling.CreateAutoScalingGroupInput) (*autoscaling.CreateAutoScalingGroupOutput, error) {
 	name := aws.ToString(in.AutoScalingGroupName)
 	if name == "" || len(name) > 255 || strings.Contains(name, ":") {
-		return nil, invalid("the name %q of a group has 1 to 255 characters and no colon", name)
+		return nil, invalidGroup("the name %q of a group has 1 to 255 characters and no colon", name)
 	}
 	if old, exists := a.state.AutoScaling.Groups[name]; exists {
 		pending := ""
@@ -60,7 +58,7 @@ func (a *AWS) createAutoScalingGroup(in *autoscaling.CreateAutoScalingGroupInput
 		return nil, fail("AlreadyExists", "AutoScalingGroup by this name already exists - A group with the name %s already exists%s", name, pending)
 	}
 	if in.MinSize == nil || in.MaxSize == nil {
-		return nil, invalid("a group needs a minimum and a maximum size")
+		return nil, invalidGroup("a group needs a minimum and a maximum size")
 	}
 	g := &ScalingGroup{
 		Name: name, Born: a.now(), Looked: a.now(), Cooldown: 300, HealthCheck: "EC2", Policies: []string{"Default"},
@@ -126,7 +124,7 @@ func (a *AWS) describeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroup
 // records checks how long a page is asked to be.
 func records(n *int32) error {
 	if most := int32(100); n != nil && (*n < 1 || *n > most) {
-		return invalid("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and %d", *n, most)
+		return invalidGroup("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and %d", *n, most)
 	}
 	return nil
 }
@@ -143,7 +141,7 @@ func scalingFilters(filters []types.Filter) (func(*ScalingGroup) bool, error) {
 	for _, f := range filters {
 		name := aws.ToString(f.Name)
 		if name != "tag-key" && name != "tag-value" && !strings.HasPrefix(name, "tag:") {
-			return nil, invalid("Filter type %s is not correct. Allowed Filter types are: tag-key, tag-value, tag:<key>", name)
+			return nil, invalidGroup("Filter type %s is not correct. Allowed Filter types are: tag-key, tag-value, tag:<key>", name)
 		}
 	}
 	passes := func(f types.Filter, key, value string) bool {
@@ -201,9 +199,9 @@ func (a *AWS) setDesiredCapacity(in *autoscaling.SetDesiredCapacityInput) (*auto
 	case g.OfEKS:
 		return nil, notSimulated("SetDesiredCapacity: the group of a node group of EKS")
 	case n > g.Max:
-		return nil, invalid("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", n, g.Max)
+		return nil, invalidGroup("New SetDesiredCapacity value %d is above max value %d for the AutoScalingGroup.", n, g.Max)
 	case n < g.Min:
-		return nil, invalid("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", n, g.Min)
+		return nil, invalidGroup("New SetDesiredCapacity value %d is below min value %d for the AutoScalingGroup.", n, g.Min)
 	}
 	g.Desired = n
 	return &autoscaling.SetDesiredCapacityOutput{}, nil
@@ -217,7 +215,7 @@ func (a *AWS) terminateInstanceInAutoScalingGroup(in *autoscaling.TerminateInsta
 			}
 			if aws.ToBool(in.ShouldDecrementDesiredCapacity) {
 				if g.Desired-1 < g.Min {
-					return nil, invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
+					return nil, invalidGroup("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
 				}
 				g.Desired--
 			}
@@ -234,7 +232,7 @@ func (a *AWS) terminateInstanceInAutoScalingGroup(in *autoscaling.TerminateInsta
 			return &autoscaling.TerminateInstanceInAutoScalingGroupOutput{Activity: &out}, nil
 		}
 	}
-	return nil, invalid("Instance Id not found - No managed instance found for instance ID: %s", aws.ToString(in.InstanceId))
+	return nil, invalidGroup("Instance Id not found - No managed instance found for instance ID: %s", aws.ToString(in.InstanceId))
 }
 
 func (g *ScalingGroup) activityOut(x *ScalingActivity) types.Activity {
@@ -271,7 +269,18 @@ func (a *AWS) describeScalingActivities(in *autoscaling.DescribeScalingActivitie
 			}
 		}
 	}
-	ordered.By(list, func(x, y types.Activity) int { return cmp.Compare(y.StartTime.UnixNano(), x.StartTime.UnixNano()) })
+	slices.SortStableFunc(list, func(x, y types.Activity) int { return cmp.Compare(y.StartTime.UnixNano(), x.StartTime.UnixNano()) })
 	part, next, err := page(a, list, in.NextToken, in.MaxRecords, 100)
 	return &autoscaling.DescribeScalingActivitiesOutput{Activities: part, NextToken: next}, err
 }
+
+func invalidGroup(format string, args ...any) error { return fail("ValidationError", format, args...) }
+
+// ScalingGroupNamed returns the group of a name, or nil.
+func (a *AWS) ScalingGroupNamed(name string) *ScalingGroup { return a.state.AutoScaling.Groups[name] }
+
+// AddScalingGroup adds a group that another service keeps at its size.
+func (a *AWS) AddScalingGroup(g *ScalingGroup) { a.state.AutoScaling.Groups[g.Name] = g }
+
+// RemoveScalingGroup removes a group, and leaves its instances alone.
+func (a *AWS) RemoveScalingGroup(name string) { delete(a.state.AutoScaling.Groups, name) }

@@ -43,14 +43,14 @@ func configureSize(g *ScalingGroup, in autoscaling.UpdateAutoScalingGroupInput) 
 		g.Max = *in.MaxSize
 	}
 	if g.Min < 0 || g.Max < g.Min {
-		return invalid("Max bound, %d, must be greater than or equal to min bound, %d", g.Max, g.Min)
+		return invalidGroup("Max bound, %d, must be greater than or equal to min bound, %d", g.Max, g.Min)
 	}
 	if in.DesiredCapacity == nil {
 		g.Desired = min(max(g.Desired, g.Min), g.Max)
 		return nil
 	}
 	if *in.DesiredCapacity < g.Min || *in.DesiredCapacity > g.Max {
-		return invalid("Desired capacity:%d must be between the specified min size:%d and max size:%d", *in.DesiredCapacity, g.Min, g.Max)
+		return invalidGroup("Desired capacity:%d must be between the specified min size:%d and max size:%d", *in.DesiredCapacity, g.Min, g.Max)
 	}
 	g.Desired = *in.DesiredCapacity
 	return nil
@@ -66,26 +66,26 @@ func configureTimes(g *ScalingGroup, in autoscaling.UpdateAutoScalingGroupInput)
 			continue
 		}
 		if *n.given < 0 {
-			return invalid("%s is negative", n.name)
+			return invalidGroup("%s is negative", n.name)
 		}
 		*n.to = *n.given
 	}
 	if g.Lifetime != 0 && (g.Lifetime < 86400 || g.Lifetime > 31536000) {
-		return invalid("The maximum instance lifetime must be 0 or between 86400 and 31536000 seconds")
+		return invalidGroup("The maximum instance lifetime must be 0 or between 86400 and 31536000 seconds")
 	}
 	switch w := in.DefaultInstanceWarmup; {
 	case w == nil:
 	case *w == -1: // takes the setting away
 		g.Warmup = nil
 	case *w < 0:
-		return invalid("DefaultInstanceWarmup is negative")
+		return invalidGroup("DefaultInstanceWarmup is negative")
 	default:
 		g.Warmup = w
 	}
 	if in.HealthCheckType != nil {
 		for kind := range strings.SplitSeq(*in.HealthCheckType, ",") {
 			if kind != "EC2" && kind != "ELB" && kind != "EBS" {
-				return invalid("Invalid health check type: %s", kind)
+				return invalidGroup("Invalid health check type: %s", kind)
 			}
 		}
 		g.HealthCheck = *in.HealthCheckType
@@ -105,16 +105,16 @@ func (a *AWS) configurePlace(g *ScalingGroup, in autoscaling.UpdateAutoScalingGr
 		}
 	}
 	if len(g.Subnets) == 0 {
-		return invalid("At least one Availability Zone or VPC Subnet is required.")
+		return invalidGroup("At least one Availability Zone or VPC Subnet is required.")
 	}
 	vpc := ""
 	for n, id := range g.Subnets {
-		s, ok := a.state.EC2.Subnets[id]
-		if !ok || !a.known(s.Thing) {
-			return invalid("The subnet ID '%s' does not exist", id)
+		s := a.Subnet(id)
+		if s == nil || !a.known(s.Thing) {
+			return invalidGroup("The subnet ID '%s' does not exist", id)
 		}
 		if vpc != "" && s.VPC != vpc || slices.Contains(g.Subnets[:n], id) {
-			return invalid("the subnets of a group are in one VPC, each once: %s", id)
+			return invalidGroup("the subnets of a group are in one VPC, each once: %s", id)
 		}
 		vpc = s.VPC
 	}
@@ -126,7 +126,7 @@ func (a *AWS) configurePlace(g *ScalingGroup, in autoscaling.UpdateAutoScalingGr
 func (a *AWS) configureTemplate(g *ScalingGroup, in autoscaling.UpdateAutoScalingGroupInput) error {
 	switch {
 	case in.LaunchTemplate != nil && in.MixedInstancesPolicy != nil:
-		return invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
+		return invalidGroup("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
 	case in.LaunchTemplate != nil:
 		ref, err := a.templateRef(in.LaunchTemplate)
 		if err != nil {
@@ -144,32 +144,32 @@ func (a *AWS) configureTemplate(g *ScalingGroup, in autoscaling.UpdateAutoScalin
 		}
 		g.Template, g.Mixed = ref, &mixed
 	case g.Template == nil:
-		return invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
+		return invalidGroup("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
 	}
 	return nil
 }
 
 func (a *AWS) templateRef(s *types.LaunchTemplateSpecification) (*TemplateRef, error) {
-	t, err := a.launchTemplate(s.LaunchTemplateId, s.LaunchTemplateName)
+	t, err := a.FindLaunchTemplate(s.LaunchTemplateId, s.LaunchTemplateName)
 	if err != nil {
-		return nil, invalid("You must use a valid fully-formed launch template. %s", reason(err))
+		return nil, invalidGroup("You must use a valid fully-formed launch template. %s", reason(err))
 	}
 	if t.version(aws.ToString(s.Version)) == nil {
-		return nil, invalid("You must use a valid fully-formed launch template. %s", reason(t.noVersion(aws.ToString(s.Version))))
+		return nil, invalidGroup("You must use a valid fully-formed launch template. %s", reason(t.noVersion(aws.ToString(s.Version))))
 	}
 	return &TemplateRef{t.ID, first(aws.ToString(s.Version), "$Default")}, nil
 }
 
 func (a *AWS) checkMixed(m *types.MixedInstancesPolicy) error {
 	if m.LaunchTemplate == nil || m.LaunchTemplate.LaunchTemplateSpecification == nil {
-		return invalid("a mixed instances policy needs a launch template")
+		return invalidGroup("a mixed instances policy needs a launch template")
 	}
 	for _, o := range m.LaunchTemplate.Overrides {
 		if err := only("MixedInstancesPolicy", &o, "InstanceType"); err != nil {
 			return err
 		}
-		if _, ok := typeNamed(aws.ToString(o.InstanceType)); !ok {
-			return invalid("The following overrides have invalid instance types: [%s]", aws.ToString(o.InstanceType))
+		if Architectures(aws.ToString(o.InstanceType)) == nil {
+			return invalidGroup("The following overrides have invalid instance types: [%s]", aws.ToString(o.InstanceType))
 		}
 	}
 	d := m.InstancesDistribution
@@ -180,13 +180,13 @@ func (a *AWS) checkMixed(m *types.MixedInstancesPolicy) error {
 		return err
 	}
 	if s := aws.ToString(d.OnDemandAllocationStrategy); !slices.Contains([]string{"", "prioritized", "lowest-price"}, s) {
-		return invalid("the on-demand allocation strategy %s is not valid", s)
+		return invalidGroup("the on-demand allocation strategy %s is not valid", s)
 	}
 	if s := aws.ToString(d.SpotAllocationStrategy); !slices.Contains([]string{"", "lowest-price", "capacity-optimized", "capacity-optimized-prioritized", "price-capacity-optimized"}, s) {
-		return invalid("the spot allocation strategy %s is not valid", s)
+		return invalidGroup("the spot allocation strategy %s is not valid", s)
 	}
 	if p := aws.ToInt32(d.OnDemandPercentageAboveBaseCapacity); p < 0 || p > 100 || aws.ToInt32(d.OnDemandBaseCapacity) < 0 {
-		return invalid("the on-demand capacity of a mixed instances policy is not valid")
+		return invalidGroup("the on-demand capacity of a mixed instances policy is not valid")
 	}
 	return nil
 }
@@ -194,16 +194,16 @@ func (a *AWS) checkMixed(m *types.MixedInstancesPolicy) error {
 // dryRun checks what a group would launch in its first subnet, as Auto
 // Scaling does before it takes a group.
 func (a *AWS) dryRun(g *ScalingGroup) error {
-	t := a.state.EC2.LaunchTemplates[g.Template.ID]
+	t := a.LaunchTemplate(g.Template.ID)
 	if t == nil || t.version(g.Template.Version) == nil {
 		return nil // deleted since: the group is as it was
 	}
 	if g.Mixed != nil && t.version(g.Template.Version).Data.InstanceMarketOptions != nil {
-		return invalid("Incompatible launch template: You cannot use a launch template that is set to request Spot Instances (InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy.")
+		return invalidGroup("Incompatible launch template: You cannot use a launch template that is set to request Spot Instances (InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy.")
 	}
 	for _, kind := range g.kinds() {
-		if _, err := a.prepared(g.request(*g.Template, g.Subnets[0], kind, false)); err != nil && !unavailable(err) {
-			return invalid("You must use a valid fully-formed launch template. %s", reason(err))
+		if err := a.CheckLaunch(g.request(*g.Template, g.Subnets[0], kind, false)); err != nil && !unavailable(err) {
+			return invalidGroup("You must use a valid fully-formed launch template. %s", reason(err))
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func (a *AWS) putLifecycleHook(in *autoscaling.PutLifecycleHookInput) (*autoscal
 func (a *AWS) putHook(g *ScalingGroup, in autoscaling.PutLifecycleHookInput) error {
 	name := aws.ToString(in.LifecycleHookName)
 	if !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(name) {
-		return invalid("the name %q of a lifecycle hook has 1 to 255 letters, digits, '-', '_' and '/'", name)
+		return invalidGroup("the name %q of a lifecycle hook has 1 to 255 letters, digits, '-', '_' and '/'", name)
 	}
 	h := ScalingHook{Name: name, Heartbeat: 3600, Result: abandon}
 	old, exists := g.Hooks[name]
@@ -63,19 +63,19 @@ func (a *AWS) putHook(g *ScalingGroup, in autoscaling.PutLifecycleHookInput) err
 	}
 	switch most := 50; {
 	case h.Transition != "autoscaling:"+launching && h.Transition != "autoscaling:"+terminating:
-		return invalid("Lifecycle transition '%s' is not valid", h.Transition)
+		return invalidGroup("Lifecycle transition '%s' is not valid", h.Transition)
 	case exists && old.Transition != h.Transition:
-		return invalid("the transition of a lifecycle hook cannot be changed") // not documented; assumed
+		return invalidGroup("the transition of a lifecycle hook cannot be changed") // not documented; assumed
 	case h.Result != "CONTINUE" && h.Result != abandon:
-		return invalid("Default result '%s' is not valid: CONTINUE or ABANDON", h.Result)
+		return invalidGroup("Default result '%s' is not valid: CONTINUE or ABANDON", h.Result)
 	case h.Heartbeat < 30 || h.Heartbeat > 7200:
-		return invalid("Heartbeat timeout must be between 30 and 7200 seconds")
+		return invalidGroup("Heartbeat timeout must be between 30 and 7200 seconds")
 	case h.Target != "" && !regexp.MustCompile(`^arn:[^:]+:(sns|sqs|lambda):`).MatchString(h.Target):
-		return invalid("Unable to publish test message to notification target %s: invalid target ARN", h.Target)
+		return invalidGroup("Unable to publish test message to notification target %s: invalid target ARN", h.Target)
 	case h.Target != "" && !strings.Contains(h.Target, ":lambda:") && h.Role == "":
-		return invalid("a notification target needs a role")
-	case h.Role != "" && !a.roleExists(h.Role):
-		return invalid("Unable to publish test message to notification target %s using IAM role %s", h.Target, h.Role)
+		return invalidGroup("a notification target needs a role")
+	case h.Role != "" && a.RoleOfARN(h.Role) == nil:
+		return invalidGroup("Unable to publish test message to notification target %s using IAM role %s", h.Target, h.Role)
 	case !exists && len(g.Hooks) >= most:
 		return fail("LimitExceeded", "a group can have %d lifecycle hooks", most)
 	}
@@ -89,7 +89,7 @@ func (a *AWS) deleteLifecycleHook(in *autoscaling.DeleteLifecycleHookInput) (*au
 		return nil, err
 	}
 	if g.Hooks[aws.ToString(in.LifecycleHookName)] == nil {
-		return nil, invalid("No Lifecycle Hook found with name %s for Auto Scaling group %s", aws.ToString(in.LifecycleHookName), g.Name)
+		return nil, invalidGroup("No Lifecycle Hook found with name %s for Auto Scaling group %s", aws.ToString(in.LifecycleHookName), g.Name)
 	}
 	delete(g.Hooks, *in.LifecycleHookName)
 	return &autoscaling.DeleteLifecycleHookOutput{}, nil
@@ -119,7 +119,7 @@ func processes(named []string) ([]string, error) {
 	all := []string{"AZRebalance", "AddToLoadBalancer", "AlarmNotification", "HealthCheck", "InstanceRefresh", "Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"}
 	for _, p := range named {
 		if !slices.Contains(all, p) {
-			return nil, invalid("Process type '%s' is not valid", p)
+			return nil, invalidGroup("Process type '%s' is not valid", p)
 		}
 	}
 	if len(named) > 0 {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 func joined(ids []string) string { return strings.Join(ids, ",") }
@@ -35,7 +33,7 @@ func (a *AWS) scaleOut(g *ScalingGroup, n int) {
 // launchFor launches one instance, in the zone that has the fewest, or in
 // another when it cannot be there.
 func (a *AWS) launchFor(g *ScalingGroup) (*ScalingInstance, error) {
-	t := a.state.EC2.LaunchTemplates[g.Template.ID]
+	t := a.LaunchTemplate(g.Template.ID)
 	if t == nil {
 		return nil, errors.New("the launch template of the group does not exist any more")
 	}
@@ -57,14 +55,11 @@ func (a *AWS) launchFor(g *ScalingGroup) (*ScalingInstance, error) {
 }
 
 func (a *AWS) launchIn(g *ScalingGroup, t TemplateRef, subnet, kind string, spot bool) (*ScalingInstance, error) {
-	l, err := a.prepared(g.request(t, subnet, kind, spot))
+	launched, err := a.Launch(g.request(t, subnet, kind, spot))
 	if err != nil {
 		return nil, err
 	}
-	if err := a.checkCount(l); err != nil {
-		return nil, err
-	}
-	e := a.state.EC2.Instances[a.start(l)[0]]
+	e := launched[0]
 	for k, tag := range g.Tags {
 		if tag.Propagate {
 			e.Tags[k] = tag.Value
@@ -105,13 +100,13 @@ func (a *AWS) emptiest(g *ScalingGroup) []string {
 		subnets[i.Subnet]++
 	}
 	zone := func(id string) string {
-		if s := a.state.EC2.Subnets[id]; s != nil {
+		if s := a.Subnet(id); s != nil {
 			return s.Zone
 		}
 		return ""
 	}
 	list := slices.Clone(g.Subnets)
-	ordered.By(list, func(x, y string) int {
+	slices.SortStableFunc(list, func(x, y string) int {
 		return cmp.Or(cmp.Compare(zones[zone(x)], zones[zone(y)]), cmp.Compare(subnets[x], subnets[y]))
 	})
 	return list
@@ -130,7 +125,7 @@ func (a *AWS) scaleIn(g *ScalingGroup, n int) {
 			zones[i.Zone]++
 		}
 		born := func(i *ScalingInstance) int64 {
-			if e := a.state.EC2.Instances[i.ID]; e != nil {
+			if e := a.Instance(i.ID); e != nil {
 				return e.Born.UnixNano()
 			}
 			return 0
@@ -178,7 +173,7 @@ func (a *AWS) detailedAutoScaling() (lines []string) {
 		}
 		slices.Sort(instances)
 		template, mixed := "gone", ""
-		if t := a.state.EC2.LaunchTemplates[g.Template.ID]; t != nil {
+		if t := a.LaunchTemplate(g.Template.ID); t != nil {
 			template = t.Name + ":" + g.Template.Version
 		}
 		if g.Mixed != nil {

@@ -29,7 +29,7 @@ func (a *AWS) startInstanceRefresh(in *autoscaling.StartInstanceRefreshInput) (*
 		return nil, err
 	}
 	if in.Strategy != "" && in.Strategy != types.RefreshStrategyRolling {
-		return nil, invalid("the strategy %s of an instance refresh is not simulated", in.Strategy)
+		return nil, invalidGroup("the strategy %s of an instance refresh is not simulated", in.Strategy)
 	}
 	if g.refreshing() != nil {
 		return nil, fail("InstanceRefreshInProgress", "An Instance Refresh is already in progress and blocks the execution of this Instance Refresh.")
@@ -42,7 +42,7 @@ func (a *AWS) startInstanceRefresh(in *autoscaling.StartInstanceRefreshInput) (*
 		return nil, err
 	}
 	for _, i := range g.active() {
-		t := a.state.EC2.LaunchTemplates[g.Template.ID]
+		t := a.LaunchTemplate(g.Template.ID)
 		matching := t != nil && t.version(g.Template.Version) == t.Versions[i.Template.Version] && i.Template.ID == t.ID
 		if !r.SkipMatching || !matching {
 			r.Old = append(r.Old, i.ID)
@@ -68,15 +68,15 @@ func (r *InstanceRefresh) prefer(p *types.RefreshPreferences) error {
 	r.SkipMatching = aws.ToBool(p.SkipMatching)
 	switch {
 	case r.Min < 0 || r.Min > 100:
-		return invalid("MinHealthyPercentage must be between 0 and 100")
+		return invalidGroup("MinHealthyPercentage must be between 0 and 100")
 	case r.Max < 100 || r.Max > 200:
-		return invalid("MaxHealthyPercentage must be between 100 and 200")
+		return invalidGroup("MaxHealthyPercentage must be between 100 and 200")
 	case p.MaxHealthyPercentage != nil && p.MinHealthyPercentage == nil:
-		return invalid("MaxHealthyPercentage needs MinHealthyPercentage")
+		return invalidGroup("MaxHealthyPercentage needs MinHealthyPercentage")
 	case p.MaxHealthyPercentage != nil && r.Max-r.Min > 100:
-		return invalid("the difference between MaxHealthyPercentage and MinHealthyPercentage is greater than 100")
+		return invalidGroup("the difference between MaxHealthyPercentage and MinHealthyPercentage is greater than 100")
 	case r.Warmup < 0:
-		return invalid("InstanceWarmup is negative")
+		return invalidGroup("InstanceWarmup is negative")
 	}
 	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
+// mostGroupTags is how many tags a group can have.
+const mostGroupTags = 50
+
 const scalingGroupType = "auto-scaling-group"
 
 func (a *AWS) simulateScalingTags() {
@@ -26,16 +29,16 @@ func (a *AWS) tagScaling(g *ScalingGroup, name string, tags []types.Tag) error {
 		k, v := aws.ToString(t.Key), aws.ToString(t.Value)
 		switch {
 		case first(aws.ToString(t.ResourceId), name) != g.Name || first(aws.ToString(t.ResourceType), scalingGroupType) != scalingGroupType:
-			return invalid("the tag %q is not one of the group %s", k, g.Name)
+			return invalidGroup("the tag %q is not one of the group %s", k, g.Name)
 		case k == "" || len(k) > 128 || len(v) > 256:
-			return invalid("the tag %q is not valid", k)
+			return invalidGroup("the tag %q is not valid", k)
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			return invalid("tag keys starting with 'aws:' are reserved: %q", k)
+			return invalidGroup("tag keys starting with 'aws:' are reserved: %q", k)
 		}
 		all[k] = ScalingTag{v, aws.ToBool(t.PropagateAtLaunch)}
 	}
-	if len(all) > mostTags {
-		return fail("LimitExceeded", "a group can have %d tags", mostTags)
+	if len(all) > mostGroupTags {
+		return fail("LimitExceeded", "a group can have %d tags", mostGroupTags)
 	}
 	g.Tags = all
 	return nil
@@ -44,7 +47,7 @@ func (a *AWS) tagScaling(g *ScalingGroup, name string, tags []types.Tag) error {
 // ofGroup returns the group that a tag is of.
 func (a *AWS) ofGroup(t types.Tag) (*ScalingGroup, error) {
 	if aws.ToString(t.ResourceId) == "" || aws.ToString(t.ResourceType) != scalingGroupType {
-		return nil, invalid("a tag names the group it is of, and the type %s", scalingGroupType)
+		return nil, invalidGroup("a tag names the group it is of, and the type %s", scalingGroupType)
 	}
 	return a.changeable(t.ResourceId)
 }

@@ -14,7 +14,7 @@ import (
 // thing at its time.
 func (a *AWS) settleAutoScaling() {
 	now := a.now()
-	defer func() { a.past = time.Time{} }()
+	defer a.setPast(time.Time{})
 	for {
 		at := time.Time{}
 		for _, g := range a.state.AutoScaling.Groups {
@@ -25,7 +25,7 @@ func (a *AWS) settleAutoScaling() {
 		if at.IsZero() || at.After(now) {
 			break
 		}
-		a.past = at
+		a.setPast(at)
 		a.settleELB()
 		a.settleEC2()
 		for _, g := range byKey(a.state.AutoScaling.Groups) {
@@ -68,7 +68,7 @@ func (a *AWS) atRest(g *ScalingGroup) bool {
 
 // runs reports whether an instance is running.
 func (a *AWS) runs(id string) bool {
-	i := a.state.EC2.Instances[id]
+	i := a.Instance(id)
 	return i != nil && i.state(a.now()) == ec2types.InstanceStateNameRunning
 }
 
@@ -159,7 +159,7 @@ func (a *AWS) live(g *ScalingGroup, i *ScalingInstance) {
 }
 
 func (a *AWS) starting(id string) bool {
-	i := a.state.EC2.Instances[id]
+	i := a.Instance(id)
 	return i != nil && i.state(a.now()) == ec2types.InstanceStateNamePending
 }
 
@@ -200,9 +200,7 @@ func (a *AWS) dismiss(g *ScalingGroup, i *ScalingInstance, cause string) {
 		g.begin(a, i, "Terminating EC2 instance: "+i.ID, cause)
 	}
 	i.become(types.LifecycleStateTerminating, a.now())
-	if e := a.state.EC2.Instances[i.ID]; e != nil && e.Terminating.IsZero() {
-		e.Terminating, e.Terminated = a.now(), a.now().Add(InstanceStops)
-	}
+	a.Terminate(i.ID)
 }
 
 // begin notes what the group does about an instance.
@@ -250,7 +248,7 @@ func (a *AWS) scalingGroupOut(g *ScalingGroup) types.AutoScalingGroup {
 		out.Status = aws.String("Delete in progress")
 	}
 	for _, id := range g.Subnets {
-		if s := a.state.EC2.Subnets[id]; s != nil && !slices.Contains(out.AvailabilityZones, s.Zone) {
+		if s := a.Subnet(id); s != nil && !slices.Contains(out.AvailabilityZones, s.Zone) {
 			out.AvailabilityZones = append(out.AvailabilityZones, s.Zone)
 		}
 	}
@@ -274,7 +272,7 @@ func (a *AWS) scalingGroupOut(g *ScalingGroup) types.AutoScalingGroup {
 // gone, which is a guess.
 func (a *AWS) templateOut(r TemplateRef) *types.LaunchTemplateSpecification {
 	out := &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(r.ID), Version: aws.String(r.Version)}
-	if t := a.state.EC2.LaunchTemplates[r.ID]; t != nil {
+	if t := a.LaunchTemplate(r.ID); t != nil {
 		out.LaunchTemplateName = aws.String(t.Name)
 	}
 	return out

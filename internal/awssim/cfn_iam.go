@@ -218,7 +218,7 @@ func (a *AWS) remove(physical, kind string, p properties) error {
 		policy.Versions = slices.DeleteFunc(policy.Versions, func(v *PolicyVersion) bool { return v.ID != policy.Default })
 		return a.removePolicy(policy)
 	case "instance-profile":
-		delete(a.state.IAM.Profiles, physical)
+		a.RemoveProfile(physical)
 		return nil
 	case "user":
 		u, err := a.user(&physical)

@@ -49,3 +49,15 @@ func (a *AWS) visible(born time.Time) bool {
 	age := a.now().Sub(born)
 	return age < 0 || age >= a.o.Lag
 }
+
+// serial counts everything ever created.
+func (a *AWS) serial() int { return a.state.Serial }
+
+// nextSerial counts one more.
+func (a *AWS) nextSerial() int {
+	a.state.Serial++
+	return a.state.Serial
+}
+
+// setPast has the account be at a moment in the past; the zero time is the present.
+func (a *AWS) setPast(at time.Time) { a.past = at }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
@@ -44,4 +45,11 @@ func writeTags[T any](tags map[string]string, write func(key, value *string) T) 
 		out = append(out, write(aws.String(k), aws.String(tags[k])))
 	}
 	return out
+}
+
+// Tagged is one resource with its tags.
+type Tagged struct {
+	ARN  string
+	Tags map[string]string
+	Born time.Time
 }

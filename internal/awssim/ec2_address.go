@@ -18,8 +18,7 @@ func (a *AWS) simulateAddresses() {
 
 // publicIP is a public IPv4 address that nothing else has.
 func (a *AWS) publicIP() string {
-	a.state.Serial++
-	n := a.state.Serial
+	n := a.nextSerial()
 	return netip.AddrFrom4([4]byte{54, byte(160 + n>>16&63), byte(n >> 8), byte(n)}).String() //nolint:gosec // bytes of a number
 }
 

@@ -54,13 +54,12 @@ func newEC2State(now time.Time, region string) EC2State {
 			s.Subnets[subnet.ID] = subnet
 		}
 	}
-	s.publish(region)
 	return s
 }
 
-// publish puts in the images that everybody finds in a region.
-func (s *EC2State) publish(region string) {
-	for _, i := range append(imagesOf(region), eksImagesOf(region)...) {
+// publish adds the images that every account finds in its region.
+func (s *EC2State) publish(images []*Image) {
+	for _, i := range images {
 		if s.Images[i.ID] == nil {
 			s.Images[i.ID] = i
 		}
@@ -154,6 +153,12 @@ func typeNamed(name string) (instanceType, bool) {
 		}
 	}
 	return instanceType{}, false
+}
+
+// Architectures are those of an instance type; nil when there is no such type.
+func Architectures(name string) []types.ArchitectureType {
+	t, _ := typeNamed(name)
+	return t.architectures
 }
 
 // offered reports whether a zone has a type of instance: us-east-1e is an old

@@ -8,8 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // fields are what filters can ask for, by the filter's name. Tags are
@@ -62,7 +60,7 @@ func find[T thing](a *AWS, among map[string]T, prefix string, q query, f fields[
 			found = append(found, t)
 		}
 	}
-	ordered.By(found, func(x, y T) int { return strings.Compare(x.thing().ID, y.thing().ID) })
+	slices.SortStableFunc(found, func(x, y T) int { return strings.Compare(x.thing().ID, y.thing().ID) })
 	return found, nil
 }
 

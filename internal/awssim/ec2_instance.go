@@ -10,8 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateInstances() {
@@ -145,7 +143,7 @@ func (a *AWS) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.DescribeIn
 	if err != nil {
 		return nil, err
 	}
-	ordered.By(found, func(x, y *Instance) int {
+	slices.SortStableFunc(found, func(x, y *Instance) int {
 		return cmp.Or(strings.Compare(x.Reservation, y.Reservation), strings.Compare(x.ID, y.ID))
 	})
 	out := &ec2.DescribeInstancesOutput{NextToken: next}
@@ -263,10 +261,7 @@ func (a *AWS) terminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Terminat
 	out := &ec2.TerminateInstancesOutput{}
 	for _, i := range all {
 		before := i.state(a.now())
-		if i.Terminating.IsZero() {
-			i.Terminating = a.now()
-			i.Terminated = i.Terminating.Add(InstanceStops)
-		}
+		a.Terminate(i.ID)
 		out.TerminatingInstances = append(out.TerminatingInstances, types.InstanceStateChange{
 			InstanceId: aws.String(i.ID), PreviousState: stateOut(before), CurrentState: stateOut(i.state(a.now())),
 		})

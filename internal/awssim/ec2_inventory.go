@@ -142,7 +142,7 @@ func (a *AWS) inventoryEC2() (all []string) {
 		}
 		all = append(all, line)
 	}
-	return all
+	return append(all, a.inventoryImages()...)
 }
 
 // own returns the things of EC2 that not every account has and that are not
@@ -193,4 +193,26 @@ func name(t thing) string {
 // anonymous takes the IDs out of a text.
 func anonymous(s string) string {
 	return regexp.MustCompile(`\b[a-z]+-0[0-9a-f]{16}\b|\b[0-9a-f]{16}\b`).ReplaceAllString(s, "(ID)")
+}
+
+// detailedEC2 lists what inventoryEC2 lists, and the interfaces and volumes of what
+// is there, each with its attributes.
+func (a *AWS) detailedEC2() (all []string) {
+	d := dump{a, map[string]string{}}
+	for id, t := range a.taggable() {
+		d.names[id] = kindName(t) + "(" + name(t) + ")"
+	}
+	for id, i := range a.state.EC2.Images {
+		d.names[id] = i.Name
+	}
+	var ids []string
+	for id, n := range d.names {
+		ids = append(ids, id, n)
+	}
+	inText := strings.NewReplacer(ids...)
+	for _, t := range a.own() {
+		line := kindName(t) + " " + name(t) + ": " + strings.Join(append(d.details(t), "tags "+pairs(t.thing().Tags)), "; ")
+		all = append(all, anonymous(inText.Replace(line)))
+	}
+	return append(all, a.inventoryImages()...)
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // LaunchTemplate is a launch template with its versions.
@@ -78,8 +76,8 @@ func (t *LaunchTemplate) add(description string, data *types.RequestLaunchTempla
 	return v
 }
 
-// launchTemplate returns the template that a call names by its ID or its name.
-func (a *AWS) launchTemplate(id, name *string) (*LaunchTemplate, error) {
+// FindLaunchTemplate returns the template that a call names by its ID or its name.
+func (a *AWS) FindLaunchTemplate(id, name *string) (*LaunchTemplate, error) {
 	if err := exactly(aws.ToString(id) != "", aws.ToString(name) != ""); err != nil {
 		return nil, err
 	}
@@ -137,7 +135,7 @@ func (a *AWS) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec2.Crea
 
 func (a *AWS) createLaunchTemplateVersion(in *ec2.CreateLaunchTemplateVersionInput) (*ec2.CreateLaunchTemplateVersionOutput, error) {
 	return once(a, "CreateLaunchTemplateVersion", in.ClientToken, in, func() ([]string, error) {
-		t, err := a.launchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+		t, err := a.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +157,7 @@ func (a *AWS) createLaunchTemplateVersion(in *ec2.CreateLaunchTemplateVersionInp
 // modifyLaunchTemplate sets the default version. Its client token is not
 // looked at: doing it twice is doing it once.
 func (a *AWS) modifyLaunchTemplate(in *ec2.ModifyLaunchTemplateInput) (*ec2.ModifyLaunchTemplateOutput, error) {
-	t, err := a.launchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := a.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +187,7 @@ func (t *LaunchTemplate) versionOut(v *LaunchTemplateVersion) types.LaunchTempla
 
 func (a *AWS) describeLaunchTemplates(in *ec2.DescribeLaunchTemplatesInput) (*ec2.DescribeLaunchTemplatesOutput, error) {
 	for _, name := range in.LaunchTemplateNames {
-		if _, err := a.launchTemplate(nil, &name); err != nil {
+		if _, err := a.FindLaunchTemplate(nil, &name); err != nil {
 			return nil, err
 		}
 	}
@@ -211,7 +209,7 @@ func (a *AWS) describeLaunchTemplates(in *ec2.DescribeLaunchTemplatesInput) (*ec
 func (a *AWS) describeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	templates := byKey(a.state.EC2.LaunchTemplates)
 	if in.LaunchTemplateId != nil || in.LaunchTemplateName != nil {
-		t, err := a.launchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+		t, err := a.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 		if err != nil {
 			return nil, err
 		}
@@ -267,7 +265,7 @@ func (t *LaunchTemplate) choose(in *ec2.DescribeLaunchTemplateVersionsInput) (ch
 			}
 		}
 	}
-	ordered.By(chosen, func(x, y *LaunchTemplateVersion) int { return cmp.Compare(y.Number, x.Number) })
+	slices.SortStableFunc(chosen, func(x, y *LaunchTemplateVersion) int { return cmp.Compare(y.Number, x.Number) })
 	return chosen, nil
 }
 
@@ -275,7 +273,7 @@ func (t *LaunchTemplate) choose(in *ec2.DescribeLaunchTemplateVersionsInput) (ch
 // what became of it. What code AWS refuses the default version with is not
 // documented; "unexpectedError" is the only one of its codes that fits.
 func (a *AWS) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVersionsInput) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
-	t, err := a.launchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := a.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
@@ -313,16 +311,12 @@ func (a *AWS) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVersionsI
 // from: the group can launch no more, as with AWS. One of a node group of EKS
 // stays, other than with AWS, where the node group becomes DEGRADED.
 func (a *AWS) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
-	t, err := a.launchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	t, err := a.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range a.state.EKS.Clusters {
-		for _, g := range c.NodeGroups {
-			if g.Template == t.ID {
-				return nil, fail("DependencyViolation", "the launch template %s is that of node group %s", t.ID, g.Name)
-			}
-		}
+	if user := a.UserOfTemplate(t.ID); user != "" {
+		return nil, fail("DependencyViolation", "the launch template %s is that of %s", t.ID, user)
 	}
 	delete(a.state.EC2.LaunchTemplates, t.ID)
 	out := launchTemplateOut(t)

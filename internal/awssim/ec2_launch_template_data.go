@@ -85,7 +85,7 @@ func (a *AWS) filled(in *ec2.RunInstancesInput) (*ec2.RunInstancesInput, error) 
 	if in.LaunchTemplate == nil {
 		return in, nil
 	}
-	t, err := a.launchTemplate(in.LaunchTemplate.LaunchTemplateId, in.LaunchTemplate.LaunchTemplateName)
+	t, err := a.FindLaunchTemplate(in.LaunchTemplate.LaunchTemplateId, in.LaunchTemplate.LaunchTemplateName)
 	if err != nil {
 		return nil, err
 	}

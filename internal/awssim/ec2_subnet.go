@@ -166,9 +166,8 @@ func nth(block netip.Prefix, n int) string {
 
 // ipv6Address takes a new IPv6 address of a subnet.
 func (a *AWS) ipv6Address(s *Subnet) string {
-	a.state.Serial++
 	b := prefix(s.IPv6CIDR).Addr().As16()
-	for at, n := 15, a.state.Serial; at > 11; at, n = at-1, n>>8 {
+	for at, n := 15, a.nextSerial(); at > 11; at, n = at-1, n>>8 {
 		b[at] = byte(n) //nolint:gosec // the lowest byte
 	}
 	return netip.AddrFrom16(b).String()

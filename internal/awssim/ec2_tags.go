@@ -10,8 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // mostTags is how many tags a thing can have, not counting those of AWS.
@@ -243,9 +241,28 @@ func (a *AWS) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, 
 			}
 		}
 	}
-	ordered.By(found, func(x, y types.TagDescription) int {
+	slices.SortStableFunc(found, func(x, y types.TagDescription) int {
 		return cmp.Or(strings.Compare(*x.ResourceId, *y.ResourceId), strings.Compare(*x.Key, *y.Key))
 	})
 	part, next, err := paged(a, found, query{token: in.NextToken, size: in.MaxResults})
 	return &ec2.DescribeTagsOutput{Tags: part, NextToken: next}, err
+}
+
+// ec2Tagged lists the resources of EC2 that can have tags.
+func (a *AWS) ec2Tagged() (all []Tagged) {
+	for id, t := range a.taggable() {
+		all = append(all, Tagged{ARN: a.regionalARN("ec2", string(kindOf(id).tags)+"/"+id), Tags: t.thing().Tags, Born: t.thing().Born})
+	}
+	// AWS's ARNs of what is public leave out the account; that this API does so
+	// too is not verified.
+	public := "arn:" + a.partition() + ":ec2:" + a.o.Region + "::"
+	for id, i := range a.state.EC2.Images {
+		if i.Owner == Account {
+			all = append(all, Tagged{ARN: public + "image/" + id, Tags: i.Tags, Born: i.Born})
+		}
+	}
+	for id, s := range a.state.EC2.Snapshots {
+		all = append(all, Tagged{ARN: public + "snapshot/" + id, Tags: s.Tags, Born: s.Born})
+	}
+	return all
 }

@@ -76,7 +76,7 @@ func vpcBlock(s *string) (netip.Prefix, error) {
 // amazonBlock is the next free block of those that Amazon provides.
 func (a *AWS) amazonBlock() *Association {
 	id := a.id("vpc-cidr-assoc")
-	n := a.state.Serial
+	n := a.serial()
 	addr := netip.AddrFrom16([16]byte{0x26, 0x00, 0x1f, 0x18, byte(n >> 16), byte(n >> 8), byte(n)}) //nolint:gosec // bytes of a number
 	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: a.now()}
 }

@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"iter"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -94,13 +95,11 @@ func (a *AWS) settleEKS() {
 // buryEKSCluster removes the interfaces of a cluster and its security group.
 // A group that something else uses stays behind, as it does in AWS.
 func (a *AWS) buryEKSCluster(c *EKSCluster) {
-	for id, n := range a.state.EC2.Interfaces {
-		if n.Owner == c.ARN {
-			a.bury(id)
-		}
+	for _, n := range a.InterfacesOf(c.ARN) {
+		a.bury(n.ID)
 	}
-	if g := a.state.EC2.SecurityGroups[c.Group]; g != nil && len(a.users(g)) == 0 {
-		delete(a.state.EC2.SecurityGroups, c.Group)
+	if g := a.SecurityGroup(c.Group); g != nil && len(a.users(g)) == 0 {
+		a.RemoveSecurityGroup(g)
 	}
 }
 
@@ -212,7 +211,7 @@ func (a *AWS) createEKSCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOu
 		return nil, err
 	}
 	if c.Family == "ipv6" {
-		if vpc := a.state.EC2.VPCs[c.VPC]; vpc.IPv6 == nil {
+		if vpc := a.VPC(c.VPC); vpc.IPv6 == nil {
 			return nil, invalidEKS("The VPC %s has no IPv6 CIDR block", c.VPC)
 		}
 	}
@@ -256,8 +255,8 @@ func (a *AWS) connectEKS(c *EKSCluster, in *types.VpcConfigRequest) error {
 	}
 	zones := map[string]bool{}
 	for _, id := range c.Subnets {
-		s, ok := a.state.EC2.Subnets[id]
-		if !ok || !a.known(s.Thing) {
+		s := a.Subnet(id)
+		if s == nil || !a.known(s.Thing) {
 			return invalidEKS("The subnet ID '%s' does not exist", id)
 		}
 		if c.VPC != "" && s.VPC != c.VPC {
@@ -271,7 +270,7 @@ func (a *AWS) connectEKS(c *EKSCluster, in *types.VpcConfigRequest) error {
 	if _, err := a.groupsFor(c.VPC, c.Groups); err != nil {
 		return invalidEKS("%s", err)
 	}
-	g := a.newGroup(a.state.EC2.VPCs[c.VPC], fmt.Sprintf("eks-cluster-sg-%s-%d", c.Name, 1_000_000_000+a.state.Serial),
+	g := a.newGroup(a.VPC(c.VPC), fmt.Sprintf("eks-cluster-sg-%s-%d", c.Name, 1_000_000_000+a.serial()),
 		"EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads.",
 		map[string]string{"Name": "eks-cluster-sg-" + c.Name, "aws:eks:cluster-name": c.Name, "kubernetes.io/cluster/" + c.Name: "owned"})
 	g.Ingress = []Rule{{ID: a.id("sgr"), Protocol: "-1", From: -1, To: -1, Group: g.ID}}
@@ -395,3 +394,9 @@ func (c *EKSCluster) key() string {
 	sum := sha256.Sum256([]byte(c.ARN))
 	return strings.ToUpper(hex.EncodeToString(sum[:16]))
 }
+
+// Clusters returns all clusters, in no order.
+func (a *AWS) Clusters() iter.Seq[*EKSCluster] { return maps.Values(a.state.EKS.Clusters) }
+
+// ClusterNamed returns the cluster of a name, or nil.
+func (a *AWS) ClusterNamed(name string) *EKSCluster { return a.state.EKS.Clusters[name] }

@@ -111,7 +111,7 @@ func (a *AWS) eksAddon(cluster, name *string) (*EKSCluster, *EKSAddon, error) {
 
 // hasNodes reports whether instances of a cluster run.
 func (a *AWS) hasNodes(c *EKSCluster) bool {
-	for _, i := range a.state.EC2.Instances {
+	for i := range a.Instances() {
 		if _, ok := i.Tags["kubernetes.io/cluster/"+c.Name]; ok && a.instanceRuns(i) {
 			return true
 		}

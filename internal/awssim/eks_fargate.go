@@ -123,9 +123,9 @@ func (a *AWS) privateSubnets(c *EKSCluster, ids []string) error {
 		return invalidEKS("Fargate profile must have at least one subnet")
 	}
 	for _, id := range ids {
-		s, ok := a.state.EC2.Subnets[id]
+		s := a.Subnet(id)
 		switch {
-		case !ok || !a.known(s.Thing):
+		case s == nil || !a.known(s.Thing):
 			return invalidEKS("The subnet ID '%s' does not exist", id)
 		case s.VPC != c.VPC:
 			return invalidEKS("Subnet %s is not in the VPC of the cluster", id)

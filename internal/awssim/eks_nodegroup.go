@@ -97,9 +97,9 @@ func (a *AWS) settleEKSNodeGroups(c *EKSCluster) {
 		if g.Deleted.IsZero() || a.now().Sub(g.Deleted) < EKSNodeGroupDeletes {
 			continue
 		}
-		delete(a.state.AutoScaling.Groups, g.Scaling)
-		if remote := a.state.EC2.SecurityGroups[g.Remote]; remote != nil {
-			delete(a.state.EC2.SecurityGroups, g.Remote)
+		a.RemoveScalingGroup(g.Scaling)
+		if remote := a.SecurityGroup(g.Remote); remote != nil {
+			a.RemoveSecurityGroup(remote)
 		}
 		delete(c.NodeGroups, g.Name)
 	}
@@ -214,8 +214,7 @@ func (a *AWS) checkNodeImage(_ *EKSCluster, g *EKSNodeGroup, in *eks.CreateNodeg
 		kinds = []string{string(v.Data.InstanceType)}
 	}
 	for _, t := range kinds {
-		kind, known := typeNamed(t)
-		if !known || !slices.Contains(kind.architectures, ec2types.ArchitectureType(k.architecture)) {
+		if !slices.Contains(Architectures(t), ec2types.ArchitectureType(k.architecture)) {
 			return invalidEKS("[%s] is not a valid instance type for requested amiType %s", t, g.Kind)
 		}
 	}
@@ -227,8 +226,8 @@ func (a *AWS) checkNodeSubnets(c *EKSCluster, g *EKSNodeGroup, _ *eks.CreateNode
 		return invalidEKS("Subnets are required")
 	}
 	for _, id := range g.Subnets {
-		s, ok := a.state.EC2.Subnets[id]
-		if !ok || !a.known(s.Thing) {
+		s := a.Subnet(id)
+		if s == nil || !a.known(s.Thing) {
 			return invalidEKS("The subnet ID '%s' does not exist", id)
 		}
 		if s.VPC != c.VPC {
@@ -244,14 +243,14 @@ func (a *AWS) checkNodeAccess(c *EKSCluster, g *EKSNodeGroup, in *eks.CreateNode
 		return nil
 	}
 	g.SSHKey, g.SourceGroups = aws.ToString(r.Ec2SshKey), slices.Clone(r.SourceSecurityGroups)
-	if g.SSHKey == "" || !a.state.EC2.KeyPairs[g.SSHKey] {
+	if g.SSHKey == "" || !a.HasKeyPair(g.SSHKey) {
 		return invalidEKS("The key pair '%s' does not exist", g.SSHKey)
 	}
 	if _, err := a.groupsFor(c.VPC, g.SourceGroups); len(g.SourceGroups) > 0 && err != nil {
 		return invalidEKS("%s", err)
 	}
 	// The groups that may log in hold on to each other by a rule.
-	remote := a.newGroup(a.state.EC2.VPCs[c.VPC], "eks-remoteAccess-"+a.hash()[:8], "Security group for all nodes in the nodeGroup to allow SSH access",
+	remote := a.newGroup(a.VPC(c.VPC), "eks-remoteAccess-"+a.hash()[:8], "Security group for all nodes in the nodeGroup to allow SSH access",
 		map[string]string{"eks": g.Name, "eks:nodegroup-name": g.Name})
 	rule := Rule{Protocol: "tcp", From: 22, To: 22}
 	if len(g.SourceGroups) == 0 {

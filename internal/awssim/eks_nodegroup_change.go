@@ -232,7 +232,7 @@ func (a *AWS) nodeGroupOut(c *EKSCluster, g *EKSNodeGroup) *types.Nodegroup {
 	}
 	if g.Template != "" {
 		out.LaunchTemplate = &types.LaunchTemplateSpecification{Id: aws.String(g.Template), Version: text(g.TemplateVersion)}
-		if t := a.state.EC2.LaunchTemplates[g.Template]; t != nil {
+		if t := a.LaunchTemplate(g.Template); t != nil {
 			out.LaunchTemplate.Name = aws.String(t.Name)
 		}
 	}

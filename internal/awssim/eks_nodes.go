@@ -25,7 +25,7 @@ const defaultNode = "t3.medium"
 // nodeTemplate returns the version of the launch template that a node group's
 // nodes are of; nil: it has none, or it is gone.
 func (a *AWS) nodeTemplate(g *EKSNodeGroup) *LaunchTemplateVersion {
-	if t := a.state.EC2.LaunchTemplates[g.Template]; t != nil {
+	if t := a.LaunchTemplate(g.Template); t != nil {
 		return t.Versions[g.TemplateVersion]
 	}
 	return nil
@@ -69,7 +69,7 @@ func (a *AWS) checkNodeTemplate(c *EKSCluster, g *EKSNodeGroup, in *eks.CreateNo
 
 // takeTemplate sets the version of the launch template that a call names.
 func (a *AWS) takeTemplate(g *EKSNodeGroup, in *types.LaunchTemplateSpecification) error {
-	t, err := a.launchTemplate(in.Id, in.Name)
+	t, err := a.FindLaunchTemplate(in.Id, in.Name)
 	if err != nil {
 		return invalidEKS("%s", reason(err))
 	}
@@ -197,7 +197,7 @@ func (a *AWS) launchNodes(c *EKSCluster, g *EKSNodeGroup, n int) error {
 		for k, v := range map[string]string{
 			"kubernetes.io/cluster/" + c.Name: "owned", "eks:cluster-name": c.Name, "eks:nodegroup-name": g.Name, "aws:autoscaling:groupName": g.Scaling,
 		} {
-			a.state.EC2.Instances[id].Tags[k] = v
+			a.Instance(id).Tags[k] = v
 		}
 		g.Instances = append(g.Instances, id)
 	}
@@ -211,12 +211,12 @@ func (a *AWS) forgetInterface(c *EKSCluster, g *EKSNodeGroup) {
 	if len(g.Instances) == 0 {
 		return
 	}
-	i := a.state.EC2.Instances[g.Instances[0]]
-	if i == nil || a.state.EC2.Subnets[i.Subnet] == nil {
+	i := a.Instance(g.Instances[0])
+	if i == nil || a.Subnet(i.Subnet) == nil {
 		return
 	}
-	for _, own := range byKey(a.state.EC2.Interfaces) {
-		if own.Owner == i.ID {
+	for _, own := range a.InterfacesOf(i.ID) {
+		{
 			n := a.newInterface(i.Subnet, "aws-K8S-"+i.ID, "interface", "", own.Groups)
 			n.Managed = false
 			maps.Copy(n.Tags, map[string]string{
@@ -232,7 +232,7 @@ func (a *AWS) endNodes(g *EKSNodeGroup, n int) {
 	ids := g.Instances[len(g.Instances)-n:]
 	g.Instances = g.Instances[:len(g.Instances)-n]
 	for _, id := range ids {
-		if i := a.state.EC2.Instances[id]; i != nil && i.Terminating.IsZero() {
+		if i := a.Instance(id); i != nil && i.Terminating.IsZero() {
 			_, _ = a.terminateInstances(&ec2.TerminateInstancesInput{InstanceIds: []string{id}}) // it is there, and not protected
 		}
 	}
@@ -257,21 +257,33 @@ func (a *AWS) scaleGroup(c *EKSCluster, g *EKSNodeGroup) {
 	for name, transition := range map[string]string{"Launch-LC-Hook": launching, "Terminate-LC-Hook": terminating} {
 		x.Hooks[name] = &ScalingHook{Name: name, Transition: "autoscaling:" + transition, Result: "CONTINUE", Heartbeat: 1800}
 	}
-	a.state.AutoScaling.Groups[x.Name] = x
+	a.AddScalingGroup(x)
 	a.scaleNodes(g)
 }
 
 // scaleNodes shows the nodes in the Auto Scaling group. EKS launches and
 // terminates them here, not the group.
 func (a *AWS) scaleNodes(g *EKSNodeGroup) {
-	x := a.state.AutoScaling.Groups[g.Scaling]
+	x := a.ScalingGroupNamed(g.Scaling)
 	if x == nil {
 		return
 	}
 	x.Min, x.Max, x.Desired, x.Deleting, x.Instances = g.Least, g.Most, g.Desired, !g.Deleted.IsZero(), nil
 	for _, id := range g.Instances {
-		if i := a.state.EC2.Instances[id]; i != nil {
+		if i := a.Instance(id); i != nil {
 			x.Instances = append(x.Instances, &ScalingInstance{ID: id, Zone: i.Zone, Subnet: i.Subnet, Type: i.Type, Template: *x.Template, State: asgtypes.LifecycleStateInService})
 		}
 	}
+}
+
+// UserOfTemplate names the node group that is of a launch template, if there is one.
+func (a *AWS) UserOfTemplate(id string) string {
+	for _, c := range a.state.EKS.Clusters {
+		for _, g := range c.NodeGroups {
+			if g.Template == id {
+				return "node group " + g.Name
+			}
+		}
+	}
+	return ""
 }

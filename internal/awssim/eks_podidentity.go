@@ -37,16 +37,14 @@ func (a *AWS) podRole(arn *string) error {
 	if !strings.HasPrefix(aws.ToString(arn), "arn:") {
 		return invalidEKS("Invalid role ARN: %s", aws.ToString(arn))
 	}
-	for _, r := range a.state.IAM.Roles {
-		if a.roleARN(r) != aws.ToString(arn) {
-			continue
-		}
-		if !a.letsAssume(r, podService) {
-			return invalidEKS("Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
-		}
-		return nil
+	r := a.RoleOfARN(aws.ToString(arn))
+	switch {
+	case r == nil:
+		return invalidEKS("Role provided in the request does not exist.")
+	case !a.letsAssume(r, podService):
+		return invalidEKS("Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
 	}
-	return invalidEKS("Role provided in the request does not exist.")
+	return nil
 }
 
 // letsAssume reports whether a role's trust policy lets a service assume it.

@@ -80,3 +80,17 @@ func (a *AWS) listEKSTags(in *eks.ListTagsForResourceInput) (*eks.ListTagsForRes
 	}
 	return &eks.ListTagsForResourceOutput{Tags: maps.Clone(*tags)}, nil
 }
+
+// eksResources lists the clusters, their add-ons and their pod identities.
+func (a *AWS) eksResources() (all []Tagged) {
+	for _, c := range a.state.EKS.Clusters {
+		all = append(all, Tagged{ARN: c.ARN, Tags: c.Tags, Born: c.Born})
+		for _, d := range c.Addons {
+			all = append(all, Tagged{ARN: d.ARN, Tags: d.Tags, Born: d.Born})
+		}
+		for _, p := range c.PodIdentities {
+			all = append(all, Tagged{ARN: a.podIdentityARN(c, p), Tags: p.Tags, Born: p.Born})
+		}
+	}
+	return all
+}

@@ -132,7 +132,7 @@ func (a *AWS) checkIPType(b *LoadBalancer) error {
 	case "ipv4":
 	case "dualstack":
 		for _, z := range b.Zones {
-			if a.state.EC2.Subnets[z.Subnet].IPv6CIDR == "" {
+			if a.Subnet(z.Subnet).IPv6CIDR == "" {
 				return fail("InvalidSubnet", "subnet '%s' must have an associated IPv6 CIDR block", z.Subnet)
 			}
 		}
@@ -178,8 +178,8 @@ func (a *AWS) checkAllocations(b *LoadBalancer, zones []LoadBalancerZone) error 
 		if b.Scheme != schemeInternetFacing || b.Type != typeNetwork {
 			return fail("InvalidConfigurationRequest", "elastic IP addresses are only for internet-facing network load balancers")
 		}
-		address, ok := a.state.EC2.Addresses[z.Allocation]
-		if !ok || !a.known(address.Thing) {
+		address := a.Address(z.Allocation)
+		if address == nil || !a.known(address.Thing) {
 			return fail("AllocationIdNotFound", "the allocation ID '%s' does not exist", z.Allocation)
 		}
 		twice := slices.ContainsFunc(zones[:i], func(o LoadBalancerZone) bool { return o.Allocation == z.Allocation })
@@ -221,7 +221,7 @@ func (a *AWS) place(b *LoadBalancer) {
 	b.DNSName = b.Name + "-" + hash + ".elb." + a.o.Region + ".amazonaws.com"
 	if b.Type == typeApplication {
 		kind, takes = "app", ALBTakes
-		b.DNSName = b.Name + "-" + strconv.Itoa(1_000_000_000+a.state.Serial) + "." + a.o.Region + ".elb.amazonaws.com"
+		b.DNSName = b.Name + "-" + strconv.Itoa(1_000_000_000+a.serial()) + "." + a.o.Region + ".elb.amazonaws.com"
 		if b.Scheme == "internal" {
 			b.DNSName = "internal-" + b.DNSName
 		}
@@ -247,7 +247,7 @@ func (a *AWS) enter(b *LoadBalancer, z *LoadBalancerZone) {
 	if b.Scheme != schemeInternetFacing {
 		return
 	}
-	if address, ok := a.state.EC2.Addresses[z.Allocation]; ok {
+	if address := a.Address(z.Allocation); address != nil {
 		i.PublicIP = address.PublicIP
 		address.Interface, address.Association = i.ID, a.id("eipassoc")
 		return

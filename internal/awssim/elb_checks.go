@@ -29,8 +29,8 @@ func (a *AWS) balancerSubnets(ids []string) ([]*Subnet, error) {
 	zones := map[string]*Subnet{}
 	var vpc string
 	for _, id := range ids {
-		s, ok := a.state.EC2.Subnets[id]
-		if !ok || !a.known(s.Thing) {
+		s := a.Subnet(id)
+		if s == nil || !a.known(s.Thing) {
 			return nil, fail("SubnetNotFound", "the subnet ID '%s' does not exist", id)
 		}
 		if vpc != "" && s.VPC != vpc {
@@ -57,10 +57,8 @@ func (a *AWS) balancerScheme(scheme, vpc string) (string, error) {
 	default:
 		return "", fail("InvalidScheme", "scheme '%s' must be either 'internet-facing' or 'internal'", scheme)
 	}
-	for _, g := range a.state.EC2.InternetGateways {
-		if g.VPC == vpc {
-			return "internet-facing", nil
-		}
+	if a.gatewayOf(vpc) != nil {
+		return "internet-facing", nil
 	}
 	return "", fail("InvalidSubnet", "VPC %s has no internet gateway", vpc)
 }
@@ -71,8 +69,8 @@ func (a *AWS) balancerGroups(ids []string, vpc string) error {
 		return fail("InvalidConfigurationRequest", "a load balancer has at most 5 security groups")
 	}
 	for i, id := range ids {
-		g, ok := a.state.EC2.SecurityGroups[id]
-		if !ok || g.VPC != vpc || !a.known(g.Thing) {
+		g := a.SecurityGroup(id)
+		if g == nil || g.VPC != vpc || !a.known(g.Thing) {
 			return fail("InvalidSecurityGroup", "one or more security groups are invalid: '%s' is not in VPC '%s'", id, vpc)
 		}
 		if slices.Contains(ids[:i], id) {

@@ -94,8 +94,7 @@ func (a *AWS) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBalancerOu
 	if len(a.state.ELB.Classic) >= 20 {
 		return nil, fail("TooManyLoadBalancers", "exceeded quota of account")
 	}
-	a.state.Serial++
-	c.DNSName = c.Name + "-" + strconv.Itoa(1_000_000_000+a.state.Serial) + "." + a.o.Region + ".elb.amazonaws.com"
+	c.DNSName = c.Name + "-" + strconv.Itoa(1_000_000_000+a.nextSerial()) + "." + a.o.Region + ".elb.amazonaws.com"
 	if c.Scheme == "internal" {
 		c.DNSName = "internal-" + c.DNSName
 	}

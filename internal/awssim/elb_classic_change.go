@@ -81,8 +81,8 @@ func (a *AWS) registerInstances(in *classic.RegisterInstancesWithLoadBalancerInp
 	}
 	for _, t := range in.Instances {
 		id := aws.ToString(t.InstanceId)
-		switch i, ok := a.state.EC2.Instances[id]; {
-		case !ok:
+		switch i := a.Instance(id); {
+		case i == nil:
 			return nil, invalidInstance(id, "does not exist")
 		case i.VPC != c.VPC:
 			return nil, invalidInstance(id, "is not in the same VPC as the load balancer")
@@ -105,7 +105,7 @@ func (a *AWS) deregisterInstances(in *classic.DeregisterInstancesFromLoadBalance
 	}
 	for _, t := range in.Instances {
 		// An instance that exists need not be registered.
-		if id := aws.ToString(t.InstanceId); a.state.EC2.Instances[id] == nil {
+		if id := aws.ToString(t.InstanceId); a.Instance(id) == nil {
 			return nil, invalidInstance(id, "does not exist")
 		}
 	}
@@ -127,9 +127,9 @@ func (a *AWS) describeInstanceHealth(in *classic.DescribeInstanceHealthInput) (*
 	out := &classic.DescribeInstanceHealthOutput{}
 	for _, t := range asked {
 		id := aws.ToString(t.InstanceId)
-		i, exists := a.state.EC2.Instances[id]
+		i := a.Instance(id)
 		since, registered := c.Instances[id]
-		if !exists {
+		if i == nil {
 			return nil, invalidInstance(id, "does not exist")
 		}
 		s := types.InstanceState{InstanceId: aws.String(id), State: aws.String("OutOfService"), ReasonCode: aws.String("Instance")}

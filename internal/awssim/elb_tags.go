@@ -98,3 +98,20 @@ func (a *AWS) describeELBTags(in *elb.DescribeTagsInput) (*elb.DescribeTagsOutpu
 	}
 	return out, nil
 }
+
+// elbTagged lists the resources of Elastic Load Balancing.
+func (a *AWS) elbTagged() (all []Tagged) {
+	for arn, b := range a.state.ELB.LoadBalancers {
+		all = append(all, Tagged{ARN: arn, Tags: b.Tags, Born: b.Born})
+	}
+	for arn, g := range a.state.ELB.TargetGroups {
+		all = append(all, Tagged{ARN: arn, Tags: g.Tags, Born: g.Born})
+	}
+	for arn, l := range a.state.ELB.Listeners {
+		all = append(all, Tagged{ARN: arn, Tags: l.Tags, Born: l.Born})
+	}
+	for name, b := range a.state.ELB.Classic {
+		all = append(all, Tagged{ARN: a.regionalARN("elasticloadbalancing", "loadbalancer/"+name), Tags: b.Tags, Born: b.Born})
+	}
+	return all
+}

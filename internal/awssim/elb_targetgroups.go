@@ -116,8 +116,8 @@ func (a *AWS) checkTargetGroup(g *TargetGroup) error {
 	if g.Port < 1 || g.Port > 65535 {
 		return fail("ValidationError", "port '%d' must be between 1 and 65535", g.Port)
 	}
-	vpc, ok := a.state.EC2.VPCs[g.VPC]
-	if !ok || !a.known(vpc.Thing) {
+	vpc := a.VPC(g.VPC)
+	if vpc == nil || !a.known(vpc.Thing) {
 		return fail("ValidationError", "the VPC ID '%s' is not found", g.VPC)
 	}
 	switch g.IPType {

@@ -77,9 +77,9 @@ func (a *AWS) registerTargets(in *elb.RegisterTargetsInput) (*elb.RegisterTarget
 
 // checkTarget checks that an instance can be a target now.
 func (a *AWS) checkTarget(g *TargetGroup, id string) error {
-	i, ok := a.state.EC2.Instances[id]
+	i := a.Instance(id)
 	switch {
-	case !ok:
+	case i == nil:
 		return invalidTarget("The following targets do not exist: '" + id + "'")
 	case i.VPC != g.VPC:
 		return invalidTarget("The following targets are not in the target group VPC '" + g.VPC + "': '" + id + "'")
@@ -93,8 +93,8 @@ func (a *AWS) checkTarget(g *TargetGroup, id string) error {
 
 func (a *AWS) hasIPv6(i *Instance) bool {
 	return slices.ContainsFunc(i.Interfaces, func(id string) bool {
-		n, ok := a.state.EC2.Interfaces[id]
-		return ok && len(n.IPv6) > 0
+		n := a.Interface(id)
+		return n != nil && len(n.IPv6) > 0
 	})
 }
 
@@ -144,7 +144,7 @@ func (a *AWS) describeTargetHealth(in *elb.DescribeTargetHealthInput) (*elb.Desc
 			return nil, err
 		}
 		t := g.find(id, port)
-		if _, exists := a.state.EC2.Instances[id]; t == nil && !exists {
+		if t == nil && a.Instance(id) == nil {
 			return nil, invalidTarget("The following targets do not exist: '" + id + "'")
 		}
 		h := types.TargetHealth{State: types.TargetHealthStateEnumUnused, Reason: types.TargetHealthReasonEnumNotRegistered, Description: aws.String("Target is not registered to the target group")}
@@ -175,7 +175,7 @@ func (a *AWS) health(g *TargetGroup, t *Target) types.TargetHealth {
 	is := func(state types.TargetHealthStateEnum, reason types.TargetHealthReasonEnum, why string) types.TargetHealth {
 		return types.TargetHealth{State: state, Reason: reason, Description: aws.String(why)}
 	}
-	b, i := a.userOf(g), a.state.EC2.Instances[t.ID]
+	b, i := a.userOf(g), a.Instance(t.ID)
 	if !t.Drained.IsZero() {
 		return is(types.TargetHealthStateEnumDraining, types.TargetHealthReasonEnumDeregistrationInProgress, "Target deregistration is in progress")
 	}

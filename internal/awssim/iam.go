@@ -89,7 +89,6 @@ func (a *AWS) simulateIAM() {
 	a.simulateProfiles()
 	a.simulatePolicies()
 	a.simulateUsers()
-	a.simulateSTS()
 	a.simulateOIDC()
 }
 

@@ -19,6 +19,15 @@ func (a *AWS) simulateProfiles() {
 	on(a, a.removeRoleFromInstanceProfile, "InstanceProfileName", "RoleName")
 }
 
+// ProfileRole returns the name of the role of an instance profile; "" where
+// there is no such profile, or it has no role.
+func (a *AWS) ProfileRole(name string) string {
+	if p := a.state.IAM.Profiles[name]; p != nil {
+		return p.Role
+	}
+	return ""
+}
+
 // instanceProfileExists reports whether there is an instance profile of that
 // name.
 func (a *AWS) instanceProfileExists(name string) bool {
@@ -150,3 +159,6 @@ func (a *AWS) removeRoleFromInstanceProfile(in *iam.RemoveRoleFromInstanceProfil
 	p.Role = ""
 	return &iam.RemoveRoleFromInstanceProfileOutput{}, nil
 }
+
+// RemoveProfile removes an instance profile.
+func (a *AWS) RemoveProfile(name string) { delete(a.state.IAM.Profiles, name) }

@@ -27,25 +27,21 @@ func (a *AWS) simulateRoles() {
 	on(a, a.listRolePolicies, "RoleName", "Marker", "MaxItems")
 }
 
-// roleExists reports whether there is a role of that ARN in the account.
-func (a *AWS) roleExists(arn string) bool {
+// RoleOfARN returns the role of an ARN, or nil.
+func (a *AWS) RoleOfARN(arn string) *Role {
 	for _, r := range a.state.IAM.Roles {
 		if a.roleARN(r) == arn {
-			return true
+			return r
 		}
 	}
-	return false
+	return nil
 }
 
 // assumable reports whether EKS can assume a role: it exists, and word of it
 // has got around.
 func (a *AWS) assumable(arn string) bool {
-	for _, r := range a.state.IAM.Roles {
-		if a.roleARN(r) == arn {
-			return a.visible(r.Born)
-		}
-	}
-	return false
+	r := a.RoleOfARN(arn)
+	return r != nil && a.visible(r.Born)
 }
 
 func (a *AWS) roleARN(r *Role) string { return a.iamARN("role", r.Path, r.Name) }
@@ -274,3 +270,17 @@ func (a *AWS) listRolePolicies(in *iam.ListRolePoliciesInput) (*iam.ListRolePoli
 	part, next, err := page(a, sortedKeys(r.Inline), in.Marker, in.MaxItems, 100)
 	return &iam.ListRolePoliciesOutput{PolicyNames: part, Marker: next, IsTruncated: next != nil}, err
 }
+
+// AssumedWith returns the call of AssumeRole that was answered with an access
+// key, or nil.
+func (a *AWS) AssumedWith(key any) *AssumedRole {
+	for i := range a.state.IAM.Assumed {
+		if r := &a.state.IAM.Assumed[i]; r.AccessKey == key {
+			return r
+		}
+	}
+	return nil
+}
+
+// Assume keeps a call of AssumeRole.
+func (a *AWS) Assume(r AssumedRole) { a.state.IAM.Assumed = append(a.state.IAM.Assumed, r) }

@@ -20,15 +20,10 @@ func (a *AWS) Inventory() []string {
 		a.inventoryEKS(),
 		a.inventoryELB(),
 		a.inventoryIAM(),
-		a.inventoryImages(),
 		a.inventoryS3(),
 		a.inventorySSM(),
 		a.inventorySecrets(),
 	)
 	slices.Sort(all)
 	return all
-}
-
-func (a *AWS) inventorySSM() []string {
-	return each(sortedKeys(a.state.SSM.Parameters), func(name string) string { return "Parameter " + name })
 }

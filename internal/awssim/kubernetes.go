@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // How long the machines of a cluster take, from when they run. Nobody names
@@ -34,7 +33,7 @@ func (a *AWS) settleKubernetes() {
 	now := a.now()
 	var all []*Instance
 	due := false
-	for _, i := range a.state.EC2.Instances {
+	for i := range a.Instances() {
 		all = append(all, i)
 		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero())
 	}
@@ -42,7 +41,7 @@ func (a *AWS) settleKubernetes() {
 		a.settleTokens()
 		return
 	}
-	ordered.By(all, func(x, y *Instance) int {
+	slices.SortStableFunc(all, func(x, y *Instance) int {
 		return cmp.Or(x.Running.Compare(y.Running), cmp.Compare(x.Index, y.Index), strings.Compare(x.ID, y.ID))
 	})
 	for _, i := range all {
@@ -72,7 +71,7 @@ func (a *AWS) nodeName(i *Instance) string {
 
 func (a *AWS) privateIP(i *Instance) string {
 	for _, id := range i.Interfaces {
-		if n := a.state.EC2.Interfaces[id]; n != nil {
+		if n := a.Interface(id); n != nil {
 			return n.PrivateIP
 		}
 	}
@@ -92,7 +91,7 @@ func (a *AWS) join(i *Instance, b *Boot) {
 	}
 	at = at.Add(JoinTakes)
 	if c != nil && b.ControlPlane && c.EKS == "" {
-		for _, other := range a.state.EC2.Instances { // etcd takes one new member at a time
+		for other := range a.Instances() { // etcd takes one new member at a time
 			if o := other.Boot; o != nil && o.ControlPlane && o.Host == b.Host && !o.Joined.IsZero() {
 				at = later(at, o.Joined.Add(EtcdTakes))
 			}
@@ -150,7 +149,7 @@ func (a *AWS) unjoin(i *Instance) {
 	}
 	c.Lose(a.now(), i.Boot.Node)
 	i.Boot.Failed = "terminated"
-	for _, other := range a.state.EC2.Instances {
+	for other := range a.Instances() {
 		if o := other.Boot; c.EKS != "" || o != nil && o.ControlPlane && o.Host == i.Boot.Host && o.Failed == "" {
 			return
 		}
@@ -162,32 +161,12 @@ func (a *AWS) unjoin(i *Instance) {
 // user's own, leads to an API server of the cluster.
 func (a *AWS) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
 	serves := func(id string) bool {
-		i := a.state.EC2.Instances[id]
+		i := a.Instance(id)
 		return i != nil && i.Terminating.IsZero() && i.Boot != nil && i.Boot.ControlPlane && a.state.Kubernetes[i.Boot.Host] == c && !i.Boot.Joined.IsZero() &&
 			!slices.Contains(c.Left, i.Boot.Node)
 	}
-	for _, b := range a.state.ELB.LoadBalancers {
-		if b.DNSName != host {
-			continue
-		}
-		for _, l := range a.state.ELB.Listeners {
-			g := a.state.ELB.TargetGroups[l.TargetGroup]
-			if l.LoadBalancer == b.ARN && g != nil && slices.ContainsFunc(g.Targets, func(t *Target) bool { return t.Drained.IsZero() && serves(t.ID) }) {
-				return b.Ready, true
-			}
-		}
-		return b.Ready, false
-	}
-	for _, b := range a.state.ELB.Classic {
-		if b.DNSName != host {
-			continue
-		}
-		for id := range b.Instances {
-			if serves(id) {
-				return b.Born, true
-			}
-		}
-		return b.Born, false
+	if from, ok, exists := a.Forwards(host, serves); exists {
+		return from, ok
 	}
 	return c.Up, true
 }

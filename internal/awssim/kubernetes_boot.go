@@ -47,7 +47,7 @@ func (a *AWS) booted(i *Instance, at time.Time) (*Boot, error) {
 		if text, ok := files[name]; ok {
 			b, err := a.kubeadm(i, files, text, at)
 			if b != nil {
-				b.keeper(files, string(data))
+				keepsTokens(b, files, string(data))
 			}
 			return b, err
 		}
@@ -76,7 +76,7 @@ func (a *AWS) userData(i *Instance) ([]byte, error) {
 	switch {
 	case setting("PREFIX") != "" && !a.outward(i, "secretsmanager"):
 		return nil, errors.New(failedNoRoute)
-	case setting("PREFIX") != "" && (a.state.IAM.Profiles[i.Profile] == nil || a.state.IAM.Profiles[i.Profile].Role == ""):
+	case setting("PREFIX") != "" && a.ProfileRole(i.Profile) == "":
 		return nil, errors.New(failedNoRole)
 	case setting("PREFIX") != "":
 		return a.fetched(setting("BACKEND"), setting("PREFIX"), setting("CHUNKS"), setting("KEEP") == "yes")
@@ -108,24 +108,24 @@ func (a *AWS) fetched(backend, prefix, chunks string, keep bool) ([]byte, error)
 	for k := range n {
 		if backend == "ssm-parameter-store" {
 			name := fmt.Sprintf("%s/%d", prefix, k)
-			p := a.state.SSM.Parameters[name]
+			p := a.Parameter(name)
 			if p == nil {
 				return nil, errors.New("there is no parameter " + name)
 			}
 			all = append(all, p.Value...)
 			if !keep {
-				delete(a.state.SSM.Parameters, name)
+				a.RemoveParameter(name)
 			}
 			continue
 		}
 		name := fmt.Sprintf("%s-%d", prefix, k)
-		s := a.state.Secrets.Secrets[name]
+		s := a.Secret(name)
 		if s == nil || !s.Asked.IsZero() || len(s.Versions) == 0 {
 			return nil, errors.New("there is no secret " + name)
 		}
 		all = append(all, s.Versions[len(s.Versions)-1].Binary...)
 		if !keep {
-			delete(a.state.Secrets.Secrets, name) // the script deletes it at once
+			a.RemoveSecret(name) // the script deletes it at once
 		}
 	}
 	if backend == "ssm-parameter-store" {
@@ -158,13 +158,13 @@ func (a *AWS) pointed(data []byte) ([]byte, error) {
 	}
 	bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
 	if u.Scheme != "s3" { // a presigned link, in either style
-		if name, path, ok := strings.Cut(key, "/"); ok && a.state.S3.Buckets[name] != nil {
+		if name, path, ok := strings.Cut(key, "/"); ok && a.Bucket(name) != nil {
 			bucket, key = name, path
 		} else {
 			bucket, _, _ = strings.Cut(u.Host, ".s3")
 		}
 	}
-	b := a.state.S3.Buckets[bucket]
+	b := a.Bucket(bucket)
 	if b == nil || b.Objects[key] == nil {
 		return nil, errors.New("there is no object " + u.Host + u.Path)
 	}
@@ -233,7 +233,7 @@ type kubeadmDocument struct {
 
 // kubeadm begins a cluster, or gets ready to join one.
 func (a *AWS) kubeadm(i *Instance, files map[string]string, text string, at time.Time) (*Boot, error) {
-	b := &Boot{Version: versionOf(a.state.EC2.Images[i.Image])}
+	b := &Boot{Version: versionOf(a.Image(i.Image))}
 	ca := files["/etc/kubernetes/pki/ca.crt"]
 	for part := range strings.SplitSeq(text, "\n---\n") {
 		var doc kubeadmDocument

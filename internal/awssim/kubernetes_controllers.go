@@ -51,11 +51,12 @@ type inside struct {
 
 // machines lists the instances of the cluster that are nodes.
 func (in inside) machines() (out []*Instance) {
-	for _, i := range byKey(in.state.EC2.Instances) {
+	for i := range in.Instances() {
 		if i.Boot != nil && i.Boot.Host == in.host && i.Boot.Failed == "" && !i.Boot.Joined.IsZero() {
 			out = append(out, i)
 		}
 	}
+	slices.SortFunc(out, func(x, y *Instance) int { return strings.Compare(x.ID, y.ID) })
 	return out
 }
 
@@ -107,10 +108,10 @@ func (in inside) serve(o kubesim.Object) bool {
 		return false
 	}
 	name, first := in.balancerName(o), machines[0]
-	subnet := in.state.EC2.Subnets[first.Subnet]
+	subnet := in.Subnet(first.Subnet)
 	group := in.groupNamed("k8s-elb-" + name)
 	if group == nil {
-		group = in.newGroup(in.state.EC2.VPCs[subnet.VPC], "k8s-elb-"+name, "Security group for Kubernetes ELB "+name, map[string]string{tag: "owned"})
+		group = in.newGroup(in.VPC(subnet.VPC), "k8s-elb-"+name, "Security group for Kubernetes ELB "+name, map[string]string{tag: "owned"})
 	}
 	create := &classic.CreateLoadBalancerInput{
 		LoadBalancerName: &name, SecurityGroups: []string{group.ID}, Subnets: []string{subnet.ID}, Scheme: aws.String("internal"),
@@ -124,14 +125,14 @@ func (in inside) serve(o kubesim.Object) bool {
 		return false // it tries again
 	}
 	for _, i := range machines {
-		in.state.ELB.Classic[name].Instances[i.ID] = in.now()
+		in.ClassicNamed(name).Instances[i.ID] = in.now()
 		for _, id := range i.Interfaces {
-			for _, g := range in.state.EC2.Interfaces[id].Groups {
-				in.letIn(in.state.EC2.SecurityGroups[g], group.ID)
+			for _, g := range in.Interface(id).Groups {
+				in.letIn(in.SecurityGroup(g), group.ID)
 			}
 		}
 	}
-	o["status"] = kubesim.Object{"loadBalancer": kubesim.Object{"ingress": []any{kubesim.Object{"hostname": in.state.ELB.Classic[name].DNSName}}}}
+	o["status"] = kubesim.Object{"loadBalancer": kubesim.Object{"ingress": []any{kubesim.Object{"hostname": in.ClassicNamed(name).DNSName}}}}
 	return true
 }
 
@@ -145,7 +146,7 @@ func (in inside) letIn(g *SecurityGroup, group string) {
 }
 
 func (in inside) groupNamed(name string) *SecurityGroup {
-	for _, g := range in.state.EC2.SecurityGroups {
+	for _, g := range in.SecurityGroups() {
 		if g.Name == name {
 			return g
 		}
@@ -162,13 +163,13 @@ func (in inside) unserve(o kubesim.Object) bool {
 	if group == nil {
 		return true
 	}
-	for _, g := range in.state.EC2.SecurityGroups {
+	for _, g := range in.SecurityGroups() {
 		g.Ingress = slices.DeleteFunc(g.Ingress, func(r Rule) bool { return r.Group == group.ID })
 	}
 	if len(in.users(group)) > 0 {
 		return false
 	}
-	delete(in.state.EC2.SecurityGroups, group.ID)
+	in.RemoveSecurityGroup(group)
 	return true
 }
 
@@ -182,7 +183,7 @@ func (in inside) volumes() {
 		}
 	}
 	for _, o := range in.c.All("PersistentVolume") {
-		v := in.state.EC2.Volumes[kubesim.Value(o, "spec", "csi", "volumeHandle")]
+		v := in.Volume(kubesim.Value(o, "spec", "csi", "volumeHandle"))
 		claim := in.c.Get("/api/v1/namespaces/" + kubesim.Value(o, "spec", "claimRef", "namespace") + "/persistentvolumeclaims/" + kubesim.Value(o, "spec", "claimRef", "name"))
 		attachment := in.c.Get("/apis/storage.k8s.io/v1/volumeattachments/csi-" + kubesim.Value(o, "metadata", "name"))
 		switch released := kubesim.Value(o, "status", "phase") == "Released"; {
@@ -194,7 +195,7 @@ func (in inside) volumes() {
 		case v.Instance != "" && attachment == nil:
 			in.detach(v)
 		case v.Instance == "" && released && kubesim.Value(o, "spec", "persistentVolumeReclaimPolicy") == "Delete":
-			delete(in.state.EC2.Volumes, v.ID)
+			in.RemoveVolume(v)
 		}
 	}
 }
@@ -211,11 +212,10 @@ func (in inside) provision(claim kubesim.Object) {
 	class := in.c.Get("/apis/storage.k8s.io/v1/storageclasses/" + kubesim.Value(claim, "spec", "storageClassName"))
 	meta := func(key string) string { return kubesim.Value(claim, "metadata", key) }
 	name := "pvc-" + meta("uid")
-	v := &Volume{Thing: in.made("vol", map[string]string{
+	v := in.AddVolume(&Volume{Zone: machine.Zone, Type: "gp3", Size: 8}, map[string]string{
 		in.tag(): "owned", "Name": strings.TrimPrefix(in.tag(), "kubernetes.io/cluster/") + "-dynamic-" + name, "ebs.csi.aws.com/cluster": "true",
 		"kubernetes.io/created-for/pvc/namespace": meta("namespace"), "kubernetes.io/created-for/pvc/name": meta("name"),
-	}), Zone: machine.Zone, Type: "gp3", Size: 8}
-	in.state.EC2.Volumes[v.ID] = v
+	})
 	in.c.Put(in.now(), kubesim.Object{
 		"apiVersion": "v1", "kind": "PersistentVolume", "metadata": kubesim.Object{"name": name, "finalizers": []any{"external-provisioner.volume.kubernetes.io/finalizer"}},
 		"spec": kubesim.Object{
@@ -259,7 +259,7 @@ func (in inside) attach(volume, claim kubesim.Object, v *Volume) {
 }
 
 func (in inside) detach(v *Volume) {
-	if i := in.state.EC2.Instances[v.Instance]; i != nil {
+	if i := in.Instance(v.Instance); i != nil {
 		i.Volumes = slices.DeleteFunc(i.Volumes, func(id string) bool { return id == v.ID })
 	}
 	v.Instance, v.Device = "", ""

@@ -12,7 +12,7 @@ import (
 
 // settleEKSKubernetes gives every cluster of EKS that is active its API server.
 func (a *AWS) settleEKSKubernetes() {
-	for _, c := range a.state.EKS.Clusters {
+	for c := range a.Clusters() {
 		host := c.host(a.o.Region)
 		k := a.state.Kubernetes[host]
 		switch {
@@ -35,8 +35,8 @@ func (a *AWS) settleEKSKubernetes() {
 
 // eksOf is the cluster of EKS that an instance is to join, by its tag.
 func (a *AWS) eksOf(i *Instance) *EKSCluster {
-	for name, c := range a.state.EKS.Clusters {
-		if i.Tags["kubernetes.io/cluster/"+name] != "" && c.Deleted.IsZero() {
+	for c := range a.Clusters() {
+		if i.Tags["kubernetes.io/cluster/"+c.Name] != "" && c.Deleted.IsZero() {
 			return c
 		}
 	}
@@ -46,14 +46,11 @@ func (a *AWS) eksOf(i *Instance) *EKSCluster {
 // keptOut says why EKS does not let a machine in: its role has no access entry,
 // nor is it in the ConfigMap aws-auth, whichever the cluster goes by.
 func (a *AWS) keptOut(i *Instance, k *kubesim.Cluster) string {
-	c := a.state.EKS.Clusters[k.EKS]
+	c := a.ClusterNamed(k.EKS)
 	if c == nil || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
 		return ""
 	}
-	role := ""
-	if p := a.state.IAM.Profiles[i.Profile]; p != nil {
-		role = p.Role
-	}
+	role := a.ProfileRole(i.Profile)
 	for arn := range c.Access {
 		if c.Authentication != string(types.AuthenticationModeConfigMap) && strings.HasSuffix(arn, "/"+role) {
 			return ""
@@ -73,7 +70,7 @@ func (a *AWS) bootEKS(i *Instance, c *EKSCluster) (*Boot, error) {
 		b.Labels["eks.amazonaws.com/nodegroup"] = g
 		return b, nil
 	}
-	if a.state.IAM.Profiles[i.Profile] == nil {
+	if !a.instanceProfileExists(i.Profile) {
 		return nil, errors.New("the instance has no profile")
 	}
 	return b, nil

@@ -111,24 +111,15 @@ func (a *AWS) kubernetes(req *http.Request, access kube.Access, body []byte) (in
 // server has no etcd any more.
 func (a *AWS) dangling(c *kubesim.Cluster) string {
 	node := func(id string) string {
-		i := a.state.EC2.Instances[id]
+		i := a.Instance(id)
 		if i == nil || i.Boot == nil || !slices.Contains(c.Left, i.Boot.Node) || a.state.Kubernetes[i.Boot.Host] != c {
 			return ""
 		}
 		return i.Boot.Node
 	}
-	for _, g := range a.state.ELB.TargetGroups {
-		for _, t := range g.Targets {
-			if t.Drained.IsZero() && node(t.ID) != "" {
-				return node(t.ID)
-			}
-		}
-	}
-	for _, b := range a.state.ELB.Classic {
-		for id := range b.Instances {
-			if node(id) != "" {
-				return node(id)
-			}
+	for id := range a.TargetIDs() {
+		if name := node(id); name != "" {
+			return name
 		}
 	}
 	return ""
@@ -138,7 +129,7 @@ func (a *AWS) dangling(c *kubesim.Cluster) string {
 func (a *AWS) connected(u *url.URL, access kube.Access) (*kubesim.Cluster, error) {
 	host := u.Hostname()
 	c := a.state.Kubernetes[host]
-	if c == nil && !a.resolves(host) {
+	if _, resolves := a.SchemeOf(host); c == nil && !resolves {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
 	}
 	if c == nil || c.Up.After(a.now()) {
@@ -158,37 +149,13 @@ func (a *AWS) connected(u *url.URL, access kube.Access) (*kubesim.Cluster, error
 	return c, nil
 }
 
-// resolves reports whether a name is in the DNS.
-func (a *AWS) resolves(host string) bool {
-	for _, b := range a.state.ELB.LoadBalancers {
-		if b.DNSName == host {
-			return true
-		}
-	}
-	for _, b := range a.state.ELB.Classic {
-		if b.DNSName == host {
-			return true
-		}
-	}
-	return false
-}
-
 // private reports whether a name leads to addresses that only the VPC reaches.
 func (a *AWS) private(host string) bool {
 	if a.o.Inside {
 		return false
 	}
-	for _, b := range a.state.ELB.LoadBalancers {
-		if b.DNSName == host {
-			return b.Scheme == "internal"
-		}
-	}
-	for _, b := range a.state.ELB.Classic {
-		if b.DNSName == host {
-			return b.Scheme == "internal"
-		}
-	}
-	return false
+	scheme, _ := a.SchemeOf(host)
+	return scheme == "internal"
 }
 
 // mayEnter reports whether a cluster accepts the credentials of a request. The

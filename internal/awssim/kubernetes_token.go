@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// keeper reads, from what a machine writes down, how it makes bootstrap tokens
+// keepsTokens reads, from what a machine writes down, how it makes bootstrap tokens
 // valid for longer: by a systemd timer that it enables, which runs a script at
 // certain minutes. What the script does is taken from it, and not believed of
 // anything else.
-func (b *Boot) keeper(files map[string]string, text string) {
+func keepsTokens(b *Boot, files map[string]string, text string) {
 	for path, timer := range files {
 		unit, ok := strings.CutPrefix(path, "/etc/systemd/system/")
 		if !ok || !strings.HasSuffix(unit, ".timer") || !strings.Contains(text+files["/etc/kubeadm.sh"], "systemctl enable --now "+unit) {
@@ -39,7 +39,7 @@ func (a *AWS) settleTokens() {
 	for {
 		var who *Instance
 		var at time.Time
-		for _, i := range a.state.EC2.Instances {
+		for i := range a.Instances() {
 			if next := a.keepsNext(i); !next.IsZero() && !next.After(now) && (who == nil || next.Before(at)) {
 				who, at = i, next
 			}

@@ -24,7 +24,7 @@ func (a *AWS) quotas() []types.ServiceQuota {
 			QuotaArn: aws.String(a.regionalARN("servicequotas", service+"/"+code)), QuotaAppliedAtLevel: types.AppliedLevelEnumAccount,
 		}
 	}
-	l := a.state.EC2.Limits
+	l := a.Quotas()
 	return []types.ServiceQuota{
 		quota("ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", l.Addresses),
 		quota("ec2", "L-1216C47A", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", l.VCPUs),

@@ -295,3 +295,14 @@ func (a *AWS) listBuckets(in *s3.ListBucketsInput) (*s3.ListBucketsOutput, error
 	part, next, err := page(a, list, in.ContinuationToken, in.MaxBuckets, 10_000)
 	return &s3.ListBucketsOutput{Buckets: part, ContinuationToken: next, Prefix: in.Prefix, Owner: &types.Owner{ID: aws.String(Account)}}, err
 }
+
+// s3Tagged lists the buckets.
+func (a *AWS) s3Tagged() (all []Tagged) {
+	for name, b := range a.state.S3.Buckets {
+		all = append(all, Tagged{ARN: "arn:" + a.partition() + ":s3:::" + name, Tags: b.Tags, Born: b.Born})
+	}
+	return all
+}
+
+// Bucket returns the bucket of a name, or nil.
+func (a *AWS) Bucket(name string) *Bucket { return a.state.S3.Buckets[name] }

@@ -165,7 +165,7 @@ func (a *AWS) checkPrincipal(text json.RawMessage) (everybody bool, err error) {
 // of other accounts are not known here, so there are none.
 func (a *AWS) principalExists(who string) bool {
 	account := regexp.MustCompile(`^([0-9]{12}|arn:` + a.partition() + `:iam::[0-9]{12}:root)$`)
-	return account.MatchString(who) || a.roleExists(who)
+	return account.MatchString(who) || a.RoleOfARN(who) != nil
 }
 
 func (a *AWS) getBucketPolicy(in *s3.GetBucketPolicyInput) (*s3.GetBucketPolicyOutput, error) {

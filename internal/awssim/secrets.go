@@ -239,3 +239,9 @@ func (a *AWS) updateSecret(in *secrets.UpdateSecretInput) (*secrets.UpdateSecret
 	s.Changed = a.now()
 	return out, nil
 }
+
+// Secret returns the secret of a name, or nil.
+func (a *AWS) Secret(name string) *Secret { return a.state.Secrets.Secrets[name] }
+
+// RemoveSecret removes a secret without a recovery window.
+func (a *AWS) RemoveSecret(name string) { delete(a.state.Secrets.Secrets, name) }

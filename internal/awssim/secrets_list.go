@@ -179,3 +179,11 @@ func (a *AWS) detailedSecrets() (lines []string) {
 	slices.Sort(lines)
 	return lines
 }
+
+// secretsTagged lists the secrets.
+func (a *AWS) secretsTagged() (all []Tagged) {
+	for _, s := range a.allSecrets() {
+		all = append(all, Tagged{ARN: s.ARN, Tags: s.Tags, Born: s.Born})
+	}
+	return all
+}

@@ -57,11 +57,12 @@ type AWS struct {
 	o        Options
 	handlers map[reflect.Type]*handler
 
-	mu    sync.Mutex
-	state State
-	calls []Call
-	past  time.Time        // the moment that settle is at; zero: the present
-	rates map[string]*rate // token buckets of the account, by class
+	mu       sync.Mutex
+	state    State
+	calls    []Call
+	services []taggedService
+	past     time.Time        // the moment that settle is at; zero: the present
+	rates    map[string]*rate // token buckets of the account, by class
 }
 
 // State is everything the account holds. It can be written to a file and read
@@ -104,6 +105,7 @@ func New(o Options) *AWS {
 	a.simulateEC2()
 	a.simulateELB()
 	a.simulateIAM()
+	a.simulateSTS()
 	a.simulateS3()
 	a.simulateSecrets()
 	a.simulateSSM()
@@ -113,6 +115,7 @@ func New(o Options) *AWS {
 	a.simulateEKS()
 	a.simulateTagging()
 	a.state.fill()
+	a.state.EC2.publish(slices.Concat(imagesOf(a.o.Region), eksImagesOf(a.o.Region)))
 	if !o.Bare {
 		a.makeStock()
 	}
@@ -137,7 +140,7 @@ func Load(r io.Reader, o Options) (*AWS, error) {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
 	a.state.fill()
-	a.state.EC2.publish(a.o.Region) // it may have been saved before these were
+	a.state.EC2.publish(slices.Concat(imagesOf(a.o.Region), eksImagesOf(a.o.Region)))
 	return a, nil
 }
 
@@ -221,3 +224,5 @@ func (a *AWS) call(ctx context.Context, service, op string, in any) (out any, er
 	}
 	return h.answer(ctx, in)
 }
+
+type taggedService interface{ Tagged() []Tagged }

@@ -1,6 +1,7 @@
 package awssim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -140,3 +141,30 @@ func (a *AWS) deleteParameters(in *ssm.DeleteParametersInput) (*ssm.DeleteParame
 	}
 	return out, nil
 }
+
+// ssmTagged lists the parameters.
+func (a *AWS) ssmTagged() (all []Tagged) {
+	for name, p := range a.state.SSM.Parameters {
+		all = append(all, Tagged{ARN: a.regionalARN("ssm", "parameter/"+strings.TrimPrefix(name, "/")), Tags: p.Tags, Born: p.Modified})
+	}
+	return all
+}
+
+// inventorySSM lists the parameters.
+func (a *AWS) inventorySSM() []string {
+	return each(sortedKeys(a.state.SSM.Parameters), func(name string) string { return "Parameter " + name })
+}
+
+// detailedSSM is inventorySSM with the types and the tags.
+func (a *AWS) detailedSSM() (lines []string) {
+	for _, p := range a.state.SSM.Parameters {
+		lines = append(lines, fmt.Sprintf("Parameter %s: %s; tags %s", p.Name, p.Type, pairs(p.Tags)))
+	}
+	return lines
+}
+
+// Parameter returns the parameter of a name, or nil.
+func (a *AWS) Parameter(name string) *Parameter { return a.state.SSM.Parameters[name] }
+
+// RemoveParameter removes a parameter.
+func (a *AWS) RemoveParameter(name string) { delete(a.state.SSM.Parameters, name) }

@@ -29,12 +29,7 @@ func (a *AWS) roleOf(ctx context.Context) string {
 
 // assumed returns the assumed role that a call is made in, or nil.
 func (a *AWS) assumed(ctx context.Context) *AssumedRole {
-	for i := range a.state.IAM.Assumed {
-		if r := &a.state.IAM.Assumed[i]; r.AccessKey == middleware.GetStackValue(ctx, accessKey{}) {
-			return r
-		}
-	}
-	return nil
+	return a.AssumedWith(middleware.GetStackValue(ctx, accessKey{}))
 }
 
 // session returns the ARN and the ID of the user of an assumed role.
@@ -78,8 +73,8 @@ func (a *AWS) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts.Ass
 	// The roles of other accounts are not known here. They take anybody, for
 	// as long as any role can.
 	if parts[1] == Account {
-		role := a.state.IAM.Roles[parts[2][strings.LastIndex(parts[2], "/")+1:]]
-		if role == nil || a.roleARN(role) != r.RoleARN {
+		role := a.RoleOfARN(r.RoleARN)
+		if role == nil {
 			return nil, fail("AccessDenied", "user/simulated is not authorized to perform: sts:AssumeRole on resource: %s", r.RoleARN)
 		}
 		if r.Duration > role.maxSession() {
@@ -88,7 +83,7 @@ func (a *AWS) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts.Ass
 	}
 	r.By = a.roleOf(ctx)
 	r.AccessKey = "ASIA" + strings.ToUpper(a.hash())
-	a.state.IAM.Assumed = append(a.state.IAM.Assumed, r)
+	a.Assume(r)
 	return &sts.AssumeRoleOutput{
 		AssumedRoleUser: r.session(),
 		Credentials: &types.Credentials{

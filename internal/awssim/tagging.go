@@ -5,24 +5,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 func (a *AWS) simulateTagging() {
 	on(a, a.getResources, "TagFilters", "ResourceTypeFilters", "ResourcesPerPage", "PaginationToken")
-}
-
-// arnTags are the tags of one thing.
-type arnTags struct {
-	arn  string
-	tags map[string]string
-	born time.Time
 }
 
 // everythingTagged lists the things of all services that have tags, as the
@@ -31,57 +21,15 @@ type arnTags struct {
 // on for a while listing what has been deleted, and new tags show up late
 // (here: with the account's lag, counted from when the thing was made). Roles
 // and instance profiles are of no region, and AWS does not list them either.
-func (a *AWS) everythingTagged() (all []arnTags) {
-	add := func(arn string, tags map[string]string, born time.Time) {
-		if len(tags) > 0 && a.visible(born) {
-			all = append(all, arnTags{arn, tags, born})
+func (a *AWS) everythingTagged() (all []Tagged) {
+	for _, service := range a.services {
+		for _, t := range service.Tagged() {
+			if len(t.Tags) > 0 && a.visible(t.Born) {
+				all = append(all, t)
+			}
 		}
 	}
-	for id, t := range a.taggable() {
-		add(a.regionalARN("ec2", string(kindOf(id).tags)+"/"+id), t.thing().Tags, t.thing().Born)
-	}
-	// Of what is public AWS's ARNs leave out the account; that this API does so
-	// too is not verified.
-	public := "arn:" + a.partition() + ":ec2:" + a.o.Region + "::"
-	for id, i := range a.state.EC2.Images {
-		if i.Owner == Account {
-			add(public+"image/"+id, i.Tags, i.Born)
-		}
-	}
-	for id, s := range a.state.EC2.Snapshots {
-		add(public+"snapshot/"+id, s.Tags, s.Born)
-	}
-	for arn, b := range a.state.ELB.LoadBalancers {
-		add(arn, b.Tags, b.Born)
-	}
-	for arn, g := range a.state.ELB.TargetGroups {
-		add(arn, g.Tags, g.Born)
-	}
-	for arn, l := range a.state.ELB.Listeners {
-		add(arn, l.Tags, l.Born)
-	}
-	for name, b := range a.state.ELB.Classic {
-		add(a.regionalARN("elasticloadbalancing", "loadbalancer/"+name), b.Tags, b.Born)
-	}
-	for name, b := range a.state.S3.Buckets {
-		add("arn:"+a.partition()+":s3:::"+name, b.Tags, b.Born)
-	}
-	for _, s := range a.allSecrets() {
-		add(s.ARN, s.Tags, s.Born)
-	}
-	for name, p := range a.state.SSM.Parameters {
-		add(a.regionalARN("ssm", "parameter/"+strings.TrimPrefix(name, "/")), p.Tags, p.Modified)
-	}
-	for _, c := range a.state.EKS.Clusters {
-		add(c.ARN, c.Tags, c.Born)
-		for _, d := range c.Addons {
-			add(d.ARN, d.Tags, d.Born)
-		}
-		for _, p := range c.PodIdentities {
-			add(a.podIdentityARN(c, p), p.Tags, p.Born)
-		}
-	}
-	ordered.By(all, func(x, y arnTags) int { return strings.Compare(x.arn, y.arn) })
+	slices.SortFunc(all, func(x, y Tagged) int { return strings.Compare(x.ARN, y.ARN) })
 	return all
 }
 
@@ -105,9 +53,9 @@ func (a *AWS) getResources(in *tagging.GetResourcesInput) (*tagging.GetResources
 	}
 	list := []types.ResourceTagMapping{}
 	for _, r := range a.everythingTagged() {
-		if ofTypes(r.arn, in.ResourceTypeFilters) && passesTagFilters(r.tags, in.TagFilters) {
+		if ofTypes(r.ARN, in.ResourceTypeFilters) && passesTagFilters(r.Tags, in.TagFilters) {
 			list = append(list, types.ResourceTagMapping{
-				ResourceARN: aws.String(r.arn), Tags: writeTags(maps.Clone(r.tags), func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} }),
+				ResourceARN: aws.String(r.ARN), Tags: writeTags(maps.Clone(r.Tags), func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} }),
 			})
 		}
 	}

@@ -1,0 +1,177 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
+)
+
+// handler answers one operation.
+type handler struct {
+	models     map[string]bool // the fields of the input that it understands
+	everywhere bool            // it answers in every region
+	answer     func(ctx context.Context, in any) (any, error)
+}
+
+// On registers the answer to an operation, with the names of the input's
+// fields that it understands. A call that sets any other field is not simulated.
+func On[In, Out any](a *Account, answer func(*In) (*Out, error), fields ...string) {
+	OnContext(a, func(_ context.Context, in *In) (*Out, error) { return answer(in) }, fields...)
+}
+
+// OnContext is On for an answer that depends on who calls.
+func OnContext[In, Out any](a *Account, answer func(context.Context, *In) (*Out, error), fields ...string) {
+	register(a, answer, fields)
+}
+
+// OnEverywhere is OnContext for an operation that is answered in every region,
+// and not only in the account's own.
+func OnEverywhere[In, Out any](a *Account, answer func(context.Context, *In) (*Out, error), fields ...string) {
+	register(a, answer, fields).everywhere = true
+}
+
+func register[In, Out any](a *Account, answer func(context.Context, *In) (*Out, error), fields []string) *handler {
+	input := reflect.TypeFor[In]()
+	models := map[string]bool{}
+	for _, f := range fields {
+		if _, ok := input.FieldByName(f); !ok {
+			panic(fmt.Sprintf("awssim: %s has no field %s", input, f))
+		}
+		models[f] = true
+	}
+	h := &handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
+		out, err := answer(ctx, in.(*In))
+		if err != nil {
+			return nil, err // and no nil pointer that has a type
+		}
+		return out, nil
+	}}
+	a.handlers[reflect.PointerTo(input)] = h
+	return h
+}
+
+// call answers one call.
+func (a *Account) call(ctx context.Context, service, op string, in any) (out any, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.Settle()
+	at := len(a.calls)
+	a.Record(Call{Service: service, Operation: op, Role: a.Role(ctx)})
+	defer func() {
+		if err != nil {
+			a.calls[at].Err = err.Error()
+			var api smithy.APIError
+			if errors.As(err, &api) {
+				a.calls[at].Err = api.ErrorCode()
+			}
+		}
+	}()
+	h, ok := a.handlers[reflect.TypeOf(in)]
+	if !ok {
+		return nil, fmt.Errorf("awssim: %s %s is not simulated", service, op)
+	}
+	if field := unmodelled(in, h.models); field != "" {
+		return nil, fmt.Errorf("awssim: %s %s: parameter %s is not simulated", service, op, field)
+	}
+	region := cmp.Or(awsmiddleware.GetRegion(ctx), a.Region)
+	if region != a.Region && !h.everywhere && !slices.Contains([]string{"IAM", "STS"}, service) {
+		return nil, fmt.Errorf("awssim: %s %s is not simulated in region %s", service, op, region)
+	}
+	if throttle := a.throttle[service]; throttle != nil {
+		if err := throttle(op, region, in); err != nil {
+			return nil, err
+		}
+	}
+	return h.answer(ctx, in)
+}
+
+// unmodelled returns the first field of a call's input that is set and that
+// its handler does not understand.
+func unmodelled(in any, models map[string]bool) string {
+	v := reflect.ValueOf(in).Elem()
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.IsExported() && !models[f.Name] && !v.Field(i).IsZero() {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// Only refuses what is set within a part of a call and is not simulated.
+func Only(op string, part any, fields ...string) error {
+	models := map[string]bool{}
+	for _, f := range fields {
+		models[f] = true
+	}
+	if f := unmodelled(part, models); f != "" {
+		return NotSimulated("%s: parameter %T %s", op, part, f)
+	}
+	return nil
+}
+
+// Exactly refuses a call that does not set exactly one of several parameters.
+func Exactly(set ...bool) error {
+	n := 0
+	for _, s := range set {
+		if s {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return Fail("MissingParameter", "the request must contain one of the parameters")
+	case 1:
+		return nil
+	}
+	return Fail("InvalidParameterCombination", "the request must contain only one of the parameters")
+}
+
+// Fail returns an AWS error as a client sees it.
+func Fail(code, format string, args ...any) error {
+	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
+}
+
+// NotSimulated is the error of a call that is not simulated.
+func NotSimulated(format string, args ...any) error {
+	return fmt.Errorf("awssim: "+format+" is not simulated", args...)
+}
+
+// Reason is the text of an AWS error without its code.
+func Reason(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorMessage()
+	}
+	return err.Error()
+}
+
+// Page cuts one page out of a list. Tokens are positions; size is what the
+// call asked for, most AWS's limit.
+func Page[T any](a *Account, list []T, token *string, size *int32, most int) (part []T, next *string, err error) {
+	from := 0
+	if t := aws.ToString(token); t != "" {
+		if _, err := fmt.Sscanf(t, "page-%d", &from); err != nil || from > len(list) {
+			return nil, nil, Fail("InvalidNextToken", "the token %q is not valid", t)
+		}
+	}
+	n := most
+	if s := int(aws.ToInt32(size)); s > 0 {
+		n = min(n, s)
+	}
+	if a.Options.Page > 0 {
+		n = min(n, a.Options.Page)
+	}
+	to := min(from+n, len(list))
+	if to < len(list) {
+		next = aws.String(fmt.Sprintf("page-%d", to))
+	}
+	return list[from:to], next, nil
+}

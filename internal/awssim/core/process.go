@@ -1,0 +1,213 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Fault is what goes wrong with a call.
+type Fault string
+
+// The faults.
+const (
+	None       Fault = ""
+	Throttled  Fault = "throttled"     // refused for its pace
+	Denied     Fault = "denied"        // refused for lack of a permission
+	Broken     Fault = "server error"  // refused with an internal error, nothing done
+	LostBefore Fault = "lost before"   // the connection breaks; nothing done
+	LostAfter  Fault = "lost after"    // the connection breaks; all is done
+	KillBefore Fault = "killed before" // the process dies; nothing done
+	KillAfter  Fault = "killed after"  // the process dies; all is done
+)
+
+// Process is one program that talks to the account. It can be killed: from
+// then on none of its calls arrive.
+type Process struct {
+	// Fault, when set, says what goes wrong with the n-th call of the process,
+	// counted from 1.
+	Fault func(n int, service, op string) Fault
+	// Permits, when set, says whether the process has the permission for a call.
+	Permits func(service, op string, in any) bool
+	// Killed, when set, is called when a fault kills the process.
+	Killed func()
+
+	account *Account
+
+	mu     sync.Mutex
+	calls  int
+	dead   bool
+	asleep <-chan struct{}
+}
+
+// NewProcess returns a new program that talks to an account.
+func NewProcess(a *Account) *Process { return &Process{account: a} }
+
+// Kill kills the process: no further call of it arrives.
+func (p *Process) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dead = true
+}
+
+// Sleep stops the process, as a laptop that is shut does: what it sends before
+// the channel is closed gets lost.
+func (p *Process) Sleep(until <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asleep = until
+}
+
+// sleepThrough waits until the process is awake, and reports whether it was
+// not.
+func (p *Process) sleepThrough() bool {
+	p.mu.Lock()
+	asleep := p.asleep
+	p.mu.Unlock()
+	if asleep == nil {
+		return false
+	}
+	<-asleep
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slept := p.asleep != nil
+	if p.asleep == asleep {
+		p.asleep = nil
+	}
+	return slept
+}
+
+// Calls returns how many calls the process has made.
+func (p *Process) Calls() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls
+}
+
+// Config returns a configuration whose clients talk to the simulation.
+func (p *Process) Config() aws.Config {
+	return aws.Config{
+		Region: p.account.Region,
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIASIMULATED", SecretAccessKey: "simulated"}, nil
+		}),
+		APIOptions: []func(*middleware.Stack) error{p.hook},
+	}
+}
+
+type (
+	inputKey  struct{}
+	accessKey struct{}
+)
+
+// hook keeps the typed input at the top of the stack and answers below the
+// signer, where the request would have been sent. A request that is only
+// presigned is not sent, and has no retryer.
+func (p *Process) hook(stack *middleware.Stack) error {
+	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SimInput",
+		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			return next.HandleInitialize(middleware.WithStackValue(ctx, inputKey{}, in.Parameters), in)
+		}), middleware.After)
+	if err != nil {
+		return err
+	}
+	if _, sent := stack.Finalize.Get("Retry"); !sent {
+		return nil
+	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("SimAnswer",
+		func(ctx context.Context, in middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+			ctx = middleware.WithStackValue(ctx, accessKey{}, signer(in.Request))
+			out.Result, err = p.send(ctx, awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), middleware.GetStackValue(ctx, inputKey{}))
+			return out, md, err
+		}), "Signing", middleware.After)
+}
+
+// AccessKey returns the access key that a call is signed with; nil when it is
+// not signed.
+func AccessKey(ctx context.Context) any { return middleware.GetStackValue(ctx, accessKey{}) }
+
+// signer returns the access key that a request is signed with, and "" when it
+// is not signed.
+func signer(request any) string {
+	r, ok := request.(*smithyhttp.Request)
+	if !ok {
+		return ""
+	}
+	_, credential, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	key, _, _ := strings.Cut(credential, "/")
+	return key
+}
+
+// ErrLost is the error of a connection that breaks.
+var ErrLost = errors.New("connection reset by peer")
+
+// send carries one call to the account, unless something goes wrong.
+func (p *Process) send(ctx context.Context, service, op string, in any) (any, error) {
+	if err := p.account.Clock.Sleep(ctx, p.account.Latency); err != nil {
+		return nil, err
+	}
+	if slept := p.sleepThrough(); slept {
+		return nil, &smithyhttp.RequestSendError{Err: ErrLost} // no connection outlives such a sleep
+	}
+	fault, err := p.Admit(service, op)
+	if err != nil {
+		return nil, err
+	}
+	switch fault {
+	case Throttled:
+		return nil, Fail("RequestLimitExceeded", "request limit exceeded")
+	case Denied:
+		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s", op)
+	case Broken:
+		return nil, &smithy.GenericAPIError{Code: "InternalError", Message: "an internal error has occurred", Fault: smithy.FaultServer}
+	case LostBefore:
+		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
+	case KillBefore:
+		p.Die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	case None, LostAfter, KillAfter:
+	}
+	if p.Permits != nil && !p.Permits(service, op, in) {
+		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s %s", service, op)
+	}
+	out, err := p.account.call(ctx, service, op, in)
+	switch fault {
+	case LostAfter:
+		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
+	case KillAfter:
+		p.Die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
+	case None, Throttled, Denied, Broken, LostBefore, KillBefore: // they came before
+	}
+	return out, err
+}
+
+// Admit counts a call and says what is to go wrong with it.
+func (p *Process) Admit(service, op string) (Fault, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return None, fmt.Errorf("awssim: %s: the process is dead: %w", op, context.Canceled)
+	}
+	p.calls++
+	if p.Fault == nil {
+		return None, nil
+	}
+	return p.Fault(p.calls, service, op), nil
+}
+
+// Die kills the process for a fault.
+func (p *Process) Die() {
+	p.Kill()
+	if p.Killed != nil {
+		p.Killed()
+	}
+}

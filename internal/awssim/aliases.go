@@ -1,0 +1,88 @@
+package awssim
+
+import (
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ssm"
+)
+
+// Account is the number of the simulated account.
+const Account = core.AccountID
+
+// The faults of a Process.
+const (
+	None       = core.None
+	Throttled  = core.Throttled
+	Denied     = core.Denied
+	Broken     = core.Broken
+	LostBefore = core.LostBefore
+	LostAfter  = core.LostAfter
+	KillBefore = core.KillBefore
+	KillAfter  = core.KillAfter
+)
+
+// How long EKS takes.
+const (
+	EKSClusterTakes     = eks.ClusterTakes
+	EKSAddonTakes       = eks.AddonTakes
+	EKSNodeGroupDeletes = eks.NodeGroupDeletes
+)
+
+// What tests edit and compare, so that they import one package.
+type (
+	Options = core.Options
+	Call    = core.Call
+	Fault   = core.Fault
+
+	EC2State        = ec2.State
+	Thing           = ec2.Thing
+	VPC             = ec2.VPC
+	Association     = ec2.Association
+	Subnet          = ec2.Subnet
+	InternetGateway = ec2.InternetGateway
+	NATGateway      = ec2.NATGateway
+	Address         = ec2.Address
+	RouteTable      = ec2.RouteTable
+	Route           = ec2.Route
+	SecurityGroup   = ec2.SecurityGroup
+	Rule            = ec2.Rule
+	Endpoint        = ec2.Endpoint
+	Interface       = ec2.Interface
+	Instance        = ec2.Instance
+	Boot            = ec2.Boot
+	Volume          = ec2.Volume
+	Image           = ec2.Image
+	Device          = ec2.Device
+	Snapshot        = ec2.Snapshot
+
+	LoadBalancer        = elb.LoadBalancer
+	Listener            = elb.Listener
+	TargetGroup         = elb.TargetGroup
+	Target              = elb.Target
+	ClassicLoadBalancer = elb.ClassicLoadBalancer
+
+	ScalingGroup = autoscaling.Group
+	ScalingTag   = autoscaling.Tag
+
+	Role        = iam.Role
+	Policy      = iam.Policy
+	AssumedRole = iam.AssumedRole
+
+	EKSCluster   = eks.Cluster
+	EKSAddon     = eks.Addon
+	EKSNodeGroup = eks.NodeGroup
+	EKSFargate   = eks.Fargate
+	EKSAccess    = eks.Access
+	EKSProvider  = eks.Provider
+
+	Bucket    = s3.Bucket
+	Object    = s3.Object
+	Secret    = secretsmanager.Secret
+	Parameter = ssm.Parameter
+)

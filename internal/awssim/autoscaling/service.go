@@ -1,0 +1,26 @@
+// Package autoscaling is the EC2 Auto Scaling of the simulated AWS.
+package autoscaling
+
+import (
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+)
+
+// Service is EC2 Auto Scaling.
+type Service struct {
+	*core.Account
+	state *State
+	ec2   *ec2.Service
+	elb   *elb.Service
+	iam   *iam.Service
+}
+
+// New registers the operations of Auto Scaling with an account.
+func New(a *core.Account, s *State, e *ec2.Service, l *elb.Service, i *iam.Service) *Service {
+	core.Fill(&s.Groups)
+	svc := &Service{Account: a, state: s, ec2: e, elb: l, iam: i}
+	svc.simulate()
+	return svc
+}

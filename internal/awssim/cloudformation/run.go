@@ -1,0 +1,385 @@
+package cloudformation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+)
+
+// How long CloudFormation takes over things.
+const (
+	// resourceAsks is how long it takes to ask IAM for something.
+	resourceAsks = time.Second
+	// resourceTakes is how long a new or changed role, policy, user or group
+	// is in progress, at least.
+	resourceTakes = 15 * time.Second
+	// resourceTakesMost is how long it is in progress, at most.
+	resourceTakesMost = 20 * time.Second
+	// profileTakes is how long a new instance profile is in progress: two
+	// minutes, which CloudFormation really waits.
+	profileTakes = 120 * time.Second
+	// resourceDeletes is how long a resource is being deleted.
+	resourceDeletes = 2 * time.Second
+	// changeSetTakes is how long a change set is being worked out.
+	changeSetTakes = 4 * time.Second
+)
+
+// StackRun is what goes on with a stack.
+type StackRun struct {
+	Steps  []*StackStep
+	Failed []string // logical IDs, in the order in which they failed
+	// Old is what the stack was before an update: its resources, template and
+	// tags. It goes back to that when the update fails.
+	Old *Stack
+	// Removed are the logical IDs that the new template does not have.
+	Removed []string
+	// Leftovers are physical things that are deleted when the update is done.
+	Leftovers []*StackStep
+}
+
+// StackStep is one thing that is done to one resource.
+type StackStep struct {
+	Logical, Type string
+	Action        string    // create, update, replace, delete
+	State         string    // "" until its turn comes; asking, working, done, failed, cancelled
+	After         []string  // logical IDs of the steps that come before
+	Due           time.Time // when what it is in is over
+	Physical      string    // of what is deleted
+	Declared      string    // what it is to be like: properties in JSON
+	Applied       string    // what the thing to delete is like
+	Needs         []string
+}
+
+func (s *StackStep) over() bool {
+	return s.State == "done" || s.State == "failed" || s.State == "cancelled"
+}
+
+// Settle does what is due, in the order in which it is.
+func (svc *Service) Settle() {
+	for {
+		var next *Stack
+		var due time.Time
+		for _, s := range core.ByKey(svc.state.Stacks) {
+			if d, runs := s.due(); runs && (next == nil || d.Before(due)) {
+				next, due = s, d
+			}
+		}
+		if next == nil || due.After(svc.Now()) {
+			return
+		}
+		svc.advance(next, due)
+	}
+}
+
+// due is when something happens next.
+func (s *Stack) due() (at time.Time, ok bool) {
+	if s.Run == nil {
+		return at, false
+	}
+	for _, step := range s.Run.Steps {
+		if (step.State == "asking" || step.State == "working") && (!ok || step.Due.Before(at)) {
+			at, ok = step.Due, true
+		}
+	}
+	return at, ok
+}
+
+// advance does what is due at that time, begins what can begin, and ends the
+// phase when nothing is left.
+func (svc *Service) advance(s *Stack, at time.Time) {
+	for _, step := range s.Run.Steps {
+		switch {
+		case step.Due.After(at) || step.over() || step.State == "":
+		case step.State == "asking":
+			svc.perform(s, step, at)
+		case step.State == "working":
+			step.State = "done"
+			s.mark(step, "COMPLETE", "", at)
+		}
+	}
+	if len(s.Run.Failed) > 0 && (s.Status == types.StackStatusCreateInProgress || s.Status == types.StackStatusUpdateInProgress) {
+		s.cancel(at)
+	}
+	svc.begin(s, at)
+	if s.Run != nil && !slices.ContainsFunc(s.Run.Steps, func(x *StackStep) bool { return !x.over() }) {
+		svc.finish(s, at)
+	}
+}
+
+// begin starts the steps whose turn has come.
+func (*Service) begin(s *Stack, at time.Time) {
+	for changed := true; changed; {
+		changed = false
+		for _, step := range s.Run.Steps {
+			if step.State != "" {
+				continue
+			}
+			waits, hopeless := false, false
+			for _, before := range s.Run.Steps {
+				if slices.Contains(step.After, before.Logical) && before != step {
+					waits = waits || !before.over()
+					hopeless = hopeless || before.State == "failed" || before.State == "cancelled"
+				}
+			}
+			switch {
+			case waits:
+			case hopeless:
+				step.State, changed = "cancelled", true
+			default:
+				step.State, step.Due = "asking", at.Add(resourceAsks)
+				s.mark(step, "IN_PROGRESS", "", at)
+			}
+		}
+	}
+}
+
+// mark writes down how far a step is, in the resource and in the events.
+func (s *Stack) mark(step *StackStep, state, reason string, at time.Time) {
+	verb := map[string]string{"create": "CREATE", "update": "UPDATE", "replace": "UPDATE", "delete": "DELETE"}[step.Action]
+	status := types.ResourceStatus(verb + "_" + state)
+	physical := step.Physical
+	r := s.Resources[step.Logical]
+	if r != nil && step.Action != "delete" {
+		physical = r.Physical
+	}
+	if r != nil && (step.Action != "delete" || r.Physical == step.Physical) {
+		r.Status, r.Reason, r.Changed = status, reason, at
+	}
+	s.note(step.Logical, physical, step.Type, status, reason, at)
+}
+
+// lookup resolves references from within the stack.
+func (svc *Service) lookup(s *Stack) func(id, attribute string) (string, error) {
+	return func(id, attribute string) (string, error) {
+		switch {
+		case id == "AWS::Partition":
+			return svc.Partition(), nil
+		case id == "AWS::AccountId":
+			return core.AccountID, nil
+		case id == "AWS::Region":
+			return svc.Region, nil
+		case id == "AWS::StackName":
+			return s.Name, nil
+		case id == "AWS::StackId":
+			return s.ID, nil
+		case strings.HasPrefix(id, "AWS::"):
+			return "", core.NotSimulated("%s", id)
+		}
+		r := s.Resources[id]
+		k := resourceKinds()[r.Type]
+		switch {
+		case attribute == "":
+			return r.Physical, nil
+		case attribute == "Arn" && k.iam != "policy":
+			path, _ := uncanonical(r.Applied)["Path"].(string)
+			return svc.iam.ARN(k.iam, path, r.Physical), nil
+		}
+		return "", core.NotSimulated("the attribute %s of %s", attribute, r.Type)
+	}
+}
+
+// perform asks IAM for what a step is about.
+func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
+	if step.Action == "delete" {
+		step.Due = at.Add(resourceDeletes)
+		if step.Physical != "" {
+			svc.settleStep(s, step, svc.remove(step.Physical, step.Type, uncanonical(step.Applied)), at)
+			return
+		}
+		step.State = "working"
+		return
+	}
+	r := s.Resources[step.Logical]
+	step.Due = at.Add(core.Between(resourceTakes, resourceTakesMost, s.ID+step.Logical))
+	value, err := resolve(uncanonical(step.Declared), svc.lookup(s))
+	want := uncanonical(canonical(value))
+	switch {
+	case err != nil:
+	case step.Action == "update":
+		err = svc.change(s, r.Physical, r.Type, uncanonical(r.Applied), want, at)
+	case step.Action == "replace" && want[resourceKinds()[r.Type].name] != nil && want[resourceKinds()[r.Type].name] == uncanonical(r.Applied)[resourceKinds()[r.Type].name]:
+		err = fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename %v and update the stack again.", want[resourceKinds()[r.Type].name]) //nolint:revive,staticcheck // AWS's words
+		step.State = "failed"
+		s.Run.Failed = append(s.Run.Failed, step.Logical)
+		s.mark(step, "FAILED", err.Error(), at)
+		return
+	default:
+		old := *r
+		var physical string
+		if physical, err = svc.create(s, step.Logical, r.Type, want, at); physical != "" {
+			if old.Physical != "" {
+				s.Run.Leftovers = append(s.Run.Leftovers, &StackStep{Logical: r.Logical, Type: r.Type, Action: "delete", Physical: old.Physical, Applied: old.Applied, Needs: old.Needs})
+			}
+			r.Physical = physical
+		}
+		if r.Type == "AWS::IAM::InstanceProfile" {
+			step.Due = at.Add(profileTakes)
+		}
+	}
+	if err == nil || step.Action == "update" {
+		r.Applied, r.Declared, r.Needs = canonical(want), step.Declared, step.Needs
+	} else if r.Physical != "" {
+		r.Applied = canonical(want)
+	}
+	if err == nil && step.Action != "update" {
+		s.mark(step, "IN_PROGRESS", "Resource creation Initiated", at)
+	}
+	svc.settleStep(s, step, err, at)
+}
+
+// settleStep notes how IAM answered.
+func (*Service) settleStep(s *Stack, step *StackStep, err error, at time.Time) {
+	if err == nil {
+		step.State = "working"
+		return
+	}
+	step.State = "failed"
+	s.Run.Failed = append(s.Run.Failed, step.Logical)
+	s.mark(step, "FAILED", resourceFailure(err), at)
+}
+
+// cancel gives up what is still under way after a failure.
+func (s *Stack) cancel(at time.Time) {
+	for _, step := range s.Run.Steps {
+		switch step.State {
+		case "asking", "working":
+			step.State = "cancelled"
+			reason := "Resource creation cancelled"
+			if step.Action != "create" {
+				reason = "Resource update cancelled"
+			}
+			s.mark(step, "FAILED", reason, at)
+		case "":
+			step.State = "cancelled"
+		}
+	}
+}
+
+// finish ends a phase, and begins the one that follows.
+func (svc *Service) finish(s *Stack, at time.Time) {
+	run, failed := s.Run, ""
+	if len(run.Failed) > 0 {
+		failed = "[" + strings.Join(run.Failed, ", ") + "]"
+	}
+	s.Run = nil
+	switch s.Status { //nolint:exhaustive // nothing goes on in the others
+	case types.StackStatusCreateInProgress:
+		if failed == "" {
+			s.enter(types.StackStatusCreateComplete, "", at)
+			return
+		}
+		s.enter(types.StackStatusRollbackInProgress, "The following resource(s) failed to create: "+failed+". Rollback requested by user.", at)
+		svc.startRun(s, &StackRun{Steps: s.deletions()}, at)
+	case types.StackStatusRollbackInProgress:
+		if failed != "" {
+			s.enter(types.StackStatusRollbackFailed, "The following resource(s) failed to delete: "+failed+".", at)
+			return
+		}
+		s.enter(types.StackStatusRollbackComplete, "", at)
+	case types.StackStatusDeleteInProgress:
+		if failed != "" {
+			s.enter(types.StackStatusDeleteFailed, "The following resource(s) failed to delete: "+failed+". ", at)
+			return
+		}
+		s.Deleted = at
+		s.enter(types.StackStatusDeleteComplete, "", at)
+	case types.StackStatusUpdateInProgress:
+		svc.finishUpdate(s, run, failed, at)
+	case types.StackStatusUpdateRollbackInProgress:
+		if failed != "" {
+			s.enter(types.StackStatusUpdateRollbackFailed, "The following resource(s) failed to update: "+failed+".", at)
+			return
+		}
+		s.enter(types.StackStatusUpdateRollbackCompleteCleanupInProgress, "", at)
+		svc.startRun(s, &StackRun{Steps: run.Leftovers}, at)
+	// What cannot be deleted in the end is left behind, and belongs to nobody.
+	case types.StackStatusUpdateCompleteCleanupInProgress:
+		s.enter(types.StackStatusUpdateComplete, "", at)
+	case types.StackStatusUpdateRollbackCompleteCleanupInProgress:
+		s.enter(types.StackStatusUpdateRollbackComplete, "", at)
+	default:
+		panic("awssim: nothing goes on with a stack in " + string(s.Status))
+	}
+}
+
+// finishUpdate deletes what the update left over, or takes it back.
+func (svc *Service) finishUpdate(s *Stack, run *StackRun, failed string, at time.Time) {
+	if failed == "" {
+		for _, id := range run.Removed {
+			run.Leftovers = append(run.Leftovers, deletion(s.Resources[id]))
+		}
+		order(run.Leftovers)
+		s.enter(types.StackStatusUpdateCompleteCleanupInProgress, "", at)
+		svc.startRun(s, &StackRun{Steps: run.Leftovers}, at)
+		for _, step := range run.Leftovers {
+			if r := s.Resources[step.Logical]; r != nil && r.Physical == step.Physical {
+				delete(s.Resources, step.Logical)
+			}
+		}
+		return
+	}
+	s.enter(types.StackStatusUpdateRollbackInProgress, "The following resource(s) failed to update: "+failed+". ", at)
+	back := &StackRun{}
+	for _, step := range run.Steps {
+		r, old := s.Resources[step.Logical], run.Old.Resources[step.Logical]
+		switch {
+		case step.State == "cancelled" && step.Due.IsZero(): // it never began
+			if old == nil {
+				delete(s.Resources, step.Logical)
+			}
+		case old == nil:
+			if r.Physical != "" {
+				back.Leftovers = append(back.Leftovers, deletion(r))
+			}
+			delete(s.Resources, step.Logical)
+		case old.Physical != r.Physical:
+			back.Leftovers = append(back.Leftovers, deletion(r))
+			*r = *old
+		default:
+			back.Steps = append(back.Steps, &StackStep{Logical: step.Logical, Type: step.Type, Action: "update", Declared: old.Declared, Needs: old.Needs})
+		}
+	}
+	order(back.Leftovers)
+	s.Template, s.Tags, s.Description = run.Old.Template, run.Old.Tags, run.Old.Description
+	svc.startRun(s, back, at)
+}
+
+// startRun begins a phase, which may be over at once.
+func (svc *Service) startRun(s *Stack, run *StackRun, at time.Time) {
+	s.Run = run
+	svc.begin(s, at)
+	if len(run.Steps) == 0 {
+		svc.finish(s, at)
+	}
+}
+
+func deletion(r *StackResource) *StackStep {
+	return &StackStep{Logical: r.Logical, Type: r.Type, Action: "delete", Physical: r.Physical, Applied: r.Applied, Needs: r.Needs}
+}
+
+// deletions are the steps that empty the stack.
+func (s *Stack) deletions() (steps []*StackStep) {
+	for _, r := range core.ByKey(s.Resources) {
+		if r.Physical != "" && r.Status != types.ResourceStatusDeleteComplete {
+			steps = append(steps, deletion(r))
+		}
+	}
+	order(steps)
+	return steps
+}
+
+// order has what needs another thing deleted before it.
+func order(steps []*StackStep) {
+	for _, step := range steps {
+		for _, other := range steps {
+			if slices.Contains(other.Needs, step.Logical) {
+				step.After = append(step.After, other.Logical)
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package ec2
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+)
+
+// getConsoleOutput shows what an instance has printed. Until it has booted
+// there is nothing; EC2 leaves the field out then.
+func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
+	i, err := lookup(svc, svc.state.Instances, "i", in.InstanceId)
+	if err != nil {
+		return nil, err
+	}
+	if !svc.shows(i) {
+		return nil, kindOf("i").notFound(i.ID)
+	}
+	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Timestamp: aws.Time(svc.Now())}
+	if i.Boot != nil {
+		out.Output = aws.String(base64.StdEncoding.EncodeToString([]byte(i.Boot.console())))
+	}
+	return out, nil
+}
+
+// console is what a machine prints while it boots, in the words of cloud-init,
+// the AWS CLI and kubeadm, with the secrets that real ones print, too.
+func (b *Boot) console() string {
+	lines := []string{"[    0.000000] Linux version 6.8.0-1021-aws", "cloud-init[812]: Cloud-init v. 24.1.3-0ubuntu3 running 'init' at " + b.At.UTC().Format("Mon, 02 Jan 2006 15:04:05 +0000")}
+	say := func(format string, args ...any) {
+		lines = append(lines, "cloud-init[1203]: "+fmt.Sprintf(format, args...))
+	}
+	switch began := b.Host != ""; {
+	case began && b.Token != "":
+		say("[preflight] Running pre-flight checks")
+		say("kubeadm join --token %s --discovery-token-ca-cert-hash %s", b.Token, strings.Join(b.Hashes, ","))
+	case began:
+		say("[init] Using Kubernetes version: %s", b.Version)
+	}
+	if !b.Joined.IsZero() {
+		say("This node has joined the cluster:")
+	}
+	for _, line := range b.said() {
+		say("%s", line)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// said is how a failure sounds to who reads the console.
+func (b *Boot) said() []string {
+	const join = "error execution phase preflight: couldn't validate the identity of the API Server: "
+	switch {
+	case b.Failed == "":
+		return nil
+	case b.Failed == FailedNoRoute:
+		return []string{"Could not connect to the endpoint URL: \"https://secretsmanager.amazonaws.com/\"", "user data: chunk 0 cannot be fetched"}
+	case b.Failed == FailedNoRole:
+		return []string{"Unable to locate credentials. You can configure credentials by running \"aws configure\".", "user data: chunk 0 cannot be fetched"}
+	case strings.HasPrefix(b.Failed, "there is no secret"):
+		return []string{"An error occurred (ResourceNotFoundException) when calling the GetSecretValue operation: Secrets Manager can't find the specified secret.", "user data: chunk 0 cannot be fetched"}
+	case strings.HasPrefix(b.Failed, "there is no parameter"):
+		return []string{"An error occurred (ParameterNotFound) when calling the GetParameter operation: ", "user data: chunk 0 cannot be fetched"}
+	case b.Failed == FailedHash:
+		return []string{join + "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys " + fmt.Sprintf("%q", b.Hashes) + " are pinned"}
+	case b.Failed == FailedToken:
+		return []string{join + "could not find a JWS signature in the cluster-info ConfigMap for token ID \"" + strings.Split(b.Token, ".")[0] + "\""}
+	}
+	return []string{"error: " + b.Failed}
+}
+
+// Why boots fail.
+const (
+	FailedNoRoute = "the machine has no way to the APIs of AWS"
+	FailedNoRole  = "the machine has no role that may fetch its boot data"
+	FailedHash    = "the cluster CA is another one than the hash says"
+	FailedToken   = "the bootstrap token is not valid"
+)
+
+// ReachesAWS reports whether what an instance sends to a service of AWS arrives:
+// by a default route that leads somewhere, or an endpoint of the service.
+// Interface endpoints are not simulated, so Secrets Manager and Parameter Store
+// have none.
+func (svc *Service) ReachesAWS(i *Instance, service string) bool {
+	s := svc.state
+	var table *RouteTable
+	for _, t := range core.ByKey(s.RouteTables) {
+		associated := slices.ContainsFunc(core.SortedKeys(t.Associations), func(id string) bool { return t.Associations[id] == i.Subnet })
+		if t.VPC == i.VPC && (associated || table == nil && t.Main != "") {
+			table = t
+			if associated {
+				break
+			}
+		}
+	}
+	if table == nil {
+		return false
+	}
+	for _, e := range s.Endpoints {
+		if e.Deleted.IsZero() && strings.HasSuffix(e.Service, "."+service) && slices.Contains(e.RouteTables, table.ID) {
+			return true
+		}
+	}
+	public, ipv6 := svc.addresses(i)
+	return slices.ContainsFunc(table.Routes, func(r Route) bool {
+		four, six := r.Destination == "0.0.0.0/0", r.Destination == "::/0" && ipv6
+		return (four || six) && svc.leads(table, r.Target) && (six || public || kindOf(r.Target).prefix == "nat")
+	})
+}
+
+// addresses reports whether an instance has a public IPv4 and an IPv6 address.
+func (svc *Service) addresses(i *Instance) (public, ipv6 bool) {
+	for _, id := range i.Interfaces {
+		if n := svc.state.Interfaces[id]; n != nil {
+			public, ipv6 = public || n.PublicIP != "", ipv6 || len(n.IPv6) > 0
+		}
+	}
+	return public, ipv6
+}

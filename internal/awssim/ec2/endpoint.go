@@ -1,0 +1,144 @@
+package ec2
+
+import (
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (svc *Service) simulateEndpoints() {
+	core.On(svc.Account, svc.createEndpoint, "VpcId", "ServiceName", "VpcEndpointType", "RouteTableIds", "ClientToken", "TagSpecifications")
+	core.On(svc.Account, svc.describeEndpoints, "VpcEndpointIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.modifyEndpoint, "VpcEndpointId", "AddRouteTableIds", "RemoveRouteTableIds")
+	core.On(svc.Account, svc.deleteEndpoints, "VpcEndpointIds")
+}
+
+// createEndpoint makes a gateway endpoint, which is available at once. AWS
+// allows several for the same service as long as they share no route table.
+func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateVpcEndpointOutput, error) {
+	s := svc.state
+	return once(svc, "CreateVpcEndpoint", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeVpcEndpoint)
+		if err != nil {
+			return nil, err
+		}
+		if in.VpcEndpointType != "" && in.VpcEndpointType != types.VpcEndpointTypeGateway {
+			return nil, core.NotSimulated("an endpoint of type %s", in.VpcEndpointType)
+		}
+		v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
+		if err != nil {
+			return nil, err
+		}
+		service := aws.ToString(in.ServiceName)
+		if service != "com.amazonaws."+svc.Region+".s3" && service != "com.amazonaws."+svc.Region+".dynamodb" {
+			return nil, core.Fail("InvalidServiceName", "the Vpc Endpoint Service '%s' does not exist", service)
+		}
+		e := &Endpoint{VPC: v.ID, Service: service}
+		if err := svc.addTables(e, in.RouteTableIds); err != nil {
+			return nil, err
+		}
+		e.Thing = svc.made("vpce", tags)
+		s.Endpoints[e.ID] = e
+		return []string{e.ID}, nil
+	}, func(ids []string) *ec2.CreateVpcEndpointOutput {
+		out := svc.endpointOut(remembered(s.Endpoints, ids, func(t Thing) *Endpoint { return &Endpoint{Thing: t, Deleted: t.Born.Add(1)} })[0])
+		return &ec2.CreateVpcEndpointOutput{VpcEndpoint: &out, ClientToken: in.ClientToken}
+	})
+}
+
+// prefixList is the ID of the list of addresses that an endpoint's service
+// has.
+func (e *Endpoint) prefixList() string { return GivenID("pl", e.Service, "") }
+
+// addTables puts an endpoint's route into more route tables, all or none.
+func (svc *Service) addTables(e *Endpoint, ids []string) error {
+	for _, id := range ids {
+		t, err := lookup(svc, svc.state.RouteTables, "rtb", &id)
+		if err != nil {
+			return err
+		}
+		if t.VPC != e.VPC {
+			return core.Fail("InvalidParameterValue", "route table %s does not belong to network %s", t.ID, e.VPC)
+		}
+		for _, r := range svc.routes(t) {
+			if aws.ToString(r.DestinationPrefixListId) == e.prefixList() {
+				return core.Fail("RouteAlreadyExists", "route table %s already has a route with destination-prefix-list-id %s", t.ID, e.prefixList())
+			}
+		}
+	}
+	e.RouteTables = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(e.RouteTables), ids...))))
+	return nil
+}
+
+func (e *Endpoint) state() types.State {
+	if e.Deleted.IsZero() {
+		return "available" // AWS answers in lower case, unlike the enumeration
+	}
+	return "deleting"
+}
+
+func (svc *Service) endpointOut(e *Endpoint) types.VpcEndpoint {
+	return types.VpcEndpoint{
+		VpcEndpointId: aws.String(e.ID), VpcId: core.Text(e.VPC), ServiceName: core.Text(e.Service), VpcEndpointType: types.VpcEndpointTypeGateway,
+		State: e.state(), RouteTableIds: slices.Clone(e.RouteTables), OwnerId: aws.String(core.AccountID), CreationTimestamp: aws.Time(e.Born),
+		PrivateDnsEnabled: aws.Bool(false), RequesterManaged: aws.Bool(false), Tags: tagsOut(e.Tags),
+		PolicyDocument: aws.String(`{"Version":"2008-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*"}]}`),
+	}
+}
+
+func (svc *Service) describeEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.DescribeVpcEndpointsOutput, error) {
+	endpoints, next, err := describe(svc, svc.state.Endpoints, "vpce", query{in.VpcEndpointIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Endpoint]{
+		"vpc-endpoint-id":    func(e *Endpoint) []string { return []string{e.ID} },
+		"vpc-id":             func(e *Endpoint) []string { return []string{e.VPC} },
+		"service-name":       func(e *Endpoint) []string { return []string{e.Service} },
+		"vpc-endpoint-state": func(e *Endpoint) []string { return []string{string(e.state())} },
+		"vpc-endpoint-type":  func(*Endpoint) []string { return []string{string(types.VpcEndpointTypeGateway)} },
+	}, svc.endpointOut)
+	return &ec2.DescribeVpcEndpointsOutput{VpcEndpoints: endpoints, NextToken: next}, err
+}
+
+func (svc *Service) modifyEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyVpcEndpointOutput, error) {
+	e, err := lookup(svc, svc.state.Endpoints, "vpce", in.VpcEndpointId)
+	if err != nil {
+		return nil, err
+	}
+	if !e.Deleted.IsZero() {
+		return nil, core.Fail("InvalidParameter", "the endpoint %s is being deleted", e.ID)
+	}
+	for _, id := range in.RemoveRouteTableIds {
+		if !slices.Contains(e.RouteTables, id) {
+			return nil, core.Fail("InvalidRouteTableID.NotFound", "the route table %s is not associated with %s", id, e.ID)
+		}
+	}
+	if err := svc.addTables(e, in.AddRouteTableIds); err != nil {
+		return nil, err
+	}
+	e.RouteTables = slices.DeleteFunc(e.RouteTables, func(id string) bool { return slices.Contains(in.RemoveRouteTableIds, id) })
+	return &ec2.ModifyVpcEndpointOutput{Return: aws.Bool(true)}, nil
+}
+
+// deleteEndpoints deletes what it can; what it cannot is told item by item,
+// and the call succeeds.
+func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.DeleteVpcEndpointsOutput, error) {
+	if len(in.VpcEndpointIds) == 0 {
+		return nil, core.Fail("MissingParameter", "the request must contain the parameter vpcEndpointIds")
+	}
+	out := &ec2.DeleteVpcEndpointsOutput{}
+	for _, id := range in.VpcEndpointIds {
+		e, err := lookup(svc, svc.state.Endpoints, "vpce", &id)
+		switch {
+		case err != nil:
+			out.Unsuccessful = append(out.Unsuccessful, types.UnsuccessfulItem{
+				ResourceId: aws.String(id),
+				Error:      &types.UnsuccessfulItemError{Code: aws.String("InvalidVpcEndpoint.NotFound"), Message: aws.String(err.Error())},
+			})
+		case e.Deleted.IsZero():
+			e.Deleted = svc.Now()
+		}
+	}
+	return out, nil
+}

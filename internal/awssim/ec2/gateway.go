@@ -1,0 +1,178 @@
+package ec2
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
+
+func (svc *Service) simulateGateways() {
+	core.On(svc.Account, svc.createInternetGateway, "TagSpecifications")
+	core.On(svc.Account, svc.describeInternetGateways, "InternetGatewayIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.attachInternetGateway, "InternetGatewayId", "VpcId")
+	core.On(svc.Account, svc.detachInternetGateway, "InternetGatewayId", "VpcId")
+	core.On(svc.Account, svc.deleteInternetGateway, "InternetGatewayId")
+	core.On(svc.Account, svc.createEgressOnlyInternetGateway, "VpcId", "ClientToken", "TagSpecifications")
+	core.On(svc.Account, svc.describeEgressOnlyInternetGateways, "EgressOnlyInternetGatewayIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.deleteEgressOnlyInternetGateway, "EgressOnlyInternetGatewayId")
+}
+
+func (svc *Service) createInternetGateway(in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
+	s := svc.state
+	tags, err := tagged(in.TagSpecifications, types.ResourceTypeInternetGateway)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.InternetGateways) >= s.Limits.VPCs {
+		return nil, core.Fail("InternetGatewayLimitExceeded", "the maximum number of internet gateways has been reached")
+	}
+	g := &InternetGateway{Thing: svc.made("igw", tags)}
+	s.InternetGateways[g.ID] = g
+	out := g.out()
+	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
+}
+
+func (g *InternetGateway) attachments(state types.AttachmentStatus) []types.InternetGatewayAttachment {
+	if g.VPC == "" {
+		return nil
+	}
+	return []types.InternetGatewayAttachment{{VpcId: aws.String(g.VPC), State: state}}
+}
+
+func (g *InternetGateway) out() types.InternetGateway {
+	return types.InternetGateway{
+		// "available" is what AWS says here, which the enumeration lacks.
+		InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(core.AccountID), Attachments: g.attachments("available"), Tags: tagsOut(g.Tags),
+	}
+}
+
+func (svc *Service) describeInternetGateways(in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
+	gateways, next, err := describe(svc, svc.state.InternetGateways, "igw",
+		query{in.InternetGatewayIds, in.Filters, in.NextToken, in.MaxResults}, fields[*InternetGateway]{
+			"internet-gateway-id": func(g *InternetGateway) []string { return []string{g.ID} },
+			"attachment.vpc-id":   func(g *InternetGateway) []string { return one(g.VPC) },
+			"attachment.state": func(g *InternetGateway) []string {
+				if g.VPC == "" {
+					return nil
+				}
+				return []string{"available"}
+			},
+			"owner-id": func(*InternetGateway) []string { return []string{core.AccountID} },
+		}, (*InternetGateway).out)
+	return &ec2.DescribeInternetGatewaysOutput{InternetGateways: gateways, NextToken: next}, err
+}
+
+// GatewayOf returns the internet gateway that is attached to a VPC.
+func (svc *Service) GatewayOf(vpc string) *InternetGateway {
+	for _, g := range svc.state.InternetGateways {
+		if g.VPC == vpc {
+			return g
+		}
+	}
+	return nil
+}
+
+func (svc *Service) attachInternetGateway(in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
+	g, err := lookup(svc, svc.state.InternetGateways, "igw", in.InternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if g.VPC != "" {
+		return nil, core.Fail("Resource.AlreadyAssociated", "resource %s is already attached to network %s", g.ID, g.VPC)
+	}
+	if svc.GatewayOf(v.ID) != nil {
+		return nil, core.Fail("InvalidParameterValue", "network %s already has an internet gateway attached", v.ID)
+	}
+	g.VPC = v.ID
+	return &ec2.AttachInternetGatewayOutput{}, nil
+}
+
+// detachInternetGateway takes a gateway off a VPC, unless an address there is
+// public. Routes to the gateway do not keep it: they lead nowhere from then
+// on.
+func (svc *Service) detachInternetGateway(in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
+	g, err := lookup(svc, svc.state.InternetGateways, "igw", in.InternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	if g.VPC != v.ID {
+		return nil, core.Fail("Gateway.NotAttached", "resource %s is not attached to network %s", g.ID, v.ID)
+	}
+	for _, n := range svc.state.Interfaces {
+		if n.VPC == v.ID && n.PublicIP != "" {
+			return nil, core.Fail("DependencyViolation", "network %s has some mapped public address(es): please unmap those before detaching the gateway: %s", v.ID, n.ID)
+		}
+	}
+	g.VPC = ""
+	return &ec2.DetachInternetGatewayOutput{}, nil
+}
+
+func (svc *Service) deleteInternetGateway(in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
+	g, err := lookup(svc, svc.state.InternetGateways, "igw", in.InternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if g.VPC != "" {
+		return nil, core.Fail("DependencyViolation", "the internetGateway '%s' has dependencies and cannot be deleted: it is attached to %s", g.ID, g.VPC)
+	}
+	delete(svc.state.InternetGateways, g.ID)
+	return &ec2.DeleteInternetGatewayOutput{}, nil
+}
+
+func (svc *Service) createEgressOnlyInternetGateway(in *ec2.CreateEgressOnlyInternetGatewayInput) (*ec2.CreateEgressOnlyInternetGatewayOutput, error) {
+	s := svc.state
+	return once(svc, "CreateEgressOnlyInternetGateway", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeEgressOnlyInternetGateway)
+		if err != nil {
+			return nil, err
+		}
+		v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
+		if err != nil {
+			return nil, err
+		}
+		if len(s.EgressOnlyGateways) >= s.Limits.VPCs {
+			return nil, core.Fail("EgressOnlyInternetGatewayLimitExceeded", "the maximum number of egress-only internet gateways has been reached")
+		}
+		g := &InternetGateway{Thing: svc.made("eigw", tags), VPC: v.ID}
+		s.EgressOnlyGateways[g.ID] = g
+		return []string{g.ID}, nil
+	}, func(ids []string) *ec2.CreateEgressOnlyInternetGatewayOutput {
+		out := egressOnlyOut(remembered(s.EgressOnlyGateways, ids, func(t Thing) *InternetGateway { return &InternetGateway{Thing: t} })[0])
+		return &ec2.CreateEgressOnlyInternetGatewayOutput{EgressOnlyInternetGateway: &out, ClientToken: in.ClientToken}
+	})
+}
+
+func egressOnlyOut(g *InternetGateway) types.EgressOnlyInternetGateway {
+	return types.EgressOnlyInternetGateway{
+		EgressOnlyInternetGatewayId: aws.String(g.ID), Attachments: g.attachments(types.AttachmentStatusAttached), Tags: tagsOut(g.Tags),
+	}
+}
+
+// describeEgressOnlyInternetGateways knows no filters but those for tags, as
+// the API reference has it.
+func (svc *Service) describeEgressOnlyInternetGateways(in *ec2.DescribeEgressOnlyInternetGatewaysInput) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
+	gateways, next, err := describe(svc, svc.state.EgressOnlyGateways, "eigw",
+		query{in.EgressOnlyInternetGatewayIds, in.Filters, in.NextToken, in.MaxResults}, nil, egressOnlyOut)
+	return &ec2.DescribeEgressOnlyInternetGatewaysOutput{EgressOnlyInternetGateways: gateways, NextToken: next}, err
+}
+
+// deleteEgressOnlyInternetGateway deletes a gateway, also one that routes
+// lead to: they lead nowhere from then on.
+func (svc *Service) deleteEgressOnlyInternetGateway(in *ec2.DeleteEgressOnlyInternetGatewayInput) (*ec2.DeleteEgressOnlyInternetGatewayOutput, error) {
+	g, err := lookup(svc, svc.state.EgressOnlyGateways, "eigw", in.EgressOnlyInternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	delete(svc.state.EgressOnlyGateways, g.ID)
+	return &ec2.DeleteEgressOnlyInternetGatewayOutput{ReturnCode: aws.Bool(true)}, nil
+}

@@ -1,0 +1,272 @@
+package ec2
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (svc *Service) simulateInstances() {
+	core.On(svc.Account, svc.RunInstances, "MinCount", "MaxCount", "ClientToken", "ImageId", "InstanceType", "KeyName", "UserData", "IamInstanceProfile",
+		"NetworkInterfaces", "SubnetId", "SecurityGroupIds", "BlockDeviceMappings", "InstanceMarketOptions", "MetadataOptions", "PrivateDnsNameOptions",
+		"CapacityReservationSpecification", "CpuOptions", "Placement", "TagSpecifications", "DisableApiTermination", "EnclaveOptions", "LaunchTemplate")
+	core.On(svc.Account, svc.describeInstances, "InstanceIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.describeInstanceAttribute, "InstanceId", "Attribute")
+	core.On(svc.Account, svc.getConsoleOutput, "InstanceId", "Latest")
+	core.On(svc.Account, svc.modifyInstanceMetadataOptions, "InstanceId", "HttpEndpoint", "HttpProtocolIpv6", "HttpPutResponseHopLimit", "HttpTokens", "InstanceMetadataTags")
+	core.On(svc.Account, svc.modifyInstanceAttribute, "InstanceId", "Groups", "DisableApiTermination", "SourceDestCheck")
+	core.On(svc.Account, svc.TerminateInstances, "InstanceIds")
+}
+
+func (i *Instance) State(now time.Time) types.InstanceStateName {
+	switch {
+	case !i.Terminated.IsZero() && !i.Terminated.After(now):
+		return types.InstanceStateNameTerminated
+	case !i.Terminating.IsZero():
+		return types.InstanceStateNameShuttingDown
+	case i.Running.After(now):
+		return types.InstanceStateNamePending
+	}
+	return types.InstanceStateNameRunning
+}
+
+func stateOut(s types.InstanceStateName) *types.InstanceState {
+	code := int32(0)
+	switch s { //nolint:exhaustive // nothing is ever stopped
+	case types.InstanceStateNameRunning:
+		code = 16
+	case types.InstanceStateNameShuttingDown:
+		code = 32
+	case types.InstanceStateNameTerminated:
+		code = 48
+	}
+	return &types.InstanceState{Name: s, Code: aws.Int32(code)}
+}
+
+// set changes the options that are given; the others stay.
+func (m *MetadataOptions) set(endpoint, ipv6, tokens, tags string, hopLimit *int32) error {
+	for _, o := range []struct {
+		to     *string
+		value  string
+		values []string
+	}{
+		{&m.Endpoint, endpoint, []string{"enabled", "disabled"}},
+		{&m.IPv6, ipv6, []string{"enabled", "disabled"}},
+		{&m.Tokens, tokens, []string{"optional", "required"}},
+		{&m.Tags, tags, []string{"enabled", "disabled"}},
+	} {
+		if o.value == "" {
+			continue
+		}
+		if !slices.Contains(o.values, o.value) {
+			return core.Fail("InvalidParameterValue", "the metadata option %q is invalid", o.value)
+		}
+		*o.to = o.value
+	}
+	if hopLimit == nil {
+		return nil
+	}
+	if *hopLimit < 1 || *hopLimit > 64 {
+		return core.Fail("InvalidParameterValue", "the hop limit %d is not between 1 and 64", *hopLimit)
+	}
+	m.HopLimit = *hopLimit
+	return nil
+}
+
+// allow refuses tags whose keys the metadata service cannot show, if it is to
+// show them ("View tags for your EC2 instances using instance metadata" in the
+// user guide): above all those with a slash.
+func (m *MetadataOptions) allow(tags map[string]string) error {
+	if m.Tags != "enabled" {
+		return nil
+	}
+	fit := regexp.MustCompile(`^[a-zA-Z0-9+\-=.,_:@]+$`)
+	for k := range tags {
+		if !fit.MatchString(k) || k == "." || k == ".." || k == "_index" {
+			return core.Fail("InvalidParameterValue", "'%s' is not a valid tag key: tags are allowed in the instance's metadata", k)
+		}
+	}
+	return nil
+}
+
+func (m *MetadataOptions) out() *types.InstanceMetadataOptionsResponse {
+	return &types.InstanceMetadataOptionsResponse{
+		HttpEndpoint: types.InstanceMetadataEndpointState(m.Endpoint), HttpProtocolIpv6: types.InstanceMetadataProtocolState(m.IPv6),
+		HttpTokens: types.HttpTokensState(m.Tokens), InstanceMetadataTags: types.InstanceMetadataTagsState(m.Tags),
+		HttpPutResponseHopLimit: aws.Int32(m.HopLimit), State: types.InstanceMetadataOptionsStateApplied,
+	}
+}
+
+// letGo ends what a terminated instance had: interfaces and volumes go with
+// it, or are free.
+func (svc *Service) letGo(i *Instance) {
+	s := svc.state
+	for _, id := range i.Interfaces {
+		n := s.Interfaces[id]
+		switch {
+		case n == nil:
+		case n.DeleteWithOwner:
+			svc.RemoveInterface(id)
+		default:
+			n.Owner, n.Device = "", 0
+			if e := svc.addressOf(n); e != nil {
+				e.Instance = ""
+			} else {
+				n.PublicIP = ""
+			}
+		}
+	}
+	for _, id := range i.Volumes {
+		v := s.Volumes[id]
+		switch {
+		case v == nil:
+		case v.DeleteWithInstance:
+			delete(s.Volumes, id)
+		default:
+			v.Instance, v.Device = "", ""
+		}
+	}
+	i.Interfaces, i.Volumes = nil, nil
+}
+
+// describeInstances counts pages in instances. Those of one launch can come on
+// several pages.
+func (svc *Service) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
+	found, next, err := describe(svc, svc.state.Instances, "i", query{in.InstanceIds, in.Filters, in.NextToken, in.MaxResults},
+		svc.instanceFields(), func(i *Instance) *Instance { return i })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found, func(x, y *Instance) int {
+		return cmp.Or(strings.Compare(x.Reservation, y.Reservation), strings.Compare(x.ID, y.ID))
+	})
+	out := &ec2.DescribeInstancesOutput{NextToken: next}
+	for len(found) > 0 {
+		r := found[0].Reservation
+		n := slices.IndexFunc(found, func(i *Instance) bool { return i.Reservation != r })
+		if n < 0 {
+			n = len(found)
+		}
+		out.Reservations = append(out.Reservations, types.Reservation{
+			ReservationId: aws.String(r), OwnerId: aws.String(core.AccountID), Instances: core.Each(found[:n], svc.instanceOut),
+		})
+		found = found[n:]
+	}
+	return out, nil
+}
+
+func (svc *Service) describeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
+	i, err := lookup(svc, svc.state.Instances, "i", in.InstanceId)
+	if err != nil {
+		return nil, err
+	}
+	if !svc.shows(i) {
+		return nil, kindOf("i").notFound(i.ID)
+	}
+	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
+	switch in.Attribute { //nolint:exhaustive // the others are not simulated
+	case types.InstanceAttributeNameUserData:
+		out.UserData = &types.AttributeValue{Value: core.Text(i.UserData)}
+	case types.InstanceAttributeNameDisableApiTermination:
+		out.DisableApiTermination = &types.AttributeBooleanValue{Value: aws.Bool(i.Protected)}
+	case types.InstanceAttributeNameGroupSet:
+		out.Groups = svc.instanceOut(i).SecurityGroups
+	default:
+		return nil, core.NotSimulated("the instance attribute %q", in.Attribute)
+	}
+	return out, nil
+}
+
+// modifiable returns an instance that a call may change.
+func (svc *Service) modifiable(id *string) (*Instance, error) {
+	i, err := lookup(svc, svc.state.Instances, "i", id)
+	if err != nil {
+		return nil, err
+	}
+	if !i.Terminating.IsZero() {
+		return nil, core.Fail("IncorrectInstanceState", "the instance '%s' is not in a state in which it can be changed", i.ID)
+	}
+	return i, nil
+}
+
+func (svc *Service) modifyInstanceMetadataOptions(in *ec2.ModifyInstanceMetadataOptionsInput) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
+	i, err := svc.modifiable(in.InstanceId)
+	if err != nil {
+		return nil, err
+	}
+	changed := i.Metadata
+	if err := changed.set(string(in.HttpEndpoint), string(in.HttpProtocolIpv6), string(in.HttpTokens), string(in.InstanceMetadataTags), in.HttpPutResponseHopLimit); err != nil {
+		return nil, err
+	}
+	if err := changed.allow(i.Tags); err != nil {
+		return nil, err
+	}
+	i.Metadata = changed
+	return &ec2.ModifyInstanceMetadataOptionsOutput{InstanceId: in.InstanceId, InstanceMetadataOptions: i.Metadata.out()}, nil
+}
+
+// modifyInstanceAttribute changes one attribute: AWS takes no two in a call.
+func (svc *Service) modifyInstanceAttribute(in *ec2.ModifyInstanceAttributeInput) (*ec2.ModifyInstanceAttributeOutput, error) {
+	i, err := svc.modifiable(in.InstanceId)
+	if err != nil {
+		return nil, err
+	}
+	if err := core.Exactly(len(in.Groups) > 0, in.DisableApiTermination != nil, in.SourceDestCheck != nil); err != nil {
+		return nil, err
+	}
+	out := &ec2.ModifyInstanceAttributeOutput{}
+	if in.DisableApiTermination != nil {
+		i.Protected = aws.ToBool(in.DisableApiTermination.Value)
+		return out, nil
+	}
+	if len(i.Interfaces) > 1 {
+		return nil, core.Fail("InvalidInstanceID", "there are multiple interfaces attached to instance '%s': please specify an interface ID", i.ID)
+	}
+	n := svc.state.Interfaces[i.Interfaces[0]]
+	if in.SourceDestCheck != nil {
+		n.NoSourceCheck = !aws.ToBool(in.SourceDestCheck.Value)
+		return out, nil
+	}
+	groups, err := svc.GroupsFor(i.VPC, in.Groups)
+	if err != nil {
+		return nil, err
+	}
+	n.Groups = groups
+	return out, nil
+}
+
+// TerminateInstances begins the end of instances, of all or none. Asking again
+// is no error.
+func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
+	if len(in.InstanceIds) == 0 || len(in.InstanceIds) > most {
+		return nil, core.Fail("InvalidParameterValue", "1 to %d instances can be terminated in one call", most)
+	}
+	var all []*Instance
+	for _, id := range in.InstanceIds {
+		i, err := lookup(svc, svc.state.Instances, "i", &id)
+		if err != nil {
+			return nil, err
+		}
+		if i.Protected {
+			return nil, core.Fail("OperationNotPermitted", "the instance '%s' may not be terminated: modify its 'disableApiTermination' instance attribute and try again", id)
+		}
+		all = append(all, i)
+	}
+	out := &ec2.TerminateInstancesOutput{}
+	for _, i := range all {
+		before := i.State(svc.Now())
+		svc.Terminate(i.ID)
+		out.TerminatingInstances = append(out.TerminatingInstances, types.InstanceStateChange{
+			InstanceId: aws.String(i.ID), PreviousState: stateOut(before), CurrentState: stateOut(i.State(svc.Now())),
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,275 @@
+package ec2
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (svc *Service) simulateInterfaces() {
+	core.On(svc.Account, svc.createInterface, "SubnetId", "Groups", "Description", "Ipv6AddressCount", "InterfaceType", "ClientToken", "TagSpecifications")
+	core.On(svc.Account, svc.describeInterfaces, "NetworkInterfaceIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.modifyInterfaceAttribute, "NetworkInterfaceId", "Groups", "Description", "SourceDestCheck", "Attachment")
+	core.On(svc.Account, svc.deleteInterface, "NetworkInterfaceId")
+}
+
+// NewInterface makes an interface that AWS manages itself, for the owner: a
+// NAT gateway or a load balancer. The kind is its interface type. An interface
+// that faces the internet is to be given a PublicIP by the caller, which then
+// keeps the internet gateway. The caller has looked whether the subnet has
+// free addresses.
+func (svc *Service) NewInterface(subnet, description, kind, owner string, groups []string) *Interface {
+	s := svc.state.Subnets[subnet]
+	n := &Interface{
+		Thing: svc.made("eni", nil), VPC: s.VPC, Subnet: s.ID, Description: description, Type: kind, PrivateIP: svc.address(s),
+		Groups: slices.Clone(groups), Owner: owner, Managed: true,
+	}
+	svc.state.Interfaces[n.ID] = n
+	return n
+}
+
+// ReleaseInterfaces lets the interfaces of an owner that is gone die a while
+// later. Until then they keep their subnets, groups and addresses.
+func (svc *Service) ReleaseInterfaces(owner string, after time.Duration) {
+	for _, n := range svc.state.Interfaces {
+		if n.Owner == owner {
+			n.Dies = svc.Now().Add(after)
+		}
+	}
+}
+
+// RemoveInterface removes an interface; its elastic IP is free from then on.
+func (svc *Service) RemoveInterface(id string) {
+	for _, e := range svc.state.Addresses {
+		if e.Interface == id {
+			svc.takeOff(e)
+		}
+	}
+	delete(svc.state.Interfaces, id)
+}
+
+func (n *Interface) status() types.NetworkInterfaceStatus {
+	if n.Owner == "" {
+		return types.NetworkInterfaceStatusAvailable
+	}
+	return types.NetworkInterfaceStatusInUse
+}
+
+// requester is on whose behalf AWS made an interface.
+func (n *Interface) requester() string {
+	switch {
+	case !n.Managed:
+		return ""
+	case strings.HasPrefix(n.Owner, "nat-"):
+		return "amazon-aws"
+	case strings.Contains(n.Owner, ":eks:"):
+		return "amazon-eks" // AWS shows the ID of a role of its own
+	}
+	return "amazon-elb"
+}
+
+func (n *Interface) attachmentID() string { return "eni-attach-" + strings.TrimPrefix(n.ID, "eni-") }
+
+// mac is a locally administered hardware address.
+func (n *Interface) mac() string {
+	d := n.ID[len(n.ID)-10:]
+	return fmt.Sprintf("02:%s:%s:%s:%s:%s", d[0:2], d[2:4], d[4:6], d[6:8], d[8:10])
+}
+
+func (svc *Service) groupNames(ids []string) []types.GroupIdentifier {
+	return core.Each(ids, func(id string) types.GroupIdentifier {
+		g := types.GroupIdentifier{GroupId: aws.String(id)}
+		if known := svc.state.SecurityGroups[id]; known != nil {
+			g.GroupName = aws.String(known.Name)
+		}
+		return g
+	})
+}
+
+// addressOf returns the elastic IP that an interface has, if it is one.
+func (svc *Service) addressOf(n *Interface) *Address {
+	for _, e := range svc.state.Addresses {
+		if e.Interface == n.ID {
+			return e
+		}
+	}
+	return nil
+}
+
+func (svc *Service) interfaceOut(n *Interface) types.NetworkInterface {
+	out := types.NetworkInterface{
+		NetworkInterfaceId: aws.String(n.ID), VpcId: aws.String(n.VPC), SubnetId: aws.String(n.Subnet), Description: aws.String(n.Description),
+		InterfaceType: types.NetworkInterfaceType(n.Type), OwnerId: aws.String(core.AccountID), PrivateIpAddress: core.Text(n.PrivateIP), MacAddress: aws.String(n.mac()),
+		RequesterManaged: aws.Bool(n.Managed), RequesterId: core.Text(n.requester()), SourceDestCheck: aws.Bool(!n.NoSourceCheck), Status: n.status(),
+		Groups: svc.groupNames(n.Groups), TagSet: tagsOut(n.Tags),
+		Ipv6Addresses: core.Each(n.IPv6, func(ip string) types.NetworkInterfaceIpv6Address {
+			return types.NetworkInterfaceIpv6Address{Ipv6Address: aws.String(ip)}
+		}),
+	}
+	if s := svc.state.Subnets[n.Subnet]; s != nil {
+		out.AvailabilityZone = aws.String(s.Zone)
+	}
+	if n.PrivateIP != "" {
+		out.PrivateIpAddresses = []types.NetworkInterfacePrivateIpAddress{{PrivateIpAddress: aws.String(n.PrivateIP), Primary: aws.Bool(true)}}
+	}
+	if n.PublicIP != "" {
+		out.Association = &types.NetworkInterfaceAssociation{PublicIp: aws.String(n.PublicIP), IpOwnerId: aws.String("amazon")}
+		if e := svc.addressOf(n); e != nil {
+			out.Association.AllocationId, out.Association.AssociationId, out.Association.IpOwnerId = aws.String(e.ID), core.Text(e.Association), aws.String(core.AccountID)
+		}
+	}
+	if n.Owner == "" {
+		return out
+	}
+	out.Attachment = &types.NetworkInterfaceAttachment{
+		AttachmentId: aws.String(n.attachmentID()), DeviceIndex: aws.Int32(n.Device), Status: types.AttachmentStatusAttached,
+		DeleteOnTermination: aws.Bool(n.DeleteWithOwner), InstanceOwnerId: aws.String(core.AccountID), AttachTime: aws.Time(n.Born),
+	}
+	if n.Managed {
+		out.Attachment.InstanceOwnerId = aws.String(n.requester())
+	} else {
+		out.Attachment.InstanceId = aws.String(n.Owner)
+	}
+	return out
+}
+
+func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
+	interfaces, next, err := describe(svc, svc.state.Interfaces, "eni", query{in.NetworkInterfaceIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Interface]{
+		"network-interface-id": func(n *Interface) []string { return []string{n.ID} },
+		"vpc-id":               func(n *Interface) []string { return []string{n.VPC} },
+		"subnet-id":            func(n *Interface) []string { return []string{n.Subnet} },
+		"status":               func(n *Interface) []string { return []string{string(n.status())} },
+		"group-id":             func(n *Interface) []string { return n.Groups },
+		"group-name": func(n *Interface) []string {
+			return core.Each(svc.groupNames(n.Groups), func(g types.GroupIdentifier) string { return aws.ToString(g.GroupName) })
+		},
+		"description":        func(n *Interface) []string { return []string{n.Description} },
+		"interface-type":     func(n *Interface) []string { return []string{n.Type} },
+		"requester-managed":  func(n *Interface) []string { return flag(n.Managed) },
+		"requester-id":       func(n *Interface) []string { return one(n.requester()) },
+		"owner-id":           func(*Interface) []string { return []string{core.AccountID} },
+		"private-ip-address": func(n *Interface) []string { return one(n.PrivateIP) },
+		"mac-address":        func(n *Interface) []string { return []string{n.mac()} },
+		"availability-zone":  func(n *Interface) []string { return one(aws.ToString(svc.interfaceOut(n).AvailabilityZone)) },
+		"attachment.instance-id": func(n *Interface) []string {
+			if n.Managed {
+				return nil
+			}
+			return one(n.Owner)
+		},
+		"attachment.status": func(n *Interface) []string {
+			if n.Owner == "" {
+				return nil
+			}
+			return []string{"attached"}
+		},
+		"association.public-ip": func(n *Interface) []string { return one(n.PublicIP) },
+	}, svc.interfaceOut)
+	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: interfaces, NextToken: next}, err
+}
+
+// userInterface makes an interface for the account's user.
+func (svc *Service) userInterface(s *Subnet, groups []string, tags map[string]string, ipv6 int32) *Interface {
+	n := svc.NewInterface(s.ID, "", string(types.NetworkInterfaceTypeInterface), "", groups)
+	n.Managed = false
+	maps.Copy(n.Tags, tags)
+	for range ipv6 {
+		n.IPv6 = append(n.IPv6, svc.ipv6Address(s))
+	}
+	return n
+}
+
+func (svc *Service) createInterface(in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
+	st := svc.state
+	return once(svc, "CreateNetworkInterface", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeNetworkInterface)
+		if err != nil {
+			return nil, err
+		}
+		s, err := lookup(svc, st.Subnets, "subnet", in.SubnetId)
+		if err != nil {
+			return nil, err
+		}
+		groups, err := svc.GroupsFor(s.VPC, in.Groups)
+		if err != nil {
+			return nil, err
+		}
+		ipv6 := aws.ToInt32(in.Ipv6AddressCount)
+		if ipv6 > 0 && s.IPv6CIDR == "" {
+			return nil, core.Fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", s.ID)
+		}
+		if !s.Native && svc.freeAddresses(s) < 1 {
+			return nil, core.Fail("InsufficientFreeAddressesInSubnet", "the subnet %s has no free addresses", s.ID)
+		}
+		if in.InterfaceType != "" && in.InterfaceType != "interface" && in.InterfaceType != types.NetworkInterfaceCreationTypeEfa {
+			return nil, core.Fail("InvalidParameterValue", "value (%s) for parameter interfaceType is invalid", in.InterfaceType)
+		}
+		n := svc.userInterface(s, groups, tags, ipv6)
+		n.Description = aws.ToString(in.Description)
+		if in.InterfaceType != "" {
+			n.Type = string(in.InterfaceType)
+		}
+		return []string{n.ID}, nil
+	}, func(ids []string) *ec2.CreateNetworkInterfaceOutput {
+		out := svc.interfaceOut(remembered(st.Interfaces, ids, func(t Thing) *Interface { return &Interface{Thing: t} })[0])
+		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: &out, ClientToken: in.ClientToken}
+	})
+}
+
+// modifyInterfaceAttribute changes one attribute: AWS takes no two in a call.
+func (svc *Service) modifyInterfaceAttribute(in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
+	n, err := lookup(svc, svc.state.Interfaces, "eni", in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	if err := core.Exactly(len(in.Groups) > 0, in.Description != nil, in.SourceDestCheck != nil, in.Attachment != nil); err != nil {
+		return nil, err
+	}
+	out := &ec2.ModifyNetworkInterfaceAttributeOutput{}
+	switch {
+	case n.Managed:
+		return nil, core.Fail("OperationNotPermitted", "you do not have permission to modify the interface %s, which AWS manages", n.ID)
+	case in.Description != nil:
+		n.Description = aws.ToString(in.Description.Value)
+	case in.SourceDestCheck != nil:
+		n.NoSourceCheck = !aws.ToBool(in.SourceDestCheck.Value)
+	case in.Attachment != nil:
+		if err := core.Only("ModifyNetworkInterfaceAttribute", in.Attachment, "AttachmentId", "DeleteOnTermination"); err != nil {
+			return nil, err
+		}
+		if n.Owner == "" || aws.ToString(in.Attachment.AttachmentId) != n.attachmentID() {
+			return nil, core.Fail("InvalidAttachmentID.NotFound", "the interface %s has no such attachment", n.ID)
+		}
+		n.DeleteWithOwner = aws.ToBool(in.Attachment.DeleteOnTermination)
+	default:
+		groups, err := svc.GroupsFor(n.VPC, in.Groups)
+		if err != nil {
+			return nil, err
+		}
+		n.Groups = groups
+	}
+	return out, nil
+}
+
+func (svc *Service) deleteInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
+	n, err := lookup(svc, svc.state.Interfaces, "eni", in.NetworkInterfaceId)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case n.Owner != "":
+		return nil, core.Fail("InvalidNetworkInterface.InUse", "the interface '%s' is currently in use", n.ID)
+	case n.Managed:
+		return nil, core.Fail("OperationNotPermitted", "you do not have permission to delete the interface %s, which AWS manages", n.ID)
+	}
+	svc.RemoveInterface(n.ID)
+	return &ec2.DeleteNetworkInterfaceOutput{}, nil
+}

@@ -1,0 +1,326 @@
+package ec2
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// LaunchTemplate is a launch template with its versions.
+type LaunchTemplate struct {
+	Thing
+	Name     string
+	Default  int64
+	Last     int64 // the highest version number ever given
+	Versions map[string]*LaunchTemplateVersion
+}
+
+// LaunchTemplateVersion is one version of a launch template.
+type LaunchTemplateVersion struct {
+	Number      int64
+	Description string
+	Born        time.Time
+	Data        types.RequestLaunchTemplateData
+}
+
+// Limits of launch templates ("Launch template limits", EC2 user guide).
+const (
+	mostLaunchTemplates = 5000
+	mostTemplateTypes   = 200 // on one page, and in one deletion of versions
+)
+
+func (svc *Service) simulateLaunchTemplates() {
+	core.On(svc.Account, svc.createLaunchTemplate, "LaunchTemplateName", "LaunchTemplateData", "VersionDescription", "TagSpecifications", "ClientToken")
+	core.On(svc.Account, svc.createLaunchTemplateVersion, "LaunchTemplateId", "LaunchTemplateName", "LaunchTemplateData", "VersionDescription", "ClientToken")
+	core.On(svc.Account, svc.modifyLaunchTemplate, "LaunchTemplateId", "LaunchTemplateName", "DefaultVersion", "ClientToken")
+	core.On(svc.Account, svc.describeLaunchTemplates, "LaunchTemplateIds", "LaunchTemplateNames", "Filters", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.describeLaunchTemplateVersions, "LaunchTemplateId", "LaunchTemplateName", "Versions", "MinVersion", "MaxVersion", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.deleteLaunchTemplateVersions, "LaunchTemplateId", "LaunchTemplateName", "Versions")
+	core.On(svc.Account, svc.deleteLaunchTemplate, "LaunchTemplateId", "LaunchTemplateName")
+}
+
+// latest is the highest version that is there. Numbers are not used again:
+// AWS does not say so of the latest version, and nothing here relies on it.
+func (t *LaunchTemplate) latest() int64 {
+	var n int64
+	for _, v := range t.Versions {
+		n = max(n, v.Number)
+	}
+	return n
+}
+
+// Version returns the Version that a number or an alias names; nil: there is
+// none.
+func (t *LaunchTemplate) Version(s string) *LaunchTemplateVersion {
+	switch s {
+	case "$Latest":
+		s = fmt.Sprint(t.latest())
+	case "", "$Default":
+		s = fmt.Sprint(t.Default)
+	}
+	return t.Versions[s]
+}
+
+func (t *LaunchTemplate) add(description string, data *types.RequestLaunchTemplateData, now time.Time) *LaunchTemplateVersion {
+	t.Last++
+	v := &LaunchTemplateVersion{Number: t.Last, Description: description, Born: now, Data: *data}
+	t.Versions[fmt.Sprint(v.Number)] = v
+	return v
+}
+
+// FindLaunchTemplate returns the template that a call names by its ID or its name.
+func (svc *Service) FindLaunchTemplate(id, name *string) (*LaunchTemplate, error) {
+	if err := core.Exactly(aws.ToString(id) != "", aws.ToString(name) != ""); err != nil {
+		return nil, err
+	}
+	if aws.ToString(id) != "" {
+		t, err := lookup(svc, svc.state.LaunchTemplates, "lt", id)
+		return t, err
+	}
+	for _, t := range svc.state.LaunchTemplates {
+		if t.Name == *name && svc.Known(t.Thing) {
+			return t, nil
+		}
+	}
+	return nil, noLaunchTemplate(*name)
+}
+
+func noLaunchTemplate(name string) error {
+	return core.Fail("InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
+}
+
+func (t *LaunchTemplate) NoVersion(v string) error {
+	return core.Fail("InvalidLaunchTemplateId.VersionNotFound", "Could not find the specified version %s for the launch template with ID %s.", v, t.ID)
+}
+
+func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec2.CreateLaunchTemplateOutput, error) {
+	return once(svc, "CreateLaunchTemplate", in.ClientToken, in, func() ([]string, error) {
+		name := aws.ToString(in.LaunchTemplateName)
+		if !regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`).MatchString(name) {
+			return nil, core.Fail("InvalidLaunchTemplateName.MalformedException", "a launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _")
+		}
+		if err := svc.checkTemplate(in.LaunchTemplateData); err != nil {
+			return nil, err
+		}
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeLaunchTemplate)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range svc.state.LaunchTemplates {
+			if t.Name == name {
+				return nil, core.Fail("InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+			}
+		}
+		if len(svc.state.LaunchTemplates) >= mostLaunchTemplates {
+			return nil, core.Fail("LaunchTemplateLimitExceeded", "the maximum number of launch templates has been reached") // the code is a guess
+		}
+		t := &LaunchTemplate{Thing: svc.made("lt", tags), Name: name, Default: 1, Versions: map[string]*LaunchTemplateVersion{}}
+		t.add(aws.ToString(in.VersionDescription), in.LaunchTemplateData, svc.Now())
+		svc.state.LaunchTemplates[t.ID] = t
+		return []string{t.ID}, nil
+	}, func(ids []string) *ec2.CreateLaunchTemplateOutput {
+		t := remembered(svc.state.LaunchTemplates, ids, func(t Thing) *LaunchTemplate { return &LaunchTemplate{Thing: t} })[0]
+		out := launchTemplateOut(t)
+		return &ec2.CreateLaunchTemplateOutput{LaunchTemplate: &out}
+	})
+}
+
+func (svc *Service) createLaunchTemplateVersion(in *ec2.CreateLaunchTemplateVersionInput) (*ec2.CreateLaunchTemplateVersionOutput, error) {
+	return once(svc, "CreateLaunchTemplateVersion", in.ClientToken, in, func() ([]string, error) {
+		t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+		if err != nil {
+			return nil, err
+		}
+		if err := svc.checkTemplate(in.LaunchTemplateData); err != nil {
+			return nil, err
+		}
+		v := t.add(aws.ToString(in.VersionDescription), in.LaunchTemplateData, svc.Now())
+		return []string{t.ID, fmt.Sprint(v.Number)}, nil
+	}, func(ids []string) *ec2.CreateLaunchTemplateVersionOutput {
+		t := remembered(svc.state.LaunchTemplates, ids[:1], func(t Thing) *LaunchTemplate { return &LaunchTemplate{Thing: t} })[0]
+		out := types.LaunchTemplateVersion{LaunchTemplateId: aws.String(t.ID)}
+		if v := t.Versions[ids[1]]; v != nil {
+			out = t.versionOut(v)
+		}
+		return &ec2.CreateLaunchTemplateVersionOutput{LaunchTemplateVersion: &out}
+	})
+}
+
+// modifyLaunchTemplate sets the default version. Its client token is not
+// looked at: doing it twice is doing it once.
+func (svc *Service) modifyLaunchTemplate(in *ec2.ModifyLaunchTemplateInput) (*ec2.ModifyLaunchTemplateOutput, error) {
+	t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	v := t.Version(aws.ToString(in.DefaultVersion))
+	if v == nil {
+		return nil, t.NoVersion(aws.ToString(in.DefaultVersion))
+	}
+	t.Default = v.Number
+	out := launchTemplateOut(t)
+	return &ec2.ModifyLaunchTemplateOutput{LaunchTemplate: &out}, nil
+}
+
+func launchTemplateOut(t *LaunchTemplate) types.LaunchTemplate {
+	return types.LaunchTemplate{
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(t.Born), CreatedBy: aws.String("arn:aws:iam::" + core.AccountID + ":root"),
+		DefaultVersionNumber: aws.Int64(t.Default), LatestVersionNumber: aws.Int64(t.latest()), Tags: tagsOut(t.Tags),
+	}
+}
+
+func (t *LaunchTemplate) versionOut(v *LaunchTemplateVersion) types.LaunchTemplateVersion {
+	data := core.Recast[types.ResponseLaunchTemplateData](v.Data)
+	return types.LaunchTemplateVersion{
+		LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), CreateTime: aws.Time(v.Born), CreatedBy: aws.String("arn:aws:iam::" + core.AccountID + ":root"),
+		VersionNumber: aws.Int64(v.Number), VersionDescription: core.Text(v.Description), DefaultVersion: aws.Bool(v.Number == t.Default), LaunchTemplateData: &data,
+	}
+}
+
+func (svc *Service) describeLaunchTemplates(in *ec2.DescribeLaunchTemplatesInput) (*ec2.DescribeLaunchTemplatesOutput, error) {
+	for _, name := range in.LaunchTemplateNames {
+		if _, err := svc.FindLaunchTemplate(nil, &name); err != nil {
+			return nil, err
+		}
+	}
+	found, err := find(svc, svc.state.LaunchTemplates, "lt", query{ids: in.LaunchTemplateIds, filters: in.Filters}, fields[*LaunchTemplate]{
+		"launch-template-name": func(t *LaunchTemplate) []string { return []string{t.Name} },
+	})
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(t *LaunchTemplate) bool {
+		return len(in.LaunchTemplateNames) > 0 && !slices.Contains(in.LaunchTemplateNames, t.Name)
+	})
+	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, mostTemplateTypes)
+	return &ec2.DescribeLaunchTemplatesOutput{LaunchTemplates: core.Each(part, launchTemplateOut), NextToken: next}, err
+}
+
+// describeLaunchTemplateVersions describes versions of one template, or the
+// latest and default versions of all.
+func (svc *Service) describeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
+	templates := core.ByKey(svc.state.LaunchTemplates)
+	if in.LaunchTemplateId != nil || in.LaunchTemplateName != nil {
+		t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+		if err != nil {
+			return nil, err
+		}
+		templates = []*LaunchTemplate{t}
+	} else if len(in.Versions) == 0 || slices.ContainsFunc(in.Versions, func(v string) bool { return v != "$Latest" && v != "$Default" }) {
+		return nil, core.Fail("MissingParameter", "a launch template ID or name, or the versions $Latest and $Default, must be specified")
+	}
+	var found []types.LaunchTemplateVersion
+	for _, t := range templates {
+		if !svc.shows(t) {
+			continue
+		}
+		chosen, err := t.choose(in)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, core.Each(chosen, t.versionOut)...)
+	}
+	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, mostTemplateTypes)
+	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: part, NextToken: next}, err
+}
+
+// choose returns the versions that are asked for, the newest first.
+func (t *LaunchTemplate) choose(in *ec2.DescribeLaunchTemplateVersionsInput) (chosen []*LaunchTemplateVersion, err error) {
+	least, most := int64(0), t.Last
+	for _, bound := range []struct {
+		s  *string
+		to *int64
+	}{{in.MinVersion, &least}, {in.MaxVersion, &most}} {
+		if bound.s == nil {
+			continue
+		}
+		if len(in.Versions) > 0 {
+			return nil, core.Fail("InvalidParameterCombination", "versions and a range of versions cannot be specified together")
+		}
+		if *bound.to, err = strconv.ParseInt(*bound.s, 10, 64); err != nil {
+			return nil, core.Fail("InvalidParameterValue", "the version %q is not a number", *bound.s)
+		}
+	}
+	for _, s := range in.Versions {
+		v := t.Version(s)
+		if v == nil {
+			return nil, t.NoVersion(s)
+		}
+		if !slices.Contains(chosen, v) {
+			chosen = append(chosen, v)
+		}
+	}
+	if len(in.Versions) == 0 {
+		for _, v := range t.Versions {
+			if least <= v.Number && v.Number <= most {
+				chosen = append(chosen, v)
+			}
+		}
+	}
+	slices.SortStableFunc(chosen, func(x, y *LaunchTemplateVersion) int { return cmp.Compare(y.Number, x.Number) })
+	return chosen, nil
+}
+
+// deleteLaunchTemplateVersions removes versions one by one, and tells of each
+// what became of it. What code AWS refuses the default version with is not
+// documented; "unexpectedError" is the only one of its codes that fits.
+func (svc *Service) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVersionsInput) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
+	t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Versions) == 0 || len(in.Versions) > mostTemplateTypes {
+		return nil, core.Fail("InvalidParameterValue", "1 to %d versions can be deleted in one call", mostTemplateTypes)
+	}
+	out := &ec2.DeleteLaunchTemplateVersionsOutput{}
+	for _, s := range in.Versions {
+		if strings.HasPrefix(s, "$") {
+			return nil, core.Fail("InvalidParameterValue", "versions are deleted by number, not as %s", s)
+		}
+		v, code, why := t.Versions[s], types.LaunchTemplateErrorCode(""), ""
+		switch {
+		case v == nil:
+			code, why = types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist, "the version does not exist"
+		case v.Number == t.Default:
+			code, why = types.LaunchTemplateErrorCodeUnexpectedError, "the default version cannot be deleted"
+		}
+		if number, _ := strconv.ParseInt(s, 10, 64); code != "" {
+			out.UnsuccessfullyDeletedLaunchTemplateVersions = append(out.UnsuccessfullyDeletedLaunchTemplateVersions, types.DeleteLaunchTemplateVersionsResponseErrorItem{
+				LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(number),
+				ResponseError: &types.ResponseError{Code: code, Message: aws.String(why)},
+			})
+			continue
+		}
+		delete(t.Versions, s)
+		out.SuccessfullyDeletedLaunchTemplateVersions = append(out.SuccessfullyDeletedLaunchTemplateVersions, types.DeleteLaunchTemplateVersionsResponseSuccessItem{
+			LaunchTemplateId: aws.String(t.ID), LaunchTemplateName: aws.String(t.Name), VersionNumber: aws.Int64(v.Number),
+		})
+	}
+	return out, nil
+}
+
+// deleteLaunchTemplate removes a template, also one that a group launches
+// from: the group can launch no more, as with AWS. One of a node group of EKS
+// stays, other than with AWS, where the node group becomes DEGRADED.
+func (svc *Service) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
+	t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	if user := svc.UserOfTemplate(t.ID); user != "" {
+		return nil, core.Fail("DependencyViolation", "the launch template %s is that of %s", t.ID, user)
+	}
+	delete(svc.state.LaunchTemplates, t.ID)
+	out := launchTemplateOut(t)
+	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: &out}, nil
+}

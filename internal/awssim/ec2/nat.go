@@ -1,0 +1,160 @@
+package ec2
+
+import (
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (svc *Service) simulateNATGateways() {
+	core.On(svc.Account, svc.createNATGateway, "SubnetId", "AllocationId", "ConnectivityType", "ClientToken", "TagSpecifications")
+	core.On(svc.Account, svc.describeNATGateways, "NatGatewayIds", "Filter", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.deleteNATGateway, "NatGatewayId")
+}
+
+func (n *NATGateway) state(now time.Time) types.NatGatewayState {
+	switch {
+	case !n.Gone.IsZero() && !n.Gone.After(now):
+		return types.NatGatewayStateDeleted
+	case !n.Deleted.IsZero():
+		return types.NatGatewayStateDeleting
+	case n.Ready.After(now):
+		return types.NatGatewayStatePending
+	case n.Failed:
+		return types.NatGatewayStateFailed
+	}
+	return types.NatGatewayStateAvailable
+}
+
+// dead reports whether a gateway is one no more, though it may be described.
+func (n *NATGateway) dead(now time.Time) bool {
+	s := n.state(now)
+	return s == types.NatGatewayStateDeleted || s == types.NatGatewayStateFailed
+}
+
+// createNATGateway makes a public NAT gateway. In a VPC without an internet
+// gateway it is accepted and fails a little later, as with AWS.
+func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.CreateNatGatewayOutput, error) {
+	s := svc.state
+	return once(svc, "CreateNatGateway", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeNatgateway)
+		if err != nil {
+			return nil, err
+		}
+		if in.ConnectivityType != "" && in.ConnectivityType != types.ConnectivityTypePublic {
+			return nil, core.NotSimulated("a NAT gateway of connectivity type %s", in.ConnectivityType)
+		}
+		subnet, err := lookup(svc, s.Subnets, "subnet", in.SubnetId)
+		if err != nil {
+			return nil, err
+		}
+		address, err := lookup(svc, s.Addresses, "eipalloc", in.AllocationId)
+		if err != nil {
+			return nil, err
+		}
+		if address.Association != "" || svc.promised(address.ID) {
+			return nil, core.Fail("Resource.AlreadyAssociated", "elastic IP address %s is already associated", address.ID)
+		}
+		if svc.natGatewaysIn(subnet.Zone) >= NATGatewaysPerZone {
+			return nil, core.Fail("NatGatewayLimitExceeded", "the maximum number of NAT gateways in %s has been reached", subnet.Zone)
+		}
+		if subnet.CIDR == "" || svc.freeAddresses(subnet) < 1 {
+			return nil, core.Fail("InsufficientFreeAddressesInSubnet", "the subnet %s has no free addresses", subnet.ID)
+		}
+		n := &NATGateway{Thing: svc.made("nat", tags), VPC: subnet.VPC, Subnet: subnet.ID, Address: address.ID}
+		if svc.GatewayOf(subnet.VPC) == nil {
+			n.Failed, n.Ready = true, svc.Now().Add(NATGatewayFails)
+		} else {
+			n.Ready = svc.Now().Add(NATGatewayTakes)
+			i := svc.NewInterface(subnet.ID, "Interface for NAT Gateway "+n.ID, string(types.NetworkInterfaceTypeNatGateway), n.ID, nil)
+			n.Interface = i.ID
+			svc.give(address, i)
+		}
+		s.NATGateways[n.ID] = n
+		return []string{n.ID}, nil
+	}, func(ids []string) *ec2.CreateNatGatewayOutput {
+		dead := func(t Thing) *NATGateway { return &NATGateway{Thing: t, Deleted: t.Born, Gone: t.Born.Add(1)} }
+		out := svc.natGatewayOut(remembered(s.NATGateways, ids, dead)[0])
+		return &ec2.CreateNatGatewayOutput{NatGateway: &out, ClientToken: in.ClientToken}
+	})
+}
+
+// promised reports whether a gateway that is about to fail has the address.
+func (svc *Service) promised(address string) bool {
+	for _, n := range svc.state.NATGateways {
+		if n.Address == address && n.state(svc.Now()) == types.NatGatewayStatePending {
+			return true
+		}
+	}
+	return false
+}
+
+func (svc *Service) natGatewaysIn(zone string) (count int) {
+	for _, n := range svc.state.NATGateways {
+		if s := svc.state.Subnets[n.Subnet]; s != nil && s.Zone == zone && !n.dead(svc.Now()) {
+			count++
+		}
+	}
+	return count
+}
+
+func (svc *Service) natGatewayOut(n *NATGateway) types.NatGateway {
+	state := n.state(svc.Now())
+	out := types.NatGateway{
+		NatGatewayId: aws.String(n.ID), VpcId: core.Text(n.VPC), SubnetId: core.Text(n.Subnet), State: state, Tags: tagsOut(n.Tags),
+		ConnectivityType: types.ConnectivityTypePublic, CreateTime: aws.Time(n.Born),
+	}
+	if !n.Gone.IsZero() && !n.Gone.After(svc.Now()) {
+		out.DeleteTime = aws.Time(n.Gone)
+	}
+	if state == types.NatGatewayStateFailed {
+		out.FailureCode = aws.String("Gateway.NotAttached")
+		out.FailureMessage = aws.String("Network " + n.VPC + " has no Internet gateway attached")
+	}
+	address := types.NatGatewayAddress{AllocationId: core.Text(n.Address), IsPrimary: aws.Bool(true), NetworkInterfaceId: core.Text(n.Interface)}
+	if i := svc.state.Interfaces[n.Interface]; i != nil {
+		address.PrivateIp = core.Text(i.PrivateIP)
+	}
+	// A pending gateway does not tell its public address yet.
+	if e := svc.state.Addresses[n.Address]; e != nil && e.Interface == n.Interface && state != types.NatGatewayStatePending {
+		address.PublicIp, address.AssociationId = aws.String(e.PublicIP), core.Text(e.Association)
+	}
+	if n.Address != "" {
+		out.NatGatewayAddresses = []types.NatGatewayAddress{address}
+	}
+	return out
+}
+
+func (svc *Service) describeNATGateways(in *ec2.DescribeNatGatewaysInput) (*ec2.DescribeNatGatewaysOutput, error) {
+	gateways, next, err := describe(svc, svc.state.NATGateways, "nat",
+		query{in.NatGatewayIds, in.Filter, in.NextToken, in.MaxResults}, fields[*NATGateway]{
+			"nat-gateway-id": func(n *NATGateway) []string { return []string{n.ID} },
+			"state":          func(n *NATGateway) []string { return []string{string(n.state(svc.Now()))} },
+			"subnet-id":      func(n *NATGateway) []string { return one(n.Subnet) },
+			"vpc-id":         func(n *NATGateway) []string { return one(n.VPC) },
+		}, svc.natGatewayOut)
+	return &ec2.DescribeNatGatewaysOutput{NatGateways: gateways, NextToken: next}, err
+}
+
+// deleteNATGateway begins the deletion of a gateway. Its interface stays, and
+// its address is in use, until it is over. Routes to it do not keep it.
+func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.DeleteNatGatewayOutput, error) {
+	n, err := lookup(svc, svc.state.NATGateways, "nat", in.NatGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if n.state(svc.Now()) == types.NatGatewayStateDeleted {
+		return nil, kindOf("nat").notFound(n.ID)
+	}
+	if n.Deleted.IsZero() {
+		takes := core.Between(NATGatewayDeletes, NATGatewayDeletesMost, n.ID)
+		n.Deleted = svc.Now()
+		n.Gone = n.Deleted.Add(takes)
+		svc.ReleaseInterfaces(n.ID, takes)
+	}
+	return &ec2.DeleteNatGatewayOutput{NatGatewayId: in.NatGatewayId}, nil
+}

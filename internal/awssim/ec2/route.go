@@ -1,0 +1,300 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// routesPerTable is how many routes a table can have by default.
+const routesPerTable = 50
+
+// nat64 is where DNS64 puts the IPv4 addresses: the only IPv6 destination of a
+// NAT gateway.
+const nat64 = "64:ff9b::/96"
+
+func (svc *Service) simulateRouteTables() {
+	core.On(svc.Account, svc.createRouteTable, "VpcId", "ClientToken", "TagSpecifications")
+	core.On(svc.Account, svc.describeRouteTables, "RouteTableIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.createRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "GatewayId", "NatGatewayId", "EgressOnlyInternetGatewayId")
+	core.On(svc.Account, svc.replaceRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "GatewayId", "NatGatewayId", "EgressOnlyInternetGatewayId")
+	core.On(svc.Account, svc.deleteRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock")
+	core.On(svc.Account, svc.associateRouteTable, "RouteTableId", "SubnetId")
+	core.On(svc.Account, svc.disassociateRouteTable, "AssociationId")
+	core.On(svc.Account, svc.replaceRouteTableAssociation, "AssociationId", "RouteTableId")
+	core.On(svc.Account, svc.deleteRouteTable, "RouteTableId")
+}
+
+func (svc *Service) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
+	s := svc.state
+	return once(svc, "CreateRouteTable", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeRouteTable)
+		if err != nil {
+			return nil, err
+		}
+		v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
+		if err != nil {
+			return nil, err
+		}
+		t := &RouteTable{Thing: svc.made("rtb", tags), VPC: v.ID, Associations: map[string]string{}}
+		s.RouteTables[t.ID] = t
+		return []string{t.ID}, nil
+	}, func(ids []string) *ec2.CreateRouteTableOutput {
+		out := svc.routeTableOut(remembered(s.RouteTables, ids, func(t Thing) *RouteTable { return &RouteTable{Thing: t, VPC: aws.ToString(in.VpcId)} })[0])
+		return &ec2.CreateRouteTableOutput{RouteTable: &out, ClientToken: in.ClientToken}
+	})
+}
+
+func (svc *Service) routeTableOut(t *RouteTable) types.RouteTable {
+	out := types.RouteTable{RouteTableId: aws.String(t.ID), VpcId: aws.String(t.VPC), OwnerId: aws.String(core.AccountID), Routes: svc.routes(t), Tags: tagsOut(t.Tags)}
+	associated := &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}
+	if t.Main != "" {
+		out.Associations = append(out.Associations, types.RouteTableAssociation{
+			RouteTableAssociationId: aws.String(t.Main), RouteTableId: aws.String(t.ID), Main: aws.Bool(true), AssociationState: associated,
+		})
+	}
+	for _, id := range core.SortedKeys(t.Associations) {
+		out.Associations = append(out.Associations, types.RouteTableAssociation{
+			RouteTableAssociationId: aws.String(id), RouteTableId: aws.String(t.ID), SubnetId: aws.String(t.Associations[id]),
+			Main: aws.Bool(false), AssociationState: associated,
+		})
+	}
+	return out
+}
+
+// routes returns all routes of a table: the local ones, its own, and those
+// that endpoints put there.
+func (svc *Service) routes(t *RouteTable) (all []types.Route) {
+	if v := svc.state.VPCs[t.VPC]; v != nil {
+		for _, b := range v.blocks() {
+			all = append(all, localRoute(b))
+		}
+		if b, ok := svc.ipv6(v); ok {
+			all = append(all, localRoute(b))
+		}
+	}
+	for _, r := range t.Routes {
+		out := types.Route{Origin: types.RouteOriginCreateRoute, State: types.RouteStateActive}
+		if prefix(r.Destination).Addr().Is4() {
+			out.DestinationCidrBlock = aws.String(r.Destination)
+		} else {
+			out.DestinationIpv6CidrBlock = aws.String(r.Destination)
+		}
+		switch kindOf(r.Target).prefix {
+		case "nat":
+			out.NatGatewayId = aws.String(r.Target)
+		case "eigw":
+			out.EgressOnlyInternetGatewayId = aws.String(r.Target)
+		default:
+			out.GatewayId = aws.String(r.Target)
+		}
+		if !svc.leads(t, r.Target) {
+			out.State = types.RouteStateBlackhole
+		}
+		all = append(all, out)
+	}
+	for _, id := range core.SortedKeys(svc.state.Endpoints) {
+		if e := svc.state.Endpoints[id]; e.Deleted.IsZero() && slices.Contains(e.RouteTables, t.ID) {
+			all = append(all, types.Route{
+				DestinationPrefixListId: aws.String(e.prefixList()), GatewayId: aws.String(e.ID),
+				Origin: types.RouteOriginCreateRoute, State: types.RouteStateActive,
+			})
+		}
+	}
+	return all
+}
+
+func localRoute(b netip.Prefix) types.Route {
+	r := types.Route{GatewayId: aws.String("local"), Origin: types.RouteOriginCreateRouteTable, State: types.RouteStateActive}
+	if b.Addr().Is4() {
+		r.DestinationCidrBlock = aws.String(b.String())
+	} else {
+		r.DestinationIpv6CidrBlock = aws.String(b.String())
+	}
+	return r
+}
+
+// leads reports whether a route to the target leads anywhere.
+func (svc *Service) leads(t *RouteTable, target string) bool {
+	s := svc.state
+	switch kindOf(target).prefix {
+	case "nat":
+		n := s.NATGateways[target]
+		return n != nil && n.state(svc.Now()) == types.NatGatewayStateAvailable
+	case "eigw":
+		return s.EgressOnlyGateways[target] != nil
+	}
+	g := s.InternetGateways[target]
+	return g != nil && g.VPC == t.VPC
+}
+
+func (svc *Service) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
+	associations := func(get func(types.RouteTableAssociation) string) func(*RouteTable) []string {
+		return func(t *RouteTable) []string {
+			return slices.DeleteFunc(core.Each(svc.routeTableOut(t).Associations, get), func(s string) bool { return s == "" })
+		}
+	}
+	routes := func(get func(types.Route) *string) func(*RouteTable) []string {
+		return func(t *RouteTable) []string {
+			all := core.Each(svc.routes(t), func(r types.Route) string { return aws.ToString(get(r)) })
+			return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+		}
+	}
+	tables, next, err := describe(svc, svc.state.RouteTables, "rtb", query{in.RouteTableIds, in.Filters, in.NextToken, in.MaxResults}, fields[*RouteTable]{
+		"route-table-id": func(t *RouteTable) []string { return []string{t.ID} },
+		"vpc-id":         func(t *RouteTable) []string { return []string{t.VPC} },
+		"owner-id":       func(*RouteTable) []string { return []string{core.AccountID} },
+		"association.main": associations(func(x types.RouteTableAssociation) string {
+			return map[bool]string{true: "true", false: "false"}[aws.ToBool(x.Main)]
+		}),
+		"association.subnet-id":                  associations(func(x types.RouteTableAssociation) string { return aws.ToString(x.SubnetId) }),
+		"association.route-table-id":             associations(func(x types.RouteTableAssociation) string { return aws.ToString(x.RouteTableId) }),
+		"association.route-table-association-id": associations(func(x types.RouteTableAssociation) string { return aws.ToString(x.RouteTableAssociationId) }),
+		"route.destination-cidr-block":           routes(func(r types.Route) *string { return r.DestinationCidrBlock }),
+		"route.destination-ipv6-cidr-block":      routes(func(r types.Route) *string { return r.DestinationIpv6CidrBlock }),
+		"route.gateway-id":                       routes(func(r types.Route) *string { return r.GatewayId }),
+		"route.nat-gateway-id":                   routes(func(r types.Route) *string { return r.NatGatewayId }),
+	}, svc.routeTableOut)
+	return &ec2.DescribeRouteTablesOutput{RouteTables: tables, NextToken: next}, err
+}
+
+// destination returns where a route of that table leads from, of the two
+// ways to say it.
+func (svc *Service) destination(t *RouteTable, v4, v6 *string) (string, error) {
+	if err := core.Exactly(v4 != nil, v6 != nil); err != nil {
+		return "", err
+	}
+	d := v4
+	if v6 != nil {
+		d = v6
+	}
+	block, err := cidr(d)
+	if err != nil {
+		return "", err
+	}
+	if block.Addr().Is4() != (v4 != nil) {
+		return "", core.Fail("InvalidParameterValue", "the destination %s is not of the IP version of its parameter", block)
+	}
+	for _, r := range svc.routes(t) {
+		local := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
+		if aws.ToString(r.GatewayId) == "local" && within(prefix(local), block) {
+			return "", core.Fail("InvalidParameterValue", "the destination CIDR block %s is equal to or more specific than one of this VPC's CIDR blocks", block)
+		}
+	}
+	return block.String(), nil
+}
+
+// target returns where a route of that table is to lead. A NAT gateway must be
+// available: AWS says of one that is not that it does not exist.
+func (svc *Service) target(t *RouteTable, destination string, gateway, nat, egressOnly *string) (string, error) {
+	if err := core.Exactly(gateway != nil, nat != nil, egressOnly != nil); err != nil {
+		return "", err
+	}
+	s, v6 := svc.state, prefix(destination).Addr().Is6()
+	var vpc, id string
+	switch {
+	case gateway != nil:
+		g, err := lookup(svc, s.InternetGateways, "igw", gateway)
+		if err != nil {
+			return "", recoded(err, "InvalidGatewayID.NotFound")
+		}
+		vpc, id = g.VPC, g.ID
+	case egressOnly != nil:
+		g, err := lookup(svc, s.EgressOnlyGateways, "eigw", egressOnly)
+		if err != nil {
+			return "", recoded(err, "InvalidGatewayID.NotFound")
+		}
+		if !v6 {
+			return "", core.Fail("InvalidParameterValue", "an egress-only internet gateway takes IPv6 only")
+		}
+		vpc, id = g.VPC, g.ID
+	default:
+		n, err := lookup(svc, s.NATGateways, "nat", nat)
+		if err == nil && n.state(svc.Now()) != types.NatGatewayStateAvailable {
+			err = kindOf("nat").notFound(n.ID)
+		}
+		if err != nil {
+			return "", recoded(err, "InvalidNatGatewayID.NotFound")
+		}
+		if v6 && destination != nat64 {
+			return "", core.Fail("InvalidParameterValue", "a NAT gateway takes IPv4, and of IPv6 only %s", nat64)
+		}
+		vpc, id = n.VPC, n.ID
+	}
+	if vpc != t.VPC {
+		return "", core.Fail("InvalidParameterValue", "route table %s and gateway %s belong to different networks", t.ID, id)
+	}
+	return id, nil
+}
+
+func (t *RouteTable) routeFor(destination string) int {
+	return slices.IndexFunc(t.Routes, func(r Route) bool { return r.Destination == destination })
+}
+
+// createRoute makes a route. It does not tell a route to the same target from
+// one to another: AWS may let the former pass.
+func (svc *Service) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
+	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := svc.destination(t, in.DestinationCidrBlock, in.DestinationIpv6CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	target, err := svc.target(t, destination, in.GatewayId, in.NatGatewayId, in.EgressOnlyInternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	if t.routeFor(destination) >= 0 {
+		return nil, core.Fail("RouteAlreadyExists", "the route identified by %s already exists", destination)
+	}
+	if len(t.Routes) >= routesPerTable {
+		return nil, core.Fail("RouteLimitExceeded", "the maximum number of routes in %s has been reached", t.ID)
+	}
+	t.Routes = append(t.Routes, Route{Destination: destination, Target: target})
+	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
+}
+
+func (svc *Service) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutput, error) {
+	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := svc.destination(t, in.DestinationCidrBlock, in.DestinationIpv6CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	target, err := svc.target(t, destination, in.GatewayId, in.NatGatewayId, in.EgressOnlyInternetGatewayId)
+	if err != nil {
+		return nil, err
+	}
+	at := t.routeFor(destination)
+	if at < 0 {
+		return nil, core.Fail("InvalidParameterValue", "there is no route defined for '%s' in the route table", destination)
+	}
+	t.Routes[at].Target = target
+	return &ec2.ReplaceRouteOutput{}, nil
+}
+
+func (svc *Service) deleteRoute(in *ec2.DeleteRouteInput) (*ec2.DeleteRouteOutput, error) {
+	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	if err != nil {
+		return nil, err
+	}
+	destination, err := svc.destination(t, in.DestinationCidrBlock, in.DestinationIpv6CidrBlock)
+	if err != nil {
+		return nil, err
+	}
+	at := t.routeFor(destination)
+	if at < 0 {
+		return nil, core.Fail("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s", destination, t.ID)
+	}
+	t.Routes = slices.Delete(t.Routes, at, at+1)
+	return &ec2.DeleteRouteOutput{}, nil
+}

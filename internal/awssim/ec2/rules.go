@@ -1,0 +1,288 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// ported reports whether a rule's protocol has ports, or types and codes.
+func (r Rule) ported() bool {
+	return slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, r.Protocol)
+}
+
+// Same reports whether two rules let the Same pass; IDs and descriptions do
+// not matter.
+func (r Rule) Same(other Rule) bool {
+	r.ID, r.Description, other.ID, other.Description = "", "", "", ""
+	return r == other
+}
+
+func protocol(p string) (string, bool) {
+	p = strings.ToLower(p)
+	for number, name := range map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6", "all": "-1"} {
+		if p == number {
+			p = name
+		}
+	}
+	n, err := strconv.Atoi(p)
+	return p, Rule{Protocol: p}.ported() || err == nil && n >= -1 && n <= 255
+}
+
+// rules takes permissions apart into rules with one source each.
+func (svc *Service) rules(g *SecurityGroup, perms []types.IpPermission) (all []Rule, err error) {
+	for _, p := range perms {
+		if err := core.Only("security group rules", &p, "IpProtocol", "FromPort", "ToPort", "IpRanges", "Ipv6Ranges", "UserIdGroupPairs"); err != nil {
+			return nil, err
+		}
+		base, err := rule(p)
+		if err != nil {
+			return nil, err
+		}
+		sources, err := svc.sources(g, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range sources {
+			s.Protocol, s.From, s.To = base.Protocol, base.From, base.To
+			if slices.ContainsFunc(all, s.Same) {
+				return nil, core.Fail("InvalidParameterValue", "the same permission must not appear multiple times")
+			}
+			if !groupText(s.Description) {
+				return nil, core.Fail("InvalidParameterValue", "invalid rule description: %q", s.Description)
+			}
+			all = append(all, s)
+		}
+	}
+	if len(all) == 0 {
+		return nil, core.Fail("MissingParameter", "the request must contain the parameter ipPermissions, with sources")
+	}
+	return all, nil
+}
+
+// rule checks protocol and ports of a permission. Protocols other than TCP,
+// UDP and ICMP have no ports; AWS ignores those that are given.
+func rule(p types.IpPermission) (Rule, error) {
+	name, ok := protocol(aws.ToString(p.IpProtocol))
+	r := Rule{Protocol: name, From: -1, To: -1}
+	if !ok {
+		return r, core.Fail("InvalidParameterValue", "invalid value '%s' for IP protocol", aws.ToString(p.IpProtocol))
+	}
+	if !r.ported() {
+		return r, nil
+	}
+	if p.FromPort == nil || p.ToPort == nil {
+		return r, core.Fail("MissingParameter", "the request must contain the parameters fromPort and toPort")
+	}
+	r.From, r.To = *p.FromPort, *p.ToPort
+	if strings.HasPrefix(name, "icmp") {
+		if r.From < -1 || r.From > 255 || r.To < -1 || r.To > 255 || r.From == -1 && r.To != -1 {
+			return r, core.Fail("InvalidParameterValue", "invalid ICMP type and code: %d, %d", r.From, r.To)
+		}
+		return r, nil
+	}
+	if r.From < 0 || r.To > 65535 || r.From > r.To {
+		return r, core.Fail("InvalidParameterValue", "invalid port range: %d to %d", r.From, r.To)
+	}
+	return r, nil
+}
+
+// sources returns one rule for each source of a permission.
+func (svc *Service) sources(g *SecurityGroup, p types.IpPermission) (all []Rule, err error) {
+	malformed := func(s *string) error {
+		return core.Fail("InvalidParameterValue", "CIDR block %s is malformed", aws.ToString(s))
+	}
+	for _, r := range p.IpRanges {
+		block, err := netip.ParsePrefix(aws.ToString(r.CidrIp))
+		if err != nil || !block.Addr().Is4() {
+			return nil, malformed(r.CidrIp)
+		}
+		all = append(all, Rule{CIDR: block.Masked().String(), Description: aws.ToString(r.Description)})
+	}
+	for _, r := range p.Ipv6Ranges {
+		block, err := netip.ParsePrefix(aws.ToString(r.CidrIpv6))
+		if err != nil || !block.Addr().Is6() {
+			return nil, malformed(r.CidrIpv6)
+		}
+		all = append(all, Rule{IPv6: block.Masked().String(), Description: aws.ToString(r.Description)})
+	}
+	for _, pair := range p.UserIdGroupPairs {
+		if err := core.Only("security group rules", &pair, "GroupId", "UserId", "Description", "VpcId"); err != nil {
+			return nil, err
+		}
+		other, err := lookup(svc, svc.state.SecurityGroups, "sg", pair.GroupId)
+		if err != nil {
+			return nil, err
+		}
+		if other.VPC != g.VPC || pair.UserId != nil && *pair.UserId != core.AccountID {
+			return nil, core.Fail("InvalidGroup.NotFound", "you have specified two resources that belong to different networks")
+		}
+		all = append(all, Rule{Group: other.ID, Description: aws.ToString(pair.Description)})
+	}
+	return all, nil
+}
+
+// tooMany reports whether there are more rules of one IP version than a group
+// may have in one direction. A rule that names a group counts for both.
+func (svc *Service) tooMany(rules []Rule) bool {
+	v4, v6 := 0, 0
+	for _, r := range rules {
+		if r.IPv6 == "" {
+			v4++
+		}
+		if r.CIDR == "" {
+			v6++
+		}
+	}
+	return max(v4, v6) > svc.state.Limits.RulesPerGroup
+}
+
+// authorize adds rules to one direction of a group, all or none.
+func (svc *Service) authorize(g *SecurityGroup, direction *[]Rule, perms []types.IpPermission) ([]types.SecurityGroupRule, error) {
+	rules, err := svc.rules(g, perms)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rules {
+		if slices.ContainsFunc(*direction, r.Same) {
+			return nil, core.Fail("InvalidPermission.Duplicate", "the specified rule \"peer: %s%s%s, %s, from port: %d, to port: %d, ALLOW\" already exists", r.CIDR, r.IPv6, r.Group, r.Protocol, r.From, r.To)
+		}
+	}
+	if svc.tooMany(append(slices.Clone(*direction), rules...)) {
+		return nil, core.Fail("RulesPerSecurityGroupLimitExceeded", "the maximum number of rules per security group has been reached")
+	}
+	for n := range rules {
+		rules[n].ID = svc.ID("sgr")
+	}
+	*direction = append(*direction, rules...)
+	return core.Each(rules, func(r Rule) types.SecurityGroupRule { return ruleOut(g, r, direction == &g.Egress) }), nil
+}
+
+func ruleOut(g *SecurityGroup, r Rule, egress bool) types.SecurityGroupRule {
+	out := types.SecurityGroupRule{
+		SecurityGroupRuleId: aws.String(r.ID), GroupId: aws.String(g.ID), GroupOwnerId: aws.String(core.AccountID), IsEgress: aws.Bool(egress),
+		IpProtocol: aws.String(r.Protocol), FromPort: aws.Int32(r.From), ToPort: aws.Int32(r.To),
+		CidrIpv4: core.Text(r.CIDR), CidrIpv6: core.Text(r.IPv6), Description: core.Text(r.Description),
+	}
+	if r.Group != "" {
+		out.ReferencedGroupInfo = &types.ReferencedSecurityGroup{GroupId: aws.String(r.Group), UserId: aws.String(core.AccountID)}
+	}
+	return out
+}
+
+// revoke takes rules away from one direction of a group, all or none.
+func (svc *Service) revoke(g *SecurityGroup, direction *[]Rule, perms []types.IpPermission, ids []string) error {
+	if len(perms) == 0 == (len(ids) == 0) {
+		return core.Fail("InvalidParameterCombination", "rules are named by their IDs or by their permissions")
+	}
+	left := slices.Clone(*direction)
+	for _, id := range ids {
+		n := len(left)
+		left = slices.DeleteFunc(left, func(r Rule) bool { return r.ID == id })
+		if len(left) == n {
+			return core.Fail("InvalidSecurityGroupRuleId.NotFound", "the security group rule ID '%s' does not exist", id)
+		}
+	}
+	if len(perms) > 0 {
+		rules, err := svc.rules(g, perms)
+		if err != nil {
+			return err
+		}
+		for _, r := range rules {
+			n := len(left)
+			left = slices.DeleteFunc(left, r.Same)
+			if len(left) == n {
+				return core.Fail("InvalidPermission.NotFound", "the specified rule does not exist in this security group")
+			}
+		}
+	}
+	*direction = left
+	return nil
+}
+
+func (svc *Service) authorizeIngress(in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
+	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := svc.authorize(g, &g.Ingress, in.IpPermissions)
+	return &ec2.AuthorizeSecurityGroupIngressOutput{Return: aws.Bool(true), SecurityGroupRules: rules}, err
+}
+
+func (svc *Service) authorizeEgress(in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
+	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := svc.authorize(g, &g.Egress, in.IpPermissions)
+	return &ec2.AuthorizeSecurityGroupEgressOutput{Return: aws.Bool(true), SecurityGroupRules: rules}, err
+}
+
+func (svc *Service) revokeIngress(in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
+	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.RevokeSecurityGroupIngressOutput{Return: aws.Bool(true)}, svc.revoke(g, &g.Ingress, in.IpPermissions, in.SecurityGroupRuleIds)
+}
+
+func (svc *Service) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
+	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	if err != nil {
+		return nil, err
+	}
+	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true)}, svc.revoke(g, &g.Egress, in.IpPermissions, in.SecurityGroupRuleIds)
+}
+
+// describeIngressRules gives rules that are there another description.
+func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
+	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := svc.rules(g, in.IpPermissions)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rules {
+		if !slices.ContainsFunc(g.Ingress, r.Same) {
+			return nil, core.Fail("InvalidPermission.NotFound", "the specified rule does not exist in this security group")
+		}
+	}
+	for _, r := range rules {
+		g.Ingress[slices.IndexFunc(g.Ingress, r.Same)].Description = r.Description
+	}
+	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: aws.Bool(true)}, nil
+}
+
+// groupRule is one rule of a group, as a thing of its own.
+type groupRule struct {
+	Thing
+	of     *SecurityGroup
+	rule   Rule
+	egress bool
+}
+
+func (svc *Service) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
+	all := map[string]*groupRule{}
+	for _, g := range svc.state.SecurityGroups {
+		for _, r := range g.Ingress {
+			all[r.ID] = &groupRule{Thing{ID: r.ID, Born: g.Born}, g, r, false}
+		}
+		for _, r := range g.Egress {
+			all[r.ID] = &groupRule{Thing{ID: r.ID, Born: g.Born}, g, r, true}
+		}
+	}
+	rules, next, err := describe(svc, all, "sgr", query{in.SecurityGroupRuleIds, in.Filters, in.NextToken, in.MaxResults}, fields[*groupRule]{
+		"group-id":               func(r *groupRule) []string { return []string{r.of.ID} },
+		"security-group-rule-id": func(r *groupRule) []string { return []string{r.ID} },
+	}, func(r *groupRule) types.SecurityGroupRule { return ruleOut(r.of, r.rule, r.egress) })
+	return &ec2.DescribeSecurityGroupRulesOutput{SecurityGroupRules: rules, NextToken: next}, err
+}

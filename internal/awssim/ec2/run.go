@@ -1,0 +1,326 @@
+package ec2
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// mostUserData is how many bytes of user data an instance can have.
+const mostUserData = 16384
+
+// launch is a call to RunInstances that is being checked.
+type launch struct {
+	in       *ec2.RunInstancesInput
+	image    *Image
+	kind     instanceType
+	subnet   *Subnet
+	groups   []string
+	nic      types.InstanceNetworkInterfaceSpecification // how to make the interface
+	existing []*Interface                                // or what to use instead, by device
+	ipv6     int32
+	public   bool
+	disks    []*Volume
+	tags     map[types.ResourceType]map[string]string
+	model    Instance // what all instances have in common
+	count    int
+}
+
+// RunInstances launches instances: all checks first, so that a call that is
+// refused has changed nothing.
+func (svc *Service) RunInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+	return once(svc, "RunInstances", in.ClientToken, in, func() ([]string, error) {
+		l, err := svc.prepared(in)
+		if err != nil {
+			return nil, err
+		}
+		if err := svc.checkCount(l); err != nil {
+			return nil, err
+		}
+		return svc.start(l), nil
+	}, func(ids []string) *ec2.RunInstancesOutput {
+		dead := func(t Thing) *Instance { return &Instance{Thing: t, Terminating: t.Born, Terminated: t.Born.Add(1)} }
+		all := remembered(svc.state.Instances, ids, dead)
+		return &ec2.RunInstancesOutput{Instances: core.Each(all, svc.instanceOut), OwnerId: aws.String(core.AccountID), ReservationId: core.Text(all[0].Reservation)}
+	})
+}
+
+func (svc *Service) checkImage(l *launch) error {
+	id := aws.ToString(l.in.ImageId)
+	if id == "" {
+		return core.Fail("MissingParameter", "the request must contain the parameter ImageId")
+	}
+	image, ok := svc.state.Images[id]
+	if !ok {
+		return kindOf("ami").notFound(id)
+	}
+	if image.state(svc.Now()) != types.ImageStateAvailable {
+		return core.Fail("InvalidAMIID.Unavailable", "the image ID '%s' is not available", id)
+	}
+	kind, ok := typeNamed(string(l.in.InstanceType))
+	if !ok {
+		return core.Fail("InvalidParameterValue", "invalid value '%s' for InstanceType", l.in.InstanceType)
+	}
+	if !slices.Contains(kind.architectures, types.ArchitectureType(image.Architecture)) {
+		return core.Fail("InvalidParameterValue", "the architecture '%v' of the specified instance type does not match the architecture '%s' of the specified AMI",
+			kind.architectures, image.Architecture)
+	}
+	l.image, l.kind, l.model.Image, l.model.Type = image, kind, image.ID, kind.name
+	return nil
+}
+
+func (svc *Service) checkBasics(l *launch) error {
+	if key := aws.ToString(l.in.KeyName); key != "" && !svc.state.KeyPairs[key] {
+		return core.Fail("InvalidKeyPair.NotFound", "the key pair '%s' does not exist", key)
+	}
+	l.model.Key, l.model.Token, l.model.Protected = aws.ToString(l.in.KeyName), aws.ToString(l.in.ClientToken), aws.ToBool(l.in.DisableApiTermination)
+	p := l.in.IamInstanceProfile
+	if p == nil {
+		return nil
+	}
+	if err := core.Only("RunInstances", p, "Name"); err != nil {
+		return err
+	}
+	if !svc.iam.ProfileExists(aws.ToString(p.Name)) {
+		return core.Fail("InvalidParameterValue", "value (%s) for parameter iamInstanceProfile.name is invalid: invalid IAM instance profile name", aws.ToString(p.Name))
+	}
+	l.model.Profile = aws.ToString(p.Name)
+	return nil
+}
+
+func (svc *Service) checkUserData(l *launch) error {
+	raw, err := base64.StdEncoding.DecodeString(aws.ToString(l.in.UserData))
+	if err != nil {
+		return core.Fail("InvalidUserData.Malformed", "invalid base64 encoding of user data")
+	}
+	if len(raw) > mostUserData {
+		return core.Fail("InvalidParameterValue", "User data is limited to %d bytes", mostUserData)
+	}
+	l.model.UserData = aws.ToString(l.in.UserData)
+	return nil
+}
+
+// checkSubnet finds the subnet and the groups, which are named either by the
+// call itself or by its network interface. Without a subnet AWS takes one of
+// the default VPC, which nobody wants here.
+func (svc *Service) checkSubnet(l *launch) error {
+	subnet, groups := l.in.SubnetId, l.in.SecurityGroupIds
+	if len(l.in.NetworkInterfaces) > 0 {
+		if subnet != nil || len(groups) > 0 {
+			return core.Fail("InvalidParameterCombination", "network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
+		}
+		l.nic = l.in.NetworkInterfaces[0]
+		subnet, groups = l.nic.SubnetId, l.nic.Groups
+		if l.nic.NetworkInterfaceId != nil {
+			return svc.checkExisting(l)
+		}
+	}
+	s, err := lookup(svc, svc.state.Subnets, "subnet", subnet)
+	if err != nil {
+		return err
+	}
+	l.subnet = s
+	l.groups, err = svc.GroupsFor(s.VPC, groups)
+	return err
+}
+
+// checkExisting finds the network interfaces that an instance is to be made
+// with.
+func (svc *Service) checkExisting(l *launch) error {
+	if aws.ToInt32(l.in.MaxCount) > 1 {
+		return core.Fail("InvalidParameterCombination", "a network interface may not be specified for more than one instance")
+	}
+	devices := map[int32]bool{}
+	for _, spec := range l.in.NetworkInterfaces {
+		if err := core.Only("RunInstances", &spec, "NetworkInterfaceId", "DeviceIndex", "DeleteOnTermination"); err != nil {
+			return err
+		}
+		n, err := lookup(svc, svc.state.Interfaces, "eni", spec.NetworkInterfaceId)
+		if err != nil {
+			return err
+		}
+		if n.Owner != "" || slices.Contains(l.existing, n) {
+			return core.Fail("InvalidNetworkInterface.InUse", "the interface '%s' is currently in use", n.ID)
+		}
+		device := aws.ToInt32(spec.DeviceIndex)
+		if spec.DeviceIndex == nil || devices[device] {
+			return core.Fail("InvalidParameterValue", "each network interface requires a unique device index")
+		}
+		devices[device] = true
+		s := svc.state.Subnets[n.Subnet]
+		if l.subnet != nil && l.subnet.Zone != s.Zone {
+			return core.Fail("InvalidParameterCombination", "the network interfaces are in several zones")
+		}
+		if device == 0 || l.subnet == nil {
+			l.subnet = s
+		}
+		l.existing = append(l.existing, n)
+	}
+	if !devices[0] {
+		return core.Fail("InvalidParameterValue", "there is no network interface with device index 0")
+	}
+	return nil
+}
+
+// checkInterfaces looks at the one network interface that is to be made, and
+// at the zone.
+func (svc *Service) checkInterfaces(l *launch) error {
+	if z, _ := svc.zone(l.subnet.Zone); !z.offered(l.kind.name) {
+		return core.Fail("Unsupported", "your requested instance type (%s) is not supported in your requested availability zone (%s)", l.kind.name, z.name)
+	}
+	l.model.Subnet, l.model.VPC, l.model.Zone = l.subnet.ID, l.subnet.VPC, l.subnet.Zone
+	if len(l.existing) > 0 {
+		return nil
+	}
+	if len(l.in.NetworkInterfaces) > 1 {
+		return core.NotSimulated("RunInstances: several new network interfaces")
+	}
+	if err := core.Only("RunInstances", &l.nic, "DeviceIndex", "SubnetId", "Groups", "AssociatePublicIpAddress", "InterfaceType",
+		"Ipv6AddressCount", "PrimaryIpv6", "DeleteOnTermination", "Description"); err != nil {
+		return err
+	}
+	if len(l.in.NetworkInterfaces) > 0 && (l.nic.DeviceIndex == nil || *l.nic.DeviceIndex != 0) {
+		return core.Fail("InvalidParameterValue", "there is no network interface with device index 0")
+	}
+	l.public = l.subnet.MapPublicIP
+	if l.nic.AssociatePublicIpAddress != nil {
+		l.public = *l.nic.AssociatePublicIpAddress
+	}
+	l.ipv6 = aws.ToInt32(l.nic.Ipv6AddressCount)
+	if l.ipv6 == 0 && (l.subnet.AssignIPv6 || l.subnet.Native) {
+		l.ipv6 = 1
+	}
+	switch kind := aws.ToString(l.nic.InterfaceType); {
+	case kind != "" && kind != "interface" && kind != "efa":
+		return core.Fail("InvalidParameterValue", "value (%s) for parameter interfaceType is invalid", kind)
+	case kind == "efa":
+		// No instance type of the catalogue has one.
+		return core.Fail("Unsupported", "instance type %s does not support EFA interfaces", l.kind.name)
+	case l.ipv6 > 0 && l.subnet.IPv6CIDR == "":
+		return core.Fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", l.subnet.ID)
+	case aws.ToBool(l.nic.PrimaryIpv6) && l.ipv6 == 0:
+		return core.Fail("InvalidParameterCombination", "a primary IPv6 address requires an IPv6 address")
+	case l.public && l.subnet.Native:
+		return core.Fail("InvalidParameterCombination", "instances of an IPv6-only subnet have no public IPv4 address")
+	case l.ipv6 > 0 && strings.HasPrefix(l.kind.name, "t2.") && l.subnet.Native:
+		return core.Fail("Unsupported", "IPv6-only subnets take instance types of the Nitro System only")
+	}
+	return nil
+}
+
+// checkDisks makes the volumes from the block devices. The root's is there in
+// any case.
+func (svc *Service) checkDisks(l *launch) error {
+	root := &Volume{Device: l.image.RootDevice, Type: "gp2", Size: l.image.RootSize, DeleteWithInstance: true}
+	l.disks = []*Volume{root}
+	seen := map[string]bool{}
+	for _, m := range l.in.BlockDeviceMappings {
+		if err := core.Only("RunInstances", &m, "DeviceName", "Ebs"); err != nil {
+			return err
+		}
+		device := aws.ToString(m.DeviceName)
+		if device == "" || m.Ebs == nil || seen[device] {
+			return core.Fail("InvalidBlockDeviceMapping", "the device name %q is missing, there twice, or has no volume", device)
+		}
+		seen[device] = true
+		if err := core.Only("RunInstances", m.Ebs, "VolumeSize", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "DeleteOnTermination"); err != nil {
+			return err
+		}
+		v := root
+		if device != root.Device {
+			v = &Volume{Device: device, Type: "gp2", DeleteWithInstance: true}
+			l.disks = append(l.disks, v)
+		}
+		v.IOPS, v.Throughput = aws.ToInt32(m.Ebs.Iops), aws.ToInt32(m.Ebs.Throughput)
+		v.Encrypted, v.Key = aws.ToBool(m.Ebs.Encrypted), aws.ToString(m.Ebs.KmsKeyId)
+		if m.Ebs.VolumeSize != nil {
+			v.Size = *m.Ebs.VolumeSize
+		}
+		if m.Ebs.VolumeType != "" {
+			v.Type = string(m.Ebs.VolumeType)
+		}
+		if m.Ebs.DeleteOnTermination != nil {
+			v.DeleteWithInstance = *m.Ebs.DeleteOnTermination
+		}
+		if v == root && v.Size < l.image.RootSize {
+			return core.Fail("InvalidBlockDeviceMapping", "volume of size %dGB is smaller than snapshot '%s', expect size>= %dGB", v.Size, l.image.devices()[0].Snapshot, l.image.RootSize)
+		}
+		if err := v.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkCount finds how many instances there will be: as many as possible.
+func (svc *Service) checkCount(l *launch) error {
+	least, wanted := int(aws.ToInt32(l.in.MinCount)), int(aws.ToInt32(l.in.MaxCount))
+	if least < 1 || wanted < least {
+		return core.Fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
+	}
+	l.count = wanted
+	used := 0
+	for _, i := range svc.state.Instances {
+		if i.Terminated.IsZero() || i.Terminated.After(svc.Now()) {
+			t, _ := typeNamed(i.Type)
+			used += int(t.vcpus)
+		}
+	}
+	l.count = min(l.count, (svc.state.Limits.VCPUs-used)/int(l.kind.vcpus))
+	if l.count < least {
+		return core.Fail("VcpuLimitExceeded", "you have requested more vCPU capacity than your current vCPU limit of %d allows", svc.state.Limits.VCPUs)
+	}
+	if len(l.existing) == 0 && !l.subnet.Native {
+		l.count = min(l.count, svc.freeAddresses(l.subnet))
+	}
+	if l.count < least {
+		return core.Fail("InsufficientFreeAddressesInSubnet", "there are not enough free addresses in subnet '%s' to satisfy the requested number of instances", l.subnet.ID)
+	}
+	return nil
+}
+
+// start makes the instances of a launch that has passed all checks.
+func (svc *Service) start(l *launch) (ids []string) {
+	s, reservation := svc.state, svc.ID("r")
+	for index := range l.count {
+		i := l.model
+		i.Thing = svc.made("i", maps.Clone(l.tags[types.ResourceTypeInstance]))
+		i.Launch = maps.Clone(l.model.Launch)
+		i.Reservation, i.Index, i.Running = reservation, index, svc.Now().Add(InstanceTakes)
+		for n, e := range l.existing {
+			spec := l.in.NetworkInterfaces[n]
+			e.Owner, e.Device, e.DeleteWithOwner = i.ID, aws.ToInt32(spec.DeviceIndex), aws.ToBool(spec.DeleteOnTermination)
+			i.Interfaces = append(i.Interfaces, e.ID)
+			for _, address := range s.Addresses {
+				if address.Interface == e.ID {
+					address.Instance = i.ID
+				}
+			}
+		}
+		if len(l.existing) == 0 {
+			n := svc.userInterface(l.subnet, l.groups, l.tags[types.ResourceTypeNetworkInterface], l.ipv6)
+			n.Owner, n.Description = i.ID, aws.ToString(l.nic.Description)
+			n.DeleteWithOwner = l.nic.DeleteOnTermination == nil || *l.nic.DeleteOnTermination
+			if l.public {
+				n.PublicIP = svc.PublicIP()
+			}
+			i.Interfaces = []string{n.ID}
+		}
+		for _, d := range l.disks {
+			v := *d
+			v.Thing, v.Zone, v.Instance = svc.made("vol", maps.Clone(l.tags[types.ResourceTypeVolume])), i.Zone, i.ID
+			s.Volumes[v.ID] = &v
+			i.Volumes = append(i.Volumes, v.ID)
+		}
+		s.Instances[i.ID] = &i
+		ids = append(ids, i.ID)
+	}
+	return ids
+}

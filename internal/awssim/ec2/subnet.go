@@ -1,0 +1,303 @@
+package ec2
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (svc *Service) simulateSubnets() {
+	core.On(svc.Account, svc.createSubnet, "VpcId", "CidrBlock", "Ipv6CidrBlock", "Ipv6Native", "AvailabilityZone", "TagSpecifications")
+	core.On(svc.Account, svc.describeSubnets, "SubnetIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.modifySubnetAttribute, "SubnetId", "AssignIpv6AddressOnCreation", "MapPublicIpOnLaunch", "EnableDns64",
+		"EnableResourceNameDnsARecordOnLaunch", "EnableResourceNameDnsAAAARecordOnLaunch", "PrivateDnsHostnameTypeOnLaunch")
+	core.On(svc.Account, svc.deleteSubnet, "SubnetId")
+}
+
+// createSubnet makes a subnet. AWS picks a zone when none is named, which a
+// cluster cannot want: the zone is asked for here. There is no client token.
+func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
+	tags, err := tagged(in.TagSpecifications, types.ResourceTypeSubnet)
+	if err != nil {
+		return nil, err
+	}
+	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	if err != nil {
+		return nil, err
+	}
+	z, ok := svc.zone(aws.ToString(in.AvailabilityZone))
+	if !ok {
+		return nil, core.Fail("InvalidParameterValue", "value (%s) for parameter availabilityZone is invalid", aws.ToString(in.AvailabilityZone))
+	}
+	s := &Subnet{VPC: v.ID, Zone: z.name, Native: aws.ToBool(in.Ipv6Native), HostnameType: string(types.HostnameTypeIpName)}
+	if s.CIDR, err = svc.subnetBlock(v, in); err != nil {
+		return nil, err
+	}
+	if s.IPv6CIDR, err = svc.subnetIPv6(v, in); err != nil {
+		return nil, err
+	}
+	if s.Native {
+		s.HostnameType = string(types.HostnameTypeResourceName)
+	}
+	s.Thing = svc.made("subnet", tags)
+	svc.state.Subnets[s.ID] = s
+	out := svc.subnetOut(s)
+	return &ec2.CreateSubnetOutput{Subnet: &out}, nil
+}
+
+// subnetBlock checks the IPv4 block of a subnet in the making.
+func (svc *Service) subnetBlock(v *VPC, in *ec2.CreateSubnetInput) (string, error) {
+	native := aws.ToBool(in.Ipv6Native)
+	if native != (in.CidrBlock == nil) {
+		return "", core.Fail("InvalidParameterCombination", "a subnet has an IPv4 CIDR block, or is IPv6-only")
+	}
+	if native {
+		return "", nil
+	}
+	block, err := cidr(in.CidrBlock)
+	if err != nil {
+		return "", err
+	}
+	inside := false
+	for _, b := range v.blocks() {
+		inside = inside || within(b, block)
+	}
+	if !inside || !block.Addr().Is4() || block.Bits() < 16 || block.Bits() > 28 {
+		return "", core.Fail("InvalidSubnet.Range", "the CIDR '%s' is invalid", block)
+	}
+	for _, other := range svc.subnetsOf(v.ID) {
+		if other.CIDR != "" && prefix(other.CIDR).Overlaps(block) {
+			return "", core.Fail("InvalidSubnet.Conflict", "the CIDR '%s' conflicts with another subnet", block)
+		}
+	}
+	return block.String(), nil
+}
+
+// subnetIPv6 checks the IPv6 block of a subnet in the making: a /64.
+func (svc *Service) subnetIPv6(v *VPC, in *ec2.CreateSubnetInput) (string, error) {
+	if in.Ipv6CidrBlock == nil {
+		if aws.ToBool(in.Ipv6Native) {
+			return "", core.Fail("MissingParameter", "an IPv6-only subnet needs the parameter ipv6CidrBlock")
+		}
+		return "", nil
+	}
+	block, err := cidr(in.Ipv6CidrBlock)
+	if err != nil {
+		return "", err
+	}
+	outer, ok := svc.ipv6(v)
+	if !ok || !within(outer, block) || block.Bits() != 64 {
+		return "", core.Fail("InvalidSubnet.Range", "the CIDR '%s' is invalid", block)
+	}
+	for _, other := range svc.subnetsOf(v.ID) {
+		if other.IPv6CIDR == block.String() {
+			return "", core.Fail("InvalidSubnet.Conflict", "the CIDR '%s' conflicts with another subnet", block)
+		}
+	}
+	return block.String(), nil
+}
+
+func (svc *Service) subnetsOf(vpc string) (all []*Subnet) {
+	for _, s := range svc.state.Subnets {
+		if s.VPC == vpc {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// reserved is how many addresses of a subnet AWS keeps: the first four and
+// the last.
+const reserved = 5
+
+// freeAddresses returns how many IPv4 addresses a subnet has left.
+func (svc *Service) freeAddresses(s *Subnet) int {
+	if s.CIDR == "" {
+		return 0
+	}
+	free := 1<<(32-prefix(s.CIDR).Bits()) - reserved
+	for _, n := range svc.state.Interfaces {
+		if n.Subnet == s.ID && n.PrivateIP != "" {
+			free--
+		}
+	}
+	return free
+}
+
+// address takes the next free IPv4 address of a subnet; "" when there is
+// none.
+func (svc *Service) address(s *Subnet) string {
+	if s.CIDR == "" {
+		return ""
+	}
+	block := prefix(s.CIDR)
+	size := 1 << (32 - block.Bits())
+	taken := map[string]bool{}
+	for _, n := range svc.state.Interfaces {
+		if n.Subnet == s.ID {
+			taken[n.PrivateIP] = true
+		}
+	}
+	for range size {
+		s.Next++
+		if s.Next < reserved-1 || s.Next > size-2 {
+			s.Next = reserved - 1
+		}
+		if ip := nth(block, s.Next); !taken[ip] {
+			return ip
+		}
+	}
+	return ""
+}
+
+// nth is the n-th address of a block, counted from its first.
+func nth(block netip.Prefix, n int) string {
+	b := block.Addr().As4()
+	for at := 3; at >= 0; at-- {
+		n += int(b[at])
+		b[at] = byte(n) //nolint:gosec // the lowest byte
+		n >>= 8
+	}
+	return netip.AddrFrom4(b).String()
+}
+
+// ipv6Address takes a new IPv6 address of a subnet.
+func (svc *Service) ipv6Address(s *Subnet) string {
+	b := prefix(s.IPv6CIDR).Addr().As16()
+	for at, n := 15, svc.NextSerial(); at > 11; at, n = at-1, n>>8 {
+		b[at] = byte(n) //nolint:gosec // the lowest byte
+	}
+	return netip.AddrFrom16(b).String()
+}
+
+func (svc *Service) subnetOut(s *Subnet) types.Subnet {
+	out := types.Subnet{
+		SubnetId: aws.String(s.ID), VpcId: aws.String(s.VPC), CidrBlock: core.Text(s.CIDR), AvailabilityZone: aws.String(s.Zone),
+		AvailableIpAddressCount: aws.Int32(int32(svc.freeAddresses(s))), //nolint:gosec // at most 65,531
+		State:                   types.SubnetStateAvailable, OwnerId: aws.String(core.AccountID),
+		SubnetArn:    aws.String(fmt.Sprintf("arn:aws:ec2:%s:%s:subnet/%s", svc.Region, core.AccountID, s.ID)),
+		DefaultForAz: aws.Bool(s.Default), MapPublicIpOnLaunch: aws.Bool(s.MapPublicIP), AssignIpv6AddressOnCreation: aws.Bool(s.AssignIPv6),
+		EnableDns64: aws.Bool(s.DNS64), Ipv6Native: aws.Bool(s.Native), MapCustomerOwnedIpOnLaunch: aws.Bool(false), Tags: tagsOut(s.Tags),
+		PrivateDnsNameOptionsOnLaunch: &types.PrivateDnsNameOptionsOnLaunch{
+			HostnameType: types.HostnameType(s.HostnameType), EnableResourceNameDnsARecord: aws.Bool(s.ResourceNameA),
+			EnableResourceNameDnsAAAARecord: aws.Bool(s.ResourceNameAAAA),
+		},
+	}
+	if z, ok := svc.zone(s.Zone); ok {
+		out.AvailabilityZoneId = aws.String(z.id)
+	}
+	if s.IPv6CIDR != "" {
+		state := types.SubnetCidrBlockStateCodeAssociated
+		if svc.Now().Sub(s.Born) < SubnetIPv6Takes {
+			state = types.SubnetCidrBlockStateCodeAssociating
+		}
+		out.Ipv6CidrBlockAssociationSet = []types.SubnetIpv6CidrBlockAssociation{{
+			AssociationId: aws.String("subnet-cidr-assoc-" + s.ID[len("subnet-"):]), Ipv6CidrBlock: aws.String(s.IPv6CIDR),
+			Ipv6CidrBlockState: &types.SubnetCidrBlockState{State: state},
+		}}
+	}
+	return out
+}
+
+func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
+	zone := func(s *Subnet) []string { return []string{s.Zone} }
+	block := func(s *Subnet) []string { return one(s.CIDR) }
+	byDefault := func(s *Subnet) []string { return flag(s.Default) }
+	subnets, next, err := describe(svc, svc.state.Subnets, "subnet", query{in.SubnetIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Subnet]{
+		"subnet-id":               func(s *Subnet) []string { return []string{s.ID} },
+		"vpc-id":                  func(s *Subnet) []string { return []string{s.VPC} },
+		"state":                   func(*Subnet) []string { return []string{"available"} },
+		"availability-zone":       zone,
+		"availabilityZone":        zone,
+		"cidr":                    block,
+		"cidr-block":              block,
+		"cidrBlock":               block,
+		"default-for-az":          byDefault,
+		"defaultForAz":            byDefault,
+		"map-public-ip-on-launch": func(s *Subnet) []string { return flag(s.MapPublicIP) },
+		"ipv6-native":             func(s *Subnet) []string { return flag(s.Native) },
+		"owner-id":                func(*Subnet) []string { return []string{core.AccountID} },
+		"ipv6-cidr-block-association.ipv6-cidr-block": func(s *Subnet) []string { return one(s.IPv6CIDR) },
+	}, svc.subnetOut)
+	return &ec2.DescribeSubnetsOutput{Subnets: subnets, NextToken: next}, err
+}
+
+// modifySubnetAttribute changes one attribute: AWS takes no two in a call.
+func (svc *Service) modifySubnetAttribute(in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
+	s, err := lookup(svc, svc.state.Subnets, "subnet", in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	if err := core.Exactly(in.AssignIpv6AddressOnCreation != nil, in.MapPublicIpOnLaunch != nil, in.EnableDns64 != nil,
+		in.EnableResourceNameDnsARecordOnLaunch != nil, in.EnableResourceNameDnsAAAARecordOnLaunch != nil,
+		in.PrivateDnsHostnameTypeOnLaunch != ""); err != nil {
+		return nil, err
+	}
+	on := func(v *types.AttributeBooleanValue) bool { return aws.ToBool(v.Value) }
+	needsIPv6 := func(v *types.AttributeBooleanValue) error {
+		if on(v) && s.IPv6CIDR == "" {
+			return core.Fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", s.ID)
+		}
+		return nil
+	}
+	switch {
+	case in.AssignIpv6AddressOnCreation != nil:
+		err = needsIPv6(in.AssignIpv6AddressOnCreation)
+		s.AssignIPv6 = err == nil && on(in.AssignIpv6AddressOnCreation)
+	case in.EnableDns64 != nil:
+		err = needsIPv6(in.EnableDns64)
+		s.DNS64 = err == nil && on(in.EnableDns64)
+	case in.MapPublicIpOnLaunch != nil:
+		if s.Native && on(in.MapPublicIpOnLaunch) {
+			return nil, core.Fail("InvalidParameterValue", "the subnet %s is IPv6-only", s.ID)
+		}
+		s.MapPublicIP = on(in.MapPublicIpOnLaunch)
+	case in.EnableResourceNameDnsARecordOnLaunch != nil:
+		s.ResourceNameA = on(in.EnableResourceNameDnsARecordOnLaunch)
+	case in.EnableResourceNameDnsAAAARecordOnLaunch != nil:
+		err = needsIPv6(in.EnableResourceNameDnsAAAARecordOnLaunch)
+		s.ResourceNameAAAA = err == nil && on(in.EnableResourceNameDnsAAAARecordOnLaunch)
+	default:
+		return &ec2.ModifySubnetAttributeOutput{}, s.setHostnameType(in.PrivateDnsHostnameTypeOnLaunch)
+	}
+	return &ec2.ModifySubnetAttributeOutput{}, err
+}
+
+func (s *Subnet) setHostnameType(t types.HostnameType) error {
+	if t != types.HostnameTypeIpName && t != types.HostnameTypeResourceName || s.Native && t == types.HostnameTypeIpName {
+		return core.Fail("InvalidParameterValue", "value (%s) for parameter privateDnsHostnameTypeOnLaunch is invalid", t)
+	}
+	s.HostnameType = string(t)
+	return nil
+}
+
+func (svc *Service) deleteSubnet(in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
+	s, err := lookup(svc, svc.state.Subnets, "subnet", in.SubnetId)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range svc.state.Interfaces {
+		if n.Subnet == s.ID {
+			return nil, core.Fail("DependencyViolation", "the subnet '%s' has dependencies and cannot be deleted: %s", s.ID, n.ID)
+		}
+	}
+	for _, n := range svc.state.NATGateways {
+		if n.Subnet == s.ID && !n.dead(svc.Now()) {
+			return nil, core.Fail("DependencyViolation", "the subnet '%s' has dependencies and cannot be deleted: %s", s.ID, n.ID)
+		}
+	}
+	for _, t := range svc.state.RouteTables {
+		for id, subnet := range t.Associations {
+			if subnet == s.ID {
+				delete(t.Associations, id)
+			}
+		}
+	}
+	delete(svc.state.Subnets, s.ID)
+	return &ec2.DeleteSubnetOutput{}, nil
+}

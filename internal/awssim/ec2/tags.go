@@ -1,0 +1,270 @@
+package ec2
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// mostTags is how many tags a thing can have, not counting those of AWS.
+const mostTags = 50
+
+func (svc *Service) simulateTags() {
+	core.On(svc.Account, svc.createTags, "Resources", "Tags")
+	core.On(svc.Account, svc.deleteTags, "Resources", "Tags")
+	core.On(svc.Account, svc.describeTags, "Filters", "NextToken", "MaxResults")
+}
+
+// tagsOf checks the tags of a call.
+func tagsOf(tags []types.Tag) (map[string]string, error) {
+	all := map[string]string{}
+	for _, t := range tags {
+		k, v := aws.ToString(t.Key), aws.ToString(t.Value)
+		switch _, twice := all[k]; {
+		case k == "" || utf8.RuneCountInString(k) > 127:
+			return nil, core.Fail("InvalidParameterValue", "tag keys have 1 to 127 characters: %q", k)
+		case utf8.RuneCountInString(v) > 256:
+			return nil, core.Fail("InvalidParameterValue", "tag values have at most 256 characters: %q", v)
+		case strings.HasPrefix(strings.ToLower(k), "aws:"):
+			return nil, core.Fail("InvalidParameterValue", "tag keys starting with 'aws:' are reserved for internal use: %q", k)
+		case twice:
+			return nil, core.Fail("InvalidParameterValue", "duplicate tag key '%s' specified", k)
+		}
+		all[k] = v
+	}
+	if len(all) > mostTags {
+		return nil, core.Fail("TagLimitExceeded", "a resource can have %d tags", mostTags)
+	}
+	return all, nil
+}
+
+// specified checks the tag specifications of a call that makes things of
+// those kinds.
+func specified(specs []types.TagSpecification, kinds ...types.ResourceType) (map[types.ResourceType]map[string]string, error) {
+	all := map[types.ResourceType]map[string]string{}
+	for _, s := range specs {
+		if _, twice := all[s.ResourceType]; twice || !slices.Contains(kinds, s.ResourceType) {
+			return nil, core.Fail("InvalidParameterValue", "'%s' is not a valid taggable resource type for this operation, or there twice", s.ResourceType)
+		}
+		if len(s.Tags) == 0 {
+			return nil, core.Fail("InvalidParameterValue", "tag specification must have at least one tag")
+		}
+		tags, err := tagsOf(s.Tags)
+		if err != nil {
+			return nil, err
+		}
+		all[s.ResourceType] = tags
+	}
+	return all, nil
+}
+
+// tagged checks the tag specifications of a call that makes one kind of thing.
+func tagged(specs []types.TagSpecification, kind types.ResourceType) (map[string]string, error) {
+	all, err := specified(specs, kind)
+	if err != nil || all[kind] == nil {
+		return map[string]string{}, err
+	}
+	return all[kind], nil
+}
+
+// tagsOut returns tags as answers hold them. AWS promises no order.
+func tagsOut(tags map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(tags))
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
+	}
+	return out
+}
+
+// taggable returns all things that can have tags.
+func (svc *Service) taggable() map[string]thing {
+	s, all := svc.state, map[string]thing{}
+	gather(all, s.VPCs)
+	gather(all, s.Subnets)
+	gather(all, s.InternetGateways)
+	gather(all, s.EgressOnlyGateways)
+	gather(all, s.NATGateways)
+	gather(all, s.Addresses)
+	gather(all, s.RouteTables)
+	gather(all, s.SecurityGroups)
+	gather(all, s.Endpoints)
+	gather(all, s.Interfaces)
+	gather(all, s.Instances)
+	gather(all, s.Volumes)
+	gather(all, s.LaunchTemplates)
+	return all
+}
+
+func gather[T thing](all map[string]thing, some map[string]T) {
+	for id, t := range some {
+		all[id] = t
+	}
+}
+
+// withID returns the thing with an ID, if there is one that can have tags.
+func (svc *Service) withID(id string) map[string]thing {
+	s := svc.state
+	switch kindOf(id).prefix {
+	case "vpc":
+		return pick(s.VPCs, id)
+	case "subnet":
+		return pick(s.Subnets, id)
+	case "igw":
+		return pick(s.InternetGateways, id)
+	case "eigw":
+		return pick(s.EgressOnlyGateways, id)
+	case "nat":
+		return pick(s.NATGateways, id)
+	case "eipalloc":
+		return pick(s.Addresses, id)
+	case "rtb":
+		return pick(s.RouteTables, id)
+	case "sg":
+		return pick(s.SecurityGroups, id)
+	case "vpce":
+		return pick(s.Endpoints, id)
+	case "eni":
+		return pick(s.Interfaces, id)
+	case "i":
+		return pick(s.Instances, id)
+	case "vol":
+		return pick(s.Volumes, id)
+	case "lt":
+		return pick(s.LaunchTemplates, id)
+	}
+	return nil
+}
+
+func pick[T thing](some map[string]T, id string) map[string]thing {
+	if t, ok := some[id]; ok {
+		return map[string]thing{id: t}
+	}
+	return nil
+}
+
+// toTag returns the things that a call names, all or none.
+func (svc *Service) toTag(ids []string) (things []thing, err error) {
+	if len(ids) == 0 || len(ids) > most {
+		return nil, core.Fail("InvalidParameterValue", "1 to %d resources can be tagged in one call", most)
+	}
+	for _, id := range ids {
+		t, err := lookup(svc, svc.withID(id), id, &id)
+		if err != nil {
+			return nil, err
+		}
+		things = append(things, t)
+	}
+	return things, nil
+}
+
+func (svc *Service) createTags(in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
+	tags, err := tagsOf(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if len(tags) == 0 {
+		return nil, core.Fail("MissingParameter", "the request must contain the parameter tagSet")
+	}
+	things, err := svc.toTag(in.Resources)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range things {
+		more := maps.Clone(t.thing().Tags)
+		maps.Copy(more, tags)
+		if len(more) > mostTags {
+			return nil, core.Fail("TagLimitExceeded", "the resource %s can have %d tags", t.thing().ID, mostTags)
+		}
+		if i, ok := t.(*Instance); ok {
+			if err := i.Metadata.allow(tags); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, t := range things {
+		maps.Copy(t.thing().Tags, tags)
+	}
+	return &ec2.CreateTagsOutput{}, nil
+}
+
+// deleteTags removes tags: those with a value only where it is the value, and
+// all when none is named.
+func (svc *Service) deleteTags(in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
+	things, err := svc.toTag(in.Resources)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range things {
+		if len(in.Tags) == 0 {
+			maps.DeleteFunc(t.thing().Tags, func(k, _ string) bool { return !strings.HasPrefix(k, "aws:") })
+		}
+		for _, tag := range in.Tags {
+			k := aws.ToString(tag.Key)
+			if tag.Value == nil || t.thing().Tags[k] == *tag.Value {
+				delete(t.thing().Tags, k)
+			}
+		}
+	}
+	return &ec2.DeleteTagsOutput{}, nil
+}
+
+func (svc *Service) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOutput, error) {
+	field := func(get func(types.TagDescription) string) func(types.TagDescription) []string {
+		return func(t types.TagDescription) []string { return []string{get(t)} }
+	}
+	keep, err := matching(in.Filters, fields[types.TagDescription]{
+		"key":           field(func(t types.TagDescription) string { return aws.ToString(t.Key) }),
+		"value":         field(func(t types.TagDescription) string { return aws.ToString(t.Value) }),
+		"resource-id":   field(func(t types.TagDescription) string { return aws.ToString(t.ResourceId) }),
+		"resource-type": field(func(t types.TagDescription) string { return string(t.ResourceType) }),
+	}, func(t types.TagDescription) map[string]string {
+		return map[string]string{aws.ToString(t.Key): aws.ToString(t.Value)}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var found []types.TagDescription
+	for id, t := range svc.taggable() {
+		if !svc.shows(t) {
+			continue
+		}
+		for k, v := range t.thing().Tags {
+			d := types.TagDescription{Key: aws.String(k), Value: aws.String(v), ResourceId: aws.String(id), ResourceType: kindOf(id).tags}
+			if keep(d) {
+				found = append(found, d)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(x, y types.TagDescription) int {
+		return cmp.Or(strings.Compare(*x.ResourceId, *y.ResourceId), strings.Compare(*x.Key, *y.Key))
+	})
+	part, next, err := paged(svc, found, query{token: in.NextToken, size: in.MaxResults})
+	return &ec2.DescribeTagsOutput{Tags: part, NextToken: next}, err
+}
+
+// Tagged lists the resources of EC2 that can have tags.
+func (svc *Service) Tagged() (all []core.Tagged) {
+	for id, t := range svc.taggable() {
+		all = append(all, core.Tagged{ARN: svc.RegionalARN("ec2", string(kindOf(id).tags)+"/"+id), Tags: t.thing().Tags, Born: t.thing().Born})
+	}
+	// AWS's ARNs of what is public leave out the account; that this API does so
+	// too is not verified.
+	public := "arn:" + svc.Partition() + ":ec2:" + svc.Region + "::"
+	for id, i := range svc.state.Images {
+		if i.Owner == core.AccountID {
+			all = append(all, core.Tagged{ARN: public + "image/" + id, Tags: i.Tags, Born: i.Born})
+		}
+	}
+	for id, s := range svc.state.Snapshots {
+		all = append(all, core.Tagged{ARN: public + "snapshot/" + id, Tags: s.Tags, Born: s.Born})
+	}
+	return all
+}

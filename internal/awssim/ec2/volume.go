@@ -1,0 +1,165 @@
+package ec2
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func (svc *Service) simulateVolumes() {
+	core.On(svc.Account, svc.createVolume, "AvailabilityZone", "Size", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "ClientToken", "TagSpecifications")
+	core.On(svc.Account, svc.describeVolumes, "VolumeIds", "Filters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.deleteVolume, "VolumeId")
+}
+
+func (v *Volume) state(now time.Time) types.VolumeState {
+	switch {
+	case v.Instance != "":
+		return types.VolumeStateInUse
+	case now.Sub(v.Born) < VolumeTakes:
+		return types.VolumeStateCreating
+	}
+	return types.VolumeStateAvailable
+}
+
+// check refuses what AWS has no volume for. The limits are those of before
+// September 2025, when AWS raised those of gp3.
+func (v *Volume) check() error {
+	within := func(n, least, most int32, what string) error {
+		if n != 0 && (n < least || n > most) {
+			return core.Fail("InvalidParameterValue", "volume %s of %d is not between %d and %d for %s", what, n, least, most, v.Type)
+		}
+		return nil
+	}
+	least, biggest, mostIOPS := int32(1), int32(16384), int32(0)
+	switch types.VolumeType(v.Type) {
+	case types.VolumeTypeGp2:
+	case types.VolumeTypeGp3:
+		mostIOPS = 16000
+	case types.VolumeTypeIo1, types.VolumeTypeIo2:
+		least, mostIOPS = 4, 64000
+		if v.IOPS == 0 {
+			return core.Fail("MissingParameter", "the request must contain the parameter iops for %s", v.Type)
+		}
+	case types.VolumeTypeSt1, types.VolumeTypeSc1:
+		least = 125
+	case types.VolumeTypeStandard:
+		biggest = 1024
+	default:
+		return core.Fail("InvalidParameterValue", "invalid volume type: %s", v.Type)
+	}
+	switch {
+	case v.IOPS != 0 && mostIOPS == 0:
+		return core.Fail("InvalidParameterCombination", "the parameter iops is not supported for %s volumes", v.Type)
+	case v.Throughput != 0 && v.Type != "gp3":
+		return core.Fail("InvalidParameterCombination", "the parameter throughput is not supported for %s volumes", v.Type)
+	case v.Key != "" && !v.Encrypted:
+		return core.Fail("InvalidParameterDependency", "the parameter KmsKeyId requires the parameter Encrypted to be set")
+	case v.Size == 0:
+		return core.Fail("MissingParameter", "the request must contain the parameter size or snapshotId")
+	}
+	if err := within(v.Size, least, biggest, "size"); err != nil {
+		return err
+	}
+	if err := within(v.Throughput, 125, 1000, "throughput"); err != nil {
+		return err
+	}
+	lowest := int32(100)
+	if v.Type == "gp3" {
+		lowest = 3000
+	}
+	return within(v.IOPS, lowest, mostIOPS, "iops")
+}
+
+func (svc *Service) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput, error) {
+	s := svc.state
+	return once(svc, "CreateVolume", in.ClientToken, in, func() ([]string, error) {
+		tags, err := tagged(in.TagSpecifications, types.ResourceTypeVolume)
+		if err != nil {
+			return nil, err
+		}
+		z, ok := svc.zone(aws.ToString(in.AvailabilityZone))
+		if !ok {
+			return nil, core.Fail("InvalidZone.NotFound", "the zone '%s' does not exist", aws.ToString(in.AvailabilityZone))
+		}
+		v := &Volume{
+			Zone: z.name, Type: string(in.VolumeType), Size: aws.ToInt32(in.Size), IOPS: aws.ToInt32(in.Iops), Throughput: aws.ToInt32(in.Throughput),
+			Encrypted: aws.ToBool(in.Encrypted), Key: aws.ToString(in.KmsKeyId),
+		}
+		if v.Type == "" {
+			v.Type = string(types.VolumeTypeGp2)
+		}
+		if err := v.check(); err != nil {
+			return nil, err
+		}
+		v.Thing = svc.made("vol", tags)
+		s.Volumes[v.ID] = v
+		return []string{v.ID}, nil
+	}, func(ids []string) *ec2.CreateVolumeOutput {
+		v := svc.volumeOut(remembered(s.Volumes, ids, func(t Thing) *Volume { return &Volume{Thing: t} })[0])
+		return &ec2.CreateVolumeOutput{
+			VolumeId: v.VolumeId, AvailabilityZone: v.AvailabilityZone, CreateTime: v.CreateTime, Encrypted: v.Encrypted, Iops: v.Iops,
+			KmsKeyId: v.KmsKeyId, Size: v.Size, State: v.State, Tags: v.Tags, Throughput: v.Throughput, VolumeType: v.VolumeType,
+		}
+	})
+}
+
+func (svc *Service) volumeOut(v *Volume) types.Volume {
+	out := types.Volume{
+		VolumeId: aws.String(v.ID), AvailabilityZone: aws.String(v.Zone), CreateTime: aws.Time(v.Born), Size: aws.Int32(v.Size),
+		VolumeType: types.VolumeType(v.Type), State: v.state(svc.Now()), Encrypted: aws.Bool(v.Encrypted), KmsKeyId: core.Text(v.Key), Tags: tagsOut(v.Tags),
+	}
+	if v.IOPS != 0 {
+		out.Iops = aws.Int32(v.IOPS)
+	}
+	if v.Throughput != 0 {
+		out.Throughput = aws.Int32(v.Throughput)
+	}
+	if v.Instance != "" {
+		out.Attachments = []types.VolumeAttachment{{
+			VolumeId: aws.String(v.ID), InstanceId: aws.String(v.Instance), Device: aws.String(v.Device), AttachTime: aws.Time(v.Born),
+			DeleteOnTermination: aws.Bool(v.DeleteWithInstance), State: types.VolumeAttachmentStateAttached,
+		}}
+	}
+	return out
+}
+
+func (svc *Service) describeVolumes(in *ec2.DescribeVolumesInput) (*ec2.DescribeVolumesOutput, error) {
+	volumes, next, err := describe(svc, svc.state.Volumes, "vol", query{in.VolumeIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Volume]{
+		"volume-id":              func(v *Volume) []string { return []string{v.ID} },
+		"status":                 func(v *Volume) []string { return []string{string(v.state(svc.Now()))} },
+		"availability-zone":      func(v *Volume) []string { return []string{v.Zone} },
+		"volume-type":            func(v *Volume) []string { return []string{v.Type} },
+		"size":                   func(v *Volume) []string { return []string{fmt.Sprint(v.Size)} },
+		"encrypted":              func(v *Volume) []string { return flag(v.Encrypted) },
+		"attachment.instance-id": func(v *Volume) []string { return one(v.Instance) },
+		"attachment.device":      func(v *Volume) []string { return one(v.Device) },
+		"attachment.delete-on-termination": func(v *Volume) []string {
+			if v.Instance == "" {
+				return nil
+			}
+			return flag(v.DeleteWithInstance)
+		},
+	}, svc.volumeOut)
+	return &ec2.DescribeVolumesOutput{Volumes: volumes, NextToken: next}, err
+}
+
+func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOutput, error) {
+	v, err := lookup(svc, svc.state.Volumes, "vol", in.VolumeId)
+	if err != nil {
+		return nil, err
+	}
+	switch v.state(svc.Now()) { //nolint:exhaustive // in other states it can go
+	case types.VolumeStateInUse:
+		return nil, core.Fail("VolumeInUse", "volume %s is currently attached to %s", v.ID, v.Instance)
+	case types.VolumeStateCreating:
+		return nil, core.Fail("IncorrectState", "volume %s is still being created", v.ID)
+	}
+	delete(svc.state.Volumes, v.ID)
+	return &ec2.DeleteVolumeOutput{}, nil
+}

@@ -1,0 +1,254 @@
+package eks
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// Access is an access entry: what an IAM principal is in a cluster.
+type Access struct {
+	Principal, ARN, Type, User, Token string
+	Groups                            []string
+	Policies                          []AccessPolicy
+	Tags                              map[string]string
+	Born, Modified                    time.Time
+}
+
+// AccessPolicy is a policy of EKS's that an access entry has.
+type AccessPolicy struct {
+	ARN        string
+	Namespaces []string // none: the whole cluster
+	Born       time.Time
+}
+
+func (svc *Service) simulateAccess() {
+	core.On(svc.Account, svc.createAccessEntry, "ClusterName", "PrincipalArn", "KubernetesGroups", "Tags", "Type", "Username", "ClientRequestToken")
+	core.On(svc.Account, svc.describeAccessEntry, "ClusterName", "PrincipalArn")
+	core.On(svc.Account, svc.listAccessEntries, "ClusterName", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.updateAccessEntry, "ClusterName", "PrincipalArn", "KubernetesGroups", "Username", "ClientRequestToken")
+	core.On(svc.Account, svc.deleteAccessEntry, "ClusterName", "PrincipalArn")
+	core.On(svc.Account, svc.associateAccessPolicy, "ClusterName", "PrincipalArn", "PolicyArn", "AccessScope")
+	core.On(svc.Account, svc.disassociateAccessPolicy, "ClusterName", "PrincipalArn", "PolicyArn")
+	core.On(svc.Account, svc.listAccessPolicies, "ClusterName", "PrincipalArn", "MaxResults", "NextToken")
+}
+
+// accessible returns the cluster of a name, if it takes access entries.
+func (svc *Service) accessible(name *string) (*Cluster, error) {
+	c, err := svc.cluster(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.status(svc.Now()) == types.ClusterStatusCreating || c.status(svc.Now()) == types.ClusterStatusDeleting:
+		return svc.activeCluster(name)
+	case c.Authentication == string(types.AuthenticationModeConfigMap):
+		return nil, &types.InvalidRequestException{Message: aws.String("The cluster's authentication mode must be set to one of [API, API_AND_CONFIG_MAP] to perform this operation."), ClusterName: name}
+	}
+	return c, nil
+}
+
+// accessEntry returns the entry that a call names.
+func (svc *Service) accessEntry(cluster, principal *string) (*Cluster, *Access, error) {
+	c, err := svc.accessible(cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, ok := c.Access[aws.ToString(principal)]
+	if !ok {
+		return nil, nil, &types.ResourceNotFoundException{Message: aws.String("The specified principalArn could not be found: " + aws.ToString(principal)), ClusterName: cluster}
+	}
+	return c, e, nil
+}
+
+func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.CreateAccessEntryOutput, error) {
+	c, err := svc.accessible(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	e := &Access{
+		Principal: aws.ToString(in.PrincipalArn), Type: cmp.Or(aws.ToString(in.Type), "STANDARD"), User: aws.ToString(in.Username),
+		Groups: slices.Clone(in.KubernetesGroups), Token: aws.ToString(in.ClientRequestToken), Born: svc.Now(), Modified: svc.Now(),
+	}
+	if old, ok := c.Access[e.Principal]; ok {
+		if old.Token == e.Token {
+			return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, old)}, nil
+		}
+		return nil, busy("The specified access entry resource is already in use on this cluster.")
+	}
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	if e.User == "" {
+		e.User = e.Principal
+		if e.Type != "STANDARD" {
+			e.User, e.Groups = "system:node:{{EC2PrivateDNSName}}", []string{"system:nodes"}
+		}
+	}
+	if e.Tags, err = checkTags(in.Tags); err != nil {
+		return nil, err
+	}
+	kind, name, _ := strings.Cut(e.Principal[strings.LastIndex(e.Principal, ":")+1:], "/")
+	e.ARN = svc.RegionalARN("eks", "access-entry/"+c.Name+"/"+kind+"/"+core.AccountID+"/"+name+"/"+svc.Hash()[:8])
+	c.Access[e.Principal] = e
+	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
+}
+
+// letIn makes the access entry that EKS makes for the nodes it runs. That it
+// stays when they go, and has no tags, is not verified.
+func (svc *Service) letIn(c *Cluster, role, kind string) {
+	if c.Authentication == string(types.AuthenticationModeConfigMap) || c.Access[role] != nil {
+		return
+	}
+	c.Access[role] = &Access{
+		Principal: role, Type: kind, User: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:nodes"}, Born: svc.Now(), Modified: svc.Now(),
+		ARN: svc.RegionalARN("eks", "access-entry/"+c.Name+"/role/"+core.AccountID+"/"+role[strings.LastIndex(role, "/")+1:]+"/"+svc.Hash()[:8]),
+	}
+}
+
+// check looks at what an entry is to be. Types for nodes have their user and
+// groups from EKS.
+func (e *Access) check() error {
+	switch {
+	case !regexp.MustCompile(`^arn:aws[a-z-]*:(iam::\d{12}:(role|user)/.+|sts::\d{12}:assumed-role/.+)$`).MatchString(e.Principal):
+		return invalid("The principalArn parameter format is not valid")
+	case !slices.Contains([]string{"STANDARD", "EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "EC2", "HYBRID_LINUX", "HYPERPOD_LINUX"}, e.Type):
+		return invalid("The access entry type %s is not valid", e.Type)
+	case e.Type != "STANDARD" && (e.User != "" || len(e.Groups) > 0):
+		return invalid("userName and kubernetesGroups cannot be set for access entries of type %s", e.Type)
+	}
+	return e.checkNames(e.User, e.Groups)
+}
+
+func (e *Access) checkNames(user string, groups []string) error {
+	for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
+		if strings.HasPrefix(user, prefix) {
+			return invalid("The username must not begin with '%s'", prefix)
+		}
+		for _, g := range groups {
+			if strings.HasPrefix(g, prefix) {
+				return invalid("The kubernetes group name %s is invalid, it cannot start with %s", g, prefix)
+			}
+		}
+	}
+	return nil
+}
+
+func (svc *Service) accessOut(c *Cluster, e *Access) *types.AccessEntry {
+	return &types.AccessEntry{
+		ClusterName: aws.String(c.Name), PrincipalArn: aws.String(e.Principal), AccessEntryArn: aws.String(e.ARN), Type: aws.String(e.Type),
+		Username: aws.String(e.User), KubernetesGroups: slices.Clone(e.Groups), Tags: maps.Clone(e.Tags), CreatedAt: aws.Time(e.Born), ModifiedAt: aws.Time(e.Modified),
+	}
+}
+
+func (svc *Service) describeAccessEntry(in *eks.DescribeAccessEntryInput) (*eks.DescribeAccessEntryOutput, error) {
+	c, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribeAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
+}
+
+func (svc *Service) listAccessEntries(in *eks.ListAccessEntriesInput) (*eks.ListAccessEntriesOutput, error) {
+	c, err := svc.accessible(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	var arns []string
+	for _, e := range core.ByKey(c.Access) {
+		if svc.Visible(e.Born) {
+			arns = append(arns, e.Principal)
+		}
+	}
+	part, next, err := page(svc, arns, in.NextToken, in.MaxResults)
+	return &eks.ListAccessEntriesOutput{AccessEntries: part, NextToken: next}, err
+}
+
+func (svc *Service) updateAccessEntry(in *eks.UpdateAccessEntryInput) (*eks.UpdateAccessEntryOutput, error) {
+	c, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	if e.Type != "STANDARD" {
+		return nil, invalid("access entries of type %s cannot be updated", e.Type)
+	}
+	if err := e.checkNames(aws.ToString(in.Username), in.KubernetesGroups); err != nil {
+		return nil, err
+	}
+	core.Set(&e.User, in.Username)
+	if in.KubernetesGroups != nil {
+		e.Groups = slices.Clone(in.KubernetesGroups)
+	}
+	e.Modified = svc.Now()
+	return &eks.UpdateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
+}
+
+func (svc *Service) deleteAccessEntry(in *eks.DeleteAccessEntryInput) (*eks.DeleteAccessEntryOutput, error) {
+	c, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	delete(c.Access, e.Principal)
+	return &eks.DeleteAccessEntryOutput{}, nil
+}
+
+func (svc *Service) associateAccessPolicy(in *eks.AssociateAccessPolicyInput) (*eks.AssociateAccessPolicyOutput, error) {
+	c, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	scope := in.AccessScope
+	switch {
+	case e.Type != "STANDARD":
+		return nil, invalid("access policies cannot be associated with access entries of type %s", e.Type)
+	case !regexp.MustCompile(`^arn:aws[a-z-]*:eks::aws:cluster-access-policy/AmazonEKS\w+$`).MatchString(aws.ToString(in.PolicyArn)):
+		return nil, invalid("The policyArn parameter format is not valid")
+	case scope == nil || scope.Type != types.AccessScopeTypeCluster && scope.Type != types.AccessScopeTypeNamespace:
+		return nil, invalid("The access scope type is not valid")
+	case (scope.Type == types.AccessScopeTypeNamespace) != (len(scope.Namespaces) > 0):
+		return nil, invalid("namespaces are required for the namespace scope, and only for it")
+	}
+	e.Policies = slices.DeleteFunc(e.Policies, func(p AccessPolicy) bool { return p.ARN == *in.PolicyArn })
+	e.Policies = append(e.Policies, AccessPolicy{*in.PolicyArn, slices.Clone(scope.Namespaces), svc.Now()})
+	shown := e.Policies[len(e.Policies)-1].out(svc.Now())
+	return &eks.AssociateAccessPolicyOutput{ClusterName: &c.Name, PrincipalArn: &e.Principal, AssociatedAccessPolicy: &shown}, nil
+}
+
+func (p AccessPolicy) out(now time.Time) types.AssociatedAccessPolicy {
+	scope := &types.AccessScope{Type: types.AccessScopeTypeCluster}
+	if len(p.Namespaces) > 0 {
+		scope = &types.AccessScope{Type: types.AccessScopeTypeNamespace, Namespaces: slices.Clone(p.Namespaces)}
+	}
+	return types.AssociatedAccessPolicy{PolicyArn: aws.String(p.ARN), AccessScope: scope, AssociatedAt: aws.Time(p.Born), ModifiedAt: aws.Time(now)}
+}
+
+func (svc *Service) disassociateAccessPolicy(in *eks.DisassociateAccessPolicyInput) (*eks.DisassociateAccessPolicyOutput, error) {
+	_, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	before := len(e.Policies)
+	e.Policies = slices.DeleteFunc(e.Policies, func(p AccessPolicy) bool { return p.ARN == aws.ToString(in.PolicyArn) })
+	if len(e.Policies) == before {
+		return nil, &types.ResourceNotFoundException{Message: aws.String("The policyArn could not be found: " + aws.ToString(in.PolicyArn)), ClusterName: in.ClusterName}
+	}
+	return &eks.DisassociateAccessPolicyOutput{}, nil
+}
+
+func (svc *Service) listAccessPolicies(in *eks.ListAssociatedAccessPoliciesInput) (*eks.ListAssociatedAccessPoliciesOutput, error) {
+	c, e, err := svc.accessEntry(in.ClusterName, in.PrincipalArn)
+	if err != nil {
+		return nil, err
+	}
+	list := core.Each(e.Policies, func(p AccessPolicy) types.AssociatedAccessPolicy { return p.out(p.Born) })
+	part, next, err := page(svc, list, in.NextToken, in.MaxResults)
+	return &eks.ListAssociatedAccessPoliciesOutput{AssociatedAccessPolicies: part, ClusterName: &c.Name, PrincipalArn: &e.Principal, NextToken: next}, err
+}

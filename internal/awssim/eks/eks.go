@@ -1,0 +1,406 @@
+package eks
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// State is what EKS holds.
+type State struct {
+	Clusters map[string]*Cluster // by name
+}
+
+// Cluster is a control plane of EKS and what hangs on it. Its nodes are
+// instances with the tag "kubernetes.io/cluster/NAME".
+type Cluster struct {
+	Name, ARN, Version, Platform, RoleARN, Token string
+	VPC, Group                                   string // the group is the one that EKS made
+	Subnets, Groups, PublicCIDRs                 []string
+	Public, Private                              bool // where the API server is reached
+	Authentication                               string
+	CreatorIsAdmin, SelfManagedAddons            bool
+	Family, ServiceCIDR                          string // "ipv4" or "ipv6", and the block that services have
+	Logging                                      map[string]bool
+	Key                                          string // that secrets are encrypted with; "" for AWS's own
+	Support                                      string // EXTENDED or STANDARD
+	Tags                                         map[string]string
+	Born, Ready                                  time.Time
+	Deleted                                      time.Time               // when deletion was asked for; zero: not
+	Updates                                      []*Update               // in the order of the calls
+	Addons                                       map[string]*Addon       // by name
+	PodIdentities                                map[string]*PodIdentity // by association ID
+	NodeGroups                                   map[string]*NodeGroup   // by name
+	Fargate                                      map[string]*Fargate     // by name
+	Access                                       map[string]*Access      // by the ARN of the principal
+	Providers                                    map[string]*Provider    // of identities, by name
+}
+
+// How long EKS takes over things. AWS names no figures; these are what people
+// measure. Deletion is not that well known.
+const (
+	// ClusterTakes is how long a cluster is CREATING.
+	ClusterTakes = 9 * time.Minute
+	// ClusterDeletes is how long a cluster is DELETING.
+	ClusterDeletes = 3 * time.Minute
+	// AddonTakes is how long an add-on is CREATING, UPDATING or DELETING.
+	AddonTakes = time.Minute
+)
+
+func (svc *Service) simulate() {
+	core.On(svc.Account, svc.createCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken",
+		"KubernetesNetworkConfig", "Logging", "EncryptionConfig", "UpgradePolicy")
+	core.On(svc.Account, svc.describeCluster, "Name")
+	core.On(svc.Account, svc.listClusters, "MaxResults", "NextToken")
+	core.On(svc.Account, svc.deleteCluster, "Name")
+	svc.simulateUpdates()
+	svc.simulateAddons()
+	svc.simulatePodIdentities()
+	svc.simulateNodeGroups()
+	svc.simulateFargate()
+	svc.simulateAccess()
+	svc.simulateProviders()
+	svc.simulateTags()
+}
+
+// Settle buries clusters and add-ons that are gone.
+func (svc *Service) Settle() {
+	for name, c := range svc.state.Clusters {
+		if !c.Deleted.IsZero() && svc.Now().Sub(c.Deleted) >= ClusterDeletes {
+			svc.buryCluster(c)
+			delete(svc.state.Clusters, name)
+			continue
+		}
+		svc.settleUpdates(c)
+		svc.settleNodeGroups(c)
+		svc.settleFargate(c)
+		svc.settleProviders(c)
+		maps.DeleteFunc(c.Addons, func(_ string, d *Addon) bool {
+			return !d.Deleted.IsZero() && svc.Now().Sub(d.Deleted) >= AddonTakes
+		})
+	}
+}
+
+// buryCluster removes the interfaces of a cluster and its security group.
+// A group that something else uses stays behind, as it does in AWS.
+func (svc *Service) buryCluster(c *Cluster) {
+	for _, n := range svc.ec2.InterfacesOf(c.ARN) {
+		svc.ec2.RemoveInterface(n.ID)
+	}
+	if g := svc.ec2.SecurityGroup(c.Group); g != nil && len(svc.ec2.Users(g)) == 0 {
+		svc.ec2.RemoveSecurityGroup(g)
+	}
+}
+
+func (c *Cluster) status(now time.Time) types.ClusterStatus {
+	switch {
+	case !c.Deleted.IsZero():
+		return types.ClusterStatusDeleting
+	case now.Before(c.Ready):
+		return types.ClusterStatusCreating
+	case c.updating() != nil:
+		return types.ClusterStatusUpdating
+	}
+	return types.ClusterStatusActive
+}
+
+// cluster returns the cluster of a name.
+func (svc *Service) cluster(name *string) (*Cluster, error) {
+	c, ok := svc.state.Clusters[aws.ToString(name)]
+	if !ok {
+		return nil, &types.ResourceNotFoundException{Message: aws.String(fmt.Sprintf("No cluster found for name: %s.", aws.ToString(name))), ClusterName: name}
+	}
+	return c, nil
+}
+
+// activeCluster returns the cluster of a name for a call that changes what
+// hangs on it. That AWS has this code for a cluster in another state is not
+// verified; it does refuse.
+func (svc *Service) activeCluster(name *string) (*Cluster, error) {
+	c, err := svc.cluster(name)
+	if err == nil && c.status(svc.Now()) != types.ClusterStatusActive {
+		return nil, &types.InvalidRequestException{Message: aws.String(fmt.Sprintf("Cluster '%s' is not in ACTIVE status", c.Name)), ClusterName: name}
+	}
+	return c, err
+}
+
+func invalid(format string, args ...any) error {
+	return &types.InvalidParameterException{Message: aws.String(fmt.Sprintf(format, args...))}
+}
+
+func busy(format string, args ...any) error {
+	return &types.ResourceInUseException{Message: aws.String(fmt.Sprintf(format, args...))}
+}
+
+// checkTags checks tags as EKS takes them.
+func checkTags(tags map[string]string) (map[string]string, error) {
+	type tag struct{ k, v string }
+	list := make([]tag, 0, len(tags))
+	for _, k := range core.SortedKeys(tags) {
+		list = append(list, tag{k, tags[k]})
+	}
+	const code = "InvalidParameterException"
+	return core.ReadTags(core.TagRules{TooMany: code, Duplicate: code, Invalid: code}, nil, list, func(t tag) (*string, *string) { return &t.k, &t.v })
+}
+
+// page checks the size of a page, and cuts one.
+func page[T any](svc *Service, list []T, token *string, size *int32) ([]T, *string, error) {
+	if size != nil && (*size < 1 || *size > 100) {
+		return nil, nil, invalid("maxResults must be between 1 and 100")
+	}
+	part, next, err := core.Page(svc.Account, list, token, size, 100)
+	if err != nil {
+		err = invalid("the nextToken is not valid")
+	}
+	return part, next, err
+}
+
+// supportedVersions are the Kubernetes versions that clusters can have. The newest
+// is the default.
+func supportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35"} }
+
+func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
+	name := aws.ToString(in.Name)
+	if old, ok := svc.state.Clusters[name]; ok {
+		if old.Token == aws.ToString(in.ClientRequestToken) && old.Deleted.IsZero() {
+			return &eks.CreateClusterOutput{Cluster: svc.clusterOut(old)}, nil
+		}
+		return nil, &types.ResourceInUseException{Message: aws.String("Cluster already exists with name: " + name), ClusterName: in.Name}
+	}
+	versions := supportedVersions()
+	c := &Cluster{
+		Name: name, ARN: svc.RegionalARN("eks", "cluster/"+name), Version: cmp.Or(aws.ToString(in.Version), versions[len(versions)-1]), Platform: "eks.1",
+		RoleARN: aws.ToString(in.RoleArn), Token: aws.ToString(in.ClientRequestToken), Authentication: string(types.AuthenticationModeConfigMap),
+		CreatorIsAdmin: true, SelfManagedAddons: true, Born: svc.Now(), Ready: svc.Now().Add(ClusterTakes),
+		Family: "ipv4", ServiceCIDR: "10.100.0.0/16", Logging: map[string]bool{}, Support: "EXTENDED",
+		Addons: map[string]*Addon{}, PodIdentities: map[string]*PodIdentity{}, NodeGroups: map[string]*NodeGroup{},
+		Fargate: map[string]*Fargate{}, Access: map[string]*Access{}, Providers: map[string]*Provider{},
+	}
+	switch {
+	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
+		return nil, invalid("The cluster name %q is not valid", name)
+	case !slices.Contains(versions, c.Version):
+		return nil, invalid("unsupported Kubernetes version %s", c.Version)
+	case !svc.iam.Assumable(c.RoleARN):
+		return nil, invalid("Role with arn: %s, could not be assumed because it does not exist or the trusted entity is not correct", c.RoleARN)
+	}
+	core.Set(&c.SelfManagedAddons, in.BootstrapSelfManagedAddons)
+	if err := c.access(in.AccessConfig); err != nil {
+		return nil, err
+	}
+	if err := c.options(in); err != nil {
+		return nil, err
+	}
+	tags, err := checkTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	c.Tags = tags
+	if err := svc.connect(c, in.ResourcesVpcConfig); err != nil {
+		return nil, err
+	}
+	if c.Family == "ipv6" {
+		if vpc := svc.ec2.VPC(c.VPC); vpc.IPv6 == nil {
+			return nil, invalid("The VPC %s has no IPv6 CIDR block", c.VPC)
+		}
+	}
+	svc.state.Clusters[name] = c
+	return &eks.CreateClusterOutput{Cluster: svc.clusterOut(c)}, nil
+}
+
+// access takes how users of a cluster are told apart.
+func (c *Cluster) access(in *types.CreateAccessConfigRequest) error {
+	if in == nil {
+		return nil
+	}
+	if in.AuthenticationMode != "" {
+		if !slices.Contains(in.AuthenticationMode.Values(), in.AuthenticationMode) {
+			return invalid("unsupported authentication mode %s", in.AuthenticationMode)
+		}
+		c.Authentication = string(in.AuthenticationMode)
+	}
+	core.Set(&c.CreatorIsAdmin, in.BootstrapClusterCreatorAdminPermissions)
+	return nil
+}
+
+// connect puts a cluster into its subnets: a security group of its own, and
+// an interface in each subnet.
+func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
+	if in == nil {
+		return invalid("resourcesVpcConfig is required")
+	}
+	if err := core.Only("CreateCluster", in, "SubnetIds", "SecurityGroupIds", "EndpointPublicAccess", "EndpointPrivateAccess", "PublicAccessCidrs"); err != nil {
+		return err
+	}
+	c.Public = true
+	core.Set(&c.Public, in.EndpointPublicAccess)
+	core.Set(&c.Private, in.EndpointPrivateAccess)
+	if !c.Public && !c.Private {
+		return invalid("Private and public endpoint access cannot be disabled at the same time")
+	}
+	c.Subnets, c.Groups, c.PublicCIDRs = slices.Clone(in.SubnetIds), slices.Clone(in.SecurityGroupIds), slices.Clone(in.PublicAccessCidrs)
+	if len(c.PublicCIDRs) == 0 {
+		c.PublicCIDRs = []string{"0.0.0.0/0"}
+	}
+	zones := map[string]bool{}
+	for _, id := range c.Subnets {
+		s := svc.ec2.Subnet(id)
+		if s == nil || !svc.ec2.Known(s.Thing) {
+			return invalid("The subnet ID '%s' does not exist", id)
+		}
+		if c.VPC != "" && s.VPC != c.VPC {
+			return invalid("Subnets specified must belong to the same VPC")
+		}
+		c.VPC, zones[s.Zone] = s.VPC, true
+	}
+	if len(zones) < 2 {
+		return invalid("Subnets specified must be in at least two different AZs")
+	}
+	if _, err := svc.ec2.GroupsFor(c.VPC, c.Groups); err != nil {
+		return invalid("%s", err)
+	}
+	g := svc.ec2.NewGroup(svc.ec2.VPC(c.VPC), fmt.Sprintf("eks-cluster-sg-%s-%d", c.Name, 1_000_000_000+svc.Serial()),
+		"EKS created security group applied to ENI that is attached to EKS Control Plane master nodes, as well as any managed workloads.",
+		map[string]string{"Name": "eks-cluster-sg-" + c.Name, "aws:eks:cluster-name": c.Name, "kubernetes.io/cluster/" + c.Name: "owned"})
+	g.Ingress = []ec2.Rule{{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, Group: g.ID}}
+	c.Group = g.ID
+	for _, id := range c.Subnets {
+		svc.ec2.NewInterface(id, "Amazon EKS "+c.Name, "interface", c.ARN, append([]string{g.ID}, c.Groups...))
+	}
+	return nil
+}
+
+func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
+	out := &types.Cluster{
+		Name: aws.String(c.Name), Arn: aws.String(c.ARN), Version: aws.String(c.Version), PlatformVersion: aws.String(c.Platform), RoleArn: aws.String(c.RoleARN),
+		Status: c.status(svc.Now()), CreatedAt: aws.Time(c.Born), Tags: maps.Clone(c.Tags), Health: &types.ClusterHealth{Issues: []types.ClusterIssue{}},
+		ResourcesVpcConfig: &types.VpcConfigResponse{
+			VpcId: aws.String(c.VPC), SubnetIds: slices.Clone(c.Subnets), SecurityGroupIds: slices.Clone(c.Groups), EndpointPublicAccess: c.Public,
+			EndpointPrivateAccess: c.Private, PublicAccessCidrs: slices.Clone(c.PublicCIDRs), ClusterSecurityGroupId: aws.String(c.Group),
+		},
+		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{IpFamily: types.IpFamily(c.Family)},
+		Logging:                 c.loggingOut(), UpgradePolicy: &types.UpgradePolicyResponse{SupportType: types.SupportType(c.Support)},
+		AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationMode(c.Authentication), BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin)},
+	}
+	if c.Family == "ipv6" {
+		out.KubernetesNetworkConfig.ServiceIpv6Cidr = aws.String(c.ServiceCIDR)
+	} else {
+		out.KubernetesNetworkConfig.ServiceIpv4Cidr = aws.String(c.ServiceCIDR)
+	}
+	if c.Key != "" {
+		out.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String(c.Key)}}}
+	}
+	if out.Status != types.ClusterStatusCreating { // AWS does not tell before
+		key := c.key()
+		out.Endpoint = aws.String("https://" + c.Host(svc.Region))
+		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://oidc.eks." + svc.Region + ".amazonaws.com/id/" + key)}}
+		out.CertificateAuthority = &types.Certificate{Data: aws.String(base64.StdEncoding.EncodeToString([]byte("certificate of " + c.ARN)))}
+	}
+	return out
+}
+
+func (svc *Service) describeCluster(in *eks.DescribeClusterInput) (*eks.DescribeClusterOutput, error) {
+	c, err := svc.cluster(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribeClusterOutput{Cluster: svc.clusterOut(c)}, nil
+}
+
+func (svc *Service) listClusters(in *eks.ListClustersInput) (*eks.ListClustersOutput, error) {
+	var names []string
+	for _, c := range core.ByKey(svc.state.Clusters) {
+		if svc.Visible(c.Born) {
+			names = append(names, c.Name)
+		}
+	}
+	part, next, err := page(svc, names, in.NextToken, in.MaxResults)
+	return &eks.ListClustersOutput{Clusters: part, NextToken: next}, err
+}
+
+func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteClusterOutput, error) {
+	c, err := svc.cluster(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if s := c.status(svc.Now()); s != types.ClusterStatusActive {
+		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Cluster has an ongoing operation: it is %s", s)), ClusterName: in.Name}
+	}
+	// AWS names what is in the way: "Cluster has nodegroups attached".
+	if len(c.NodeGroups) > 0 {
+		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has nodegroups attached"), ClusterName: in.Name}
+	}
+	if len(c.Fargate) > 0 {
+		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has fargate profiles attached"), ClusterName: in.Name}
+	}
+	c.Deleted = svc.Now()
+	return &eks.DeleteClusterOutput{Cluster: svc.clusterOut(c)}, nil
+}
+
+// Inventory lists the clusters and what hangs on them.
+func (svc *Service) Inventory() (lines []string) {
+	for _, c := range core.ByKey(svc.state.Clusters) {
+		line := "EKSCluster " + c.Name
+		if !c.Deleted.IsZero() {
+			line += " " + string(c.status(svc.Now()))
+		}
+		lines = append(lines, line)
+		for _, d := range core.ByKey(c.Addons) {
+			lines = append(lines, "EKSAddon "+c.Name+"/"+d.Name)
+		}
+		for _, p := range core.ByKey(c.PodIdentities) {
+			lines = append(lines, "EKSPodIdentity "+c.Name+"/"+p.Namespace+"/"+p.ServiceAccount)
+		}
+		lines = append(lines, c.inventory()...)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// Detailed is Inventory with what the things are like.
+func (svc *Service) Detailed() (lines []string) {
+	for _, c := range core.ByKey(svc.state.Clusters) {
+		lines = append(lines, core.LineOf("EKSCluster "+c.Name, "version", c.Version, "role", c.RoleARN, "subnets", svc.ec2.AllCalled(c.Subnets), "tags", core.Flat(c.Tags)))
+		for _, d := range core.ByKey(c.Addons) {
+			lines = append(lines, core.LineOf("EKSAddon "+c.Name+"/"+d.Name, "version", d.Version, "role", d.RoleARN, "tags", core.Flat(d.Tags)))
+		}
+		for _, p := range core.ByKey(c.PodIdentities) {
+			lines = append(lines, core.LineOf("EKSPodIdentity "+c.Name+"/"+p.Namespace+"/"+p.ServiceAccount, "role", p.RoleARN, "tags", core.Flat(p.Tags)))
+		}
+		lines = append(lines, svc.detailedNodes(c)...)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// Host is the name at which the API server answers.
+func (c *Cluster) Host(region string) string {
+	return c.key() + ".gr7." + region + ".eks.amazonaws.com"
+}
+
+// key is what EKS makes names of a cluster of.
+func (c *Cluster) key() string {
+	sum := sha256.Sum256([]byte(c.ARN))
+	return strings.ToUpper(hex.EncodeToString(sum[:16]))
+}
+
+// Clusters returns all clusters, in no order.
+func (svc *Service) Clusters() iter.Seq[*Cluster] { return maps.Values(svc.state.Clusters) }
+
+// ClusterNamed returns the cluster of a name, or nil.
+func (svc *Service) ClusterNamed(name string) *Cluster { return svc.state.Clusters[name] }

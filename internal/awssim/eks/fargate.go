@@ -1,0 +1,199 @@
+package eks
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// Fargate is a Fargate profile.
+type Fargate struct {
+	Name, ARN, RoleARN, Token string
+	Subnets                   []string
+	Selectors                 []Selector
+	Tags                      map[string]string
+	Born, Ready               time.Time
+	Deleted                   time.Time // when deletion was asked for; zero: not
+}
+
+// Selector says which pods run on Fargate.
+type Selector struct {
+	Namespace string
+	Labels    map[string]string
+}
+
+const (
+	// FargateTakes is how long a profile is CREATING.
+	FargateTakes = 2 * time.Minute
+	// FargateDeletes is how long it is DELETING.
+	FargateDeletes = 2 * time.Minute
+)
+
+func (svc *Service) simulateFargate() {
+	core.On(svc.Account, svc.createFargate, "ClusterName", "FargateProfileName", "PodExecutionRoleArn", "Subnets", "Selectors", "Tags", "ClientRequestToken")
+	core.On(svc.Account, svc.describeFargate, "ClusterName", "FargateProfileName")
+	core.On(svc.Account, svc.listFargate, "ClusterName", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.deleteFargate, "ClusterName", "FargateProfileName")
+}
+
+func (svc *Service) settleFargate(c *Cluster) {
+	maps.DeleteFunc(c.Fargate, func(_ string, f *Fargate) bool {
+		return !f.Deleted.IsZero() && svc.Now().Sub(f.Deleted) >= FargateDeletes
+	})
+}
+
+func (f *Fargate) status(now time.Time) types.FargateProfileStatus {
+	switch {
+	case !f.Deleted.IsZero():
+		return types.FargateProfileStatusDeleting
+	case now.Before(f.Ready):
+		return types.FargateProfileStatusCreating
+	}
+	return types.FargateProfileStatusActive
+}
+
+// idleFargate refuses while another profile of the cluster comes or goes:
+// there may be only one.
+func (svc *Service) idleFargate(c *Cluster) error {
+	for _, f := range core.ByKey(c.Fargate) {
+		if s := f.status(svc.Now()); s != types.FargateProfileStatusActive {
+			return &types.ResourceInUseException{
+				Message:     aws.String(fmt.Sprintf("Fargate profile %s of cluster %s is currently %s: one can be created or deleted at a time", f.Name, c.Name, s)),
+				ClusterName: &c.Name,
+			}
+		}
+	}
+	return nil
+}
+
+func (svc *Service) createFargate(in *eks.CreateFargateProfileInput) (*eks.CreateFargateProfileOutput, error) {
+	c, err := svc.activeCluster(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	name := aws.ToString(in.FargateProfileName)
+	if old, ok := c.Fargate[name]; ok {
+		if old.Token == aws.ToString(in.ClientRequestToken) && old.Deleted.IsZero() {
+			return &eks.CreateFargateProfileOutput{FargateProfile: svc.fargateOut(c, old)}, nil
+		}
+		return nil, busy("A Fargate Profile already exists with this name in this cluster.")
+	}
+	if err := svc.idleFargate(c); err != nil {
+		return nil, err
+	}
+	f := &Fargate{
+		Name: name, ARN: svc.RegionalARN("eks", "fargateprofile/"+c.Name+"/"+name+"/"+svc.Hash()[:8]), RoleARN: aws.ToString(in.PodExecutionRoleArn),
+		Token: aws.ToString(in.ClientRequestToken), Subnets: slices.Clone(in.Subnets), Born: svc.Now(), Ready: svc.Now().Add(FargateTakes),
+	}
+	switch {
+	case !regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`).MatchString(name):
+		return nil, invalid("The Fargate profile name %q is not valid", name)
+	case !svc.iam.Assumable(f.RoleARN):
+		return nil, invalid("Pod execution role %s does not exist", f.RoleARN)
+	case len(in.Selectors) < 1 || len(in.Selectors) > 5:
+		return nil, invalid("Fargate profile must have between 1 and 5 selectors.")
+	}
+	for _, s := range in.Selectors {
+		if aws.ToString(s.Namespace) == "" {
+			return nil, invalid("Fargate profile selector must have a namespace")
+		}
+		f.Selectors = append(f.Selectors, Selector{*s.Namespace, maps.Clone(s.Labels)})
+	}
+	if err := svc.privateSubnets(c, f.Subnets); err != nil {
+		return nil, err
+	}
+	if f.Tags, err = checkTags(in.Tags); err != nil {
+		return nil, err
+	}
+	c.Fargate[name] = f
+	svc.letIn(c, f.RoleARN, "FARGATE_LINUX")
+	return &eks.CreateFargateProfileOutput{FargateProfile: svc.fargateOut(c, f)}, nil
+}
+
+// privateSubnets makes sure that the subnets are of the cluster's VPC, and
+// have no way to the internet of their own: Fargate does not take others.
+func (svc *Service) privateSubnets(c *Cluster, ids []string) error {
+	if len(ids) == 0 {
+		return invalid("Fargate profile must have at least one subnet")
+	}
+	for _, id := range ids {
+		s := svc.ec2.Subnet(id)
+		switch {
+		case s == nil || !svc.ec2.Known(s.Thing):
+			return invalid("The subnet ID '%s' does not exist", id)
+		case s.VPC != c.VPC:
+			return invalid("Subnet %s is not in the VPC of the cluster", id)
+		case svc.ec2.LeadsToInternetGateway(s):
+			return invalid("Subnet %s provided in Fargate Profile is not a private subnet", id)
+		}
+	}
+	return nil
+}
+
+// fargate returns the profile that a call names.
+func (svc *Service) fargate(cluster, name *string) (*Cluster, *Fargate, error) {
+	c, err := svc.cluster(cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, ok := c.Fargate[aws.ToString(name)]
+	if !ok {
+		return nil, nil, &types.ResourceNotFoundException{
+			Message: aws.String("No Fargate Profile found with name: " + aws.ToString(name) + "."), ClusterName: cluster, FargateProfileName: name,
+		}
+	}
+	return c, f, nil
+}
+
+func (svc *Service) fargateOut(c *Cluster, f *Fargate) *types.FargateProfile {
+	return &types.FargateProfile{
+		FargateProfileName: aws.String(f.Name), FargateProfileArn: aws.String(f.ARN), ClusterName: aws.String(c.Name), PodExecutionRoleArn: aws.String(f.RoleARN),
+		Subnets: slices.Clone(f.Subnets), Status: f.status(svc.Now()), Tags: maps.Clone(f.Tags), CreatedAt: aws.Time(f.Born),
+		Selectors: core.Each(f.Selectors, func(s Selector) types.FargateProfileSelector {
+			return types.FargateProfileSelector{Namespace: aws.String(s.Namespace), Labels: maps.Clone(s.Labels)}
+		}),
+	}
+}
+
+func (svc *Service) describeFargate(in *eks.DescribeFargateProfileInput) (*eks.DescribeFargateProfileOutput, error) {
+	c, f, err := svc.fargate(in.ClusterName, in.FargateProfileName)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribeFargateProfileOutput{FargateProfile: svc.fargateOut(c, f)}, nil
+}
+
+func (svc *Service) listFargate(in *eks.ListFargateProfilesInput) (*eks.ListFargateProfilesOutput, error) {
+	c, err := svc.cluster(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range core.ByKey(c.Fargate) {
+		if svc.Visible(f.Born) {
+			names = append(names, f.Name)
+		}
+	}
+	part, next, err := page(svc, names, in.NextToken, in.MaxResults)
+	return &eks.ListFargateProfilesOutput{FargateProfileNames: part, NextToken: next}, err
+}
+
+func (svc *Service) deleteFargate(in *eks.DeleteFargateProfileInput) (*eks.DeleteFargateProfileOutput, error) {
+	c, f, err := svc.fargate(in.ClusterName, in.FargateProfileName)
+	if err != nil {
+		return nil, err
+	}
+	if err := svc.idleFargate(c); err != nil {
+		return nil, err
+	}
+	f.Deleted = svc.Now()
+	return &eks.DeleteFargateProfileOutput{FargateProfile: svc.fargateOut(c, f)}, nil
+}

@@ -1,0 +1,106 @@
+package eks
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+)
+
+// The owners of EKS's images.
+const (
+	amazonImages        = "602401143452"
+	bottlerocketImages  = "092701018921"
+	imagesPublished     = 1_790_000_000 // one build of each is enough
+	imageRelease        = "20260921"
+	bottlerocketRelease = "1.50.0"
+)
+
+// image is an image of EKS: how EKS names its kind, and where its public
+// parameter is, below the folder of its version of Kubernetes.
+type image struct {
+	kind, architecture, parameter string
+	size                          int32
+}
+
+func imageKinds() []image {
+	return []image{
+		{"AL2023_x86_64_STANDARD", "x86_64", "amazon-linux-2023/x86_64/standard", 20},
+		{"AL2023_ARM_64_STANDARD", "arm64", "amazon-linux-2023/arm64/standard", 20},
+		{"AL2023_x86_64_NVIDIA", "x86_64", "amazon-linux-2023/x86_64/nvidia", 20},
+		{"BOTTLEROCKET_x86_64", "x86_64", "", 2},
+		{"BOTTLEROCKET_ARM_64", "arm64", "", 2},
+		{"BOTTLEROCKET_x86_64_NVIDIA", "x86_64", "", 2},
+		{"AL2_x86_64", "x86_64", "amazon-linux-2", 20},
+		{"AL2_x86_64_GPU", "x86_64", "amazon-linux-2-gpu", 20},
+		{"AL2_ARM_64", "arm64", "amazon-linux-2-arm64", 20},
+	}
+}
+
+// imageKind returns the kind of that name, if there is an image of it for a
+// version of Kubernetes: Amazon Linux 2 ended with 1.32.
+func imageKind(name, version string) (image, bool) {
+	for _, k := range imageKinds() {
+		if k.kind == name {
+			return k, !strings.HasPrefix(name, "AL2_") || minor(version) <= 32
+		}
+	}
+	return image{}, false
+}
+
+// name is what the image of a version is called.
+func (k image) name(version string) string {
+	if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
+		return "bottlerocket-aws-k8s-" + version + "-" + strings.ToLower(strings.TrimPrefix(k.kind, "BOTTLEROCKET_")) + "-v" + bottlerocketRelease
+	}
+	return "amazon-eks-node-" + strings.ToLower(k.kind) + "-" + version + "-v" + imageRelease
+}
+
+// release is EKS's name for the build.
+func (k image) release(version string) string {
+	if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
+		return bottlerocketRelease + "-0123abcd"
+	}
+	return version + ".0-" + imageRelease
+}
+
+// ImagesIn returns EKS's images in a region.
+func ImagesIn(region string) (images []*ec2.Image) {
+	for _, version := range supportedVersions() {
+		for _, k := range imageKinds() {
+			if _, ok := imageKind(k.kind, version); !ok {
+				continue
+			}
+			owner, device := amazonImages, "/dev/xvda"
+			if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
+				owner = bottlerocketImages
+			}
+			at := time.Unix(imagesPublished, 0).UTC()
+			images = append(images, &ec2.Image{
+				Thing: ec2.Thing{ID: ec2.GivenID("ami", region, k.name(version)), Tags: map[string]string{}, Born: at, Given: true}, Name: k.name(version), Owner: owner,
+				Description: "EKS node " + k.kind + " for Kubernetes " + version, Architecture: k.architecture, RootDevice: device, Created: at, RootSize: k.size,
+			})
+		}
+	}
+	return images
+}
+
+// PublicParameter returns the value of a parameter that AWS keeps for
+// everybody: which image is recommended.
+func (svc *Service) PublicParameter(name string) (value string, ok bool) {
+	if m := regexp.MustCompile(`^/aws/service/eks/optimized-ami/([\d.]+)/(.+)/recommended/image_id$`).FindStringSubmatch(name); m != nil {
+		for _, k := range imageKinds() {
+			if _, ok := imageKind(k.kind, m[1]); ok && k.parameter == m[2] {
+				return svc.ec2.ImageNamed(k.name(m[1]))
+			}
+		}
+	}
+	if m := regexp.MustCompile(`^/aws/service/bottlerocket/aws-k8s-([\d.]+)(-nvidia)?/(x86_64|arm64)/latest/image_id$`).FindStringSubmatch(name); m != nil {
+		kind := "BOTTLEROCKET_" + strings.Replace(m[3], "arm64", "ARM_64", 1) + strings.ToUpper(strings.Replace(m[2], "-", "_", 1))
+		if k, ok := imageKind(kind, m[1]); ok {
+			return svc.ec2.ImageNamed(k.name(m[1]))
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,293 @@
+package eks
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	asgtypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// customImage is the kind of the image of a node group whose launch template
+// names one.
+const customImage = string(types.AMITypesCustom)
+
+// defaultNode is the instance type of nodes of which nobody says one.
+const defaultNode = "t3.medium"
+
+// nodeTemplate returns the version of the launch template that a node group's
+// nodes are of; nil: it has none, or it is gone.
+func (svc *Service) nodeTemplate(g *NodeGroup) *ec2.LaunchTemplateVersion {
+	if t := svc.ec2.LaunchTemplate(g.Template); t != nil {
+		return t.Versions[g.TemplateVersion]
+	}
+	return nil
+}
+
+// checkNodeTemplate takes the launch template of a new node group, which says
+// some things in the group's stead ("Customize managed nodes with launch
+// templates", EKS user guide).
+func (svc *Service) checkNodeTemplate(c *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {
+	if in.LaunchTemplate == nil {
+		if g.Kind == customImage {
+			return invalid("AMI type CUSTOM needs a launch template that names an image")
+		}
+		return nil
+	}
+	if err := svc.takeTemplate(g, in.LaunchTemplate); err != nil {
+		return err
+	}
+	d := svc.nodeTemplate(g).Data
+	switch {
+	case in.DiskSize != nil:
+		return invalid("Disk size must be specified within the launch template.")
+	case in.RemoteAccess != nil:
+		return invalid("Remote access configuration cannot be specified with a launch template.")
+	case d.InstanceType != "" && len(in.InstanceTypes) > 0:
+		return &types.InvalidRequestException{Message: aws.String("Cannot specify instance types in launch template and API request"), ClusterName: in.ClusterName}
+	case d.ImageId == nil && g.Kind == customImage:
+		return invalid("AMI type CUSTOM needs a launch template that names an image")
+	case d.ImageId == nil:
+		return svc.checkTemplateOfNodes(c, g)
+	case g.Kind != "" && g.Kind != customImage:
+		return invalid("You cannot specify an AMI Type other than CUSTOM, when specifying an image id in your launch template.")
+	case in.Version != nil:
+		return invalid("You cannot specify a kubernetes version to use when specifying an image id to use within the launch template.")
+	case in.ReleaseVersion != nil:
+		return invalid("You cannot specify a release version when specifying an image id to use within the launch template.")
+	}
+	g.Kind, g.Version, g.Release = customImage, "", *d.ImageId // that it has no version then is not documented
+	return svc.checkTemplateOfNodes(c, g)
+}
+
+// takeTemplate sets the version of the launch template that a call names.
+func (svc *Service) takeTemplate(g *NodeGroup, in *types.LaunchTemplateSpecification) error {
+	t, err := svc.ec2.FindLaunchTemplate(in.Id, in.Name)
+	if err != nil {
+		return invalid("%s", core.Reason(err))
+	}
+	v := t.Version(aws.ToString(in.Version))
+	if v == nil {
+		return invalid("%s", core.Reason(t.NoVersion(aws.ToString(in.Version))))
+	}
+	g.Template, g.TemplateVersion = t.ID, fmt.Sprint(v.Number)
+	return nil
+}
+
+// checkTemplateOfNodes refuses what EKS does not take in a launch template. The
+// last two EKS takes: nodes that do not join are found out half an hour later
+// (NodeCreationFailure).
+func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
+	d := svc.nodeTemplate(g).Data
+	raw, err := base64.StdEncoding.DecodeString(aws.ToString(d.UserData))
+	groups := d.SecurityGroupIds
+	for _, i := range d.NetworkInterfaces {
+		groups = append(groups, i.Groups...)
+		if i.SubnetId != nil {
+			return invalid("Subnets cannot be specified in the launch template.")
+		}
+	}
+	mime := strings.HasPrefix(string(raw), "MIME-Version: ") || strings.HasPrefix(string(raw), "Content-Type: multipart/")
+	switch {
+	case d.IamInstanceProfile != nil:
+		return invalid("IAM instance profile cannot be specified in the launch template.")
+	case d.InstanceMarketOptions != nil:
+		return invalid("Instance market options are not supported with the launch template.")
+	case err != nil:
+		return invalid("the user data is not base64: %s", err)
+	case d.ImageId == nil && len(raw) > 0 && strings.HasPrefix(g.Kind, "BOTTLEROCKET"):
+		return core.NotSimulated("CreateNodegroup: user data of Bottlerocket")
+	case d.ImageId == nil && len(raw) > 0 && !mime:
+		return &types.InvalidRequestException{Message: aws.String("Ec2LaunchTemplateInvalidConfiguration: User data was not in the MIME multipart format.")}
+	case len(groups) > 0 && !slices.Contains(groups, c.Group):
+		return invalid("the launch template names security groups, and not the cluster's, %s: its nodes could not join", c.Group)
+	case d.ImageId != nil && len(raw) == 0:
+		return invalid("the launch template names an image and no user data: its nodes would not join")
+	}
+	return nil
+}
+
+// changeTemplate has a node group updated to another version of its launch
+// template.
+func (svc *Service) changeTemplate(c *Cluster, after *NodeGroup, in *eks.UpdateNodegroupVersionInput) error {
+	own := after.Kind == customImage
+	if own && (in.Version != nil || in.ReleaseVersion != nil) {
+		return invalid("You cannot specify a kubernetes version to use when specifying an image id to use within the launch template.")
+	}
+	if in.LaunchTemplate == nil {
+		return nil
+	}
+	if after.Template == "" {
+		return invalid("the node group was not made with a launch template")
+	}
+	before := after.Template
+	if err := svc.takeTemplate(after, in.LaunchTemplate); err != nil {
+		return err
+	}
+	d := svc.nodeTemplate(after).Data
+	switch {
+	case after.Template != before:
+		return invalid("the launch template of a node group cannot be another")
+	case (d.ImageId != nil) != own:
+		return invalid("a node group cannot change between an image of its launch template and one of EKS")
+	case d.InstanceType != "" && len(after.InstanceTypes) > 0:
+		return &types.InvalidRequestException{Message: aws.String("Cannot specify instance types in launch template and API request")}
+	case own:
+		after.Release = *d.ImageId
+	}
+	return svc.checkTemplateOfNodes(c, after)
+}
+
+// nodes is the launch of one of a node group's nodes.
+func (svc *Service) nodes(c *Cluster, g *NodeGroup) (*awsec2.RunInstancesInput, error) {
+	in := &awsec2.RunInstancesInput{}
+	if g.Template != "" {
+		v := svc.nodeTemplate(g)
+		if v == nil {
+			return nil, invalid("Ec2LaunchTemplateNotFound: %s, version %s", g.Template, g.TemplateVersion)
+		}
+		data := core.Recast[awsec2.RunInstancesInput](v.Data)
+		in = &data
+	}
+	if in.ImageId == nil {
+		k, _ := imageKind(g.Kind, g.Version)
+		image, _ := svc.ec2.ImageNamed(k.name(g.Version))
+		in.ImageId = &image
+	}
+	if len(g.InstanceTypes) > 0 {
+		in.InstanceType = ec2types.InstanceType(g.InstanceTypes[0])
+	} else if in.InstanceType == "" {
+		in.InstanceType = defaultNode
+	}
+	if len(in.SecurityGroupIds) == 0 && len(in.NetworkInterfaces) == 0 {
+		in.SecurityGroupIds = []string{c.Group}
+	}
+	if g.Remote != "" {
+		in.SecurityGroupIds = append(in.SecurityGroupIds, g.Remote)
+	}
+	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(1)
+	return in, nil
+}
+
+// launchNodes launches instances, one subnet after the other.
+func (svc *Service) launchNodes(c *Cluster, g *NodeGroup, n int) error {
+	for range n {
+		in, err := svc.nodes(c, g)
+		if err != nil {
+			return err
+		}
+		subnet := g.Subnets[len(g.Instances)%len(g.Subnets)]
+		if len(in.NetworkInterfaces) > 0 {
+			in.NetworkInterfaces[0].SubnetId = &subnet
+		} else {
+			in.SubnetId = &subnet
+		}
+		out, err := svc.ec2.RunInstances(in)
+		if err != nil {
+			return invalid("could not launch nodes: %s", err)
+		}
+		id := *out.Instances[0].InstanceId
+		for k, v := range map[string]string{
+			"kubernetes.io/cluster/" + c.Name: "owned", "eks:cluster-name": c.Name, "eks:nodegroup-name": g.Name, "aws:autoscaling:groupName": g.Scaling,
+		} {
+			svc.ec2.Instance(id).Tags[k] = v
+		}
+		g.Instances = append(g.Instances, id)
+	}
+	return nil
+}
+
+// forgetInterface has the VPC CNI of a node group that goes leave a network
+// interface behind, as it does where a node goes before the CNI has tidied up.
+// It keeps its subnet and its groups from being deleted, for good.
+func (svc *Service) forgetInterface(c *Cluster, g *NodeGroup) {
+	if len(g.Instances) == 0 {
+		return
+	}
+	i := svc.ec2.Instance(g.Instances[0])
+	if i == nil || svc.ec2.Subnet(i.Subnet) == nil {
+		return
+	}
+	for _, own := range svc.ec2.InterfacesOf(i.ID) {
+		{
+			n := svc.ec2.NewInterface(i.Subnet, "aws-K8S-"+i.ID, "interface", "", own.Groups)
+			n.Managed = false
+			maps.Copy(n.Tags, map[string]string{
+				"cluster.k8s.amazonaws.com/name": c.Name, "node.k8s.amazonaws.com/instance_id": i.ID, "node.k8s.amazonaws.com/createdAt": svc.Now().UTC().Format("2006-01-02T15:04:05Z"),
+			})
+			return
+		}
+	}
+}
+
+// endNodes terminates the last n instances of a group.
+func (svc *Service) endNodes(g *NodeGroup, n int) {
+	ids := g.Instances[len(g.Instances)-n:]
+	g.Instances = g.Instances[:len(g.Instances)-n]
+	for _, id := range ids {
+		if i := svc.ec2.Instance(id); i != nil && i.Terminating.IsZero() {
+			_, _ = svc.ec2.TerminateInstances(&awsec2.TerminateInstancesInput{InstanceIds: []string{id}}) // it is there, and not protected
+		}
+	}
+}
+
+// scaleGroup makes the Auto Scaling group that EKS keeps the nodes in, with
+// the hooks by which it drains them.
+func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
+	tags := map[string]autoscaling.Tag{}
+	for k, v := range map[string]string{
+		"eks:cluster-name": c.Name, "eks:nodegroup-name": g.Name, "kubernetes.io/cluster/" + c.Name: "owned", "k8s.io/cluster-autoscaler/" + c.Name: "owned",
+		"k8s.io/cluster-autoscaler/enabled": "true",
+	} {
+		tags[k] = autoscaling.Tag{v, true}
+	}
+	uuid := g.ARN[len(g.ARN)-36:]
+	x := &autoscaling.Group{
+		Name: g.Scaling, ARN: svc.RegionalARN("autoscaling", "autoScalingGroup:"+uuid+":autoScalingGroupName/"+g.Scaling), Born: svc.Now(), Looked: svc.Now(), OfEKS: true,
+		Subnets: slices.Clone(g.Subnets), Template: &autoscaling.TemplateRef{"lt-0" + uuid[:8] + uuid[9:13] + "0000", "1"}, Cooldown: 300, Grace: 15, HealthCheck: "EC2",
+		Policies: []string{"AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"}, Rebalance: true, Suspended: map[string]bool{}, Tags: tags, Hooks: map[string]*autoscaling.Hook{},
+	}
+	for name, transition := range map[string]string{"Launch-LC-Hook": autoscaling.Launching, "Terminate-LC-Hook": autoscaling.Terminating} {
+		x.Hooks[name] = &autoscaling.Hook{Name: name, Transition: "autoscaling:" + transition, Result: "CONTINUE", Heartbeat: 1800}
+	}
+	svc.autoscaling.AddGroup(x)
+	svc.scaleNodes(g)
+}
+
+// scaleNodes shows the nodes in the Auto Scaling group. EKS launches and
+// terminates them here, not the group.
+func (svc *Service) scaleNodes(g *NodeGroup) {
+	x := svc.autoscaling.GroupNamed(g.Scaling)
+	if x == nil {
+		return
+	}
+	x.Min, x.Max, x.Desired, x.Deleting, x.Instances = g.Least, g.Most, g.Desired, !g.Deleted.IsZero(), nil
+	for _, id := range g.Instances {
+		if i := svc.ec2.Instance(id); i != nil {
+			x.Instances = append(x.Instances, &autoscaling.Instance{ID: id, Zone: i.Zone, Subnet: i.Subnet, Type: i.Type, Template: *x.Template, State: asgtypes.LifecycleStateInService})
+		}
+	}
+}
+
+// UserOfTemplate names the node group that is of a launch template, if there is one.
+func (svc *Service) UserOfTemplate(id string) string {
+	for _, c := range svc.state.Clusters {
+		for _, g := range c.NodeGroups {
+			if g.Template == id {
+				return "node group " + g.Name
+			}
+		}
+	}
+	return ""
+}

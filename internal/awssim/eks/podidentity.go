@@ -1,0 +1,188 @@
+package eks
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// PodIdentity is the association of a service account with a role.
+type PodIdentity struct {
+	ID, Namespace, ServiceAccount, RoleARN, Token string
+	Tags                                          map[string]string
+	Born, Modified                                time.Time
+}
+
+// podService is who assumes a role on behalf of a pod.
+const podService = "pods.eks.amazonaws.com"
+
+func (svc *Service) simulatePodIdentities() {
+	core.On(svc.Account, svc.createPodIdentity, "ClusterName", "Namespace", "ServiceAccount", "RoleArn", "Tags", "ClientRequestToken")
+	core.On(svc.Account, svc.describePodIdentity, "ClusterName", "AssociationId")
+	core.On(svc.Account, svc.listPodIdentities, "ClusterName", "Namespace", "ServiceAccount", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.updatePodIdentity, "ClusterName", "AssociationId", "RoleArn", "ClientRequestToken")
+	core.On(svc.Account, svc.deletePodIdentity, "ClusterName", "AssociationId")
+}
+
+// podRole checks the role of an association: an ARN, of a role that is there
+// and that lets EKS assume it for pods.
+func (svc *Service) podRole(arn *string) error {
+	if !strings.HasPrefix(aws.ToString(arn), "arn:") {
+		return invalid("Invalid role ARN: %s", aws.ToString(arn))
+	}
+	r := svc.iam.RoleOfARN(aws.ToString(arn))
+	switch {
+	case r == nil:
+		return invalid("Role provided in the request does not exist.")
+	case !svc.letsAssume(r, podService):
+		return invalid("Trust policy of the role provided is invalid. Follow the official documentation to resolve the issue.")
+	}
+	return nil
+}
+
+// letsAssume reports whether a role's trust policy lets a service assume it.
+// That AWS looks for sts:TagSession too is not verified; conditions are not
+// looked at.
+func (svc *Service) letsAssume(r *iam.Role, service string) bool {
+	document, err := url.QueryUnescape(aws.ToString(svc.iam.ShowRole(r).AssumeRolePolicyDocument))
+	if err != nil {
+		return false
+	}
+	var policy struct {
+		Statement []struct {
+			Effect            string
+			Principal, Action any
+		}
+	}
+	if err := json.Unmarshal([]byte(document), &policy); err != nil {
+		return false
+	}
+	has := func(v any, word string) bool {
+		list, _ := v.([]any)
+		return v == word || slices.Contains(list, any(word))
+	}
+	for _, s := range policy.Statement {
+		principal, _ := s.Principal.(map[string]any)
+		if s.Effect == "Allow" && has(principal["Service"], service) && has(s.Action, "sts:AssumeRole") {
+			return true
+		}
+	}
+	return false
+}
+
+// podIdentity returns the association that a call names.
+func (svc *Service) podIdentity(cluster, id *string) (*Cluster, *PodIdentity, error) {
+	c, err := svc.cluster(cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, ok := c.PodIdentities[aws.ToString(id)]
+	if !ok {
+		return nil, nil, &types.ResourceNotFoundException{Message: aws.String("The association ID " + aws.ToString(id) + " was not found."), ClusterName: cluster}
+	}
+	return c, p, nil
+}
+
+func (svc *Service) podIdentityARN(c *Cluster, p *PodIdentity) string {
+	return svc.RegionalARN("eks", "podidentityassociation/"+c.Name+"/"+p.ID)
+}
+
+func (svc *Service) podIdentityOut(c *Cluster, p *PodIdentity) *types.PodIdentityAssociation {
+	return &types.PodIdentityAssociation{
+		AssociationArn: aws.String(svc.podIdentityARN(c, p)), AssociationId: aws.String(p.ID), ClusterName: aws.String(c.Name), Namespace: aws.String(p.Namespace),
+		ServiceAccount: aws.String(p.ServiceAccount), RoleArn: aws.String(p.RoleARN), CreatedAt: aws.Time(p.Born), ModifiedAt: aws.Time(p.Modified),
+		Tags: maps.Clone(p.Tags), DisableSessionTags: aws.Bool(false),
+	}
+}
+
+func (svc *Service) createPodIdentity(in *eks.CreatePodIdentityAssociationInput) (*eks.CreatePodIdentityAssociationOutput, error) {
+	c, err := svc.cluster(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	namespace, account := aws.ToString(in.Namespace), aws.ToString(in.ServiceAccount)
+	if namespace == "" || account == "" {
+		return nil, invalid("namespace and serviceAccount must not be empty")
+	}
+	for _, p := range c.PodIdentities {
+		if p.Namespace == namespace && p.ServiceAccount == account {
+			if p.Token == aws.ToString(in.ClientRequestToken) {
+				return &eks.CreatePodIdentityAssociationOutput{Association: svc.podIdentityOut(c, p)}, nil
+			}
+			return nil, busy("Association already exists: %s", p.ID)
+		}
+	}
+	if err := svc.podRole(in.RoleArn); err != nil {
+		return nil, err
+	}
+	tags, err := checkTags(in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	p := &PodIdentity{
+		ID: svc.ID("a"), Namespace: namespace, ServiceAccount: account, RoleARN: *in.RoleArn, Token: aws.ToString(in.ClientRequestToken),
+		Tags: tags, Born: svc.Now(), Modified: svc.Now(),
+	}
+	c.PodIdentities[p.ID] = p
+	return &eks.CreatePodIdentityAssociationOutput{Association: svc.podIdentityOut(c, p)}, nil
+}
+
+func (svc *Service) describePodIdentity(in *eks.DescribePodIdentityAssociationInput) (*eks.DescribePodIdentityAssociationOutput, error) {
+	c, p, err := svc.podIdentity(in.ClusterName, in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	return &eks.DescribePodIdentityAssociationOutput{Association: svc.podIdentityOut(c, p)}, nil
+}
+
+func (svc *Service) listPodIdentities(in *eks.ListPodIdentityAssociationsInput) (*eks.ListPodIdentityAssociationsOutput, error) {
+	c, err := svc.cluster(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	var list []types.PodIdentityAssociationSummary
+	for _, p := range core.ByKey(c.PodIdentities) {
+		if in.Namespace != nil && p.Namespace != *in.Namespace || in.ServiceAccount != nil && p.ServiceAccount != *in.ServiceAccount || !svc.Visible(p.Born) {
+			continue
+		}
+		list = append(list, types.PodIdentityAssociationSummary{
+			AssociationArn: aws.String(svc.podIdentityARN(c, p)), AssociationId: aws.String(p.ID), ClusterName: aws.String(c.Name),
+			Namespace: aws.String(p.Namespace), ServiceAccount: aws.String(p.ServiceAccount),
+		})
+	}
+	part, next, err := page(svc, list, in.NextToken, in.MaxResults)
+	return &eks.ListPodIdentityAssociationsOutput{Associations: part, NextToken: next}, err
+}
+
+func (svc *Service) updatePodIdentity(in *eks.UpdatePodIdentityAssociationInput) (*eks.UpdatePodIdentityAssociationOutput, error) {
+	c, p, err := svc.podIdentity(in.ClusterName, in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	if in.RoleArn != nil {
+		if err := svc.podRole(in.RoleArn); err != nil {
+			return nil, err
+		}
+		p.RoleARN, p.Modified = *in.RoleArn, svc.Now()
+	}
+	return &eks.UpdatePodIdentityAssociationOutput{Association: svc.podIdentityOut(c, p)}, nil
+}
+
+func (svc *Service) deletePodIdentity(in *eks.DeletePodIdentityAssociationInput) (*eks.DeletePodIdentityAssociationOutput, error) {
+	c, p, err := svc.podIdentity(in.ClusterName, in.AssociationId)
+	if err != nil {
+		return nil, err
+	}
+	delete(c.PodIdentities, p.ID)
+	return &eks.DeletePodIdentityAssociationOutput{Association: svc.podIdentityOut(c, p)}, nil
+}

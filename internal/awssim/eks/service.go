@@ -1,0 +1,27 @@
+// Package eks is the EKS of the simulated AWS: clusters, and their add-ons, node
+// groups, Fargate profiles, access entries and identity providers.
+package eks
+
+import (
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+)
+
+// Service is EKS.
+type Service struct {
+	*core.Account
+	state       *State
+	ec2         *ec2.Service
+	autoscaling *autoscaling.Service
+	iam         *iam.Service
+}
+
+// New registers the operations of EKS with an account.
+func New(a *core.Account, s *State, e *ec2.Service, g *autoscaling.Service, i *iam.Service) *Service {
+	core.Fill(&s.Clusters)
+	svc := &Service{Account: a, state: s, ec2: e, autoscaling: g, iam: i}
+	svc.simulate()
+	return svc
+}

@@ -1,0 +1,366 @@
+package eks
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+)
+
+// Update is a change of a cluster that is under way, or was.
+type Update struct {
+	ID, Kind string
+	Born     time.Time
+	Done     time.Time
+	Applied  bool
+
+	// What it changes, once it is done. Empty: nothing.
+	Version, Authentication, Key, Support string
+	Logging                               map[string]bool
+	Endpoint                              *Endpoint
+}
+
+// Endpoint is where an API server is reached from.
+type Endpoint struct {
+	Public, Private bool
+	CIDRs           []string
+}
+
+const (
+	// VersionTakes is how long a cluster takes over a new minor version.
+	VersionTakes = 9 * time.Minute
+	// ConfigTakes is how long it takes over other changes.
+	ConfigTakes = 2 * time.Minute
+	// EncryptionTakes is how long it takes to encrypt its secrets.
+	EncryptionTakes = 15 * time.Minute
+)
+
+func (svc *Service) simulateUpdates() {
+	core.On(svc.Account, svc.updateVersion, "Name", "Version", "ClientRequestToken")
+	core.On(svc.Account, svc.updateConfig, "Name", "ResourcesVpcConfig", "Logging", "AccessConfig", "UpgradePolicy", "ClientRequestToken")
+	core.On(svc.Account, svc.encrypt, "ClusterName", "EncryptionConfig", "ClientRequestToken")
+	core.On(svc.Account, svc.describeUpdate, "Name", "UpdateId", "NodegroupName", "AddonName")
+}
+
+// updating returns the update that is under way, or nil: there is only one at
+// a time.
+func (c *Cluster) updating() *Update {
+	for _, u := range c.Updates {
+		if !u.Applied {
+			return u
+		}
+	}
+	return nil
+}
+
+// settleUpdates applies the update whose time has come.
+func (svc *Service) settleUpdates(c *Cluster) {
+	u := c.updating()
+	if u == nil || svc.Now().Before(u.Done) {
+		return
+	}
+	u.Applied = true
+	for to, value := range map[*string]string{&c.Version: u.Version, &c.Authentication: u.Authentication, &c.Key: u.Key, &c.Support: u.Support} {
+		if value != "" {
+			*to = value
+		}
+	}
+	for kind, on := range u.Logging {
+		c.Logging[kind] = on
+	}
+	if e := u.Endpoint; e != nil {
+		c.Public, c.Private, c.PublicCIDRs = e.Public, e.Private, e.CIDRs
+	}
+}
+
+// options takes what a new cluster is to be like, beside network and access.
+func (c *Cluster) options(in *eks.CreateClusterInput) error {
+	if n := in.KubernetesNetworkConfig; n != nil {
+		if err := c.network(n); err != nil {
+			return err
+		}
+	}
+	if in.Logging != nil {
+		logging, err := readLogging(in.Logging)
+		if err != nil {
+			return err
+		}
+		c.Logging = logging
+	}
+	if in.UpgradePolicy != nil && in.UpgradePolicy.SupportType != "" {
+		c.Support = string(in.UpgradePolicy.SupportType)
+	}
+	key, err := readEncryption(in.EncryptionConfig)
+	c.Key = key
+	return err
+}
+
+func (c *Cluster) network(n *types.KubernetesNetworkConfigRequest) error {
+	if err := core.Only("CreateCluster", n, "IpFamily", "ServiceIpv4Cidr"); err != nil {
+		return err
+	}
+	if n.IpFamily == types.IpFamilyIpv6 {
+		if n.ServiceIpv4Cidr != nil {
+			return invalid("ServiceIpv4Cidr cannot be specified when IpFamily is ipv6")
+		}
+		c.Family, c.ServiceCIDR = "ipv6", "fd30:1c53:5f8a::/108" // AWS draws one from fc00::/7
+		return nil
+	}
+	if n.ServiceIpv4Cidr == nil {
+		return nil
+	}
+	p, err := netip.ParsePrefix(*n.ServiceIpv4Cidr)
+	switch {
+	case err != nil || !p.Addr().Is4() || p.Masked() != p || p.Bits() < 12 || p.Bits() > 24:
+		return invalid("serviceIpv4Cidr %s is not a valid CIDR block of between /12 and /24", *n.ServiceIpv4Cidr)
+	case !p.Addr().IsPrivate():
+		return invalid("serviceIpv4Cidr %s must be within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16", *n.ServiceIpv4Cidr)
+	}
+	c.ServiceCIDR = p.String()
+	return nil
+}
+
+// logTypes are the logs of a control plane.
+func logTypes() []string {
+	return []string{"api", "audit", "authenticator", "controllerManager", "scheduler"}
+}
+
+func readLogging(in *types.Logging) (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, setup := range in.ClusterLogging {
+		for _, kind := range setup.Types {
+			if _, twice := out[string(kind)]; twice || !slices.Contains(logTypes(), string(kind)) {
+				return nil, invalid("the log type %s is unknown or there twice", kind)
+			}
+			out[string(kind)] = aws.ToBool(setup.Enabled)
+		}
+	}
+	return out, nil
+}
+
+func (c *Cluster) loggingOut() *types.Logging {
+	on, off := types.LogSetup{Enabled: aws.Bool(true)}, types.LogSetup{Enabled: aws.Bool(false)}
+	for _, kind := range logTypes() {
+		if c.Logging[kind] {
+			on.Types = append(on.Types, types.LogType(kind))
+		} else {
+			off.Types = append(off.Types, types.LogType(kind))
+		}
+	}
+	out := &types.Logging{}
+	for _, s := range []types.LogSetup{on, off} {
+		if len(s.Types) > 0 {
+			out.ClusterLogging = append(out.ClusterLogging, s)
+		}
+	}
+	return out
+}
+
+func readEncryption(in []types.EncryptionConfig) (key string, err error) {
+	switch {
+	case len(in) == 0:
+		return "", nil
+	case len(in) > 1 || !slices.Equal(in[0].Resources, []string{"secrets"}):
+		return "", invalid("encryptionConfig takes one entry, and only for secrets")
+	case in[0].Provider == nil || !strings.HasPrefix(aws.ToString(in[0].Provider.KeyArn), "arn:"):
+		return "", invalid("Invalid KMS key ARN")
+	}
+	return *in[0].Provider.KeyArn, nil
+}
+
+// update begins an update, if none is under way.
+func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Duration, u Update) (*types.Update, error) {
+	if busy := c.updating(); busy != nil {
+		return nil, &types.ResourceInUseException{
+			Message: aws.String(fmt.Sprintf("Cannot %s because cluster %s currently has update %s in progress", kind, c.Name, busy.ID)), ClusterName: aws.String(c.Name),
+		}
+	}
+	u.ID, u.Kind, u.Born, u.Done = svc.Hash(), string(kind), svc.Now(), svc.Now().Add(takes)
+	c.Updates = append(c.Updates, &u)
+	return u.out(), nil
+}
+
+func (u *Update) out() *types.Update {
+	out := &types.Update{Id: aws.String(u.ID), Type: types.UpdateType(u.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(u.Born)}
+	if u.Applied {
+		out.Status = types.UpdateStatusSuccessful
+	}
+	return out
+}
+
+// minor is the number after the dot.
+func minor(version string) int {
+	_, m, _ := strings.Cut(version, ".")
+	n, _ := strconv.Atoi(m) // versions are checked before
+	return n
+}
+
+// kubeletSkew is how many minor versions a node may be older than its control
+// plane, by Kubernetes' version skew policy from 1.28 on.
+const kubeletSkew = 3
+
+func (svc *Service) updateVersion(in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
+	c, err := svc.readyCluster(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	version := aws.ToString(in.Version)
+	switch {
+	case !slices.Contains(supportedVersions(), version):
+		return nil, invalid("unsupported Kubernetes version %s", version)
+	case version == c.Version:
+		return nil, invalid("Cluster is already at Kubernetes version %s", version)
+	case minor(version) != minor(c.Version)+1:
+		return nil, invalid("Unsupported Kubernetes minor version update from %s to %s", c.Version, version)
+	}
+	for _, g := range core.ByKey(c.NodeGroups) {
+		if g.Kind != customImage && minor(version)-minor(g.Version) > kubeletSkew {
+			return nil, &types.InvalidRequestException{Message: aws.String(fmt.Sprintf(
+				"Nodegroup(s) %s must be updated to a later Kubernetes version before updating the cluster to %s", g.Name, version)), ClusterName: in.Name}
+		}
+	}
+	u, err := svc.beginUpdate(c, types.UpdateTypeVersionUpdate, VersionTakes, Update{Version: version})
+	return &eks.UpdateClusterVersionOutput{Update: u}, err
+}
+
+// readyCluster returns the cluster of a name for a call that updates it: it
+// may be UPDATING, which is refused with another code.
+func (svc *Service) readyCluster(name *string) (*Cluster, error) {
+	c, err := svc.cluster(name)
+	if err != nil {
+		return nil, err
+	}
+	if s := c.status(svc.Now()); s != types.ClusterStatusActive && s != types.ClusterStatusUpdating {
+		return svc.activeCluster(name)
+	}
+	return c, nil
+}
+
+// updateConfig changes one thing at a time.
+func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
+	c, err := svc.readyCluster(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	var updates []func() (types.UpdateType, Update, error)
+	if in.ResourcesVpcConfig != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeEndpoint(in.ResourcesVpcConfig) })
+	}
+	if in.Logging != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeLogging(in.Logging) })
+	}
+	if in.AccessConfig != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeAccess(in.AccessConfig) })
+	}
+	if in.UpgradePolicy != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeSupport(in.UpgradePolicy) })
+	}
+	if len(updates) != 1 {
+		return nil, invalid("Only one type of update can be allowed per call")
+	}
+	kind, change, err := updates[0]()
+	if err != nil {
+		return nil, err
+	}
+	u, err := svc.beginUpdate(c, kind, ConfigTakes, change)
+	return &eks.UpdateClusterConfigOutput{Update: u}, err
+}
+
+func (c *Cluster) changeEndpoint(in *types.VpcConfigRequest) (types.UpdateType, Update, error) {
+	const kind = types.UpdateTypeEndpointAccessUpdate
+	if err := core.Only("UpdateClusterConfig", in, "EndpointPublicAccess", "EndpointPrivateAccess", "PublicAccessCidrs"); err != nil {
+		return kind, Update{}, err
+	}
+	e := &Endpoint{c.Public, c.Private, slices.Clone(c.PublicCIDRs)}
+	core.Set(&e.Public, in.EndpointPublicAccess)
+	core.Set(&e.Private, in.EndpointPrivateAccess)
+	if in.PublicAccessCidrs != nil {
+		e.CIDRs = slices.Clone(in.PublicAccessCidrs)
+	}
+	switch {
+	case !e.Public && !e.Private:
+		return kind, Update{}, invalid("Private and public endpoint access cannot be disabled at the same time")
+	case e.Public == c.Public && e.Private == c.Private && slices.Equal(e.CIDRs, c.PublicCIDRs):
+		return kind, Update{}, invalid("Cluster is already at the desired configuration with endpointPrivateAccess: %v, endpointPublicAccess: %v, and Public Endpoint Restrictions: %v",
+			e.Private, e.Public, e.CIDRs)
+	}
+	return kind, Update{Endpoint: e}, nil
+}
+
+func (c *Cluster) changeLogging(in *types.Logging) (types.UpdateType, Update, error) {
+	logging, err := readLogging(in)
+	changed := false
+	for kind, on := range logging {
+		changed = changed || c.Logging[kind] != on
+	}
+	if err == nil && !changed {
+		err = invalid("No changes needed for the logging config provided")
+	}
+	return types.UpdateTypeLoggingUpdate, Update{Logging: logging}, err
+}
+
+// changeAccess goes one way only: from the ConfigMap to the API.
+func (c *Cluster) changeAccess(in *types.UpdateAccessConfigRequest) (types.UpdateType, Update, error) {
+	modes := []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
+	from, to := slices.Index(modes, c.Authentication), slices.Index(modes, string(in.AuthenticationMode))
+	var err error
+	switch {
+	case to < 0:
+		err = invalid("unsupported authentication mode %s", in.AuthenticationMode)
+	case to == from:
+		err = invalid("Cluster is already at the desired authentication mode")
+	case to != from+1:
+		err = invalid("Unsupported authentication mode update from %s to %s", c.Authentication, in.AuthenticationMode)
+	}
+	return types.UpdateTypeAccessConfigUpdate, Update{Authentication: string(in.AuthenticationMode)}, err
+}
+
+func (c *Cluster) changeSupport(in *types.UpgradePolicyRequest) (types.UpdateType, Update, error) {
+	var err error
+	switch {
+	case !slices.Contains(in.SupportType.Values(), in.SupportType):
+		err = invalid("unsupported support type %s", in.SupportType)
+	case string(in.SupportType) == c.Support:
+		err = invalid("Cluster is already at the desired upgrade policy")
+	}
+	return types.UpdateTypeUpgradePolicyUpdate, Update{Support: string(in.SupportType)}, err
+}
+
+func (svc *Service) encrypt(in *eks.AssociateEncryptionConfigInput) (*eks.AssociateEncryptionConfigOutput, error) {
+	c, err := svc.readyCluster(in.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readEncryption(in.EncryptionConfig)
+	switch {
+	case err != nil:
+		return nil, err
+	case key == "":
+		return nil, invalid("encryptionConfig is required")
+	case c.Key != "":
+		return nil, invalid("Cluster already has encryption configuration")
+	}
+	u, err := svc.beginUpdate(c, types.UpdateTypeAssociateEncryptionConfig, EncryptionTakes, Update{Key: key})
+	return &eks.AssociateEncryptionConfigOutput{Update: u}, err
+}
+
+func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUpdateOutput, error) {
+	c, err := svc.cluster(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range c.Updates {
+		if u.ID == aws.ToString(in.UpdateId) {
+			return &eks.DescribeUpdateOutput{Update: u.out()}, nil
+		}
+	}
+	return nil, &types.ResourceNotFoundException{Message: aws.String("No update found for ID: " + aws.ToString(in.UpdateId)), ClusterName: in.Name}
+}

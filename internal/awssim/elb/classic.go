@@ -1,0 +1,227 @@
+package elb
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+)
+
+func (svc *Service) simulateClassic() {
+	core.On(svc.Account, svc.CreateClassic, "LoadBalancerName", "Listeners", "Scheme", "SecurityGroups", "Subnets", "Tags")
+	core.On(svc.Account, svc.describeClassic, "LoadBalancerNames", "Marker", "PageSize")
+	core.On(svc.Account, svc.DeleteClassic, "LoadBalancerName")
+	core.On(svc.Account, svc.describeClassicAttributes, "LoadBalancerName")
+	core.On(svc.Account, svc.modifyClassicAttributes, "LoadBalancerName", "LoadBalancerAttributes")
+	core.On(svc.Account, svc.configureHealthCheck, "LoadBalancerName", "HealthCheck")
+	core.On(svc.Account, svc.registerInstances, "LoadBalancerName", "Instances")
+	core.On(svc.Account, svc.deregisterInstances, "LoadBalancerName", "Instances")
+	core.On(svc.Account, svc.describeInstanceHealth, "LoadBalancerName", "Instances")
+	core.On(svc.Account, svc.applySecurityGroups, "LoadBalancerName", "SecurityGroups")
+	core.On(svc.Account, svc.attachToSubnets, "LoadBalancerName", "Subnets")
+	core.On(svc.Account, svc.detachFromSubnets, "LoadBalancerName", "Subnets")
+	core.On(svc.Account, svc.addClassicTags, "LoadBalancerNames", "Tags")
+	core.On(svc.Account, svc.removeClassicTags, "LoadBalancerNames", "Tags")
+	core.On(svc.Account, svc.describeClassicTags, "LoadBalancerNames")
+}
+
+// classic returns a Classic Load Balancer that a call names.
+func (svc *Service) classic(name *string) (*ClassicLoadBalancer, error) {
+	c, ok := svc.state.Classic[aws.ToString(name)]
+	if !ok {
+		return nil, &types.AccessPointNotFoundException{Message: aws.String("There is no ACTIVE Load Balancer named '" + aws.ToString(name) + "'")}
+	}
+	return c, nil
+}
+
+func readClassicTags(old map[string]string, tags []types.Tag) (map[string]string, error) {
+	return core.ReadTags(tagRules(), old, tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
+}
+
+func (svc *Service) CreateClassic(in *classic.CreateLoadBalancerInput) (*classic.CreateLoadBalancerOutput, error) {
+	c := &ClassicLoadBalancer{
+		Name: aws.ToString(in.LoadBalancerName), Groups: slices.Sorted(slices.Values(in.SecurityGroups)), Instances: map[string]time.Time{},
+		DrainingTimeout: 300, IdleTimeout: 60, Born: svc.Now(),
+	}
+	if err := checkName("load balancer", c.Name); err != nil {
+		return nil, err
+	}
+	subnets, err := svc.balancerSubnets(in.Subnets)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range subnets {
+		c.Subnets = append(c.Subnets, s.ID)
+	}
+	c.VPC = subnets[0].VPC
+	if c.Scheme, err = svc.balancerScheme(aws.ToString(in.Scheme), c.VPC); err != nil {
+		return nil, err
+	}
+	if err := svc.balancerGroups(c.Groups, c.VPC); err != nil {
+		return nil, err
+	}
+	if len(c.Groups) == 0 {
+		c.Groups = svc.ec2.DefaultGroup(c.VPC)
+	}
+	if c.Listeners, err = readClassicListeners(in.Listeners); err != nil {
+		return nil, err
+	}
+	if c.Tags, err = readClassicTags(nil, in.Tags); err != nil {
+		return nil, err
+	}
+	first := c.Listeners[0]
+	c.Check = ClassicHealthCheck{Target: "TCP:" + strconv.Itoa(int(first.InstancePort)), Interval: 30, Timeout: 5, Healthy: 10, Unhealthy: 2}
+	return svc.keepClassic(c)
+}
+
+// keepClassic makes a load balancer, or answers with the one that has its name
+// and its settings. AWS counts tags as settings.
+func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBalancerOutput, error) {
+	if old, exists := svc.state.Classic[c.Name]; exists {
+		same := old.Scheme == c.Scheme && slices.Equal(old.Subnets, c.Subnets) && slices.Equal(old.Groups, c.Groups) &&
+			slices.Equal(old.Listeners, c.Listeners) && maps.Equal(old.Tags, c.Tags)
+		if !same {
+			return nil, &types.DuplicateAccessPointNameException{Message: aws.String("Load Balancer named " + c.Name + " already exists and it is configured with different parameters.")}
+		}
+		return &classic.CreateLoadBalancerOutput{DNSName: aws.String(old.DNSName)}, nil
+	}
+	if len(svc.state.Classic) >= 20 {
+		return nil, core.Fail("TooManyLoadBalancers", "exceeded quota of account")
+	}
+	c.DNSName = c.Name + "-" + strconv.Itoa(1_000_000_000+svc.NextSerial()) + "." + svc.Region + ".elb.amazonaws.com"
+	if c.Scheme == "internal" {
+		c.DNSName = "internal-" + c.DNSName
+	}
+	for _, s := range c.Subnets {
+		svc.enterClassic(c, s)
+	}
+	svc.state.Classic[c.Name] = c
+	return &classic.CreateLoadBalancerOutput{DNSName: aws.String(c.DNSName)}, nil
+}
+
+// owner is what the interface of a load balancer in a subnet says it serves.
+func (c *ClassicLoadBalancer) owner(subnet string) string { return "ELB " + c.Name + " " + subnet }
+
+// enterClassic gives a load balancer its interface in a subnet.
+func (svc *Service) enterClassic(c *ClassicLoadBalancer, subnet string) {
+	i := svc.ec2.NewInterface(subnet, "ELB "+c.Name, "interface", c.owner(subnet), slices.Clone(c.Groups))
+	i.Managed = true
+	if c.Scheme == schemeInternetFacing {
+		i.PublicIP = svc.ec2.PublicIP()
+	}
+}
+
+func readClassicListeners(in []types.Listener) (out []ClassicListener, err error) {
+	if len(in) == 0 {
+		return nil, core.Fail("ValidationError", "at least one listener must be specified")
+	}
+	for _, l := range in {
+		if err := core.Only("listener", &l, "Protocol", "InstanceProtocol", "LoadBalancerPort", "InstancePort"); err != nil {
+			return nil, err
+		}
+		c := ClassicListener{Protocol: strings.ToUpper(aws.ToString(l.Protocol)), InstanceProtocol: strings.ToUpper(aws.ToString(l.InstanceProtocol)), Port: l.LoadBalancerPort, InstancePort: aws.ToInt32(l.InstancePort)}
+		c.InstanceProtocol = cmp.Or(c.InstanceProtocol, c.Protocol)
+		layer := func(p string) int { return 1 + slices.Index([]string{"TCP", "SSL", "HTTP", "HTTPS"}, p)/2 }
+		switch {
+		case c.Protocol == "SSL" || c.Protocol == "HTTPS":
+			return nil, core.Fail("InvalidConfigurationRequest", "a certificate is required for protocol '%s'", c.Protocol)
+		case c.Protocol != "TCP" && c.Protocol != "HTTP" || !slices.Contains([]string{"TCP", "SSL", "HTTP", "HTTPS"}, c.InstanceProtocol):
+			return nil, core.Fail("UnsupportedProtocol", "the specified protocol '%s' or its instance protocol is not supported", c.Protocol)
+		case layer(c.Protocol) != layer(c.InstanceProtocol):
+			return nil, core.Fail("InvalidConfigurationRequest", "protocols '%s' and '%s' are not of the same layer", c.Protocol, c.InstanceProtocol)
+		case c.Port < 1 || c.Port > 65535 || c.InstancePort < 1 || c.InstancePort > 65535:
+			return nil, core.Fail("ValidationError", "ports must be between 1 and 65535")
+		case slices.ContainsFunc(out, func(o ClassicListener) bool { return o.Port == c.Port }):
+			return nil, core.Fail("DuplicateListener", "a listener already exists on port %d", c.Port)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (svc *Service) describeClassic(in *classic.DescribeLoadBalancersInput) (*classic.DescribeLoadBalancersOutput, error) {
+	var list []types.LoadBalancerDescription
+	for _, c := range core.ByKey(svc.state.Classic) {
+		if svc.Visible(c.Born) && (len(in.LoadBalancerNames) == 0 || slices.Contains(in.LoadBalancerNames, c.Name)) {
+			list = append(list, svc.showClassic(c))
+		}
+	}
+	for _, name := range in.LoadBalancerNames {
+		if !slices.ContainsFunc(list, func(d types.LoadBalancerDescription) bool { return *d.LoadBalancerName == name }) {
+			return nil, &types.AccessPointNotFoundException{Message: aws.String("There is no ACTIVE Load Balancer named '" + name + "'")}
+		}
+	}
+	part, next, err := core.Page(svc.Account, list, in.Marker, in.PageSize, 400)
+	return &classic.DescribeLoadBalancersOutput{LoadBalancerDescriptions: part, NextMarker: next}, err
+}
+
+func (svc *Service) showClassic(c *ClassicLoadBalancer) types.LoadBalancerDescription {
+	d := types.LoadBalancerDescription{
+		LoadBalancerName: aws.String(c.Name), Scheme: aws.String(c.Scheme), VPCId: aws.String(c.VPC), DNSName: aws.String(c.DNSName),
+		CanonicalHostedZoneName: aws.String(c.DNSName), CanonicalHostedZoneNameID: aws.String("Z35SXDOTRQ7X7K"), CreatedTime: aws.Time(c.Born),
+		Subnets: slices.Clone(c.Subnets), SecurityGroups: slices.Clone(c.Groups), HealthCheck: c.Check.show(), Policies: &types.Policies{},
+	}
+	for _, s := range c.Subnets {
+		d.AvailabilityZones = append(d.AvailabilityZones, svc.ec2.ZoneOf(s))
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Instances)) {
+		d.Instances = append(d.Instances, types.Instance{InstanceId: aws.String(id)})
+	}
+	for _, l := range c.Listeners {
+		d.ListenerDescriptions = append(d.ListenerDescriptions, types.ListenerDescription{Listener: &types.Listener{
+			Protocol: aws.String(l.Protocol), LoadBalancerPort: l.Port, InstanceProtocol: aws.String(l.InstanceProtocol), InstancePort: aws.Int32(l.InstancePort),
+		}})
+	}
+	return d
+}
+
+func (svc *Service) DeleteClassic(in *classic.DeleteLoadBalancerInput) (*classic.DeleteLoadBalancerOutput, error) {
+	if c, ok := svc.state.Classic[aws.ToString(in.LoadBalancerName)]; ok {
+		for _, s := range c.Subnets {
+			svc.ec2.ReleaseInterfaces(c.owner(s), BalancerInterfacesLinger)
+		}
+		delete(svc.state.Classic, c.Name)
+	}
+	return &classic.DeleteLoadBalancerOutput{}, nil // also when there is none
+}
+
+func (h ClassicHealthCheck) show() *types.HealthCheck {
+	return &types.HealthCheck{
+		Target: aws.String(h.Target), Interval: aws.Int32(h.Interval), Timeout: aws.Int32(h.Timeout),
+		HealthyThreshold: aws.Int32(h.Healthy), UnhealthyThreshold: aws.Int32(h.Unhealthy),
+	}
+}
+
+func (svc *Service) configureHealthCheck(in *classic.ConfigureHealthCheckInput) (*classic.ConfigureHealthCheckOutput, error) {
+	c, err := svc.classic(in.LoadBalancerName)
+	if err != nil {
+		return nil, err
+	}
+	if in.HealthCheck == nil {
+		return nil, core.Fail("ValidationError", "a health check must be specified")
+	}
+	h := ClassicHealthCheck{
+		Target: aws.ToString(in.HealthCheck.Target), Interval: aws.ToInt32(in.HealthCheck.Interval), Timeout: aws.ToInt32(in.HealthCheck.Timeout),
+		Healthy: aws.ToInt32(in.HealthCheck.HealthyThreshold), Unhealthy: aws.ToInt32(in.HealthCheck.UnhealthyThreshold),
+	}
+	within := func(n, least, most int32) bool { return n >= least && n <= most }
+	switch {
+	case !regexp.MustCompile(`^((TCP|SSL):[0-9]{1,5}|HTTPS?:[0-9]{1,5}/.*)$`).MatchString(h.Target):
+		return nil, core.Fail("ValidationError", "health check target '%s' is not valid", h.Target)
+	case !within(h.Interval, 5, 300) || !within(h.Timeout, 2, 60) || !within(h.Healthy, 2, 10) || !within(h.Unhealthy, 2, 10):
+		return nil, core.Fail("ValidationError", "health check interval must be 5 to 300, timeout 2 to 60, thresholds 2 to 10")
+	case h.Timeout >= h.Interval:
+		return nil, core.Fail("ValidationError", "health check timeout must be less than the interval")
+	}
+	c.Check = h
+	return &classic.ConfigureHealthCheckOutput{HealthCheck: h.show()}, nil
+}

@@ -1,0 +1,75 @@
+package elb
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// SchemeOf returns the scheme of the load balancer of a DNS name, and whether
+// there is one.
+func (svc *Service) SchemeOf(host string) (scheme string, exists bool) {
+	for _, b := range svc.state.LoadBalancers {
+		if b.DNSName == host {
+			return b.Scheme, true
+		}
+	}
+	for _, b := range svc.state.Classic {
+		if b.DNSName == host {
+			return b.Scheme, true
+		}
+	}
+	return "", false
+}
+
+// Forwards reports whether the load balancer of a DNS name, if there is one,
+// forwards to an instance that serves, and from when on it does.
+func (svc *Service) Forwards(host string, serves func(instance string) bool) (from time.Time, ok, exists bool) {
+	for _, b := range svc.state.LoadBalancers {
+		if b.DNSName != host {
+			continue
+		}
+		for _, l := range svc.state.Listeners {
+			g := svc.state.TargetGroups[l.TargetGroup]
+			if l.LoadBalancer == b.ARN && g != nil && slices.ContainsFunc(g.Targets, func(t *Target) bool { return t.Drained.IsZero() && serves(t.ID) }) {
+				return b.Ready, true, true
+			}
+		}
+		return b.Ready, false, true
+	}
+	for _, b := range svc.state.Classic {
+		if b.DNSName != host {
+			continue
+		}
+		for id := range b.Instances {
+			if serves(id) {
+				return b.Born, true, true
+			}
+		}
+		return b.Born, false, true
+	}
+	return from, false, false
+}
+
+// TargetIDs returns the instances that load balancers send to.
+func (svc *Service) TargetIDs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, g := range svc.state.TargetGroups {
+			for _, t := range g.Targets {
+				if t.Drained.IsZero() && !yield(t.ID) {
+					return
+				}
+			}
+		}
+		for _, b := range svc.state.Classic {
+			for id := range b.Instances {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// ClassicNamed returns the Classic Load Balancer of a name, or nil.
+func (svc *Service) ClassicNamed(name string) *ClassicLoadBalancer { return svc.state.Classic[name] }

@@ -1,0 +1,89 @@
+package elb
+
+import "time"
+
+// State is what Elastic Load Balancing holds.
+type State struct {
+	LoadBalancers map[string]*LoadBalancer        // network and application ones, by ARN
+	TargetGroups  map[string]*TargetGroup         // by ARN
+	Listeners     map[string]*Listener            // by ARN
+	Classic       map[string]*ClassicLoadBalancer // by name
+}
+
+// LoadBalancer is a network or an application load balancer.
+type LoadBalancer struct {
+	ARN, Name, Type, Scheme, VPC, IPType, DNSName string
+	Zones                                         []LoadBalancerZone // by zone
+	Groups                                        []string           // security groups
+	Attributes, Tags                              map[string]string
+	Born                                          time.Time
+	Ready                                         time.Time // active from then on
+}
+
+// LoadBalancerZone is where a load balancer is in one zone.
+type LoadBalancerZone struct {
+	Zone, Subnet, Interface string
+	Allocation              string // of the elastic IP address; "" when AWS chose the address
+	PublicIP                string // of that elastic IP address
+}
+
+// TargetGroup is a target group of instances.
+type TargetGroup struct {
+	ARN, Name, VPC, Protocol, IPType string
+	Port                             int32
+	Check                            HealthCheck
+	Attributes, Tags                 map[string]string
+	Targets                          []*Target
+	Born                             time.Time
+	Used                             time.Time // a listener has forwarded to it since then; zero: none does
+	Freed                            time.Time // when the last listener let go of it
+}
+
+// HealthCheck is how a target group finds out about its targets.
+type HealthCheck struct {
+	Protocol, Port, Path, Codes           string
+	Interval, Timeout, Healthy, Unhealthy int32
+}
+
+// Target is an instance in a target group.
+type Target struct {
+	ID         string
+	Port       int32
+	Registered time.Time
+	Drained    time.Time // deregistered, and gone by then; zero: registered
+}
+
+// Listener is a listener that forwards to one target group.
+type Listener struct {
+	ARN, LoadBalancer, Protocol, TargetGroup string
+	Port                                     int32
+	Tags                                     map[string]string
+	Born                                     time.Time
+}
+
+// ClassicLoadBalancer is a Classic Load Balancer in a VPC.
+type ClassicLoadBalancer struct {
+	Name, Scheme, VPC, DNSName string
+	Subnets, Groups            []string
+	Listeners                  []ClassicListener
+	Check                      ClassicHealthCheck
+	CrossZone, Draining        bool
+	DrainingTimeout            int32                // seconds
+	IdleTimeout                int32                // seconds
+	Instances                  map[string]time.Time // since when they are registered, by ID
+	Tags                       map[string]string
+	Born                       time.Time
+}
+
+// ClassicListener is a listener of a Classic Load Balancer.
+type ClassicListener struct {
+	Protocol, InstanceProtocol string
+	Port, InstancePort         int32
+}
+
+// ClassicHealthCheck is how a Classic Load Balancer finds out about its
+// instances.
+type ClassicHealthCheck struct {
+	Target                                string
+	Interval, Timeout, Healthy, Unhealthy int32
+}

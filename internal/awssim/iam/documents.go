@@ -1,0 +1,142 @@
+package iam
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// Sizes of documents, in characters without whitespace: quotas of IAM.
+const (
+	mostPolicy      = 6144
+	mostTrust       = 2048
+	MostRoleInline  = 10240 // of all inline policies of a role together
+	MostUserInline  = 2048
+	MostGroupInline = 5120
+)
+
+func malformedPolicy(text string) error {
+	return &types.MalformedPolicyDocumentException{Message: aws.String(text)}
+}
+
+// size counts the characters that IAM counts.
+func size(document string) (n int) {
+	for _, r := range document {
+		if !unicode.IsSpace(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkPolicy checks a document that says what its holder may do.
+func checkPolicy(document string) error {
+	statements, err := parseDocument(document)
+	if err != nil {
+		return err
+	}
+	for _, s := range statements {
+		if s["Principal"] != nil || s["NotPrincipal"] != nil {
+			return malformedPolicy("Policy document should not specify a principal.")
+		}
+		if err := either(s, "Resource", "Policy statement must contain resources."); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckTrust checks a document that says who may assume a role.
+func CheckTrust(document string) error {
+	if size(document) > mostTrust {
+		return limitExceeded("ACLSizePerRole", "2048")
+	}
+	statements, err := parseDocument(document)
+	if err != nil {
+		return err
+	}
+	for _, s := range statements {
+		if _, ok := s["Resource"]; ok {
+			return malformedPolicy("Has prohibited field Resource")
+		}
+		principal, ok := s["Principal"].(map[string]any)
+		if s["Principal"] != "*" && (!ok || len(principal) == 0) && s["NotPrincipal"] == nil {
+			return malformedPolicy("AssumeRole policy must contain principals.")
+		}
+	}
+	return nil
+}
+
+// parseDocument returns the statements of a document.
+func parseDocument(document string) ([]map[string]any, error) {
+	var d struct {
+		Version   string
+		ID        any `json:"Id"`
+		Statement json.RawMessage
+	}
+	if !strings.HasPrefix(strings.TrimSpace(document), "{") || json.Unmarshal([]byte(document), &d) != nil {
+		return nil, malformedPolicy("Syntax errors in policy.")
+	}
+	if d.Version != "" && d.Version != "2012-10-17" && d.Version != "2008-10-17" {
+		return nil, malformedPolicy("Syntax errors in policy.")
+	}
+	var list []map[string]any
+	if json.Unmarshal(d.Statement, &list) != nil {
+		var one map[string]any
+		if json.Unmarshal(d.Statement, &one) != nil {
+			return nil, malformedPolicy("Syntax errors in policy.")
+		}
+		list = append(list, one)
+	}
+	if len(list) == 0 {
+		return nil, malformedPolicy("Syntax errors in policy.")
+	}
+	known := []string{"Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
+	for _, s := range list {
+		for k := range s {
+			if !slices.Contains(known, k) {
+				return nil, malformedPolicy("Syntax errors in policy.")
+			}
+		}
+		if s["Effect"] != "Allow" && s["Effect"] != "Deny" {
+			return nil, malformedPolicy("Syntax errors in policy.")
+		}
+		if err := either(s, "Action", "Policy statement must contain actions."); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// either checks that a statement has a field or its negation, with something
+// in it.
+func either(s map[string]any, field, missing string) error {
+	v, ok := s[field]
+	if !ok {
+		v, ok = s["Not"+field]
+	}
+	list, isList := v.([]any)
+	switch {
+	case !ok, isList && len(list) == 0:
+		return malformedPolicy(missing)
+	case !isList:
+		list = []any{v}
+	}
+	for _, x := range list {
+		text, isText := x.(string)
+		if !isText {
+			return malformedPolicy("Syntax errors in policy.")
+		}
+		if field == "Action" && text != "*" && !strings.Contains(text, ":") {
+			return malformedPolicy("Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc.")
+		}
+		if field == "Resource" && text != "*" && strings.Count(text, ":") < 5 {
+			return malformedPolicy("Resource " + text + " must be in ARN format or \"*\".")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package iam
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// State is what IAM and STS hold.
+type State struct {
+	Roles    map[string]*Role            // by name
+	Profiles map[string]*InstanceProfile // by name
+	Policies map[string]*Policy          // those of the account, by name
+	Users    map[string]*User            // by name
+	Groups   map[string]*Group           // by name
+	Assumed  []AssumedRole               // in the order of the calls
+
+	Providers map[string]*OIDCProvider // of OpenID Connect, by ARN
+}
+
+// Holder is what holds permissions: a role, a user or a group.
+type Holder struct {
+	Attached []string          // ARNs of managed policies, in the order in which they were attached
+	Inline   map[string]string // documents by name
+}
+
+// Role is a role of the account.
+type Role struct {
+	Name        string
+	Path        string // "/" when empty
+	Service     string // who may assume it where Trust is empty: ec2.amazonaws.com when empty
+	Trust       string // the document
+	Description string
+	Boundary    string // ARN of the policy that bounds its permissions
+	MaxSession  int32  // seconds; an hour when zero
+	Tags        map[string]string
+	Born        time.Time
+	Holder
+}
+
+// InstanceProfile is an instance profile, which has one role at most.
+type InstanceProfile struct {
+	Name, Role string
+	Path       string // "/" when empty
+	Tags       map[string]string
+	Born       time.Time
+}
+
+// AssumedRole is one call of AssumeRole.
+type AssumedRole struct {
+	RoleARN, Session, ExternalID string
+	Duration                     int32 // seconds
+	AccessKey                    string
+	By                           string // ARN of the assumed role that the call was made in; "" for the account's user
+	At                           time.Time
+}
+
+// fill makes the maps that are missing, as they are in files of before there
+// was anything to put into them.
+func (s *State) fill() {
+	core.Fill(&s.Roles)
+	core.Fill(&s.Profiles)
+	core.Fill(&s.Policies)
+	core.Fill(&s.Users)
+	core.Fill(&s.Groups)
+	core.Fill(&s.Providers)
+}
+
+// StockProfiles names the roles and instance profiles that CAPA's bootstrap
+// stack makes.
+func StockProfiles() []string {
+	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
+	return []string{"control-plane" + suffix, "controllers" + suffix, "nodes" + suffix}
+}
+
+func (svc *Service) simulate() {
+	svc.simulateRoles()
+	svc.simulateProfiles()
+	svc.simulatePolicies()
+	svc.simulateUsers()
+	svc.simulateOIDC()
+}
+
+func (svc *Service) ARN(kind, path, name string) string {
+	return "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":" + kind + cmp.Or(path, "/") + name
+}
+
+// UniqueID makes the ID of something of IAM, always the same for a name.
+func UniqueID(prefix, name string) string {
+	return prefix + strings.ToUpper(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' {
+			return r
+		}
+		return 'x'
+	}, (name + "xxxxxxxxxxxxxxxxx")[:17]))
+}
+
+func NoEntity(what, name string) error {
+	return &types.NoSuchEntityException{Message: aws.String(what + " " + name + " cannot be found.")}
+}
+
+func entityExists(what, name string) error {
+	return &types.EntityAlreadyExistsException{Message: aws.String(what + " " + name + " already exists.")}
+}
+
+func deleteConflict(text string) error {
+	return &types.DeleteConflictException{Message: aws.String("Cannot delete " + text)}
+}
+
+func limitExceeded(quota string, most string) error {
+	return &types.LimitExceededException{Message: aws.String("Cannot exceed quota for " + quota + ": " + most)}
+}
+
+// nameTaken reports whether there is something of that name. Names of IAM do not
+// differ by case alone.
+func nameTaken[T any](m map[string]T, name string) bool {
+	for k := range m {
+		if strings.EqualFold(k, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkName checks the name and the path of a new thing.
+func checkName(field, name, path string, most int) error {
+	valid := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_+=,.@-", r)
+	}
+	if name == "" || len(name) > most || strings.IndexFunc(name, func(r rune) bool { return !valid(r) }) >= 0 {
+		return core.Fail("ValidationError", "The specified value for %s is invalid. It must contain only alphanumeric characters and/or the following: +=,.@_-, and at most %d of them", field, most)
+	}
+	if path != "" && (path[0] != '/' || path[len(path)-1] != '/' || len(path) > 512) {
+		return core.Fail("ValidationError", "The specified value for path is invalid. It must begin and end with / and contain only alphanumeric characters and/or / characters.")
+	}
+	return nil
+}
+
+func readTags(tags []types.Tag) map[string]string {
+	if len(tags) == 0 {
+		return nil
+	}
+	m := map[string]string{}
+	for _, t := range tags {
+		m[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return m
+}
+
+func showTags(m map[string]string) []types.Tag {
+	return core.Each(core.SortedKeys(m), func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(m[k])} })
+}
+
+// putTags adds tags to those that are there.
+func putTags(to *map[string]string, tags []types.Tag) {
+	core.Fill(to)
+	for _, t := range tags {
+		(*to)[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+}
+
+// escaped is a document as IAM hands it out.
+func escaped(document string) *string {
+	return aws.String(strings.ReplaceAll(url.QueryEscape(document), "+", "%20"))
+}
+
+// Inventory lists what IAM holds, but for what the account began with.
+func (svc *Service) Inventory() (lines []string) {
+	s := svc.state
+	list := func(kind string, names []string) {
+		for _, name := range names {
+			if !slices.Contains(StockProfiles(), name) || kind != "Role" && kind != "InstanceProfile" {
+				lines = append(lines, kind+" "+name)
+			}
+		}
+	}
+	list("Role", core.SortedKeys(s.Roles))
+	list("InstanceProfile", core.SortedKeys(s.Profiles))
+	list("Policy", core.SortedKeys(s.Policies))
+	list("User", core.SortedKeys(s.Users))
+	list("Group", core.SortedKeys(s.Groups))
+	for _, p := range core.ByKey(svc.state.Providers) {
+		lines = append(lines, "OIDCProvider "+p.URL)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// Detailed is Inventory with what the things are like.
+func (svc *Service) Detailed() (lines []string) {
+	holds := func(h Holder) []string {
+		return []string{"attached", strings.Join(slices.Sorted(slices.Values(h.Attached)), ","), "inline", core.Pairs(h.Inline)}
+	}
+	line := func(title string, pairs ...string) { lines = append(lines, core.LineOf(title, pairs...)) }
+	for _, r := range core.ByKey(svc.state.Roles) {
+		if !slices.Contains(StockProfiles(), r.Name) {
+			line("Role "+r.Name, append(holds(r.Holder), "path", cmp.Or(r.Path, "/"), "service", r.Service, "trust", r.Trust, "boundary", r.Boundary, "tags", core.Pairs(r.Tags))...)
+		}
+	}
+	for _, p := range core.ByKey(svc.state.Profiles) {
+		if !slices.Contains(StockProfiles(), p.Name) {
+			line("InstanceProfile "+p.Name, "role", p.Role, "tags", core.Pairs(p.Tags))
+		}
+	}
+	for _, p := range core.ByKey(svc.state.Policies) {
+		line("Policy "+p.Name, "path", p.Path, "document", p.Document(), "tags", core.Pairs(p.Tags))
+	}
+	for _, u := range core.ByKey(svc.state.Users) {
+		line("User "+u.Name, append(holds(u.Holder), "path", u.Path, "groups", strings.Join(slices.Sorted(slices.Values(u.Groups)), ","), "tags", core.Pairs(u.Tags))...)
+	}
+	for _, g := range core.ByKey(svc.state.Groups) {
+		line("Group "+g.Name, append(holds(g.Holder), "path", g.Path)...)
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,107 @@
+package iam
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// OIDCProvider is an OpenID Connect provider of the account.
+type OIDCProvider struct {
+	ARN, URL             string // the URL without https://
+	Clients, Thumbprints []string
+	Tags                 map[string]string
+	Born                 time.Time
+}
+
+func (svc *Service) simulateOIDC() {
+	core.On(svc.Account, svc.createOIDC, "Url", "ClientIDList", "ThumbprintList", "Tags")
+	core.On(svc.Account, svc.getOIDC, "OpenIDConnectProviderArn")
+	core.On(svc.Account, svc.listOIDC)
+	core.On(svc.Account, svc.deleteOIDC, "OpenIDConnectProviderArn")
+	core.On(svc.Account, svc.addOIDCClient, "OpenIDConnectProviderArn", "ClientID")
+	core.On(svc.Account, svc.tagOIDC, "OpenIDConnectProviderArn", "Tags")
+}
+
+func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.CreateOpenIDConnectProviderOutput, error) {
+	u, err := url.Parse(aws.ToString(in.Url))
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" {
+		return nil, core.Fail("ValidationError", "Invalid Open ID Connect Provider URL")
+	}
+	p := &OIDCProvider{URL: u.Host + u.Path, Clients: slices.Clone(in.ClientIDList), Thumbprints: slices.Clone(in.ThumbprintList), Tags: map[string]string{}, Born: svc.Now()}
+	p.ARN = "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":oidc-provider/" + p.URL
+	if svc.state.Providers[p.ARN] != nil {
+		return nil, &types.EntityAlreadyExistsException{Message: aws.String("Provider with url https://" + p.URL + " already exists.")}
+	}
+	if len(p.Thumbprints) == 0 {
+		p.Thumbprints = []string{strings.Repeat("9e99a48a", 5)} // IAM asks the issuer itself
+	}
+	for _, t := range in.Tags {
+		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	svc.state.Providers[p.ARN] = p
+	return &iam.CreateOpenIDConnectProviderOutput{OpenIDConnectProviderArn: &p.ARN}, nil
+}
+
+// oidc returns the provider of an ARN.
+func (svc *Service) oidc(arn *string) (*OIDCProvider, error) {
+	p := svc.state.Providers[aws.ToString(arn)]
+	if p == nil {
+		return nil, NoEntity("OpenIDConnect Provider", "for arn "+aws.ToString(arn))
+	}
+	return p, nil
+}
+
+func (svc *Service) getOIDC(in *iam.GetOpenIDConnectProviderInput) (*iam.GetOpenIDConnectProviderOutput, error) {
+	p, err := svc.oidc(in.OpenIDConnectProviderArn)
+	if err != nil {
+		return nil, err
+	}
+	out := &iam.GetOpenIDConnectProviderOutput{Url: &p.URL, ClientIDList: slices.Clone(p.Clients), ThumbprintList: slices.Clone(p.Thumbprints), CreateDate: &p.Born}
+	for _, k := range slices.Sorted(maps.Keys(p.Tags)) {
+		out.Tags = append(out.Tags, types.Tag{Key: aws.String(k), Value: aws.String(p.Tags[k])})
+	}
+	return out, nil
+}
+
+func (svc *Service) listOIDC(*iam.ListOpenIDConnectProvidersInput) (*iam.ListOpenIDConnectProvidersOutput, error) {
+	return &iam.ListOpenIDConnectProvidersOutput{OpenIDConnectProviderList: core.Each(core.ByKey(svc.state.Providers), func(p *OIDCProvider) types.OpenIDConnectProviderListEntry {
+		return types.OpenIDConnectProviderListEntry{Arn: &p.ARN}
+	})}, nil
+}
+
+// deleteOIDC succeeds for what is not there, as AWS does.
+func (svc *Service) deleteOIDC(in *iam.DeleteOpenIDConnectProviderInput) (*iam.DeleteOpenIDConnectProviderOutput, error) {
+	delete(svc.state.Providers, aws.ToString(in.OpenIDConnectProviderArn))
+	return &iam.DeleteOpenIDConnectProviderOutput{}, nil
+}
+
+func (svc *Service) addOIDCClient(in *iam.AddClientIDToOpenIDConnectProviderInput) (*iam.AddClientIDToOpenIDConnectProviderOutput, error) {
+	p, err := svc.oidc(in.OpenIDConnectProviderArn)
+	if err != nil {
+		return nil, err
+	}
+	if id := aws.ToString(in.ClientID); !slices.Contains(p.Clients, id) {
+		p.Clients = append(p.Clients, id)
+	}
+	return &iam.AddClientIDToOpenIDConnectProviderOutput{}, nil
+}
+
+func (svc *Service) tagOIDC(in *iam.TagOpenIDConnectProviderInput) (*iam.TagOpenIDConnectProviderOutput, error) {
+	p, err := svc.oidc(in.OpenIDConnectProviderArn)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range in.Tags {
+		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	return &iam.TagOpenIDConnectProviderOutput{}, nil
+}

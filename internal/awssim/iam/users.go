@@ -1,0 +1,281 @@
+package iam
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+)
+
+// User is a user of the account.
+type User struct {
+	Name     string
+	Path     string // "/" when empty
+	Boundary string // ARN of the policy that bounds its permissions
+	Groups   []string
+	Tags     map[string]string
+	Born     time.Time
+	Holder
+}
+
+// Group is a group of users.
+type Group struct {
+	Name string
+	Path string // "/" when empty
+	Born time.Time
+	Holder
+}
+
+func (svc *Service) simulateUsers() {
+	core.On(svc.Account, svc.getUser, "UserName")
+	core.On(svc.Account, svc.getGroup, "GroupName", "Marker", "MaxItems")
+	core.On(svc.Account, svc.listGroupsForUser, "UserName", "Marker", "MaxItems")
+	core.On(svc.Account, svc.attachUserPolicy, "UserName", "PolicyArn")
+	core.On(svc.Account, svc.detachUserPolicy, "UserName", "PolicyArn")
+	core.On(svc.Account, svc.attachGroupPolicy, "GroupName", "PolicyArn")
+	core.On(svc.Account, svc.detachGroupPolicy, "GroupName", "PolicyArn")
+	core.On(svc.Account, svc.listAttachedGroupPolicies, "GroupName", "PathPrefix", "Marker", "MaxItems")
+	core.On(svc.Account, svc.listAttachedUserPolicies, "UserName", "PathPrefix", "Marker", "MaxItems")
+}
+
+// Attach attaches a managed policy. That it is attached already is fine.
+func (svc *Service) Attach(quota string, h *Holder, arn string) error {
+	switch {
+	case !svc.policyExists(arn):
+		return &types.NoSuchEntityException{Message: aws.String("Policy " + arn + " does not exist or is not attachable.")}
+	case slices.Contains(h.Attached, arn):
+		return nil
+	case len(h.Attached) >= mostAttached:
+		return limitExceeded(quota, strconv.Itoa(mostAttached))
+	}
+	h.Attached = append(h.Attached, arn)
+	return nil
+}
+
+func Detach(h *Holder, arn string) error {
+	if !slices.Contains(h.Attached, arn) {
+		return &types.NoSuchEntityException{Message: aws.String("Policy " + arn + " was not found.")}
+	}
+	h.Attached = slices.DeleteFunc(h.Attached, func(x string) bool { return x == arn })
+	return nil
+}
+
+// put sets an inline policy.
+func (h *Holder) Put(name, document, whose string, most int) error {
+	if err := checkName("policyName", name, "", 128); err != nil {
+		return err
+	}
+	if err := checkPolicy(document); err != nil {
+		return err
+	}
+	total := size(document)
+	for other, d := range h.Inline {
+		if other != name {
+			total += size(d)
+		}
+	}
+	if total > most {
+		return &types.LimitExceededException{Message: aws.String("Maximum policy size of " + strconv.Itoa(most) + " bytes exceeded for " + whose)}
+	}
+	core.Fill(&h.Inline)
+	h.Inline[name] = document
+	return nil
+}
+
+func attachments(arns []string, path string) (list []types.AttachedPolicy) {
+	for _, arn := range arns {
+		_, where, _ := strings.Cut(arn, ":policy")
+		if strings.HasPrefix(where, path) {
+			list = append(list, types.AttachedPolicy{PolicyArn: aws.String(arn), PolicyName: aws.String(arn[strings.LastIndex(arn, "/")+1:])})
+		}
+	}
+	return list
+}
+
+func (svc *Service) User(name *string) (*User, error) {
+	u, ok := svc.state.Users[aws.ToString(name)]
+	if !ok {
+		return nil, NoEntity("The user with name", aws.ToString(name))
+	}
+	return u, nil
+}
+
+func (svc *Service) Group(name *string) (*Group, error) {
+	g, ok := svc.state.Groups[aws.ToString(name)]
+	if !ok {
+		return nil, NoEntity("The group with name", aws.ToString(name))
+	}
+	return g, nil
+}
+
+// MakeUser makes a user, born at that time.
+func (svc *Service) MakeUser(u *User, at time.Time) error {
+	if err := checkName("userName", u.Name, u.Path, 64); err != nil {
+		return err
+	}
+	if nameTaken(svc.state.Users, u.Name) {
+		return entityExists("User with name", u.Name)
+	}
+	u.Born = at
+	svc.state.Users[u.Name] = u
+	return nil
+}
+
+// MakeGroup makes a group, born at that time.
+func (svc *Service) MakeGroup(g *Group, at time.Time) error {
+	if err := checkName("groupName", g.Name, g.Path, 128); err != nil {
+		return err
+	}
+	if nameTaken(svc.state.Groups, g.Name) {
+		return entityExists("Group with name", g.Name)
+	}
+	g.Born = at
+	svc.state.Groups[g.Name] = g
+	return nil
+}
+
+// RemoveUser deletes a user that nothing hangs on any more.
+func (svc *Service) RemoveUser(u *User) error {
+	switch {
+	case len(u.Groups) > 0:
+		return deleteConflict("entity, must remove users from group first.")
+	case len(u.Attached) > 0:
+		return deleteConflict("entity, must detach all policies first.")
+	case len(u.Inline) > 0:
+		return deleteConflict("entity, must delete policies first.")
+	}
+	delete(svc.state.Users, u.Name)
+	return nil
+}
+
+// RemoveGroup deletes a group that nothing hangs on any more.
+func (svc *Service) RemoveGroup(g *Group) error {
+	for _, u := range svc.state.Users {
+		if slices.Contains(u.Groups, g.Name) {
+			return deleteConflict("entity, must remove users from group first.")
+		}
+	}
+	switch {
+	case len(g.Attached) > 0:
+		return deleteConflict("entity, must detach all policies first.")
+	case len(g.Inline) > 0:
+		return deleteConflict("entity, must delete policies first.")
+	}
+	delete(svc.state.Groups, g.Name)
+	return nil
+}
+
+func (svc *Service) showUser(u *User) types.User {
+	out := types.User{
+		UserName: aws.String(u.Name), Arn: aws.String(svc.ARN("user", u.Path, u.Name)), Path: aws.String(cmp.Or(u.Path, "/")),
+		UserId: aws.String(UniqueID("AIDA", u.Name)), CreateDate: aws.Time(u.Born), Tags: showTags(u.Tags),
+	}
+	if u.Boundary != "" {
+		out.PermissionsBoundary = &types.AttachedPermissionsBoundary{PermissionsBoundaryArn: aws.String(u.Boundary), PermissionsBoundaryType: "Policy"}
+	}
+	return out
+}
+
+func (svc *Service) showGroup(g *Group) types.Group {
+	return types.Group{
+		GroupName: aws.String(g.Name), Arn: aws.String(svc.ARN("group", g.Path, g.Name)), Path: aws.String(cmp.Or(g.Path, "/")),
+		GroupId: aws.String(UniqueID("AGPA", g.Name)), CreateDate: aws.Time(g.Born),
+	}
+}
+
+func (svc *Service) getUser(in *iam.GetUserInput) (*iam.GetUserOutput, error) {
+	if in.UserName == nil {
+		return nil, core.NotSimulated("GetUser without a name")
+	}
+	u, err := svc.User(in.UserName)
+	if err != nil || !svc.Visible(u.Born) {
+		return nil, NoEntity("The user with name", *in.UserName)
+	}
+	shown := svc.showUser(u)
+	return &iam.GetUserOutput{User: &shown}, nil
+}
+
+func (svc *Service) getGroup(in *iam.GetGroupInput) (*iam.GetGroupOutput, error) {
+	g, err := svc.Group(in.GroupName)
+	if err != nil || !svc.Visible(g.Born) {
+		return nil, NoEntity("The group with name", aws.ToString(in.GroupName))
+	}
+	var users []types.User
+	for _, u := range core.ByKey(svc.state.Users) {
+		if slices.Contains(u.Groups, g.Name) {
+			shown := svc.showUser(u)
+			shown.Tags, shown.PermissionsBoundary = nil, nil
+			users = append(users, shown)
+		}
+	}
+	part, next, err := core.Page(svc.Account, users, in.Marker, in.MaxItems, 100)
+	shown := svc.showGroup(g)
+	return &iam.GetGroupOutput{Group: &shown, Users: part, Marker: next, IsTruncated: next != nil}, err
+}
+
+func (svc *Service) listGroupsForUser(in *iam.ListGroupsForUserInput) (*iam.ListGroupsForUserOutput, error) {
+	u, err := svc.User(in.UserName)
+	if err != nil {
+		return nil, err
+	}
+	list := core.Each(slices.Sorted(slices.Values(u.Groups)), func(name string) types.Group { return svc.showGroup(svc.state.Groups[name]) })
+	part, next, err := core.Page(svc.Account, list, in.Marker, in.MaxItems, 100)
+	return &iam.ListGroupsForUserOutput{Groups: part, Marker: next, IsTruncated: next != nil}, err
+}
+
+func (svc *Service) attachUserPolicy(in *iam.AttachUserPolicyInput) (*iam.AttachUserPolicyOutput, error) {
+	u, err := svc.User(in.UserName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.AttachUserPolicyOutput{}, svc.Attach("PoliciesPerUser", &u.Holder, aws.ToString(in.PolicyArn))
+}
+
+func (svc *Service) detachUserPolicy(in *iam.DetachUserPolicyInput) (*iam.DetachUserPolicyOutput, error) {
+	u, err := svc.User(in.UserName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.DetachUserPolicyOutput{}, Detach(&u.Holder, aws.ToString(in.PolicyArn))
+}
+
+func (svc *Service) attachGroupPolicy(in *iam.AttachGroupPolicyInput) (*iam.AttachGroupPolicyOutput, error) {
+	g, err := svc.Group(in.GroupName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.AttachGroupPolicyOutput{}, svc.Attach("PoliciesPerGroup", &g.Holder, aws.ToString(in.PolicyArn))
+}
+
+func (svc *Service) detachGroupPolicy(in *iam.DetachGroupPolicyInput) (*iam.DetachGroupPolicyOutput, error) {
+	g, err := svc.Group(in.GroupName)
+	if err != nil {
+		return nil, err
+	}
+	return &iam.DetachGroupPolicyOutput{}, Detach(&g.Holder, aws.ToString(in.PolicyArn))
+}
+
+func (svc *Service) listAttachedUserPolicies(in *iam.ListAttachedUserPoliciesInput) (*iam.ListAttachedUserPoliciesOutput, error) {
+	u, err := svc.User(in.UserName)
+	if err != nil {
+		return nil, err
+	}
+	part, next, err := core.Page(svc.Account, attachments(u.Attached, aws.ToString(in.PathPrefix)), in.Marker, in.MaxItems, 100)
+	return &iam.ListAttachedUserPoliciesOutput{AttachedPolicies: part, Marker: next, IsTruncated: next != nil}, err
+}
+
+func (svc *Service) listAttachedGroupPolicies(in *iam.ListAttachedGroupPoliciesInput) (*iam.ListAttachedGroupPoliciesOutput, error) {
+	g, err := svc.Group(in.GroupName)
+	if err != nil {
+		return nil, err
+	}
+	part, next, err := core.Page(svc.Account, attachments(g.Attached, aws.ToString(in.PathPrefix)), in.Marker, in.MaxItems, 100)
+	return &iam.ListAttachedGroupPoliciesOutput{AttachedPolicies: part, Marker: next, IsTruncated: next != nil}, err
+}

@@ -1,0 +1,316 @@
+package kubernetes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+)
+
+// boot does what a machine does with its user data: it fetches what it points
+// to, and runs kubeadm.
+func (svc *Service) boot(i *ec2.Instance) *ec2.Boot {
+	at := i.Running.Add(BootTakes)
+	b, err := svc.booted(i, at)
+	if err != nil {
+		return &ec2.Boot{At: at, Failed: err.Error()}
+	}
+	b.At = at
+	return b
+}
+
+func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
+	if c := svc.eksOf(i); c != nil {
+		return svc.bootEKS(i, c)
+	}
+	data, err := svc.userData(i)
+	if err != nil {
+		return nil, err
+	}
+	files, err := readFiles(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"/run/kubeadm/kubeadm.yaml", "/run/kubeadm/kubeadm-join-config.yaml", "/etc/kubeadm.yml"} {
+		if text, ok := files[name]; ok {
+			b, err := svc.kubeadm(i, files, text, at)
+			if b != nil {
+				keepsTokens(b, files, string(data))
+			}
+			return b, err
+		}
+	}
+	return nil, errors.New("the user data has nothing for kubeadm to do")
+}
+
+// userData returns the cloud-config or the Ignition configuration of an
+// instance, from wherever it points to.
+func (svc *Service) userData(i *ec2.Instance) ([]byte, error) {
+	data, err := base64.StdEncoding.DecodeString(i.UserData)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = inflated(data); err != nil {
+		return nil, err
+	}
+	text := string(data)
+	setting := func(name string) string {
+		m := regexp.MustCompile(`(?m)^` + name + `='(.*)'$`).FindStringSubmatch(text)
+		if m == nil {
+			return ""
+		}
+		return m[1]
+	}
+	switch {
+	case setting("PREFIX") != "" && !svc.EC2.ReachesAWS(i, "secretsmanager"):
+		return nil, errors.New(ec2.FailedNoRoute)
+	case setting("PREFIX") != "" && svc.IAM.ProfileRole(i.Profile) == "":
+		return nil, errors.New(ec2.FailedNoRole)
+	case setting("PREFIX") != "":
+		return svc.fetched(setting("BACKEND"), setting("PREFIX"), setting("CHUNKS"), setting("KEEP") == "yes")
+	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+		return svc.pointed(data)
+	}
+	return data, nil
+}
+
+func inflated(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return data, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+// fetched is what the script in the user data fetches. What is not to be kept
+// is deleted once it has been read.
+func (svc *Service) fetched(backend, prefix, chunks string, keep bool) ([]byte, error) {
+	n, err := strconv.Atoi(chunks)
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	for k := range n {
+		if backend == "ssm-parameter-store" {
+			name := fmt.Sprintf("%s/%d", prefix, k)
+			p := svc.SSM.Parameter(name)
+			if p == nil {
+				return nil, errors.New("there is no parameter " + name)
+			}
+			all = append(all, p.Value...)
+			if !keep {
+				svc.SSM.RemoveParameter(name)
+			}
+			continue
+		}
+		name := fmt.Sprintf("%s-%d", prefix, k)
+		s := svc.SecretsManager.Secret(name)
+		if s == nil || !s.Asked.IsZero() || len(s.Versions) == 0 {
+			return nil, errors.New("there is no secret " + name)
+		}
+		all = append(all, s.Versions[len(s.Versions)-1].Binary...)
+		if !keep {
+			svc.SecretsManager.RemoveSecret(name) // the script deletes it at once
+		}
+	}
+	if backend == "ssm-parameter-store" {
+		if all, err = base64.StdEncoding.DecodeString(string(all)); err != nil {
+			return nil, err
+		}
+	}
+	return inflated(all)
+}
+
+// pointed is the Ignition configuration that another one points to, or itself.
+func (svc *Service) pointed(data []byte) ([]byte, error) {
+	var pointer struct {
+		Ignition struct {
+			Config struct {
+				Append, Merge []struct{ Source string }
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &pointer); err != nil {
+		return nil, err
+	}
+	sources := append(pointer.Ignition.Config.Append, pointer.Ignition.Config.Merge...)
+	if len(sources) == 0 {
+		return data, nil
+	}
+	u, err := url.Parse(sources[0].Source)
+	if err != nil {
+		return nil, err
+	}
+	bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
+	if u.Scheme != "s3" { // a presigned link, in either style
+		if name, path, ok := strings.Cut(key, "/"); ok && svc.S3.Bucket(name) != nil {
+			bucket, key = name, path
+		} else {
+			bucket, _, _ = strings.Cut(u.Host, ".s3")
+		}
+	}
+	b := svc.S3.Bucket(bucket)
+	if b == nil || b.Objects[key] == nil {
+		return nil, errors.New("there is no object " + u.Host + u.Path)
+	}
+	return b.Objects[key].Body, nil
+}
+
+// readFiles returns the files that a cloud-config or an Ignition configuration
+// writes, by path.
+func readFiles(data []byte) (map[string]string, error) {
+	files := map[string]string{}
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		var doc struct {
+			Storage struct {
+				Files []struct {
+					Path     string
+					Contents struct{ Source string }
+				}
+			}
+		}
+		if err := json.Unmarshal(data, &doc); err != nil {
+			return nil, err
+		}
+		for _, f := range doc.Storage.Files {
+			_, encoded, _ := strings.Cut(f.Contents.Source, ",")
+			if strings.Contains(f.Contents.Source, ";base64,") {
+				raw, err := base64.StdEncoding.DecodeString(encoded)
+				if err != nil {
+					return nil, err
+				}
+				files[f.Path] = string(raw)
+				continue
+			}
+			text, err := url.PathUnescape(encoded)
+			if err != nil {
+				return nil, err
+			}
+			files[f.Path] = text
+		}
+		return files, nil
+	}
+	var doc struct {
+		Files []struct{ Path, Content string } `json:"write_files"`
+	}
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, err
+	}
+	for _, f := range doc.Files {
+		files[f.Path] = f.Content
+	}
+	return files, nil
+}
+
+// kubeadmDocument is what matters here of the documents that kubeadm reads.
+type kubeadmDocument struct {
+	Kind, KubernetesVersion, ControlPlaneEndpoint string
+	BootstrapTokens                               []struct{ Token, TTL, Description string }
+	NodeRegistration                              struct{ KubeletExtraArgs any }
+	ControlPlane                                  any
+	Discovery                                     struct {
+		BootstrapToken struct {
+			Token, APIServerEndpoint string
+			CACertHashes             []string
+		}
+	}
+}
+
+// kubeadm begins a cluster, or gets ready to join one.
+func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text string, at time.Time) (*ec2.Boot, error) {
+	b := &ec2.Boot{Version: versionOf(svc.EC2.Image(i.Image))}
+	ca := files["/etc/kubernetes/pki/ca.crt"]
+	for part := range strings.SplitSeq(text, "\n---\n") {
+		var doc kubeadmDocument
+		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(part, "---\n")), &doc); err != nil {
+			return nil, err
+		}
+		switch doc.Kind {
+		case "ClusterConfiguration":
+			b.Version, b.ControlPlane = doc.KubernetesVersion, true
+			b.Host, _, _ = strings.Cut(doc.ControlPlaneEndpoint, ":")
+		case "InitConfiguration":
+			b.External = strings.Contains(fmt.Sprint(doc.NodeRegistration.KubeletExtraArgs), "external")
+			defer func() { svc.initialize(i, b, ca, text, doc, at) }()
+		case "JoinConfiguration":
+			t := doc.Discovery.BootstrapToken
+			b.External = strings.Contains(fmt.Sprint(doc.NodeRegistration.KubeletExtraArgs), "external")
+			b.Token, b.Hashes, b.ControlPlane = t.Token, t.CACertHashes, doc.ControlPlane != nil
+			b.Host, _, _ = strings.Cut(t.APIServerEndpoint, ":")
+		}
+	}
+	if b.ControlPlane && ca == "" {
+		return nil, errors.New("a control plane needs the cluster's CA")
+	}
+	return b, nil
+}
+
+// versionOf is the version of Kubernetes that an image was made for.
+func versionOf(i *ec2.Image) string {
+	if i == nil {
+		return ""
+	}
+	return regexp.MustCompile(`v?\d+\.\d+\.\d+`).FindString(i.Name)
+}
+
+// initialize is kubeadm init. A second one behind the same name is a cluster of its
+// own, which nobody ever wants: it is not simulated.
+func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, ca, text string, doc kubeadmDocument, at time.Time) {
+	if svc.clusters[b.Host] != nil {
+		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"
+		return
+	}
+	config, _, _ := strings.Cut(strings.TrimPrefix(text, "---\n"), "\n---\n")
+	config, err := uploaded(config)
+	if err != nil {
+		b.Failed = "kubeadm init: " + err.Error()
+		return
+	}
+	proxy, dns, err := systemImages(config, b.Version)
+	if err != nil {
+		b.Failed = "kubeadm init: " + err.Error()
+		return
+	}
+	c := kubesim.New(b.Version, at.Add(InitTakes))
+	c.CA = []byte(ca)
+	svc.clusters[b.Host] = c
+	c.Put(c.Up, kubesim.Object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": kubesim.Object{"name": "kubeadm-config", "namespace": "kube-system"},
+		"data": kubesim.Object{"ClusterConfiguration": config},
+	})
+	c.Put(c.Up, proxy)
+	c.Put(c.Up, dns)
+	for _, t := range doc.BootstrapTokens {
+		id, secret, _ := strings.Cut(t.Token, ".")
+		data := kubesim.Object{"token-id": id, "token-secret": secret, "usage-bootstrap-authentication": "true", "usage-bootstrap-signing": "true", "description": t.Description}
+		if ttl, err := time.ParseDuration(t.TTL); err == nil && ttl > 0 {
+			data["expiration"] = c.Up.Add(ttl).UTC().Format(time.RFC3339)
+		}
+		for k, v := range data {
+			data[k] = base64.StdEncoding.EncodeToString([]byte(v.(string)))
+		}
+		c.Put(c.Up, kubesim.Object{
+			"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
+			"metadata": kubesim.Object{"name": "bootstrap-token-" + id, "namespace": "kube-system"}, "data": data,
+		})
+	}
+	b.Joined, b.Node = c.Up, svc.nodeName(i)
+	c.Join(c.Up, svc.machineOf(i, b))
+}

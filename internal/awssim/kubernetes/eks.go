@@ -1,0 +1,80 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+)
+
+// settleEKS gives every cluster of EKS that is active its API server.
+func (svc *Service) settleEKS() {
+	for c := range svc.EKS.Clusters() {
+		host := c.Host(svc.Region)
+		k := svc.clusters[host]
+		switch {
+		case k == nil && c.Deleted.IsZero() && !c.Ready.After(svc.Now()):
+			k = kubesim.New("v"+c.Version+".0", c.Ready)
+			k.EKS = c.Name
+			svc.clusters[host] = k
+		case k != nil && !c.Deleted.IsZero():
+			delete(svc.clusters, host)
+		}
+		if k == nil {
+			continue
+		}
+		path := "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
+		if d := c.Addons["vpc-cni"]; (c.SelfManagedAddons || d != nil && d.Deleted.IsZero()) && k.Get(path) == nil {
+			k.Put(svc.Now(), kubesim.Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": "aws-node", "namespace": "kube-system"}})
+		}
+	}
+}
+
+// eksOf is the cluster of EKS that an instance is to join, by its tag.
+func (svc *Service) eksOf(i *ec2.Instance) *eks.Cluster {
+	for c := range svc.EKS.Clusters() {
+		if i.Tags["kubernetes.io/cluster/"+c.Name] != "" && c.Deleted.IsZero() {
+			return c
+		}
+	}
+	return nil
+}
+
+// keptOut says why EKS does not let a machine in: its role has no access entry,
+// nor is it in the ConfigMap aws-auth, whichever the cluster goes by.
+func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
+	c := svc.EKS.ClusterNamed(k.EKS)
+	if c == nil || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
+		return ""
+	}
+	role := svc.IAM.ProfileRole(i.Profile)
+	for arn := range c.Access {
+		if c.Authentication != string(types.AuthenticationModeConfigMap) && strings.HasSuffix(arn, "/"+role) {
+			return ""
+		}
+	}
+	mapped, _ := json.Marshal(k.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth")) // it is of our making
+	if c.Authentication != string(types.AuthenticationModeApi) && strings.Contains(string(mapped), "/"+role) {
+		return ""
+	}
+	return "the role " + role + " is not let into the cluster"
+}
+
+// bootEKS joins a cluster of EKS.
+func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) {
+	b := &ec2.Boot{Host: c.Host(svc.Region), Version: "v" + c.Version + ".0-eks-1234567", Labels: map[string]string{}}
+	if g := i.Tags["eks:nodegroup-name"]; g != "" {
+		b.Labels["eks.amazonaws.com/nodegroup"] = g
+		return b, nil
+	}
+	if !svc.IAM.ProfileExists(i.Profile) {
+		return nil, errors.New("the instance has no profile")
+	}
+	return b, nil
+}

@@ -1,0 +1,81 @@
+package kubernetes
+
+import (
+	"cmp"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+)
+
+// uploaded is the ClusterConfiguration as kubeadm init keeps it in the cluster:
+// what the document leaves open is filled in (kubeadm's defaults.go), and before
+// 1.31 the modes of authorization are among the arguments.
+func uploaded(config string) (string, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal([]byte(config), &doc); err != nil {
+		return "", err
+	}
+	fillIn(doc, map[string]any{"imageRepository": defaultRepository, "certificatesDir": "/etc/kubernetes/pki", "clusterName": "kubernetes"})
+	fillIn(under(doc, "networking"), map[string]any{"serviceSubnet": "10.96.0.0/12", "dnsDomain": "cluster.local"})
+	if etcd := under(doc, "etcd"); etcd["external"] == nil {
+		fillIn(under(etcd, "local"), map[string]any{"dataDir": "/var/lib/etcd"})
+	}
+	if strings.HasSuffix(doc["apiVersion"].(string), "/v1beta3") {
+		server := under(doc, "apiServer")
+		fillIn(server, map[string]any{"timeoutForControlPlane": "4m0s"})
+		fillIn(under(server, "extraArgs"), map[string]any{"authorization-mode": "Node,RBAC"})
+	} else {
+		fillIn(doc, map[string]any{"encryptionAlgorithm": "RSA-2048", "certificateValidityPeriod": "8760h0m0s", "caCertificateValidityPeriod": "87600h0m0s"})
+	}
+	out, err := yaml.Marshal(doc)
+	return string(out), err
+}
+
+// under is the mapping below a key, which is made if need be.
+func under(doc map[string]any, key string) map[string]any {
+	m, _ := doc[key].(map[string]any)
+	if m == nil {
+		m = map[string]any{}
+		doc[key] = m
+	}
+	return m
+}
+
+// fillIn sets what is not set.
+func fillIn(doc, defaults map[string]any) {
+	for k, v := range defaults {
+		if doc[k] == nil || doc[k] == "" {
+			doc[k] = v
+		}
+	}
+}
+
+// defaultRepository is where kubeadm has its images from.
+const defaultRepository = "registry.k8s.io"
+
+// systemImages are kube-proxy and CoreDNS, as kubeadm installs them by a
+// ClusterConfiguration that it has completed.
+func systemImages(config, version string) (proxy, dns kubesim.Object, err error) {
+	var doc struct {
+		ImageRepository string
+		DNS             struct{ ImageRepository, ImageTag string }
+	}
+	if err := yaml.Unmarshal([]byte(config), &doc); err != nil {
+		return nil, nil, err
+	}
+	repository := cmp.Or(doc.DNS.ImageRepository, doc.ImageRepository)
+	if repository == defaultRepository {
+		repository += "/coredns"
+	}
+	return systemWorkload("DaemonSet", "kube-proxy", doc.ImageRepository+"/kube-proxy:"+strings.ReplaceAll(version, "+", "_")),
+		systemWorkload("Deployment", "coredns", repository+"/coredns:"+cmp.Or(doc.DNS.ImageTag, "v1.12.1")), nil
+}
+
+func systemWorkload(kind, name, image string) kubesim.Object {
+	return kubesim.Object{
+		"apiVersion": "apps/v1", "kind": kind, "metadata": kubesim.Object{"name": name, "namespace": "kube-system"},
+		"spec": kubesim.Object{"template": kubesim.Object{"spec": kubesim.Object{"containers": []any{kubesim.Object{"name": name, "image": image}}}}},
+	}
+}

@@ -1,0 +1,195 @@
+package kubernetes
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+)
+
+// How long the machines of a cluster take, from when they run. Nobody names
+// figures; these are what people measure with Cluster API's images.
+const (
+	// BootTakes is how long a machine takes until cloud-init hands over.
+	BootTakes = 40 * time.Second
+	// InitTakes is how long kubeadm init takes until the API server answers.
+	InitTakes = 60 * time.Second
+	// JoinTakes is how long kubeadm join takes once the API server answers.
+	JoinTakes = 20 * time.Second
+	// EtcdTakes is how long a new member of etcd keeps the next one waiting.
+	EtcdTakes = 15 * time.Second
+	// JoinGivesUp is how long kubeadm join tries; our patience, not kubeadm's.
+	JoinGivesUp = 20 * time.Minute
+)
+
+// settleMachines boots machines, and has them join their clusters.
+func (svc *Service) settleMachines() {
+	now := svc.Now()
+	var all []*ec2.Instance
+	due := false
+	for i := range svc.EC2.Instances() {
+		all = append(all, i)
+		due = due || i.Boot == nil || i.Boot.Failed == "" && (i.Boot.Joined.IsZero() || !i.Terminating.IsZero())
+	}
+	if !due {
+		svc.settleTokens()
+		return
+	}
+	slices.SortStableFunc(all, func(x, y *ec2.Instance) int {
+		return cmp.Or(x.Running.Compare(y.Running), cmp.Compare(x.Index, y.Index), strings.Compare(x.ID, y.ID))
+	})
+	for _, i := range all {
+		switch {
+		case !i.Terminating.IsZero():
+			svc.unjoin(i)
+		case i.Boot == nil && !i.Running.IsZero() && now.Sub(i.Running) >= BootTakes:
+			i.Boot = svc.boot(i)
+		}
+	}
+	svc.settleTokens()
+	for again := true; again; { // a control plane that is up lets others join
+		again = false
+		for _, i := range all {
+			if b := i.Boot; b != nil && b.Failed == "" && b.Joined.IsZero() && i.Terminating.IsZero() {
+				svc.join(i, b)
+				again = again || !b.Joined.IsZero()
+			}
+		}
+	}
+}
+
+// nodeName is the name of an instance's node: its private DNS name.
+func (svc *Service) nodeName(i *ec2.Instance) string {
+	return "ip-" + strings.ReplaceAll(svc.privateIP(i), ".", "-") + "." + svc.EC2.Domain()
+}
+
+func (svc *Service) privateIP(i *ec2.Instance) string {
+	for _, id := range i.Interfaces {
+		if n := svc.EC2.Interface(id); n != nil {
+			return n.PrivateIP
+		}
+	}
+	return ""
+}
+
+// join has a machine join, if the time for it has come.
+func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) {
+	c, why, at := svc.clusters[b.Host], "", b.At
+	switch {
+	case c == nil:
+		why = "no API server answers at " + b.Host
+	case c.EKS != "":
+		at, why = later(at, c.Up), svc.keptOut(i, c)
+	default:
+		at, why = svc.joinable(c, b)
+	}
+	at = at.Add(JoinTakes)
+	if c != nil && b.ControlPlane && c.EKS == "" {
+		for other := range svc.EC2.Instances() { // etcd takes one new member at a time
+			if o := other.Boot; o != nil && o.ControlPlane && o.Host == b.Host && !o.Joined.IsZero() {
+				at = later(at, o.Joined.Add(EtcdTakes))
+			}
+		}
+	}
+	switch now := svc.Now(); {
+	case why != "" && (now.Sub(b.At) > JoinGivesUp || why == ec2.FailedHash): // what is not pinned kubeadm does not ask twice
+		b.Failed = why
+	case why == "" && at.Sub(b.At) > JoinGivesUp+JoinTakes:
+		b.Failed = "no API server answered in time"
+	case why == "" && !at.After(now):
+		b.Joined, b.Node = at, svc.nodeName(i)
+		c.Join(at, svc.machineOf(i, b))
+	}
+}
+
+// joinable says from when on a machine can join with what it was given, or why
+// it cannot.
+func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot) (from time.Time, why string) {
+	from = later(b.At, c.Up)
+	ready, ok := svc.reaches(b.Host, c)
+	if from = later(from, ready); !ok {
+		return from, "nothing behind the load balancer answers"
+	}
+	if !c.Quorate() {
+		return from, "etcd has lost its quorum"
+	}
+	if b.ControlPlane && !c.Whole() {
+		return from, "etcdserver: unhealthy cluster"
+	}
+	if !slices.Contains(b.Hashes, authorityHash(c.CA)) {
+		return from, ec2.FailedHash
+	}
+	if !c.TokenValid(b.Token, later(from, svc.Now())) {
+		return from, ec2.FailedToken
+	}
+	return from, ""
+}
+
+func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
+	return kubesim.Machine{
+		Name: svc.nodeName(i), IP: svc.privateIP(i), ProviderID: "aws:///" + i.Zone + "/" + i.ID, Version: b.Version,
+		ControlPlane: b.ControlPlane, Local: !b.External, Labels: b.Labels,
+	}
+}
+
+// unjoin is what a cluster notices of a machine that is gone.
+func (svc *Service) unjoin(i *ec2.Instance) {
+	if i.Boot == nil || i.Boot.Joined.IsZero() {
+		return
+	}
+	c := svc.clusters[i.Boot.Host]
+	if c == nil {
+		return
+	}
+	c.Lose(svc.Now(), i.Boot.Node)
+	i.Boot.Failed = "terminated"
+	for other := range svc.EC2.Instances() {
+		if o := other.Boot; c.EKS != "" || o != nil && o.ControlPlane && o.Host == i.Boot.Host && o.Failed == "" {
+			return
+		}
+	}
+	delete(svc.clusters, i.Boot.Host) // and with its last machine the cluster
+}
+
+// reaches says from when on a load balancer of that name, or a name of the
+// user's own, leads to an API server of the cluster.
+func (svc *Service) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
+	serves := func(id string) bool {
+		i := svc.EC2.Instance(id)
+		return i != nil && i.Terminating.IsZero() && i.Boot != nil && i.Boot.ControlPlane && svc.clusters[i.Boot.Host] == c && !i.Boot.Joined.IsZero() &&
+			!slices.Contains(c.Left, i.Boot.Node)
+	}
+	if from, ok, exists := svc.ELB.Forwards(host, serves); exists {
+		return from, ok
+	}
+	return c.Up, true
+}
+
+func later(x, y time.Time) time.Time {
+	if y.After(x) {
+		return y
+	}
+	return x
+}
+
+// authorityHash is the hash of a CA's key that kubeadm discovery goes by.
+func authorityHash(ca []byte) string {
+	block, _ := pem.Decode(ca)
+	if block == nil {
+		return ""
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

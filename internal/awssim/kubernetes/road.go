@@ -1,0 +1,188 @@
+package kubernetes
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
+)
+
+// Transport carries a program's requests to the API servers of the account's
+// clusters, as seen from outside of their VPCs.
+func (svc *Service) Transport(p *core.Process, access kube.Access) http.RoundTripper {
+	return &road{svc, p, access}
+}
+
+// road leads from a process to an API server.
+type road struct {
+	svc    *Service
+	p      *core.Process
+	access kube.Access
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
+	svc := r.svc
+	if err := svc.Clock.Sleep(req.Context(), svc.Latency); err != nil {
+		return nil, err
+	}
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	op := req.Method
+	fault, err := r.p.Admit("Kubernetes", op)
+	if err != nil {
+		return nil, err
+	}
+	switch fault {
+	case core.Throttled:
+		return answered(req, http.StatusTooManyRequests, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)), nil
+	case core.Denied:
+		return answered(req, http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not allowed"}`)), nil
+	case core.Broken:
+		return answered(req, http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcdserver: leader changed"}`)), nil
+	case core.LostBefore:
+		return nil, errReset()
+	case core.KillBefore:
+		r.p.Die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
+	case core.None, core.LostAfter, core.KillAfter:
+	}
+	code, answer, err := svc.answer(req, r.access, body)
+	switch fault {
+	case core.LostAfter:
+		return nil, errReset()
+	case core.KillAfter:
+		r.p.Die()
+		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
+	case core.None, core.Throttled, core.Denied, core.Broken, core.LostBefore, core.KillBefore: // they came before
+	}
+	if err != nil {
+		return nil, err
+	}
+	return answered(req, code, answer), nil
+}
+
+func errReset() error { return &net.OpError{Op: "read", Net: "tcp", Err: core.ErrLost} }
+
+func answered(req *http.Request, code int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+// answer answers one request to an API server.
+func (svc *Service) answer(req *http.Request, access kube.Access, body []byte) (code int, data []byte, err error) {
+	svc.Do(func() {
+		svc.Record(core.Call{Service: "Kubernetes", Operation: req.Method + " " + req.URL.Path})
+		code, data, err = svc.serve(req, access, body)
+	})
+	return code, data, err
+}
+
+// serve is answer with the account locked.
+func (svc *Service) serve(req *http.Request, access kube.Access, body []byte) (int, []byte, error) {
+	c, err := svc.connected(req.URL, access)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !svc.mayEnter(c, access, req) {
+		return http.StatusUnauthorized, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`), nil
+	}
+	if node := svc.dangling(c); node != "" { // one connection in so many would be bad; that is one too many
+		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`), nil
+	}
+	code, answer := c.Serve(svc.Now(), req, body)
+	if text, ok := answer.(kubesim.Text); ok {
+		return code, []byte(text), nil
+	}
+	data, err := json.Marshal(answer)
+	return code, data, err
+}
+
+// dangling names a node that a load balancer still sends to, and whose API
+// server has no etcd any more.
+func (svc *Service) dangling(c *kubesim.Cluster) string {
+	node := func(id string) string {
+		i := svc.EC2.Instance(id)
+		if i == nil || i.Boot == nil || !slices.Contains(c.Left, i.Boot.Node) || svc.clusters[i.Boot.Host] != c {
+			return ""
+		}
+		return i.Boot.Node
+	}
+	for id := range svc.ELB.TargetIDs() {
+		if name := node(id); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// connected returns the cluster whose API server answers at a URL.
+func (svc *Service) connected(u *url.URL, access kube.Access) (*kubesim.Cluster, error) {
+	host := u.Hostname()
+	c := svc.clusters[host]
+	if _, resolves := svc.ELB.SchemeOf(host); c == nil && !resolves {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}}
+	}
+	if c == nil || c.Up.After(svc.Now()) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: connection refused")}
+	}
+	if c.EKS == "" {
+		if from, ok := svc.reaches(host, c); !ok || from.After(svc.Now()) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: connection refused")}
+		}
+	}
+	if svc.private(host) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("i/o timeout")}
+	}
+	if len(c.CA) > 0 && !bytes.Equal(bytes.TrimSpace(c.CA), bytes.TrimSpace(access.CA)) {
+		return nil, x509.UnknownAuthorityError{}
+	}
+	return c, nil
+}
+
+// private reports whether a name leads to addresses that only the VPC reaches.
+func (svc *Service) private(host string) bool {
+	if svc.Inside {
+		return false
+	}
+	scheme, _ := svc.ELB.SchemeOf(host)
+	return scheme == "internal"
+}
+
+// mayEnter reports whether a cluster accepts the credentials of a request. The
+// certificate of a client has to be signed by the cluster's CA, and make an
+// administrator.
+func (svc *Service) mayEnter(c *kubesim.Cluster, access kube.Access, req *http.Request) bool {
+	if c.EKS != "" {
+		return strings.HasPrefix(req.Header.Get("Authorization"), "Bearer k8s-aws-v1.")
+	}
+	block, _ := pem.Decode(access.Certificate)
+	roots := x509.NewCertPool()
+	if block == nil || !roots.AppendCertsFromPEM(c.CA) {
+		return false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return false
+	}
+	_, err = cert.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: svc.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil && slices.Contains(cert.Subject.Organization, "system:masters")
+}

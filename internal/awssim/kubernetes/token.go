@@ -1,0 +1,68 @@
+package kubernetes
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+)
+
+// keepsTokens reads, from what a machine writes down, how it makes bootstrap tokens
+// valid for longer: by a systemd timer that it enables, which runs a script at
+// certain minutes. What the script does is taken from it, and not believed of
+// anything else.
+func keepsTokens(b *ec2.Boot, files map[string]string, text string) {
+	for path, timer := range files {
+		unit, ok := strings.CutPrefix(path, "/etc/systemd/system/")
+		if !ok || !strings.HasSuffix(unit, ".timer") || !strings.Contains(text+files["/etc/kubeadm.sh"], "systemctl enable --now "+unit) {
+			continue
+		}
+		every := regexp.MustCompile(`(?m)^OnCalendar=\*:0/(\d+)$`).FindStringSubmatch(timer)
+		starts := regexp.MustCompile(`(?m)^ExecStart=/bin/bash (\S+)$`).FindStringSubmatch(files[strings.TrimSuffix(path, ".timer")+".service"])
+		if every == nil || starts == nil {
+			continue
+		}
+		lasts := regexp.MustCompile(`'\+(\d+) seconds'`).FindStringSubmatch(files[starts[1]])
+		which := regexp.MustCompile(`@\.data\.description=="(.*?)"`).FindStringSubmatch(files[starts[1]])
+		if lasts == nil || which == nil {
+			continue
+		}
+		minutes, _ := strconv.Atoi(every[1]) // they are digits
+		seconds, _ := strconv.Atoi(lasts[1]) // they are digits
+		b.KeepsEvery, b.KeepsFor, b.KeepsThose = time.Duration(minutes)*time.Minute, time.Duration(seconds)*time.Second, which[1]
+	}
+}
+
+// settleTokens has control planes keep tokens valid, each at its time.
+func (svc *Service) settleTokens() {
+	now := svc.Now()
+	for {
+		var who *ec2.Instance
+		var at time.Time
+		for i := range svc.EC2.Instances() {
+			if next := svc.keepsNext(i); !next.IsZero() && !next.After(now) && (who == nil || next.Before(at)) {
+				who, at = i, next
+			}
+		}
+		if who == nil {
+			return
+		}
+		who.Boot.Kept = at
+		svc.clusters[who.Boot.Host].KeepTokens(at, who.Boot.KeepsThose, who.Boot.KeepsFor)
+	}
+}
+
+// keepsNext is when a machine next keeps the tokens of its cluster; zero: never.
+func (svc *Service) keepsNext(i *ec2.Instance) (at time.Time) {
+	b := i.Boot
+	if b == nil || b.KeepsEvery == 0 || b.Failed != "" || b.Joined.IsZero() || svc.clusters[b.Host] == nil {
+		return at
+	}
+	next := later(b.Kept, b.Joined).Truncate(b.KeepsEvery).Add(b.KeepsEvery)
+	if !i.Terminating.IsZero() && next.After(i.Terminating) {
+		return at
+	}
+	return next
+}

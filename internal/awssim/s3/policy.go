@@ -1,0 +1,191 @@
+package s3
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// bucketPolicy is a policy of a bucket, as far as S3 checks it.
+type bucketPolicy struct {
+	Version   string
+	ID        string `json:"Id"`
+	Statement oneOrMore[policyStatement]
+}
+
+type policyStatement struct {
+	Sid, Effect             string
+	Principal, NotPrincipal json.RawMessage
+	Action, NotAction       oneOrMore[string]
+	Resource, NotResource   oneOrMore[string]
+	Condition               map[string]map[string]oneOrMore[any]
+}
+
+// oneOrMore is a list that may be written as its only element.
+type oneOrMore[T any] []T
+
+// UnmarshalJSON reads a list or an element. A field that is not known is an
+// error.
+func (l *oneOrMore[T]) UnmarshalJSON(text []byte) error {
+	elements := []json.RawMessage{text}
+	if bytes.HasPrefix(text, []byte("[")) {
+		if err := json.Unmarshal(text, &elements); err != nil {
+			return err
+		}
+	}
+	*l = make([]T, len(elements))
+	for i, e := range elements {
+		if err := strictly(e, &(*l)[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strictly reads JSON into a pointer. A field that is not known is an error, and
+// so is one that is only spelt in another case.
+func strictly(text []byte, into any) error {
+	var fields map[string]json.RawMessage
+	if t := reflect.TypeOf(into).Elem(); t.Kind() == reflect.Struct && json.Unmarshal(text, &fields) == nil {
+		for name := range fields {
+			if _, known := t.FieldByName(name); !known && name != "Id" {
+				return fmt.Errorf("unknown field %q", name)
+			}
+		}
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
+
+func malformed(why string, args ...any) error { return core.Fail("MalformedPolicy", why, args...) }
+
+func (svc *Service) putBucketPolicy(in *s3.PutBucketPolicyInput) (*s3.PutBucketPolicyOutput, error) {
+	b, err := svc.bucket(in.Bucket, in.ExpectedBucketOwner)
+	if err != nil {
+		return nil, err
+	}
+	if err := svc.checkPolicy(b, aws.ToString(in.Policy)); err != nil {
+		return nil, err
+	}
+	b.Policy = aws.ToString(in.Policy)
+	return &s3.PutBucketPolicyOutput{}, nil
+}
+
+// checkPolicy checks a policy as S3 does when it is put. That the IDs of its
+// statements differ is not asked: CAPA gives two statements one ID.
+func (svc *Service) checkPolicy(b *Bucket, text string) error {
+	var p bucketPolicy
+	if len(text) > 20*1024 {
+		return malformed("policies must be at most 20 KB")
+	}
+	if !json.Valid([]byte(text)) {
+		return malformed("Policies must be valid JSON and the first byte must be '{'")
+	}
+	if err := strictly([]byte(text), &p); err != nil {
+		return malformed("Unknown field or wrong type: %v", err)
+	}
+	if p.Version != "2012-10-17" && p.Version != "2008-10-17" {
+		return malformed("The policy must contain a valid version string")
+	}
+	if len(p.Statement) == 0 {
+		return malformed("Could not parse the policy: Statement is empty!")
+	}
+	for _, s := range p.Statement {
+		if err := svc.checkStatement(b, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (svc *Service) checkStatement(b *Bucket, s policyStatement) error {
+	if s.Effect != "Allow" && s.Effect != "Deny" {
+		return malformed("Invalid effect: %s", s.Effect)
+	}
+	if (len(s.Action) == 0) == (len(s.NotAction) == 0) || (len(s.Resource) == 0) == (len(s.NotResource) == 0) || (s.Principal == nil) == (s.NotPrincipal == nil) {
+		return malformed("Missing required field: a statement has one of Action and NotAction, of Resource and NotResource, of Principal and NotPrincipal")
+	}
+	for _, action := range slices.Concat(s.Action, s.NotAction) {
+		if !regexp.MustCompile(`^(\*|s3:[A-Za-z*?]+)$`).MatchString(action) {
+			return malformed("Policy has invalid action")
+		}
+	}
+	arn := "arn:" + svc.Partition() + ":s3:::" + b.Name
+	for _, r := range slices.Concat(s.Resource, s.NotResource) {
+		if r != arn && !strings.HasPrefix(r, arn+"/") {
+			return malformed("Policy has invalid resource")
+		}
+	}
+	everybody, err := svc.checkPrincipal(slices.Concat(s.Principal, s.NotPrincipal))
+	if err != nil {
+		return err
+	}
+	// New buckets block public policies. A condition may make one less than
+	// public; here it does not.
+	if everybody && s.Effect == "Allow" && s.Principal != nil {
+		return core.Fail("AccessDenied", "public policies are blocked by the BlockPublicPolicy setting in S3 Block Public Access")
+	}
+	return nil
+}
+
+// checkPrincipal checks who a statement is about, and reports whether that is
+// everybody.
+func (svc *Service) checkPrincipal(text json.RawMessage) (everybody bool, err error) {
+	if string(text) == `"*"` {
+		return true, nil
+	}
+	var kinds map[string]oneOrMore[string]
+	if err := json.Unmarshal(text, &kinds); err != nil || len(kinds) == 0 {
+		return false, malformed("Invalid policy syntax: Principal")
+	}
+	for kind, list := range kinds {
+		for _, who := range list {
+			switch {
+			case kind == "AWS" && who == "*":
+				everybody = true
+			case kind == "AWS" && svc.principalExists(who):
+			case kind == "Service" && strings.HasSuffix(who, ".amazonaws.com"):
+			default:
+				return false, malformed("Invalid principal in policy: %s", who)
+			}
+		}
+	}
+	return everybody, nil
+}
+
+// principalExists reports whether there is such an account or role. The roles
+// of other accounts are not known here, so there are none.
+func (svc *Service) principalExists(who string) bool {
+	account := regexp.MustCompile(`^([0-9]{12}|arn:` + svc.Partition() + `:iam::[0-9]{12}:root)$`)
+	return account.MatchString(who) || svc.iam.RoleOfARN(who) != nil
+}
+
+func (svc *Service) getBucketPolicy(in *s3.GetBucketPolicyInput) (*s3.GetBucketPolicyOutput, error) {
+	b, err := svc.bucket(in.Bucket, in.ExpectedBucketOwner)
+	if err != nil {
+		return nil, err
+	}
+	if b.Policy == "" {
+		return nil, core.Fail("NoSuchBucketPolicy", "the bucket policy does not exist")
+	}
+	return &s3.GetBucketPolicyOutput{Policy: aws.String(b.Policy)}, nil
+}
+
+func (svc *Service) deleteBucketPolicy(in *s3.DeleteBucketPolicyInput) (*s3.DeleteBucketPolicyOutput, error) {
+	b, err := svc.bucket(in.Bucket, in.ExpectedBucketOwner)
+	if err != nil {
+		return nil, err
+	}
+	b.Policy = "" // no error when there is none
+	return &s3.DeleteBucketPolicyOutput{}, nil
+}

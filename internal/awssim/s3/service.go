@@ -1,0 +1,22 @@
+// Package s3 is the S3 of the simulated AWS.
+package s3
+
+import (
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+)
+
+// Service is S3.
+type Service struct {
+	*core.Account
+	state *State
+	iam   *iam.Service
+}
+
+// New registers the operations of S3 with an account.
+func New(a *core.Account, s *State, i *iam.Service) *Service {
+	core.Fill(&s.Buckets)
+	svc := &Service{Account: a, state: s, iam: i}
+	svc.simulate()
+	return svc
+}

@@ -1,0 +1,248 @@
+package secretsmanager
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	secrets "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+)
+
+// State is Secrets Manager.
+type State struct {
+	Secrets map[string]*Secret // by name
+}
+
+// Secret is a secret with its versions.
+type Secret struct {
+	ARN, Name, Description string
+	Versions               []*SecretVersion // oldest first
+	Tags                   map[string]string
+	Born, Changed          time.Time
+	Asked                  time.Time // when deletion was asked for; zero: not
+	Gone                   time.Time // when it will be gone
+}
+
+// SecretVersion is one value of a secret.
+type SecretVersion struct {
+	ID     string // the token of the request that made it
+	Binary []byte
+	String *string
+	Stage  string // AWSCURRENT, AWSPREVIOUS, or "" for neither
+	Born   time.Time
+}
+
+// The stages of versions.
+const (
+	stageCurrent  = "AWSCURRENT"
+	stagePrevious = "AWSPREVIOUS"
+)
+
+func (svc *Service) simulate() {
+	core.On(svc.Account, svc.createSecret, "Name", "ClientRequestToken", "Description", "SecretBinary", "SecretString", "Tags")
+	core.On(svc.Account, svc.getSecretValue, "SecretId", "VersionId", "VersionStage")
+	core.On(svc.Account, svc.putSecretValue, "SecretId", "ClientRequestToken", "SecretBinary", "SecretString")
+	core.On(svc.Account, svc.updateSecret, "SecretId", "ClientRequestToken", "Description", "SecretBinary", "SecretString")
+	core.On(svc.Account, svc.describeSecret, "SecretId")
+	core.On(svc.Account, svc.listSecrets, "Filters", "IncludePlannedDeletion", "MaxResults", "NextToken")
+	core.On(svc.Account, svc.deleteSecret, "SecretId", "ForceDeleteWithoutRecovery", "RecoveryWindowInDays")
+	core.On(svc.Account, svc.tagSecret, "SecretId", "Tags")
+	core.On(svc.Account, svc.untagSecret, "SecretId", "TagKeys")
+}
+
+// allSecrets returns the secrets that are not gone, in order of name.
+func (svc *Service) allSecrets() []*Secret {
+	maps.DeleteFunc(svc.state.Secrets, func(_ string, s *Secret) bool { return !s.Gone.IsZero() && !svc.Now().Before(s.Gone) })
+	return core.ByKey(svc.state.Secrets)
+}
+
+// anySecret returns a secret by its name or its ARN, also one that is to be
+// deleted.
+func (svc *Service) anySecret(id *string) (*Secret, error) {
+	for _, s := range svc.allSecrets() {
+		if s.Name == aws.ToString(id) || s.ARN == aws.ToString(id) {
+			return s, nil
+		}
+	}
+	return nil, &types.ResourceNotFoundException{Message: aws.String("Secrets Manager can't find the specified secret.")}
+}
+
+// secret returns a secret by its name or its ARN.
+func (svc *Service) secret(id *string) (*Secret, error) {
+	s, err := svc.anySecret(id)
+	if err == nil && !s.Asked.IsZero() {
+		return nil, &types.InvalidRequestException{Message: aws.String("You can't perform this operation on the secret because it was marked for deletion.")}
+	}
+	return s, err
+}
+
+func invalid(why string) error {
+	return &types.InvalidParameterException{Message: aws.String(why)}
+}
+
+// secretVersion makes a version of a secret, and nil when there is no value.
+func (svc *Service) secretVersion(token *string, binary []byte, text *string) (*SecretVersion, error) {
+	switch id := aws.ToString(token); {
+	case len(id) < 32 || len(id) > 64:
+		return nil, invalid("ClientRequestToken must be 32-64 characters long.")
+	case binary != nil && text != nil:
+		return nil, invalid("You can't specify both a binary secret value and a string secret value in the same secret.")
+	case binary == nil && text == nil:
+		return nil, nil
+	case len(binary) > 65536 || len(aws.ToString(text)) > 65536:
+		return nil, invalid("The secret value is longer than 65536 bytes.")
+	case len(binary)+len(aws.ToString(text)) == 0:
+		// AWS takes an empty string for "no value"; here it is refused.
+		return nil, invalid("The secret value is empty.")
+	}
+	return &SecretVersion{ID: *token, Binary: bytes.Clone(binary), String: text, Born: svc.Now()}, nil
+}
+
+// version returns the version of an ID, or nil.
+func (s *Secret) version(id string) *SecretVersion {
+	for _, v := range s.Versions {
+		if v.ID == id {
+			return v
+		}
+	}
+	return nil
+}
+
+func (v *SecretVersion) like(o *SecretVersion) bool {
+	return v != nil && o != nil && bytes.Equal(v.Binary, o.Binary) && aws.ToString(v.String) == aws.ToString(o.String)
+}
+
+// add makes a version the current one. A token that has been used is the same
+// request again, if it brings the same value.
+func (s *Secret) add(v *SecretVersion) error {
+	if old := s.version(v.ID); old != nil {
+		if !old.like(v) {
+			return &types.ResourceExistsException{Message: aws.String("You can't use ClientRequestToken " + v.ID + " because that value is already in use for a version of secret " + s.Name + ".")}
+		}
+		return nil
+	}
+	for _, o := range s.Versions {
+		switch o.Stage {
+		case stageCurrent:
+			o.Stage = stagePrevious
+		case stagePrevious:
+			o.Stage = ""
+		}
+	}
+	v.Stage = stageCurrent
+	// Versions without a stage go in time; here they go at once.
+	s.Versions = append(slices.DeleteFunc(s.Versions, func(o *SecretVersion) bool { return o.Stage == "" }), v)
+	return nil
+}
+
+func readSecretTags(old map[string]string, tags []types.Tag) (map[string]string, error) {
+	rules := core.TagRules{TooMany: "InvalidParameterException", Duplicate: "InvalidParameterException", Invalid: "InvalidParameterException"}
+	return core.ReadTags(rules, old, tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
+}
+
+func (svc *Service) createSecret(in *secrets.CreateSecretInput) (*secrets.CreateSecretOutput, error) {
+	name := aws.ToString(in.Name)
+	if !regexp.MustCompile(`^[A-Za-z0-9/_+=.@!-]{1,512}$`).MatchString(name) {
+		return nil, &types.InvalidParameterException{Message: aws.String("Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!")}
+	}
+	v, err := svc.secretVersion(in.ClientRequestToken, in.SecretBinary, in.SecretString)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := readSecretTags(nil, in.Tags)
+	if err != nil {
+		return nil, err
+	}
+	if old, err := svc.anySecret(&name); err == nil {
+		if !old.Asked.IsZero() {
+			return nil, &types.InvalidRequestException{Message: aws.String("You can't create this secret because a secret with this name is already scheduled for deletion.")}
+		}
+		if made := old.version(*in.ClientRequestToken); made.like(v) {
+			return &secrets.CreateSecretOutput{ARN: aws.String(old.ARN), Name: aws.String(old.Name), VersionId: aws.String(made.ID)}, nil
+		}
+		return nil, &types.ResourceExistsException{Message: aws.String("The operation failed because the secret " + name + " already exists.")}
+	}
+	s := &Secret{Name: name, Description: aws.ToString(in.Description), Tags: tags, Born: svc.Now(), Changed: svc.Now(), Versions: []*SecretVersion{}}
+	s.ARN = svc.RegionalARN("secretsmanager", "secret:"+name+"-"+svc.Hash()[:6])
+	svc.state.Secrets[name] = s
+	out := &secrets.CreateSecretOutput{ARN: aws.String(s.ARN), Name: aws.String(s.Name)}
+	if v == nil {
+		return out, nil
+	}
+	out.VersionId = aws.String(v.ID)
+	return out, s.add(v)
+}
+
+func (svc *Service) getSecretValue(in *secrets.GetSecretValueInput) (*secrets.GetSecretValueOutput, error) {
+	s, err := svc.secret(in.SecretId)
+	if err != nil {
+		return nil, err
+	}
+	stage := aws.ToString(in.VersionStage)
+	if in.VersionId == nil {
+		stage = cmp.Or(stage, stageCurrent)
+	}
+	for _, v := range s.Versions {
+		if in.VersionId != nil && v.ID != *in.VersionId || stage != "" && v.Stage != stage {
+			continue
+		}
+		return &secrets.GetSecretValueOutput{
+			ARN: aws.String(s.ARN), Name: aws.String(s.Name), VersionId: aws.String(v.ID), VersionStages: []string{v.Stage},
+			SecretBinary: bytes.Clone(v.Binary), SecretString: v.String, CreatedDate: aws.Time(v.Born),
+		}, nil
+	}
+	return nil, &types.ResourceNotFoundException{Message: aws.String("Secrets Manager can't find the specified secret value for staging label: " + stage)}
+}
+
+func (svc *Service) putSecretValue(in *secrets.PutSecretValueInput) (*secrets.PutSecretValueOutput, error) {
+	s, err := svc.secret(in.SecretId)
+	if err != nil {
+		return nil, err
+	}
+	v, err := svc.secretVersion(in.ClientRequestToken, in.SecretBinary, in.SecretString)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, invalid("You must provide either SecretString or SecretBinary.")
+	}
+	if err := s.add(v); err != nil {
+		return nil, err
+	}
+	s.Changed = svc.Now()
+	return &secrets.PutSecretValueOutput{ARN: aws.String(s.ARN), Name: aws.String(s.Name), VersionId: aws.String(v.ID), VersionStages: []string{s.version(v.ID).Stage}}, nil
+}
+
+func (svc *Service) updateSecret(in *secrets.UpdateSecretInput) (*secrets.UpdateSecretOutput, error) {
+	s, err := svc.secret(in.SecretId)
+	if err != nil {
+		return nil, err
+	}
+	v, err := svc.secretVersion(in.ClientRequestToken, in.SecretBinary, in.SecretString)
+	if err != nil {
+		return nil, err
+	}
+	out := &secrets.UpdateSecretOutput{ARN: aws.String(s.ARN), Name: aws.String(s.Name)}
+	if v != nil {
+		if err := s.add(v); err != nil {
+			return nil, err
+		}
+		out.VersionId = aws.String(v.ID)
+	}
+	core.Set(&s.Description, in.Description)
+	s.Changed = svc.Now()
+	return out, nil
+}
+
+// Secret returns the secret of a name, or nil.
+func (svc *Service) Secret(name string) *Secret { return svc.state.Secrets[name] }
+
+// RemoveSecret removes a secret without a recovery window.
+func (svc *Service) RemoveSecret(name string) { delete(svc.state.Secrets, name) }

@@ -1,0 +1,18 @@
+// Package secretsmanager is the Secrets Manager of the simulated AWS.
+package secretsmanager
+
+import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+// Service is Secrets Manager.
+type Service struct {
+	*core.Account
+	state *State
+}
+
+// New registers the operations of Secrets Manager with an account.
+func New(a *core.Account, s *State) *Service {
+	core.Fill(&s.Secrets)
+	svc := &Service{Account: a, state: s}
+	svc.simulate()
+	return svc
+}

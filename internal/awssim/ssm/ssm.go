@@ -1,0 +1,170 @@
+package ssm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+)
+
+// State is Parameter Store.
+type State struct {
+	Parameters map[string]*Parameter // by name
+}
+
+// Parameter is one parameter.
+type Parameter struct {
+	Name, Value, Type string
+	Version           int64
+	Modified          time.Time
+	Tags              map[string]string
+}
+
+func (svc *Service) simulate() {
+	core.On(svc.Account, svc.putParameter, "Name", "Value", "Type", "Overwrite", "Tags", "Description", "Tier")
+	core.On(svc.Account, svc.getParameter, "Name", "WithDecryption")
+	core.On(svc.Account, svc.getParametersByPath, "Path", "Recursive", "WithDecryption", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.describeParameters, "ParameterFilters", "NextToken", "MaxResults")
+	core.On(svc.Account, svc.deleteParameter, "Name")
+	core.On(svc.Account, svc.deleteParameters, "Names")
+}
+
+func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOutput, error) {
+	name := aws.ToString(in.Name)
+	if strings.HasPrefix(name, "/aws") || strings.HasPrefix(name, "/ssm") {
+		return nil, core.Fail("ValidationException", "parameter names may not begin with %q", name[:4])
+	}
+	if strings.Count(name, "/") > 16 || len(name) > 1011 {
+		return nil, core.Fail("ValidationException", "the parameter name %s is too long or too deep", name)
+	}
+	if most := 4096; len(aws.ToString(in.Value)) > most || aws.ToString(in.Value) == "" {
+		return nil, core.Fail("ValidationException", "standard tier parameters hold 1 to %d characters", most)
+	}
+	p, exists := svc.state.Parameters[name]
+	switch {
+	case exists && !aws.ToBool(in.Overwrite):
+		return nil, core.Fail("ParameterAlreadyExists", "the parameter already exists")
+	case exists && len(in.Tags) > 0:
+		return nil, core.Fail("ValidationException", "tags and overwrite cannot be used together")
+	case !exists:
+		p = &Parameter{Name: name, Tags: map[string]string{}}
+		svc.state.Parameters[name] = p
+	}
+	for _, t := range in.Tags {
+		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+	}
+	p.Value, p.Type, p.Modified = aws.ToString(in.Value), string(in.Type), svc.Now()
+	p.Version++
+	return &ssm.PutParameterOutput{Version: p.Version}, nil
+}
+
+func (p *Parameter) out() types.Parameter {
+	return types.Parameter{
+		Name: aws.String(p.Name), Value: aws.String(p.Value), Type: types.ParameterType(p.Type),
+		Version: p.Version, LastModifiedDate: aws.Time(p.Modified),
+	}
+}
+
+func (svc *Service) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
+	p, ok := svc.state.Parameters[aws.ToString(in.Name)]
+	if value, public := svc.Public(aws.ToString(in.Name)); public {
+		p, ok = &Parameter{Name: *in.Name, Value: value, Type: string(types.ParameterTypeString), Version: 1}, true
+	}
+	if !ok {
+		return nil, core.Fail("ParameterNotFound", "%s", aws.ToString(in.Name))
+	}
+	out := p.out()
+	return &ssm.GetParameterOutput{Parameter: &out}, nil
+}
+
+func (svc *Service) getParametersByPath(in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {
+	prefix := strings.TrimSuffix(aws.ToString(in.Path), "/") + "/"
+	var found []types.Parameter
+	for _, name := range slices.Sorted(maps.Keys(svc.state.Parameters)) {
+		rest, below := strings.CutPrefix(name, prefix)
+		if below && (aws.ToBool(in.Recursive) || !strings.Contains(rest, "/")) {
+			found = append(found, svc.state.Parameters[name].out())
+		}
+	}
+	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 10)
+	return &ssm.GetParametersByPathOutput{Parameters: part, NextToken: next}, err
+}
+
+// describeParameters knows one kind of filter: tag:KEY with option Equals.
+func (svc *Service) describeParameters(in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
+	var found []types.ParameterMetadata
+	for _, name := range slices.Sorted(maps.Keys(svc.state.Parameters)) {
+		p, matches := svc.state.Parameters[name], true
+		for _, f := range in.ParameterFilters {
+			key, isTag := strings.CutPrefix(aws.ToString(f.Key), "tag:")
+			if !isTag || aws.ToString(f.Option) != "Equals" {
+				return nil, core.Fail("ValidationException", "filter %s is not simulated", aws.ToString(f.Key))
+			}
+			matches = matches && slices.Contains(f.Values, p.Tags[key])
+		}
+		if matches {
+			found = append(found, types.ParameterMetadata{Name: aws.String(p.Name), Type: types.ParameterType(p.Type), Version: p.Version, LastModifiedDate: aws.Time(p.Modified)})
+		}
+	}
+	part, next, err := core.Page(svc.Account, found, in.NextToken, in.MaxResults, 50)
+	return &ssm.DescribeParametersOutput{Parameters: part, NextToken: next}, err
+}
+
+func (svc *Service) deleteParameter(in *ssm.DeleteParameterInput) (*ssm.DeleteParameterOutput, error) {
+	name := aws.ToString(in.Name)
+	if _, ok := svc.state.Parameters[name]; !ok {
+		return nil, core.Fail("ParameterNotFound", "%s", name)
+	}
+	delete(svc.state.Parameters, name)
+	return &ssm.DeleteParameterOutput{}, nil
+}
+
+func (svc *Service) deleteParameters(in *ssm.DeleteParametersInput) (*ssm.DeleteParametersOutput, error) {
+	if len(in.Names) > 10 {
+		return nil, core.Fail("ValidationException", "at most 10 names")
+	}
+	out := &ssm.DeleteParametersOutput{}
+	for _, name := range in.Names {
+		if _, ok := svc.state.Parameters[name]; ok {
+			delete(svc.state.Parameters, name)
+			out.DeletedParameters = append(out.DeletedParameters, name)
+		} else {
+			out.InvalidParameters = append(out.InvalidParameters, name)
+		}
+	}
+	return out, nil
+}
+
+// Tagged lists the parameters.
+func (svc *Service) Tagged() (all []core.Tagged) {
+	for name, p := range svc.state.Parameters {
+		all = append(all, core.Tagged{ARN: svc.RegionalARN("ssm", "parameter/"+strings.TrimPrefix(name, "/")), Tags: p.Tags, Born: p.Modified})
+	}
+	return all
+}
+
+// Inventory lists the parameters.
+func (svc *Service) Inventory() []string {
+	return core.Each(core.SortedKeys(svc.state.Parameters), func(name string) string { return "Parameter " + name })
+}
+
+// Detailed is Inventory with the types and the tags.
+func (svc *Service) Detailed() (lines []string) {
+	for _, p := range svc.state.Parameters {
+		lines = append(lines, fmt.Sprintf("Parameter %s: %s; tags %s", p.Name, p.Type, core.Pairs(p.Tags)))
+	}
+	return lines
+}
+
+// Parameter returns the parameter of a name, or nil.
+func (svc *Service) Parameter(name string) *Parameter { return svc.state.Parameters[name] }
+
+// RemoveParameter removes a parameter.
+func (svc *Service) RemoveParameter(name string) { delete(svc.state.Parameters, name) }

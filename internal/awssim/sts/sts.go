@@ -1,0 +1,96 @@
+package sts
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/aws-sdk-go-v2/service/sts/types"
+)
+
+func (svc *Service) simulate() {
+	core.OnContext(svc.Account, svc.getCallerIdentity)
+	core.OnContext(svc.Account, svc.assumeRole, "RoleArn", "RoleSessionName", "DurationSeconds", "ExternalId")
+}
+
+// RoleOf returns the ARN of the role that a call is made in, and "" for the
+// account's user.
+func (svc *Service) RoleOf(ctx context.Context) string {
+	r := svc.assumed(ctx)
+	if r == nil {
+		return ""
+	}
+	return r.RoleARN
+}
+
+// assumed returns the assumed role that a call is made in, or nil.
+func (svc *Service) assumed(ctx context.Context) *iam.AssumedRole {
+	return svc.iam.AssumedWith(core.AccessKey(ctx))
+}
+
+// session returns the ARN and the ID of the user of an assumed role.
+func session(r iam.AssumedRole) *types.AssumedRoleUser {
+	head, path, _ := strings.Cut(r.RoleARN, ":role/")
+	name := path[strings.LastIndex(path, "/")+1:]
+	return &types.AssumedRoleUser{
+		AssumedRoleId: aws.String(iam.UniqueID("AROA", name) + ":" + r.Session),
+		Arn:           aws.String(strings.Replace(head, ":iam:", ":sts:", 1) + ":assumed-role/" + name + "/" + r.Session),
+	}
+}
+
+func (svc *Service) getCallerIdentity(ctx context.Context, _ *sts.GetCallerIdentityInput) (*sts.GetCallerIdentityOutput, error) {
+	if r := svc.assumed(ctx); r != nil {
+		user := session(*r)
+		return &sts.GetCallerIdentityOutput{Account: aws.String(strings.Split(*user.Arn, ":")[4]), UserId: user.AssumedRoleId, Arn: user.Arn}, nil
+	}
+	return &sts.GetCallerIdentityOutput{
+		Account: aws.String(core.AccountID), UserId: aws.String("AIDASIMULATEDSIMULATE"), Arn: aws.String("arn:" + svc.Partition() + ":iam::" + core.AccountID + ":user/simulated"),
+	}, nil
+}
+
+func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*sts.AssumeRoleOutput, error) {
+	r := iam.AssumedRole{RoleARN: aws.ToString(in.RoleArn), Session: aws.ToString(in.RoleSessionName), ExternalID: aws.ToString(in.ExternalId), Duration: 3600, At: svc.Now()}
+	core.Set(&r.Duration, in.DurationSeconds)
+	parts := regexp.MustCompile(`^arn:` + svc.Partition() + `:iam::([0-9]{12}):role/([\w+=,.@/-]{1,576})$`).FindStringSubmatch(r.RoleARN)
+	switch {
+	case parts == nil:
+		return nil, core.Fail("ValidationError", "%s is invalid", r.RoleARN)
+	case !regexp.MustCompile(`^[\w+=,.@-]{2,64}$`).MatchString(r.Session):
+		return nil, core.Fail("ValidationError", "the role session name '%s' is not valid", r.Session)
+	case in.ExternalId != nil && (len(r.ExternalID) < 2 || len(r.ExternalID) > 1224 || !regexp.MustCompile(`^[\w+=,.@:/-]+$`).MatchString(r.ExternalID)):
+		return nil, core.Fail("ValidationError", "the external ID is not valid")
+	case r.Duration < 900 || r.Duration > 43200:
+		return nil, core.Fail("ValidationError", "DurationSeconds must be between 900 and 43200")
+	}
+	// A role that is assumed from a role lasts an hour at most.
+	if svc.assumed(ctx) != nil && r.Duration > 3600 {
+		return nil, core.Fail("ValidationError", "the requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
+	}
+	// The roles of other accounts are not known here. They take anybody, for
+	// as long as any role can.
+	if parts[1] == core.AccountID {
+		role := svc.iam.RoleOfARN(r.RoleARN)
+		if role == nil {
+			return nil, core.Fail("AccessDenied", "user/simulated is not authorized to perform: sts:AssumeRole on resource: %s", r.RoleARN)
+		}
+		if r.Duration > role.Session() {
+			return nil, core.Fail("ValidationError", "the requested DurationSeconds exceeds the MaxSessionDuration set for this role")
+		}
+	}
+	r.By = svc.RoleOf(ctx)
+	r.AccessKey = "ASIA" + strings.ToUpper(svc.Hash())
+	svc.iam.Assume(r)
+	return &sts.AssumeRoleOutput{
+		AssumedRoleUser: session(r),
+		Credentials: &types.Credentials{
+			AccessKeyId: aws.String(r.AccessKey), SecretAccessKey: aws.String("simulated"), SessionToken: aws.String("simulated"),
+			Expiration: aws.Time(svc.Now().Add(time.Duration(r.Duration) * time.Second)),
+		},
+	}, nil
+}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -38,7 +40,7 @@ func (p *pool) last() types.InstanceRefresh {
 func (p *pool) watch() (least, most int) {
 	p.t.Helper()
 	least = 99
-	for began := time.Now(); p.last().EndTime == nil; time.Sleep(ScalingLooks) {
+	for began := time.Now(); p.last().EndTime == nil; time.Sleep(autoscalingsim.ScalingLooks) {
 		require.Less(p.t, time.Since(began), 2*time.Hour)
 		serving := 0
 		for _, i := range p.see().Instances {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -70,7 +72,7 @@ func TestGroupLife(t *testing.T) {
 		ctx, before := t.Context(), p.aws.Inventory()
 		p.make(p.group("demo", 3))
 		assert.Empty(t, p.states(), "nothing is launched at once")
-		time.Sleep(ScalingLooks)
+		time.Sleep(autoscalingsim.ScalingLooks)
 		assert.Equal(t, []string{"1a Pending t3.medium v1", "1a Pending t3.medium v1", "1b Pending t3.medium v1"}, p.states())
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"1a InService t3.medium v1", "1a InService t3.medium v1", "1b InService t3.medium v1"}, p.states())
@@ -102,7 +104,7 @@ func TestGroupLife(t *testing.T) {
 		assert.Equal(t, "ValidationError", code(err))
 		_, err = p.c.SetDesiredCapacity(ctx, &autoscaling.SetDesiredCapacityInput{AutoScalingGroupName: aws.String("demo"), DesiredCapacity: aws.Int32(1)})
 		require.NoError(t, err)
-		time.Sleep(ScalingLooks)
+		time.Sleep(autoscalingsim.ScalingLooks)
 
 		_, err = p.c.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String("demo")})
 		assert.Equal(t, "ScalingActivityInProgress", code(err))
@@ -138,7 +140,7 @@ func TestGroupsLiveOnUnseen(t *testing.T) {
 		p.make(p.group("demo", 1))
 		time.Sleep(time.Hour)
 		e := p.instance(p.ids()[0])
-		assert.Equal(t, ScalingLooks, e.LaunchTime.Sub(began))
+		assert.Equal(t, autoscalingsim.ScalingLooks, e.LaunchTime.Sub(began))
 		var file bytes.Buffer
 		require.NoError(t, p.aws.Save(&file))
 		b, err := Load(&file, Options{})

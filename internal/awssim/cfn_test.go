@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	cloudformationsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/cloudformation"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
@@ -89,10 +91,10 @@ func TestStackIsMadeInTheOrderOfItsReferences(t *testing.T) {
 		assert.Equal(t, "CREATE_IN_PROGRESS User Initiated", b.status())
 		hasCode(t, b.create(testTemplate), "AlreadyExistsException")
 		hasCode(t, b.update(testTemplate), "ValidationError")
-		time.Sleep(resourceTakesMost + resourceAsks)
+		time.Sleep(cloudformationsim.ResourceTakesMost + cloudformationsim.ResourceAsks)
 		_, err := b.iam.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String("r")})
 		require.NoError(t, err)
-		time.Sleep(profileTakes - 10*time.Second)
+		time.Sleep(cloudformationsim.ProfileTakes - 10*time.Second)
 		assert.Equal(t, "CREATE_IN_PROGRESS User Initiated", b.status(), "an instance profile takes two minutes, and comes after its role")
 		time.Sleep(30 * time.Second)
 		assert.Equal(t, "CREATE_COMPLETE", b.status())
@@ -118,7 +120,7 @@ func TestStackRollsBack(t *testing.T) {
 	inStack(t, Options{}, func(t *testing.T, b *stackbed) {
 		b.aws.Edit(func(s *State) { s.IAM.Roles["r"] = &Role{Name: "r"} })
 		require.NoError(t, b.create(testTemplate))
-		time.Sleep(resourceAsks)
+		time.Sleep(cloudformationsim.ResourceAsks)
 		assert.Equal(t, "ROLLBACK_IN_PROGRESS The following resource(s) failed to create: [Role]. Rollback requested by user.", b.status())
 		time.Sleep(time.Minute)
 		assert.Equal(t, "ROLLBACK_COMPLETE", b.status())
@@ -239,7 +241,7 @@ func TestChangeSets(t *testing.T) {
 		}
 		change("c", changed)
 		assert.Equal(t, types.ChangeSetStatusCreateInProgress, describe("c").Status)
-		time.Sleep(changeSetTakes)
+		time.Sleep(cloudformationsim.ChangeSetTakes)
 		pages, lines := cfn.NewDescribeChangeSetPaginator(b.cfn, &cfn.DescribeChangeSetInput{StackName: aws.String("s"), ChangeSetName: aws.String("c")}), []string{}
 		for pages.HasMorePages() {
 			out, err := pages.NextPage(t.Context())
@@ -250,7 +252,7 @@ func TestChangeSets(t *testing.T) {
 		}
 		assert.Equal(t, []string{"Policy Modify False", "Profile Modify False", "Role Modify True", "User Modify False"}, lines)
 		change("same", testTemplate)
-		time.Sleep(changeSetTakes)
+		time.Sleep(cloudformationsim.ChangeSetTakes)
 		assert.Equal(t, types.ChangeSetStatusFailed, describe("same").Status)
 		assert.Contains(t, *describe("same").StatusReason, "didn't contain changes")
 		_, err := b.cfn.DeleteChangeSet(t.Context(), &cfn.DeleteChangeSetInput{StackName: aws.String("s"), ChangeSetName: aws.String("c")})
@@ -347,11 +349,11 @@ func TestStackSurvivesAFile(t *testing.T) {
 func TestStockStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{})
-		out, err := cfn.NewFromConfig(a.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(stockStack)})
+		out, err := cfn.NewFromConfig(a.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(cloudformationsim.StockStack)})
 		require.NoError(t, err)
 		assert.Equal(t, types.StackStatusCreateComplete, out.Stacks[0].StackStatus)
 		assert.Empty(t, a.Inventory(), "an account begins with it")
-		resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(stockStack)})
+		resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.StockStack)})
 		require.NoError(t, err)
 		assert.Len(t, resources.StackResources, 6)
 	})

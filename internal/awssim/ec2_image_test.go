@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -16,6 +18,9 @@ import (
 )
 
 // abroadIn returns a client for a region of the account.
+// mostCopies is how many snapshots can be copied to one region at a time.
+const mostCopies = 20
+
 func abroadIn(a *AWS, region string) *ec2.Client {
 	return ec2.NewFromConfig(a.Config(), func(o *ec2.Options) { o.Region = region })
 }
@@ -44,7 +49,7 @@ func TestRegions(t *testing.T) {
 		require.ErrorContains(t, err, "no such host")
 
 		images := func(region string) int {
-			out, err := abroadIn(a, region).DescribeImages(t.Context(), &ec2.DescribeImagesInput{Owners: []string{communityImages}})
+			out, err := abroadIn(a, region).DescribeImages(t.Context(), &ec2.DescribeImagesInput{Owners: []string{"819546954734"}})
 			require.NoError(t, err)
 			return len(out.Images)
 		}
@@ -72,14 +77,14 @@ func TestCopyImage(t *testing.T) {
 			require.NoError(t, err)
 			return i.Images[0], s.Snapshots[0]
 		}
-		time.Sleep(SnapshotCopies / 2)
+		time.Sleep(ec2sim.SnapshotCopies / 2)
 		i, s := see()
 		assert.Equal(t, types.ImageStatePending, i.State)
 		assert.Equal(t, types.SnapshotStatePending, s.State)
 		assert.Regexp(t, `^[1-9]\d%$`, *s.Progress)
 		_, err = c.DeregisterImage(t.Context(), &ec2.DeregisterImageInput{ImageId: made.ImageId})
 		assert.Equal(t, "IncorrectState", code(err))
-		time.Sleep(SnapshotCopiesMost)
+		time.Sleep(ec2sim.SnapshotCopiesMost)
 
 		var b bytes.Buffer
 		require.NoError(t, a.Save(&b))
@@ -136,7 +141,7 @@ func TestCopyImageRefused(t *testing.T) {
 		require.NoError(t, err)
 		_, err = abroadIn(a, "eu-west-2").CopyImage(t.Context(), copyOf(a, "elsewhere"))
 		assert.Equal(t, "InvalidAMIName.Duplicate", code(err))
-		_, err = c.DeregisterImage(t.Context(), &ec2.DeregisterImageInput{ImageId: aws.String(givenID("ami", "eu-west-1", "capa-ami-ubuntu-24.04-v1.34.2-1765664000"))})
+		_, err = c.DeregisterImage(t.Context(), &ec2.DeregisterImageInput{ImageId: aws.String(ec2sim.GivenID("ami", "eu-west-1", "capa-ami-ubuntu-24.04-v1.34.2-1765664000"))})
 		assert.Equal(t, "AuthFailure", code(err), "it is not ours")
 		_, err = c.DescribeSnapshots(t.Context(), &ec2.DescribeSnapshotsInput{SnapshotIds: []string{"snap-0123456789abcdef0"}})
 		assert.Equal(t, "InvalidSnapshot.NotFound", code(err))

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -28,7 +30,7 @@ func TestInstanceLife(t *testing.T) {
 			assert.Equal(t, types.InstanceStateNamePending, i.State.Name)
 			ids = append(ids, *i.InstanceId)
 		}
-		time.Sleep(InstanceTakes)
+		time.Sleep(ec2sim.InstanceTakes)
 		i := n.instance(ids[0])
 		assert.Equal(t, types.InstanceStateNameRunning, i.State.Name)
 		assert.NotNil(t, i.PublicIpAddress)
@@ -45,7 +47,7 @@ func TestInstanceLife(t *testing.T) {
 		assert.Equal(t, "DependencyViolation", code(deleteGroup()))
 		_, err = n.ec2.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{InternetGatewayId: &n.igw, VpcId: &n.vpc})
 		assert.Equal(t, "DependencyViolation", code(err))
-		time.Sleep(InstanceStops)
+		time.Sleep(ec2sim.InstanceStops)
 		gone := n.instance(ids[0])
 		assert.Equal(t, types.InstanceStateNameTerminated, gone.State.Name)
 		assert.Nil(t, gone.VpcId)
@@ -54,7 +56,7 @@ func TestInstanceLife(t *testing.T) {
 		require.NoError(t, err)
 		assert.Empty(t, volumes.Volumes)
 		require.NoError(t, deleteGroup())
-		time.Sleep(InstanceShown)
+		time.Sleep(ec2sim.InstanceShown)
 		_, err = n.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids[:1]})
 		assert.Equal(t, "InvalidInstanceID.NotFound", code(err))
 	})
@@ -69,7 +71,7 @@ func TestAddressesOfInstances(t *testing.T) {
 			return code(err)
 		}
 		assert.Equal(t, "InvalidInstanceID", associate(address), "it is pending")
-		time.Sleep(InstanceTakes)
+		time.Sleep(ec2sim.InstanceTakes)
 		assert.Empty(t, associate(address))
 		assert.Empty(t, associate(address), "asking again is no error")
 		assert.Equal(t, "Resource.AlreadyAssociated", associate(n.newAddress()))
@@ -80,7 +82,7 @@ func TestAddressesOfInstances(t *testing.T) {
 		assert.Equal(t, "InvalidIPAddress.InUse", code(err))
 		_, err = n.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
 		require.NoError(t, err)
-		time.Sleep(InstanceStops)
+		time.Sleep(ec2sim.InstanceStops)
 		_, err = n.ec2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &address})
 		require.NoError(t, err)
 	})
@@ -107,7 +109,7 @@ func TestOwnInterfacesStay(t *testing.T) {
 		assert.Equal(t, "InvalidNetworkInterface.InUse", code(err))
 		_, err = n.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
 		require.NoError(t, err)
-		time.Sleep(InstanceStops)
+		time.Sleep(ec2sim.InstanceStops)
 		_, err = n.ec2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: nic})
 		require.NoError(t, err)
 	})

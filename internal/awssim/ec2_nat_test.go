@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -22,7 +25,7 @@ func TestNATGatewayLife(t *testing.T) {
 			return err
 		}
 		assert.Equal(t, "InvalidNatGatewayID.NotFound", code(route()))
-		time.Sleep(NATGatewayTakes - time.Nanosecond)
+		time.Sleep(ec2sim.NATGatewayTakes - time.Nanosecond)
 		assert.Equal(t, types.NatGatewayStatePending, n.natState(nat))
 		time.Sleep(time.Nanosecond)
 		assert.Equal(t, types.NatGatewayStateAvailable, n.natState(nat))
@@ -52,9 +55,9 @@ func TestNATGatewayLife(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, types.NatGatewayStateDeleting, n.natState(nat))
 		assert.Contains(t, n.aws.Inventory(), "NATGateway demo-nat deleting")
-		time.Sleep(NATGatewayDeletes - time.Second)
+		time.Sleep(ec2sim.NATGatewayDeletes - time.Second)
 		refused()
-		time.Sleep(NATGatewayDeletesMost - NATGatewayDeletes + time.Second)
+		time.Sleep(ec2sim.NATGatewayDeletesMost - ec2sim.NATGatewayDeletes + time.Second)
 		assert.Equal(t, types.NatGatewayStateDeleted, n.natState(nat))
 		tables, err := n.ec2.DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{RouteTableIds: []string{n.rtb}})
 		require.NoError(t, err)
@@ -62,7 +65,7 @@ func TestNATGatewayLife(t *testing.T) {
 		require.NoError(t, detach())
 		require.NoError(t, release())
 		require.NoError(t, deleteSubnet())
-		time.Sleep(NATGatewayShown)
+		time.Sleep(ec2sim.NATGatewayShown)
 		_, err = n.ec2.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{nat}})
 		assert.Equal(t, "NatGatewayNotFound", code(err))
 	})
@@ -75,7 +78,7 @@ func TestNATGatewayFailsWithoutInternetGateway(t *testing.T) {
 		address := n.newAddress()
 		nat := n.newNAT(address, "one")
 		assert.Equal(t, types.NatGatewayStatePending, n.natState(nat))
-		time.Sleep(NATGatewayFails)
+		time.Sleep(ec2sim.NATGatewayFails)
 		assert.Equal(t, types.NatGatewayStateFailed, n.natState(nat))
 		_, err = n.ec2.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: &address})
 		require.NoError(t, err)
@@ -86,10 +89,10 @@ func TestInterfacesOfLoadBalancersLinger(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, n *testbed) {
 		ctx, a := t.Context(), n.aws
 		a.Edit(func(*State) {
-			a.newInterface(n.subnet, "ELB net/demo/0123456789abcdef", "network_load_balancer", "lb", []string{n.group}).PublicIP = "54.1.2.3"
+			of[*ec2sim.Service](a).NewInterface(n.subnet, "ELB net/demo/0123456789abcdef", "network_load_balancer", "lb", []string{n.group}).PublicIP = "54.1.2.3"
 		})
 		assert.NotContains(t, strings.Join(a.Inventory(), "\n"), "Interface")
-		a.Edit(func(*State) { a.releaseInterfaces("lb", BalancerInterfacesLinger) })
+		a.Edit(func(*State) { of[*ec2sim.Service](a).ReleaseInterfaces("lb", elbsim.BalancerInterfacesLinger) })
 		assert.Contains(t, a.Inventory(), "Interface ELB net/demo/(ID)")
 		tries := map[string]func() error{
 			"subnet": func() error {
@@ -108,7 +111,7 @@ func TestInterfacesOfLoadBalancersLinger(t *testing.T) {
 		for what, try := range tries {
 			assert.Equal(t, "DependencyViolation", code(try()), what)
 		}
-		time.Sleep(BalancerInterfacesLinger)
+		time.Sleep(elbsim.BalancerInterfacesLinger)
 		for what, try := range tries {
 			assert.NoError(t, try(), what)
 		}

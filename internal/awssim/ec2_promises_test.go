@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -27,11 +29,11 @@ func TestClientTokens(t *testing.T) {
 		ids := []string{*first[0].InstanceId, *first[1].InstanceId}
 		_, err = n.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 		require.NoError(t, err)
-		time.Sleep(InstanceStops)
+		time.Sleep(ec2sim.InstanceStops)
 		again := n.run(run)
 		assert.Equal(t, []string{*again[0].InstanceId, *again[1].InstanceId}, ids)
 		assert.Equal(t, types.InstanceStateNameTerminated, again[0].State.Name)
-		time.Sleep(InstanceShown)
+		time.Sleep(ec2sim.InstanceShown)
 		again = n.run(run)
 		assert.Equal(t, ids[0], *again[0].InstanceId, "a token outlives what was made")
 		assert.Equal(t, types.InstanceStateNameTerminated, again[0].State.Name)
@@ -156,27 +158,6 @@ func TestPagesAndFilters(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, images.Images, 8)
 	})
-}
-
-func TestWild(t *testing.T) {
-	for _, c := range []struct {
-		pattern, value string
-		want           bool
-	}{
-		{"a*c", "abbbc", true},
-		{"a*c", "abbbcd", false},
-		{"*a*b", "xxaxxaxb", true},
-		{"?", "ü", true},
-		{"?", "", false},
-		{`\*`, "*", true},
-		{`\*`, "a", false},
-		{`a\?b`, "a?b", true},
-		{"**", "", true},
-		{"capa-ami-ubuntu-24.04-?1.34.2-*", "capa-ami-ubuntu-24.04-v1.34.2-1760000000", true},
-		{"Canonical??Ubuntu??24.04??amd64?noble?image*", "Canonical, Ubuntu, 24.04, amd64 noble image", true},
-	} {
-		assert.Equal(t, c.want, wild(c.pattern, c.value), "%s %s", c.pattern, c.value)
-	}
 }
 
 func TestUnknownParametersFail(t *testing.T) {

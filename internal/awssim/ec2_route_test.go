@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -51,7 +54,7 @@ func TestRoutes(t *testing.T) {
 		require.NoError(t, err, "a route does not keep the gateway")
 		_, err = n.ec2.DeleteEgressOnlyInternetGateway(ctx, &ec2.DeleteEgressOnlyInternetGatewayInput{EgressOnlyInternetGatewayId: egress})
 		require.NoError(t, err, "a route does not keep the gateway")
-		states := each(n.table(n.rtb).Routes, func(r types.Route) types.RouteState { return r.State })
+		states := core.Each(n.table(n.rtb).Routes, func(r types.Route) types.RouteState { return r.State })
 		assert.Equal(t, []types.RouteState{types.RouteStateActive, types.RouteStateBlackhole, types.RouteStateBlackhole}, states)
 		remove := func() string {
 			_, err := n.ec2.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: &n.rtb, DestinationCidrBlock: everywhere})
@@ -134,7 +137,7 @@ func TestGatewayEndpoints(t *testing.T) {
 		}
 		require.Len(t, list(), 1)
 		assert.Equal(t, types.State("deleting"), list()[0].State)
-		time.Sleep(EndpointDeletes)
+		time.Sleep(ec2sim.EndpointDeletes)
 		assert.Empty(t, list())
 	})
 }
@@ -182,7 +185,7 @@ func TestVolumes(t *testing.T) {
 			return code(err)
 		}
 		assert.Equal(t, "IncorrectState", remove(id))
-		time.Sleep(VolumeTakes)
+		time.Sleep(ec2sim.VolumeTakes)
 		assert.Contains(t, n.aws.Inventory(), "Volume pvc")
 		root := *n.run(n.launch(1, "a"))[0].BlockDeviceMappings[0].Ebs.VolumeId
 		assert.NotContains(t, n.aws.Inventory(), "Volume a")

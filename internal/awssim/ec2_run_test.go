@@ -110,7 +110,7 @@ func BenchmarkDescribeInstances(b *testing.B) {
 	})
 	require.NoError(b, err)
 	for b.Loop() {
-		_, err := a.describeInstances(&ec2.DescribeInstancesInput{Filters: filter("tag:Name", "worker")})
+		_, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: filter("tag:Name", "worker")})
 		require.NoError(b, err)
 	}
 }

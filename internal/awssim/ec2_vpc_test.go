@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -21,7 +23,7 @@ func TestVPCStates(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, types.VpcStatePending, out.Vpc.State)
 		assert.Empty(t, *out.Vpc.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock)
-		time.Sleep(VPCTakes)
+		time.Sleep(ec2sim.VPCTakes)
 		look := func() types.Vpc {
 			out, err := c.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{*out.Vpc.VpcId}})
 			require.NoError(t, err)
@@ -29,7 +31,7 @@ func TestVPCStates(t *testing.T) {
 		}
 		assert.Equal(t, types.VpcStateAvailable, look().State)
 		assert.Equal(t, types.VpcCidrBlockStateCodeAssociating, look().Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlockState.State)
-		time.Sleep(IPv6BlockTakes)
+		time.Sleep(ec2sim.IPv6BlockTakes)
 		block := *look().Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock
 		assert.Regexp(t, `^2600:1f18:.*/56$`, block)
 
@@ -126,7 +128,7 @@ func TestVPCGoesLast(t *testing.T) {
 				return err
 			}, "DependencyViolation"},
 			{"table", func() error {
-				time.Sleep(EndpointDeletes)
+				time.Sleep(ec2sim.EndpointDeletes)
 				_, err := n.ec2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &n.rtb})
 				return err
 			}, ""},

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
@@ -37,7 +39,7 @@ func TestNodeGroupLives(t *testing.T) {
 		id := &eks.DeleteNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")}
 		_, err = c.DeleteNodegroup(t.Context(), id)
 		hasCode(t, err, "ResourceInUseException")
-		time.Sleep(EKSNodeGroupTakes)
+		time.Sleep(ekssim.NodeGroupTakes)
 
 		_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
 		hasCode(t, err, "ResourceInUseException")
@@ -50,7 +52,7 @@ func TestNodeGroupLives(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.UpdateNodegroupConfig(t.Context(), config)
 		hasCode(t, err, "ResourceInUseException")
-		time.Sleep(EKSNodeGroupConfigTakes)
+		time.Sleep(ekssim.NodeGroupConfigTakes)
 		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
 		require.NoError(t, err)
 		assert.Empty(t, out.Nodegroup.Labels)
@@ -72,7 +74,7 @@ func TestEKSVersions(t *testing.T) {
 		c := eksReady(t, a, "demo")
 		_, err := c.CreateNodegroup(t.Context(), group("one"))
 		require.NoError(t, err)
-		time.Sleep(EKSNodeGroupTakes)
+		time.Sleep(ekssim.NodeGroupTakes)
 		to := func(v string) error {
 			_, err := c.UpdateClusterVersion(t.Context(), &eks.UpdateClusterVersionInput{Name: aws.String("demo"), Version: &v})
 			return err
@@ -95,10 +97,10 @@ func TestEKSVersions(t *testing.T) {
 		a, err = Load(&saved, Options{})
 		require.NoError(t, err)
 		c = eks.NewFromConfig(a.Config())
-		time.Sleep(EKSVersionTakes)
+		time.Sleep(ekssim.VersionTakes)
 		require.NoError(t, nodesTo("1.34"))
 		hasCode(t, nodesTo("1.34"), "ResourceInUseException")
-		time.Sleep(2 * EKSNodeTakes)
+		time.Sleep(2 * ekssim.NodeTakes)
 		hasCode(t, nodesTo("1.33"), "InvalidParameterException")
 		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
 		require.NoError(t, err)
@@ -107,7 +109,7 @@ func TestEKSVersions(t *testing.T) {
 	})
 }
 
-// Changes of a control plane exclude each other.
+// Changes of a control plane exclude core.Each other.
 func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -125,7 +127,7 @@ func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 		hasCode(t, update(eks.UpdateClusterConfigInput{Logging: logs(true), UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "InvalidParameterException")
 		require.NoError(t, update(eks.UpdateClusterConfigInput{Logging: logs(true)}))
 		hasCode(t, update(eks.UpdateClusterConfigInput{UpgradePolicy: &types.UpgradePolicyRequest{SupportType: types.SupportTypeStandard}}), "ResourceInUseException")
-		time.Sleep(EKSConfigTakes)
+		time.Sleep(ekssim.ConfigTakes)
 		mode := func(m types.AuthenticationMode) eks.UpdateClusterConfigInput {
 			return eks.UpdateClusterConfigInput{AccessConfig: &types.UpdateAccessConfigRequest{AuthenticationMode: m}}
 		}
@@ -133,7 +135,7 @@ func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 		_, err := c.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("demo")})
 		hasCode(t, err, "InvalidRequestException")
 		require.NoError(t, update(mode(types.AuthenticationModeApiAndConfigMap)))
-		time.Sleep(EKSConfigTakes)
+		time.Sleep(ekssim.ConfigTakes)
 		_, err = c.ListAccessEntries(t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("demo")})
 		require.NoError(t, err)
 		hasCode(t, update(mode(types.AuthenticationModeConfigMap)), "InvalidParameterException")
@@ -165,10 +167,10 @@ func TestEKSIdentityProviders(t *testing.T) {
 		leave := &eks.DisassociateIdentityProviderConfigInput{ClusterName: aws.String("demo"), IdentityProviderConfig: &types.IdentityProviderConfig{Name: aws.String("company"), Type: aws.String("oidc")}}
 		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
 		hasCode(t, err, "ResourceInUseException")
-		time.Sleep(EKSProviderTakes)
+		time.Sleep(ekssim.ProviderTakes)
 		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
 		require.NoError(t, err)
-		time.Sleep(EKSProviderTakes)
+		time.Sleep(ekssim.ProviderTakes)
 		_, err = c.DisassociateIdentityProviderConfig(t.Context(), leave)
 		hasCode(t, err, "ResourceNotFoundException")
 	})
@@ -193,16 +195,16 @@ func TestFargateOneAtATime(t *testing.T) {
 		require.NoError(t, create("one", testSubnetA))
 		hasCode(t, create("two", testSubnetA), "ResourceInUseException")
 		hasCode(t, remove("one"), "ResourceInUseException")
-		time.Sleep(EKSFargateTakes)
+		time.Sleep(ekssim.FargateTakes)
 		require.NoError(t, create("two", testSubnetA))
-		time.Sleep(EKSFargateTakes)
+		time.Sleep(ekssim.FargateTakes)
 		require.NoError(t, remove("one"))
 		hasCode(t, remove("two"), "ResourceInUseException")
 		_, err := c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
 		hasCode(t, err, "ResourceInUseException")
-		time.Sleep(EKSFargateDeletes)
+		time.Sleep(ekssim.FargateDeletes)
 		require.NoError(t, remove("two"))
-		time.Sleep(EKSFargateDeletes)
+		time.Sleep(ekssim.FargateDeletes)
 		_, err = c.DeleteCluster(t.Context(), &eks.DeleteClusterInput{Name: aws.String("demo")})
 		require.NoError(t, err)
 	})

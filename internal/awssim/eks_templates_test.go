@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -85,7 +87,7 @@ func TestNodeTemplates(t *testing.T) {
 		require.NoError(t, try(func(d *ec2types.RequestLaunchTemplateData, _ *eks.CreateNodegroupInput) {
 			d.ImageId, d.UserData = image, aws.String("#!/bin/bash\n/etc/eks/bootstrap.sh demo\n")
 		}))
-		time.Sleep(EKSNodeGroupTakes)
+		time.Sleep(ekssim.NodeGroupTakes)
 		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})
 		require.NoError(t, err)
 		assert.Equal(t, []string{"CUSTOM", *image, ""}, []string{string(out.Nodegroup.AmiType), *out.Nodegroup.ReleaseVersion, aws.ToString(out.Nodegroup.Version)})
@@ -110,7 +112,7 @@ func TestNodeTemplateVersions(t *testing.T) {
 		in.InstanceTypes, in.LaunchTemplate = nil, &types.LaunchTemplateSpecification{Id: lt.LaunchTemplate.LaunchTemplateId, Version: aws.String("1")}
 		_, err = c.CreateNodegroup(t.Context(), in)
 		require.NoError(t, err)
-		time.Sleep(EKSNodeGroupTakes)
+		time.Sleep(ekssim.NodeGroupTakes)
 		version := func(data *ec2types.RequestLaunchTemplateData) error {
 			v, err := e.CreateLaunchTemplateVersion(t.Context(), &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: lt.LaunchTemplate.LaunchTemplateId, LaunchTemplateData: data})
 			require.NoError(t, err)
@@ -122,7 +124,7 @@ func TestNodeTemplateVersions(t *testing.T) {
 		}
 		require.ErrorContains(t, version(&ec2types.RequestLaunchTemplateData{InstanceType: "t3.large", ImageId: aws.String(eksImageFor(t, a, "1.33/amazon-linux-2023/x86_64/standard")), UserData: mime}), "cannot change between")
 		require.NoError(t, version(&ec2types.RequestLaunchTemplateData{InstanceType: "m5.large"}))
-		time.Sleep(2 * EKSNodeTakes)
+		time.Sleep(2 * ekssim.NodeTakes)
 
 		scaling := autoscaling.NewFromConfig(a.Config())
 		out, err := c.DescribeNodegroup(t.Context(), &eks.DescribeNodegroupInput{ClusterName: aws.String("demo"), NodegroupName: aws.String("one")})

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -71,7 +73,7 @@ func TestEKSClusterLives(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, types.ClusterStatusDeleting, get().Status)
 		assert.Contains(t, a.Inventory(), "EKSCluster demo DELETING")
-		time.Sleep(EKSClusterDeletes)
+		time.Sleep(ekssim.ClusterDeletes)
 		_, err = c.DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 		hasCode(t, err, "ResourceNotFoundException")
 		assert.Equal(t, furnished(Options{}).Inventory(), a.Inventory(), "nothing stays behind")
@@ -196,7 +198,7 @@ func TestAddonVersions(t *testing.T) {
 		}
 		return all
 	}
-	for _, kubernetes := range eksVersions() {
+	for _, kubernetes := range ekssim.SupportedVersions() {
 		names := map[string]int{}
 		for _, d := range list(&eks.DescribeAddonVersionsInput{KubernetesVersion: &kubernetes}) {
 			for _, v := range d.AddonVersions {
@@ -207,11 +209,11 @@ func TestAddonVersions(t *testing.T) {
 				}
 			}
 		}
-		for _, d := range addonCatalogue() {
-			assert.Equal(t, 1, names[d.name], "%s has one default version for %s", d.name, kubernetes)
+		for _, name := range ekssim.AddonNames() {
+			assert.Equal(t, 1, names[name], "%s has one default version for %s", name, kubernetes)
 		}
 	}
-	assert.Len(t, list(&eks.DescribeAddonVersionsInput{}), len(addonCatalogue()))
+	assert.Len(t, list(&eks.DescribeAddonVersionsInput{}), len(ekssim.AddonNames()))
 	assert.Len(t, list(&eks.DescribeAddonVersionsInput{Owners: []string{"community"}}), 1)
 	assert.Len(t, list(&eks.DescribeAddonVersionsInput{Types: []string{"security", "storage"}}), 5)
 	for _, in := range []*eks.DescribeAddonVersionsInput{
@@ -227,7 +229,7 @@ func TestPodIdentity(t *testing.T) {
 		a := furnished(Options{})
 		c := eksReady(t, a, "demo")
 		for _, name := range []string{"one", "two"} {
-			a.Edit(func(s *State) { s.IAM.Roles[name] = &Role{Name: name, Service: podService} })
+			a.Edit(func(s *State) { s.IAM.Roles[name] = &Role{Name: name, Service: "pods.eks.amazonaws.com"} })
 		}
 		create := func(role string) (*eks.CreatePodIdentityAssociationOutput, error) {
 			return c.CreatePodIdentityAssociation(t.Context(), &eks.CreatePodIdentityAssociationInput{
@@ -264,7 +266,7 @@ func TestPodIdentity(t *testing.T) {
 		require.NoError(t, a.Save(&file))
 		b, err := Load(&file, Options{})
 		require.NoError(t, err)
-		assert.Equal(t, a.detailedEKS(), b.detailedEKS(), "it survives a file")
+		assert.Equal(t, of[*ekssim.Service](a).Detailed(), of[*ekssim.Service](b).Detailed(), "it survives a file")
 		c = eks.NewFromConfig(b.Config())
 		_, err = c.DeletePodIdentityAssociation(t.Context(), &eks.DeletePodIdentityAssociationInput{ClusterName: aws.String("demo"), AssociationId: which.AssociationId})
 		require.NoError(t, err)

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
@@ -58,13 +60,13 @@ func TestClassicLoadBalancer(t *testing.T) {
 		require.NoError(t, err)
 		assert.EqualValues(t, 600, *at.LoadBalancerAttributes.ConnectionSettings.IdleTimeout)
 		assert.True(t, at.LoadBalancerAttributes.CrossZoneLoadBalancing.Enabled)
-		assert.Equal(t, []string{"ClassicLoadBalancer demo-apiserver"}, a.inventoryELB())
+		assert.Equal(t, []string{"ClassicLoadBalancer demo-apiserver"}, of[*elbsim.Service](a).Inventory())
 
 		for range 2 {
 			_, err = c.DeleteLoadBalancer(t.Context(), &classic.DeleteLoadBalancerInput{LoadBalancerName: name})
 			require.NoError(t, err)
 		}
-		assert.Empty(t, a.inventoryELB())
+		assert.Empty(t, of[*elbsim.Service](a).Inventory())
 		assert.Equal(t, 1, balancerInterfaces(a))
 		time.Sleep(2 * time.Minute)
 		assert.Zero(t, balancerInterfaces(a))

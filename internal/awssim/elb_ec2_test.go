@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -37,7 +39,7 @@ func buildSite(t *testing.T, c *ec2.Client) (s site) {
 }
 
 // raze tears a site down as far as EC2 lets it, in the right order, and
-// returns what each step was answered.
+// returns what core.Each step was answered.
 func (s site) raze(t *testing.T, c *ec2.Client) (refusals []error) {
 	t.Helper()
 	_, err := c.DeleteSecurityGroup(t.Context(), &ec2.DeleteSecurityGroupInput{GroupId: s.group})
@@ -74,8 +76,8 @@ func TestLoadBalancersHoldTheirVPC(t *testing.T) {
 					_, err = v1.DeleteLoadBalancer(t.Context(), &classic.DeleteLoadBalancerInput{LoadBalancerName: aws.String("demo")})
 					require.NoError(t, err)
 				}
-				assert.Empty(t, a.inventoryELB())
-				time.Sleep(BalancerInterfacesLinger - 10*time.Second)
+				assert.Empty(t, of[*elbsim.Service](a).Inventory())
+				time.Sleep(elbsim.BalancerInterfacesLinger - 10*time.Second)
 				holds(t, s.raze(t, c))
 				interfaces, err := c.DescribeNetworkInterfaces(t.Context(), &ec2.DescribeNetworkInterfacesInput{})
 				require.NoError(t, err)
@@ -144,7 +146,7 @@ func TestDetailedComparesLoadBalancers(t *testing.T) {
 		_, err := elb.NewFromConfig(b.Config()).DeleteLoadBalancer(t.Context(), &elb.DeleteLoadBalancerInput{LoadBalancerArn: arn})
 		require.NoError(t, err)
 		assert.NotEqual(t, a.Detailed(), b.Detailed())
-		time.Sleep(BalancerInterfacesLinger)
+		time.Sleep(elbsim.BalancerInterfacesLinger)
 		assert.NotContains(t, b.Inventory(), "LoadBalancer demo")
 		assert.Contains(t, b.Inventory(), "ClassicLoadBalancer old")
 	})

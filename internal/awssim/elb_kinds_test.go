@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -49,7 +51,7 @@ func TestApplicationLoadBalancer(t *testing.T) {
 		assert.Equal(t, web.TargetGroups[0].TargetGroupArn, got.Listeners[0].DefaultActions[0].TargetGroupArn)
 		_, err = c.SetSubnets(t.Context(), &elb.SetSubnetsInput{LoadBalancerArn: arn, Subnets: []string{testSubnetA}})
 		hasCode(t, err, "ValidationError")
-		time.Sleep(ALBTakes)
+		time.Sleep(elbsim.ALBTakes)
 		shown, err := c.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{*arn}})
 		require.NoError(t, err)
 		assert.Equal(t, types.LoadBalancerStateEnumActive, shown.LoadBalancers[0].State.Code)
@@ -109,6 +111,6 @@ func TestHealthOfNamedTargets(t *testing.T) {
 		hasCode(t, err, "InvalidTarget")
 		attributes, err := c.DescribeTargetGroupAttributes(t.Context(), &elb.DescribeTargetGroupAttributesInput{TargetGroupArn: group})
 		require.NoError(t, err)
-		assert.Contains(t, attributes.Attributes, types.TargetGroupAttribute{Key: aws.String(deregistrationDelay), Value: aws.String("300")})
+		assert.Contains(t, attributes.Attributes, types.TargetGroupAttribute{Key: aws.String("deregistration_delay.timeout_seconds"), Value: aws.String("300")})
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -78,13 +80,13 @@ func TestTargetsTakeTheirTime(t *testing.T) {
 		}
 		b, err := c.CreateLoadBalancer(t.Context(), nlb("demo", testSubnetA))
 		require.NoError(t, err)
-		time.Sleep(NLBTakes)
+		time.Sleep(elbsim.NLBTakes)
 		require.NoError(t, register())
 		assert.Equal(t, types.TargetHealthStateEnumUnused, state())
 		_, err = c.CreateListener(t.Context(), listen(b.LoadBalancers[0].LoadBalancerArn, arn, 6443))
 		require.NoError(t, err)
 		assert.Equal(t, types.TargetHealthStateEnumInitial, state())
-		time.Sleep(TargetTakes)
+		time.Sleep(elbsim.TargetTakes)
 		assert.Equal(t, types.TargetHealthStateEnumHealthy, state())
 		_, err = c.DeregisterTargets(t.Context(), &elb.DeregisterTargetsInput{TargetGroupArn: arn, Targets: targets})
 		require.NoError(t, err)
@@ -98,9 +100,9 @@ func TestTargetsTakeTheirTime(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		assert.Equal(t, types.TargetHealthStateEnumUnused, state(), "its zone is not enabled")
-		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Terminating = a.now() })
+		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Terminating = a.account.Now() })
 		hasCode(t, register(), "InvalidTarget")
-		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Terminated = a.now() })
+		a.Edit(func(s *State) { s.EC2.Instances[testInstance].Terminated = a.account.Now() })
 		assert.Empty(t, state(), "terminated instances leave")
 	})
 }
@@ -115,8 +117,8 @@ func TestTargetMustFit(t *testing.T) {
 			return err
 		}
 		a.Edit(func(s *State) {
-			s.EC2.Instances["i-0young"] = &Instance{Thing: Thing{ID: "i-0young"}, VPC: testVPC, Running: a.now().Add(time.Minute)}
-			s.EC2.Instances["i-0other"] = &Instance{Thing: Thing{ID: "i-0other"}, VPC: otherVPC, Running: a.now()}
+			s.EC2.Instances["i-0young"] = &Instance{Thing: Thing{ID: "i-0young"}, VPC: testVPC, Running: a.account.Now().Add(time.Minute)}
+			s.EC2.Instances["i-0other"] = &Instance{Thing: Thing{ID: "i-0other"}, VPC: otherVPC, Running: a.account.Now()}
 		})
 		for _, id := range []string{"i-0none", "i-0young", "i-0other"} {
 			hasCode(t, register(id), "InvalidTarget")
@@ -139,7 +141,7 @@ func TestHealthyOnlyWhenActive(t *testing.T) {
 		began := time.Now()
 		waiter := elb.NewTargetInServiceWaiter(c, func(o *elb.TargetInServiceWaiterOptions) { o.MinDelay, o.MaxDelay = time.Second, time.Second })
 		require.NoError(t, waiter.Wait(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: group}, time.Hour))
-		assert.InDelta(t, NLBTakes.Seconds(), time.Since(began).Seconds(), 2)
+		assert.InDelta(t, elbsim.NLBTakes.Seconds(), time.Since(began).Seconds(), 2)
 	})
 }
 
@@ -222,13 +224,13 @@ func TestELBInventory(t *testing.T) {
 			require.NoError(t, err)
 			time.Sleep(time.Second)
 		}
-		assert.Equal(t, []string{"Listener demo-apiserver TCP 6443", "LoadBalancer demo-apiserver", "TargetGroup demo-apiserver TCP 6443"}, a.inventoryELB())
-		assert.Equal(t, a.detailedELB(), b.detailedELB())
+		assert.Equal(t, []string{"Listener demo-apiserver TCP 6443", "LoadBalancer demo-apiserver", "TargetGroup demo-apiserver TCP 6443"}, of[*elbsim.Service](a).Inventory())
+		assert.Equal(t, of[*elbsim.Service](a).Detailed(), of[*elbsim.Service](b).Detailed())
 		b.Edit(func(s *State) {
 			for _, g := range s.ELB.TargetGroups {
 				g.Attributes["preserve_client_ip.enabled"] = "false"
 			}
 		})
-		assert.NotEqual(t, a.detailedELB(), b.detailedELB())
+		assert.NotEqual(t, of[*elbsim.Service](a).Detailed(), of[*elbsim.Service](b).Detailed())
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -31,11 +33,19 @@ const (
 	otherGroup   = "sg-0bbbbbbbbbbbbbbb1"
 )
 
+// Attributes of load balancers and target groups.
+const (
+	deletionProtection = "deletion_protection.enabled"
+	crossZone          = "load_balancing.cross_zone.enabled"
+	drainingInterval   = "target_health_state.unhealthy.draining_interval_seconds"
+	terminateUnhealthy = "target_health_state.unhealthy.connection_termination.enabled"
+)
+
 // furnish puts a VPC with subnets in three zones, a running instance in zone
 // a, and another VPC into an account.
 func furnish(a *AWS) {
 	a.Edit(func(s *State) {
-		born := a.now().Add(-time.Hour)
+		born := a.account.Now().Add(-time.Hour)
 		thing := func(id string) Thing { return Thing{ID: id, Tags: map[string]string{}, Born: born} }
 		s.EC2.VPCs[testVPC] = &VPC{Thing: thing(testVPC), CIDR: "10.0.0.0/16"}
 		s.EC2.VPCs[otherVPC] = &VPC{Thing: thing(otherVPC), CIDR: "10.1.0.0/16"}
@@ -43,12 +53,12 @@ func furnish(a *AWS) {
 			testSubnetA: {testVPC, "a", "10.0.0.0/24"}, testSubnetA2: {testVPC, "a", "10.0.1.0/24"}, testSubnetB: {testVPC, "b", "10.0.2.0/24"},
 			testSubnetC: {testVPC, "c", "10.0.3.0/24"}, otherSubnet: {otherVPC, "a", "10.1.0.0/24"},
 		} {
-			s.EC2.Subnets[id] = &Subnet{Thing: thing(id), VPC: where[0], Zone: a.o.Region + where[1], CIDR: where[2]}
+			s.EC2.Subnets[id] = &Subnet{Thing: thing(id), VPC: where[0], Zone: a.account.Region + where[1], CIDR: where[2]}
 		}
 		s.EC2.InternetGateways[testIGW] = &InternetGateway{Thing: thing(testIGW), VPC: testVPC}
 		s.EC2.SecurityGroups[testGroup] = &SecurityGroup{Thing: thing(testGroup), VPC: testVPC, Name: "lb"}
 		s.EC2.SecurityGroups[otherGroup] = &SecurityGroup{Thing: thing(otherGroup), VPC: otherVPC, Name: "lb"}
-		s.EC2.Instances[testInstance] = &Instance{Thing: thing(testInstance), VPC: testVPC, Subnet: testSubnetA, Zone: a.o.Region + "a", Type: "t3.large", Running: born}
+		s.EC2.Instances[testInstance] = &Instance{Thing: thing(testInstance), VPC: testVPC, Subnet: testSubnetA, Zone: a.account.Region + "a", Type: "t3.large", Running: born}
 		s.EC2.Addresses[testAddress] = &Address{Thing: thing(testAddress), PublicIP: "203.0.113.7"}
 	})
 }
@@ -129,7 +139,7 @@ func TestLoadBalancerIsProvisioned(t *testing.T) {
 		began := time.Now()
 		waiter := elb.NewLoadBalancerAvailableWaiter(c, func(o *elb.LoadBalancerAvailableWaiterOptions) { o.MinDelay, o.MaxDelay = time.Second, time.Second })
 		require.NoError(t, waiter.Wait(t.Context(), &elb.DescribeLoadBalancersInput{Names: []string{"demo-apiserver"}}, time.Hour))
-		assert.InDelta(t, NLBTakes.Seconds(), time.Since(began).Seconds(), 2)
+		assert.InDelta(t, elbsim.NLBTakes.Seconds(), time.Since(began).Seconds(), 2)
 	})
 }
 
@@ -173,7 +183,7 @@ func TestLoadBalancerRefusals(t *testing.T) {
 		in.SubnetMappings = []types.SubnetMapping{{SubnetId: aws.String(testSubnetA), PrivateIPv4Address: aws.String("10.0.0.9")}}
 		_, err = c.CreateLoadBalancer(t.Context(), in)
 		isNotSimulated(t, err)
-		assert.Empty(t, a.inventoryELB())
+		assert.Empty(t, of[*elbsim.Service](a).Inventory())
 		assert.Zero(t, balancerInterfaces(a))
 	})
 }
@@ -199,7 +209,7 @@ func TestSameLoadBalancerTwice(t *testing.T) {
 		other.Port = aws.Int32(443)
 		_, err = c.CreateTargetGroup(t.Context(), other)
 		hasCode(t, err, "DuplicateTargetGroupName")
-		assert.Equal(t, []string{"LoadBalancer demo", "TargetGroup unattached TCP 6443"}, a.inventoryELB())
+		assert.Equal(t, []string{"LoadBalancer demo", "TargetGroup unattached TCP 6443"}, of[*elbsim.Service](a).Inventory())
 	})
 }
 
@@ -260,7 +270,7 @@ func TestDeletedLoadBalancerLingers(t *testing.T) {
 		hasCode(t, err, "LoadBalancerNotFound")
 		_, err = c.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{*balancer}})
 		hasCode(t, err, "LoadBalancerNotFound")
-		assert.Empty(t, a.inventoryELB())
+		assert.Empty(t, of[*elbsim.Service](a).Inventory())
 		assert.Equal(t, 2, balancerInterfaces(a))
 		time.Sleep(59 * time.Second)
 		assert.Equal(t, 2, balancerInterfaces(a))
@@ -330,7 +340,7 @@ func TestAttributes(t *testing.T) {
 		hasCode(t, set(drainingInterval, "300"), "InvalidConfigurationRequest")
 		require.NoError(t, set(drainingInterval, "300", terminateUnhealthy, "false"))
 		require.NoError(t, set("preserve_client_ip.enabled", "false"))
-		hasCode(t, set(deregistrationDelay, "3601"), "ValidationError")
+		hasCode(t, set("deregistration_delay.timeout_seconds", "3601"), "ValidationError")
 		hasCode(t, set("nonsense", "1"), "ValidationError")
 	})
 }

@@ -11,6 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Quotas of IAM.
+const (
+	mostAttached = 10   // managed policies of a role
+	mostPolicy   = 6144 // characters of a managed policy
+	mostVersions = 5    // of a managed policy
+)
+
 func allow(resource string) *string {
 	return aws.String(`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "ec2:*", "Resource": "` + resource + `"}]}`)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -30,8 +32,8 @@ func TestStockProfiles(t *testing.T) {
 		role, err := c.GetRole(t.Context(), &iam.GetRoleInput{RoleName: aws.String(stockNodes)})
 		require.NoError(t, err)
 		assert.Equal(t, "arn:aws:iam::123456789012:role/"+stockNodes, *role.Role.Arn)
-		assert.True(t, a.instanceProfileExists(stockNodes))
-		assert.False(t, a.instanceProfileExists("none"))
+		assert.True(t, of[*iamsim.Service](a).ProfileExists(stockNodes))
+		assert.False(t, of[*iamsim.Service](a).ProfileExists("none"))
 
 		pages, n := iam.NewListInstanceProfilesPaginator(c, &iam.ListInstanceProfilesInput{}), 0
 		for pages.HasMorePages() {
@@ -40,9 +42,9 @@ func TestStockProfiles(t *testing.T) {
 			n += len(out.InstanceProfiles)
 		}
 		assert.Equal(t, 3, n)
-		assert.Empty(t, a.inventoryIAM(), "every account has them")
+		assert.Empty(t, of[*iamsim.Service](a).Inventory(), "every account has them")
 		a.Edit(func(s *State) { s.IAM.Roles["mine"] = &Role{Name: "mine"} })
-		assert.Equal(t, []string{"Role mine"}, a.inventoryIAM())
+		assert.Equal(t, []string{"Role mine"}, of[*iamsim.Service](a).Inventory())
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/assert"
@@ -36,7 +38,7 @@ func TestSaveAndLoad(t *testing.T) {
 		same, err := c.RunInstances(ctx, r)
 		require.NoError(t, err)
 		assert.Equal(t, *ids[0].InstanceId, *same.Instances[0].InstanceId)
-		time.Sleep(NATGatewayTakes)
+		time.Sleep(ec2sim.NATGatewayTakes)
 		nats, err := c.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{Filter: filter("state", "available")})
 		require.NoError(t, err)
 		assert.Len(t, nats.NatGateways, 1)
@@ -56,7 +58,7 @@ func TestDetailedComparesAccounts(t *testing.T) {
 			if !first {
 				n.newSubnet("10.0.3.0/24", "us-east-1b")
 			}
-			time.Sleep(NATGatewayTakes)
+			time.Sleep(ec2sim.NATGatewayTakes)
 			lines = n.aws.Detailed()
 		})
 		return lines

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	secretsmanagersim "github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	secrets "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
@@ -66,7 +68,7 @@ func TestSecretDeletion(t *testing.T) {
 		hasCode(t, create(), "InvalidRequestException")
 		_, err = c.GetSecretValue(t.Context(), &secrets.GetSecretValueInput{SecretId: name})
 		hasCode(t, err, "InvalidRequestException")
-		assert.Empty(t, a.inventorySecrets())
+		assert.Empty(t, of[*secretsmanagersim.Service](a).Inventory())
 		_, err = c.DeleteSecret(t.Context(), &secrets.DeleteSecretInput{SecretId: name, ForceDeleteWithoutRecovery: aws.Bool(true)})
 		require.NoError(t, err)
 		require.NoError(t, create())
@@ -116,6 +118,6 @@ func TestSecretsAreListed(t *testing.T) {
 		require.NoError(t, err)
 		_, err = c.CreateSecret(t.Context(), &secrets.CreateSecretInput{Name: aws.String("a/0"), SecretString: aws.String("v")})
 		hasCode(t, err, "InvalidRequestException")
-		assert.Equal(t, []string{"Secret a/1", "Secret b/0"}, a.inventorySecrets())
+		assert.Equal(t, []string{"Secret a/1", "Secret b/0"}, of[*secretsmanagersim.Service](a).Inventory())
 	})
 }

@@ -6,6 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+
+	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	s3sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
+	secretsmanagersim "github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -39,14 +45,14 @@ func TestServicesSurviveAFile(t *testing.T) {
 		b, err := Load(&file, Options{})
 		require.NoError(t, err)
 		all := func(x *AWS) [][]string {
-			return [][]string{x.detailedELB(), x.detailedS3(), x.detailedSecrets(), x.detailedIAM(), x.inventoryELB(), x.inventoryS3(), x.inventorySecrets(), x.inventoryIAM()}
+			return [][]string{of[*elbsim.Service](x).Detailed(), of[*s3sim.Service](x).Detailed(), of[*secretsmanagersim.Service](x).Detailed(), of[*iamsim.Service](x).Detailed(), of[*elbsim.Service](x).Inventory(), of[*s3sim.Service](x).Inventory(), of[*secretsmanagersim.Service](x).Inventory(), of[*iamsim.Service](x).Inventory()}
 		}
 		assert.Equal(t, all(a), all(b))
-		assert.Equal(t, []string{"Bucket demo", "Object demo/node/a"}, b.inventoryS3())
+		assert.Equal(t, []string{"Bucket demo", "Object demo/node/a"}, of[*s3sim.Service](b).Inventory())
 		b.Edit(func(s *State) { assert.Len(t, s.IAM.Assumed, 1) })
 
 		// Time goes on, and everything still works.
-		time.Sleep(NLBTakes)
+		time.Sleep(elbsim.NLBTakes)
 		c := elb.NewFromConfig(b.Config())
 		health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: group})
 		require.NoError(t, err)

@@ -1,6 +1,8 @@
 package awssim
 
 import (
+	"regexp"
+
 	"fmt"
 	"slices"
 	"testing"
@@ -15,6 +17,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// anonymous takes the IDs out of a text.
+func anonymous(s string) string {
+	return regexp.MustCompile(`\b[a-z]+-0[0-9a-f]{16}\b|\b[0-9a-f]{16}\b`).ReplaceAllString(s, "(ID)")
+}
 
 func TestTaggingFindsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

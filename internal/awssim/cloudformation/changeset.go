@@ -140,7 +140,7 @@ func (svc *Service) describeChangeSet(in *cfn.DescribeChangeSetInput) (*cfn.Desc
 		Status: types.ChangeSetStatusCreateInProgress, ExecutionStatus: types.ExecutionStatusUnavailable,
 	}
 	switch {
-	case svc.Now().Sub(c.Born) < changeSetTakes:
+	case svc.Now().Sub(c.Born) < ChangeSetTakes:
 		return out, nil
 	case c.Empty:
 		out.Status, out.StatusReason = types.ChangeSetStatusFailed, aws.String(noChanges)

@@ -13,20 +13,20 @@ import (
 
 // How long CloudFormation takes over things.
 const (
-	// resourceAsks is how long it takes to ask IAM for something.
-	resourceAsks = time.Second
+	// ResourceAsks is how long it takes to ask IAM for something.
+	ResourceAsks = time.Second
 	// resourceTakes is how long a new or changed role, policy, user or group
 	// is in progress, at least.
 	resourceTakes = 15 * time.Second
-	// resourceTakesMost is how long it is in progress, at most.
-	resourceTakesMost = 20 * time.Second
-	// profileTakes is how long a new instance profile is in progress: two
+	// ResourceTakesMost is how long it is in progress, at most.
+	ResourceTakesMost = 20 * time.Second
+	// ProfileTakes is how long a new instance profile is in progress: two
 	// minutes, which CloudFormation really waits.
-	profileTakes = 120 * time.Second
+	ProfileTakes = 120 * time.Second
 	// resourceDeletes is how long a resource is being deleted.
 	resourceDeletes = 2 * time.Second
-	// changeSetTakes is how long a change set is being worked out.
-	changeSetTakes = 4 * time.Second
+	// ChangeSetTakes is how long a change set is being worked out.
+	ChangeSetTakes = 4 * time.Second
 )
 
 // StackRun is what goes on with a stack.
@@ -131,7 +131,7 @@ func (*Service) begin(s *Stack, at time.Time) {
 			case hopeless:
 				step.State, changed = "cancelled", true
 			default:
-				step.State, step.Due = "asking", at.Add(resourceAsks)
+				step.State, step.Due = "asking", at.Add(ResourceAsks)
 				s.mark(step, "IN_PROGRESS", "", at)
 			}
 		}
@@ -195,7 +195,7 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 		return
 	}
 	r := s.Resources[step.Logical]
-	step.Due = at.Add(core.Between(resourceTakes, resourceTakesMost, s.ID+step.Logical))
+	step.Due = at.Add(core.Between(resourceTakes, ResourceTakesMost, s.ID+step.Logical))
 	value, err := resolve(uncanonical(step.Declared), svc.lookup(s))
 	want := uncanonical(canonical(value))
 	switch {
@@ -218,7 +218,7 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 			r.Physical = physical
 		}
 		if r.Type == "AWS::IAM::InstanceProfile" {
-			step.Due = at.Add(profileTakes)
+			step.Due = at.Add(ProfileTakes)
 		}
 	}
 	if err == nil || step.Action == "update" {

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// stockStack is the name of the stack that an account begins with.
-const stockStack = "cluster-api-provider-aws-sigs-k8s-io"
+// StockStack is the name of the stack that an account begins with.
+const StockStack = "cluster-api-provider-aws-sigs-k8s-io"
 
 // stockAge is how old that stack is.
 const stockAge = 30 * 24 * time.Hour
@@ -20,7 +20,7 @@ const stockAge = 30 * 24 * time.Hour
 // an old release of it may have made them. Policies do not matter here.
 func (svc *Service) MakeStock() {
 	began := svc.Now().Add(-stockAge)
-	s := svc.newStack(stockStack, strings.Repeat("0", 20), began)
+	s := svc.newStack(StockStack, strings.Repeat("0", 20), began)
 	s.Capabilities = []types.Capability{types.CapabilityCapabilityNamedIam}
 	s.Template = stockTemplate()
 	t, err := parseTemplate(s.Template)
@@ -52,5 +52,5 @@ func stockTemplate() string {
 // stock reports whether the stack is the one that the account began with, as
 // it was then.
 func (s *Stack) stock() bool {
-	return s.Name == stockStack && s.Status == types.StackStatusCreateComplete && s.Template == stockTemplate()
+	return s.Name == StockStack && s.Status == types.StackStatusCreateComplete && s.Template == stockTemplate()
 }

@@ -36,7 +36,7 @@ func (svc *Service) simulateAddons() {
 
 // describeAddonVersions lists the catalogue. It does not know of clusters.
 func (svc *Service) describeAddonVersions(in *eks.DescribeAddonVersionsInput) (*eks.DescribeAddonVersionsOutput, error) {
-	if in.KubernetesVersion != nil && !slices.Contains(supportedVersions(), *in.KubernetesVersion) {
+	if in.KubernetesVersion != nil && !slices.Contains(SupportedVersions(), *in.KubernetesVersion) {
 		return nil, invalid("unsupported Kubernetes version %s", *in.KubernetesVersion)
 	}
 	if in.AddonName != nil && catalogued(*in.AddonName) == nil {
@@ -71,7 +71,7 @@ func (v addonVersion) out(kubernetes, addon string) (types.AddonVersionInfo, boo
 		AddonVersion: aws.String(v.version), Architecture: []string{"amd64", "arm64"}, ComputeTypes: []string{"ec2", "auto", "hybrid"},
 		RequiresIamPermissions: slices.Contains([]string{"vpc-cni", "aws-ebs-csi-driver", "aws-efs-csi-driver", "aws-mountpoint-s3-csi-driver", "amazon-cloudwatch-observability"}, addon),
 	}
-	for _, k := range slices.Backward(supportedVersions()) {
+	for _, k := range slices.Backward(SupportedVersions()) {
 		if v.runsOn(k) && (kubernetes == "" || kubernetes == k) {
 			info.Compatibilities = append(info.Compatibilities, types.Compatibility{
 				ClusterVersion: aws.String(k), DefaultVersion: slices.Contains(v.defaultOf, k), PlatformVersions: []string{"*"},

@@ -1,6 +1,10 @@
 package eks
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
 
 // addonEntry is one add-on that EKS offers.
 type addonEntry struct {
@@ -38,12 +42,17 @@ func catalogued(name string) *addonEntry {
 	return nil
 }
 
+// AddonNames are the names of the add-ons that EKS offers.
+func AddonNames() []string {
+	return core.Each(addonCatalogue(), func(d addonEntry) string { return d.name })
+}
+
 // addonCatalogue is what EKS offers, in order of name; of each the newest
 // version first. The versions have the form of AWS's; which of them runs where
 // is made up, but the kinds of relation are AWS's: one for each version of
 // Kubernetes (kube-proxy), several for all, some that end, some that begin.
 func addonCatalogue() []addonEntry {
-	all := supportedVersions()
+	all := SupportedVersions()
 	until := func(last string) []string { return all[:slices.Index(all, last)+1] }
 	since := func(first string) []string { return all[slices.Index(all, first):] }
 	steady := func(version string) []addonVersion { return []addonVersion{{version, "1.30", "1.35", all}} }

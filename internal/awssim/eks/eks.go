@@ -170,9 +170,9 @@ func page[T any](svc *Service, list []T, token *string, size *int32) ([]T, *stri
 	return part, next, err
 }
 
-// supportedVersions are the Kubernetes versions that clusters can have. The newest
+// SupportedVersions are the Kubernetes versions that clusters can have. The newest
 // is the default.
-func supportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35"} }
+func SupportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35"} }
 
 func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
 	name := aws.ToString(in.Name)
@@ -182,7 +182,7 @@ func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateCluste
 		}
 		return nil, &types.ResourceInUseException{Message: aws.String("Cluster already exists with name: " + name), ClusterName: in.Name}
 	}
-	versions := supportedVersions()
+	versions := SupportedVersions()
 	c := &Cluster{
 		Name: name, ARN: svc.RegionalARN("eks", "cluster/"+name), Version: cmp.Or(aws.ToString(in.Version), versions[len(versions)-1]), Platform: "eks.1",
 		RoleARN: aws.ToString(in.RoleArn), Token: aws.ToString(in.ClientRequestToken), Authentication: string(types.AuthenticationModeConfigMap),

@@ -67,7 +67,7 @@ func (k image) release(version string) string {
 
 // ImagesIn returns EKS's images in a region.
 func ImagesIn(region string) (images []*ec2.Image) {
-	for _, version := range supportedVersions() {
+	for _, version := range SupportedVersions() {
 		for _, k := range imageKinds() {
 			if _, ok := imageKind(k.kind, version); !ok {
 				continue

@@ -172,7 +172,7 @@ func (svc *Service) checkNodeGroup(c *Cluster, g *NodeGroup, in *eks.CreateNodeg
 		return invalid("The role with name %s cannot be found.", g.RoleARN)
 	case minor(g.Version) > minor(c.Version) || minor(c.Version)-minor(g.Version) > kubeletSkew:
 		return invalid("Requested Nodegroup version %s is not compatible with cluster version %s", g.Version, c.Version)
-	case !slices.Contains(supportedVersions(), g.Version):
+	case !slices.Contains(SupportedVersions(), g.Version):
 		return invalid("unsupported Kubernetes version %s", g.Version)
 	case !slices.Contains(types.CapacityTypes("").Values(), types.CapacityTypes(g.Capacity)):
 		return invalid("unsupported capacity type %s", g.Capacity)

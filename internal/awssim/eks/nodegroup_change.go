@@ -189,7 +189,7 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 	if version != "" {
 		k, ok := imageKind(g.Kind, version)
 		switch {
-		case !slices.Contains(supportedVersions(), version) || !ok:
+		case !slices.Contains(SupportedVersions(), version) || !ok:
 			return nil, invalid("Requested AMI for this version %s is not supported (%s)", version, g.Kind)
 		case minor(version) < minor(g.Version):
 			return nil, invalid("Nodegroup cannot be downgraded from %s to %s", g.Version, version)

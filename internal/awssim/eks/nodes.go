@@ -250,12 +250,12 @@ func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
 		"eks:cluster-name": c.Name, "eks:nodegroup-name": g.Name, "kubernetes.io/cluster/" + c.Name: "owned", "k8s.io/cluster-autoscaler/" + c.Name: "owned",
 		"k8s.io/cluster-autoscaler/enabled": "true",
 	} {
-		tags[k] = autoscaling.Tag{v, true}
+		tags[k] = autoscaling.Tag{Value: v, Propagate: true}
 	}
 	uuid := g.ARN[len(g.ARN)-36:]
 	x := &autoscaling.Group{
 		Name: g.Scaling, ARN: svc.RegionalARN("autoscaling", "autoScalingGroup:"+uuid+":autoScalingGroupName/"+g.Scaling), Born: svc.Now(), Looked: svc.Now(), OfEKS: true,
-		Subnets: slices.Clone(g.Subnets), Template: &autoscaling.TemplateRef{"lt-0" + uuid[:8] + uuid[9:13] + "0000", "1"}, Cooldown: 300, Grace: 15, HealthCheck: "EC2",
+		Subnets: slices.Clone(g.Subnets), Template: &autoscaling.TemplateRef{ID: "lt-0" + uuid[:8] + uuid[9:13] + "0000", Version: "1"}, Cooldown: 300, Grace: 15, HealthCheck: "EC2",
 		Policies: []string{"AllocationStrategy", "OldestLaunchTemplate", "OldestInstance"}, Rebalance: true, Suspended: map[string]bool{}, Tags: tags, Hooks: map[string]*autoscaling.Hook{},
 	}
 	for name, transition := range map[string]string{"Launch-LC-Hook": autoscaling.Launching, "Terminate-LC-Hook": autoscaling.Terminating} {

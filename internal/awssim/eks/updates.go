@@ -214,7 +214,7 @@ func (svc *Service) updateVersion(in *eks.UpdateClusterVersionInput) (*eks.Updat
 	}
 	version := aws.ToString(in.Version)
 	switch {
-	case !slices.Contains(supportedVersions(), version):
+	case !slices.Contains(SupportedVersions(), version):
 		return nil, invalid("unsupported Kubernetes version %s", version)
 	case version == c.Version:
 		return nil, invalid("Cluster is already at Kubernetes version %s", version)

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
@@ -72,7 +73,7 @@ func (svc *Service) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.Desc
 			return nil, core.Fail("InvalidAddress.NotFound", "address '%s' not found", ip)
 		}
 	}
-	found, err := find(svc, s.Addresses, "eipalloc", query{ids: ids, filters: in.Filters}, fields[*Address]{
+	found, err := find(svc, s.Addresses, query{ids: ids, filters: in.Filters}, fields[*Address]{
 		"allocation-id":        func(e *Address) []string { return []string{e.ID} },
 		"association-id":       func(e *Address) []string { return one(e.Association) },
 		"instance-id":          func(e *Address) []string { return one(e.Instance) },
@@ -88,7 +89,7 @@ func (svc *Service) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.Desc
 // already is no error.
 func (svc *Service) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAddressOutput, error) {
 	s := svc.state
-	e, err := lookup(svc, s.Addresses, "eipalloc", in.AllocationId)
+	e, err := lookup(svc, s.Addresses, in.AllocationId)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (svc *Service) associateAddress(in *ec2.AssociateAddressInput) (*ec2.Associ
 	}
 	target := in.NetworkInterfaceId
 	if in.InstanceId != nil {
-		i, err := lookup(svc, s.Instances, "i", in.InstanceId)
+		i, err := lookup(svc, s.Instances, in.InstanceId)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +110,7 @@ func (svc *Service) associateAddress(in *ec2.AssociateAddressInput) (*ec2.Associ
 		}
 		target = &i.Interfaces[0]
 	}
-	n, err := lookup(svc, s.Interfaces, "eni", target)
+	n, err := lookup(svc, s.Interfaces, target)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (svc *Service) disassociateAddress(in *ec2.DisassociateAddressInput) (*ec2.
 }
 
 func (svc *Service) releaseAddress(in *ec2.ReleaseAddressInput) (*ec2.ReleaseAddressOutput, error) {
-	e, err := lookup(svc, svc.state.Addresses, "eipalloc", in.AllocationId)
+	e, err := lookup(svc, svc.state.Addresses, in.AllocationId)
 	if err != nil {
 		return nil, err
 	}
@@ -177,4 +178,28 @@ func (svc *Service) releaseAddress(in *ec2.ReleaseAddressInput) (*ec2.ReleaseAdd
 	}
 	delete(svc.state.Addresses, e.ID)
 	return &ec2.ReleaseAddressOutput{}, nil
+}
+
+// Address returns the elastic IP address of an allocation ID, or nil.
+func (svc *Service) Address(id string) *Address { return svc.state.Addresses[id] }
+
+// Address is an elastic IP address.
+type Address struct {
+	Thing
+	PublicIP, Association, Interface, Instance string
+}
+
+func (*Address) kind() kind {
+	return kind{
+		prefix: "eipalloc", name: "allocation", missing: "InvalidAllocationID.NotFound", tags: types.ResourceTypeElasticIp, title: "Address",
+		simulate: (*Service).simulateAddresses,
+	}
+}
+
+func (e *Address) details(d dump) []string {
+	used := ""
+	if n := d.aws.state.Interfaces[e.Interface]; n != nil {
+		used = cmp.Or(n.Owner, n.ID)
+	}
+	return []string{"used by " + used}
 }

@@ -20,14 +20,12 @@ const (
 // pair of the name "default".
 func NewState(now time.Time, region string) State {
 	s := State{
-		VPCs: map[string]*VPC{}, Subnets: map[string]*Subnet{}, InternetGateways: map[string]*InternetGateway{},
-		EgressOnlyGateways: map[string]*InternetGateway{}, NATGateways: map[string]*NATGateway{}, Addresses: map[string]*Address{},
-		RouteTables: map[string]*RouteTable{}, SecurityGroups: map[string]*SecurityGroup{}, Endpoints: map[string]*Endpoint{},
-		Interfaces: map[string]*Interface{}, Instances: map[string]*Instance{}, Volumes: map[string]*Volume{}, Images: map[string]*Image{},
-		Snapshots: map[string]*Snapshot{}, LaunchTemplates: map[string]*LaunchTemplate{}, Elsewhere: map[string]*Place{}, Keys: map[string]string{"1234abcd-12ab-34cd-56ef-1234567890ab": "alias/images"},
-		KeyPairs: map[string]bool{"default": true}, PlacementGroups: map[string]string{}, Reservations: map[string]bool{}, Hosts: map[string]bool{},
-		Tokens: map[string]Answer{},
-		Limits: Limits{VPCs: 5, Addresses: 5, VCPUs: 5000, RulesPerGroup: 60},
+		Keys:     map[string]string{"1234abcd-12ab-34cd-56ef-1234567890ab": "alias/images"},
+		KeyPairs: map[string]bool{"default": true},
+		Limits:   Limits{VPCs: 5, Addresses: 5, VCPUs: 5000, RulesPerGroup: 60},
+	}
+	for _, t := range s.tables() {
+		t.fill()
 	}
 	given := func(prefix, name string) Thing {
 		return Thing{ID: GivenID(prefix, region, name), Tags: map[string]string{}, Born: now.AddDate(-1, 0, 0), Given: true}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
@@ -15,12 +16,12 @@ import (
 // getConsoleOutput shows what an instance has printed. Until it has booted
 // there is nothing; EC2 leaves the field out then.
 func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
-	i, err := lookup(svc, svc.state.Instances, "i", in.InstanceId)
+	i, err := lookup(svc, svc.state.Instances, in.InstanceId)
 	if err != nil {
 		return nil, err
 	}
 	if !svc.shows(i) {
-		return nil, kindOf("i").notFound(i.ID)
+		return nil, i.kind().notFound(i.ID)
 	}
 	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Timestamp: aws.Time(svc.Now())}
 	if i.Boot != nil {
@@ -109,7 +110,7 @@ func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 	public, ipv6 := svc.addresses(i)
 	return slices.ContainsFunc(table.Routes, func(r Route) bool {
 		four, six := r.Destination == "0.0.0.0/0", r.Destination == "::/0" && ipv6
-		return (four || six) && svc.leads(table, r.Target) && (six || public || kindOf(r.Target).prefix == "nat")
+		return (four || six) && svc.leads(table, r.Target) && (six || public || prefixOf(r.Target) == "nat")
 	})
 }
 
@@ -121,4 +122,24 @@ func (svc *Service) addresses(i *Instance) (public, ipv6 bool) {
 		}
 	}
 	return public, ipv6
+}
+
+// Boot is what becomes of a machine that has booted.
+type Boot struct {
+	At           time.Time // when kubeadm began
+	Failed       string    // why it did not come to anything; "" while it may
+	Joined       time.Time // zero: not yet
+	Node         string    // its name
+	Host         string    // of the API server it joins, or begins
+	Token        string
+	Hashes       []string
+	ControlPlane bool
+	Version      string
+	External     bool // a cloud controller manager tells the kubelet who it is
+	Labels       map[string]string
+
+	// A timer that makes bootstrap tokens with a description valid for longer.
+	KeepsEvery, KeepsFor time.Duration
+	KeepsThose           string    // in base64
+	Kept                 time.Time // when it last did
 }

@@ -28,8 +28,8 @@ type query struct {
 const most = 1000
 
 // describe answers a Describe call that has pages.
-func describe[T thing, O any](svc *Service, among map[string]T, prefix string, q query, f fields[T], out func(T) O) ([]O, *string, error) {
-	found, err := find(svc, among, prefix, q, f)
+func describe[T resource, O any](svc *Service, among map[string]T, q query, f fields[T], out func(T) O) ([]O, *string, error) {
+	found, err := find(svc, among, q, f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,7 +40,7 @@ func describe[T thing, O any](svc *Service, among map[string]T, prefix string, q
 // find returns what is visible, is one of the IDs, if there are any, and
 // passes every filter. AWS promises no order; here it is that of the IDs,
 // which is none that a caller could want.
-func find[T thing](svc *Service, among map[string]T, prefix string, q query, f fields[T]) (found []T, err error) {
+func find[T resource](svc *Service, among map[string]T, q query, f fields[T]) (found []T, err error) {
 	keep, err := matching(q.filters, f, func(t T) map[string]string { return t.thing().Tags })
 	if err != nil {
 		return nil, err
@@ -48,7 +48,8 @@ func find[T thing](svc *Service, among map[string]T, prefix string, q query, f f
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.ids))) {
 		t, ok := among[id]
 		if !ok || !svc.shows(t) {
-			return nil, kindOf(prefix).notFound(id)
+			var none T
+			return nil, none.kind().notFound(id)
 		}
 		if keep(t) {
 			found = append(found, t)
@@ -68,7 +69,7 @@ func find[T thing](svc *Service, among map[string]T, prefix string, q query, f f
 
 // shows reports whether a thing shows in lists yet. What every account has
 // always does: it may be younger than a clock that begins in the past.
-func (svc *Service) shows(t thing) bool { return t.thing().Given || svc.Visible(t.thing().Born) }
+func (svc *Service) shows(t resource) bool { return t.thing().Given || svc.Visible(t.thing().Born) }
 
 // paged cuts a page out of what a Describe call found. A page holds 5 to 1,000
 // items, and IDs exclude pages. AWS says the latter of some operations only.

@@ -1,7 +1,10 @@
 package ec2
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
@@ -29,7 +32,7 @@ func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateV
 		if in.VpcEndpointType != "" && in.VpcEndpointType != types.VpcEndpointTypeGateway {
 			return nil, core.NotSimulated("an endpoint of type %s", in.VpcEndpointType)
 		}
-		v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
+		v, err := lookup(svc, s.VPCs, in.VpcId)
 		if err != nil {
 			return nil, err
 		}
@@ -57,7 +60,7 @@ func (e *Endpoint) prefixList() string { return GivenID("pl", e.Service, "") }
 // addTables puts an endpoint's route into more route tables, all or none.
 func (svc *Service) addTables(e *Endpoint, ids []string) error {
 	for _, id := range ids {
-		t, err := lookup(svc, svc.state.RouteTables, "rtb", &id)
+		t, err := lookup(svc, svc.state.RouteTables, &id)
 		if err != nil {
 			return err
 		}
@@ -91,7 +94,7 @@ func (svc *Service) endpointOut(e *Endpoint) types.VpcEndpoint {
 }
 
 func (svc *Service) describeEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.DescribeVpcEndpointsOutput, error) {
-	endpoints, next, err := describe(svc, svc.state.Endpoints, "vpce", query{in.VpcEndpointIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Endpoint]{
+	endpoints, next, err := describe(svc, svc.state.Endpoints, query{in.VpcEndpointIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Endpoint]{
 		"vpc-endpoint-id":    func(e *Endpoint) []string { return []string{e.ID} },
 		"vpc-id":             func(e *Endpoint) []string { return []string{e.VPC} },
 		"service-name":       func(e *Endpoint) []string { return []string{e.Service} },
@@ -102,7 +105,7 @@ func (svc *Service) describeEndpoints(in *ec2.DescribeVpcEndpointsInput) (*ec2.D
 }
 
 func (svc *Service) modifyEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyVpcEndpointOutput, error) {
-	e, err := lookup(svc, svc.state.Endpoints, "vpce", in.VpcEndpointId)
+	e, err := lookup(svc, svc.state.Endpoints, in.VpcEndpointId)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +132,7 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 	}
 	out := &ec2.DeleteVpcEndpointsOutput{}
 	for _, id := range in.VpcEndpointIds {
-		e, err := lookup(svc, svc.state.Endpoints, "vpce", &id)
+		e, err := lookup(svc, svc.state.Endpoints, &id)
 		switch {
 		case err != nil:
 			out.Unsuccessful = append(out.Unsuccessful, types.UnsuccessfulItem{
@@ -141,4 +144,34 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 		}
 	}
 	return out, nil
+}
+
+// Endpoint is a gateway endpoint.
+type Endpoint struct {
+	Thing
+	VPC, Service string
+	RouteTables  []string
+	Deleted      time.Time // when deletion was asked for; zero: not
+}
+
+func (*Endpoint) kind() kind {
+	return kind{
+		prefix: "vpce", name: "vpcEndpoint", missing: "InvalidVpcEndpointId.NotFound", tags: types.ResourceTypeVpcEndpoint, title: "Endpoint",
+		simulate: (*Service).simulateEndpoints, settle: (*Service).settleEndpoints,
+	}
+}
+
+func (e *Endpoint) name() string { return e.nameOr(e.Service) }
+
+func (e *Endpoint) keepsVPC() string { return e.VPC }
+
+// settleEndpoints removes the endpoints whose deletion is over.
+func (svc *Service) settleEndpoints() {
+	maps.DeleteFunc(svc.state.Endpoints, func(_ string, e *Endpoint) bool {
+		return !e.Deleted.IsZero() && svc.Now().Sub(e.Deleted) >= EndpointDeletes
+	})
+}
+
+func (e *Endpoint) details(d dump) []string {
+	return []string{e.VPC, e.Service, "tables " + d.list(e.RouteTables), fmt.Sprintf("deleting %t", !e.Deleted.IsZero())}
 }

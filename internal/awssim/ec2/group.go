@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
@@ -54,7 +55,7 @@ func (svc *Service) createSecurityGroup(in *ec2.CreateSecurityGroupInput) (*ec2.
 	if err != nil {
 		return nil, err
 	}
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (svc *Service) describeSecurityGroups(in *ec2.DescribeSecurityGroupsInput) 
 			return slices.DeleteFunc(core.Each(g.Ingress, get), func(s string) bool { return s == "" })
 		}
 	}
-	groups, next, err := describe(svc, svc.state.SecurityGroups, "sg", query{in.GroupIds, in.Filters, in.NextToken, in.MaxResults}, fields[*SecurityGroup]{
+	groups, next, err := describe(svc, svc.state.SecurityGroups, query{in.GroupIds, in.Filters, in.NextToken, in.MaxResults}, fields[*SecurityGroup]{
 		"group-id":                func(g *SecurityGroup) []string { return []string{g.ID} },
 		"group-name":              func(g *SecurityGroup) []string { return []string{g.Name} },
 		"description":             func(g *SecurityGroup) []string { return []string{g.Description} },
@@ -157,7 +158,7 @@ func (svc *Service) Users(g *SecurityGroup) (all []string) {
 }
 
 func (svc *Service) deleteSecurityGroup(in *ec2.DeleteSecurityGroupInput) (*ec2.DeleteSecurityGroupOutput, error) {
-	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func (svc *Service) GroupsFor(vpc string, ids []string) ([]string, error) {
 		return nil, core.Fail("SecurityGroupsPerInterfaceLimitExceeded", "an interface can have %d security groups", groupsPerInterface)
 	}
 	for n, id := range ids {
-		g, err := lookup(svc, svc.state.SecurityGroups, "sg", &id)
+		g, err := lookup(svc, svc.state.SecurityGroups, &id)
 		if err != nil {
 			return nil, err
 		}
@@ -197,4 +198,61 @@ func (svc *Service) GroupsFor(vpc string, ids []string) ([]string, error) {
 		}
 	}
 	return nil, nil
+}
+
+// SecurityGroup returns the security group of an ID, or nil.
+func (svc *Service) SecurityGroup(id string) *SecurityGroup { return svc.state.SecurityGroups[id] }
+
+// SecurityGroups returns all security groups, in the order of their IDs.
+func (svc *Service) SecurityGroups() []*SecurityGroup { return core.ByKey(svc.state.SecurityGroups) }
+
+// RemoveSecurityGroup removes a security group. It does not look who uses it.
+func (svc *Service) RemoveSecurityGroup(g *SecurityGroup) { delete(svc.state.SecurityGroups, g.ID) }
+
+// SecurityGroup is a security group.
+type SecurityGroup struct {
+	Thing
+	VPC, Name, Description string
+	Ingress, Egress        []Rule
+}
+
+func (*SecurityGroup) kind() kind {
+	return kind{
+		prefix: "sg", name: "group", missing: "InvalidGroup.NotFound", tags: types.ResourceTypeSecurityGroup, title: "SecurityGroup",
+		simulate: (*Service).simulateSecurityGroups,
+	}
+}
+
+func (g *SecurityGroup) name() string { return g.nameOr(g.Name) }
+
+// keepsVPC is none for the default group, which goes with its VPC.
+func (g *SecurityGroup) keepsVPC() string {
+	if g.Name == "default" {
+		return ""
+	}
+	return g.VPC
+}
+
+func (g *SecurityGroup) over(time.Time) bool { return g.Given || g.Name == "default" }
+
+func (g *SecurityGroup) details(d dump) []string {
+	return []string{g.VPC, g.Name, g.Description, "in " + d.rules(g.Ingress), "out " + d.rules(g.Egress)}
+}
+
+// Rule is one rule of a security group, with exactly one source.
+type Rule struct {
+	ID, Protocol      string
+	From, To          int32
+	CIDR, IPv6, Group string // one of them
+	Description       string
+}
+
+// DefaultGroup returns the default security group of a VPC, if it has one.
+func (svc *Service) DefaultGroup(vpc string) []string {
+	for _, g := range core.ByKey(svc.state.SecurityGroups) {
+		if g.VPC == vpc && g.Name == "default" {
+			return []string{g.ID}
+		}
+	}
+	return nil
 }

@@ -26,6 +26,13 @@ type Image struct {
 	Failure                                            string    // why it fails then; "": it does not
 }
 
+func (*Image) kind() kind {
+	return kind{
+		prefix: "ami", name: "image", missing: "InvalidAMIID.NotFound", tags: types.ResourceTypeImage, title: "Image", apart: true,
+		simulate: (*Service).simulateImages,
+	}
+}
+
 // Device is a block device of an image.
 type Device struct {
 	Name, Virtual            string // Virtual: ephemeral0 and so on, in place of a snapshot
@@ -42,6 +49,12 @@ type Snapshot struct {
 	Encrypted        bool
 	Ready            time.Time // pending until then
 	Failure          string    // why it fails then; "": it does not
+}
+
+func (*Snapshot) kind() kind {
+	return kind{
+		prefix: "snap", name: "snapshot", missing: "InvalidSnapshot.NotFound", tags: types.ResourceTypeSnapshot, title: "Snapshot", apart: true,
+	}
 }
 
 func (svc *Service) simulateImages() {
@@ -135,10 +148,10 @@ func (svc *Service) describeImages(where place, in *ec2.DescribeImagesInput) (*e
 	}
 	q := query{ids: in.ImageIds, filters: asked, token: in.NextToken, size: in.MaxResults}
 	if in.MaxResults == nil && in.NextToken == nil { // AWS returns all at once
-		all, err := find(svc, where.Images, "ami", q, filters)
+		all, err := find(svc, where.Images, q, filters)
 		return &ec2.DescribeImagesOutput{Images: core.Each(all, svc.imageOut)}, err
 	}
-	images, next, err := describe(svc, where.Images, "ami", q, filters, svc.imageOut)
+	images, next, err := describe(svc, where.Images, q, filters, svc.imageOut)
 	return &ec2.DescribeImagesOutput{Images: images, NextToken: next}, err
 }
 
@@ -178,7 +191,7 @@ func (svc *Service) describeSnapshots(where place, in *ec2.DescribeSnapshotsInpu
 			return nil, core.NotSimulated("snapshots of the owner %q", owner)
 		}
 	}
-	snapshots, next, err := describe(svc, where.Snapshots, "snap", query{in.SnapshotIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Snapshot]{
+	snapshots, next, err := describe(svc, where.Snapshots, query{in.SnapshotIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Snapshot]{
 		"snapshot-id": func(s *Snapshot) []string { return []string{s.ID} },
 		"description": func(s *Snapshot) []string { return []string{s.Description} },
 		"encrypted":   func(s *Snapshot) []string { return flag(s.Encrypted) },
@@ -202,4 +215,16 @@ func (svc *Service) inventoryImages() (all []string) {
 		}
 	}
 	return all
+}
+
+// Image returns the image of an ID in the account's region, or nil.
+func (svc *Service) Image(id string) *Image { return svc.state.Images[id] }
+
+func (svc *Service) ImageNamed(name string) (string, bool) {
+	for _, i := range core.ByKey(svc.state.Images) {
+		if i.Name == name {
+			return i.ID, true
+		}
+	}
+	return "", false
 }

@@ -86,7 +86,7 @@ func (svc *Service) sourceImage(region string, id *string) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := lookup(svc, from.Images, "ami", id)
+	source, err := lookup(svc, from.Images, id)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (svc *Service) imageKey(region, key string) (arn string, known bool) {
 // deregisterImage takes an image of the account's own away, and with it, if
 // asked to, the snapshots that no other image has.
 func (svc *Service) deregisterImage(where place, in *ec2.DeregisterImageInput) (*ec2.DeregisterImageOutput, error) {
-	i, err := lookup(svc, where.Images, "ami", in.ImageId)
+	i, err := lookup(svc, where.Images, in.ImageId)
 	if err != nil {
 		return nil, err
 	}

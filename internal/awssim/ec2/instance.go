@@ -2,6 +2,9 @@ package ec2
 
 import (
 	"cmp"
+	"fmt"
+	"iter"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -140,7 +143,7 @@ func (svc *Service) letGo(i *Instance) {
 // describeInstances counts pages in instances. Those of one launch can come on
 // several pages.
 func (svc *Service) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
-	found, next, err := describe(svc, svc.state.Instances, "i", query{in.InstanceIds, in.Filters, in.NextToken, in.MaxResults},
+	found, next, err := describe(svc, svc.state.Instances, query{in.InstanceIds, in.Filters, in.NextToken, in.MaxResults},
 		svc.instanceFields(), func(i *Instance) *Instance { return i })
 	if err != nil {
 		return nil, err
@@ -164,12 +167,12 @@ func (svc *Service) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.Desc
 }
 
 func (svc *Service) describeInstanceAttribute(in *ec2.DescribeInstanceAttributeInput) (*ec2.DescribeInstanceAttributeOutput, error) {
-	i, err := lookup(svc, svc.state.Instances, "i", in.InstanceId)
+	i, err := lookup(svc, svc.state.Instances, in.InstanceId)
 	if err != nil {
 		return nil, err
 	}
 	if !svc.shows(i) {
-		return nil, kindOf("i").notFound(i.ID)
+		return nil, i.kind().notFound(i.ID)
 	}
 	out := &ec2.DescribeInstanceAttributeOutput{InstanceId: in.InstanceId}
 	switch in.Attribute { //nolint:exhaustive // the others are not simulated
@@ -187,7 +190,7 @@ func (svc *Service) describeInstanceAttribute(in *ec2.DescribeInstanceAttributeI
 
 // modifiable returns an instance that a call may change.
 func (svc *Service) modifiable(id *string) (*Instance, error) {
-	i, err := lookup(svc, svc.state.Instances, "i", id)
+	i, err := lookup(svc, svc.state.Instances, id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +254,7 @@ func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Te
 	}
 	var all []*Instance
 	for _, id := range in.InstanceIds {
-		i, err := lookup(svc, svc.state.Instances, "i", &id)
+		i, err := lookup(svc, svc.state.Instances, &id)
 		if err != nil {
 			return nil, err
 		}
@@ -269,4 +272,104 @@ func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Te
 		})
 	}
 	return out, nil
+}
+
+// Instance returns the instance of an ID, or nil.
+func (svc *Service) Instance(id string) *Instance { return svc.state.Instances[id] }
+
+// Instances returns all instances that are described, in no order.
+func (svc *Service) Instances() iter.Seq[*Instance] { return maps.Values(svc.state.Instances) }
+
+// Terminate begins the termination of an instance, unless it has begun.
+func (svc *Service) Terminate(id string) {
+	if i := svc.Instance(id); i != nil && i.Terminating.IsZero() {
+		i.Terminating = svc.Now()
+		i.Terminated = i.Terminating.Add(InstanceStops)
+	}
+}
+
+// Instance is an instance.
+type Instance struct {
+	Thing
+	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string // user data as sent: base64
+	Reservation, Token                                     string
+	HostnameType                                           string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA                        bool
+	Protected                                              bool // termination through the API is disabled
+	Spot                                                   bool
+	MaxPrice                                               string
+	Interfaces, Volumes                                    []string
+	Metadata                                               MetadataOptions
+	Placement                                              Placement
+	Launch                                                 map[string]string // other parameters it was launched with, for tests
+	Running                                                time.Time         // running from then on
+	Terminating                                            time.Time         // termination asked for; zero: not
+	Terminated                                             time.Time         // terminated from then on
+	Index                                                  int               // ami-launch-index
+	Boot                                                   *Boot             // nil: it has not booted
+}
+
+func (*Instance) kind() kind {
+	return kind{
+		prefix: "i", name: "instance", missing: "InvalidInstanceID.NotFound", tags: types.ResourceTypeInstance, title: "Instance",
+		simulate: (*Service).simulateInstances, settle: (*Service).settleInstances,
+	}
+}
+
+// over is that of what is terminated.
+func (i *Instance) over(now time.Time) bool { return i.State(now) == types.InstanceStateNameTerminated }
+
+func (i *Instance) listed(now time.Time) (suffix string, ok bool) {
+	if i.Terminating.IsZero() {
+		return "", true
+	}
+	return " " + string(i.State(now)), true
+}
+
+func (i *Instance) takesTags(tags map[string]string) error { return i.Metadata.allow(tags) }
+
+// settleInstances takes what terminated instances had from them, and removes
+// those that are described no more.
+func (svc *Service) settleInstances() {
+	for id, i := range svc.state.Instances {
+		if i.Terminated.IsZero() || i.Terminated.After(svc.Now()) {
+			continue
+		}
+		svc.letGo(i)
+		if svc.Now().Sub(i.Terminated) >= InstanceShown {
+			delete(svc.state.Instances, id)
+		}
+	}
+}
+
+func (i *Instance) details(d dump) []string {
+	return []string{
+		i.Image, i.Type, i.Subnet, i.Zone, fmt.Sprintf("key %q profile %q", i.Key, i.Profile), fmt.Sprintf("user data %t", i.UserData != ""),
+		fmt.Sprintf("spot %t %s", i.Spot, i.MaxPrice), fmt.Sprintf("metadata %+v", i.Metadata), fmt.Sprintf("placement %+v", i.Placement), core.Pairs(i.Launch),
+		fmt.Sprintf("hostnames %s A %t AAAA %t", i.HostnameType, i.ResourceNameA, i.ResourceNameAAAA), fmt.Sprintf("protected %t", i.Protected),
+		fmt.Sprintf("ending %t", i.State(d.aws.Now()) == types.InstanceStateNameShuttingDown),
+	}
+}
+
+// MetadataOptions are an instance's settings of its metadata service.
+type MetadataOptions struct {
+	Endpoint, IPv6, Tokens, Tags string
+	HopLimit                     int32
+}
+
+// Placement is where an instance was put.
+type Placement struct {
+	Tenancy, Group, Host, Affinity string
+	Partition                      int32
+}
+
+// InstanceRuns reports whether an instance is running.
+func (svc *Service) InstanceRuns(i *Instance) bool {
+	return i != nil && !i.Running.IsZero() && !svc.Now().Before(i.Running) && i.Terminating.IsZero() && i.Terminated.IsZero()
+}
+
+// InstanceGone reports whether an instance has terminated.
+func (svc *Service) InstanceGone(id string) bool {
+	i, ok := svc.state.Instances[id]
+	return !ok || !i.Terminated.IsZero() && !svc.Now().Before(i.Terminated)
 }

@@ -142,7 +142,7 @@ func (svc *Service) interfaceOut(n *Interface) types.NetworkInterface {
 }
 
 func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
-	interfaces, next, err := describe(svc, svc.state.Interfaces, "eni", query{in.NetworkInterfaceIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Interface]{
+	interfaces, next, err := describe(svc, svc.state.Interfaces, query{in.NetworkInterfaceIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Interface]{
 		"network-interface-id": func(n *Interface) []string { return []string{n.ID} },
 		"vpc-id":               func(n *Interface) []string { return []string{n.VPC} },
 		"subnet-id":            func(n *Interface) []string { return []string{n.Subnet} },
@@ -194,7 +194,7 @@ func (svc *Service) createInterface(in *ec2.CreateNetworkInterfaceInput) (*ec2.C
 		if err != nil {
 			return nil, err
 		}
-		s, err := lookup(svc, st.Subnets, "subnet", in.SubnetId)
+		s, err := lookup(svc, st.Subnets, in.SubnetId)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +226,7 @@ func (svc *Service) createInterface(in *ec2.CreateNetworkInterfaceInput) (*ec2.C
 
 // modifyInterfaceAttribute changes one attribute: AWS takes no two in a call.
 func (svc *Service) modifyInterfaceAttribute(in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
-	n, err := lookup(svc, svc.state.Interfaces, "eni", in.NetworkInterfaceId)
+	n, err := lookup(svc, svc.state.Interfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (svc *Service) modifyInterfaceAttribute(in *ec2.ModifyNetworkInterfaceAttri
 }
 
 func (svc *Service) deleteInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
-	n, err := lookup(svc, svc.state.Interfaces, "eni", in.NetworkInterfaceId)
+	n, err := lookup(svc, svc.state.Interfaces, in.NetworkInterfaceId)
 	if err != nil {
 		return nil, err
 	}
@@ -272,4 +272,69 @@ func (svc *Service) deleteInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2.D
 	}
 	svc.RemoveInterface(n.ID)
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
+}
+
+// Interface returns the network interface of an ID, or nil.
+func (svc *Service) Interface(id string) *Interface { return svc.state.Interfaces[id] }
+
+// InterfacesOf returns the network interfaces that serve an owner, in the
+// order of their IDs.
+func (svc *Service) InterfacesOf(owner string) []*Interface {
+	return slices.DeleteFunc(core.ByKey(svc.state.Interfaces), func(n *Interface) bool { return n.Owner != owner })
+}
+
+// Regroup puts the interfaces of an owner into security groups.
+func (svc *Service) Regroup(owner string, groups []string) {
+	for _, i := range svc.state.Interfaces {
+		if i.Owner == owner && i.Dies.IsZero() {
+			i.Groups = slices.Clone(groups)
+		}
+	}
+}
+
+// Interface is a network interface.
+type Interface struct {
+	Thing
+	VPC, Subnet, Description, Type, PrivateIP, PublicIP string
+	Groups                                              []string
+	IPv6                                                []string
+	Owner                                               string    // what it serves: an instance, a NAT gateway, a load balancer; "" when free
+	Managed                                             bool      // AWS made it and alone can remove it
+	Dies                                                time.Time // when AWS will have removed it; zero: not dying
+	DeleteWithOwner                                     bool
+	Device                                              int32 // device index at its instance
+	NoSourceCheck                                       bool
+}
+
+func (*Interface) kind() kind {
+	return kind{
+		prefix: "eni", name: "networkInterface", missing: "InvalidNetworkInterfaceID.NotFound", tags: types.ResourceTypeNetworkInterface, title: "Interface",
+		simulate: (*Service).simulateInterfaces, settle: (*Service).settleInterfaces,
+	}
+}
+
+func (n *Interface) name() string { return n.nameOr(anonymous(n.Description)) }
+
+func (n *Interface) keepsVPC() string { return n.VPC }
+
+// listed leaves out the interfaces that something uses.
+func (n *Interface) listed(time.Time) (suffix string, ok bool) {
+	return "", n.Owner == "" || !n.Dies.IsZero()
+}
+
+// settleInterfaces removes the interfaces whose time is over.
+func (svc *Service) settleInterfaces() {
+	for id, n := range svc.state.Interfaces {
+		if !n.Dies.IsZero() && !n.Dies.After(svc.Now()) {
+			svc.RemoveInterface(id)
+		}
+	}
+}
+
+func (n *Interface) details(d dump) []string {
+	return []string{
+		"of " + n.Owner, n.Subnet, n.Type, n.Description, "groups " + d.list(n.Groups), fmt.Sprintf("IPv6 %d public %t", len(n.IPv6), n.PublicIP != ""),
+		fmt.Sprintf("device %d goes with its owner %t", n.Device, n.DeleteWithOwner), fmt.Sprintf("managed %t dying %t", n.Managed, !n.Dies.IsZero()),
+		fmt.Sprintf("unchecked source %t", n.NoSourceCheck),
+	}
 }

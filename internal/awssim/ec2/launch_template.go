@@ -25,6 +25,25 @@ type LaunchTemplate struct {
 	Versions map[string]*LaunchTemplateVersion
 }
 
+func (*LaunchTemplate) kind() kind {
+	return kind{
+		prefix: "lt", name: "launchTemplate", missing: "InvalidLaunchTemplateId.NotFound", tags: types.ResourceTypeLaunchTemplate, title: "LaunchTemplate",
+		simulate: (*Service).simulateLaunchTemplates,
+	}
+}
+
+func (t *LaunchTemplate) name() string { return t.Name }
+
+func (t *LaunchTemplate) details(dump) []string {
+	return core.Each(core.ByKey(t.Versions), func(v *LaunchTemplateVersion) string {
+		data := v.Data
+		if data.UserData != nil {
+			data.UserData = aws.String("there")
+		}
+		return fmt.Sprintf("version %d default %t %s", v.Number, v.Number == t.Default, core.Shown(data))
+	})
+}
+
 // LaunchTemplateVersion is one version of a launch template.
 type LaunchTemplateVersion struct {
 	Number      int64
@@ -84,7 +103,7 @@ func (svc *Service) FindLaunchTemplate(id, name *string) (*LaunchTemplate, error
 		return nil, err
 	}
 	if aws.ToString(id) != "" {
-		t, err := lookup(svc, svc.state.LaunchTemplates, "lt", id)
+		t, err := lookup(svc, svc.state.LaunchTemplates, id)
 		return t, err
 	}
 	for _, t := range svc.state.LaunchTemplates {
@@ -193,7 +212,7 @@ func (svc *Service) describeLaunchTemplates(in *ec2.DescribeLaunchTemplatesInput
 			return nil, err
 		}
 	}
-	found, err := find(svc, svc.state.LaunchTemplates, "lt", query{ids: in.LaunchTemplateIds, filters: in.Filters}, fields[*LaunchTemplate]{
+	found, err := find(svc, svc.state.LaunchTemplates, query{ids: in.LaunchTemplateIds, filters: in.Filters}, fields[*LaunchTemplate]{
 		"launch-template-name": func(t *LaunchTemplate) []string { return []string{t.Name} },
 	})
 	if err != nil {
@@ -324,3 +343,6 @@ func (svc *Service) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec
 	out := launchTemplateOut(t)
 	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: &out}, nil
 }
+
+// LaunchTemplate returns the launch template of an ID, or nil.
+func (svc *Service) LaunchTemplate(id string) *LaunchTemplate { return svc.state.LaunchTemplates[id] }

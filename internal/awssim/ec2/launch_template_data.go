@@ -32,7 +32,7 @@ func (svc *Service) checkTemplate(data *types.RequestLaunchTemplateData) error {
 		checks = append(checks, svc.checkDisks)
 	case in.ImageId != nil:
 		if _, ok := svc.state.Images[*in.ImageId]; !ok {
-			return kindOf("ami").notFound(*in.ImageId)
+			return (*Image)(nil).kind().notFound(*in.ImageId)
 		}
 	case in.InstanceType != "":
 		if _, ok := typeNamed(string(in.InstanceType)); !ok {
@@ -60,7 +60,7 @@ func (svc *Service) checkTemplateGroups(l *launch) error {
 	}
 	vpc := ""
 	for _, id := range groups {
-		g, err := lookup(svc, svc.state.SecurityGroups, "sg", &id)
+		g, err := lookup(svc, svc.state.SecurityGroups, &id)
 		if err != nil {
 			return err
 		}

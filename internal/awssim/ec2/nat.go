@@ -1,6 +1,8 @@
 package ec2
 
 import (
+	"fmt"
+	"maps"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
@@ -48,11 +50,11 @@ func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.Create
 		if in.ConnectivityType != "" && in.ConnectivityType != types.ConnectivityTypePublic {
 			return nil, core.NotSimulated("a NAT gateway of connectivity type %s", in.ConnectivityType)
 		}
-		subnet, err := lookup(svc, s.Subnets, "subnet", in.SubnetId)
+		subnet, err := lookup(svc, s.Subnets, in.SubnetId)
 		if err != nil {
 			return nil, err
 		}
-		address, err := lookup(svc, s.Addresses, "eipalloc", in.AllocationId)
+		address, err := lookup(svc, s.Addresses, in.AllocationId)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +132,7 @@ func (svc *Service) natGatewayOut(n *NATGateway) types.NatGateway {
 }
 
 func (svc *Service) describeNATGateways(in *ec2.DescribeNatGatewaysInput) (*ec2.DescribeNatGatewaysOutput, error) {
-	gateways, next, err := describe(svc, svc.state.NATGateways, "nat",
+	gateways, next, err := describe(svc, svc.state.NATGateways,
 		query{in.NatGatewayIds, in.Filter, in.NextToken, in.MaxResults}, fields[*NATGateway]{
 			"nat-gateway-id": func(n *NATGateway) []string { return []string{n.ID} },
 			"state":          func(n *NATGateway) []string { return []string{string(n.state(svc.Now()))} },
@@ -143,12 +145,12 @@ func (svc *Service) describeNATGateways(in *ec2.DescribeNatGatewaysInput) (*ec2.
 // deleteNATGateway begins the deletion of a gateway. Its interface stays, and
 // its address is in use, until it is over. Routes to it do not keep it.
 func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.DeleteNatGatewayOutput, error) {
-	n, err := lookup(svc, svc.state.NATGateways, "nat", in.NatGatewayId)
+	n, err := lookup(svc, svc.state.NATGateways, in.NatGatewayId)
 	if err != nil {
 		return nil, err
 	}
 	if n.state(svc.Now()) == types.NatGatewayStateDeleted {
-		return nil, kindOf("nat").notFound(n.ID)
+		return nil, n.kind().notFound(n.ID)
 	}
 	if n.Deleted.IsZero() {
 		takes := core.Between(NATGatewayDeletes, NATGatewayDeletesMost, n.ID)
@@ -157,4 +159,76 @@ func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.Delete
 		svc.ReleaseInterfaces(n.ID, takes)
 	}
 	return &ec2.DeleteNatGatewayOutput{NatGatewayId: in.NatGatewayId}, nil
+}
+
+// NATGatewaysPerZone is how many NAT gateways the account may have in one
+// zone.
+const NATGatewaysPerZone = 5
+
+// NATGateway is a public NAT gateway.
+type NATGateway struct {
+	Thing
+	VPC, Subnet, Address, Interface string
+	Failed                          bool
+	Ready                           time.Time // available from then on
+	Deleted                         time.Time // when deletion was asked for; zero: not
+	Gone                            time.Time // when it is over
+}
+
+func (*NATGateway) kind() kind {
+	return kind{
+		prefix: "nat", name: "natGateway", missing: "NatGatewayNotFound", tags: types.ResourceTypeNatgateway, title: "NATGateway",
+		simulate: (*Service).simulateNATGateways, settle: (*Service).settleNATGateways, route: natGatewayRoutes(),
+	}
+}
+
+func (n *NATGateway) details(dump) []string {
+	return []string{n.Subnet, n.Address, fmt.Sprintf("deleting %t", !n.Deleted.IsZero())}
+}
+
+func (n *NATGateway) over(now time.Time) bool { return n.dead(now) }
+
+func (n *NATGateway) listed(now time.Time) (suffix string, ok bool) {
+	if n.Deleted.IsZero() {
+		return "", true
+	}
+	return " " + string(n.state(now)), true
+}
+
+// settleNATGateways removes the gateways that are described no more.
+func (svc *Service) settleNATGateways() {
+	maps.DeleteFunc(svc.state.NATGateways, func(_ string, n *NATGateway) bool {
+		over := n.Gone
+		if over.IsZero() && n.Failed {
+			over = n.Ready
+		}
+		return !over.IsZero() && svc.Now().Sub(over) >= NATGatewayShown
+	})
+}
+
+// natGatewayRoutes is how routes lead to a NAT gateway, which must be available:
+// AWS says of one that is not that it does not exist.
+func natGatewayRoutes() *routeTarget {
+	return &routeTarget{
+		parameter: "NatGatewayId",
+		id:        func(in *ec2.CreateRouteInput) *string { return in.NatGatewayId },
+		show:      func(out *types.Route) **string { return &out.NatGatewayId },
+		vpc: func(svc *Service, id *string, destination string) (string, error) {
+			n, err := lookup(svc, svc.state.NATGateways, id)
+			if err == nil && n.state(svc.Now()) != types.NatGatewayStateAvailable {
+				err = n.kind().notFound(n.ID)
+			}
+			if err != nil {
+				return "", recoded(err, "InvalidNatGatewayID.NotFound")
+			}
+			if prefix(destination).Addr().Is6() && destination != nat64 {
+				return "", core.Fail("InvalidParameterValue", "a NAT gateway takes IPv4, and of IPv6 only %s", nat64)
+			}
+			return n.VPC, nil
+		},
+		leads: func(svc *Service, _ *RouteTable, id string) bool {
+			n := svc.state.NATGateways[id]
+			return n != nil && n.state(svc.Now()) == types.NatGatewayStateAvailable
+		},
+	}
 }

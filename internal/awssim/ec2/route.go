@@ -1,8 +1,10 @@
 package ec2
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
@@ -21,8 +23,12 @@ const nat64 = "64:ff9b::/96"
 func (svc *Service) simulateRouteTables() {
 	core.On(svc.Account, svc.createRouteTable, "VpcId", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeRouteTables, "RouteTableIds", "Filters", "NextToken", "MaxResults")
-	core.On(svc.Account, svc.createRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "GatewayId", "NatGatewayId", "EgressOnlyInternetGatewayId")
-	core.On(svc.Account, svc.replaceRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock", "GatewayId", "NatGatewayId", "EgressOnlyInternetGatewayId")
+	route := []string{"RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock"}
+	for _, to := range svc.routeTargets() {
+		route = append(route, to.parameter)
+	}
+	core.On(svc.Account, svc.createRoute, route...)
+	core.On(svc.Account, svc.replaceRoute, route...)
 	core.On(svc.Account, svc.deleteRoute, "RouteTableId", "DestinationCidrBlock", "DestinationIpv6CidrBlock")
 	core.On(svc.Account, svc.associateRouteTable, "RouteTableId", "SubnetId")
 	core.On(svc.Account, svc.disassociateRouteTable, "AssociationId")
@@ -37,7 +43,7 @@ func (svc *Service) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.Create
 		if err != nil {
 			return nil, err
 		}
-		v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
+		v, err := lookup(svc, s.VPCs, in.VpcId)
 		if err != nil {
 			return nil, err
 		}
@@ -85,12 +91,9 @@ func (svc *Service) routes(t *RouteTable) (all []types.Route) {
 		} else {
 			out.DestinationIpv6CidrBlock = aws.String(r.Destination)
 		}
-		switch kindOf(r.Target).prefix {
-		case "nat":
-			out.NatGatewayId = aws.String(r.Target)
-		case "eigw":
-			out.EgressOnlyInternetGatewayId = aws.String(r.Target)
-		default:
+		if to := svc.kindOf(r.Target).route; to != nil {
+			*to.show(&out) = aws.String(r.Target)
+		} else {
 			out.GatewayId = aws.String(r.Target)
 		}
 		if !svc.leads(t, r.Target) {
@@ -121,16 +124,8 @@ func localRoute(b netip.Prefix) types.Route {
 
 // leads reports whether a route to the target leads anywhere.
 func (svc *Service) leads(t *RouteTable, target string) bool {
-	s := svc.state
-	switch kindOf(target).prefix {
-	case "nat":
-		n := s.NATGateways[target]
-		return n != nil && n.state(svc.Now()) == types.NatGatewayStateAvailable
-	case "eigw":
-		return s.EgressOnlyGateways[target] != nil
-	}
-	g := s.InternetGateways[target]
-	return g != nil && g.VPC == t.VPC
+	to := svc.kindOf(target).route
+	return to != nil && to.leads(svc, t, target)
 }
 
 func (svc *Service) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.DescribeRouteTablesOutput, error) {
@@ -145,7 +140,7 @@ func (svc *Service) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.
 			return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 		}
 	}
-	tables, next, err := describe(svc, svc.state.RouteTables, "rtb", query{in.RouteTableIds, in.Filters, in.NextToken, in.MaxResults}, fields[*RouteTable]{
+	tables, next, err := describe(svc, svc.state.RouteTables, query{in.RouteTableIds, in.Filters, in.NextToken, in.MaxResults}, fields[*RouteTable]{
 		"route-table-id": func(t *RouteTable) []string { return []string{t.ID} },
 		"vpc-id":         func(t *RouteTable) []string { return []string{t.VPC} },
 		"owner-id":       func(*RouteTable) []string { return []string{core.AccountID} },
@@ -189,47 +184,49 @@ func (svc *Service) destination(t *RouteTable, v4, v6 *string) (string, error) {
 	return block.String(), nil
 }
 
-// target returns where a route of that table is to lead. A NAT gateway must be
-// available: AWS says of one that is not that it does not exist.
-func (svc *Service) target(t *RouteTable, destination string, gateway, nat, egressOnly *string) (string, error) {
-	if err := core.Exactly(gateway != nil, nat != nil, egressOnly != nil); err != nil {
+// routeTarget is how routes lead to a kind of resource.
+type routeTarget struct {
+	parameter string // of CreateRoute and ReplaceRoute
+	id        func(*ec2.CreateRouteInput) *string
+	show      func(*types.Route) **string
+	// vpc is the VPC of a resource that a route can lead to.
+	vpc func(svc *Service, id *string, destination string) (string, error)
+	// leads reports whether a route of a table to a resource leads anywhere.
+	leads func(svc *Service, t *RouteTable, id string) bool
+}
+
+// routeTargets are the kinds that routes can lead to.
+func (svc *Service) routeTargets() (all []*routeTarget) {
+	for _, t := range svc.tables {
+		if to := t.kind().route; to != nil {
+			all = append(all, to)
+		}
+	}
+	return all
+}
+
+// target returns where a route of that table is to lead.
+func (svc *Service) target(t *RouteTable, destination string, in *ec2.CreateRouteInput) (string, error) {
+	var set []bool
+	var to *routeTarget
+	for _, r := range svc.routeTargets() {
+		given := r.id(in) != nil
+		if set = append(set, given); given {
+			to = r
+		}
+	}
+	if err := core.Exactly(set...); err != nil {
 		return "", err
 	}
-	s, v6 := svc.state, prefix(destination).Addr().Is6()
-	var vpc, id string
-	switch {
-	case gateway != nil:
-		g, err := lookup(svc, s.InternetGateways, "igw", gateway)
-		if err != nil {
-			return "", recoded(err, "InvalidGatewayID.NotFound")
-		}
-		vpc, id = g.VPC, g.ID
-	case egressOnly != nil:
-		g, err := lookup(svc, s.EgressOnlyGateways, "eigw", egressOnly)
-		if err != nil {
-			return "", recoded(err, "InvalidGatewayID.NotFound")
-		}
-		if !v6 {
-			return "", core.Fail("InvalidParameterValue", "an egress-only internet gateway takes IPv6 only")
-		}
-		vpc, id = g.VPC, g.ID
-	default:
-		n, err := lookup(svc, s.NATGateways, "nat", nat)
-		if err == nil && n.state(svc.Now()) != types.NatGatewayStateAvailable {
-			err = kindOf("nat").notFound(n.ID)
-		}
-		if err != nil {
-			return "", recoded(err, "InvalidNatGatewayID.NotFound")
-		}
-		if v6 && destination != nat64 {
-			return "", core.Fail("InvalidParameterValue", "a NAT gateway takes IPv4, and of IPv6 only %s", nat64)
-		}
-		vpc, id = n.VPC, n.ID
+	id := to.id(in)
+	vpc, err := to.vpc(svc, id, destination)
+	if err != nil {
+		return "", err
 	}
 	if vpc != t.VPC {
-		return "", core.Fail("InvalidParameterValue", "route table %s and gateway %s belong to different networks", t.ID, id)
+		return "", core.Fail("InvalidParameterValue", "route table %s and gateway %s belong to different networks", t.ID, *id)
 	}
-	return id, nil
+	return *id, nil
 }
 
 func (t *RouteTable) routeFor(destination string) int {
@@ -239,7 +236,7 @@ func (t *RouteTable) routeFor(destination string) int {
 // createRoute makes a route. It does not tell a route to the same target from
 // one to another: AWS may let the former pass.
 func (svc *Service) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
-	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +244,7 @@ func (svc *Service) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutpu
 	if err != nil {
 		return nil, err
 	}
-	target, err := svc.target(t, destination, in.GatewayId, in.NatGatewayId, in.EgressOnlyInternetGatewayId)
+	target, err := svc.target(t, destination, in)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +259,7 @@ func (svc *Service) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutpu
 }
 
 func (svc *Service) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutput, error) {
-	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +267,8 @@ func (svc *Service) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOu
 	if err != nil {
 		return nil, err
 	}
-	target, err := svc.target(t, destination, in.GatewayId, in.NatGatewayId, in.EgressOnlyInternetGatewayId)
+	same := core.Recast[ec2.CreateRouteInput](in)
+	target, err := svc.target(t, destination, &same)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +281,7 @@ func (svc *Service) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOu
 }
 
 func (svc *Service) deleteRoute(in *ec2.DeleteRouteInput) (*ec2.DeleteRouteOutput, error) {
-	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -297,4 +295,40 @@ func (svc *Service) deleteRoute(in *ec2.DeleteRouteInput) (*ec2.DeleteRouteOutpu
 	}
 	t.Routes = slices.Delete(t.Routes, at, at+1)
 	return &ec2.DeleteRouteOutput{}, nil
+}
+
+// RouteTable is a route table.
+type RouteTable struct {
+	Thing
+	VPC          string
+	Main         string            // the main association's ID; "": not the main table
+	Routes       []Route           // neither the local ones nor those of endpoints
+	Associations map[string]string // association ID to subnet
+}
+
+func (*RouteTable) kind() kind {
+	return kind{
+		prefix: "rtb", name: "routeTable", missing: "InvalidRouteTableID.NotFound", tags: types.ResourceTypeRouteTable, title: "RouteTable",
+		simulate: (*Service).simulateRouteTables,
+	}
+}
+
+// keepsVPC is none for the main route table, which goes with its VPC.
+func (t *RouteTable) keepsVPC() string {
+	if t.Main != "" {
+		return ""
+	}
+	return t.VPC
+}
+
+func (t *RouteTable) over(time.Time) bool { return t.Given || t.Main != "" }
+
+func (t *RouteTable) details(d dump) []string {
+	return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
+}
+
+// Route is one route.
+type Route struct {
+	Destination string // an IPv4 or IPv6 CIDR
+	Target      string // igw-…, eigw-…, nat-…
 }

@@ -24,11 +24,11 @@ func (svc *Service) tableOf(subnet string) *RouteTable {
 }
 
 func (svc *Service) associateRouteTable(in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
-	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
-	s, err := lookup(svc, svc.state.Subnets, "subnet", in.SubnetId)
+	s, err := lookup(svc, svc.state.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (svc *Service) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssoci
 	if err != nil {
 		return nil, err
 	}
-	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (svc *Service) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssoci
 // deleteRouteTable deletes a table that no subnet and no endpoint uses. AWS is
 // known to insist on the former; the latter is the stricter guess.
 func (svc *Service) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
-	t, err := lookup(svc, svc.state.RouteTables, "rtb", in.RouteTableId)
+	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (svc *Service) sources(g *SecurityGroup, p types.IpPermission) (all []Rule,
 		if err := core.Only("security group rules", &pair, "GroupId", "UserId", "Description", "VpcId"); err != nil {
 			return nil, err
 		}
-		other, err := lookup(svc, svc.state.SecurityGroups, "sg", pair.GroupId)
+		other, err := lookup(svc, svc.state.SecurityGroups, pair.GroupId)
 		if err != nil {
 			return nil, err
 		}
@@ -208,7 +208,7 @@ func (svc *Service) revoke(g *SecurityGroup, direction *[]Rule, perms []types.Ip
 }
 
 func (svc *Service) authorizeIngress(in *ec2.AuthorizeSecurityGroupIngressInput) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
-	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (svc *Service) authorizeIngress(in *ec2.AuthorizeSecurityGroupIngressInput)
 }
 
 func (svc *Service) authorizeEgress(in *ec2.AuthorizeSecurityGroupEgressInput) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
-	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +226,7 @@ func (svc *Service) authorizeEgress(in *ec2.AuthorizeSecurityGroupEgressInput) (
 }
 
 func (svc *Service) revokeIngress(in *ec2.RevokeSecurityGroupIngressInput) (*ec2.RevokeSecurityGroupIngressOutput, error) {
-	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ func (svc *Service) revokeIngress(in *ec2.RevokeSecurityGroupIngressInput) (*ec2
 }
 
 func (svc *Service) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.RevokeSecurityGroupEgressOutput, error) {
-	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (svc *Service) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.R
 
 // describeIngressRules gives rules that are there another description.
 func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
-	g, err := lookup(svc, svc.state.SecurityGroups, "sg", in.GroupId)
+	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
 		return nil, err
 	}
@@ -270,6 +270,12 @@ type groupRule struct {
 	egress bool
 }
 
+func (*groupRule) kind() kind {
+	return kind{
+		prefix: "sgr", name: "securityGroupRule", missing: "InvalidSecurityGroupRuleId.NotFound", tags: types.ResourceTypeSecurityGroupRule, title: "SecurityGroupRule", apart: true,
+	}
+}
+
 func (svc *Service) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {
 	all := map[string]*groupRule{}
 	for _, g := range svc.state.SecurityGroups {
@@ -280,7 +286,7 @@ func (svc *Service) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRule
 			all[r.ID] = &groupRule{Thing{ID: r.ID, Born: g.Born}, g, r, true}
 		}
 	}
-	rules, next, err := describe(svc, all, "sgr", query{in.SecurityGroupRuleIds, in.Filters, in.NextToken, in.MaxResults}, fields[*groupRule]{
+	rules, next, err := describe(svc, all, query{in.SecurityGroupRuleIds, in.Filters, in.NextToken, in.MaxResults}, fields[*groupRule]{
 		"group-id":               func(r *groupRule) []string { return []string{r.of.ID} },
 		"security-group-rule-id": func(r *groupRule) []string { return []string{r.ID} },
 	}, func(r *groupRule) types.SecurityGroupRule { return ruleOut(r.of, r.rule, r.egress) })

@@ -59,7 +59,7 @@ func (svc *Service) checkImage(l *launch) error {
 	}
 	image, ok := svc.state.Images[id]
 	if !ok {
-		return kindOf("ami").notFound(id)
+		return (*Image)(nil).kind().notFound(id)
 	}
 	if image.state(svc.Now()) != types.ImageStateAvailable {
 		return core.Fail("InvalidAMIID.Unavailable", "the image ID '%s' is not available", id)
@@ -122,7 +122,7 @@ func (svc *Service) checkSubnet(l *launch) error {
 			return svc.checkExisting(l)
 		}
 	}
-	s, err := lookup(svc, svc.state.Subnets, "subnet", subnet)
+	s, err := lookup(svc, svc.state.Subnets, subnet)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (svc *Service) checkExisting(l *launch) error {
 		if err := core.Only("RunInstances", &spec, "NetworkInterfaceId", "DeviceIndex", "DeleteOnTermination"); err != nil {
 			return err
 		}
-		n, err := lookup(svc, svc.state.Interfaces, "eni", spec.NetworkInterfaceId)
+		n, err := lookup(svc, svc.state.Interfaces, spec.NetworkInterfaceId)
 		if err != nil {
 			return err
 		}
@@ -323,4 +323,26 @@ func (svc *Service) start(l *launch) (ids []string) {
 		ids = append(ids, i.ID)
 	}
 	return ids
+}
+
+// Launch launches instances as RunInstances does.
+func (svc *Service) Launch(in *ec2.RunInstancesInput) (launched []*Instance, err error) {
+	l, err := svc.prepared(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := svc.checkCount(l); err != nil {
+		return nil, err
+	}
+	for _, id := range svc.start(l) {
+		launched = append(launched, svc.Instance(id))
+	}
+	return launched, nil
+}
+
+// CheckLaunch returns the error that RunInstances would refuse a call with,
+// other than for the account's quotas and for a lack of addresses.
+func (svc *Service) CheckLaunch(in *ec2.RunInstancesInput) error {
+	_, err := svc.prepared(in)
+	return err
 }

@@ -9,8 +9,9 @@ import (
 // Service is EC2.
 type Service struct {
 	*core.Account
-	state *State
-	iam   *iam.Service
+	state  *State
+	tables []table // of the state
+	iam    *iam.Service
 
 	// UserOfTemplate names what keeps a launch template from being deleted; ""
 	// is nothing.
@@ -19,9 +20,32 @@ type Service struct {
 
 // New registers the operations of EC2 with an account.
 func New(a *core.Account, s *State, i *iam.Service) *Service {
-	svc := &Service{Account: a, state: s, iam: i, UserOfTemplate: func(string) string { return "" }}
+	svc := &Service{Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" }}
 	a.OnThrottle("EC2", svc.throttle)
-	svc.simulate()
+	core.Fill(&s.Elsewhere)
+	core.Fill(&s.KeyPairs)
+	core.Fill(&s.PlacementGroups)
+	core.Fill(&s.Reservations)
+	core.Fill(&s.Hosts)
+	core.Fill(&s.Keys)
+	core.Fill(&s.Tokens)
+	svc.simulateCatalog()
+	svc.simulateTags()
+	for _, t := range svc.tables {
+		t.fill()
+		if k := t.kind(); k.simulate != nil {
+			k.simulate(svc)
+		}
+	}
 	svc.Publish(ImagesIn(a.Region))
 	return svc
+}
+
+// Settle brings about what time has brought about.
+func (svc *Service) Settle() {
+	for _, t := range svc.tables {
+		if k := t.kind(); k.settle != nil {
+			k.settle(svc)
+		}
+	}
 }

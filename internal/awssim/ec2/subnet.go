@@ -1,8 +1,11 @@
 package ec2
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
@@ -26,7 +29,7 @@ func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOu
 	if err != nil {
 		return nil, err
 	}
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +211,7 @@ func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.Describe
 	zone := func(s *Subnet) []string { return []string{s.Zone} }
 	block := func(s *Subnet) []string { return one(s.CIDR) }
 	byDefault := func(s *Subnet) []string { return flag(s.Default) }
-	subnets, next, err := describe(svc, svc.state.Subnets, "subnet", query{in.SubnetIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Subnet]{
+	subnets, next, err := describe(svc, svc.state.Subnets, query{in.SubnetIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Subnet]{
 		"subnet-id":               func(s *Subnet) []string { return []string{s.ID} },
 		"vpc-id":                  func(s *Subnet) []string { return []string{s.VPC} },
 		"state":                   func(*Subnet) []string { return []string{"available"} },
@@ -229,7 +232,7 @@ func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.Describe
 
 // modifySubnetAttribute changes one attribute: AWS takes no two in a call.
 func (svc *Service) modifySubnetAttribute(in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
-	s, err := lookup(svc, svc.state.Subnets, "subnet", in.SubnetId)
+	s, err := lookup(svc, svc.state.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +280,7 @@ func (s *Subnet) setHostnameType(t types.HostnameType) error {
 }
 
 func (svc *Service) deleteSubnet(in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOutput, error) {
-	s, err := lookup(svc, svc.state.Subnets, "subnet", in.SubnetId)
+	s, err := lookup(svc, svc.state.Subnets, in.SubnetId)
 	if err != nil {
 		return nil, err
 	}
@@ -300,4 +303,62 @@ func (svc *Service) deleteSubnet(in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOu
 	}
 	delete(svc.state.Subnets, s.ID)
 	return &ec2.DeleteSubnetOutput{}, nil
+}
+
+// Subnet returns the subnet of an ID, or nil.
+func (svc *Service) Subnet(id string) *Subnet { return svc.state.Subnets[id] }
+
+// Subnet is a subnet of a VPC.
+type Subnet struct {
+	Thing
+	VPC, CIDR, IPv6CIDR, Zone               string
+	MapPublicIP, AssignIPv6, DNS64, Default bool
+	Native                                  bool   // IPv6 only
+	HostnameType                            string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA         bool
+	Next                                    int // the address to try next, counted from the first
+}
+
+func (*Subnet) kind() kind {
+	return kind{
+		prefix: "subnet", name: "subnet", missing: "InvalidSubnetID.NotFound", tags: types.ResourceTypeSubnet, title: "Subnet",
+		simulate: (*Service).simulateSubnets,
+	}
+}
+
+func (s *Subnet) name() string { return s.nameOr(cmp.Or(s.CIDR, "IPv6-only")) }
+
+func (s *Subnet) keepsVPC() string { return s.VPC }
+
+// details of IPv6 blocks, which Amazon chooses, are their places in that of the
+// VPC.
+func (s *Subnet) details(dump) []string {
+	place := "none"
+	if s.IPv6CIDR != "" {
+		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])
+	}
+	return []string{
+		s.VPC, fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native), s.Zone, fmt.Sprintf("public addresses %t", s.MapPublicIP), fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
+		fmt.Sprintf("DNS64 %t", s.DNS64), fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
+	}
+}
+
+// ZoneOf returns the zone of a subnet.
+func (svc *Service) ZoneOf(subnet string) string {
+	if s, ok := svc.state.Subnets[subnet]; ok {
+		return s.Zone
+	}
+	return ""
+}
+
+// LeadsToInternetGateway reports whether a subnet's own route table leads to an internet
+// gateway.
+func (svc *Service) LeadsToInternetGateway(s *Subnet) bool {
+	for _, t := range svc.state.RouteTables {
+		own := slices.Contains(slices.Collect(maps.Values(t.Associations)), s.ID)
+		if own && slices.ContainsFunc(t.Routes, func(r Route) bool { return prefixOf(r.Target) == "igw" }) {
+			return true
+		}
+	}
+	return false
 }

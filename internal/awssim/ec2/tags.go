@@ -84,85 +84,36 @@ func tagsOut(tags map[string]string) []types.Tag {
 	return out
 }
 
-// taggable returns all things that can have tags.
-func (svc *Service) taggable() map[string]thing {
-	s, all := svc.state, map[string]thing{}
-	gather(all, s.VPCs)
-	gather(all, s.Subnets)
-	gather(all, s.InternetGateways)
-	gather(all, s.EgressOnlyGateways)
-	gather(all, s.NATGateways)
-	gather(all, s.Addresses)
-	gather(all, s.RouteTables)
-	gather(all, s.SecurityGroups)
-	gather(all, s.Endpoints)
-	gather(all, s.Interfaces)
-	gather(all, s.Instances)
-	gather(all, s.Volumes)
-	gather(all, s.LaunchTemplates)
-	return all
-}
-
-func gather[T thing](all map[string]thing, some map[string]T) {
-	for id, t := range some {
-		all[id] = t
+// withID returns the resource of an ID, if it can have tags.
+func (svc *Service) withID(id string) (resource, error) {
+	k := svc.kindOf(id)
+	if id == "" {
+		return nil, core.Fail("MissingParameter", "the request must contain the parameter %sId", k.name)
 	}
-}
-
-// withID returns the thing with an ID, if there is one that can have tags.
-func (svc *Service) withID(id string) map[string]thing {
-	s := svc.state
-	switch kindOf(id).prefix {
-	case "vpc":
-		return pick(s.VPCs, id)
-	case "subnet":
-		return pick(s.Subnets, id)
-	case "igw":
-		return pick(s.InternetGateways, id)
-	case "eigw":
-		return pick(s.EgressOnlyGateways, id)
-	case "nat":
-		return pick(s.NATGateways, id)
-	case "eipalloc":
-		return pick(s.Addresses, id)
-	case "rtb":
-		return pick(s.RouteTables, id)
-	case "sg":
-		return pick(s.SecurityGroups, id)
-	case "vpce":
-		return pick(s.Endpoints, id)
-	case "eni":
-		return pick(s.Interfaces, id)
-	case "i":
-		return pick(s.Instances, id)
-	case "vol":
-		return pick(s.Volumes, id)
-	case "lt":
-		return pick(s.LaunchTemplates, id)
+	for _, t := range svc.tables {
+		if t.kind().prefix != k.prefix || k.apart {
+			continue
+		}
+		if r := t.get(id); r != nil && svc.refers(r) {
+			return r, nil
+		}
 	}
-	return nil
-}
-
-func pick[T thing](some map[string]T, id string) map[string]thing {
-	if t, ok := some[id]; ok {
-		return map[string]thing{id: t}
-	}
-	return nil
+	return nil, k.notFound(id)
 }
 
 // toTag returns the things that a call names, all or none.
-func (svc *Service) toTag(ids []string) (things []thing, err error) {
+func (svc *Service) toTag(ids []string) (all []resource, err error) {
 	if len(ids) == 0 || len(ids) > most {
 		return nil, core.Fail("InvalidParameterValue", "1 to %d resources can be tagged in one call", most)
 	}
 	for _, id := range ids {
-		t, err := lookup(svc, svc.withID(id), id, &id)
+		r, err := svc.withID(id)
 		if err != nil {
 			return nil, err
 		}
-		things = append(things, t)
+		all = append(all, r)
 	}
-	return things, nil
+	return all, nil
 }
 
 func (svc *Service) createTags(in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
@@ -183,10 +134,8 @@ func (svc *Service) createTags(in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, 
 		if len(more) > mostTags {
 			return nil, core.Fail("TagLimitExceeded", "the resource %s can have %d tags", t.thing().ID, mostTags)
 		}
-		if i, ok := t.(*Instance); ok {
-			if err := i.Metadata.allow(tags); err != nil {
-				return nil, err
-			}
+		if err := t.takesTags(tags); err != nil {
+			return nil, err
 		}
 	}
 	for _, t := range things {
@@ -232,12 +181,12 @@ func (svc *Service) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOu
 		return nil, err
 	}
 	var found []types.TagDescription
-	for id, t := range svc.taggable() {
+	for t := range svc.taggable() {
 		if !svc.shows(t) {
 			continue
 		}
 		for k, v := range t.thing().Tags {
-			d := types.TagDescription{Key: aws.String(k), Value: aws.String(v), ResourceId: aws.String(id), ResourceType: kindOf(id).tags}
+			d := types.TagDescription{Key: aws.String(k), Value: aws.String(v), ResourceId: aws.String(t.thing().ID), ResourceType: t.kind().tags}
 			if keep(d) {
 				found = append(found, d)
 			}
@@ -252,8 +201,8 @@ func (svc *Service) describeTags(in *ec2.DescribeTagsInput) (*ec2.DescribeTagsOu
 
 // Tagged lists the resources of EC2 that can have tags.
 func (svc *Service) Tagged() (all []core.Tagged) {
-	for id, t := range svc.taggable() {
-		all = append(all, core.Tagged{ARN: svc.RegionalARN("ec2", string(kindOf(id).tags)+"/"+id), Tags: t.thing().Tags, Born: t.thing().Born})
+	for t := range svc.taggable() {
+		all = append(all, core.Tagged{ARN: svc.RegionalARN("ec2", string(t.kind().tags)+"/"+t.thing().ID), Tags: t.thing().Tags, Born: t.thing().Born})
 	}
 	// AWS's ARNs of what is public leave out the account; that this API does so
 	// too is not verified.

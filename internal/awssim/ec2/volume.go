@@ -130,7 +130,7 @@ func (svc *Service) volumeOut(v *Volume) types.Volume {
 }
 
 func (svc *Service) describeVolumes(in *ec2.DescribeVolumesInput) (*ec2.DescribeVolumesOutput, error) {
-	volumes, next, err := describe(svc, svc.state.Volumes, "vol", query{in.VolumeIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Volume]{
+	volumes, next, err := describe(svc, svc.state.Volumes, query{in.VolumeIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Volume]{
 		"volume-id":              func(v *Volume) []string { return []string{v.ID} },
 		"status":                 func(v *Volume) []string { return []string{string(v.state(svc.Now()))} },
 		"availability-zone":      func(v *Volume) []string { return []string{v.Zone} },
@@ -150,7 +150,7 @@ func (svc *Service) describeVolumes(in *ec2.DescribeVolumesInput) (*ec2.Describe
 }
 
 func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOutput, error) {
-	v, err := lookup(svc, svc.state.Volumes, "vol", in.VolumeId)
+	v, err := lookup(svc, svc.state.Volumes, in.VolumeId)
 	if err != nil {
 		return nil, err
 	}
@@ -162,4 +162,43 @@ func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOu
 	}
 	delete(svc.state.Volumes, v.ID)
 	return &ec2.DeleteVolumeOutput{}, nil
+}
+
+// Volume returns the volume of an ID, or nil.
+func (svc *Service) Volume(id string) *Volume { return svc.state.Volumes[id] }
+
+// AddVolume puts a volume with tags into the account.
+func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
+	v.Thing = svc.made("vol", tags)
+	svc.state.Volumes[v.ID] = v
+	return v
+}
+
+// RemoveVolume removes a volume.
+func (svc *Service) RemoveVolume(v *Volume) { delete(svc.state.Volumes, v.ID) }
+
+// Volume is a volume of an instance.
+type Volume struct {
+	Thing
+	Zone, Instance, Device, Type, Key string
+	Size, IOPS, Throughput            int32 // GiB, operations and MiB a second
+	Encrypted                         bool
+	DeleteWithInstance                bool
+}
+
+func (*Volume) kind() kind {
+	return kind{
+		prefix: "vol", name: "volume", missing: "InvalidVolume.NotFound", tags: types.ResourceTypeVolume, title: "Volume",
+		simulate: (*Service).simulateVolumes,
+	}
+}
+
+// listed leaves out the volumes of instances.
+func (v *Volume) listed(time.Time) (suffix string, ok bool) { return "", v.Instance == "" }
+
+func (v *Volume) details(dump) []string {
+	return []string{
+		"of " + v.Instance + " as " + v.Device, v.Zone, fmt.Sprintf("%s %d GiB %d IOPS %d MiB/s", v.Type, v.Size, v.IOPS, v.Throughput),
+		fmt.Sprintf("encrypted %t %s", v.Encrypted, v.Key), fmt.Sprintf("goes with its instance %t", v.DeleteWithInstance),
+	}
 }

@@ -1,8 +1,10 @@
 package ec2
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
@@ -150,7 +152,7 @@ func (svc *Service) ipv6Out(v *VPC) types.VpcIpv6CidrBlockAssociation {
 
 func (svc *Service) describeVPCs(in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOutput, error) {
 	blocks := func(v *VPC) []string { return core.Each(v.blocks(), netip.Prefix.String) }
-	vpcs, next, err := describe(svc, svc.state.VPCs, "vpc", query{in.VpcIds, in.Filters, in.NextToken, in.MaxResults}, fields[*VPC]{
+	vpcs, next, err := describe(svc, svc.state.VPCs, query{in.VpcIds, in.Filters, in.NextToken, in.MaxResults}, fields[*VPC]{
 		"vpc-id":                            func(v *VPC) []string { return []string{v.ID} },
 		"state":                             func(v *VPC) []string { return []string{string(svc.vpcState(v))} },
 		"cidr":                              func(v *VPC) []string { return []string{v.CIDR} },
@@ -162,12 +164,12 @@ func (svc *Service) describeVPCs(in *ec2.DescribeVpcsInput) (*ec2.DescribeVpcsOu
 }
 
 func (svc *Service) describeVPCAttribute(in *ec2.DescribeVpcAttributeInput) (*ec2.DescribeVpcAttributeOutput, error) {
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
 	if !svc.shows(v) {
-		return nil, kindOf("vpc").notFound(v.ID)
+		return nil, v.kind().notFound(v.ID)
 	}
 	out := &ec2.DescribeVpcAttributeOutput{VpcId: in.VpcId}
 	switch in.Attribute { //nolint:exhaustive // the others are not simulated
@@ -182,7 +184,7 @@ func (svc *Service) describeVPCAttribute(in *ec2.DescribeVpcAttributeInput) (*ec
 }
 
 func (svc *Service) modifyVPCAttribute(in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +200,7 @@ func (svc *Service) modifyVPCAttribute(in *ec2.ModifyVpcAttributeInput) (*ec2.Mo
 }
 
 func (svc *Service) associateVPCCIDRBlock(in *ec2.AssociateVpcCidrBlockInput) (*ec2.AssociateVpcCidrBlockOutput, error) {
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -275,39 +277,13 @@ func (svc *Service) disassociateVPCCIDRBlock(in *ec2.DisassociateVpcCidrBlockInp
 	return nil, core.Fail("InvalidVpcCidrBlockAssociationIdError.NotFound", "the vpc CIDR block association ID '%s' does not exist", id)
 }
 
-// inVPC names something that still hangs on a VPC, or nothing.
+// inVPC names a resource that keeps a VPC from being deleted, or nothing.
 func (svc *Service) inVPC(id string) string {
-	s := svc.state
-	for _, t := range s.Subnets {
-		if t.VPC == id {
-			return t.ID
-		}
-	}
-	for _, gateways := range []map[string]*InternetGateway{s.InternetGateways, s.EgressOnlyGateways} {
-		for _, t := range gateways {
-			if t.VPC == id {
-				return t.ID
+	for _, t := range svc.tables {
+		for r := range t.all() {
+			if r.keepsVPC() == id {
+				return r.thing().ID
 			}
-		}
-	}
-	for _, t := range s.SecurityGroups {
-		if t.VPC == id && t.Name != "default" {
-			return t.ID
-		}
-	}
-	for _, t := range s.RouteTables {
-		if t.VPC == id && t.Main == "" {
-			return t.ID
-		}
-	}
-	for _, t := range s.Endpoints {
-		if t.VPC == id {
-			return t.ID
-		}
-	}
-	for _, t := range s.Interfaces {
-		if t.VPC == id {
-			return t.ID
 		}
 	}
 	return ""
@@ -315,7 +291,7 @@ func (svc *Service) inVPC(id string) string {
 
 func (svc *Service) deleteVPC(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, error) {
 	s := svc.state
-	v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, s.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -334,4 +310,41 @@ func (svc *Service) deleteVPC(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, err
 	}
 	delete(s.VPCs, v.ID)
 	return &ec2.DeleteVpcOutput{}, nil
+}
+
+// VPC returns the VPC of an ID, or nil.
+func (svc *Service) VPC(id string) *VPC { return svc.state.VPCs[id] }
+
+// VPC is a virtual private cloud.
+type VPC struct {
+	Thing
+	CIDR                     string
+	Secondary                []Association
+	IPv6                     *Association // amazon-provided
+	Tenancy                  string
+	DNSHostnames, DNSSupport bool
+	Default                  bool
+}
+
+func (*VPC) kind() kind {
+	return kind{
+		prefix: "vpc", name: "vpc", missing: "InvalidVpcID.NotFound", tags: types.ResourceTypeVpc, title: "VPC",
+		simulate: (*Service).simulateVPCs,
+	}
+}
+
+func (v *VPC) name() string { return v.nameOr(v.CIDR) }
+
+func (v *VPC) details(d dump) []string {
+	secondary := core.Each(v.Secondary, func(b Association) string { return b.CIDR })
+	return []string{
+		fmt.Sprintf("CIDR %s %v", v.CIDR, slices.Sorted(slices.Values(secondary))), fmt.Sprintf("IPv6 %t", v.IPv6 != nil), "tenancy " + v.Tenancy,
+		fmt.Sprintf("DNS hostnames %t support %t", v.DNSHostnames, v.DNSSupport), d.given(v),
+	}
+}
+
+// Association is a CIDR block of a VPC.
+type Association struct {
+	ID, CIDR string
+	Born     time.Time
 }

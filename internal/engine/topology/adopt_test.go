@@ -60,7 +60,7 @@ func tagsOf(s *awssim.State) (all []map[string]string) {
 	all = append(all, tagsIn(e.VPCs, func(x *awssim.VPC) map[string]string { return x.Tags })...)
 	all = append(all, tagsIn(e.Subnets, func(x *awssim.Subnet) map[string]string { return x.Tags })...)
 	all = append(all, tagsIn(e.InternetGateways, func(x *awssim.InternetGateway) map[string]string { return x.Tags })...)
-	all = append(all, tagsIn(e.EgressOnlyGateways, func(x *awssim.InternetGateway) map[string]string { return x.Tags })...)
+	all = append(all, tagsIn(e.EgressOnlyGateways, func(x *awssim.EgressOnlyGateway) map[string]string { return x.Tags })...)
 	all = append(all, tagsIn(e.NATGateways, func(x *awssim.NATGateway) map[string]string { return x.Tags })...)
 	all = append(all, tagsIn(e.Addresses, func(x *awssim.Address) map[string]string { return x.Tags })...)
 	all = append(all, tagsIn(e.RouteTables, func(x *awssim.RouteTable) map[string]string { return x.Tags })...)

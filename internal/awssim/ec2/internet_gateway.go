@@ -8,15 +8,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-func (svc *Service) simulateGateways() {
+func (svc *Service) simulateInternetGateways() {
 	core.On(svc.Account, svc.createInternetGateway, "TagSpecifications")
 	core.On(svc.Account, svc.describeInternetGateways, "InternetGatewayIds", "Filters", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.attachInternetGateway, "InternetGatewayId", "VpcId")
 	core.On(svc.Account, svc.detachInternetGateway, "InternetGatewayId", "VpcId")
 	core.On(svc.Account, svc.deleteInternetGateway, "InternetGatewayId")
-	core.On(svc.Account, svc.createEgressOnlyInternetGateway, "VpcId", "ClientToken", "TagSpecifications")
-	core.On(svc.Account, svc.describeEgressOnlyInternetGateways, "EgressOnlyInternetGatewayIds", "Filters", "NextToken", "MaxResults")
-	core.On(svc.Account, svc.deleteEgressOnlyInternetGateway, "EgressOnlyInternetGatewayId")
 }
 
 func (svc *Service) createInternetGateway(in *ec2.CreateInternetGatewayInput) (*ec2.CreateInternetGatewayOutput, error) {
@@ -34,22 +31,43 @@ func (svc *Service) createInternetGateway(in *ec2.CreateInternetGatewayInput) (*
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
 }
 
-func (g *InternetGateway) attachments(state types.AttachmentStatus) []types.InternetGatewayAttachment {
-	if g.VPC == "" {
+// attachments is that of a gateway to a VPC, if it has one.
+func attachments(vpc string, state types.AttachmentStatus) []types.InternetGatewayAttachment {
+	if vpc == "" {
 		return nil
 	}
-	return []types.InternetGatewayAttachment{{VpcId: aws.String(g.VPC), State: state}}
+	return []types.InternetGatewayAttachment{{VpcId: aws.String(vpc), State: state}}
+}
+
+// internetGatewayRoutes is how routes lead to an internet gateway.
+func internetGatewayRoutes() *routeTarget {
+	return &routeTarget{
+		parameter: "GatewayId",
+		id:        func(in *ec2.CreateRouteInput) *string { return in.GatewayId },
+		show:      func(out *types.Route) **string { return &out.GatewayId },
+		vpc: func(svc *Service, id *string, _ string) (string, error) {
+			g, err := lookup(svc, svc.state.InternetGateways, id)
+			if err != nil {
+				return "", recoded(err, "InvalidGatewayID.NotFound")
+			}
+			return g.VPC, nil
+		},
+		leads: func(svc *Service, t *RouteTable, id string) bool {
+			g := svc.state.InternetGateways[id]
+			return g != nil && g.VPC == t.VPC
+		},
+	}
 }
 
 func (g *InternetGateway) out() types.InternetGateway {
 	return types.InternetGateway{
 		// "available" is what AWS says here, which the enumeration lacks.
-		InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(core.AccountID), Attachments: g.attachments("available"), Tags: tagsOut(g.Tags),
+		InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(core.AccountID), Attachments: attachments(g.VPC, "available"), Tags: tagsOut(g.Tags),
 	}
 }
 
 func (svc *Service) describeInternetGateways(in *ec2.DescribeInternetGatewaysInput) (*ec2.DescribeInternetGatewaysOutput, error) {
-	gateways, next, err := describe(svc, svc.state.InternetGateways, "igw",
+	gateways, next, err := describe(svc, svc.state.InternetGateways,
 		query{in.InternetGatewayIds, in.Filters, in.NextToken, in.MaxResults}, fields[*InternetGateway]{
 			"internet-gateway-id": func(g *InternetGateway) []string { return []string{g.ID} },
 			"attachment.vpc-id":   func(g *InternetGateway) []string { return one(g.VPC) },
@@ -75,11 +93,11 @@ func (svc *Service) GatewayOf(vpc string) *InternetGateway {
 }
 
 func (svc *Service) attachInternetGateway(in *ec2.AttachInternetGatewayInput) (*ec2.AttachInternetGatewayOutput, error) {
-	g, err := lookup(svc, svc.state.InternetGateways, "igw", in.InternetGatewayId)
+	g, err := lookup(svc, svc.state.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +115,11 @@ func (svc *Service) attachInternetGateway(in *ec2.AttachInternetGatewayInput) (*
 // public. Routes to the gateway do not keep it: they lead nowhere from then
 // on.
 func (svc *Service) detachInternetGateway(in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
-	g, err := lookup(svc, svc.state.InternetGateways, "igw", in.InternetGatewayId)
+	g, err := lookup(svc, svc.state.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
-	v, err := lookup(svc, svc.state.VPCs, "vpc", in.VpcId)
+	v, err := lookup(svc, svc.state.VPCs, in.VpcId)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +136,7 @@ func (svc *Service) detachInternetGateway(in *ec2.DetachInternetGatewayInput) (*
 }
 
 func (svc *Service) deleteInternetGateway(in *ec2.DeleteInternetGatewayInput) (*ec2.DeleteInternetGatewayOutput, error) {
-	g, err := lookup(svc, svc.state.InternetGateways, "igw", in.InternetGatewayId)
+	g, err := lookup(svc, svc.state.InternetGateways, in.InternetGatewayId)
 	if err != nil {
 		return nil, err
 	}
@@ -129,50 +147,21 @@ func (svc *Service) deleteInternetGateway(in *ec2.DeleteInternetGatewayInput) (*
 	return &ec2.DeleteInternetGatewayOutput{}, nil
 }
 
-func (svc *Service) createEgressOnlyInternetGateway(in *ec2.CreateEgressOnlyInternetGatewayInput) (*ec2.CreateEgressOnlyInternetGatewayOutput, error) {
-	s := svc.state
-	return once(svc, "CreateEgressOnlyInternetGateway", in.ClientToken, in, func() ([]string, error) {
-		tags, err := tagged(in.TagSpecifications, types.ResourceTypeEgressOnlyInternetGateway)
-		if err != nil {
-			return nil, err
-		}
-		v, err := lookup(svc, s.VPCs, "vpc", in.VpcId)
-		if err != nil {
-			return nil, err
-		}
-		if len(s.EgressOnlyGateways) >= s.Limits.VPCs {
-			return nil, core.Fail("EgressOnlyInternetGatewayLimitExceeded", "the maximum number of egress-only internet gateways has been reached")
-		}
-		g := &InternetGateway{Thing: svc.made("eigw", tags), VPC: v.ID}
-		s.EgressOnlyGateways[g.ID] = g
-		return []string{g.ID}, nil
-	}, func(ids []string) *ec2.CreateEgressOnlyInternetGatewayOutput {
-		out := egressOnlyOut(remembered(s.EgressOnlyGateways, ids, func(t Thing) *InternetGateway { return &InternetGateway{Thing: t} })[0])
-		return &ec2.CreateEgressOnlyInternetGatewayOutput{EgressOnlyInternetGateway: &out, ClientToken: in.ClientToken}
-	})
+// InternetGateway is an internet gateway.
+type InternetGateway struct {
+	Thing
+	VPC string // attached to; "" when detached
 }
 
-func egressOnlyOut(g *InternetGateway) types.EgressOnlyInternetGateway {
-	return types.EgressOnlyInternetGateway{
-		EgressOnlyInternetGatewayId: aws.String(g.ID), Attachments: g.attachments(types.AttachmentStatusAttached), Tags: tagsOut(g.Tags),
+func (*InternetGateway) kind() kind {
+	return kind{
+		prefix: "igw", name: "internetGateway", missing: "InvalidInternetGatewayID.NotFound", tags: types.ResourceTypeInternetGateway, title: "InternetGateway",
+		simulate: (*Service).simulateInternetGateways, route: internetGatewayRoutes(),
 	}
 }
 
-// describeEgressOnlyInternetGateways knows no filters but those for tags, as
-// the API reference has it.
-func (svc *Service) describeEgressOnlyInternetGateways(in *ec2.DescribeEgressOnlyInternetGatewaysInput) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
-	gateways, next, err := describe(svc, svc.state.EgressOnlyGateways, "eigw",
-		query{in.EgressOnlyInternetGatewayIds, in.Filters, in.NextToken, in.MaxResults}, nil, egressOnlyOut)
-	return &ec2.DescribeEgressOnlyInternetGatewaysOutput{EgressOnlyInternetGateways: gateways, NextToken: next}, err
-}
+func (g *InternetGateway) keepsVPC() string { return g.VPC }
 
-// deleteEgressOnlyInternetGateway deletes a gateway, also one that routes
-// lead to: they lead nowhere from then on.
-func (svc *Service) deleteEgressOnlyInternetGateway(in *ec2.DeleteEgressOnlyInternetGatewayInput) (*ec2.DeleteEgressOnlyInternetGatewayOutput, error) {
-	g, err := lookup(svc, svc.state.EgressOnlyGateways, "eigw", in.EgressOnlyInternetGatewayId)
-	if err != nil {
-		return nil, err
-	}
-	delete(svc.state.EgressOnlyGateways, g.ID)
-	return &ec2.DeleteEgressOnlyInternetGatewayOutput{ReturnCode: aws.Bool(true)}, nil
+func (g *InternetGateway) details(dump) []string {
+	return []string{"attached to " + g.VPC, "egress-only false"}
 }

@@ -1,0 +1,197 @@
+package ec2
+
+import (
+	"cmp"
+	"iter"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+)
+
+// resource is a resource of EC2. What a kind of resource does not say itself is
+// said by the Thing that it embeds.
+type resource interface {
+	thing() *Thing
+	// kind is the same for all resources of a type, and for its nil pointer.
+	kind() kind
+	// name tells the resource from others of its kind, in inventories.
+	name() string
+	// details are the attributes of the resource, in inventories.
+	details(dump) []string
+	// keepsVPC is the VPC that cannot be deleted because of the resource.
+	keepsVPC() string
+	// takesTags refuses tags that the resource cannot have.
+	takesTags(map[string]string) error
+	// over reports whether the resource has ended, or came with another one.
+	over(now time.Time) bool
+	// listed is what the inventory adds to the line of the resource, and whether
+	// the line is there.
+	listed(now time.Time) (suffix string, ok bool)
+}
+
+// Thing is what all resources of EC2 have.
+type Thing struct {
+	ID    string
+	Tags  map[string]string
+	Born  time.Time
+	Given bool // every account has it from the beginning
+}
+
+func (t *Thing) thing() *Thing { return t }
+
+func (t *Thing) name() string { return t.nameOr("") }
+
+// nameOr is the tag "Name", or another name.
+func (t *Thing) nameOr(other string) string { return cmp.Or(t.Tags["Name"], other, "without a name") }
+
+func (t *Thing) details(dump) []string { return nil }
+
+func (t *Thing) keepsVPC() string { return "" }
+
+func (t *Thing) takesTags(map[string]string) error { return nil }
+
+func (t *Thing) over(time.Time) bool { return t.Given }
+
+func (t *Thing) listed(time.Time) (suffix string, ok bool) { return "", true }
+
+// made returns what a new resource begins with.
+func (svc *Service) made(prefix string, tags map[string]string) Thing {
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	return Thing{ID: svc.ID(prefix), Tags: tags, Born: svc.Now()}
+}
+
+// kind is what there is to know of a kind of resource.
+type kind struct {
+	prefix   string             // of its IDs
+	name     string             // in messages
+	missing  string             // error code when nothing has the ID
+	tags     types.ResourceType // in tag specifications
+	title    string             // in inventories
+	apart    bool               // CreateTags does not know it, nor does the inventory
+	simulate func(*Service)     // registers its operations
+	settle   func(*Service)     // brings about what time has brought about
+	route    *routeTarget       // how routes lead to it; nil: they do not
+}
+
+// Table holds all resources of one kind, by ID. A kind is known by the field
+// of State that is its table: its operations are registered, its resources
+// are tagged, listed, settled and looked for when a VPC is deleted.
+type Table[T resource] map[string]T
+
+// table is a Table of whatever kind.
+type table interface {
+	fill()
+	kind() kind
+	get(id string) resource // nil: there is none
+	all() iter.Seq[resource]
+}
+
+func (t *Table[T]) fill() {
+	if *t == nil {
+		*t = Table[T]{}
+	}
+}
+
+func (t *Table[T]) kind() kind {
+	var none T
+	return none.kind()
+}
+
+func (t *Table[T]) get(id string) resource {
+	if r, ok := (*t)[id]; ok {
+		return r
+	}
+	return nil
+}
+
+func (t *Table[T]) all() iter.Seq[resource] {
+	return func(yield func(resource) bool) {
+		for _, r := range *t {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// tables are the fields of the state that are tables.
+func (s *State) tables() (all []table) {
+	fields := reflect.ValueOf(s).Elem()
+	for i := range fields.NumField() {
+		if t, ok := fields.Field(i).Addr().Interface().(table); ok {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// taggable returns all resources that can have tags.
+func (svc *Service) taggable() iter.Seq[resource] {
+	return func(yield func(resource) bool) {
+		for _, t := range svc.tables {
+			if t.kind().apart {
+				continue
+			}
+			for r := range t.all() {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// prefixOf is the prefix of an ID, by which one knows its kind.
+func prefixOf(id string) string {
+	prefix, _, _ := strings.Cut(id, "-")
+	return prefix
+}
+
+// kindOf returns the kind that an ID is of.
+func (svc *Service) kindOf(id string) kind {
+	prefix := prefixOf(id)
+	if rule := (*groupRule)(nil).kind(); prefix == rule.prefix {
+		return rule
+	}
+	for _, t := range svc.tables {
+		if k := t.kind(); k.prefix == prefix {
+			return k
+		}
+	}
+	return kind{prefix: prefix, name: "resource", missing: "InvalidID"}
+}
+
+// notFound is what AWS says about an ID that it does not know.
+func (k kind) notFound(id string) error {
+	if !strings.HasPrefix(id, k.prefix+"-") {
+		code := strings.Replace(strings.Replace(k.missing, "NotFound", "Malformed", 1), "Group.", "GroupId.", 1)
+		return core.Fail(code, "invalid id: %q", id)
+	}
+	return core.Fail(k.missing, "the %s ID '%s' does not exist", k.name, id)
+}
+
+// lookup returns the resource that a writing call names.
+func lookup[T resource](svc *Service, among map[string]T, id *string) (none T, err error) {
+	k := none.kind()
+	if aws.ToString(id) == "" {
+		return none, core.Fail("MissingParameter", "the request must contain the parameter %sId", k.name)
+	}
+	t, ok := among[*id]
+	if !ok || !svc.refers(t) {
+		return none, k.notFound(*id)
+	}
+	return t, nil
+}
+
+// refers reports whether writing calls can name a resource yet.
+func (svc *Service) refers(r resource) bool {
+	t := r.thing()
+	return t.Given || svc.Now().Sub(t.Born) >= svc.LagRefs
+}

@@ -1,0 +1,58 @@
+package ec2
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+)
+
+// recoded gives an error that says "not found" another code: AWS has several
+// for the same thing.
+func recoded(err error, code string) error {
+	var api *smithy.GenericAPIError
+	if errors.As(err, &api) && strings.HasSuffix(api.Code, "NotFound") {
+		api.Code = code
+	}
+	return err
+}
+
+// cidr parses a CIDR block, which AWS brings into its canonical form.
+func cidr(s *string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(aws.ToString(s))
+	if err != nil {
+		return p, core.Fail("InvalidParameterValue", "value (%s) for parameter cidrBlock is invalid: this is not a valid CIDR block", aws.ToString(s))
+	}
+	return p.Masked(), nil
+}
+
+// within reports whether all of the inner block lies in the outer one.
+func within(outer, inner netip.Prefix) bool {
+	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
+}
+
+// prefix parses a CIDR block of the account itself, which is valid, or empty.
+func prefix(s string) netip.Prefix {
+	p, _ := netip.ParsePrefix(s)
+	return p
+}
+
+// flag is a boolean as filters see it.
+func flag(b bool) []string { return []string{fmt.Sprint(b)} }
+
+// one is a single value as filters see it; "" is none.
+func one(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
+// stamp is a time as some answers spell it.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
-	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
 )
 
 // newVersion gives the template of the group another instance type.

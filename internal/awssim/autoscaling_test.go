@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
@@ -16,6 +14,8 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
 )
 
 // pool is a group in two zones.

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	cloudformationsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/cloudformation"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	cfn "github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	cloudformationsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/cloudformation"
 )
 
 const (

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
 // abroadIn returns a client for a region of the account.

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
+	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
 func (n *testbed) table(id string) types.RouteTable {

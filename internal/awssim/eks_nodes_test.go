@@ -6,13 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
 // group is a node group of two nodes.

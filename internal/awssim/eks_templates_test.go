@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -17,6 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
 const mimeData = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//--\n"

@@ -6,14 +6,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
 const stockRole = "arn:aws:iam::123456789012:role/" + stockNodes

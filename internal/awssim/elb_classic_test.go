@@ -5,13 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 )
 
 func classicInput(name string, subnets ...string) *classic.CreateLoadBalancerInput {

@@ -5,14 +5,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 )
 
 // site is a VPC that was made by EC2's own calls.

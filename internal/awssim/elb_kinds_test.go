@@ -5,13 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 )
 
 func TestApplicationLoadBalancer(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -13,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
 const stockNodes = "nodes.cluster-api-provider-aws.sigs.k8s.io"

@@ -7,13 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	secretsmanagersim "github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	secrets "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	secretsmanagersim "github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
 )
 
 func TestSecretValues(t *testing.T) {

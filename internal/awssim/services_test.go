@@ -6,12 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
-
-	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
-	s3sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
-	secretsmanagersim "github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	classic "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -21,6 +15,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
+	iamsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
+	s3sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/s3"
+	secretsmanagersim "github.com/clusterawsadm/clusterawsadm/internal/awssim/secretsmanager"
 )
 
 func TestServicesSurviveAFile(t *testing.T) {

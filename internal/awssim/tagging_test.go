@@ -1,9 +1,8 @@
 package awssim
 
 import (
-	"regexp"
-
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
-
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
 // StockStack is the name of the stack that an account begins with.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // mostTemplate is how many bytes a template in a request can have.

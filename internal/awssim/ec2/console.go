@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // getConsoleOutput shows what an instance has printed. Until it has booted

@@ -1,8 +1,6 @@
 package ec2
 
-import (
-	"time"
-)
+import "time"
 
 // How long AWS takes over things.
 const (

@@ -10,14 +10,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // Place is what is kept of a region other than the account's own.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // recoded gives an error that says "not found" another code: AWS has several

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 func (svc *Service) simulateVolumes() {

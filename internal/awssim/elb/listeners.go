@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 func (svc *Service) simulateListeners() {

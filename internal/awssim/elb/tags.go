@@ -4,12 +4,12 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/aws/smithy-go"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 func (svc *Service) simulateTags() {

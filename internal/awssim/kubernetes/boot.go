@@ -14,10 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
-
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
-
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 

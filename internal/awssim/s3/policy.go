@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 // bucketPolicy is a policy of a bucket, as far as S3 checks it.

@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	tagging "github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi"
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
 func (svc *Service) simulate() {

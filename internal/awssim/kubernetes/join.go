@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 

@@ -77,7 +77,7 @@ func New(o Options) *AWS {
 	o.Region = region(o)
 	a, cfn := open(o, &State{EC2: ec2.NewState(o.Clock.Now(), o.Region)})
 	if !o.Bare {
-		cfn.MakeStock()
+		cfn.CreateBootstrapStack()
 	}
 	return a
 }

@@ -349,11 +349,11 @@ func TestStackSurvivesAFile(t *testing.T) {
 func TestStockStack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(Options{})
-		out, err := cfn.NewFromConfig(a.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(cloudformationsim.StockStack)})
+		out, err := cfn.NewFromConfig(a.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
 		require.NoError(t, err)
 		assert.Equal(t, types.StackStatusCreateComplete, out.Stacks[0].StackStatus)
 		assert.Empty(t, a.Inventory(), "an account begins with it")
-		resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.StockStack)})
+		resources, err := cfn.NewFromConfig(a.Config()).DescribeStackResources(t.Context(), &cfn.DescribeStackResourcesInput{StackName: aws.String(cloudformationsim.BootstrapStack)})
 		require.NoError(t, err)
 		assert.Len(t, resources.StackResources, 6)
 	})

@@ -25,7 +25,7 @@ func eksCluster(name string) *eks.CreateClusterInput {
 	}
 }
 
-// eksReady makes a cluster and waits for it.
+// eksReady creates a cluster and waits for it.
 func eksReady(t *testing.T, a *AWS, name string) *eks.Client {
 	t.Helper()
 	c := eks.NewFromConfig(a.Config())

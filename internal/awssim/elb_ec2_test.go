@@ -15,7 +15,7 @@ import (
 	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 )
 
-// site is a VPC that was made by EC2's own calls.
+// site is a VPC that was created by EC2's own calls.
 type site struct{ vpc, subnet, gateway, group *string }
 
 func buildSite(t *testing.T, c *ec2.Client) (s site) {

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// The things of EC2 that the tests of the other services stand on.
+// The resources of EC2 that the tests of the other services stand on.
 const (
 	testVPC      = "vpc-0aaaaaaaaaaaaaaa1"
 	testSubnetA  = "subnet-0aaaaaaaaaaaaaaa1"
@@ -99,7 +99,7 @@ func listen(balancer, group *string, port int32) *elb.CreateListenerInput {
 	}
 }
 
-// served makes a load balancer, a target group and a listener between them.
+// served creates a load balancer, a target group and a listener between them.
 func served(t *testing.T, c *elb.Client) (balancer, group, listener *string) {
 	t.Helper()
 	b, err := c.CreateLoadBalancer(t.Context(), nlb("demo-apiserver", testSubnetA, testSubnetB))

@@ -250,7 +250,7 @@ func (g *Group) activityOut(x *Activity) types.Activity {
 }
 
 // describeScalingActivities tells what groups did, the newest first. Groups
-// that are gone have left no activities here; AWS keeps them for six weeks.
+// that are deleted have left no activities here; AWS keeps them for six weeks.
 func (svc *Service) describeScalingActivities(in *autoscaling.DescribeScalingActivitiesInput) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	if err := records(in.MaxRecords); err != nil {
 		return nil, err

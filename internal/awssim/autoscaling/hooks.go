@@ -35,7 +35,7 @@ func (svc *Service) putLifecycleHook(in *autoscaling.PutLifecycleHookInput) (*au
 	return &autoscaling.PutLifecycleHookOutput{}, svc.putHook(g, *in)
 }
 
-// putHook makes a hook, or changes what the call says of one.
+// putHook creates a hook, or changes what the call says of one.
 func (svc *Service) putHook(g *Group, in autoscaling.PutLifecycleHookInput) error {
 	name := aws.ToString(in.LifecycleHookName)
 	if !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(name) {

@@ -187,7 +187,7 @@ func (svc *Service) Detailed() (lines []string) {
 		if g.Warmup != nil {
 			warmup = fmt.Sprint(*g.Warmup)
 		}
-		lines = append(lines, core.LineOf("AutoScalingGroup "+g.called(), "size", fmt.Sprintf("%d..%d/%d", g.Min, g.Max, g.Desired), "subnets", svc.ec2.AllCalled(g.Subnets),
+		lines = append(lines, core.LineOf("AutoScalingGroup "+g.called(), "size", fmt.Sprintf("%d..%d/%d", g.Min, g.Max, g.Desired), "subnets", svc.ec2.Labels(g.Subnets),
 			"template", template, "mixed", mixed, "cooldown", fmt.Sprint(g.Cooldown), "warmup", warmup, "grace", fmt.Sprint(g.Grace), "lifetime", fmt.Sprint(g.Lifetime),
 			"check", g.HealthCheck, "rebalance", fmt.Sprint(g.Rebalance), "suspended", strings.Join(core.SortedKeys(g.Suspended), ","), "hooks", strings.Join(hooks, ","),
 			"instances", strings.Join(instances, ","), "tags", strings.Join(tags, " "), "deleting", fmt.Sprint(g.Deleting)))

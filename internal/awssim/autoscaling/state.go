@@ -66,7 +66,7 @@ type Instance struct {
 	Activity               string // under way for it
 }
 
-// Activity is one thing that a group does.
+// Activity is one action of a group.
 type Activity struct {
 	ID, Description, Cause, Message string
 	Status                          types.ScalingActivityStatusCode

@@ -24,7 +24,7 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.describeScalingTags, "Filters", "MaxRecords", "NextToken")
 }
 
-// tagScaling sets tags of a group. A call that makes the group need not name
+// tagScaling sets tags of a group. A call that creates the group need not name
 // it in each tag.
 func (svc *Service) tagScaling(g *Group, name string, tags []types.Tag) error {
 	all := maps.Clone(g.Tags)

@@ -13,7 +13,7 @@ import (
 )
 
 // Settle has the groups do what they did since the last call, each
-// thing at its time.
+// at its time.
 func (svc *Service) Settle() {
 	now := svc.Now()
 	defer svc.SetPast(time.Time{})

@@ -67,7 +67,7 @@ func (svc *Service) createChangeSet(in *cfn.CreateChangeSetInput) (*cfn.CreateCh
 }
 
 // subject is the stack that a change set is for. One that is to be created is
-// made, without resources, for the change set to hang on.
+// created, without resources, for the change set.
 func (svc *Service) subject(in *cfn.CreateChangeSetInput) (*Stack, *template, error) {
 	name, body := aws.ToString(in.StackName), aws.ToString(in.TemplateBody)
 	if in.ChangeSetType != types.ChangeSetTypeCreate {

@@ -16,7 +16,7 @@ import (
 
 // State is what CloudFormation holds.
 type State struct {
-	Stacks map[string]*Stack // by ID, those that are gone among them
+	Stacks map[string]*Stack // by ID, those that are deleted among them
 }
 
 // Stack is a stack.
@@ -81,7 +81,7 @@ func checkStackName(name string) error {
 	return nil
 }
 
-// newStack makes a stack that has nothing in it yet. The name of the random
+// newStack creates a stack that has nothing in it yet. The name of the random
 // part of its ID is given.
 func (svc *Service) newStack(name, random string, at time.Time) *Stack {
 	s := &Stack{
@@ -264,7 +264,7 @@ func (svc *Service) validateTemplate(in *cfn.ValidateTemplateInput) (*cfn.Valida
 // began with.
 func (svc *Service) Inventory() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
-		if s.Status != types.StackStatusDeleteComplete && !s.stock() {
+		if s.Status != types.StackStatusDeleteComplete && !s.bootstrap() {
 			lines = append(lines, "Stack "+s.Name)
 		}
 	}
@@ -275,7 +275,7 @@ func (svc *Service) Inventory() (lines []string) {
 // like.
 func (svc *Service) Detailed() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
-		if s.Status != types.StackStatusDeleteComplete && !s.stock() {
+		if s.Status != types.StackStatusDeleteComplete && !s.bootstrap() {
 			lines = append(lines, core.LineOf("Stack "+s.Name, "status", string(s.Status), "resources", strings.Join(core.SortedKeys(s.Resources), ","), "tags", core.Pairs(s.Tags)))
 		}
 	}

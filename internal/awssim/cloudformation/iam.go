@@ -82,7 +82,7 @@ func resourceFailure(err error) string {
 	return "Resource handler returned message: \"" + message + " (Service: Iam)\""
 }
 
-// create makes a resource. The physical ID is "" when nothing was made.
+// create creates a resource. The physical ID is "" when nothing was created.
 func (svc *Service) create(s *Stack, logical, kind string, p properties, at time.Time) (physical string, err error) {
 	k := resourceKinds()[kind]
 	for _, name := range core.SortedKeys(p) {
@@ -197,7 +197,7 @@ func (svc *Service) change(s *Stack, physical, kind string, old, want properties
 }
 
 // remove deletes a resource, and with it what the template attached to it.
-// What others attached stands in the way. That it is gone is fine.
+// What others attached stands in the way. That it is deleted is fine.
 func (svc *Service) remove(physical, kind string, p properties) error {
 	nothing := properties{}
 	switch resourceKinds()[kind].iam {

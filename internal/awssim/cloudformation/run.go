@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// How long CloudFormation takes over things.
+// How long CloudFormation takes.
 const (
 	// ResourceAsks is how long it takes to ask IAM for something.
 	ResourceAsks = time.Second
@@ -38,11 +38,11 @@ type StackRun struct {
 	Old *Stack
 	// Removed are the logical IDs that the new template does not have.
 	Removed []string
-	// Leftovers are physical things that are deleted when the update is done.
+	// Leftovers are physical resources that are deleted when the update is done.
 	Leftovers []*StackStep
 }
 
-// StackStep is one thing that is done to one resource.
+// StackStep is one step of one resource.
 type StackStep struct {
 	Logical, Type string
 	Action        string    // create, update, replace, delete
@@ -51,7 +51,7 @@ type StackStep struct {
 	Due           time.Time // when what it is in is over
 	Physical      string    // of what is deleted
 	Declared      string    // what it is to be like: properties in JSON
-	Applied       string    // what the thing to delete is like
+	Applied       string    // the resource to delete
 	Needs         []string
 }
 
@@ -297,7 +297,7 @@ func (svc *Service) finish(s *Stack, at time.Time) {
 		}
 		s.enter(types.StackStatusUpdateRollbackCompleteCleanupInProgress, "", at)
 		svc.startRun(s, &StackRun{Steps: run.Leftovers}, at)
-	// What cannot be deleted in the end is left behind, and belongs to nobody.
+	// What cannot be deleted in the end is left behind, and belongs to no stack.
 	case types.StackStatusUpdateCompleteCleanupInProgress:
 		s.enter(types.StackStatusUpdateComplete, "", at)
 	case types.StackStatusUpdateRollbackCompleteCleanupInProgress:
@@ -373,7 +373,7 @@ func (s *Stack) deletions() (steps []*StackStep) {
 	return steps
 }
 
-// order has what needs another thing deleted before it.
+// order deletes what needs another resource before it.
 func order(steps []*StackStep) {
 	for _, step := range steps {
 		for _, other := range steps {

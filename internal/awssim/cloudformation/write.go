@@ -53,7 +53,7 @@ func (svc *Service) startCreate(s *Stack, t *template, at time.Time) {
 	svc.startRun(s, run, at)
 }
 
-// addition is the step that makes a resource of a template.
+// addition is the step that creates a resource of a template.
 func (s *Stack) addition(id string, d *declaration) *StackStep {
 	s.Resources[id] = &StackResource{Logical: id, Type: d.kind}
 	return &StackStep{Logical: id, Type: d.kind, Action: "create", After: d.needs, Declared: canonical(d.properties), Needs: d.needs}

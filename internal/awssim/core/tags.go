@@ -14,7 +14,7 @@ type TagRules struct {
 	TooMany, Duplicate, Invalid string // error codes
 }
 
-// ReadTags checks the tags of a call and adds them to those of a thing, of
+// ReadTags checks the tags of a call and adds them to those of a resource, of
 // which there may be 50.
 func ReadTags[T any](r TagRules, old map[string]string, tags []T, read func(T) (key, value *string)) (map[string]string, error) {
 	all, seen := map[string]string{}, map[string]bool{}

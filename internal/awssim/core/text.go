@@ -81,8 +81,8 @@ func pruned(v any) any {
 	return v
 }
 
-// LineOf is one line about a thing: pairs of what is said and how it is,
-// the empty left out.
+// LineOf is one line about a resource: pairs of an attribute and its value,
+// without the empty ones.
 func LineOf(thing string, pairs ...string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -128,7 +128,7 @@ func Fill[T any](m *map[string]T) {
 }
 
 // Between picks a whole number of seconds between two durations, the same for
-// the same thing.
+// the same resource.
 func Between(least, most time.Duration, id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
@@ -136,7 +136,7 @@ func Between(least, most time.Duration, id string) time.Duration {
 	return least + time.Duration(int64(h.Sum32())%choices)*time.Second
 }
 
-// Recast makes a value of another type with the same field names: what is
+// Recast creates a value of another type with the same field names: what is
 // asked for, and what is answered, are different types of the SDK.
 func Recast[T any](in any) (out T) {
 	raw, err := json.Marshal(in)

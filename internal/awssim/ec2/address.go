@@ -25,7 +25,7 @@ func (svc *Service) PublicIP() string {
 	return netip.AddrFrom4([4]byte{54, byte(160 + n>>16&63), byte(n >> 8), byte(n)}).String() //nolint:gosec // bytes of a number
 }
 
-// allocateAddress makes an elastic IP. AWS knows no client token here.
+// allocateAddress creates an elastic IP. AWS knows no client token here.
 func (svc *Service) allocateAddress(in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	s := svc.state
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeElasticIp)
@@ -38,7 +38,7 @@ func (svc *Service) allocateAddress(in *ec2.AllocateAddressInput) (*ec2.Allocate
 	if len(s.Addresses) >= s.Limits.Addresses {
 		return nil, core.Fail("AddressLimitExceeded", "the maximum number of addresses has been reached")
 	}
-	e := &Address{Thing: svc.made("eipalloc", tags), PublicIP: svc.PublicIP()}
+	e := &Address{Thing: svc.newThing("eipalloc", tags), PublicIP: svc.PublicIP()}
 	s.Addresses[e.ID] = e
 	return &ec2.AllocateAddressOutput{
 		AllocationId: aws.String(e.ID), PublicIp: aws.String(e.PublicIP), Domain: types.DomainTypeVpc,
@@ -131,23 +131,23 @@ func (svc *Service) associateAddress(in *ec2.AssociateAddressInput) (*ec2.Associ
 		if !aws.ToBool(in.AllowReassociation) {
 			return nil, core.Fail("Resource.AlreadyAssociated", "resource %s is already associated with %s", n.ID, other.Association)
 		}
-		svc.takeOff(other)
+		svc.disassociate(other)
 	}
-	svc.takeOff(e)
-	svc.give(e, n)
+	svc.disassociate(e)
+	svc.associate(e, n)
 	return &ec2.AssociateAddressOutput{AssociationId: aws.String(e.Association)}, nil
 }
 
-// give associates an address with an interface.
-func (svc *Service) give(e *Address, n *Interface) {
+// associate associates an address with an interface.
+func (svc *Service) associate(e *Address, n *Interface) {
 	e.Association, e.Interface, n.PublicIP = svc.ID("eipassoc"), n.ID, e.PublicIP
 	if i := svc.state.Instances[n.Owner]; i != nil {
 		e.Instance = i.ID
 	}
 }
 
-// takeOff ends the association of an address, if it has one.
-func (svc *Service) takeOff(e *Address) {
+// disassociate ends the association of an address, if it has one.
+func (svc *Service) disassociate(e *Address) {
 	if n := svc.state.Interfaces[e.Interface]; n != nil && n.PublicIP == e.PublicIP {
 		n.PublicIP = ""
 	}
@@ -162,7 +162,7 @@ func (svc *Service) disassociateAddress(in *ec2.DisassociateAddressInput) (*ec2.
 		if n := svc.state.Interfaces[e.Interface]; n != nil && n.Managed {
 			return nil, core.Fail("AuthFailure", "you do not have permission to access the specified resource")
 		}
-		svc.takeOff(e)
+		svc.disassociate(e)
 		return &ec2.DisassociateAddressOutput{}, nil
 	}
 	return nil, core.Fail("InvalidAssociationID.NotFound", "the association ID '%s' does not exist", aws.ToString(in.AssociationId))
@@ -196,7 +196,7 @@ func (*Address) kind() kind {
 	}
 }
 
-func (e *Address) details(d dump) []string {
+func (e *Address) details(d printer) []string {
 	used := ""
 	if n := d.aws.state.Interfaces[e.Interface]; n != nil {
 		used = cmp.Or(n.Owner, n.ID)

@@ -67,7 +67,7 @@ func find[T resource](svc *Service, among map[string]T, q query, f fields[T]) (f
 	return found, nil
 }
 
-// shows reports whether a thing shows in lists yet. What every account has
+// shows reports whether a resource shows in lists yet. What every account has
 // always does: it may be younger than a clock that begins in the past.
 func (svc *Service) shows(t resource) bool { return t.thing().Given || svc.Visible(t.thing().Born) }
 
@@ -86,7 +86,7 @@ func paged[T any](svc *Service, found []T, q query) ([]T, *string, error) {
 	return core.Page(svc.Account, found, q.token, q.size, most)
 }
 
-// matching returns what decides whether a thing passes all filters. A filter
+// matching returns what decides whether a resource passes all filters. A filter
 // it does not know is not simulated: AWS would refuse most of them too.
 func matching[T any](filters []types.Filter, f fields[T], tags func(T) map[string]string) (func(T) bool, error) {
 	var tests []func(T) bool

@@ -2,12 +2,12 @@ package ec2
 
 import "time"
 
-// How long AWS takes over things.
+// How long AWS takes.
 const (
 	// VPCTakes is how long a new VPC is pending.
 	VPCTakes = time.Second
 	// IPv6BlockTakes is how long a CIDR block of a VPC is associating. The
-	// block that Amazon provides is not told before.
+	// block that Amazon provides is not shown before.
 	IPv6BlockTakes = 2 * time.Second
 	// SubnetIPv6Takes is how long a subnet's IPv6 block is associating.
 	SubnetIPv6Takes = time.Second
@@ -30,7 +30,7 @@ const (
 	InstanceShown = time.Hour
 	// EndpointDeletes is how long a gateway endpoint is deleting.
 	EndpointDeletes = 10 * time.Second
-	// VolumeTakes is how long a volume that was made by itself is creating.
+	// VolumeTakes is how long a volume that was created by itself is creating.
 	VolumeTakes = 2 * time.Second
 	// SnapshotCopies is how long the copy of a snapshot is pending, at least.
 	SnapshotCopies = 3 * time.Minute

@@ -23,7 +23,7 @@ func (*EgressOnlyGateway) kind() kind {
 
 func (g *EgressOnlyGateway) keepsVPC() string { return g.VPC }
 
-func (g *EgressOnlyGateway) details(dump) []string {
+func (g *EgressOnlyGateway) details(printer) []string {
 	return []string{"attached to " + g.VPC, "egress-only true"}
 }
 
@@ -55,7 +55,7 @@ func egressOnlyGatewayRoutes() *routeTarget {
 
 func (svc *Service) createEgressOnlyInternetGateway(in *ec2.CreateEgressOnlyInternetGatewayInput) (*ec2.CreateEgressOnlyInternetGatewayOutput, error) {
 	s := svc.state
-	return once(svc, "CreateEgressOnlyInternetGateway", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateEgressOnlyInternetGateway", in.ClientToken, in, func() ([]string, error) {
 		tags, err := tagged(in.TagSpecifications, types.ResourceTypeEgressOnlyInternetGateway)
 		if err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (svc *Service) createEgressOnlyInternetGateway(in *ec2.CreateEgressOnlyInte
 		if len(s.EgressOnlyGateways) >= s.Limits.VPCs {
 			return nil, core.Fail("EgressOnlyInternetGatewayLimitExceeded", "the maximum number of egress-only internet gateways has been reached")
 		}
-		g := &EgressOnlyGateway{Thing: svc.made("eigw", tags), VPC: v.ID}
+		g := &EgressOnlyGateway{Thing: svc.newThing("eigw", tags), VPC: v.ID}
 		s.EgressOnlyGateways[g.ID] = g
 		return []string{g.ID}, nil
 	}, func(ids []string) *ec2.CreateEgressOnlyInternetGatewayOutput {

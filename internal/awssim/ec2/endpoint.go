@@ -20,11 +20,11 @@ func (svc *Service) simulateEndpoints() {
 	core.On(svc.Account, svc.deleteEndpoints, "VpcEndpointIds")
 }
 
-// createEndpoint makes a gateway endpoint, which is available at once. AWS
+// createEndpoint creates a gateway endpoint, which is available at once. AWS
 // allows several for the same service as long as they share no route table.
 func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateVpcEndpointOutput, error) {
 	s := svc.state
-	return once(svc, "CreateVpcEndpoint", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateVpcEndpoint", in.ClientToken, in, func() ([]string, error) {
 		tags, err := tagged(in.TagSpecifications, types.ResourceTypeVpcEndpoint)
 		if err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateV
 		if err := svc.addTables(e, in.RouteTableIds); err != nil {
 			return nil, err
 		}
-		e.Thing = svc.made("vpce", tags)
+		e.Thing = svc.newThing("vpce", tags)
 		s.Endpoints[e.ID] = e
 		return []string{e.ID}, nil
 	}, func(ids []string) *ec2.CreateVpcEndpointOutput {
@@ -124,7 +124,7 @@ func (svc *Service) modifyEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyV
 	return &ec2.ModifyVpcEndpointOutput{Return: aws.Bool(true)}, nil
 }
 
-// deleteEndpoints deletes what it can; what it cannot is told item by item,
+// deleteEndpoints deletes what it can; what it cannot is reported item by item,
 // and the call succeeds.
 func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.DeleteVpcEndpointsOutput, error) {
 	if len(in.VpcEndpointIds) == 0 {
@@ -172,6 +172,6 @@ func (svc *Service) settleEndpoints() {
 	})
 }
 
-func (e *Endpoint) details(d dump) []string {
+func (e *Endpoint) details(d printer) []string {
 	return []string{e.VPC, e.Service, "tables " + d.list(e.RouteTables), fmt.Sprintf("deleting %t", !e.Deleted.IsZero())}
 }

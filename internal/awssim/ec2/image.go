@@ -270,14 +270,14 @@ func (svc *Service) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyIma
 	if err := dryRun(in.DryRun); err != nil {
 		return nil, err
 	}
-	return once(svc, "CopyImage in "+where.region, in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CopyImage in "+where.region, in.ClientToken, in, func() ([]string, error) {
 		for _, i := range where.Images {
 			if i.Owner == core.AccountID && i.Name == name && i.state(svc.Now()) != types.ImageStateFailed {
 				return nil, core.Fail("InvalidAMIName.Duplicate", "AMI name %s is already in use by AMI %s", name, i.ID)
 			}
 		}
 		copied := *source
-		copied.Thing = svc.made("ami", tags[types.ResourceTypeImage])
+		copied.Thing = svc.newThing("ami", tags[types.ResourceTypeImage])
 		if aws.ToBool(in.CopyImageTags) && source.Owner == core.AccountID {
 			more := maps.Clone(source.Tags)
 			maps.Copy(more, copied.Tags)
@@ -337,7 +337,7 @@ func (svc *Service) copySnapshots(where place, i *Image, in *ec2.CopyImageInput,
 			continue
 		}
 		s := &Snapshot{
-			Thing: svc.made("snap", maps.Clone(tags)), Size: d.Size, Encrypted: encrypted || d.Encrypted,
+			Thing: svc.newThing("snap", maps.Clone(tags)), Size: d.Size, Encrypted: encrypted || d.Encrypted,
 			Description: fmt.Sprintf("Copied for DestinationAmi %s from SourceAmi %s for SourceSnapshot %s. Task created on %d.", i.ID, i.SourceImage, d.Snapshot, svc.Now().UnixMilli()),
 		}
 		s.Ready = svc.Now().Add(core.Between(SnapshotCopies, SnapshotCopiesMost, s.ID))

@@ -108,9 +108,9 @@ func (m *MetadataOptions) out() *types.InstanceMetadataOptionsResponse {
 	}
 }
 
-// letGo ends what a terminated instance had: interfaces and volumes go with
+// releaseAll ends what a terminated instance had: interfaces and volumes go with
 // it, or are free.
-func (svc *Service) letGo(i *Instance) {
+func (svc *Service) releaseAll(i *Instance) {
 	s := svc.state
 	for _, id := range i.Interfaces {
 		n := s.Interfaces[id]
@@ -335,14 +335,14 @@ func (svc *Service) settleInstances() {
 		if i.Terminated.IsZero() || i.Terminated.After(svc.Now()) {
 			continue
 		}
-		svc.letGo(i)
+		svc.releaseAll(i)
 		if svc.Now().Sub(i.Terminated) >= InstanceShown {
 			delete(svc.state.Instances, id)
 		}
 	}
 }
 
-func (i *Instance) details(d dump) []string {
+func (i *Instance) details(d printer) []string {
 	return []string{
 		i.Image, i.Type, i.Subnet, i.Zone, fmt.Sprintf("key %q profile %q", i.Key, i.Profile), fmt.Sprintf("user data %t", i.UserData != ""),
 		fmt.Sprintf("spot %t %s", i.Spot, i.MaxPrice), fmt.Sprintf("metadata %+v", i.Metadata), fmt.Sprintf("placement %+v", i.Placement), core.Pairs(i.Launch),

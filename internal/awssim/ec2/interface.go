@@ -21,7 +21,7 @@ func (svc *Service) simulateInterfaces() {
 	core.On(svc.Account, svc.deleteInterface, "NetworkInterfaceId")
 }
 
-// NewInterface makes an interface that AWS manages itself, for the owner: a
+// NewInterface creates an interface that AWS manages itself, for the owner: a
 // NAT gateway or a load balancer. The kind is its interface type. An interface
 // that faces the internet is to be given a PublicIP by the caller, which then
 // keeps the internet gateway. The caller has looked whether the subnet has
@@ -29,14 +29,14 @@ func (svc *Service) simulateInterfaces() {
 func (svc *Service) NewInterface(subnet, description, kind, owner string, groups []string) *Interface {
 	s := svc.state.Subnets[subnet]
 	n := &Interface{
-		Thing: svc.made("eni", nil), VPC: s.VPC, Subnet: s.ID, Description: description, Type: kind, PrivateIP: svc.address(s),
+		Thing: svc.newThing("eni", nil), VPC: s.VPC, Subnet: s.ID, Description: description, Type: kind, PrivateIP: svc.address(s),
 		Groups: slices.Clone(groups), Owner: owner, Managed: true,
 	}
 	svc.state.Interfaces[n.ID] = n
 	return n
 }
 
-// ReleaseInterfaces lets the interfaces of an owner that is gone die a while
+// ReleaseInterfaces lets the interfaces of an owner that is deleted die a while
 // later. Until then they keep their subnets, groups and addresses.
 func (svc *Service) ReleaseInterfaces(owner string, after time.Duration) {
 	for _, n := range svc.state.Interfaces {
@@ -50,7 +50,7 @@ func (svc *Service) ReleaseInterfaces(owner string, after time.Duration) {
 func (svc *Service) RemoveInterface(id string) {
 	for _, e := range svc.state.Addresses {
 		if e.Interface == id {
-			svc.takeOff(e)
+			svc.disassociate(e)
 		}
 	}
 	delete(svc.state.Interfaces, id)
@@ -63,7 +63,7 @@ func (n *Interface) status() types.NetworkInterfaceStatus {
 	return types.NetworkInterfaceStatusInUse
 }
 
-// requester is on whose behalf AWS made an interface.
+// requester is on whose behalf AWS created an interface.
 func (n *Interface) requester() string {
 	switch {
 	case !n.Managed:
@@ -176,7 +176,7 @@ func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (
 	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: interfaces, NextToken: next}, err
 }
 
-// userInterface makes an interface for the account's user.
+// userInterface creates an interface for the account's user.
 func (svc *Service) userInterface(s *Subnet, groups []string, tags map[string]string, ipv6 int32) *Interface {
 	n := svc.NewInterface(s.ID, "", string(types.NetworkInterfaceTypeInterface), "", groups)
 	n.Managed = false
@@ -189,7 +189,7 @@ func (svc *Service) userInterface(s *Subnet, groups []string, tags map[string]st
 
 func (svc *Service) createInterface(in *ec2.CreateNetworkInterfaceInput) (*ec2.CreateNetworkInterfaceOutput, error) {
 	st := svc.state
-	return once(svc, "CreateNetworkInterface", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateNetworkInterface", in.ClientToken, in, func() ([]string, error) {
 		tags, err := tagged(in.TagSpecifications, types.ResourceTypeNetworkInterface)
 		if err != nil {
 			return nil, err
@@ -299,7 +299,7 @@ type Interface struct {
 	Groups                                              []string
 	IPv6                                                []string
 	Owner                                               string    // what it serves: an instance, a NAT gateway, a load balancer; "" when free
-	Managed                                             bool      // AWS made it and alone can remove it
+	Managed                                             bool      // AWS created it and alone can remove it
 	Dies                                                time.Time // when AWS will have removed it; zero: not dying
 	DeleteWithOwner                                     bool
 	Device                                              int32 // device index at its instance
@@ -331,7 +331,7 @@ func (svc *Service) settleInterfaces() {
 	}
 }
 
-func (n *Interface) details(d dump) []string {
+func (n *Interface) details(d printer) []string {
 	return []string{
 		"of " + n.Owner, n.Subnet, n.Type, n.Description, "groups " + d.list(n.Groups), fmt.Sprintf("IPv6 %d public %t", len(n.IPv6), n.PublicIP != ""),
 		fmt.Sprintf("device %d goes with its owner %t", n.Device, n.DeleteWithOwner), fmt.Sprintf("managed %t dying %t", n.Managed, !n.Dies.IsZero()),

@@ -25,7 +25,7 @@ func (svc *Service) createInternetGateway(in *ec2.CreateInternetGatewayInput) (*
 	if len(s.InternetGateways) >= s.Limits.VPCs {
 		return nil, core.Fail("InternetGatewayLimitExceeded", "the maximum number of internet gateways has been reached")
 	}
-	g := &InternetGateway{Thing: svc.made("igw", tags)}
+	g := &InternetGateway{Thing: svc.newThing("igw", tags)}
 	s.InternetGateways[g.ID] = g
 	out := g.out()
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
@@ -162,6 +162,6 @@ func (*InternetGateway) kind() kind {
 
 func (g *InternetGateway) keepsVPC() string { return g.VPC }
 
-func (g *InternetGateway) details(dump) []string {
+func (g *InternetGateway) details(printer) []string {
 	return []string{"attached to " + g.VPC, "egress-only false"}
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// dump writes things with names in place of IDs.
-type dump struct {
+// printer writes resources with names in place of IDs.
+type printer struct {
 	aws   *Service
 	names map[string]string
 }
 
-// list is a set of things, by name.
-func (d dump) list(ids []string) string {
+// list is a set of resources, by name.
+func (d printer) list(ids []string) string {
 	return "[" + strings.Join(slices.Sorted(slices.Values(core.Each(ids, func(id string) string { return cmp.Or(d.names[id], id) }))), ", ") + "]"
 }
 
 // routes are a table's routes, and whether they lead anywhere.
-func (d dump) routes(t *RouteTable) string {
+func (d printer) routes(t *RouteTable) string {
 	all := core.Each(t.Routes, func(r Route) string {
 		return fmt.Sprintf("%s to %s (%t)", r.Destination, cmp.Or(d.names[r.Target], r.Target), d.aws.leads(t, r.Target))
 	})
 	return "[" + strings.Join(slices.Sorted(slices.Values(all)), ", ") + "]"
 }
 
-func (d dump) rules(rules []Rule) string {
+func (d printer) rules(rules []Rule) string {
 	all := core.Each(rules, func(r Rule) string {
 		return fmt.Sprintf("%s %d-%d %s%s%s %q", r.Protocol, r.From, r.To, r.CIDR, r.IPv6, d.names[r.Group], r.Description)
 	})
@@ -37,7 +37,7 @@ func (d dump) rules(rules []Rule) string {
 }
 
 // given are the group and the route table that came with a VPC.
-func (d dump) given(v *VPC) (text string) {
+func (d printer) given(v *VPC) (text string) {
 	for _, g := range d.aws.state.SecurityGroups {
 		if g.VPC == v.ID && g.Name == "default" {
 			text += "default group in " + d.rules(g.Ingress) + " out " + d.rules(g.Egress) + " tags " + core.Pairs(g.Tags)
@@ -82,7 +82,7 @@ func anonymous(s string) string {
 // Detailed lists what Inventory lists, and the interfaces and volumes of what
 // is there, each with its attributes.
 func (svc *Service) Detailed() (all []string) {
-	d := dump{svc, map[string]string{}}
+	d := printer{svc, map[string]string{}}
 	for t := range svc.taggable() {
 		d.names[t.thing().ID] = t.kind().title + "(" + t.name() + ")"
 	}

@@ -22,7 +22,7 @@ type resource interface {
 	// name tells the resource from others of its kind, in inventories.
 	name() string
 	// details are the attributes of the resource, in inventories.
-	details(dump) []string
+	details(printer) []string
 	// keepsVPC is the VPC that cannot be deleted because of the resource.
 	keepsVPC() string
 	// takesTags refuses tags that the resource cannot have.
@@ -49,7 +49,7 @@ func (t *Thing) name() string { return t.nameOr("") }
 // nameOr is the tag "Name", or another name.
 func (t *Thing) nameOr(other string) string { return cmp.Or(t.Tags["Name"], other, "without a name") }
 
-func (t *Thing) details(dump) []string { return nil }
+func (t *Thing) details(printer) []string { return nil }
 
 func (t *Thing) keepsVPC() string { return "" }
 
@@ -59,8 +59,8 @@ func (t *Thing) over(time.Time) bool { return t.Given }
 
 func (t *Thing) listed(time.Time) (suffix string, ok bool) { return "", true }
 
-// made returns what a new resource begins with.
-func (svc *Service) made(prefix string, tags map[string]string) Thing {
+// newThing returns what a new resource begins with.
+func (svc *Service) newThing(prefix string, tags map[string]string) Thing {
 	if tags == nil {
 		tags = map[string]string{}
 	}

@@ -35,7 +35,7 @@ func (*LaunchTemplate) kind() kind {
 
 func (t *LaunchTemplate) name() string { return t.Name }
 
-func (t *LaunchTemplate) details(dump) []string {
+func (t *LaunchTemplate) details(printer) []string {
 	return core.Each(core.ByKey(t.Versions), func(v *LaunchTemplateVersion) string {
 		data := v.Data
 		if data.UserData != nil {
@@ -124,7 +124,7 @@ func (t *LaunchTemplate) NoVersion(v string) error {
 }
 
 func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec2.CreateLaunchTemplateOutput, error) {
-	return once(svc, "CreateLaunchTemplate", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateLaunchTemplate", in.ClientToken, in, func() ([]string, error) {
 		name := aws.ToString(in.LaunchTemplateName)
 		if !regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`).MatchString(name) {
 			return nil, core.Fail("InvalidLaunchTemplateName.MalformedException", "a launch template name must be between 3 and 128 characters, and may contain letters, numbers, and the following characters: - ( ) . / _")
@@ -144,7 +144,7 @@ func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec
 		if len(svc.state.LaunchTemplates) >= mostLaunchTemplates {
 			return nil, core.Fail("LaunchTemplateLimitExceeded", "the maximum number of launch templates has been reached") // the code is a guess
 		}
-		t := &LaunchTemplate{Thing: svc.made("lt", tags), Name: name, Default: 1, Versions: map[string]*LaunchTemplateVersion{}}
+		t := &LaunchTemplate{Thing: svc.newThing("lt", tags), Name: name, Default: 1, Versions: map[string]*LaunchTemplateVersion{}}
 		t.add(aws.ToString(in.VersionDescription), in.LaunchTemplateData, svc.Now())
 		svc.state.LaunchTemplates[t.ID] = t
 		return []string{t.ID}, nil
@@ -156,7 +156,7 @@ func (svc *Service) createLaunchTemplate(in *ec2.CreateLaunchTemplateInput) (*ec
 }
 
 func (svc *Service) createLaunchTemplateVersion(in *ec2.CreateLaunchTemplateVersionInput) (*ec2.CreateLaunchTemplateVersionOutput, error) {
-	return once(svc, "CreateLaunchTemplateVersion", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateLaunchTemplateVersion", in.ClientToken, in, func() ([]string, error) {
 		t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 		if err != nil {
 			return nil, err

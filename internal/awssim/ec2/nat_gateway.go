@@ -32,17 +32,17 @@ func (n *NATGateway) state(now time.Time) types.NatGatewayState {
 	return types.NatGatewayStateAvailable
 }
 
-// dead reports whether a gateway is one no more, though it may be described.
+// dead reports whether a gateway has been deleted or has failed, though it may be described.
 func (n *NATGateway) dead(now time.Time) bool {
 	s := n.state(now)
 	return s == types.NatGatewayStateDeleted || s == types.NatGatewayStateFailed
 }
 
-// createNATGateway makes a public NAT gateway. In a VPC without an internet
+// createNATGateway creates a public NAT gateway. In a VPC without an internet
 // gateway it is accepted and fails a little later, as with AWS.
 func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.CreateNatGatewayOutput, error) {
 	s := svc.state
-	return once(svc, "CreateNatGateway", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateNatGateway", in.ClientToken, in, func() ([]string, error) {
 		tags, err := tagged(in.TagSpecifications, types.ResourceTypeNatgateway)
 		if err != nil {
 			return nil, err
@@ -67,14 +67,14 @@ func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.Create
 		if subnet.CIDR == "" || svc.freeAddresses(subnet) < 1 {
 			return nil, core.Fail("InsufficientFreeAddressesInSubnet", "the subnet %s has no free addresses", subnet.ID)
 		}
-		n := &NATGateway{Thing: svc.made("nat", tags), VPC: subnet.VPC, Subnet: subnet.ID, Address: address.ID}
+		n := &NATGateway{Thing: svc.newThing("nat", tags), VPC: subnet.VPC, Subnet: subnet.ID, Address: address.ID}
 		if svc.GatewayOf(subnet.VPC) == nil {
 			n.Failed, n.Ready = true, svc.Now().Add(NATGatewayFails)
 		} else {
 			n.Ready = svc.Now().Add(NATGatewayTakes)
 			i := svc.NewInterface(subnet.ID, "Interface for NAT Gateway "+n.ID, string(types.NetworkInterfaceTypeNatGateway), n.ID, nil)
 			n.Interface = i.ID
-			svc.give(address, i)
+			svc.associate(address, i)
 		}
 		s.NATGateways[n.ID] = n
 		return []string{n.ID}, nil
@@ -182,7 +182,7 @@ func (*NATGateway) kind() kind {
 	}
 }
 
-func (n *NATGateway) details(dump) []string {
+func (n *NATGateway) details(printer) []string {
 	return []string{n.Subnet, n.Address, fmt.Sprintf("deleting %t", !n.Deleted.IsZero())}
 }
 

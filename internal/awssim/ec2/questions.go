@@ -12,11 +12,11 @@ func (svc *Service) HasKeyPair(name string) bool { return svc.state.KeyPairs[nam
 // Quotas are the account's quotas.
 func (svc *Service) Quotas() Limits { return svc.state.Limits }
 
-// Known reports whether the services beside EC2 know a thing of EC2 by now.
+// Known reports whether the services beside EC2 know a resource of EC2 by now.
 func (svc *Service) Known(t Thing) bool { return svc.Now().Sub(t.Born) >= svc.LagRefs }
 
-// Called says what a thing of EC2 is, without its ID.
-func (svc *Service) Called(id string) string {
+// Label says what a resource of EC2 is, without its ID.
+func (svc *Service) Label(id string) string {
 	e := svc.state
 	if s, ok := e.Subnets[id]; ok {
 		return s.Zone + "/" + s.CIDR
@@ -33,11 +33,11 @@ func (svc *Service) Called(id string) string {
 	return "unknown"
 }
 
-// AllCalled says what things of EC2 are, in order.
-func (svc *Service) AllCalled(ids []string) string {
+// Labels says what resources of EC2 are, in order.
+func (svc *Service) Labels(ids []string) string {
 	list := make([]string, 0, len(ids))
 	for _, id := range ids {
-		list = append(list, svc.Called(id))
+		list = append(list, svc.Label(id))
 	}
 	slices.Sort(list)
 	return strings.Join(list, ",")

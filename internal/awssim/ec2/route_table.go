@@ -39,7 +39,7 @@ func (svc *Service) simulateRouteTables() {
 
 func (svc *Service) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.CreateRouteTableOutput, error) {
 	s := svc.state
-	return once(svc, "CreateRouteTable", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateRouteTable", in.ClientToken, in, func() ([]string, error) {
 		tags, err := tagged(in.TagSpecifications, types.ResourceTypeRouteTable)
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (svc *Service) createRouteTable(in *ec2.CreateRouteTableInput) (*ec2.Create
 		if err != nil {
 			return nil, err
 		}
-		t := &RouteTable{Thing: svc.made("rtb", tags), VPC: v.ID, Associations: map[string]string{}}
+		t := &RouteTable{Thing: svc.newThing("rtb", tags), VPC: v.ID, Associations: map[string]string{}}
 		s.RouteTables[t.ID] = t
 		return []string{t.ID}, nil
 	}, func(ids []string) *ec2.CreateRouteTableOutput {
@@ -234,7 +234,7 @@ func (t *RouteTable) routeFor(destination string) int {
 	return slices.IndexFunc(t.Routes, func(r Route) bool { return r.Destination == destination })
 }
 
-// createRoute makes a route. It does not tell a route to the same target from
+// createRoute creates a route. It does not tell a route to the same target from
 // one to another: AWS may let the former pass.
 func (svc *Service) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
@@ -324,7 +324,7 @@ func (t *RouteTable) keepsVPC() string {
 
 func (t *RouteTable) over(time.Time) bool { return t.Given || t.Main != "" }
 
-func (t *RouteTable) details(d dump) []string {
+func (t *RouteTable) details(d printer) []string {
 	return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
 }
 

@@ -37,7 +37,7 @@ type launch struct {
 // RunInstances launches instances: all checks first, so that a call that is
 // refused has changed nothing.
 func (svc *Service) RunInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
-	return once(svc, "RunInstances", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "RunInstances", in.ClientToken, in, func() ([]string, error) {
 		l, err := svc.prepared(in)
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func (svc *Service) checkUserData(l *launch) error {
 
 // checkSubnet finds the subnet and the groups, which are named either by the
 // call itself or by its network interface. Without a subnet AWS takes one of
-// the default VPC, which nobody wants here.
+// the default VPC, which no caller here wants.
 func (svc *Service) checkSubnet(l *launch) error {
 	subnet, groups := l.in.SubnetId, l.in.SecurityGroupIds
 	if len(l.in.NetworkInterfaces) > 0 {
@@ -132,7 +132,7 @@ func (svc *Service) checkSubnet(l *launch) error {
 	return err
 }
 
-// checkExisting finds the network interfaces that an instance is to be made
+// checkExisting finds the network interfaces that an instance is to be created
 // with.
 func (svc *Service) checkExisting(l *launch) error {
 	if aws.ToInt32(l.in.MaxCount) > 1 {
@@ -170,7 +170,7 @@ func (svc *Service) checkExisting(l *launch) error {
 	return nil
 }
 
-// checkInterfaces looks at the one network interface that is to be made, and
+// checkInterfaces looks at the one network interface that is to be created, and
 // at the zone.
 func (svc *Service) checkInterfaces(l *launch) error {
 	if z, _ := svc.zone(l.subnet.Zone); !z.offered(l.kind.name) {
@@ -216,7 +216,7 @@ func (svc *Service) checkInterfaces(l *launch) error {
 	return nil
 }
 
-// checkDisks makes the volumes from the block devices. The root's is there in
+// checkDisks creates the volumes from the block devices. The root's is there in
 // any case.
 func (svc *Service) checkDisks(l *launch) error {
 	root := &Volume{Device: l.image.RootDevice, Type: "gp2", Size: l.image.RootSize, DeleteWithInstance: true}
@@ -287,12 +287,12 @@ func (svc *Service) checkCount(l *launch) error {
 	return nil
 }
 
-// start makes the instances of a launch that has passed all checks.
+// start creates the instances of a launch that has passed all checks.
 func (svc *Service) start(l *launch) (ids []string) {
 	s, reservation := svc.state, svc.ID("r")
 	for index := range l.count {
 		i := l.model
-		i.Thing = svc.made("i", maps.Clone(l.tags[types.ResourceTypeInstance]))
+		i.Thing = svc.newThing("i", maps.Clone(l.tags[types.ResourceTypeInstance]))
 		i.Launch = maps.Clone(l.model.Launch)
 		i.Reservation, i.Index, i.Running = reservation, index, svc.Now().Add(InstanceTakes)
 		for n, e := range l.existing {
@@ -316,7 +316,7 @@ func (svc *Service) start(l *launch) (ids []string) {
 		}
 		for _, d := range l.disks {
 			v := *d
-			v.Thing, v.Zone, v.Instance = svc.made("vol", maps.Clone(l.tags[types.ResourceTypeVolume])), i.Zone, i.ID
+			v.Thing, v.Zone, v.Instance = svc.newThing("vol", maps.Clone(l.tags[types.ResourceTypeVolume])), i.Zone, i.ID
 			s.Volumes[v.ID] = &v
 			i.Volumes = append(i.Volumes, v.ID)
 		}

@@ -30,9 +30,9 @@ func (svc *Service) simulateSecurityGroups() {
 	core.On(svc.Account, svc.deleteSecurityGroup, "GroupId")
 }
 
-// NewGroup makes a group, which lets everything out.
+// NewGroup creates a group, which lets everything out.
 func (svc *Service) NewGroup(v *VPC, name, description string, tags map[string]string) *SecurityGroup {
-	g := &SecurityGroup{Thing: svc.made("sg", tags), VPC: v.ID, Name: name, Description: description}
+	g := &SecurityGroup{Thing: svc.newThing("sg", tags), VPC: v.ID, Name: name, Description: description}
 	g.Egress = []Rule{{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, CIDR: "0.0.0.0/0"}}
 	if v.IPv6 != nil {
 		g.Egress = append(g.Egress, Rule{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, IPv6: "::/0"})
@@ -50,8 +50,8 @@ func groupText(s string) bool {
 	return len(s) <= 255 && !strings.ContainsFunc(s, odd)
 }
 
-// createSecurityGroup makes a group. Its name is its own in the VPC. Without
-// a VPC AWS takes the default one, which nobody wants here.
+// createSecurityGroup creates a group. Its name is its own in the VPC. Without
+// a VPC AWS takes the default one, which no caller here wants.
 func (svc *Service) createSecurityGroup(in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeSecurityGroup)
 	if err != nil {
@@ -237,7 +237,7 @@ func (g *SecurityGroup) keepsVPC() string {
 
 func (g *SecurityGroup) over(time.Time) bool { return g.Given || g.Name == "default" }
 
-func (g *SecurityGroup) details(d dump) []string {
+func (g *SecurityGroup) details(d printer) []string {
 	return []string{g.VPC, g.Name, g.Description, "in " + d.rules(g.Ingress), "out " + d.rules(g.Egress)}
 }
 
@@ -508,7 +508,7 @@ func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescript
 	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: aws.Bool(true)}, nil
 }
 
-// groupRule is one rule of a group, as a thing of its own.
+// groupRule is one rule of a group, as a resource of its own.
 type groupRule struct {
 	Thing
 	of     *SecurityGroup

@@ -22,7 +22,7 @@ func (svc *Service) simulateSubnets() {
 	core.On(svc.Account, svc.deleteSubnet, "SubnetId")
 }
 
-// createSubnet makes a subnet. AWS picks a zone when none is named, which a
+// createSubnet creates a subnet. AWS picks a zone when none is named, which a
 // cluster cannot want: the zone is asked for here. There is no client token.
 func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeSubnet)
@@ -47,7 +47,7 @@ func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOu
 	if s.Native {
 		s.HostnameType = string(types.HostnameTypeResourceName)
 	}
-	s.Thing = svc.made("subnet", tags)
+	s.Thing = svc.newThing("subnet", tags)
 	svc.state.Subnets[s.ID] = s
 	out := svc.subnetOut(s)
 	return &ec2.CreateSubnetOutput{Subnet: &out}, nil
@@ -332,7 +332,7 @@ func (s *Subnet) keepsVPC() string { return s.VPC }
 
 // details of IPv6 blocks, which Amazon chooses, are their places in that of the
 // VPC.
-func (s *Subnet) details(dump) []string {
+func (s *Subnet) details(printer) []string {
 	place := "none"
 	if s.IPv6CIDR != "" {
 		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])

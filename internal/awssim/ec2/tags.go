@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostTags is how many tags a thing can have, not counting those of AWS.
+// mostTags is how many tags a resource can have, not counting those of AWS.
 const mostTags = 50
 
 func (svc *Service) simulateTags() {
@@ -46,7 +46,7 @@ func tagsOf(tags []types.Tag) (map[string]string, error) {
 	return all, nil
 }
 
-// specified checks the tag specifications of a call that makes things of
+// specified checks the tag specifications of a call that creates resources of
 // those kinds.
 func specified(specs []types.TagSpecification, kinds ...types.ResourceType) (map[types.ResourceType]map[string]string, error) {
 	all := map[types.ResourceType]map[string]string{}
@@ -66,7 +66,7 @@ func specified(specs []types.TagSpecification, kinds ...types.ResourceType) (map
 	return all, nil
 }
 
-// tagged checks the tag specifications of a call that makes one kind of thing.
+// tagged checks the tag specifications of a call that creates one kind of resource.
 func tagged(specs []types.TagSpecification, kind types.ResourceType) (map[string]string, error) {
 	all, err := specified(specs, kind)
 	if err != nil || all[kind] == nil {
@@ -101,7 +101,7 @@ func (svc *Service) withID(id string) (resource, error) {
 	return nil, k.notFound(id)
 }
 
-// toTag returns the things that a call names, all or none.
+// toTag returns the resources that a call names, all or none.
 func (svc *Service) toTag(ids []string) (all []resource, err error) {
 	if len(ids) == 0 || len(ids) > most {
 		return nil, core.Fail("InvalidParameterValue", "1 to %d resources can be tagged in one call", most)

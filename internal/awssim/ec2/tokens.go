@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// remembered returns the things of those IDs, or what is left of them.
+// remembered returns the resources of those IDs, or what is left of them.
 func remembered[T resource](among map[string]T, ids []string, dead func(Thing) T) (all []T) {
 	for _, id := range ids {
 		t, ok := among[id]
@@ -23,11 +23,11 @@ func remembered[T resource](among map[string]T, ids []string, dead func(Thing) T
 	return all
 }
 
-// once does what is asked for, unless a call with the same client token has
-// done so. AWS answers a used token with what was made then, also when it is
+// idempotent does what is asked for, unless a call with the same client token has
+// done so. AWS answers a used token with what was created then, also when it is
 // long gone; the states it tells are those of now. AWS may forget a token a
-// day after its thing is gone; here none is ever forgotten.
-func once[O any](svc *Service, op string, token *string, in any, do func() ([]string, error), answer func(ids []string) *O) (*O, error) {
+// day after its resource is deleted; here none is ever forgotten.
+func idempotent[O any](svc *Service, op string, token *string, in any, do func() ([]string, error), answer func(ids []string) *O) (*O, error) {
 	key := op + " " + aws.ToString(token)
 	params, err := json.Marshal(in)
 	if err != nil {
@@ -57,5 +57,5 @@ func once[O any](svc *Service, op string, token *string, in any, do func() ([]st
 // Answer is what a client token has been answered with.
 type Answer struct {
 	Parameters string   // digest of the call's parameters
-	IDs        []string // of what was made
+	IDs        []string // of what was created
 }

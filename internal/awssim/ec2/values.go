@@ -14,7 +14,7 @@ import (
 )
 
 // recoded gives an error that says "not found" another code: AWS has several
-// for the same thing.
+// for the same resource.
 func recoded(err error, code string) error {
 	var api *smithy.GenericAPIError
 	if errors.As(err, &api) && strings.HasSuffix(api.Code, "NotFound") {

@@ -78,7 +78,7 @@ func (v *Volume) check() error {
 
 func (svc *Service) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput, error) {
 	s := svc.state
-	return once(svc, "CreateVolume", in.ClientToken, in, func() ([]string, error) {
+	return idempotent(svc, "CreateVolume", in.ClientToken, in, func() ([]string, error) {
 		tags, err := tagged(in.TagSpecifications, types.ResourceTypeVolume)
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (svc *Service) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOu
 		if err := v.check(); err != nil {
 			return nil, err
 		}
-		v.Thing = svc.made("vol", tags)
+		v.Thing = svc.newThing("vol", tags)
 		s.Volumes[v.ID] = v
 		return []string{v.ID}, nil
 	}, func(ids []string) *ec2.CreateVolumeOutput {
@@ -169,7 +169,7 @@ func (svc *Service) Volume(id string) *Volume { return svc.state.Volumes[id] }
 
 // AddVolume puts a volume with tags into the account.
 func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
-	v.Thing = svc.made("vol", tags)
+	v.Thing = svc.newThing("vol", tags)
 	svc.state.Volumes[v.ID] = v
 	return v
 }
@@ -196,7 +196,7 @@ func (*Volume) kind() kind {
 // listed leaves out the volumes of instances.
 func (v *Volume) listed(time.Time) (suffix string, ok bool) { return "", v.Instance == "" }
 
-func (v *Volume) details(dump) []string {
+func (v *Volume) details(printer) []string {
 	return []string{
 		"of " + v.Instance + " as " + v.Device, v.Zone, fmt.Sprintf("%s %d GiB %d IOPS %d MiB/s", v.Type, v.Size, v.IOPS, v.Throughput),
 		fmt.Sprintf("encrypted %t %s", v.Encrypted, v.Key), fmt.Sprintf("goes with its instance %t", v.DeleteWithInstance),

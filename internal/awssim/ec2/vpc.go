@@ -26,7 +26,7 @@ func (svc *Service) simulateVPCs() {
 	core.On(svc.Account, svc.deleteVPC, "VpcId")
 }
 
-// createVPC makes a VPC. AWS knows no client token here, and lets callers use
+// createVPC creates a VPC. AWS knows no client token here, and lets callers use
 // a VPC that is still pending.
 func (svc *Service) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	s := svc.state
@@ -49,12 +49,12 @@ func (svc *Service) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, err
 	if len(s.VPCs) >= s.Limits.VPCs {
 		return nil, core.Fail("VpcLimitExceeded", "the maximum number of VPCs has been reached")
 	}
-	v := &VPC{Thing: svc.made("vpc", tags), CIDR: block.String(), Tenancy: string(tenancy), DNSSupport: true}
+	v := &VPC{Thing: svc.newThing("vpc", tags), CIDR: block.String(), Tenancy: string(tenancy), DNSSupport: true}
 	if aws.ToBool(in.AmazonProvidedIpv6CidrBlock) {
 		v.IPv6 = svc.amazonBlock()
 	}
 	s.VPCs[v.ID] = v
-	table := &RouteTable{Thing: svc.made("rtb", nil), VPC: v.ID, Main: svc.ID("rtbassoc"), Associations: map[string]string{}}
+	table := &RouteTable{Thing: svc.newThing("rtb", nil), VPC: v.ID, Main: svc.ID("rtbassoc"), Associations: map[string]string{}}
 	s.RouteTables[table.ID] = table
 	group := svc.NewGroup(v, "default", "default VPC security group", nil)
 	group.Ingress = []Rule{{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, Group: group.ID}}
@@ -335,7 +335,7 @@ func (*VPC) kind() kind {
 
 func (v *VPC) name() string { return v.nameOr(v.CIDR) }
 
-func (v *VPC) details(d dump) []string {
+func (v *VPC) details(d printer) []string {
 	secondary := core.Each(v.Secondary, func(b Association) string { return b.CIDR })
 	return []string{
 		fmt.Sprintf("CIDR %s %v", v.CIDR, slices.Sorted(slices.Values(secondary))), fmt.Sprintf("IPv6 %t", v.IPv6 != nil), "tenancy " + v.Tenancy,

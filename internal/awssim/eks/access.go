@@ -102,7 +102,7 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
 }
 
-// letIn makes the access entry that EKS makes for the nodes it runs. That it
+// letIn creates the access entry that EKS creates for the nodes it runs. That it
 // stays when they go, and has no tags, is not verified.
 func (svc *Service) letIn(c *Cluster, role, kind string) {
 	if c.Authentication == string(types.AuthenticationModeConfigMap) || c.Access[role] != nil {

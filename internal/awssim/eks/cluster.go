@@ -26,11 +26,11 @@ type State struct {
 	Clusters map[string]*Cluster // by name
 }
 
-// Cluster is a control plane of EKS and what hangs on it. Its nodes are
+// Cluster is a control plane of EKS and what belongs to it. Its nodes are
 // instances with the tag "kubernetes.io/cluster/NAME".
 type Cluster struct {
 	Name, ARN, Version, Platform, RoleARN, Token string
-	VPC, Group                                   string // the group is the one that EKS made
+	VPC, Group                                   string // the group is the one that EKS created
 	Subnets, Groups, PublicCIDRs                 []string
 	Public, Private                              bool // where the API server is reached
 	Authentication                               string
@@ -51,7 +51,7 @@ type Cluster struct {
 	Providers                                    map[string]*Provider    // of identities, by name
 }
 
-// How long EKS takes over things. AWS names no figures; these are what people
+// How long EKS takes. AWS names no figures; these are what people
 // measure. Deletion is not that well known.
 const (
 	// ClusterTakes is how long a cluster is CREATING.
@@ -78,11 +78,11 @@ func (svc *Service) simulate() {
 	svc.simulateTags()
 }
 
-// Settle buries clusters and add-ons that are gone.
+// Settle removes clusters and add-ons whose deletion is over.
 func (svc *Service) Settle() {
 	for name, c := range svc.state.Clusters {
 		if !c.Deleted.IsZero() && svc.Now().Sub(c.Deleted) >= ClusterDeletes {
-			svc.buryCluster(c)
+			svc.removeCluster(c)
 			delete(svc.state.Clusters, name)
 			continue
 		}
@@ -96,9 +96,9 @@ func (svc *Service) Settle() {
 	}
 }
 
-// buryCluster removes the interfaces of a cluster and its security group.
+// removeCluster removes the interfaces of a cluster and its security group.
 // A group that something else uses stays behind, as it does in AWS.
-func (svc *Service) buryCluster(c *Cluster) {
+func (svc *Service) removeCluster(c *Cluster) {
 	for _, n := range svc.ec2.InterfacesOf(c.ARN) {
 		svc.ec2.RemoveInterface(n.ID)
 	}
@@ -129,7 +129,7 @@ func (svc *Service) cluster(name *string) (*Cluster, error) {
 }
 
 // activeCluster returns the cluster of a name for a call that changes what
-// hangs on it. That AWS has this code for a cluster in another state is not
+// belongs to it. That AWS has this code for a cluster in another state is not
 // verified; it does refuse.
 func (svc *Service) activeCluster(name *string) (*Cluster, error) {
 	c, err := svc.cluster(name)
@@ -223,7 +223,7 @@ func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateCluste
 	return &eks.CreateClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
 
-// access takes how users of a cluster are told apart.
+// access takes how users of a cluster are distinguished.
 func (c *Cluster) access(in *types.CreateAccessConfigRequest) error {
 	if in == nil {
 		return nil
@@ -352,7 +352,7 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 	return &eks.DeleteClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
 
-// Inventory lists the clusters and what hangs on them.
+// Inventory lists the clusters and what belongs to them.
 func (svc *Service) Inventory() (lines []string) {
 	for _, c := range core.ByKey(svc.state.Clusters) {
 		line := "EKSCluster " + c.Name
@@ -372,10 +372,10 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the things are like.
+// Detailed is Inventory with the attributes of the resources.
 func (svc *Service) Detailed() (lines []string) {
 	for _, c := range core.ByKey(svc.state.Clusters) {
-		lines = append(lines, core.LineOf("EKSCluster "+c.Name, "version", c.Version, "role", c.RoleARN, "subnets", svc.ec2.AllCalled(c.Subnets), "tags", core.Flat(c.Tags)))
+		lines = append(lines, core.LineOf("EKSCluster "+c.Name, "version", c.Version, "role", c.RoleARN, "subnets", svc.ec2.Labels(c.Subnets), "tags", core.Flat(c.Tags)))
 		for _, d := range core.ByKey(c.Addons) {
 			lines = append(lines, core.LineOf("EKSAddon "+c.Name+"/"+d.Name, "version", d.Version, "role", d.RoleARN, "tags", core.Flat(d.Tags)))
 		}

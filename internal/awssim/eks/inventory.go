@@ -7,7 +7,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// inventory lists what hangs on a cluster, beside add-ons and pod identities.
+// inventory lists what belongs to a cluster, beside add-ons and pod identities.
 func (c *Cluster) inventory() (lines []string) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		line := "EKSNodeGroup " + c.Name + "/" + g.Name
@@ -28,15 +28,15 @@ func (c *Cluster) inventory() (lines []string) {
 	return lines
 }
 
-// detailedNodes is inventory with what the things are like.
+// detailedNodes is inventory with the attributes of the resources.
 func (svc *Service) detailedNodes(c *Cluster) (lines []string) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		lines = append(lines, core.LineOf("EKSNodeGroup "+c.Name+"/"+g.Name, "version", g.Version, "kind", g.Kind, "capacity", g.Capacity, "role", g.RoleARN,
-			"types", strings.Join(g.InstanceTypes, ","), "subnets", svc.ec2.AllCalled(g.Subnets), "size", fmt.Sprintf("%d..%d..%d", g.Least, g.Desired, g.Most),
+			"types", strings.Join(g.InstanceTypes, ","), "subnets", svc.ec2.Labels(g.Subnets), "size", fmt.Sprintf("%d..%d..%d", g.Least, g.Desired, g.Most),
 			"labels", core.Flat(g.Labels), "taints", fmt.Sprint(g.Taints), "tags", core.Flat(g.Tags)))
 	}
 	for _, f := range core.ByKey(c.Fargate) {
-		lines = append(lines, core.LineOf("EKSFargateProfile "+c.Name+"/"+f.Name, "role", f.RoleARN, "subnets", svc.ec2.AllCalled(f.Subnets),
+		lines = append(lines, core.LineOf("EKSFargateProfile "+c.Name+"/"+f.Name, "role", f.RoleARN, "subnets", svc.ec2.Labels(f.Subnets),
 			"selectors", fmt.Sprint(f.Selectors), "tags", core.Flat(f.Tags)))
 	}
 	for _, e := range core.ByKey(c.Access) {

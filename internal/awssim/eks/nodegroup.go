@@ -22,9 +22,9 @@ import (
 type NodeGroup struct {
 	Name, ARN, RoleARN, Version, Release, Kind, Capacity, Token string
 	Template, TemplateVersion                                   string // launch template, if it has one
-	Scaling                                                     string // name of the Auto Scaling group that EKS makes for it
+	Scaling                                                     string // name of the Auto Scaling group that EKS creates for it
 	Subnets, InstanceTypes, SourceGroups                        []string
-	SSHKey, Remote                                              string // key, and the security group that EKS made for it
+	SSHKey, Remote                                              string // key, and the security group that EKS created for it
 	DiskSize, Least, Most, Desired                              int32
 	MaxUnavailable, MaxUnavailablePercentage                    int32
 	Repair                                                      bool
@@ -91,8 +91,8 @@ func (g *NodeGroup) updating() *NodeGroupUpdate {
 	return nil
 }
 
-// settleNodeGroups finishes updates, launches what is missing, and buries
-// groups that are gone.
+// settleNodeGroups finishes updates, launches what is missing, and removes
+// groups whose deletion is over.
 func (svc *Service) settleNodeGroups(c *Cluster) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		if u := g.updating(); u != nil && !svc.Now().Before(u.Done) {

@@ -23,11 +23,11 @@ import (
 // names one.
 const customImage = string(types.AMITypesCustom)
 
-// defaultNode is the instance type of nodes of which nobody says one.
+// defaultNode is the instance type of nodes for which no type is given.
 const defaultNode = "t3.medium"
 
 // nodeTemplate returns the version of the launch template that a node group's
-// nodes are of; nil: it has none, or it is gone.
+// nodes are of; nil: it has none, or it is deleted.
 func (svc *Service) nodeTemplate(g *NodeGroup) *ec2.LaunchTemplateVersion {
 	if t := svc.ec2.LaunchTemplate(g.Template); t != nil {
 		return t.Versions[g.TemplateVersion]
@@ -36,7 +36,7 @@ func (svc *Service) nodeTemplate(g *NodeGroup) *ec2.LaunchTemplateVersion {
 }
 
 // checkNodeTemplate takes the launch template of a new node group, which says
-// some things in the group's stead ("Customize managed nodes with launch
+// some settings in the group's stead ("Customize managed nodes with launch
 // templates", EKS user guide).
 func (svc *Service) checkNodeTemplate(c *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {
 	if in.LaunchTemplate == nil {
@@ -242,7 +242,7 @@ func (svc *Service) endNodes(g *NodeGroup, n int) {
 	}
 }
 
-// scaleGroup makes the Auto Scaling group that EKS keeps the nodes in, with
+// scaleGroup creates the Auto Scaling group that EKS keeps the nodes in, with
 // the hooks by which it drains them.
 func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
 	tags := map[string]autoscaling.Tag{}

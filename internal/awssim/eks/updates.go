@@ -244,7 +244,7 @@ func (svc *Service) readyCluster(name *string) (*Cluster, error) {
 	return c, nil
 }
 
-// updateConfig changes one thing at a time.
+// updateConfig changes one setting at a time.
 func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateClusterConfigOutput, error) {
 	c, err := svc.readyCluster(in.Name)
 	if err != nil {

@@ -83,7 +83,7 @@ func (svc *Service) CreateClassic(in *classic.CreateLoadBalancerInput) (*classic
 	return svc.keepClassic(c)
 }
 
-// keepClassic makes a load balancer, or answers with the one that has its name
+// keepClassic creates a load balancer, or answers with the one that has its name
 // and its settings. AWS counts tags as settings.
 func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBalancerOutput, error) {
 	if old, exists := svc.state.Classic[c.Name]; exists {

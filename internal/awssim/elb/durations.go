@@ -2,7 +2,7 @@ package elb
 
 import "time"
 
-// How long Elastic Load Balancing takes over things.
+// How long Elastic Load Balancing takes.
 const (
 	// NLBTakes is how long a network load balancer is provisioned.
 	NLBTakes = 150 * time.Second

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// title names a target group by its load balancer, since its own name is made
+// title names a target group by its load balancer, since its own name is created
 // up.
 func (g *TargetGroup) title(user *LoadBalancer) string {
 	name := "unattached"
@@ -41,7 +41,7 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the things are like.
+// Detailed is Inventory with the attributes of the resources.
 func (svc *Service) Detailed() (lines []string) {
 	for _, b := range svc.state.LoadBalancers {
 		var subnets, addresses []string
@@ -51,18 +51,18 @@ func (svc *Service) Detailed() (lines []string) {
 				addresses = append(addresses, z.Zone)
 			}
 		}
-		lines = append(lines, core.LineOf("LoadBalancer "+b.Name, "type", b.Type, "scheme", b.Scheme, "ip", b.IPType, "vpc", svc.ec2.Called(b.VPC),
-			"subnets", svc.ec2.AllCalled(subnets), "addresses", strings.Join(addresses, ","), "groups", svc.ec2.AllCalled(b.Groups), "attributes", core.Flat(b.Attributes), "tags", core.Flat(b.Tags)))
+		lines = append(lines, core.LineOf("LoadBalancer "+b.Name, "type", b.Type, "scheme", b.Scheme, "ip", b.IPType, "vpc", svc.ec2.Label(b.VPC),
+			"subnets", svc.ec2.Labels(subnets), "addresses", strings.Join(addresses, ","), "groups", svc.ec2.Labels(b.Groups), "attributes", core.Flat(b.Attributes), "tags", core.Flat(b.Tags)))
 	}
 	for _, g := range svc.state.TargetGroups {
 		var targets []string
 		for _, t := range g.Targets {
 			if t.Drained.IsZero() {
-				targets = append(targets, fmt.Sprintf("%s:%d", svc.ec2.Called(t.ID), t.Port))
+				targets = append(targets, fmt.Sprintf("%s:%d", svc.ec2.Label(t.ID), t.Port))
 			}
 		}
 		slices.Sort(targets)
-		lines = append(lines, core.LineOf(g.title(svc.userOf(g)), "ip", g.IPType, "vpc", svc.ec2.Called(g.VPC), "check", fmt.Sprintf("%+v", g.Check),
+		lines = append(lines, core.LineOf(g.title(svc.userOf(g)), "ip", g.IPType, "vpc", svc.ec2.Label(g.VPC), "check", fmt.Sprintf("%+v", g.Check),
 			"targets", strings.Join(targets, ","), "attributes", core.Flat(g.Attributes), "tags", core.Flat(g.Tags)))
 	}
 	for _, l := range svc.state.Listeners {
@@ -76,10 +76,10 @@ func (svc *Service) Detailed() (lines []string) {
 
 func (svc *Service) detailedClassic() (lines []string) {
 	for _, c := range svc.state.Classic {
-		lines = append(lines, core.LineOf("ClassicLoadBalancer "+c.Name, "scheme", c.Scheme, "vpc", svc.ec2.Called(c.VPC), "subnets", svc.ec2.AllCalled(c.Subnets),
-			"groups", svc.ec2.AllCalled(c.Groups), "listeners", fmt.Sprintf("%+v", c.Listeners), "check", fmt.Sprintf("%+v", c.Check),
+		lines = append(lines, core.LineOf("ClassicLoadBalancer "+c.Name, "scheme", c.Scheme, "vpc", svc.ec2.Label(c.VPC), "subnets", svc.ec2.Labels(c.Subnets),
+			"groups", svc.ec2.Labels(c.Groups), "listeners", fmt.Sprintf("%+v", c.Listeners), "check", fmt.Sprintf("%+v", c.Check),
 			"attributes", fmt.Sprintf("{crosszone:%t draining:%t/%d idle:%d}", c.CrossZone, c.Draining, c.DrainingTimeout, c.IdleTimeout),
-			"instances", svc.ec2.AllCalled(slices.Collect(maps.Keys(c.Instances))), "tags", core.Flat(c.Tags)))
+			"instances", svc.ec2.Labels(slices.Collect(maps.Keys(c.Instances))), "tags", core.Flat(c.Tags)))
 	}
 	return lines
 }

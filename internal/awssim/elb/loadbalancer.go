@@ -87,8 +87,8 @@ func (svc *Service) createLoadBalancer(in *elb.CreateLoadBalancerInput) (*elb.Cr
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{svc.showLoadBalancer(b)}}, nil
 }
 
-// newLoadBalancer checks what is asked for and returns it, without the things
-// that only one that is really made has.
+// newLoadBalancer checks what is asked for and returns it, without what
+// only a created one has.
 func (svc *Service) newLoadBalancer(in *elb.CreateLoadBalancerInput) (*LoadBalancer, error) {
 	b := &LoadBalancer{Name: aws.ToString(in.Name), Type: string(in.Type), IPType: string(in.IpAddressType), Groups: slices.Sorted(slices.Values(in.SecurityGroups))}
 	if err := checkName("load balancer", b.Name); err != nil {
@@ -217,7 +217,7 @@ func (b *LoadBalancer) path() string {
 	return path
 }
 
-// place makes a load balancer: its names, its interfaces, its time.
+// place creates a load balancer: its names, its interfaces, its time.
 func (svc *Service) place(b *LoadBalancer) {
 	hash, kind, takes := svc.Hash(), "net", NLBTakes
 	b.DNSName = b.Name + "-" + hash + ".elb." + svc.Region + ".amazonaws.com"

@@ -18,7 +18,7 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.describeTags, "ResourceArns")
 }
 
-// tagged returns where the tags of things are, at most 20 of them.
+// tagged returns where the tags of resources are, at most 20 of them.
 func (svc *Service) tagged(arns []string) ([]*map[string]string, error) {
 	if len(arns) == 0 || len(arns) > 20 {
 		return nil, core.Fail("ValidationError", "1 to 20 resource ARNs must be specified, not %d", len(arns))

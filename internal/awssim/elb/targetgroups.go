@@ -88,7 +88,7 @@ func (svc *Service) createTargetGroup(in *elb.CreateTargetGroupInput) (*elb.Crea
 	return svc.keepTargetGroup(g)
 }
 
-// keepTargetGroup makes a target group, or answers with the one that has its
+// keepTargetGroup creates a target group, or answers with the one that has its
 // name and its settings.
 func (svc *Service) keepTargetGroup(g *TargetGroup) (*elb.CreateTargetGroupOutput, error) {
 	for _, old := range svc.state.TargetGroups {
@@ -339,7 +339,7 @@ func (svc *Service) deleteTargetGroup(in *elb.DeleteTargetGroupInput) (*elb.Dele
 	if err != nil {
 		return nil, err
 	}
-	// For a moment a target group may still be held by a listener that is gone.
+	// For a moment a target group may still be held by a listener that is deleted.
 	if !g.Used.IsZero() || !g.Freed.IsZero() && !svc.Visible(g.Freed) {
 		return nil, &types.ResourceInUseException{Message: aws.String("Target group '" + g.ARN + "' is currently in use by a listener or a rule")}
 	}

@@ -167,7 +167,7 @@ func (g *TargetGroup) showHealth(id string, port int32, h types.TargetHealth) ty
 	return types.TargetHealthDescription{Target: &types.TargetDescription{Id: aws.String(id), Port: aws.Int32(port)}, HealthCheckPort: aws.String(checked), TargetHealth: &h}
 }
 
-// apiServerPort is where API servers listen, and nobody else does: an agent of a
+// apiServerPort is where API servers listen, and nothing else does: an agent of a
 // user's, at another port, would be of a manifest that only the cluster knows.
 const apiServerPort = 6443
 

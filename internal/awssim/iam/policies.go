@@ -204,7 +204,7 @@ func (svc *Service) listPolicyVersions(in *iam.ListPolicyVersionsInput) (*iam.Li
 	return &iam.ListPolicyVersionsOutput{Versions: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// MakePolicy makes a managed policy, born at that time.
+// MakePolicy creates a managed policy, born at that time.
 func (svc *Service) MakePolicy(p *Policy, document string, at time.Time) error {
 	if err := checkName("policyName", p.Name, p.Path, 128); err != nil {
 		return err

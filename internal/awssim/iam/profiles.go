@@ -97,7 +97,7 @@ func (svc *Service) listInstanceProfilesForRole(in *iam.ListInstanceProfilesForR
 	return &iam.ListInstanceProfilesForRoleOutput{InstanceProfiles: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// MakeProfile makes an instance profile, born at that time.
+// MakeProfile creates an instance profile, born at that time.
 func (svc *Service) MakeProfile(p *InstanceProfile, at time.Time) error {
 	if err := checkName("instanceProfileName", p.Name, p.Path, 128); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (svc *Service) listRoles(in *iam.ListRolesInput) (*iam.ListRolesOutput, err
 	return &iam.ListRolesOutput{Roles: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// MakeRole makes a role, born at that time.
+// MakeRole creates a role, born at that time.
 func (svc *Service) MakeRole(r *Role, at time.Time) error {
 	if err := checkName("roleName", r.Name, r.Path, 64); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (svc *Service) createRoleCall(in *iam.CreateRoleInput) (*iam.CreateRoleOutp
 	return &iam.CreateRoleOutput{Role: &shown}, nil
 }
 
-// RemoveRole deletes a role that nothing hangs on any more.
+// RemoveRole deletes a role that nothing uses any more.
 func (svc *Service) RemoveRole(r *Role) error {
 	for _, p := range svc.state.Profiles {
 		if p.Role == r.Name {

@@ -62,7 +62,7 @@ type AssumedRole struct {
 	At                           time.Time
 }
 
-// fill makes the maps that are missing, as they are in files of before there
+// fill creates the maps that are missing, as they are in files of before there
 // was anything to put into them.
 func (s *State) fill() {
 	core.Fill(&s.Roles)
@@ -73,9 +73,9 @@ func (s *State) fill() {
 	core.Fill(&s.Providers)
 }
 
-// StockProfiles names the roles and instance profiles that CAPA's bootstrap
+// BootstrapProfiles names the roles and instance profiles that CAPA's bootstrap
 // stack makes.
-func StockProfiles() []string {
+func BootstrapProfiles() []string {
 	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
 	return []string{"control-plane" + suffix, "controllers" + suffix, "nodes" + suffix}
 }
@@ -92,7 +92,7 @@ func (svc *Service) ARN(kind, path, name string) string {
 	return "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":" + kind + cmp.Or(path, "/") + name
 }
 
-// UniqueID makes the ID of something of IAM, always the same for a name.
+// UniqueID creates the ID of something of IAM, always the same for a name.
 func UniqueID(prefix, name string) string {
 	return prefix + strings.ToUpper(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
@@ -129,7 +129,7 @@ func nameTaken[T any](m map[string]T, name string) bool {
 	return false
 }
 
-// checkName checks the name and the path of a new thing.
+// checkName checks the name and the path of a new resource.
 func checkName(field, name, path string, most int) error {
 	valid := func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_+=,.@-", r)
@@ -176,7 +176,7 @@ func (svc *Service) Inventory() (lines []string) {
 	s := svc.state
 	list := func(kind string, names []string) {
 		for _, name := range names {
-			if !slices.Contains(StockProfiles(), name) || kind != "Role" && kind != "InstanceProfile" {
+			if !slices.Contains(BootstrapProfiles(), name) || kind != "Role" && kind != "InstanceProfile" {
 				lines = append(lines, kind+" "+name)
 			}
 		}
@@ -193,19 +193,19 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the things are like.
+// Detailed is Inventory with the attributes of the resources.
 func (svc *Service) Detailed() (lines []string) {
 	holds := func(h Holder) []string {
 		return []string{"attached", strings.Join(slices.Sorted(slices.Values(h.Attached)), ","), "inline", core.Pairs(h.Inline)}
 	}
 	line := func(title string, pairs ...string) { lines = append(lines, core.LineOf(title, pairs...)) }
 	for _, r := range core.ByKey(svc.state.Roles) {
-		if !slices.Contains(StockProfiles(), r.Name) {
+		if !slices.Contains(BootstrapProfiles(), r.Name) {
 			line("Role "+r.Name, append(holds(r.Holder), "path", cmp.Or(r.Path, "/"), "service", r.Service, "trust", r.Trust, "boundary", r.Boundary, "tags", core.Pairs(r.Tags))...)
 		}
 	}
 	for _, p := range core.ByKey(svc.state.Profiles) {
-		if !slices.Contains(StockProfiles(), p.Name) {
+		if !slices.Contains(BootstrapProfiles(), p.Name) {
 			line("InstanceProfile "+p.Name, "role", p.Role, "tags", core.Pairs(p.Tags))
 		}
 	}

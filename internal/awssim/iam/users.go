@@ -115,7 +115,7 @@ func (svc *Service) Group(name *string) (*Group, error) {
 	return g, nil
 }
 
-// MakeUser makes a user, born at that time.
+// MakeUser creates a user, born at that time.
 func (svc *Service) MakeUser(u *User, at time.Time) error {
 	if err := checkName("userName", u.Name, u.Path, 64); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (svc *Service) MakeUser(u *User, at time.Time) error {
 	return nil
 }
 
-// MakeGroup makes a group, born at that time.
+// MakeGroup creates a group, born at that time.
 func (svc *Service) MakeGroup(g *Group, at time.Time) error {
 	if err := checkName("groupName", g.Name, g.Path, 128); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (svc *Service) MakeGroup(g *Group, at time.Time) error {
 	return nil
 }
 
-// RemoveUser deletes a user that nothing hangs on any more.
+// RemoveUser deletes a user that nothing uses any more.
 func (svc *Service) RemoveUser(u *User) error {
 	switch {
 	case len(u.Groups) > 0:
@@ -155,7 +155,7 @@ func (svc *Service) RemoveUser(u *User) error {
 	return nil
 }
 
-// RemoveGroup deletes a group that nothing hangs on any more.
+// RemoveGroup deletes a group that nothing uses any more.
 func (svc *Service) RemoveGroup(g *Group) error {
 	for _, u := range svc.state.Users {
 		if slices.Contains(u.Groups, g.Name) {

@@ -21,18 +21,18 @@ import (
 // Transport carries a program's requests to the API servers of the account's
 // clusters, as seen from outside of their VPCs.
 func (svc *Service) Transport(p *core.Process, access kube.Access) http.RoundTripper {
-	return &road{svc, p, access}
+	return &transport{svc, p, access}
 }
 
-// road leads from a process to an API server.
-type road struct {
+// transport leads from a process to an API server.
+type transport struct {
 	svc    *Service
 	p      *core.Process
 	access kube.Access
 }
 
 // RoundTrip implements http.RoundTripper.
-func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	svc := r.svc
 	if err := svc.Clock.Sleep(req.Context(), svc.Latency); err != nil {
 		return nil, err

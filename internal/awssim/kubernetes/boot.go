@@ -261,7 +261,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 	return b, nil
 }
 
-// versionOf is the version of Kubernetes that an image was made for.
+// versionOf is the version of Kubernetes that an image was created for.
 func versionOf(i *ec2.Image) string {
 	if i == nil {
 		return ""
@@ -270,7 +270,7 @@ func versionOf(i *ec2.Image) string {
 }
 
 // initialize is kubeadm init. A second one behind the same name is a cluster of its
-// own, which nobody ever wants: it is not simulated.
+// own, which no caller wants: it is not simulated.
 func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, ca, text string, doc kubeadmDocument, at time.Time) {
 	if svc.clusters[b.Host] != nil {
 		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"

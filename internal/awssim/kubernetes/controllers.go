@@ -21,10 +21,10 @@ import (
 // something.
 const ControllerTakes = 5 * time.Second
 
-// balancerFinalizer keeps a Service until its load balancer is gone.
+// balancerFinalizer keeps a Service until its load balancer is deleted.
 const balancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// settleControllers lets the controllers in clusters make and remove things in
+// settleControllers lets the controllers in clusters make and remove resources in
 // the account: the AWS cloud controller manager, which EKS runs itself, and the
 // EBS CSI driver.
 func (svc *Service) settleControllers() {
@@ -35,7 +35,7 @@ func (svc *Service) settleControllers() {
 			continue
 		}
 		c.Settle(now)
-		in := inside{svc, c, host}
+		in := controller{svc, c, host}
 		if c.EKS != "" || c.Runs("cloud-controller-manager") {
 			in.services()
 		}
@@ -45,15 +45,15 @@ func (svc *Service) settleControllers() {
 	}
 }
 
-// inside is a controller in a cluster.
-type inside struct {
+// controller is a controller in a cluster.
+type controller struct {
 	*Service
 	c    *kubesim.Cluster
 	host string
 }
 
 // machines lists the instances of the cluster that are nodes.
-func (in inside) machines() (out []*ec2.Instance) {
+func (in controller) machines() (out []*ec2.Instance) {
 	for i := range in.EC2.Instances() {
 		if i.Boot != nil && i.Boot.Host == in.host && i.Boot.Failed == "" && !i.Boot.Joined.IsZero() {
 			out = append(out, i)
@@ -64,7 +64,7 @@ func (in inside) machines() (out []*ec2.Instance) {
 }
 
 // tag is that of what the controllers make, as the machines have it.
-func (in inside) tag() string {
+func (in controller) tag() string {
 	for _, i := range in.machines() {
 		for k := range i.Tags {
 			if strings.HasPrefix(k, "kubernetes.io/cluster/") {
@@ -75,12 +75,12 @@ func (in inside) tag() string {
 	return ""
 }
 
-func (in inside) old(o kubesim.Object) bool {
+func (in controller) old(o kubesim.Object) bool {
 	born, _ := time.Parse(time.RFC3339, kubesim.Value(o, "metadata", "creationTimestamp")) // we made it
 	return in.Now().Sub(born) >= ControllerTakes
 }
 
-func (in inside) services() {
+func (in controller) services() {
 	for _, o := range in.c.All("Service") {
 		going := kubesim.Going(o)
 		switch {
@@ -98,14 +98,14 @@ func (in inside) services() {
 }
 
 // balancerName is the name of a Service's load balancer.
-func (in inside) balancerName(service kubesim.Object) string {
+func (in controller) balancerName(service kubesim.Object) string {
 	sum := sha256.Sum256([]byte(in.host + kubesim.Value(service, "metadata", "uid")))
 	return "a" + hex.EncodeToString(sum[:])[:31]
 }
 
-// serve makes a load balancer with a group of its own, which the machines let
+// serve creates a load balancer with a group of its own, which the machines let
 // in; it reports whether it came to be.
-func (in inside) serve(o kubesim.Object) bool {
+func (in controller) serve(o kubesim.Object) bool {
 	machines, tag := in.machines(), in.tag()
 	if len(machines) == 0 || tag == "" {
 		return false
@@ -140,7 +140,7 @@ func (in inside) serve(o kubesim.Object) bool {
 }
 
 // letIn lets one group into another that is the cluster's.
-func (in inside) letIn(g *ec2.SecurityGroup, group string) {
+func (in controller) letIn(g *ec2.SecurityGroup, group string) {
 	r := ec2.Rule{Protocol: "-1", From: -1, To: -1, Group: group}
 	if g.Tags[in.tag()] == "owned" && !slices.ContainsFunc(g.Ingress, r.Same) {
 		r.ID = in.ID("sgr")
@@ -148,7 +148,7 @@ func (in inside) letIn(g *ec2.SecurityGroup, group string) {
 	}
 }
 
-func (in inside) groupNamed(name string) *ec2.SecurityGroup {
+func (in controller) groupNamed(name string) *ec2.SecurityGroup {
 	for _, g := range in.EC2.SecurityGroups() {
 		if g.Name == name {
 			return g
@@ -157,9 +157,9 @@ func (in inside) groupNamed(name string) *ec2.SecurityGroup {
 	return nil
 }
 
-// unserve removes a load balancer, and its group once its interfaces are gone;
-// it reports whether all is gone.
-func (in inside) unserve(o kubesim.Object) bool {
+// unserve removes a load balancer, and its group once its interfaces are deleted;
+// it reports whether all is deleted.
+func (in controller) unserve(o kubesim.Object) bool {
 	name := in.balancerName(o)
 	_, _ = in.ELB.DeleteClassic(&classic.DeleteLoadBalancerInput{LoadBalancerName: &name}) // it does not fail
 	group := in.groupNamed("k8s-elb-" + name)
@@ -177,9 +177,9 @@ func (in inside) unserve(o kubesim.Object) bool {
 }
 
 // volumes provisions claims, attaches volumes to the machines of pods that use
-// them, detaches them when their VolumeAttachment is gone, and deletes those
+// them, detaches them when their VolumeAttachment is deleted, and deletes those
 // that were released.
-func (in inside) volumes() {
+func (in controller) volumes() {
 	for _, o := range in.c.All("PersistentVolumeClaim") {
 		if kubesim.Value(o, "status", "phase") == "Pending" && kubesim.Going(o).IsZero() && in.old(o) {
 			in.provision(o)
@@ -203,8 +203,8 @@ func (in inside) volumes() {
 	}
 }
 
-// provision makes the volume of a claim: where the pod runs that uses it.
-func (in inside) provision(claim kubesim.Object) {
+// provision creates the volume of a claim: where the pod runs that uses it.
+func (in controller) provision(claim kubesim.Object) {
 	machine := in.machineOf(in.c.UserOf(claim))
 	if all := in.machines(); machine == nil && len(all) > 0 {
 		machine = all[0]
@@ -233,7 +233,7 @@ func (in inside) provision(claim kubesim.Object) {
 }
 
 // machineOf is the instance that a pod is on; nil for none.
-func (in inside) machineOf(pod kubesim.Object) *ec2.Instance {
+func (in controller) machineOf(pod kubesim.Object) *ec2.Instance {
 	for _, i := range in.machines() {
 		if pod != nil && i.Boot.Node == kubesim.Value(pod, "spec", "nodeName") {
 			return i
@@ -243,7 +243,7 @@ func (in inside) machineOf(pod kubesim.Object) *ec2.Instance {
 }
 
 // attach attaches a volume to the machine of a pod, if that is in its zone.
-func (in inside) attach(volume, claim kubesim.Object, v *ec2.Volume) {
+func (in controller) attach(volume, claim kubesim.Object, v *ec2.Volume) {
 	pod := in.c.UserOf(claim)
 	machine := in.machineOf(pod)
 	if machine == nil || machine.Zone != v.Zone {
@@ -261,7 +261,7 @@ func (in inside) attach(volume, claim kubesim.Object, v *ec2.Volume) {
 	machine.Volumes = append(machine.Volumes, v.ID)
 }
 
-func (in inside) detach(v *ec2.Volume) {
+func (in controller) detach(v *ec2.Volume) {
 	if i := in.EC2.Instance(v.Instance); i != nil {
 		i.Volumes = slices.DeleteFunc(i.Volumes, func(id string) bool { return id == v.ID })
 	}

@@ -25,7 +25,7 @@ const (
 	JoinTakes = 20 * time.Second
 	// EtcdTakes is how long a new member of etcd keeps the next one waiting.
 	EtcdTakes = 15 * time.Second
-	// JoinGivesUp is how long kubeadm join tries; our patience, not kubeadm's.
+	// JoinGivesUp is how long the simulated kubeadm join tries.
 	JoinGivesUp = 20 * time.Minute
 )
 
@@ -139,7 +139,7 @@ func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
 	}
 }
 
-// unjoin is what a cluster notices of a machine that is gone.
+// unjoin is what a cluster notices of a machine that is deleted.
 func (svc *Service) unjoin(i *ec2.Instance) {
 	if i.Boot == nil || i.Boot.Joined.IsZero() {
 		return

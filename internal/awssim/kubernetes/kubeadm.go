@@ -33,7 +33,7 @@ func uploaded(config string) (string, error) {
 	return string(out), err
 }
 
-// under is the mapping below a key, which is made if need be.
+// under is the mapping below a key, which is created if need be.
 func under(doc map[string]any, key string) map[string]any {
 	m, _ := doc[key].(map[string]any)
 	if m == nil {

@@ -219,7 +219,7 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the things are like, but for the bodies
+// Detailed is Inventory with the attributes of the resources, but for the bodies
 // of objects.
 func (svc *Service) Detailed() (lines []string) {
 	for _, b := range svc.state.Buckets {

@@ -89,7 +89,7 @@ func invalid(why string) error {
 	return &types.InvalidParameterException{Message: aws.String(why)}
 }
 
-// secretVersion makes a version of a secret, and nil when there is no value.
+// secretVersion creates a version of a secret, and nil when there is no value.
 func (svc *Service) secretVersion(token *string, binary []byte, text *string) (*SecretVersion, error) {
 	switch id := aws.ToString(token); {
 	case len(id) < 32 || len(id) > 64:

@@ -17,11 +17,11 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.getResources, "TagFilters", "ResourceTypeFilters", "ResourcesPerPage", "PaginationToken")
 }
 
-// everythingTagged lists the things of all services that have tags, as the
+// everythingTagged lists the resources of all services that have tags, as the
 // Resource Groups Tagging API finds them, in order of ARN; AWS promises none.
-// Three things it does not imitate: AWS also lists what had tags once, AWS goes
+// Three behaviours it does not imitate: AWS also lists what had tags once, AWS goes
 // on for a while listing what has been deleted, and new tags show up late
-// (here: with the account's lag, counted from when the thing was made). Roles
+// (here: with the account's lag, counted from when the resource was created). Roles
 // and instance profiles are of no region, and AWS does not list them either.
 func (svc *Service) everythingTagged() (all []core.Tagged) {
 	for _, service := range svc.services {

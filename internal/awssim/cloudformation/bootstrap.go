@@ -9,20 +9,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// StockStack is the name of the stack that an account begins with.
-const StockStack = "cluster-api-provider-aws-sigs-k8s-io"
+// BootstrapStack is the name of the stack that an account begins with.
+const BootstrapStack = "cluster-api-provider-aws-sigs-k8s-io"
 
-// stockAge is how old that stack is.
-const stockAge = 30 * 24 * time.Hour
+// bootstrapAge is how old that stack is.
+const bootstrapAge = 30 * 24 * time.Hour
 
-// MakeStock makes the stack that most accounts with clusters of Cluster API
+// CreateBootstrapStack creates the stack that most accounts with clusters of Cluster API
 // have: roles and instance profiles by the names of CAPA's bootstrap stack, as
 // an old release of it may have made them. Policies do not matter here.
-func (svc *Service) MakeStock() {
-	began := svc.Now().Add(-stockAge)
-	s := svc.newStack(StockStack, strings.Repeat("0", 20), began)
+func (svc *Service) CreateBootstrapStack() {
+	began := svc.Now().Add(-bootstrapAge)
+	s := svc.newStack(BootstrapStack, strings.Repeat("0", 20), began)
 	s.Capabilities = []types.Capability{types.CapabilityCapabilityNamedIam}
-	s.Template = stockTemplate()
+	s.Template = bootstrapTemplate()
 	t, err := parseTemplate(s.Template)
 	if err == nil {
 		svc.startCreate(s, t, began)
@@ -33,24 +33,24 @@ func (svc *Service) MakeStock() {
 	}
 }
 
-func stockTemplate() string {
+func bootstrapTemplate() string {
 	var b strings.Builder
 	b.WriteString("AWSTemplateFormatVersion: \"2010-09-09\"\nResources:\n")
 	for i, id := range []string{"ControlPlane", "Controllers", "Nodes"} {
-		name := iam.StockProfiles()[i]
+		name := iam.BootstrapProfiles()[i]
 		b.WriteString("  AWSIAMInstanceProfile" + id + ":\n    Properties:\n      InstanceProfileName: " + name + "\n      Roles:\n      - Ref: AWSIAMRole" + id + "\n" +
 			"    Type: AWS::IAM::InstanceProfile\n")
 	}
 	for i, id := range []string{"ControlPlane", "Controllers", "Nodes"} {
 		b.WriteString("  AWSIAMRole" + id + ":\n    Properties:\n      AssumeRolePolicyDocument:\n        Statement:\n        - Action:\n          - sts:AssumeRole\n" +
 			"          Effect: Allow\n          Principal:\n            Service:\n            - ec2.amazonaws.com\n        Version: \"2012-10-17\"\n" +
-			"      RoleName: " + iam.StockProfiles()[i] + "\n    Type: AWS::IAM::Role\n")
+			"      RoleName: " + iam.BootstrapProfiles()[i] + "\n    Type: AWS::IAM::Role\n")
 	}
 	return b.String()
 }
 
-// stock reports whether the stack is the one that the account began with, as
+// bootstrap reports whether the stack is the one that the account began with, as
 // it was then.
-func (s *Stack) stock() bool {
-	return s.Name == StockStack && s.Status == types.StackStatusCreateComplete && s.Template == stockTemplate()
+func (s *Stack) bootstrap() bool {
+	return s.Name == BootstrapStack && s.Status == types.StackStatusCreateComplete && s.Template == bootstrapTemplate()
 }

@@ -25,8 +25,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
 // admitAll takes every object through what an API server would do with it. An

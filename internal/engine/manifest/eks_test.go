@@ -12,8 +12,8 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // What each example comes to, with all defaults set and all names made.

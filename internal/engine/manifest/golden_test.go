@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
 // The whole text that people see for wrong input is kept under testdata.

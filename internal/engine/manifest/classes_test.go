@@ -134,7 +134,7 @@ func TestClassRules(t *testing.T) {
 		"condition": {[]string{"  - name: instance types\n", "  - name: instance types\n    enabledIf: '{{ if }}'\n"}, `cluster.yaml:113: ClusterClass/self-managed spec.patches[1].enabledIf: line 1 of the template: missing value for if`},
 		"selector":  {[]string{"infrastructureCluster: true", "infrastructureCluster: false"}, `cluster.yaml:98: ClusterClass/self-managed spec.patches[0].definitions[0].selector: the selector chooses nothing — set matchResources`},
 		"name":      {[]string{"'{{ .cluster.name }}-control-plane'", "'{{ .cluster.nam }}'"}, `cluster.yaml:53: ClusterClass/self-managed spec.controlPlane.naming.template: the naming template does not make a name: line 1 of the template: there is no .nam here — use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}`},
-		"schema":    {[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "type: strin"}, `cluster.yaml:78: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema.type: the key "type" is set twice, first on line 77 — keep one of them`},
+		"schema":    {[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "type: strin"}, `cluster.yaml:78: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema.type: the key "type" is duplicated, first on line 77 — keep one of them`},
 		"default":   {[]string{"default: \"\"", "default: 1"}, `cluster.yaml:85: ClusterClass/self-managed spec.variables[1].schema.openAPIV3Schema.default: the schema of the variable "sshKeyName" is wrong: must be of type string: "integer"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,6 +152,6 @@ func TestClassWarnings(t *testing.T) {
 	yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"),
 		"    machineInfrastructure:\n", "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 600}}\n    deletion: {nodeDrainTimeoutSeconds: 60}\n    machineInfrastructure:\n")
 	assert.Equal(t, []string{
-		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck acts only under a management cluster",
+		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck has an effect only in a management cluster",
 	}, warnings(mustLoad(t, yaml, manifest.Options{})))
 }

@@ -66,7 +66,7 @@ func loaded(t *testing.T, c *manifest.Cluster) string {
 
 // What EKS templates have that does nothing is told; nothing else is.
 func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
-	const pods = "spec.clusterNetwork.pods: has no effect: EKS gives pods addresses of the VPC's subnets — remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"
+	const pods = "spec.clusterNetwork.pods: has no effect: in EKS, pods get addresses from the subnets of the VPC — remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"
 	for name, want := range map[string]struct {
 		pools, profiles int
 		warning         string
@@ -74,7 +74,7 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 		"eks-fargate":                {0, 1, "cluster.yaml:8: Cluster/quick " + pods},
 		"eks-managedmachinepool":     {1, 0, "cluster.yaml:8: Cluster/quick " + pods},
 		"eks-managedmachinepool-gpu": {1, 0, "cluster.yaml:10: Cluster/quick " + pods},
-		"machinepool":                {1, 0, "cluster.yaml:118: MachineHealthCheck/quick-kcp-unhealthy: acts only under a management cluster"},
+		"machinepool":                {1, 0, "cluster.yaml:118: MachineHealthCheck/quick-kcp-unhealthy: has an effect only in a management cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(templates, "cluster-template-"+name+".yaml"))

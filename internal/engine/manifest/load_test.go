@@ -77,8 +77,8 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 			assert.EqualValues(t, 2, *c.Deployments[0].Object.Spec.Replicas)
 			assert.NotNil(t, c.Deployments[0].Bootstrap)
 			require.Len(t, c.ResourceSets, 2)
-			assert.True(t, c.BringsCloudController())
-			assert.False(t, c.BringsNetwork())
+			assert.True(t, c.HasCloudController())
+			assert.False(t, c.HasPodNetwork())
 			assert.Empty(t, c.Identity)
 		})
 	}

@@ -56,7 +56,7 @@ func TestVariables(t *testing.T) {
 
 func TestVariablesRefused(t *testing.T) {
 	for expression, want := range map[string]string{
-		"${NAME%%.*}": "the variable expression ${NAME%%.*} is not supported — use ${NAME}, ${NAME:-default} or ${NAME:offset:length}, or write $${NAME%%.*} if it is meant for the node",
+		"${NAME%%.*}": "the variable expression ${NAME%%.*} is not supported — use ${NAME}, ${NAME:-default} or ${NAME:offset:length}, or write $${NAME%%.*} for a literal ${…} on the node",
 		"${1}":        "the variable expression ${1} is not supported",
 		"${NAME:x}":   "the variable expression ${NAME:x} is not supported",
 		"${NAME":      `"${NAME" has no closing brace — close it with }, or write $${ for a literal ${`,

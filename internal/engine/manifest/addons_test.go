@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// withFiles loads an example and files beside it, the first as --cni.
+// withFiles loads an example with additional files, the first as Options.CNI.
 func withFiles(t *testing.T, files ...string) (*manifest.Cluster, error) {
 	t.Helper()
 	o := manifest.Options{}
@@ -40,7 +40,7 @@ func TestAddonFiles(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "labels": map[string]any{"a": "b"}},
 		"data": map[string]any{"script": "echo ${HOME} $${X}"},
 	}, one.Documents[1].Object)
-	require.Len(t, two.Documents, 2, "the same object twice is one")
+	require.Len(t, two.Documents, 2, "duplicates are merged")
 	assert.Equal(t, "dir/b.yaml:6", two.Documents[0].Origin)
 
 	assert.Equal(t, []string{"network", "cloud-controller", "teams"}, []string{c.ResourceSets[0].Name, c.ResourceSets[1].Name, c.ResourceSets[2].Name})
@@ -51,7 +51,7 @@ func TestAddonFiles(t *testing.T) {
 	assert.True(t, c.HasCloudController())
 }
 
-// What is wrong with a file is told with its line, and what to do.
+// Problems in a file have its line and a fix.
 func TestAddonFilesWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ yaml, want string }{
 		"no YAML":       {"a: [\nb", "dir/b.yaml:"},

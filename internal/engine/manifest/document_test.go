@@ -42,7 +42,7 @@ func TestBadYAML(t *testing.T) {
 	}
 }
 
-// What YAML allows to be written shorter arrives in full.
+// Short forms of YAML are expanded.
 func TestYAML(t *testing.T) {
 	yaml := read(t, "testdata/good/quickstart.yaml") + `...
 ---
@@ -72,7 +72,7 @@ func TestMergeKeys(t *testing.T) {
 		"      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}",
 		"      <<: {instanceType: t3.small, sshKeyName: ops}\n      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}")
 	spec := mustLoad(t, yaml, manifest.Options{}).Deployments[0].Template.Spec.Template.Spec
-	assert.Equal(t, "t3.large", spec.InstanceType, "the mapping's own key wins")
+	assert.Equal(t, "t3.large", spec.InstanceType, "keys of the mapping take precedence")
 	assert.Equal(t, "ops", *spec.SSHKeyName)
 }
 

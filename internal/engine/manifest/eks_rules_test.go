@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// pieces of testdata/good/eks.yaml and pools.yaml that rules are broken in.
+// Parts of testdata/good/eks.yaml and pools.yaml that tests modify.
 const (
 	planeVersion = "  version: v1.32\n"
 	planeNetwork = "    vpc: {cidrBlock: 10.1.0.0/16}\n"
@@ -20,9 +20,8 @@ const (
 	farmTemplate = "    rootVolume: {size: 40, type: gp3, throughput: 200}\n"
 )
 
-// Every rule for EKS and pools is broken in a manifest that is right
-// otherwise, and must be told alone, in these words. The golden file of
-// testdata/wrong/eks.yaml has the others.
+// Each case breaks one rule for EKS and pools in a valid manifest, and expects exactly
+// one problem with this text. The golden file of testdata/wrong/eks.yaml has more.
 func TestRulesOfEKS(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string
@@ -313,7 +312,7 @@ func TestRulesOfEKS(t *testing.T) {
 	}
 }
 
-// What has no effect is told, and what has is not.
+// Fields without effect have a warning, others have none.
 func TestWarningsOfEKS(t *testing.T) {
 	const idleRole = "has no effect: this program does not change existing roles — set CAPA_EKS_IAM=true to create roles"
 	for _, tt := range []struct {

@@ -85,7 +85,7 @@ type loader struct {
 	byKey      map[key]*object
 	incomplete bool // variables without values: the values of fields have no meaning
 	unexpanded bool // the topology is invalid: the objects generated from it are missing
-	dropped     bool // invalid values were removed: comparing objects has no meaning
+	dropped    bool // invalid values were removed: comparing objects has no meaning
 	problems   []Problem
 	warnings   []Problem
 	managed    bool    // EKS runs the control plane

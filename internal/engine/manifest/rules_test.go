@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// edit replaces a piece of YAML that must be there.
+// edit replaces a part of the YAML, which must exist.
 func edit(t *testing.T, yaml string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -20,8 +20,8 @@ func edit(t *testing.T, yaml string, pairs ...string) string {
 	return yaml
 }
 
-// Every rule is broken in a manifest that is right otherwise, and must be told
-// alone, in these words.
+// Each case breaks one rule in a valid manifest, and expects exactly one problem with
+// this text.
 func TestRules(t *testing.T) {
 	const (
 		quick    = "quickstart"
@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 		name string
 		file string
 		edit []string
-		want string // the problem without its place
+		want string // the problem without its position
 	}{
 		{
 			"unknown field", quick,

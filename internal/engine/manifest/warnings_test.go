@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// What has no effect is told, and refused when asked to be strict.
+// Fields without effect have a warning, which Options.Strict turns into a problem.
 func TestWarnings(t *testing.T) {
 	const object = "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2"
 	for _, tt := range []struct {
@@ -97,7 +97,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// CAPA's older version is converted and gets the newest defaults.
+// An object in CAPA's older API version is converted and gets the newest defaults.
 func TestOldVersionOfCAPA(t *testing.T) {
 	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",

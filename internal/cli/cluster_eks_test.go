@@ -90,7 +90,7 @@ func TestRolesOfEKSByVariable(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, append(raw, "  rolePath: /teams/\n"...), 0o600))
 	s := newShell(t)
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", file), s.err.String())
-	assert.Contains(t, s.err.String(), "AWSManagedMachinePool/eks-pool-0 spec.rolePath: has no effect: the role is used as it is — set CAPA_EKS_IAM=true to have roles made")
+	assert.Contains(t, s.err.String(), "AWSManagedMachinePool/eks-pool-0 spec.rolePath: has no effect: this program does not change existing roles — set CAPA_EKS_IAM=true to create roles")
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "CAPA_EKS_IAM=true"))
 	assert.Empty(t, s.err.String())
 	s.variables["CAPA_EKS_IAM"] = "maybe"

@@ -1,5 +1,5 @@
-// Package clock tells the time, and waits, at the speed of a run: a simulated
-// account lives faster than a real one, and the engine has to keep step.
+// Package clock provides a clock that may run faster than the system clock: time in a
+// simulated account does, and the engine has to use the same time.
 package clock
 
 import (
@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Clock is a clock that may run faster than the machine's. A nil Clock is the
-// machine's own.
+// Clock is a clock that may run faster than the system clock. A nil Clock is the system
+// clock.
 type Clock struct {
 	speed  float64
-	real   time.Time // when the clock was started
-	origin time.Time // what it showed then
+	real   time.Time // system time when the clock was started
+	origin time.Time // time of this clock at that moment
 }
 
-// Fast returns a clock that shows origin now, and runs speed times as fast as
-// the machine's. A speed of one or less is the machine's own speed.
+// Fast returns a clock that shows origin now and runs speed times as fast as the system
+// clock. The minimum speed is 1.
 func Fast(origin time.Time, speed float64) *Clock {
 	return &Clock{speed: max(speed, 1), real: time.Now(), origin: origin}
 }
@@ -29,11 +29,10 @@ func (c *Clock) Now() time.Time {
 	return c.origin.Add(time.Duration(float64(time.Since(c.real)) * c.speed))
 }
 
-// Since returns how long ago t was.
+// Since returns the time that has passed since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Real returns how long something takes on the machine's clock that takes d on
-// this one.
+// Real converts a duration of this clock to one of the system clock.
 func (c *Clock) Real(d time.Duration) time.Duration {
 	if c == nil {
 		return d
@@ -41,8 +40,7 @@ func (c *Clock) Real(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / c.speed)
 }
 
-// Sleep waits for d on this clock, or until the context ends, whose cause it
-// then returns.
+// Sleep waits for d on this clock. If ctx ends before, Sleep returns the cause.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(c.Real(d))
 	defer t.Stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// A fast clock shows and waits many times what passes.
+// A fast clock shows and waits a multiple of the time that passes.
 func TestFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		origin := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -25,8 +25,7 @@ func TestFast(t *testing.T) {
 	})
 }
 
-// No clock is the machine's own, and waiting ends with the context, for its
-// reason.
+// A nil clock is the system clock, and Sleep returns the cause when the context ends.
 func TestNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c *clock.Clock

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// window is how long a batch waits for more of its kind.
-const window = 50 * time.Millisecond
+// batchWindow is how long a batch waits for more items.
+const batchWindow = 50 * time.Millisecond
 
-// batches are those that are still open, by key.
+// batches holds the batches that have not been sent yet, by key.
 type batches struct {
 	mu   sync.Mutex
 	open map[string]any
 }
 
-// batch is one call in the making for several askers.
+// batch is one pending call that several callers share.
 type batch[I, O any] struct {
 	items   []I
 	done    chan struct{}
@@ -23,9 +23,9 @@ type batch[I, O any] struct {
 	err     error
 }
 
-// Batch adds an item to the batch of that key, which runs a moment later for
-// all who came in time, and returns the item's result. The run goes on when
-// one of the askers gives up.
+// Batch adds item to the pending batch with the given key and returns the result for that
+// item. The batch is sent after batchWindow, with the items of all callers that arrived
+// by then. The call is not cancelled when one of the callers stops waiting.
 func Batch[I, O any](ctx context.Context, c *Clients, key string, item I, run func(context.Context, []I) ([]O, error)) (out O, err error) {
 	b, at := join[I, O](ctx, c, key, item, run)
 	select {
@@ -52,7 +52,7 @@ func join[I, O any](ctx context.Context, c *Clients, key string, item I, run fun
 		go func() {
 			defer close(b.done)
 			ctx := context.WithoutCancel(ctx)
-			_ = c.Clock.Sleep(ctx, window) // never ends early
+			_ = c.Clock.Sleep(ctx, batchWindow) // the context is never cancelled
 			c.batches.mu.Lock()
 			delete(c.batches.open, key)
 			c.batches.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package cloud is the only door to AWS: the clients, the guard that every
-// call passes, what has been read, tags, error codes and the lock.
+// Package cloud is the only package that calls AWS. It has the SDK clients, the guard
+// that every call passes, the cache of read results, tags, error codes and the lock.
 package cloud
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Clients is one client for each AWS service in use, and what they have read.
-// It belongs to one cluster and one run.
+// Clients has one client for each AWS service in use, and the cache of what they have
+// read. It belongs to one cluster and one run.
 type Clients struct {
 	EC2     *ec2.Client
 	EKS     *eks.Client
@@ -41,43 +41,41 @@ type Clients struct {
 
 	AutoScaling *autoscaling.Client
 
-	Config  aws.Config // as it was given: for what is signed and not sent
+	Config  aws.Config // as given to New; used to presign requests
 	Region  string
 	Cluster string       // name of the Cluster object; part of every tag
 	Inside  string       // what the cluster is called by what runs in it; "" while that is not known
 	Managed bool         // EKS runs its control plane, as far as is known
-	Clock   *clock.Clock // nil: the machine's own
-	Lock    *Lock        // what a write needs; nil: nothing (tests, single calls)
+	Clock   *clock.Clock // nil means the system clock
+	Lock    *Lock        // checked before every write; nil means no check (tests, single calls)
 
-	tokens  string // what the client tokens of this run are derived from
+	tokens  string // seed of the client tokens of this run
 	slots   chan struct{}
 	buckets *buckets
-	memos   sync.Map // question to *memo
+	memos   sync.Map // question -> *memo
 	reading atomic.Int64
 	batches batches
 	stats   Stats
 	log     func(Call)
 	via     kube.Transport
-	apis    sync.Map // server to *kube.Client
+	apis    sync.Map // server -> *kube.Client
 }
 
-// Options say how a run talks to AWS.
+// Options configure how a run calls AWS.
 type Options struct {
 	Clock    *clock.Clock
-	Parallel int        // calls under way at once; 0 means 32
-	Log      func(Call) // told of every call when it has ended; may be nil
-	// Kubernetes carries requests to the API servers of clusters; nil: the
-	// network.
+	Parallel int        // maximum number of calls at the same time; 0 means DefaultParallel
+	Log      func(Call) // called after every call; may be nil
+	// Kubernetes replaces the network for requests to the API servers of clusters. nil
+	// means the network.
 	Kubernetes kube.Transport
 }
 
-// DefaultParallel is how many calls are under way at once unless the user
-// says otherwise.
+// DefaultParallel is the default maximum number of calls at the same time.
 const DefaultParallel = 32
 
-// New returns clients for the cluster of that name, in the configuration's
-// region. The configuration is the only thing that differs between AWS, an
-// emulator and the simulation.
+// New returns the clients of one cluster, in the region of the configuration. AWS, an
+// emulator and the simulation differ in the configuration only.
 func New(cfg aws.Config, cluster string, o Options) *Clients {
 	if o.Parallel <= 0 {
 		o.Parallel = DefaultParallel
@@ -90,7 +88,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	cfg.Retryer = func() aws.Retryer {
 		return retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = 8
-			r.RateLimiter = ratelimit.None // the token bucket of the SDK fails long runs
+			r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
 		})
 	}
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)
@@ -103,10 +101,10 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	return c
 }
 
-// Stats counts the calls of a run. The lock's own calls are not among them.
+// Stats counts the calls of a run. Calls of the lock are not counted.
 type Stats struct {
 	Reads, Writes, Throttled atomic.Int64
-	// KubeReads and KubeWrites are requests to the API server of the cluster.
+	// KubeReads and KubeWrites count requests to the cluster's API server.
 	KubeReads, KubeWrites atomic.Int64
 }
 

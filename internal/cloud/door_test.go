@@ -17,8 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// wire stands where requests would be signed and sent: it notes each attempt,
-// and answers it.
+// wire replaces the network: it records each attempt and answers it.
 type wire struct {
 	mu     sync.Mutex
 	began  time.Time
@@ -31,7 +30,7 @@ func newWire(answer func(n int, op string) (any, error)) *wire {
 	return &wire{began: time.Now(), answer: answer}
 }
 
-// config returns a configuration whose clients talk to the wire.
+// config returns a configuration for clients that use the wire.
 func (w *wire) config() aws.Config {
 	return aws.Config{
 		Region: "us-east-1",
@@ -61,7 +60,7 @@ func (w *wire) attempts() int {
 	return len(w.at)
 }
 
-// clients returns clients that talk to the wire.
+// clients returns clients that use the wire.
 func (w *wire) clients() *cloud.Clients { return cloud.New(w.config(), "demo", cloud.Options{}) }
 
 func refusal(code string) error {

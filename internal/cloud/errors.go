@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Code returns the code of an AWS error, and "" for any other error.
+// Code returns the error code of an AWS error, and "" for any other error.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -25,18 +25,18 @@ func Code(err error) string {
 // Is reports whether err is an AWS error with one of the codes.
 func Is(err error, codes ...string) bool { return slices.Contains(codes, Code(err)) && err != nil }
 
-// Refused reports whether AWS, or an API server, answered with an error that says that what was
-// asked for will not happen. Any other error leaves that open: a lost
-// connection does, and so does an answer of "internal error".
-func Refused(err error) bool {
+// Rejected reports whether AWS or an API server answered that it did not and will not do
+// what the call requested. After any other error, such as a lost connection or an
+// "internal error", the outcome of the call is unknown.
+func Rejected(err error) bool {
 	var api smithy.APIError
-	return kube.Refused(err) || errors.As(err, &api) && !slices.Contains([]string{
-		"InternalError", "InternalFailure", "InternalServerError", "InternalServiceError", "ServerInternal", "ServiceFailure", // each service has its own word
+	return kube.Rejected(err) || errors.As(err, &api) && !slices.Contains([]string{
+		"InternalError", "InternalFailure", "InternalServerError", "InternalServiceError", "ServerInternal", "ServiceFailure", // each service has its own code
 		"ServiceUnavailable", "Unavailable", "RequestTimeout", "RequestTimeoutException", "UnknownError",
 	}, api.ErrorCode())
 }
 
-// NotFound reports whether err says that the thing does not exist.
+// NotFound reports whether err says that the resource does not exist.
 func NotFound(err error) bool {
 	code := Code(err)
 	if code == "" {
@@ -46,18 +46,18 @@ func NotFound(err error) bool {
 		"NoSuchEntity", "NoSuchBucket", "NoSuchKey", "NatGatewayNotFound", "ResourceNotFoundException", "ParameterNotFound",
 		"LoadBalancerNotFound", "TargetGroupNotFound", "ListenerNotFound", "NotFoundException", "NoSuchTagSet", "NoSuchBucketPolicy",
 		"InvalidLaunchTemplateName.NotFoundException",
-	}, code) || code == "ValidationError" && missing(err.Error())
+	}, code) || code == "ValidationError" && notFoundMessage(err.Error())
 }
 
-// missing reports whether a message of Auto Scaling says that something is not
-// there: a group, or what one is to be made of. It has no code for that.
-func missing(message string) bool {
+// notFoundMessage reports whether a message of Auto Scaling says that a group, launch
+// template or version does not exist. Auto Scaling has no error code for that.
+func notFoundMessage(message string) bool {
 	return slices.ContainsFunc([]string{"AutoScalingGroup name not found", "does not exist", "Could not find the specified version"}, func(s string) bool {
 		return strings.Contains(message, s)
 	})
 }
 
-// IgnoreNotFound returns nil when err says that the thing does not exist.
+// IgnoreNotFound returns nil when err says that the resource does not exist.
 func IgnoreNotFound(err error) error {
 	if NotFound(err) {
 		return nil
@@ -65,14 +65,14 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// InUse reports whether err says that something else still hangs on the thing.
+// InUse reports whether err says that another resource still uses the resource.
 func InUse(err error) bool {
 	return Is(err, "DependencyViolation", "ResourceInUse", "ResourceInUseException", "InvalidIPAddress.InUse", "DeleteConflict",
 		"InvalidGroup.InUse", "InvalidNetworkInterface.InUse", "VolumeInUse", "Gateway.NotAttached", "ResourceConflict",
 		"ScalingActivityInProgress", "ResourceContention", "InstanceRefreshInProgress")
 }
 
-// Exists reports whether err says that there is such a thing already.
+// Exists reports whether err says that the resource exists already.
 func Exists(err error) bool {
 	return Is(err, "InvalidGroup.Duplicate", "InvalidSubnet.Conflict", "DuplicateLoadBalancerName", "DuplicateTargetGroupName",
 		"DuplicateListener", "ResourceExistsException", "ParameterAlreadyExists", "RouteAlreadyExists", "InvalidPermission.Duplicate",
@@ -85,22 +85,22 @@ func Denied(err error) bool {
 	return Is(err, "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "UnauthorizedAccess", "Forbidden")
 }
 
-// Quota reports whether err says that a limit of the account is reached.
+// Quota reports whether err says that a quota of the account is exceeded.
 func Quota(err error) bool {
 	code := Code(err)
 	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" || strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
 		Is(err, "InstanceLimitExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
 }
 
-// Throttled reports whether err says that there were too many calls.
+// Throttled reports whether err says that AWS throttled the call.
 func Throttled(err error) bool {
 	_, throttle := retry.DefaultThrottleErrorCodes[Code(err)]
 	return throttle
 }
 
-// Unsent reports whether err says that the request never left: what was asked
-// for cannot have happened.
-func Unsent(err error) bool {
+// NotSent reports whether err says that the request was not sent, so that it has had no
+// effect.
+func NotSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, ErrLockLost) || errors.As(err, new(*RefusedError)) ||
 		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// What each service says when a thing is not there, in the SDK's own types and
-// in the codes of EC2, which has none.
+// The errors with which each service says that a resource does not exist: the SDK's
+// types, and the codes of EC2, which has no types.
 func TestNotFound(t *testing.T) {
 	for _, err := range []error{
 		refusal("InvalidVpcID.NotFound"), refusal("InvalidSubnetID.NotFound"), refusal("InvalidGroup.NotFound"), refusal("InvalidInstanceID.NotFound"),
@@ -36,11 +36,11 @@ func TestNotFound(t *testing.T) {
 		&smithy.GenericAPIError{Code: "ValidationError", Message: "AutoScalingGroup name not found - AutoScalingGroup 'a' not found"},
 		&smithy.GenericAPIError{Code: "ValidationError", Message: "You must use a valid fully-formed launch template. The specified launch template, with template ID lt-1, does not exist."},
 	} {
-		wrapped := fmt.Errorf("look: %w", err)
+		wrapped := fmt.Errorf("read: %w", err)
 		require.True(t, cloud.NotFound(wrapped), "%v", err)
 		require.NoError(t, cloud.IgnoreNotFound(wrapped))
-		require.True(t, cloud.Refused(wrapped), "%v", err)
-		require.False(t, cloud.Unsent(wrapped))
+		require.True(t, cloud.Rejected(wrapped), "%v", err)
+		require.False(t, cloud.NotSent(wrapped))
 		require.False(t, cloud.Exists(err) || cloud.InUse(err) || cloud.Denied(err) || cloud.Quota(err) || cloud.Throttled(err), "%v", err)
 	}
 	for _, err := range []error{nil, errors.New("not found"), refusal("InvalidParameterValue"), refusal("ValidationError"), lost()} {
@@ -80,7 +80,7 @@ func TestErrorClasses(t *testing.T) {
 	} {
 		for _, err := range c.errs {
 			require.True(t, c.is(fmt.Errorf("call: %w", err)), "%s: %v", c.name, err)
-			require.True(t, cloud.Refused(err), "%s: %v", c.name, err)
+			require.True(t, cloud.Rejected(err), "%s: %v", c.name, err)
 		}
 		for _, err := range []error{nil, errors.New("text"), refusal("InvalidParameterValue"), lost()} {
 			require.False(t, c.is(err), "%s: %v", c.name, err)
@@ -90,33 +90,32 @@ func TestErrorClasses(t *testing.T) {
 	require.False(t, cloud.Quota(refusal("TooManyRequestsException")))
 }
 
-// Where AWS itself has failed, or the connection, what was asked for may have
-// happened.
-func TestRefusedOrUnknown(t *testing.T) {
+// After an internal error of AWS or a lost connection, the call may have had an effect.
+func TestRejectedOrUnknown(t *testing.T) {
 	for _, err := range []error{
 		refusal("InternalError"), refusal("InternalFailure"), refusal("ServiceUnavailable"), refusal("Unavailable"), refusal("UnknownError"), refusal("RequestTimeout"),
 		&ssmtypes.InternalServerError{}, &secretstypes.InternalServiceError{}, &iamtypes.ServiceFailureException{}, &smithy.DeserializationError{}, lost(), context.DeadlineExceeded,
 	} {
-		require.False(t, cloud.Refused(err), "%v", err)
-		require.False(t, cloud.Unsent(err), "%v", err)
+		require.False(t, cloud.Rejected(err), "%v", err)
+		require.False(t, cloud.NotSent(err), "%v", err)
 	}
 	for _, err := range []error{refusal("InsufficientInstanceCapacity"), refusal("InvalidParameterValue"), refusal("UnsupportedOperation")} {
-		require.True(t, cloud.Refused(err), "%v", err)
+		require.True(t, cloud.Rejected(err), "%v", err)
 	}
 }
 
-// What has not left the machine cannot have happened.
-func TestUnsent(t *testing.T) {
+// A request that was not sent has had no effect.
+func TestNotSent(t *testing.T) {
 	for _, err := range []error{
 		&net.OpError{Op: "dial", Err: errors.New("refused")}, cloud.ErrLockLost, &cloud.RefusedError{Operation: "CreateVpc"},
 		&smithy.SerializationError{},
 		smithy.InvalidParamsError{},
 		&smithy.InvalidParamsError{},
 	} {
-		require.True(t, cloud.Unsent(fmt.Errorf("call: %w", err)), "%T", err)
+		require.True(t, cloud.NotSent(fmt.Errorf("call: %w", err)), "%T", err)
 	}
-	require.False(t, cloud.Unsent(&net.OpError{Op: "read", Err: errors.New("reset")}))
-	require.False(t, cloud.Unsent(nil))
+	require.False(t, cloud.NotSent(&net.OpError{Op: "read", Err: errors.New("reset")}))
+	require.False(t, cloud.NotSent(nil))
 }
 
 func TestCode(t *testing.T) {

@@ -2,15 +2,15 @@ package cloud
 
 import "context"
 
-// StopForTest ends the signs of life, as the end of the process does.
+// StopForTest stops the heartbeats, as the end of the process does.
 func (l *Lock) StopForTest() {
 	l.stop()
 	<-l.stopped
 }
 
-// BeatForTest gives a sign of life.
-func (l *Lock) BeatForTest(ctx context.Context, n int) {
-	me := l.me
+// HeartbeatForTest sends a heartbeat.
+func (l *Lock) HeartbeatForTest(ctx context.Context, n int) {
+	me := l.self
 	me.Beats = n
 	_ = l.records.write(ctx, me)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Call is one call to AWS that has ended, for the log.
+// Call describes one completed call to AWS, for the log.
 type Call struct {
 	Service, Operation string
 	Took               time.Duration
@@ -28,31 +28,31 @@ const (
 	briefKey
 )
 
-// ReadOnly returns a context in which every call that could change something
-// in AWS fails before it is sent.
+// ReadOnly returns a context in which calls that could change something fail before they
+// are sent.
 func ReadOnly(ctx context.Context) context.Context { return context.WithValue(ctx, readOnlyKey, true) }
 
-// unlocked returns a context whose calls are the lock's own: they need none,
-// and do not count.
+// unlocked returns a context for the calls of the lock itself: they do not check the
+// lock, do not wait for a free slot and are not counted.
 func unlocked(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unlockedKey, true)
 }
 
-// RefusedError says that a call was stopped before it was sent, since it
-// could have changed something in a plan.
+// RefusedError is returned for a call that was not sent because it could have changed
+// something in a read-only context.
 type RefusedError struct{ Operation string }
 
-func (e *RefusedError) Error() string { return e.Operation + " refused: this run may only look" }
+func (e *RefusedError) Error() string { return e.Operation + " not sent: this run is read-only" }
 
-// guard puts the two middlewares into a client's stack: one that sees a call
-// once and decides, one that sees every attempt and keeps the pace.
+// guard adds two middlewares to a client's stack. The first runs once per call and checks
+// whether it is allowed; the second runs for every attempt and limits the rate.
 func (c *Clients) guard(stack *middleware.Stack) error {
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Guard",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 			if op := awsmiddleware.GetOperationName(ctx); ctx.Value(readOnlyKey) != nil && !Reads(op) {
 				return out, md, &RefusedError{op}
 			}
-			if ctx.Value(unlockedKey) == nil { // the lock's own calls are made while others hold all slots and wait for it
+			if ctx.Value(unlockedKey) == nil { // other calls may occupy all slots while they wait for the lock
 				select {
 				case c.slots <- struct{}{}:
 					defer func() { <-c.slots }()
@@ -70,17 +70,18 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 	if err != nil {
 		return err
 	}
-	// SDK documentation prefers Add to Insert, which names another middleware;
-	// TestPaceSeesEveryAttempt pins that "Retry" is there.
+	// The SDK recommends Add over Insert, because Insert needs the name of another
+	// middleware. TestPaceSeesEveryAttempt checks that "Retry" exists.
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("Pace",
 		func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 			return c.pace(ctx, in, next)
 		}), "Retry", middleware.After)
 }
 
-// locked makes sure that a call which can change something is covered by the
-// lock. Every attempt is: between two of them a machine may have slept.
-func (c *Clients) locked(ctx context.Context) error {
+// checkLock returns an error if the call could change something and the run no longer
+// holds the lock. It runs before every attempt: the machine may have been suspended
+// between two attempts.
+func (c *Clients) checkLock(ctx context.Context) error {
 	op := awsmiddleware.GetOperationName(ctx)
 	if Reads(op) || ctx.Value(unlockedKey) != nil || c.Lock == nil {
 		return nil
@@ -91,14 +92,14 @@ func (c *Clients) locked(ctx context.Context) error {
 	return nil
 }
 
-// pace waits until the service can be expected to take another call of this
-// class, and slows down when it says that it cannot.
+// pace waits until the rate limit of the operation permits another call, and lowers the
+// rate when AWS throttles the call.
 func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	service, op := awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx)
 	if err = c.buckets.wait(ctx, service, op); err != nil {
 		return out, md, err
 	}
-	if err = c.locked(ctx); err != nil {
+	if err = c.checkLock(ctx); err != nil {
 		return out, md, err
 	}
 	if ctx.Value(unlockedKey) == nil {
@@ -109,8 +110,8 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
-	if Refused(err) && ctx.Value(unlockedKey) == nil && !Reads(op) {
-		c.stats.Writes.Add(-1) // nothing was written
+	if Rejected(err) && ctx.Value(unlockedKey) == nil && !Reads(op) {
+		c.stats.Writes.Add(-1) // a rejected call has written nothing
 	}
 	if Throttled(err) {
 		c.stats.Throttled.Add(1)
@@ -119,7 +120,7 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 	return out, md, err
 }
 
-// Reads reports whether an operation only looks.
+// Reads reports whether an operation only reads.
 func Reads(op string) bool {
 	return slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "Search", "Lookup", "Simulate"}, func(p string) bool {
 		return strings.HasPrefix(op, p)

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// services has one reading call of each service.
+// services has one read call for each service.
 func services() map[string]struct {
 	call   func(context.Context, *cloud.Clients) error
 	answer any
@@ -71,8 +71,8 @@ func services() map[string]struct {
 	}
 }
 
-// In every client, the middleware that keeps the pace sits below the one of
-// the SDK that tries again, and so sees every attempt.
+// In every client, the rate limit comes after the SDK's retry middleware, so that it sees
+// every attempt.
 func TestPaceSeesEveryAttempt(t *testing.T) {
 	for name, s := range services() {
 		in(t, func(t *testing.T) {
@@ -91,8 +91,7 @@ func TestPaceSeesEveryAttempt(t *testing.T) {
 	}
 }
 
-// A run that may only look sends nothing that could change something, and
-// looks as ever.
+// A read-only run sends no calls that could change something; its reads work.
 func TestReadOnly(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWire(func(int, string) (any, error) { return &ec2.DescribeVpcsOutput{}, nil })
@@ -101,8 +100,8 @@ func TestReadOnly(t *testing.T) {
 		_, err := c.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{})
 		var refused *cloud.RefusedError
 		require.ErrorAs(t, err, &refused)
-		require.Equal(t, "CreateVpc refused: this run may only look", refused.Error())
-		require.True(t, cloud.Unsent(err))
+		require.Equal(t, "CreateVpc not sent: this run is read-only", refused.Error())
+		require.True(t, cloud.NotSent(err))
 		_, err = c.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: new("b"), Key: new("k")})
 		require.ErrorAs(t, err, &refused)
 		require.Zero(t, w.attempts())
@@ -111,7 +110,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// Only operations that look count as looking.
+// Only operations that read count as reads.
 func TestReads(t *testing.T) {
 	for _, op := range []string{"DescribeInstances", "GetParametersByPath", "ListSecrets", "HeadBucket", "GetCallerIdentity", "SimulatePrincipalPolicy"} {
 		require.True(t, cloud.Reads(op), op)
@@ -121,7 +120,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// No more calls are under way at once than the options say.
+// The number of calls at the same time does not exceed the limit in the options.
 func TestParallel(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -144,7 +143,7 @@ func TestParallel(t *testing.T) {
 	})
 }
 
-// together runs a function n times at once.
+// together calls a function n times concurrently.
 func together(n int, do func()) {
 	var all sync.WaitGroup
 	for range n {
@@ -153,14 +152,14 @@ func together(n int, do func()) {
 	all.Wait()
 }
 
-// Writes that fill all places do not keep the lock from being looked at: each
-// of them waits for that look.
-func TestLockIsLookedAtWhenAllPlacesAreTaken(t *testing.T) {
+// Writes that occupy all slots do not block the check of the lock that each of them waits
+// for.
+func TestLockCheckNeedsNoSlot(t *testing.T) {
 	in(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Latency: 100 * time.Millisecond})
 		c := cloud.New(a.Config(), "demo", cloud.Options{Parallel: 2})
 		require.NoError(t, c.AcquireLock(t.Context(), cloud.LockOptions{Who: "test"}))
-		time.Sleep(10 * time.Second) // the last look at the lock counts no more
+		time.Sleep(10 * time.Second) // the last check of the lock has expired
 		block := "10.0.0.0/16"
 		together(4, func() {
 			_, err := c.EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: &block})
@@ -170,7 +169,7 @@ func TestLockIsLookedAtWhenAllPlacesAreTaken(t *testing.T) {
 	})
 }
 
-// Every call that has ended is told of, once, however often it was tried.
+// Every call is logged once, however many attempts it took.
 func TestLog(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var told []cloud.Call

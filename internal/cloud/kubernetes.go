@@ -8,8 +8,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// API returns the client of an API server, one for the whole run. The access is
-// asked for only the first time.
+// API returns the client of an API server. There is one for each server in a run; access
+// is called only to create it.
 func (c *Clients) API(server string, access func() (kube.Access, error)) (*kube.Client, error) {
 	if known, ok := c.apis.Load(server); ok {
 		return known.(*kube.Client), nil //nolint:forcetypeassert // only this function stores into apis
@@ -18,24 +18,24 @@ func (c *Clients) API(server string, access func() (kube.Access, error)) (*kube.
 	if err != nil {
 		return nil, err
 	}
-	made, err := kube.New(a, c.via, func(next http.RoundTripper) http.RoundTripper { return &guarded{c: c, next: next} })
+	created, err := kube.New(a, c.via, func(next http.RoundTripper) http.RoundTripper { return &guardedTransport{c: c, next: next} })
 	if err != nil {
 		return nil, err
 	}
-	known, _ := c.apis.LoadOrStore(server, made)
+	known, _ := c.apis.LoadOrStore(server, created)
 	return known.(*kube.Client), nil //nolint:forcetypeassert // only this function stores into apis
 }
 
-// guarded is what guard is for AWS: it keeps a plan from writing, and a writer
-// to the lock.
-type guarded struct {
-	c    *Clients
-	next http.RoundTripper
-	sick atomic.Bool // the last answer was none, or none worth having
+// guardedTransport does for requests to Kubernetes what guard does for calls to AWS: it
+// refuses writes in a read-only context and checks the lock before each write.
+type guardedTransport struct {
+	c       *Clients
+	next    http.RoundTripper
+	failing atomic.Bool // the last request got no answer or a 5xx status
 }
 
 // RoundTrip implements http.RoundTripper.
-func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (g *guardedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, op := r.Context(), r.Method+" "+r.URL.Path
 	writes := r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == ""
 	if writes && ctx.Value(readOnlyKey) != nil {
@@ -52,12 +52,12 @@ func (g *guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 		g.c.stats.KubeReads.Add(1)
 	}
 	began := g.c.Clock.Now()
-	if g.sick.Load() { // a connection leads to one machine for good: the next one may lead to another, that does better
+	if g.failing.Load() { // a connection always leads to the same machine; a new one may reach a healthy machine
 		r = r.Clone(ctx)
 		r.Close = true
 	}
 	answer, err := g.next.RoundTrip(r)
-	g.sick.Store(err != nil || answer.StatusCode >= http.StatusInternalServerError)
+	g.failing.Store(err != nil || answer.StatusCode >= http.StatusInternalServerError)
 	if g.c.log != nil {
 		g.c.log(Call{"Kubernetes", strings.TrimSuffix(op, "/"), g.c.Clock.Since(began), err})
 	}

@@ -10,116 +10,116 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// Times of the lock.
+// Timing of the lock.
 const (
-	// Settle is how long AWS may take to show what it was asked for. Whoever
-	// takes over from a dead run waits at least that long after its last sign
-	// of life, and so sees all that it has made.
-	Settle = time.Minute
-	// beat is the pause between two signs of life.
-	beat = 15 * time.Second
-	// verified is how long a look at the lock is good for. A process that was
-	// stopped for longer looks again before it writes.
-	verified = 5 * time.Second
+	// ConsistencyDelay is how long AWS may take to show a new resource in listings. A run
+	// that takes over from one that died waits at least this long after the last
+	// heartbeat, so that it sees everything the other run has created.
+	ConsistencyDelay = time.Minute
+	// heartbeatInterval is the time between two heartbeats.
+	heartbeatInterval = 15 * time.Second
+	// checkValidity is how long the result of a check of the lock is valid. A process
+	// that was suspended for longer checks again before it writes.
+	checkValidity = 5 * time.Second
 )
 
-// Holder says who holds the lock.
+// Holder describes the run that holds the lock.
 type Holder struct {
 	Epoch    int       `json:"epoch"`
-	Run      string    `json:"run"`                // random, one a run
-	Who      string    `json:"who"`                // "ada@laptop pid 4711"
-	Command  string    `json:"command"`            // "create"
-	Since    time.Time `json:"since"`              //
-	Released bool      `json:"released,omitempty"` // given back, with something left in the dark
+	Run      string    `json:"run"`     // random, one for each run
+	Who      string    `json:"who"`     // "ada@laptop pid 4711"
+	Command  string    `json:"command"` // "create"
+	Since    time.Time `json:"since"`
+	Released bool      `json:"released,omitempty"` // given back, but the outcome of a call was unknown
 	Beats    int       `json:"beats"`
 
-	age time.Duration // since the last sign of life, by the store's clock
+	age time.Duration // since the last heartbeat, by the clock of the store
 }
 
-// LockedError says that another run is at work on the cluster.
+// LockedError says that another run holds the lock of the cluster.
 type LockedError struct{ Holder Holder }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("another run is at work on this cluster: %s, %s since %s", e.Holder.Who, e.Holder.Command, e.Holder.Since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("another run holds the lock of this cluster: %s, %s since %s", e.Holder.Who, e.Holder.Command, e.Holder.Since.UTC().Format(time.RFC3339))
 }
 
-// ErrLockLost says that another run has taken the lock over, so that this one
-// may not write any more.
-var ErrLockLost = errors.New("another run has taken over this cluster")
+// ErrLockLost says that another run has taken over the lock. This run must not write any
+// more.
+var ErrLockLost = errors.New("another run has taken over the lock of this cluster")
 
-// records is where lock records are kept: in SSM, or in files where SSM is
-// denied.
+// records stores lock records: in SSM, or in files where SSM is denied.
 type records interface {
 	// list returns all records, in any order.
 	list(ctx context.Context) ([]Holder, error)
-	// create writes the record of a new epoch; taken is true when there is one.
+	// create writes the record of a new epoch; taken is true if that epoch exists
+	// already.
 	create(ctx context.Context, h Holder) (taken bool, err error)
 	// write overwrites the record of an epoch.
 	write(ctx context.Context, h Holder) error
-	// remove drops the record of an epoch; one that is gone is no error.
+	// remove deletes the record of an epoch, if it exists.
 	remove(ctx context.Context, epoch int) error
 }
 
-// Lock is the right to write to one cluster. Its epoch is higher than that of
-// any run before; a write first makes sure that it still is the highest.
+// Lock is the permission to write to one cluster. Its epoch is higher than that of all
+// earlier runs. Before a write, the run checks that its epoch is still the highest.
 type Lock struct {
 	clock   *clock.Clock
 	records records
 	stop    context.CancelFunc
 	stopped chan struct{}
 
-	turn chan struct{} // held while looking at the records
+	turn chan struct{} // held while reading the records
 
 	mu      sync.Mutex
-	me      Holder
-	looked  time.Time
+	self    Holder
+	checked time.Time
 	lost    bool
 	waiting func(Holder, time.Duration)
 }
 
-// LockOptions say how to take the lock.
+// LockOptions configure how to acquire the lock.
 type LockOptions struct {
 	Who, Command string
-	// Settle replaces the minute that a dead run's lock is honoured for; for
-	// emulators that show at once what they were asked for.
-	Settle time.Duration
-	// Waiting is told when a lock has to grow old first, and for how long.
+	// ConsistencyDelay replaces the default of one minute, for emulators that show new
+	// resources at once.
+	ConsistencyDelay time.Duration
+	// Waiting is called when the run has to wait for a lock to expire; left is how long.
 	Waiting func(holder Holder, left time.Duration)
 }
 
-// AcquireLock takes the lock of the cluster for this run, and keeps it until
-// Release. Where the holder gives no sign of life it waits until the lock may
-// be taken over; where it does, it returns a LockedError at once.
+// AcquireLock acquires the lock of the cluster for this run and keeps it until Release.
+// If the holder of the lock sends no heartbeat, AcquireLock waits until the lock expires;
+// if it does, AcquireLock returns a LockedError immediately.
 func (c *Clients) AcquireLock(ctx context.Context, o LockOptions) error {
 	return c.acquire(ctx, &ssmRecords{c}, o)
 }
 
-// AcquireFileLock is AcquireLock with records in a folder of this machine: for
-// accounts in which SSM is denied. It sees no run on another machine.
+// AcquireFileLock is AcquireLock with records in a local folder, for accounts in which
+// SSM is denied. It does not see runs on other machines.
 func (c *Clients) AcquireFileLock(ctx context.Context, folder string, o LockOptions) error {
 	return c.acquire(ctx, &fileRecords{folder, c.Clock}, o)
 }
 
 func (c *Clients) acquire(ctx context.Context, r records, o LockOptions) error {
-	if o.Settle == 0 {
-		o.Settle = Settle
+	if o.ConsistencyDelay == 0 {
+		o.ConsistencyDelay = ConsistencyDelay
 	}
 	l := &Lock{
 		clock: c.Clock, records: r, turn: make(chan struct{}, 1), stopped: make(chan struct{}), waiting: o.Waiting,
-		me: Holder{Run: c.tokens, Who: o.Who, Command: o.Command, Since: c.Clock.Now()},
+		self: Holder{Run: c.tokens, Who: o.Who, Command: o.Command, Since: c.Clock.Now()},
 	}
-	if err := l.take(unlocked(ctx), o.Settle); err != nil {
+	if err := l.take(unlocked(ctx), o.ConsistencyDelay); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
-	var beating context.Context
-	beating, l.stop = context.WithCancel(ctx)
-	go l.keep(unlocked(beating))
+	var heartbeats context.Context
+	heartbeats, l.stop = context.WithCancel(ctx)
+	go l.sendHeartbeats(unlocked(heartbeats))
 	c.Lock = l
 	return nil
 }
 
-// take makes this run the holder of the highest epoch.
-func (l *Lock) take(ctx context.Context, settle time.Duration) error {
+// take creates the record with the highest epoch.
+func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 	var last *Holder
 	for {
 		top, err := l.highest(ctx)
@@ -130,53 +130,53 @@ func (l *Lock) take(ctx context.Context, settle time.Duration) error {
 			if last != nil && last.Run == top.Run && last.Beats != top.Beats && !top.Released {
 				return &LockedError{*top}
 			}
-			if left := top.honoured(settle) - top.age; left > 0 {
+			if left := top.validFor(consistencyDelay) - top.age; left > 0 {
 				last = top
-				if err := l.outwait(ctx, *top, left); err != nil {
+				if err := l.waitForExpiry(ctx, *top, left); err != nil {
 					return err
 				}
 				continue
 			}
-			l.me.Epoch = top.Epoch
+			l.self.Epoch = top.Epoch
 		}
-		l.me.Epoch++
-		taken, err := l.records.create(ctx, l.me)
+		l.self.Epoch++
+		taken, err := l.records.create(ctx, l.self)
 		if err != nil {
 			return err
 		}
 		if !taken {
-			l.looked = l.clock.Now()
-			return l.clear(ctx)
+			l.checked = l.clock.Now()
+			return l.removeOlder(ctx)
 		}
 	}
 }
 
-// honoured is how long a record counts after its last sign of life. A holder
-// that gave it back has asked for nothing since.
-func (h Holder) honoured(settle time.Duration) time.Duration {
+// validFor is how long a record is valid after its last heartbeat. A holder that has
+// released the lock has sent no call since then.
+func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 	if h.Released {
-		return settle
+		return consistencyDelay
 	}
-	return settle + beat
+	return consistencyDelay + heartbeatInterval
 }
 
-// outwait pauses before the next look at somebody else's record: a little more
-// than a beat, so that a living holder shows itself.
-func (l *Lock) outwait(ctx context.Context, h Holder, left time.Duration) error {
+// waitForExpiry waits before the next check of another run's record: slightly longer than
+// the heartbeat interval, so that a new heartbeat of a live run is seen.
+func (l *Lock) waitForExpiry(ctx context.Context, h Holder, left time.Duration) error {
 	if l.waiting != nil {
 		l.waiting(h, left)
 	}
-	return l.clock.Sleep(ctx, min(left, beat+time.Second))
+	return l.clock.Sleep(ctx, min(left, heartbeatInterval+time.Second))
 }
 
-// clear drops the records of earlier epochs.
-func (l *Lock) clear(ctx context.Context) error {
+// removeOlder deletes the records of earlier epochs.
+func (l *Lock) removeOlder(ctx context.Context) error {
 	all, err := l.records.list(ctx)
 	if err != nil {
 		return err
 	}
 	for _, h := range all {
-		if h.Epoch < l.me.Epoch {
+		if h.Epoch < l.self.Epoch {
 			if err := l.records.remove(ctx, h.Epoch); err != nil {
 				return err
 			}
@@ -195,22 +195,23 @@ func (l *Lock) highest(ctx context.Context) (top *Holder, err error) {
 	return top, err
 }
 
-// keep gives signs of life until the lock is released or lost.
-func (l *Lock) keep(ctx context.Context) {
+// sendHeartbeats sends heartbeats until the lock is released or lost.
+func (l *Lock) sendHeartbeats(ctx context.Context) {
 	defer close(l.stopped)
-	for l.clock.Sleep(ctx, beat) == nil {
+	for l.clock.Sleep(ctx, heartbeatInterval) == nil {
 		if l.check(ctx) != nil {
 			return
 		}
 		l.mu.Lock()
-		l.me.Beats++
-		me := l.me
+		l.self.Beats++
+		self := l.self
 		l.mu.Unlock()
-		_ = l.records.write(ctx, me) // the next beat tries again; check sees a lock that was lost
+		_ = l.records.write(ctx, self) // the next heartbeat tries again; check detects a lost lock
 	}
 }
 
-// check returns ErrLockLost unless this run held the lock a moment ago.
+// check returns ErrLockLost if another run has taken over the lock. A result is reused
+// for checkValidity.
 func (l *Lock) check(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -219,12 +220,12 @@ func (l *Lock) check(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	l.mu.Lock()
-	lost, looked := l.lost, l.looked
+	lost, checked := l.lost, l.checked
 	l.mu.Unlock()
 	if lost {
 		return ErrLockLost
 	}
-	if l.clock.Since(looked) < verified {
+	if l.clock.Since(checked) < checkValidity {
 		return nil
 	}
 	asked := l.clock.Now()
@@ -234,17 +235,17 @@ func (l *Lock) check(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.looked, l.lost = asked, top == nil || top.Run != l.me.Run
+	l.checked, l.lost = asked, top == nil || top.Run != l.self.Run
 	if l.lost {
 		return ErrLockLost
 	}
 	return nil
 }
 
-// Release gives the lock back. A run that does not know what became of
-// something it asked for says so: the next one then waits until AWS must show
-// it. It is called with a context that outlives the run's.
-func (l *Lock) Release(ctx context.Context, inTheDark bool) error {
+// Release gives the lock back. If the outcome of a call is unknown, the record stays, and
+// the next run waits until AWS must show what the call may have created. ctx must not end
+// with the context of the run.
+func (l *Lock) Release(ctx context.Context, unknownOutcome bool) error {
 	l.stop()
 	<-l.stopped
 	ctx = unlocked(ctx)
@@ -252,11 +253,11 @@ func (l *Lock) Release(ctx context.Context, inTheDark bool) error {
 		return err
 	}
 	l.mu.Lock()
-	l.me.Released = true
-	me := l.me
+	l.self.Released = true
+	self := l.self
 	l.mu.Unlock()
-	if inTheDark {
-		return l.records.write(ctx, me)
+	if unknownOutcome {
+		return l.records.write(ctx, self)
 	}
-	return l.records.remove(ctx, me.Epoch)
+	return l.records.remove(ctx, self.Epoch)
 }

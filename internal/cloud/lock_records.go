@@ -26,7 +26,7 @@ func (c *Clients) ParameterPath(parts ...string) string {
 	return "/clusterawsadm/" + strings.Join(append([]string{c.Cluster}, parts...), "/")
 }
 
-// ssmRecords keeps lock records as SSM parameters, one an epoch.
+// ssmRecords stores lock records as SSM parameters, one for each epoch.
 type ssmRecords struct{ c *Clients }
 
 func (r *ssmRecords) name(epoch int) *string {
@@ -42,7 +42,7 @@ func (r *ssmRecords) list(ctx context.Context) (out []Holder, err error) {
 		}
 		now := r.c.Clock.Now()
 		if t, ok := awsmiddleware.GetServerTime(page.ResultMetadata); ok && r.c.Clock == nil {
-			now = t // age is a matter of AWS's clock alone
+			now = t // compute the age with AWS's clock only
 		}
 		for _, p := range page.Parameters {
 			var h Holder
@@ -72,7 +72,7 @@ func (r *ssmRecords) create(ctx context.Context, h Holder) (taken bool, err erro
 	if !Is(err, "ParameterAlreadyExists") {
 		return false, err
 	}
-	// The first attempt may have come through, and only its answer got lost.
+	// An earlier attempt of the SDK may have created the record, with its answer lost.
 	all, err := r.list(ctx)
 	for _, other := range all {
 		if other.Epoch == h.Epoch && other.Run == h.Run {
@@ -89,7 +89,7 @@ func (r *ssmRecords) remove(ctx context.Context, epoch int) error {
 	return IgnoreNotFound(err)
 }
 
-// fileRecords keeps lock records as files of a folder.
+// fileRecords stores lock records as files in a folder.
 type fileRecords struct {
 	folder string
 	clock  *clock.Clock
@@ -109,7 +109,7 @@ func (r *fileRecords) list(context.Context) (out []Holder, err error) {
 			continue
 		}
 		name := filepath.Join(r.folder, f.Name())
-		raw, err := os.ReadFile(name) //nolint:gosec // the name comes from our own folder
+		raw, err := os.ReadFile(name) //nolint:gosec // the name comes from the folder of the records
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
@@ -125,14 +125,14 @@ func (r *fileRecords) list(context.Context) (out []Holder, err error) {
 	return out, nil
 }
 
-// fileRecord is a record with the time of its last sign of life.
+// fileRecord is a record with the time of its last heartbeat.
 type fileRecord struct {
 	Holder
 	Seen time.Time `json:"seen"`
 }
 
-// put writes a record aside and then sets it in place, so that nobody reads
-// half of it.
+// put writes the record to a temporary file and then moves it into place, so that no
+// reader sees a partial record.
 func (r *fileRecords) put(h Holder, place func(from, to string) error) error {
 	if err := os.MkdirAll(r.folder, 0o700); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (r *fileRecords) put(h Holder, place func(from, to string) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // which is gone where it was renamed
+	defer func() { _ = os.Remove(f.Name()) }() // fails after a rename
 	_, err = f.Write(raw)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (r *fileRecords) put(h Holder, place func(from, to string) error) error {
 }
 
 func (r *fileRecords) create(_ context.Context, h Holder) (taken bool, err error) {
-	err = r.put(h, os.Link) // which, unlike a renaming, fails where there is one
+	err = r.put(h, os.Link) // unlike os.Rename, os.Link fails if the target exists
 	if errors.Is(err, fs.ErrExist) {
 		return true, nil
 	}

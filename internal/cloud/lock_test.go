@@ -15,13 +15,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// store is a place for locks, and how a new process gets to it.
+// store is where lock records are stored, and how a new process opens it.
 type store struct {
 	aws    *awssim.AWS
-	folder string // where locks are files
+	folder string // of lock files
 }
 
-// process is one program that may hold a lock.
+// process is one process that may hold a lock.
 type process struct {
 	*cloud.Clients
 	*awssim.Process
@@ -49,8 +49,8 @@ func (p *process) write(t *testing.T) error {
 	return err
 }
 
-// die ends a process as a crash does: no call of it arrives any more, and it
-// gives no sign of life.
+// die ends a process like a crash: its calls do not arrive any more, and it sends no
+// heartbeats.
 func (p *process) die() {
 	p.Kill()
 	if p.store.folder != "" {
@@ -58,7 +58,7 @@ func (p *process) die() {
 	}
 }
 
-// stores runs a test with each kind of lock.
+// stores runs a test with each kind of store.
 func stores(t *testing.T, do func(t *testing.T, s *store)) {
 	t.Helper()
 	for _, kind := range []string{"parameters", "files"} {
@@ -72,8 +72,7 @@ func stores(t *testing.T, do func(t *testing.T, s *store)) {
 	}
 }
 
-// A lock that is given back is there for the next run at once, and leaves
-// nothing.
+// A released lock is available to the next run at once, and leaves no record.
 func TestLock(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		before, began := s.aws.Inventory(), time.Now()
@@ -88,7 +87,7 @@ func TestLock(t *testing.T) {
 				maps.DeleteFunc(st.EC2.InternetGateways, func(_ string, g *awssim.InternetGateway) bool { return !g.Given })
 			})
 		}
-		require.Equal(t, 3*time.Minute, time.Since(began), "none waits for the one before it")
+		require.Equal(t, 3*time.Minute, time.Since(began), "no run waits for the previous one")
 		require.Equal(t, before, s.aws.Inventory())
 		if s.folder != "" {
 			files, err := os.ReadDir(s.folder)
@@ -98,7 +97,8 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// While a run is at work, another is told so within a beat, by name.
+// While a run holds the lock, another run fails within a heartbeat interval, with the
+// name of the holder.
 func TestLockIsHeld(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		first, second := s.process(), s.process()
@@ -109,20 +109,20 @@ func TestLockIsHeld(t *testing.T) {
 		var held *cloud.LockedError
 		require.ErrorAs(t, err, &held)
 		require.Equal(t, "create", held.Holder.Command)
-		require.ErrorContains(t, err, "another run is at work on this cluster: ada, create since ")
+		require.ErrorContains(t, err, "another run holds the lock of this cluster: ada, create since ")
 		require.LessOrEqual(t, time.Since(began), 17*time.Second)
 		require.NoError(t, first.write(t))
 		require.NoError(t, first.Lock.Release(t.Context(), false))
 	})
 }
 
-// The lock of a dead run is taken over when AWS must show all that it has asked
-// for, and no sooner; who waits is told for how long.
-func TestLockOfTheDead(t *testing.T) {
+// The lock of a dead run is taken over after AWS must show everything that the run
+// created, and not before. The waiting run reports how long it waits.
+func TestLockOfADeadRun(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		first, second := s.process(), s.process()
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
-		time.Sleep(20 * time.Second) // one beat
+		time.Sleep(20 * time.Second) // one heartbeat
 		first.die()
 		died := time.Now()
 		var waits []time.Duration
@@ -130,30 +130,30 @@ func TestLockOfTheDead(t *testing.T) {
 			require.Equal(t, "ada", h.Who)
 			waits = append(waits, left)
 		}}))
-		require.GreaterOrEqual(t, time.Since(died), cloud.Settle)
-		require.Less(t, time.Since(died), cloud.Settle+20*time.Second)
+		require.GreaterOrEqual(t, time.Since(died), cloud.ConsistencyDelay)
+		require.Less(t, time.Since(died), cloud.ConsistencyDelay+20*time.Second)
 		require.NotEmpty(t, waits)
 		require.NoError(t, second.write(t))
 		require.NoError(t, second.Lock.Release(t.Context(), false))
 	})
 }
 
-// A run that gives its lock back in the dark keeps the next one waiting for a
+// A run that ends with a call whose outcome is unknown makes the next run wait for a
 // minute.
-func TestLockReleasedInTheDark(t *testing.T) {
+func TestLockReleasedWithUnknownOutcome(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		first, second := s.process(), s.process()
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
 		require.NoError(t, first.Lock.Release(t.Context(), true))
 		released := time.Now()
 		require.NoError(t, second.lock(t, cloud.LockOptions{}))
-		require.InDelta(t, cloud.Settle.Seconds(), time.Since(released).Seconds(), 17)
-		require.GreaterOrEqual(t, time.Since(released), cloud.Settle)
+		require.InDelta(t, cloud.ConsistencyDelay.Seconds(), time.Since(released).Seconds(), 17)
+		require.GreaterOrEqual(t, time.Since(released), cloud.ConsistencyDelay)
 		require.NoError(t, second.Lock.Release(t.Context(), false))
 	})
 }
 
-// A run that slept, and whose lock was taken over meanwhile, writes no more.
+// A run that was suspended and has lost its lock in the meantime writes no more.
 func TestLockLost(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		sleeper, second := s.process(), s.process()
@@ -163,15 +163,15 @@ func TestLockLost(t *testing.T) {
 		igws := len(s.aws.Inventory())
 		err := sleeper.write(t)
 		require.ErrorIs(t, err, cloud.ErrLockLost)
-		require.True(t, cloud.Unsent(err))
+		require.True(t, cloud.NotSent(err))
 		require.Len(t, s.aws.Inventory(), igws)
 		require.ErrorIs(t, sleeper.Lock.Release(t.Context(), false), cloud.ErrLockLost)
-		require.NoError(t, second.write(t), "the sleeper has not taken the lock along")
+		require.NoError(t, second.write(t), "the suspended run has not removed the new lock")
 		require.NoError(t, second.Lock.Release(t.Context(), false))
 	})
 }
 
-// Two runs that begin at the same moment do not both get the lock.
+// Of two runs that start at the same moment, one gets the lock.
 func TestLockRace(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		got, held := make(chan *process, 5), make(chan error, 5)
@@ -191,9 +191,9 @@ func TestLockRace(t *testing.T) {
 	})
 }
 
-// Nobody who lists the files of a lock finds half a record, however often it
-// is written; what a crash leaves of a file that was being written is no lock.
-func TestFileLockIsNeverHalfWritten(t *testing.T) {
+// No reader of the lock files sees a partial record, however often records are written;
+// the temporary file that a crash leaves is not a record.
+func TestFileLockIsNeverPartial(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "lock-1.json.tmp-123"), []byte(`{"epo`), 0o600))
 	a := awssim.New(awssim.Options{})
@@ -203,7 +203,7 @@ func TestFileLockIsNeverHalfWritten(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range 500 {
-			p.Lock.BeatForTest(t.Context(), i)
+			p.Lock.HeartbeatForTest(t.Context(), i)
 		}
 	}()
 	for reading := true; reading; {

@@ -8,34 +8,34 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// buckets are the token buckets that AWS keeps for an account, kept on our
-// side too, so that a burst waits here instead of being thrown back.
+// buckets are copies of the token buckets with which AWS limits the API rate of an
+// account. A burst of calls waits here instead of being throttled.
 type buckets struct {
 	clock *clock.Clock
 	mu    sync.Mutex
 	by    map[string]*bucket
 }
 
-// bucket holds up to size tokens and gains rate of them a second.
+// bucket holds up to size tokens and gains rate tokens per second.
 type bucket struct {
 	size, rate float64
 	tokens     float64
 	at         time.Time
-	strikes    int // throttled calls in a row
+	throttled  int // consecutive throttled calls
 }
 
 func newBuckets(c *clock.Clock) *buckets { return &buckets{clock: c, by: map[string]*bucket{}} }
 
-// limits returns the class of an operation and its bucket's size and rate.
-// The EC2 values are those of "Request throttling for the Amazon EC2 API";
-// Secrets Manager's and SSM's those of their quota pages.
+// limits returns the class of an operation, and the size and rate of the bucket of that
+// class. Sources: "Request throttling for the Amazon EC2 API", and the quota pages of AWS
+// Secrets Manager and AWS Systems Manager.
 func limits(service, op string) (class string, size, rate float64) {
 	switch {
 	case service == "EC2":
 		return ec2Limits(op)
 	case service == "SSM" && op == "PutParameter":
 		return "SSM PutParameter", 10, 3
-	case service == "Auto Scaling" && !Reads(op): // AWS tells no figures: this is a guess
+	case service == "Auto Scaling" && !Reads(op): // AWS publishes no limits: these are a guess
 		return "Auto Scaling write", 20, 5
 	case service == "Secrets Manager":
 		return service, 50, 50
@@ -57,7 +57,7 @@ func ec2Limits(op string) (class string, size, rate float64) {
 	return "EC2 write", 50, 5
 }
 
-// wait takes a token, and sleeps until there is one.
+// wait takes a token, and waits until one is available.
 func (b *buckets) wait(ctx context.Context, service, op string) error {
 	if d := b.take(service, op); d > 0 {
 		return b.clock.Sleep(ctx, d)
@@ -65,8 +65,8 @@ func (b *buckets) wait(ctx context.Context, service, op string) error {
 	return nil
 }
 
-// take takes a token, on credit where there is none, and returns how long it
-// takes to earn it.
+// take takes a token, or goes into debt, and returns how long to wait until the debt is
+// paid.
 func (b *buckets) take(service, op string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,20 +75,20 @@ func (b *buckets) take(service, op string) time.Duration {
 	t.at = now
 	t.tokens--
 	if t.tokens >= 0 {
-		t.strikes = 0
+		t.throttled = 0
 		return 0
 	}
 	return time.Duration(-t.tokens / t.rate * float64(time.Second))
 }
 
-// slow empties the bucket: somebody else in the account drinks from it too.
-// Each further strike puts it deeper into debt, up to ten seconds.
+// slow empties the bucket after a throttled call: other callers in the account use the
+// same limit. Each further throttled call increases the debt, up to ten seconds.
 func (b *buckets) slow(service, op string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t := b.get(service, op)
-	t.strikes++
-	debt := min(t.rate*float64(t.strikes)/2, t.rate*10)
+	t.throttled++
+	debt := min(t.rate*float64(t.throttled)/2, t.rate*10)
 	t.tokens = max(min(t.tokens, 0)-debt, -10*t.rate)
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// RunInstances has a bucket of five, refilled at two a second.
-func TestRunInstancesKeepsThePaceOfEC2(t *testing.T) {
+// RunInstances has a bucket of five, refilled at two per second.
+func TestRateOfRunInstances(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWire(func(int, string) (any, error) { return &ec2.RunInstancesOutput{}, nil })
 		c := w.clients()
@@ -23,7 +23,7 @@ func TestRunInstancesKeepsThePaceOfEC2(t *testing.T) {
 			want := time.Duration(max(0, i-4)) * 500 * time.Millisecond
 			require.InDelta(t, want.Seconds(), at.Seconds(), 0.01, "call %d", i)
 		}
-		time.Sleep(time.Hour) // no more than five are saved up
+		time.Sleep(time.Hour) // the bucket holds five at most
 		began := len(w.at)
 		start := time.Since(w.began)
 		together(7, func() { require.NoError(t, run(t.Context(), c)) })
@@ -33,8 +33,8 @@ func TestRunInstancesKeepsThePaceOfEC2(t *testing.T) {
 	})
 }
 
-// The pace of one class does not hold up another.
-func TestClassesHaveBucketsOfTheirOwn(t *testing.T) {
+// The rate limit of one class does not delay another class.
+func TestClassesHaveSeparateBuckets(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWire(func(_ int, op string) (any, error) {
 			if op == "DescribeVpcs" {
@@ -50,9 +50,9 @@ func TestClassesHaveBucketsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// A client that is told to slow down does, and comes back to its pace: others
-// in the account drink from the same bucket.
-func TestBacksOffAndRecovers(t *testing.T) {
+// A throttled client slows down and then recovers: other callers in the account use the
+// same limit.
+func TestThrottledClientRecovers(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := newWire(nil)
 		w.answer = func(int, string) (any, error) {
@@ -72,13 +72,13 @@ func TestBacksOffAndRecovers(t *testing.T) {
 		start := time.Since(w.began)
 		before := w.attempts()
 		together(100, func() { _, _ = c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}) })
-		require.Equal(t, start, w.at[before+99], "it has recovered: a hundred at once, as ever")
+		require.Equal(t, start, w.at[before+99], "recovered: a hundred at once")
 	})
 }
 
-// A call of which the answer is lost is made again, but not with AskOnce; a
-// call that is refused for its pace is made again even then.
-func TestAskOnce(t *testing.T) {
+// A call whose answer is lost is repeated, except with SendOnce. A throttled call is
+// always repeated.
+func TestSendOnce(t *testing.T) {
 	for _, c := range []struct {
 		err      error
 		once     bool
@@ -93,7 +93,7 @@ func TestAskOnce(t *testing.T) {
 			})
 			var opts []func(*ec2.Options)
 			if c.once {
-				opts = append(opts, cloud.AskOnce)
+				opts = append(opts, cloud.SendOnce)
 			}
 			_, err := w.clients().EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{}, opts...)
 			require.Equal(t, c.attempts, w.attempts(), "%v %v", c.err, c.once)

@@ -2,7 +2,7 @@ package cloud
 
 import "context"
 
-// Pages collects all pages of a listing.
+// Pages collects the items of all pages of a listing.
 func Pages[P, T any](ctx context.Context, more func() bool, next func(context.Context) (P, error), items func(P) []T) (out []T, err error) {
 	for more() {
 		p, err := next(ctx)

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Remember returns the answer to a question about the cluster. Askers at the
-// same time share one call. In a snapshot (a plan) an answer holds until the
-// next snapshot begins; elsewhere for a second, and until the asker's own
-// node has written something.
+// Remember returns the result of a query, and shares it between callers: concurrent
+// callers wait for the same call. In a snapshot (a plan) a result is valid until the next
+// snapshot begins. Elsewhere it is valid for a second, and until the caller calls Forget
+// after a write.
 func Remember[T any](ctx context.Context, c *Clients, question string, ask func(context.Context) (T, error)) (answer T, err error) {
 	record(ctx, question)
 	m, arrived := c.memo(question), c.Clock.Now()
 	select {
-	case m.turn <- struct{}{}: // a mutex is never held over a call
+	case m.turn <- struct{}{}: // a channel, because a mutex should not be held during a call
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
 		return answer, context.Cause(ctx)
@@ -34,27 +34,28 @@ func Remember[T any](ctx context.Context, c *Clients, question string, ask func(
 	return answer, nil
 }
 
-// freshness is how old a remembered answer may be outside a snapshot: less
-// than any pause between two looks, so that a look that waits sees anew.
+// freshness is the maximum age of a cached result outside a snapshot. It is shorter than
+// the shortest pause between two observations, so that waiting always sees new results.
 const freshness = 900 * time.Millisecond
 
-// memo is one question and its last answer.
+// memo is one query and its last result.
 type memo struct {
-	turn    chan struct{} // held while asking
-	mu      sync.Mutex    // guards stale against a Forget during the asking
+	turn    chan struct{} // held during the call
+	mu      sync.Mutex    // guards stale against a Forget during the call
 	stale   bool
 	reading int64
 	at      time.Time
 	answer  any
 }
 
-// fresh reports whether the answer will do for one who came at that time. All
-// who wait while it is asked come close to that asking, or before it.
+// fresh reports whether the cached result is valid for a caller that arrived at the given
+// time. Callers that waited during the call arrived before its end, so the result is
+// valid for them.
 func (m *memo) fresh(ctx context.Context, c *Clients, arrived time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stale {
-		m.stale, m.at = false, time.Time{} // for good, even if the next asking fails
+		m.stale, m.at = false, time.Time{} // the old result is invalid even if the next call fails
 	}
 	switch {
 	case m.at.IsZero() || m.reading != c.reading.Load():
@@ -74,36 +75,36 @@ func (c *Clients) memo(question string) *memo {
 	return m.(*memo) //nolint:forcetypeassert // only this function stores into memos
 }
 
-// Snapshot begins a new reading, in which every question is asked once:
-// whatever was read before is history.
+// Snapshot begins a new snapshot, in which every query is sent once. Results of earlier
+// snapshots are not used in it.
 func (c *Clients) Snapshot() { c.reading.Add(1) }
 
-// InSnapshot returns a context in which answers of the current reading hold,
+// InSnapshot returns a context in which results of the current snapshot are valid,
 // however old they are.
 func InSnapshot(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey, true)
 }
 
-// Briefly returns a context for looks that only have to tell what exists and
-// whose it is, not how it is set up.
+// Briefly returns a context for observations that need only the existence and the owner
+// of resources, not their settings.
 func Briefly(ctx context.Context) context.Context { return context.WithValue(ctx, briefKey, true) }
 
-// IsBrief reports whether it is enough to tell what exists.
+// IsBrief reports whether ctx is from Briefly.
 func IsBrief(ctx context.Context) bool { return ctx.Value(briefKey) == true }
 
-// Live returns a context in which an answer is never older than a second.
+// Live returns a context in which no result is older than a second.
 func Live(ctx context.Context) context.Context {
 	return context.WithValue(ctx, snapshotKey, false)
 }
 
-// Questions notes which questions are asked in a context, so that a write of
-// the same asker can forget their answers.
+// Questions records which queries are made in a context, so that their results can be
+// forgotten after a write.
 type Questions struct {
 	mu    sync.Mutex
 	asked map[string]bool
 }
 
-// Recording returns a context in which q notes every question asked.
+// Recording returns a context in which q records every query.
 func Recording(ctx context.Context, q *Questions) context.Context {
 	return context.WithValue(ctx, recorderKey, q)
 }
@@ -121,7 +122,7 @@ func record(ctx context.Context, question string) {
 	q.asked[question] = true
 }
 
-// Forget drops the answers to the questions: the asker has changed something.
+// Forget invalidates the results of the recorded queries, after a write.
 func (c *Clients) Forget(q *Questions) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// teller answers a question with how often it was asked, and takes its time.
-type teller struct {
+// counter answers a query with the number of calls so far, after a delay.
+type counter struct {
 	asked atomic.Int32
 	takes time.Duration
 	err   error
 }
 
-func (r *teller) ask(ctx context.Context) (int, error) {
+func (r *counter) ask(ctx context.Context) (int, error) {
 	n := int(r.asked.Add(1))
 	select {
 	case <-time.After(r.takes):
@@ -30,14 +30,14 @@ func (r *teller) ask(ctx context.Context) (int, error) {
 	return n, r.err
 }
 
-func (r *teller) remembered(ctx context.Context, c *cloud.Clients) (int, error) {
+func (r *counter) remembered(ctx context.Context, c *cloud.Clients) (int, error) {
 	return cloud.Remember(ctx, c, "question", r.ask)
 }
 
-// Askers at the same time share one call.
+// Concurrent callers share one call.
 func TestRememberShares(t *testing.T) {
 	in(t, func(t *testing.T) {
-		c, r := newWire(nil).clients(), &teller{takes: 10 * time.Second}
+		c, r := newWire(nil).clients(), &counter{takes: 10 * time.Second}
 		together(100, func() {
 			n, err := r.remembered(t.Context(), c)
 			require.NoError(t, err)
@@ -49,15 +49,16 @@ func TestRememberShares(t *testing.T) {
 		together(100, func() {
 			n, err := r.remembered(t.Context(), c)
 			require.NoError(t, err)
-			require.Equal(t, 3, n, "the answer that is on its way is too old for one who comes so late")
+			require.Equal(t, 3, n, "the result of the running call is too old for a caller that arrives this late")
 		})
 	})
 }
 
-// An answer holds for less than a second; in a snapshot until the next begins.
+// A result is valid for less than a second; in a snapshot, until the next snapshot
+// begins.
 func TestRememberFreshness(t *testing.T) {
 	in(t, func(t *testing.T) {
-		c, r := newWire(nil).clients(), &teller{}
+		c, r := newWire(nil).clients(), &counter{}
 		want := func(n int, ctx context.Context) {
 			t.Helper()
 			got, err := r.remembered(ctx, c)
@@ -81,11 +82,10 @@ func TestRememberFreshness(t *testing.T) {
 	})
 }
 
-// A write forgets what its asker has asked, and nothing else; also when the
-// answer is on its way.
+// Forget invalidates what the writer has queried and nothing else, also during a call.
 func TestForget(t *testing.T) {
 	in(t, func(t *testing.T) {
-		c, r, other := newWire(nil).clients(), &teller{takes: 10 * time.Second}, &teller{}
+		c, r, other := newWire(nil).clients(), &counter{takes: 10 * time.Second}, &counter{}
 		var mine cloud.Questions
 		ctx := cloud.InSnapshot(cloud.Recording(t.Context(), &mine))
 		_, err := cloud.Remember(cloud.InSnapshot(t.Context()), c, "other", other.ask)
@@ -99,7 +99,7 @@ func TestForget(t *testing.T) {
 		require.Equal(t, 1, n)
 		n, err = r.remembered(ctx, c)
 		require.NoError(t, err)
-		require.Equal(t, 2, n, "the answer may be of before the write")
+		require.Equal(t, 2, n, "the result may be from before the write")
 		n, err = r.remembered(ctx, c)
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
@@ -109,11 +109,11 @@ func TestForget(t *testing.T) {
 	})
 }
 
-// An error is not remembered; nor does the answer of before a write come back
-// when the look after it fails.
+// An error is not cached; and a result from before a write is not used when the next call
+// fails.
 func TestRememberErrors(t *testing.T) {
 	in(t, func(t *testing.T) {
-		c, r := newWire(nil).clients(), &teller{}
+		c, r := newWire(nil).clients(), &counter{}
 		var mine cloud.Questions
 		ctx := cloud.InSnapshot(cloud.Recording(t.Context(), &mine))
 		_, err := r.remembered(ctx, c)
@@ -129,10 +129,10 @@ func TestRememberErrors(t *testing.T) {
 	})
 }
 
-// An asker that gives up leaves the others alone.
+// A caller that stops waiting does not affect the others.
 func TestRememberGivesUp(t *testing.T) {
 	in(t, func(t *testing.T) {
-		c, r := newWire(nil).clients(), &teller{takes: 10 * time.Second}
+		c, r := newWire(nil).clients(), &counter{takes: 10 * time.Second}
 		brief, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		go func() { _, _ = r.remembered(t.Context(), c) }()
@@ -145,7 +145,7 @@ func TestRememberGivesUp(t *testing.T) {
 	})
 }
 
-// Items that come in time share a run, and each gets its own result.
+// Items that arrive in time share a batch, and each caller gets its own result.
 func TestBatch(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c := newWire(nil).clients()
@@ -179,9 +179,9 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// A batch runs though the asker that opened it gives up, and the next one is a
-// new one.
-func TestBatchOutlivesItsFirstAsker(t *testing.T) {
+// A batch is sent even if the caller that opened it stops waiting; later items go into a
+// new batch.
+func TestBatchOutlivesItsFirstCaller(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c := newWire(nil).clients()
 		var ran atomic.Int32

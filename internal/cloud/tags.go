@@ -8,32 +8,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Tag keys that everything of a cluster carries, byte for byte CAPA's
-// (facts B.2), and the one that is ours.
+// Tag keys. All but the last two are those of Cluster API Provider AWS (CAPA), byte for
+// byte: see its package api/v1beta2, tags.go.
 const (
-	// ClusterTagPrefix is followed by the name of the cluster; the value is
-	// "owned".
+	// ClusterTagPrefix is followed by the name of the cluster. The value is Owned.
 	ClusterTagPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
-	// RoleTag says what a thing is for.
+	// RoleTag names the purpose of a resource.
 	RoleTag = "sigs.k8s.io/cluster-api-provider-aws/role"
-	// CloudProviderTagPrefix is followed by the name of the cluster; it is
-	// what the AWS cloud controller manager goes by.
+	// CloudProviderTagPrefix is followed by the name of the cluster. The AWS cloud
+	// controller manager finds resources by this tag.
 	CloudProviderTagPrefix = "kubernetes.io/cluster/"
-	// ResourceTag holds the ID of the node of our graph: the identity of a thing,
-	// since users may change its Name.
+	// ResourceTag is the identity tag: the ID of the resource in the graph. A user may
+	// change the Name tag; this tag stays.
 	ResourceTag = "clusterawsadm/resource"
-	// TemplateTag names what a machine was made from, so that a later run can
-	// tell whether it would be made differently.
+	// TemplateTag holds a digest of the settings of a machine that cannot change in
+	// place. If the digest of the manifest differs, the machine is outdated.
 	TemplateTag = "clusterawsadm/template"
-	// Owned is the value of the cluster tags of a thing that goes with the
+	// Owned is the value of the cluster tag of a resource that is deleted with the
 	// cluster.
 	Owned = "owned"
 )
 
-// Tags are the tags of one thing, by key.
+// Tags are the tags of one resource, by key.
 type Tags map[string]string
 
-// With returns the tags and more; more wins.
+// With returns the tags of t and more. If both have a key, the value is that of more.
 func (t Tags) With(more Tags) Tags {
 	out := maps.Clone(t)
 	if out == nil {
@@ -43,7 +42,7 @@ func (t Tags) With(more Tags) Tags {
 	return out
 }
 
-// EC2 returns the tags as EC2 takes them, in order of key.
+// EC2 returns the tags in the form of EC2, sorted by key.
 func (t Tags) EC2() []types.Tag {
 	var out []types.Tag
 	for _, k := range slices.Sorted(maps.Keys(t)) {
@@ -52,7 +51,7 @@ func (t Tags) EC2() []types.Tag {
 	return out
 }
 
-// On returns the tags as an EC2 create call takes them, for each kind.
+// On returns the tags in the form that EC2 create calls take, for each kind of resource.
 func (t Tags) On(kinds ...types.ResourceType) (out []types.TagSpecification) {
 	for _, kind := range kinds {
 		out = append(out, types.TagSpecification{ResourceType: kind, Tags: t.EC2()})
@@ -60,7 +59,7 @@ func (t Tags) On(kinds ...types.ResourceType) (out []types.TagSpecification) {
 	return out
 }
 
-// FromEC2 returns tags by key.
+// FromEC2 converts the tags of an EC2 resource.
 func FromEC2(tags []types.Tag) Tags {
 	out := make(Tags, len(tags))
 	for _, t := range tags {
@@ -74,14 +73,14 @@ func Filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
 }
 
-// OwnerTag is the key of the tag that says that a thing belongs to the
-// cluster.
+// OwnerTag is the key of the owned tag of this cluster.
 func (c *Clients) OwnerTag() string { return ClusterTagPrefix + c.Cluster }
 
-// InsideTag is the key of the tag of what controllers in the cluster made.
+// InsideTag is the key of the tag of resources that controllers in the cluster have
+// created.
 func (c *Clients) InsideTag() string { return CloudProviderTagPrefix + c.Inside }
 
-// Ours returns EC2 filters that match only what belongs to the cluster.
-func (c *Clients) Ours(more ...types.Filter) []types.Filter {
+// OwnedFilters returns EC2 filters that match only resources that the cluster owns.
+func (c *Clients) OwnedFilters(more ...types.Filter) []types.Filter {
 	return append(more, Filter("tag:"+c.OwnerTag(), Owned))
 }

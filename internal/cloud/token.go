@@ -10,10 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 )
 
-// Token returns a client token for a create call of this run: the same for the
-// same words, so that an attempt repeated after a lost answer makes no twin,
-// and never that of another run, since AWS answers a used token with a thing
-// that may be long gone.
+// Token returns a client token for a create call. Within a run, the same words give the
+// same token, so that a repeated attempt creates no duplicate. Every run has different
+// tokens: AWS answers a used token with the resource of the earlier call, which may have
+// been deleted since.
 func (c *Clients) Token(words ...string) *string {
 	h := sha256.New()
 	h.Write([]byte(c.tokens))
@@ -30,12 +30,12 @@ func randomToken() string {
 	return hex.EncodeToString(b)
 }
 
-// AskOnce keeps the SDK from sending a create call again when its answer was
-// lost: the call has no client token, and a second one could make a twin. A
-// call that was refused for its pace is still repeated.
-func AskOnce(o *ec2.Options) { o.Retryer = onlyThrottles{o.Retryer} }
+// SendOnce prevents the SDK from repeating a create call that has no client token when
+// its answer is lost: a second call could create a duplicate. A throttled call is still
+// repeated.
+func SendOnce(o *ec2.Options) { o.Retryer = onlyThrottles{o.Retryer} }
 
-// onlyThrottles repeats nothing but what AWS has refused for its pace.
+// onlyThrottles repeats only throttled calls.
 type onlyThrottles struct{ aws.Retryer }
 
 func (r onlyThrottles) IsErrorRetryable(err error) bool {

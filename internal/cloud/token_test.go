@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// A token is the same for the same words of a run, and another for other
-// words, however they are cut, and in another run.
+// Within a run, the same words give the same token. Other words, also if they concatenate
+// to the same string, and other runs give other tokens.
 func TestToken(t *testing.T) {
 	c, other := newWire(nil).clients(), newWire(nil).clients()
 	first := *c.Token("run", "machine/0")
@@ -28,7 +28,7 @@ func TestToken(t *testing.T) {
 func TestTags(t *testing.T) {
 	tags := cloud.Tags{"b": "2", "a": "1"}
 	require.Equal(t, cloud.Tags{"a": "1", "b": "3", "c": "4"}, tags.With(cloud.Tags{"b": "3", "c": "4"}))
-	require.Equal(t, cloud.Tags{"a": "1", "b": "2"}, tags, "With leaves the original alone")
+	require.Equal(t, cloud.Tags{"a": "1", "b": "2"}, tags, "With does not change the original")
 	require.Equal(t, cloud.Tags{"x": "y"}, cloud.Tags(nil).With(cloud.Tags{"x": "y"}))
 	require.Equal(t, []types.Tag{{Key: aws.String("a"), Value: aws.String("1")}, {Key: aws.String("b"), Value: aws.String("2")}}, tags.EC2())
 	require.Equal(t, tags, cloud.FromEC2(tags.EC2()))
@@ -40,6 +40,6 @@ func TestTags(t *testing.T) {
 	require.Equal(t, []types.Filter{
 		{Name: aws.String("state"), Values: []string{"available"}},
 		{Name: aws.String("tag:sigs.k8s.io/cluster-api-provider-aws/cluster/demo"), Values: []string{"owned"}},
-	}, c.Ours(cloud.Filter("state", "available")))
+	}, c.OwnedFilters(cloud.Filter("state", "available")))
 	require.Equal(t, "/clusterawsadm/demo/pki/ca.crt", c.ParameterPath("pki", "ca.crt"))
 }

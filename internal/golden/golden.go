@@ -1,6 +1,5 @@
-// Package golden compares what a test produced with a file that a person has
-// read and found good. With "go test ./... -update" the files are written
-// anew; their diff is then reviewed like code.
+// Package golden compares the output of a test with a golden file that was reviewed. "go
+// test ./... -update" writes the files; review the diff like code.
 package golden
 
 import (
@@ -13,19 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-//nolint:gochecknoglobals // a flag has to be there before the test binary reads its command line
-var update = flag.Bool("update", false, "write the golden files anew")
+//nolint:gochecknoglobals // a flag must be defined before the test binary parses its command line
+var update = flag.Bool("update", false, "update the golden files")
 
-// Assert fails the test when got is not what testdata/name holds.
+// Assert fails the test if got differs from the file testdata/name.
 func Assert(tb testing.TB, name, got string) {
 	tb.Helper()
 	file := filepath.Join("testdata", filepath.FromSlash(name))
 	if *update {
-		require.NoError(tb, os.MkdirAll(filepath.Dir(file), 0o755)) //nolint:gosec // test data is for everybody
-		require.NoError(tb, os.WriteFile(file, []byte(got), 0o644)) //nolint:gosec // test data is for everybody
+		require.NoError(tb, os.MkdirAll(filepath.Dir(file), 0o755)) //nolint:gosec // test data is public
+		require.NoError(tb, os.WriteFile(file, []byte(got), 0o644)) //nolint:gosec // test data is public
 		return
 	}
 	want, err := os.ReadFile(file) //nolint:gosec // a path that the test chose
-	require.NoError(tb, err, "run the test with -update to make the file")
+	require.NoError(tb, err, "run the test with -update to create the file")
 	assert.Equal(tb, string(want), got, "%s differs; run the test with -update if the change is wanted", file)
 }

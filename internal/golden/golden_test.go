@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorder is a test that may fail without failing this one.
+// recorder is a test whose failure does not fail the surrounding test.
 type recorder struct {
 	testing.TB
 	failed bool

@@ -26,6 +26,6 @@ func TestDidYouMean(t *testing.T) {
 	assert.Equal(t, "region", input.Nearest("regoin", known))
 	assert.Empty(t, input.Nearest("tags", known))
 	assert.Equal(t, `did you mean "eks"?`, input.DidYouMean("EKS", known))
-	assert.Equal(t, "known here: eks, region, stackName", input.DidYouMean("somethingElse", known))
+	assert.Equal(t, "known names: eks, region, stackName", input.DidYouMean("somethingElse", known))
 	assert.Empty(t, input.DidYouMean("a", nil))
 }

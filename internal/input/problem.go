@@ -1,5 +1,5 @@
-// Package input is how the tool tells people what is wrong with a file they
-// wrote: where, what, and what to do about it.
+// Package input describes problems in files that users write: where the problem is, what
+// it is, and how to fix it.
 package input
 
 import (
@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Position is a place in the input.
+// Position is a position in an input file.
 type Position struct {
 	File string // "-" for stdin
 	Line int    // from 1; 0 when unknown
 }
 
-// Problem is one thing that is wrong with a file, or worth a remark.
+// Problem is one error or warning about a file.
 type Problem struct {
 	Position
 	Object string // "AWSCluster/prod"; empty when the document could not be read
@@ -22,8 +22,7 @@ type Problem struct {
 	Fix    string // what to do about it; may be empty
 }
 
-// InvalidError says that the input is wrong. It carries everything that was
-// found, in the order of the input.
+// InvalidError says that the input is invalid. Problems are in the order of the input.
 type InvalidError struct {
 	Problems []Problem
 }
@@ -37,8 +36,7 @@ func (e *InvalidError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// String prints the position as file:line, without the line where it is not
-// known.
+// String prints the position as file:line, or as file if the line is unknown.
 func (p Position) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -46,8 +44,8 @@ func (p Position) String() string {
 	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
-// String prints a problem on one line: where, in which object and field, what,
-// and after a dash what to do.
+// String prints a problem on one line: position, object and field, what is wrong, and
+// after a dash how to fix it.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -67,8 +65,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// oneLine keeps a message that quotes input from breaking the rule of one line
-// per problem.
+// oneLine removes line breaks, for messages that quote input.
 func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the candidate that is the fewest edits away from a word, or
-// "" when none is close enough to be what was meant. Case counts for nothing.
+// Nearest returns the candidate with the smallest edit distance to word, ignoring case,
+// or "" if none is close enough.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", 1+len(word)/3
 	for _, c := range candidates {
@@ -18,8 +18,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance is the number of insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// distance is the number of insertions, deletions, replacements and swaps of adjacent
+// characters that turn a into b.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {
@@ -44,8 +44,8 @@ func distance(a, b string) int {
 	return rows[len(a)][len(b)]
 }
 
-// DidYouMean is a fix that names the nearest candidate, or all of them when
-// there are few, or nothing.
+// DidYouMean returns a fix that names the nearest candidate; if none is near, all of them
+// if they are few; and otherwise "".
 func DidYouMean(word string, candidates []string) string {
 	if best := Nearest(word, candidates); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
@@ -54,5 +54,5 @@ func DidYouMean(word string, candidates []string) string {
 		return ""
 	}
 	sorted := slices.Sorted(slices.Values(candidates))
-	return "known here: " + strings.Join(sorted, ", ")
+	return "known names: " + strings.Join(sorted, ", ")
 }

@@ -1,5 +1,4 @@
-// Package kube is the only door to the API servers of the clusters that are
-// made.
+// Package kube is the only package that calls the API servers of clusters.
 package kube
 
 import (
@@ -23,23 +22,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// FieldManager is who the API server says made a change.
+// FieldManager is the name with which changes are recorded in managedFields.
 const FieldManager = "clusterawsadm"
 
-// patience is how long one request may take. Those that ask whether a server
-// has come up are asked again.
-const patience = 10 * time.Second
+// requestTimeout is the timeout of one request. Callers that wait for a server repeat the
+// request.
+const requestTimeout = 10 * time.Second
 
-// Access is how to reach an API server, and who to be there.
+// Access is the address of an API server and the credentials for it.
 type Access struct {
 	Server           string // "https://host:port"
 	CA               []byte // PEM
-	Certificate, Key []byte // PEM, of a client; or
+	Certificate, Key []byte // PEM, of a client certificate; or
 	Token            func(context.Context) (string, error)
 }
 
-// Transport carries requests to the API server of an access; it stands in for
-// the network and TLS.
+// Transport carries requests to an API server; it replaces the network and TLS.
 type Transport func(Access) http.RoundTripper
 
 // Client talks to one API server.
@@ -49,18 +47,18 @@ type Client struct {
 	served  served
 }
 
-// New prepares to talk to an API server. It makes no call. The transport may be
-// nil, for the network; guard sees every request first.
+// New returns a client of an API server. It makes no call. If via is nil, requests go to
+// the network. guard wraps the transport and sees every request first.
 func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTripper) (*Client, error) {
 	cfg := &rest.Config{
-		Host: a.Server, QPS: -1, Timeout: patience, UserAgent: FieldManager,
-		WarningHandler: rest.NoWarnings{}, // deprecations are told to those who write the objects
+		Host: a.Server, QPS: -1, Timeout: requestTimeout, UserAgent: FieldManager,
+		WarningHandler: rest.NoWarnings{}, // warnings about deprecations are for the authors of the objects
 	}
 	if via != nil {
 		cfg.Transport = via(a)
 	} else {
 		cfg.TLSClientConfig = rest.TLSClientConfig{CAData: a.CA, CertData: a.Certificate, KeyData: a.Key}
-		cfg.Dial = (&net.Dialer{Timeout: patience}).DialContext
+		cfg.Dial = (&net.Dialer{Timeout: requestTimeout}).DialContext
 	}
 	if a.Token != nil {
 		cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &bearer{rt, a.Token} })
@@ -71,14 +69,14 @@ func New(a Access, via Transport, guard func(http.RoundTripper) http.RoundTrippe
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // or what the API server says of an error cannot be read
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // needed to decode the Status of an error
 	cfg = rest.CopyConfig(cfg)
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	raw, err := rest.UnversionedRESTClientFor(cfg)
 	return &Client{objects: objects, raw: raw}, err
 }
 
-// bearer gives every request a token.
+// bearer adds a bearer token to every request.
 type bearer struct {
 	next  http.RoundTripper
 	token func(context.Context) (string, error)
@@ -95,7 +93,8 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// Get reads the JSON at a path; into a *[]byte whatever is there: a log.
+// Get reads the JSON at a path. If into is a *[]byte, Get stores the body as it is, for
+// logs.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	path, query, _ := strings.Cut(path, "?")
 	r := c.raw.Get().AbsPath(path)
@@ -105,7 +104,7 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 		}
 	}
 	result := r.Do(ctx)
-	if err := result.Error(); err != nil { // Raw's does not say what the API server said
+	if err := result.Error(); err != nil { // the error of Raw lacks the message of the API server
 		return err
 	}
 	data, err := result.Raw()
@@ -119,15 +118,15 @@ func (c *Client) Get(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// Ready asks the API server whether it is. The error says in a few words why
-// not.
+// Ready returns nil if the API server reports that it is ready, and otherwise an error
+// with a short reason.
 func (c *Client) Ready(ctx context.Context) error {
 	result := c.raw.Get().AbsPath("/readyz").Do(ctx)
 	return result.Error()
 }
 
-// Objects is where the objects of a kind are; the namespace is "" for kinds
-// that have none.
+// Objects returns the client for the objects of a resource type. The namespace is "" for
+// types without namespaces.
 func (c *Client) Objects(resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
 		return c.objects.Resource(resource)
@@ -135,20 +134,18 @@ func (c *Client) Objects(resource schema.GroupVersionResource, namespace string)
 	return c.objects.Resource(resource).Namespace(namespace)
 }
 
-// Core is the resource of that name in the core group.
+// Core returns the resource type with that name in the core group.
 func Core(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }
 
-// Post sends a JSON document to a path: a subresource like an eviction. What
-// the API server is too busy for, or a disruption budget forbids, is not tried
-// again.
+// Post sends a JSON document to a path, such as an eviction subresource. It does not
+// retry when the API server is overloaded or a disruption budget forbids the eviction.
 func (c *Client) Post(ctx context.Context, path string, body any) error {
 	return send(ctx, c.raw.Post().MaxRetries(0), path, "application/json", body)
 }
 
-// Merge changes the object at a path: what the document names becomes as there,
-// and what is null there goes (RFC 7396).
+// Merge applies a JSON merge patch (RFC 7396) to the object at a path.
 func (c *Client) Merge(ctx context.Context, path string, body any) error {
 	return send(ctx, c.raw.Patch(types.MergePatchType), path, string(types.MergePatchType), body)
 }
@@ -166,9 +163,9 @@ func send(ctx context.Context, r *rest.Request, path, kind string, body any) err
 	return r.AbsPath(path).SetHeader("Content-Type", kind).Body(data).Do(ctx).Error()
 }
 
-// Unanswered reports whether there was no API server to answer, and says why
-// in a few words: it may still come up, or be out of reach.
-func Unanswered(err error) (why string, yes bool) {
+// Unavailable reports whether the API server could not be reached or was not able to
+// answer, with a short reason. It may become available later.
+func Unavailable(err error) (why string, yes bool) {
 	var (
 		dns     *net.DNSError
 		unknown x509.UnknownAuthorityError
@@ -180,11 +177,11 @@ func Unanswered(err error) (why string, yes bool) {
 	case err == nil:
 		return "", false
 	case errors.As(err, &dns):
-		return "its name " + dns.Name + " is not known yet", true
+		return "the DNS name " + dns.Name + " does not resolve yet", true
 	case errors.As(err, &unknown):
-		return "it shows a certificate of another CA", true
+		return "its certificate is signed by another CA", true
 	case errors.As(err, &host):
-		return "its certificate is not for this name", true
+		return "its certificate is not valid for this name", true
 	case errors.As(err, &op):
 		return op.Err.Error(), true
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
@@ -198,22 +195,22 @@ func Unanswered(err error) (why string, yes bool) {
 	return err.Error(), true
 }
 
-// Refused reports whether an API server answered, and will not do what it was
-// asked for however often that is repeated.
-func Refused(err error) bool {
+// Rejected reports whether the API server answered with an error that repeating the
+// request does not change.
+func Rejected(err error) bool {
 	var api apierrors.APIStatus
 	if errors.As(err, new(*UnknownKindError)) {
 		return true
 	}
-	if _, unanswered := Unanswered(err); unanswered {
+	if _, unavailable := Unavailable(err); unavailable {
 		return false
 	}
 	return errors.As(err, &api)
 }
 
-// Why says in a few words why an API server has not done what it was asked for.
-func Why(err error) string {
-	if why, unanswered := Unanswered(err); unanswered {
+// Reason says in a few words why an API server has not done what was requested.
+func Reason(err error) string {
+	if why, unavailable := Unavailable(err); unavailable {
 		return why
 	}
 	return err.Error()

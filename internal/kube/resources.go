@@ -13,23 +13,23 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// UnknownKindError says that an API server does not serve a kind, or does not
-// yet: the definition of a custom resource takes a moment.
+// UnknownKindError says that an API server does not serve a kind. After a
+// CustomResourceDefinition is created, this takes a moment to change.
 type UnknownKindError struct{ Kind schema.GroupVersionKind }
 
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("the cluster does not know the kind %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
+	return fmt.Sprintf("the API server does not serve the kind %s of %s", e.Kind.Kind, e.Kind.GroupVersion())
 }
 
-// served is what an API server serves, by group and version, as far as it was
-// asked. What is not served now may be in a moment: that is not kept.
+// served caches the kinds that an API server serves, by group and version. Missing kinds
+// are not cached: they may be added at any time.
 type served struct {
 	mu    sync.Mutex
 	lists map[schema.GroupVersion]metav1.APIResourceList
 }
 
-// Kind is where objects of the kind of o are, in its namespace. Objects that
-// need one and name none are in the default namespace.
+// Kind returns the client for the objects of the kind and namespace of o. An object of a
+// namespaced kind without a namespace is in the default namespace.
 func (c *Client) Kind(ctx context.Context, o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := o.GroupVersionKind()
 	list, err := c.serves(ctx, kind.GroupVersion())
@@ -84,8 +84,8 @@ func (c *Client) forget(of schema.GroupVersion) {
 	delete(c.served.lists, of)
 }
 
-// Apply applies an object on the server's side, and returns it as it is then.
-// With dry it only says how it would be.
+// Apply sends a server-side apply of an object, and returns the result. With dry, the API
+// server changes nothing and returns what the result would be.
 func (c *Client) Apply(ctx context.Context, o *unstructured.Unstructured, dry bool) (*unstructured.Unstructured, error) {
 	at, err := c.Kind(ctx, o)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package resources lists what a cluster has in an AWS account, by tag.
+// Package resources lists the resources of a cluster in an AWS account, by tag.
 package resources
 
 import (
@@ -16,11 +16,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
-// perPage is the largest page that the tagging API gives.
+// perPage is the maximum page size of GetResources.
 const perPage = 100
 
-// Resource is one thing in AWS. The names in JSON are those that clusterawsadm
-// has always printed; Ownership is new, and there only with All.
+// Resource is one resource in AWS. The JSON names are those of upstream's clusterawsadm;
+// Ownership is an addition, and set only with Options.All.
 type Resource struct {
 	Partition string `json:"partition"`
 	Service   string `json:"service"`
@@ -28,32 +28,33 @@ type Resource struct {
 	AccountID string `json:"account_id"`
 	Resource  string `json:"resource"` // "vpc/vpc-0123"
 	ARN       string `json:"arn"`
-	// Ownership says by which tag it was found: OwnedByCAPA, or, of the
-	// cloud controller's tag, its value "owned" or "shared".
+	// Ownership says by which tag the resource was found: OwnedByCAPA, or the value
+	// "owned" or "shared" of the cloud controller's tag.
 	Ownership string `json:"ownership,omitempty"`
 }
 
-// What resources are to a cluster.
+// Values of Resource.Ownership.
 const (
-	// OwnedByCAPA is what Cluster API Provider AWS made, or this program.
+	// OwnedByCAPA marks resources that Cluster API Provider AWS or this program has
+	// created.
 	OwnedByCAPA = "capa"
-	// Owned is what was made for the cluster by others: load balancers,
+	// Owned marks resources that others have created for the cluster: load balancers,
 	// volumes and security groups of the cloud controller and of drivers.
 	Owned = "owned"
-	// Shared is what the cluster may use, and does not go with it.
+	// Shared marks resources that the cluster may use and that are not deleted with it.
 	Shared = "shared"
 )
 
-// Options say what to list.
+// Options select what to list.
 type Options struct {
 	Cluster string // name of the Cluster object
-	// All lists also what carries the tag of the cloud controller,
-	// "kubernetes.io/cluster/NAME".
+	// All also lists resources with the tag of the cloud controller,
+	// kubernetes.io/cluster/NAME.
 	All bool
 }
 
-// List returns what a cluster has in the region of the configuration: in the
-// order in which AWS lists it, what CAPA owns first, each thing once.
+// List returns the resources of a cluster in the region of the configuration, in the
+// order of AWS, those with CAPA's tag first, without duplicates.
 func List(ctx context.Context, cfg aws.Config, o Options) (all []Resource, err error) {
 	c := tagging.NewFromConfig(cfg)
 	seen := map[string]bool{}
@@ -66,7 +67,7 @@ func List(ctx context.Context, cfg aws.Config, o Options) (all []Resource, err e
 			seen[id] = true
 			parsed, err := arn.Parse(id)
 			if err != nil {
-				return fmt.Errorf("AWS lists something with the ARN %q: %w", id, err)
+				return fmt.Errorf("AWS lists a resource with the invalid ARN %q: %w", id, err)
 			}
 			all = append(all, Resource{parsed.Partition, parsed.Service, parsed.Region, parsed.AccountID, parsed.Resource, id, ownership(r.Tags)})
 		}
@@ -91,8 +92,8 @@ func List(ctx context.Context, cfg aws.Config, o Options) (all []Resource, err e
 	return all, err
 }
 
-// valueOf is the value of a tag. The cloud controller takes any but "shared"
-// for "owned".
+// valueOf returns the value of a tag. The cloud controller treats every value but
+// "shared" as "owned".
 func valueOf(tags []types.Tag, key string) string {
 	for _, t := range tags {
 		if aws.ToString(t.Key) == key && strings.EqualFold(aws.ToString(t.Value), Shared) {
@@ -104,7 +105,7 @@ func valueOf(tags []types.Tag, key string) string {
 
 func rank(r Resource) int { return slices.Index([]string{OwnedByCAPA, Owned, Shared}, r.Ownership) }
 
-// tagged lists what has a tag, with one of those values, if there are any.
+// tagged lists the resources that have a tag, with one of the values if any are given.
 func tagged(ctx context.Context, c *tagging.Client, key string, values ...string) (all []types.ResourceTagMapping, err error) {
 	pages := tagging.NewGetResourcesPaginator(c, &tagging.GetResourcesInput{
 		TagFilters: []types.TagFilter{{Key: &key, Values: values}}, ResourcesPerPage: aws.Int32(perPage),
@@ -112,7 +113,7 @@ func tagged(ctx context.Context, c *tagging.Client, key string, values ...string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list what is tagged %s: %w", key, err)
+			return nil, fmt.Errorf("list resources with the tag %s: %w", key, err)
 		}
 		all = append(all, page.ResourceTagMappingList...)
 	}

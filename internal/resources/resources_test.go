@@ -28,7 +28,7 @@ func TestList(t *testing.T) {
 	})
 	all, err := List(t.Context(), a.Config(), Options{Cluster: "demo"})
 	require.NoError(t, err)
-	require.Len(t, all, 40, "of pages of seven")
+	require.Len(t, all, 40, "in pages of seven")
 	for _, r := range all {
 		assert.Empty(t, r.Ownership)
 	}
@@ -36,7 +36,7 @@ func TestList(t *testing.T) {
 
 	all, err = List(t.Context(), a.Config(), Options{Cluster: "demo", All: true})
 	require.NoError(t, err)
-	require.Len(t, all, 80, "each once")
+	require.Len(t, all, 80, "without duplicates")
 	for i, r := range all {
 		want := OwnedByCAPA
 		if i >= 40 {
@@ -56,5 +56,5 @@ func TestList(t *testing.T) {
 		return awssim.None
 	}
 	_, err = List(t.Context(), p.Config(), Options{Cluster: "demo"})
-	require.ErrorContains(t, err, "list what is tagged "+capa)
+	require.ErrorContains(t, err, "list resources with the tag "+capa)
 }

@@ -69,7 +69,7 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 // passing reports whether an error is no reason to stop waiting: a lost
 // connection is none, nor is a service that is out of order.
 func passing(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() == nil && (!cloud.Refused(err) || cloud.Throttled(err))
+	return err != nil && ctx.Err() == nil && (!cloud.Rejected(err) || cloud.Throttled(err))
 }
 
 // progress is how many percent of the slowest snapshot are copied; 0 where AWS

@@ -103,7 +103,7 @@ func TestAddonsWrong(t *testing.T) {
 	}{
 		"unknown kind": {
 			"apiVersion: example.net/v1\nkind: Gadget\nmetadata: {name: a}\n",
-			"Gadget a (dir/mine.yaml:1): the cluster does not know the kind Gadget of example.net/v1; bring its CustomResourceDefinition too",
+			"Gadget a (dir/mine.yaml:1): the API server does not serve the kind Gadget of example.net/v1; bring its CustomResourceDefinition too",
 			true,
 		},
 		"no namespace": {

@@ -31,7 +31,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", kube.Why(err))
+		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", kube.Reason(err))
 		return nil
 	case k == nil:
 		return nil
@@ -66,7 +66,7 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	clock := r.c.target.Clock
 	for began := clock.Now(); ; {
 		now := k.Ready(limited)
-		if _, unanswered := kube.Unanswered(now); !unanswered {
+		if _, unanswered := kube.Unavailable(now); !unanswered {
 			return k, now
 		}
 		if err == nil || limited.Err() == nil { // else it says no more than that time is over

@@ -181,7 +181,7 @@ func (r *run) split(all teardown.Remains) (going, kept teardown.Remains) {
 // SSM is denied.
 func (r *run) lock(ctx context.Context, command string) error {
 	t := r.c.target
-	o := cloud.LockOptions{Who: t.Who, Command: command, Settle: t.Settle, Waiting: func(h cloud.Holder, left time.Duration) {
+	o := cloud.LockOptions{Who: t.Who, Command: command, ConsistencyDelay: t.Settle, Waiting: func(h cloud.Holder, left time.Duration) {
 		r.warn("%s holds the lock (%s, since %s) and may be dead; it is taken over in %s unless it shows a sign of life", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
 	err := unassumed(r.cloud.AcquireLock(ctx, o))

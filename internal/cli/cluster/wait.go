@@ -31,7 +31,7 @@ func (f *flags) waitsFor(m *manifest.Cluster) (wait topology.Wait, why string) {
 		return topology.Wait(f.wait.value), ""
 	case internal(m):
 		return topology.Infrastructure, "the API server can be reached from within the VPC alone: this run waits for what AWS does; there, use --wait=nodes"
-	case m.BringsNetwork():
+	case m.HasPodNetwork():
 		return topology.NodesReady, ""
 	}
 	return topology.APIServer, "nodes become ready once there is a pod network: install one with kubectl, or with --cni FILE"

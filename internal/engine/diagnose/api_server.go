@@ -65,7 +65,7 @@ func (d *doorway) answer(ctx context.Context) (string, error) {
 		return "", err
 	}
 	err = k.Ready(ctx)
-	why, silent := kube.Unanswered(err)
+	why, silent := kube.Unavailable(err)
 	endpoint := d.server.API.Endpoint
 	var dns *net.DNSError
 	switch {

@@ -43,7 +43,7 @@ func TestExistsAlready(t *testing.T) {
 		b.add(b.toy("a"))
 		began := time.Now()
 		require.ErrorContains(t, b.x.Apply(t.Context(), b.g), "a: create: api error InvalidGroup.Duplicate")
-		require.InDelta(t, cloud.Settle.Seconds(), time.Since(began).Seconds(), 10)
+		require.InDelta(t, cloud.ConsistencyDelay.Seconds(), time.Since(began).Seconds(), 10)
 	})
 }
 
@@ -69,7 +69,7 @@ func TestNotFoundYet(t *testing.T) {
 			b.add(b.toy("a"))
 			began := time.Now()
 			require.ErrorContains(t, b.x.Apply(t.Context(), b.g), call+": api error InvalidSubnetID.NotFound")
-			require.InDelta(t, cloud.Settle.Seconds(), time.Since(began).Seconds(), 10)
+			require.InDelta(t, cloud.ConsistencyDelay.Seconds(), time.Since(began).Seconds(), 10)
 		})
 	}
 }
@@ -99,7 +99,7 @@ func TestLostAnswerToCreate(t *testing.T) {
 				require.Len(t, asked, 1, "a twin was made")
 			} else {
 				require.Len(t, asked, 2)
-				require.GreaterOrEqual(t, asked[1]-asked[0], cloud.Settle)
+				require.GreaterOrEqual(t, asked[1]-asked[0], cloud.ConsistencyDelay)
 			}
 			require.False(t, b.x.LostAnswers())
 		})

@@ -22,7 +22,7 @@ func (n *resource) see(ctx context.Context, x *Executor) (State, error) {
 		n.pending = time.Time{} // it shows: from here on AWS can be asked
 	}
 	now := x.Cloud.Clock.Now()
-	if have != nil || now.Sub(n.made) > cloud.Settle { // else AWS does not show yet what it has made
+	if have != nil || now.Sub(n.made) > cloud.ConsistencyDelay { // else AWS does not show yet what it has made
 		n.set(have)
 		n.seen, n.changed = now, false
 	}
@@ -226,7 +226,7 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 		return false, NotYet(errors.New("it to go"))
 	case cloud.InUse(err):
 		return false, NotYet(fmt.Errorf("what still uses it%s: %w", a.blockers(ctx, have), err))
-	case !cloud.Refused(err) && !cloud.Unsent(err) && a.again(ctx):
+	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.again(ctx):
 		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
 	}
 	return false, fmt.Errorf("delete: %w", err)
@@ -242,7 +242,7 @@ func (a *attempt) blockers(ctx context.Context, have State) string {
 // create asks for the thing, unless it may be on its way already.
 func (a *attempt) create(ctx context.Context) error {
 	now := a.x.Cloud.Clock.Now()
-	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.Settle {
+	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.ConsistencyDelay {
 		return NotYet(errors.New("it to appear"))
 	}
 	a.emit(Creating, "")
@@ -268,7 +268,7 @@ func (a *attempt) create(ctx context.Context) error {
 	case errors.As(err, new(*notYetError)):
 		a.polls++
 		return NotYet(err)
-	case cloud.Refused(err), cloud.Unsent(err):
+	case cloud.Rejected(err), cloud.NotSent(err):
 		return fmt.Errorf("create: %w", err)
 	}
 	a.pending = now
@@ -302,7 +302,7 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
 	case cloud.InUse(err), errors.As(err, new(*notYetError)):
 		return NotYet(err)
-	case !cloud.Refused(err) && !cloud.Unsent(err) && a.again(ctx):
+	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.again(ctx):
 		return NotYet(fmt.Errorf("the answer to the update: %w", err))
 	}
 	return fmt.Errorf("update: %w", err)
@@ -314,7 +314,7 @@ func (a *attempt) patientWith(now time.Time) bool {
 	if a.absent.IsZero() {
 		a.absent = now
 	}
-	return now.Sub(a.absent) < cloud.Settle
+	return now.Sub(a.absent) < cloud.ConsistencyDelay
 }
 
 // unknown reports whether AWS does not know something that we need.

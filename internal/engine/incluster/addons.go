@@ -222,7 +222,7 @@ func (a *Addons) soon(o AddonObject, err error) bool {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return true
 	}
-	_, unanswered := kube.Unanswered(err)
+	_, unanswered := kube.Unavailable(err)
 	return unanswered && !errors.Is(err, cloud.ErrLockLost) && !errors.As(err, new(*cloud.RefusedError))
 }
 

@@ -82,7 +82,7 @@ func patiently(ctx context.Context, err error) error {
 		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {
 		return err
 	}
-	if why, unanswered := kube.Unanswered(err); unanswered {
+	if why, unanswered := kube.Unavailable(err); unanswered {
 		return graph.NotYet(&unansweredError{why, err})
 	}
 	return err

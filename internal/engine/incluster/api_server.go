@@ -54,7 +54,7 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	}
 	have := &APIServerState{Server: "https://" + s.API.Endpoint.String(), Status: ready}
 	if err := k.Ready(ctx); err != nil {
-		why, unanswered := kube.Unanswered(err)
+		why, unanswered := kube.Unavailable(err)
 		if cutShort(ctx, err) || !unanswered {
 			return nil, err
 		}

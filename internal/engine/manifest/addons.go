@@ -18,8 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
-// collectPayloads fills the maps of ConfigMaps and Secrets. Of two with one
-// name the one in the Cluster's namespace counts.
+// collectPayloads fills the maps of ConfigMaps and Secrets. Of two with the same name, it
+// takes the one in the namespace of the Cluster.
 func (l *loader) collectPayloads() {
 	home := ""
 	if found := l.ofKind(kindCluster); len(found) > 0 {
@@ -40,8 +40,8 @@ func (l *loader) collectPayloads() {
 	}
 }
 
-// resolveAddons finds the ClusterResourceSets whose selector matches the
-// Cluster, and what they bring.
+// resolveAddons finds the ClusterResourceSets whose selector matches the Cluster, and
+// their objects.
 func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 	for _, o := range l.ofKind(kindResourceSet) {
 		s, ok := o.typed.(*addonsv1.ClusterResourceSet)
@@ -57,7 +57,7 @@ func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 		}
 		o.used = true
 		if !selector.Matches(labels.Set(c.Labels)) {
-			l.warn(o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so nothing of it is applied", c.Name), "add the labels to the Cluster"))
+			l.warn(o.problem("spec.clusterSelector", fmt.Sprintf("does not match the labels of Cluster/%s, so none of its objects are applied", c.Name), "add the labels to the Cluster"))
 			continue
 		}
 		set := ResourceSet{Name: s.Name, Object: s, Origin: l.cluster.Origin(o.title(), ""), Reconcile: s.Spec.Strategy == string(addonsv1.ClusterResourceSetStrategyReconcile)}
@@ -71,8 +71,8 @@ func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 	}
 }
 
-// usePayloads marks what a ClusterResourceSet names, whether or not it
-// applies.
+// usePayloads marks the ConfigMaps and Secrets of a ClusterResourceSet as used, whether
+// or not the set applies.
 func (l *loader) usePayloads(o *object) {
 	resources, _ := at(o.value, "spec.resources").([]any)
 	for _, r := range resources {
@@ -83,8 +83,8 @@ func (l *loader) usePayloads(o *object) {
 	}
 }
 
-// payload is the YAML of one ConfigMap or Secret: its keys in alphabetical
-// order, and the objects of each key in the order Cluster API creates them.
+// payload returns the objects in a ConfigMap or Secret: its keys in alphabetical order,
+// and the objects of each key in the order in which Cluster API creates them.
 func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []*Document) {
 	found := l.lookup(r.Kind, r.Name)
 	if found == nil {
@@ -112,8 +112,8 @@ func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []
 	return all
 }
 
-// pieces takes a payload apart. A mistake in it is told with the line of the
-// payload's key: how the block is indented is not known here.
+// pieces parses a value of a ConfigMap or Secret. Problems have the line of the key: the
+// indentation of the block is unknown here.
 func (l *loader) pieces(o *object, name, content string) []*Document {
 	path := "data." + name
 	if _, ok := o.set[path]; !ok {
@@ -127,19 +127,19 @@ func (l *loader) pieces(o *object, name, content string) []*Document {
 	}, func(int) string { return origin })
 }
 
-// readFile reads a file of Kubernetes objects. No ${VARIABLES} are put in:
-// what is written for kubectl means them for others.
+// readFile reads a file of Kubernetes objects. It substitutes no ${VARIABLES}: in files
+// for kubectl they are meant for other programs.
 func (l *loader) readFile(s Source, network bool) {
 	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
 	set.Documents = l.apart(s, l.fail, func(line int) string { return Position{File: s.Name, Line: line}.String() })
 	if len(set.Documents) == 0 && len(l.problems) == 0 {
-		l.fail(Problem{Position: Position{File: s.Name}, What: "there is no object in it", Fix: "name a file that kubectl apply would take"})
+		l.fail(Problem{Position: Position{File: s.Name}, What: "the file contains no object", Fix: "use a file for kubectl apply"})
 	}
 	l.files = append(l.files, set)
 }
 
-// apart reads all objects of a text, and puts them into the order in which
-// Cluster API creates them.
+// apart reads all objects of a text and sorts them in the order in which Cluster API
+// creates them.
 func (l *loader) apart(s Source, told func(Problem), origin func(line int) string) (all []*Document) {
 	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
 	for i := range t.lines {
@@ -157,7 +157,7 @@ func (l *loader) apart(s Source, told func(Problem), origin func(line int) strin
 			}
 			metadata, _ := content["metadata"].(map[string]any)
 			for _, k := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
-				delete(metadata, k) // of the cluster that it was exported from
+				delete(metadata, k) // from the cluster that the object was exported from
 			}
 			all = append(all, &Document{Origin: origin(d.at(root.Line).Line), Object: content})
 		}
@@ -169,7 +169,7 @@ func (l *loader) apart(s Source, told func(Problem), origin func(line int) strin
 	return all
 }
 
-// incomplete says what an object lacks to be one.
+// incomplete describes a required field that an object lacks.
 func incomplete(o map[string]any) (what, fix string) {
 	d := &Document{Object: o}
 	switch {
@@ -180,13 +180,13 @@ func incomplete(o map[string]any) (what, fix string) {
 	case stringField(o, "apiVersion") == "":
 		return d.Kind() + " has no apiVersion", "set apiVersion"
 	case d.metadata("name") == "":
-		return d.Kind() + " has no name", "set metadata.name: what is applied again and again has to have one"
+		return d.Kind() + " has no name", "set metadata.name: objects that are applied repeatedly need a name"
 	}
 	return "", ""
 }
 
-// listed is the objects of a document: a JSON list holds several, and so does
-// a v1 List.
+// listed returns the objects of a document: the items of a JSON list or of a v1 List, or
+// the document itself.
 func listed(root *yaml.Node) []*yaml.Node {
 	if root.Kind == yaml.SequenceNode {
 		return root.Content
@@ -210,8 +210,8 @@ func scalarField(n *yaml.Node, name string) string {
 	return ""
 }
 
-// addSet adds a set to those that apply. An object may be in it twice when both
-// are the same, or when only the first is made anyway.
+// addSet adds a set to those that apply. Two sets may contain the same object if both are
+// equal, or if neither updates existing objects.
 func (l *loader) addSet(set ResourceSet) {
 	taken := map[string]bool{}
 	for _, s := range l.cluster.ResourceSets {
@@ -233,7 +233,7 @@ func (l *loader) addSet(set ResourceSet) {
 		if twice && !reflect.DeepEqual(first.Object, d.Object) {
 			l.fail(Problem{
 				What: fmt.Sprintf("%s: %s is also in %s, and differs", d.Origin, d.Title(), first.Origin),
-				Fix:  "keep one of them: both would be applied over and over",
+				Fix:  "keep one of them: each run would apply both",
 			})
 		}
 		return false
@@ -246,8 +246,8 @@ func (l *loader) addSet(set ResourceSet) {
 	l.cluster.ResourceSets = append(l.cluster.ResourceSets, set)
 }
 
-// createRank orders kinds as Cluster API creates them: what others need comes
-// first, and everything that is not listed last, in its own order.
+// createRank orders kinds as Cluster API does: objects that others need come first, and
+// kinds that are not listed last, in their own order.
 func createRank(kind string) int {
 	first := []string{
 		"Namespace", "CustomResourceDefinition", "StorageClass", "PersistentVolume", "PersistentVolumeClaim", "Secret",

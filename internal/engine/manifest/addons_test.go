@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// withFiles loads an example and files beside it, the first as --cni.
+// withFiles loads an example with additional files, the first as Options.CNI.
 func withFiles(t *testing.T, files ...string) (*manifest.Cluster, error) {
 	t.Helper()
 	o := manifest.Options{}
@@ -40,7 +40,7 @@ func TestAddonFiles(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "labels": map[string]any{"a": "b"}},
 		"data": map[string]any{"script": "echo ${HOME} $${X}"},
 	}, one.Documents[1].Object)
-	require.Len(t, two.Documents, 2, "the same object twice is one")
+	require.Len(t, two.Documents, 2, "duplicates are merged")
 	assert.Equal(t, "dir/b.yaml:6", two.Documents[0].Origin)
 
 	assert.Equal(t, []string{"network", "cloud-controller", "teams"}, []string{c.ResourceSets[0].Name, c.ResourceSets[1].Name, c.ResourceSets[2].Name})
@@ -48,26 +48,26 @@ func TestAddonFiles(t *testing.T) {
 	last := c.ResourceSets[0].Documents[1]
 	assert.Equal(t, "DaemonSet kube-flannel/flannel", last.Title())
 	assert.Regexp(t, `^cluster.yaml:\d+ ConfigMap/flannel data.flannel.yaml$`, last.Origin)
-	assert.True(t, c.BringsCloudController())
+	assert.True(t, c.HasCloudController())
 }
 
-// What is wrong with a file is told with its line, and what to do.
+// Problems in a file have its line and a fix.
 func TestAddonFilesWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ yaml, want string }{
 		"no YAML":       {"a: [\nb", "dir/b.yaml:"},
 		"tab":           {"apiVersion: v1\n\tkind: x\n", "dir/b.yaml:2: the YAML cannot be read: a tab is used for indentation — use spaces"},
-		"empty":         {"# nothing\n", "dir/b.yaml: there is no object in it — name a file that kubectl apply would take"},
+		"empty":         {"# nothing\n", "dir/b.yaml: the file contains no object — use a file for kubectl apply"},
 		"text":          {"hello\n", "dir/b.yaml:1: the document is not an object — it needs apiVersion, kind and metadata"},
 		"no kind":       {"\napiVersion: v1\nmetadata: {name: x}\n", "dir/b.yaml:2: the object has no kind — set kind"},
 		"no apiVersion": {"kind: Secret\nmetadata: {name: x}\n", "dir/b.yaml:1: Secret has no apiVersion — set apiVersion"},
 		"no name": {
 			"apiVersion: v1\nkind: Secret\nmetadata: {generateName: x}\n",
-			"dir/b.yaml:1: Secret has no name — set metadata.name: what is applied again and again has to have one",
+			"dir/b.yaml:1: Secret has no name — set metadata.name: objects that are applied repeatedly need a name",
 		},
-		"key twice": {"apiVersion: v1\nkind: Secret\nkind: Secret\nmetadata: {name: x}\n", `dir/b.yaml:3: kind: the key "kind" is set twice, first on line 2 — keep one of them`},
+		"key twice": {"apiVersion: v1\nkind: Secret\nkind: Secret\nmetadata: {name: x}\n", `dir/b.yaml:3: kind: the key "kind" is duplicated, first on line 2 — keep one of them`},
 		"twice": {
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\ndata: {a: b}\n",
-			"dir/b.yaml:1: ConfigMap default/x is also in dir/a.yaml:1, and differs — keep one of them: both would be applied over and over",
+			"dir/b.yaml:1: ConfigMap default/x is also in dir/a.yaml:1, and differs — keep one of them: each run would apply both",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAddonFilesWrong(t *testing.T) {
 	}
 }
 
-func TestBringsNetwork(t *testing.T) {
+func TestHasPodNetwork(t *testing.T) {
 	daemons := func(path string) string {
 		return "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x}\nspec: {template: {spec: {volumes: [{name: a, emptyDir: {}}, {name: b, hostPath: {path: " + path + "}}]}}}\n"
 	}
@@ -98,18 +98,18 @@ func TestBringsNetwork(t *testing.T) {
 		t.Run("", func(t *testing.T) {
 			c, err := withFiles(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yy}\n", tt.yaml)
 			require.NoError(t, err)
-			assert.Equal(t, tt.want, manifest.BringsNetwork(c.ResourceSets[4].Documents))
-			assert.True(t, c.BringsNetwork())
+			assert.Equal(t, tt.want, manifest.HasPodNetwork(c.ResourceSets[4].Documents))
+			assert.True(t, c.HasPodNetwork())
 		})
 	}
 	for file, want := range map[string]bool{"quickstart": false, "resource-sets": true, "eks": true, "eks-gpu": true} {
 		raw, err := os.ReadFile("../../../configs/" + file + ".yaml")
 		require.NoError(t, err)
-		assert.Equal(t, want, mustLoad(t, string(raw), manifest.Options{}).BringsNetwork(), file)
+		assert.Equal(t, want, mustLoad(t, string(raw), manifest.Options{}).HasPodNetwork(), file)
 	}
 }
 
-func TestBringsCloudController(t *testing.T) {
+func TestHasCloudController(t *testing.T) {
 	for pod, want := range map[string]bool{
 		`{image: "registry.k8s.io/provider-aws/cloud-controller-manager:v1.34.0"}`:                    true,
 		`{image: "mirror.local/cloud-controller-manager:v1", args: [--v=2, --cloud-provider=aws]}`:    true,
@@ -119,6 +119,6 @@ func TestBringsCloudController(t *testing.T) {
 	} {
 		c, err := withFiles(t, "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x}\nspec: {template: {spec: {containers: ["+pod+"]}}}\n")
 		require.NoError(t, err)
-		assert.Equal(t, want, manifest.BringsCloudController(c.ResourceSets[3].Documents), pod)
+		assert.Equal(t, want, manifest.HasCloudController(c.ResourceSets[3].Documents), pod)
 	}
 }

@@ -25,18 +25,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
+	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
-// admitAll takes every object through what an API server would do with it. An
-// object that fails keeps its place, so that references to it are not reported
-// as well, but has no typed value.
+// admitAll processes every object as an API server would. An invalid object stays in the
+// list, so that references to it are not reported too, but it has no typed value.
 func (l *loader) admitAll(ctx context.Context) {
 	for _, o := range l.objects {
 		delete(o.value, "status")
 		dropCreationTimestamps(o.value)
-		l.notActedOn(o)
+		l.checkUnsupported(o)
 		if !l.admitMetadata(o) {
 			continue
 		}
@@ -48,8 +47,8 @@ func (l *loader) admitAll(ctx context.Context) {
 	}
 }
 
-// dropCreationTimestamps removes the "creationTimestamp: null" that programs
-// write into the metadata of templates.
+// dropCreationTimestamps removes "creationTimestamp: null", which programs write into the
+// metadata of templates.
 func dropCreationTimestamps(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -66,14 +65,14 @@ func dropCreationTimestamps(value any) {
 	}
 }
 
-// admitMetadata checks names, labels and annotations as the API server does,
-// and tells whether the rest of the object can be looked at.
+// admitMetadata checks names, labels and annotations as the API server does, and reports
+// whether the rest of the object can be checked.
 func (l *loader) admitMetadata(o *object) bool {
 	l.textOnly(o, "metadata.labels")
 	l.textOnly(o, "metadata.annotations")
 	meta, _, unknown, err := objectmeta.GetObjectMetaWithOptions(o.value, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
-		l.fail(o.problem("metadata", "the metadata cannot be read: "+err.Error(), ""))
+		l.fail(o.problem("metadata", "the metadata is invalid: "+err.Error(), ""))
 		return false
 	}
 	for _, path := range unknown {
@@ -92,8 +91,8 @@ func (l *loader) admitMetadata(o *object) bool {
 	return true
 }
 
-// textOnly reports values of a map of strings that YAML reads as something
-// else, and goes on with their text.
+// textOnly reports values in a map of strings that are not strings in YAML, and replaces
+// them by their text.
 func (l *loader) textOnly(o *object, path string) {
 	at := any(o.value)
 	for step := range strings.SplitSeq(path, ".") {
@@ -134,7 +133,7 @@ func (l *loader) unknown(o *object, path string, known []string) {
 	l.fail(p)
 }
 
-// admitBuiltin decodes a kind of Kubernetes itself, strictly.
+// admitBuiltin decodes a kind of Kubernetes strictly.
 func (l *loader) admitBuiltin(o *object) {
 	if l.incomplete {
 		return
@@ -166,7 +165,7 @@ func (l *loader) admitBuiltin(o *object) {
 	o.typed = into
 }
 
-// base64Only reports values that should be base64, without quoting them.
+// base64Only reports values that are not base64, without quoting them.
 func (l *loader) base64Only(o *object) {
 	path := "binaryData"
 	if o.kind == kindSecret {
@@ -182,7 +181,8 @@ func (l *loader) base64Only(o *object) {
 	}
 }
 
-// mergeStringData does what the API server does on a write: stringData wins.
+// mergeStringData merges stringData into data, as the API server does; stringData takes
+// precedence.
 func mergeStringData(s *corev1.Secret) {
 	if s.Data == nil {
 		s.Data = map[string][]byte{}
@@ -193,8 +193,8 @@ func mergeStringData(s *corev1.Secret) {
 	s.StringData = nil
 }
 
-// admitResource takes a custom resource through its schema, the conversion to
-// the newest version and the webhooks.
+// admitResource validates a custom resource with its schema, converts it to the newest
+// version and runs the webhooks.
 func (l *loader) admitResource(ctx context.Context, o *object) {
 	s, err := schemaFor(o.kind, o.version)
 	if err != nil {
@@ -210,11 +210,11 @@ func (l *loader) admitResource(ctx context.Context, o *object) {
 	s.Fill(o.value)
 	if errs := s.Validate(ctx, o.value); len(errs) > 0 {
 		l.failFields(o, errs)
-		if !l.mend(ctx, o, s, errs) {
+		if !l.dropInvalid(ctx, o, s, errs) {
 			return
 		}
 	}
-	newest, ok := l.decodeOrMend(ctx, o)
+	newest, ok := l.decodeOrDrop(ctx, o)
 	if !ok {
 		return
 	}
@@ -222,10 +222,10 @@ func (l *loader) admitResource(ctx context.Context, o *object) {
 	o.typed = newest
 }
 
-// mend takes the values out that were refused and tells whether the rest makes
-// a valid object. That object is only good for finding more problems.
-func (l *loader) mend(ctx context.Context, o *object, s *crd.Schema, errs field.ErrorList) bool {
-	l.mended = true
+// dropInvalid removes the invalid values, and reports whether the rest is a valid object.
+// That object only serves to find further problems.
+func (l *loader) dropInvalid(ctx context.Context, o *object, s *crd.Schema, errs field.ErrorList) bool {
+	l.dropped = true
 	for _, e := range errs {
 		remove(o.value, e.Field)
 	}
@@ -233,8 +233,8 @@ func (l *loader) mend(ctx context.Context, o *object, s *crd.Schema, errs field.
 	return len(s.Validate(ctx, o.value)) == 0
 }
 
-// decode makes the typed value. What was converted gets the defaults of the
-// newest schema too, as it would when it is read back from the API server.
+// decode returns the typed value. A converted object gets the defaults of the newest
+// schema too, as when it is read from the API server.
 func (l *loader) decode(ctx context.Context, o *object) (any, error) {
 	versions := l.kinds[o.kind].versions
 	newest, err := versions[o.version](ctx, o.value)
@@ -257,10 +257,10 @@ func (l *loader) decode(ctx context.Context, o *object) (any, error) {
 	return versions[versionNew](ctx, value)
 }
 
-// decodeOrMend decodes an object. An error of decoding or conversion quotes
-// the value it could not read, and that says where the value stands; it is
-// taken out to find the next one.
-func (l *loader) decodeOrMend(ctx context.Context, o *object) (any, bool) {
+// decodeOrDrop decodes an object. If decoding or conversion fails, it finds the position
+// of the value by the text in the error, removes the value and tries again, to find
+// further problems.
+func (l *loader) decodeOrDrop(ctx context.Context, o *object) (any, bool) {
 	for {
 		newest, err := l.decode(ctx, o)
 		if err == nil {
@@ -271,7 +271,7 @@ func (l *loader) decodeOrMend(ctx context.Context, o *object) (any, bool) {
 			path = find(o.value, "", m[1])
 		}
 		l.fail(o.problem(path, what, "change the value"))
-		l.mended = true
+		l.dropped = true
 		if path == "" || !remove(o.value, path) {
 			return nil, false
 		}
@@ -301,7 +301,7 @@ func find(value any, path, wanted string) string {
 	return ""
 }
 
-// webhook applies the defaults and rules of the webhook of a kind.
+// webhook applies the defaults and rules of a kind's webhook.
 func (l *loader) webhook(ctx context.Context, o *object, newest any) {
 	switch x := newest.(type) {
 	case *clusterv1.Cluster:
@@ -330,26 +330,25 @@ func (l *loader) webhook(ctx context.Context, o *object, newest any) {
 	}
 }
 
-// webhookOfCAPA does it for the kinds of CAPA: with CAPA's own webhook, but for
-// pools and Fargate profiles, whose package would bring ROSA's webhooks and
-// another module along.
+// webhookOfCAPA does the same for CAPA's kinds: with CAPA's webhooks, except for pools
+// and Fargate profiles, whose package imports ROSA's webhooks and another module.
 func (l *loader) webhookOfCAPA(ctx context.Context, o *object, newest any) {
 	switch x := newest.(type) {
 	case *ekscontrolplanev1.AWSManagedControlPlane:
-		l.settle(x)
+		l.setNamespace(x)
 		l.capaWebhook(ctx, o, x)
 		if asked, ok := at(o.value, "spec.bootstrapSelfManagedAddons").(bool); ok {
-			x.Spec.BootstrapSelfManagedAddons = asked // CAPA's webhook sets true whatever is asked for
+			x.Spec.BootstrapSelfManagedAddons = asked // CAPA's webhook always sets true
 		}
 	case *expinfrav1.AWSManagedMachinePool:
-		l.settle(x)
+		l.setNamespace(x)
 		l.failFields(o, defaultNodeGroup(x))
 		l.failFields(o, validateNodeGroup(x))
 	case *expinfrav1.AWSMachinePool:
 		defaultScaling(x)
 		l.failFields(o, validateScaling(x))
 	case *expinfrav1.AWSFargateProfile:
-		l.settle(x)
+		l.setNamespace(x)
 		l.failFields(o, defaultFargate(x))
 		l.failFields(o, validateFargate(x))
 	default:
@@ -357,15 +356,15 @@ func (l *loader) webhookOfCAPA(ctx context.Context, o *object, newest any) {
 	}
 }
 
-// settle puts an object without a namespace into that of the Cluster before
-// its defaults are set: names in EKS begin with it.
-func (l *loader) settle(o metav1.Object) {
+// setNamespace gives an object without a namespace that of the Cluster, before its
+// defaults are set: default names in EKS begin with the namespace.
+func (l *loader) setNamespace(o metav1.Object) {
 	if o.GetNamespace() == "" {
 		o.SetNamespace(l.home())
 	}
 }
 
-// home is the namespace of the Cluster.
+// home returns the namespace of the Cluster.
 func (l *loader) home() string {
 	for _, o := range l.ofKind(kindCluster) {
 		return orElse(o.namespace, corev1.NamespaceDefault)

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// capaHook is the part of CAPA's webhooks that needs no API server. Some also
-// set defaults.
+// capaHook is the part of CAPA's webhooks that needs no API server. Some of them also set
+// defaults.
 type capaHook interface {
 	ValidateCreate(ctx context.Context, obj runtime.Object) (admission.Warnings, error)
 }
@@ -48,7 +48,7 @@ func hookFor(kind string) capaHook {
 	}
 }
 
-// capaWebhook runs CAPA's own webhook on an object of CAPA.
+// capaWebhook runs CAPA's webhook on an object of CAPA.
 func (l *loader) capaWebhook(ctx context.Context, o *object, value any) {
 	obj, ok := value.(runtime.Object)
 	hook := hookFor(o.kind)
@@ -82,15 +82,15 @@ func (l *loader) capaWebhook(ctx context.Context, o *object, value any) {
 	}
 }
 
-// asMachine gives the machines of a template the defaults that they would get
-// when they are made, and finds what would be refused only then.
+// asMachine applies the defaults for the machines of a template, and reports the problems
+// that CAPA would report only when it creates the machines.
 func (l *loader) asMachine(ctx context.Context, o *object, t *infrav1.AWSMachineTemplate) {
 	machine := &infrav1.AWSMachine{ObjectMeta: t.ObjectMeta, Spec: t.Spec.Template.Spec}
 	l.capaWebhook(ctx, &object{kind: kindAWSMachine, name: o.name, titled: o.title(), version: o.version, set: o.set}, machine)
 	t.Spec.Template.Spec = machine.Spec
 }
 
-// failHook reports the error of a webhook, cause by cause.
+// failHook reports the error of a webhook, one problem for each cause.
 func (l *loader) failHook(o *object, err error) {
 	var single *field.Error
 	var status apierrors.APIStatus
@@ -106,8 +106,8 @@ func (l *loader) failHook(o *object, err error) {
 	}
 }
 
-// cause reads back what an API status says about a field: its message holds
-// the kind of error, the value and the detail, joined by colons.
+// cause converts a cause in an API status. Its message consists of the kind of error, the
+// value and the detail, separated by colons.
 func (o *object) cause(c metav1.StatusCause) Problem {
 	e := &field.Error{Type: field.ErrorType(c.Type), Field: c.Field}
 	rest := strings.TrimPrefix(c.Message, e.Type.String())
@@ -119,7 +119,7 @@ func (o *object) cause(c metav1.StatusCause) Problem {
 	return o.fieldProblem(e)
 }
 
-// cutValue takes the printed value off the front of a message.
+// cutValue removes the printed value from the beginning of a message.
 func cutValue(message string) (value any, rest string) {
 	if quoted, err := strconv.QuotedPrefix(message); err == nil {
 		text, _ := strconv.Unquote(quoted)

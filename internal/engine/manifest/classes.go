@@ -19,7 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
 )
 
-// Kinds that only a topology uses.
+// Kinds that only topologies use.
 const (
 	kindClusterClass       = "ClusterClass"
 	kindAWSClusterTemplate = "AWSClusterTemplate"
@@ -45,17 +45,17 @@ func withClasses(all map[string]kind) map[string]kind {
 	return all
 }
 
-// topology is the expansion of one Cluster's topology under way.
+// topology is the state of the expansion of a Cluster's topology.
 type topology struct {
 	*loader
 	cluster   *object
-	namespace string                      // of the class
-	templates map[*object]*class.Template // nil for those that are wrong
-	sources   map[key]*object             // by kind and name: what was read
+	namespace string                      // of the ClusterClass
+	templates map[*object]*class.Template // nil for those that are invalid
+	sources   map[key]*object             // the objects that were read, by kind and name
 }
 
-// expandTopology puts the plain objects in the place of a Cluster's topology,
-// its ClusterClass and the templates of that.
+// expandTopology replaces a Cluster's topology, its ClusterClass and templates by the
+// plain objects they describe.
 func (l *loader) expandTopology(ctx context.Context) {
 	if l.incomplete {
 		return
@@ -71,7 +71,8 @@ func (l *loader) expandTopology(ctx context.Context) {
 	}
 }
 
-// expand tells whether the topology could be expanded. What is wrong was told.
+// expand reports whether the topology could be expanded. If not, the problems were
+// reported.
 func (t *topology) expand(ctx context.Context) bool {
 	cluster, ok := read[clusterv1.Cluster](ctx, t.loader, t.cluster)
 	if !ok {
@@ -106,17 +107,17 @@ func (t *topology) expand(ctx context.Context) bool {
 	return true
 }
 
-// read admits an object of a topology up to its typed value.
+// read validates an object of a topology and returns its typed value.
 func read[T any](ctx context.Context, l *loader, o *object) (*T, bool) {
 	if !l.valid(ctx, o) {
 		return nil, false
 	}
-	newest, ok := l.decodeOrMend(ctx, o)
+	newest, ok := l.decodeOrDrop(ctx, o)
 	v, isT := newest.(*T)
 	return v, ok && isT
 }
 
-// valid holds an object against its schema and sets the defaults of it.
+// valid validates an object with its schema and sets the defaults of the schema.
 func (l *loader) valid(ctx context.Context, o *object) bool {
 	before := len(l.problems)
 	delete(o.value, "status")
@@ -137,8 +138,8 @@ func (l *loader) valid(ctx context.Context, o *object) bool {
 	return len(l.problems) == before
 }
 
-// find finds an object in the namespace of the class, which is the Cluster's
-// where it says nothing else.
+// find returns an object in the namespace of the class, which is that of the Cluster by
+// default.
 func (t *topology) find(kind, name string) *object {
 	if o := t.sources[key{kind: kind, name: name}]; o != nil {
 		return o
@@ -152,7 +153,7 @@ func (t *topology) find(kind, name string) *object {
 	return nil
 }
 
-// template finds a template of the class. What is wrong with it is told once.
+// template returns a template of the class. Its problems are reported once.
 func (t *topology) template(ctx context.Context, kind, apiVersion, name string) (found *class.Template, told bool) {
 	o := t.find(kind, name)
 	if o == nil {
@@ -163,7 +164,7 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 	}
 	t.templates[o] = nil
 	if written := stringField(o.value, "apiVersion"); written != apiVersion {
-		t.fail(o.problem("apiVersion", "the template is of "+written+", but the ClusterClass refers to one of "+apiVersion, "write both in one version"))
+		t.fail(o.problem("apiVersion", "the template has the version "+written+", but the ClusterClass refers to "+apiVersion, "use the same version in both"))
 		return nil, true
 	}
 	if !t.valid(ctx, o) || !t.webhookDefaults(ctx, o) {
@@ -177,9 +178,9 @@ func (t *topology) template(ctx context.Context, kind, apiVersion, name string) 
 	return made, true
 }
 
-// webhookDefaults gives a template what CAPA's webhook would have added when it
-// was stored, fields at their zero values included: patches may replace them.
-// Other webhooks add nothing to templates that patches would care about.
+// webhookDefaults sets the defaults that CAPA's webhook would have set on a stored
+// template, including fields with zero values, because patches may replace them. Defaults
+// of other webhooks do not matter to patches.
 func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
 	if o.kind != kindAWSClusterTemplate || o.version != versionNew {
 		return true
@@ -213,9 +214,8 @@ func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
 	return true
 }
 
-// takeTemplates takes all templates of the class away: they stand for
-// nothing by themselves, and often hold placeholders. One that a plain object
-// uses as well stays.
+// takeTemplates removes all templates of the class: they are not objects of the cluster,
+// and often contain placeholders. A template that a plain object also uses stays.
 func (t *topology) takeTemplates(c *clusterv1.ClusterClass) {
 	refs := []clusterv1.ClusterClassTemplateReference{c.Spec.Infrastructure.TemplateRef, c.Spec.ControlPlane.TemplateRef, c.Spec.ControlPlane.MachineInfrastructure.TemplateRef}
 	for _, d := range c.Spec.Workers.MachineDeployments {
@@ -232,7 +232,7 @@ func (t *topology) takeTemplates(c *clusterv1.ClusterClass) {
 	}
 }
 
-// mentions tells whether a value holds a reference to an object.
+// mentions reports whether a value contains a reference to an object.
 func mentions(value any, kind, name string) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -260,8 +260,8 @@ func (l *loader) take(o *object) {
 	}
 }
 
-// position finds a place in the input. The objects of the topology are no
-// longer among the others.
+// position returns the position of a place in the topology. Objects of the topology are
+// not in l.objects any more.
 func (t *topology) position(p class.Place) Position {
 	if o := t.object(p); o != nil {
 		return o.position(inVersion(o, p.Path))
@@ -269,7 +269,7 @@ func (t *topology) position(p class.Place) Position {
 	return t.cluster.position("spec.topology")
 }
 
-// inVersion is a path of the newest version as the manifest's version has it.
+// inVersion converts a path of the newest API version to the version of the manifest.
 func inVersion(o *object, path string) string {
 	if o.version != versionOld {
 		return path
@@ -297,7 +297,7 @@ func (t *topology) object(p class.Place) *object {
 	return t.sources[key{kind: p.Kind, name: p.Name}]
 }
 
-// problem puts a problem of the class at its line.
+// problem adds the position to a problem of the class.
 func (t *topology) problem(p class.Problem) Problem {
 	path := p.Path
 	if o := t.object(p.Place); o != nil {
@@ -306,7 +306,7 @@ func (t *topology) problem(p class.Problem) Problem {
 	return Problem{Position: t.position(p.Place), Object: p.Kind + "/" + p.Name, Path: path, What: p.What, Fix: p.Fix}
 }
 
-// replace puts the plain objects into the input and points the Cluster at
+// replace adds the plain objects to the input, and sets the references of the Cluster to
 // them.
 func (t *topology) replace(r *class.Result) {
 	o := t.cluster
@@ -331,7 +331,7 @@ func (t *topology) replace(r *class.Result) {
 	}
 }
 
-// plain makes an object of the input of one of the class.
+// plain converts a generated object to an object of the input.
 func (t *topology) plain(c *class.Object) *object {
 	apiVersion := stringField(c.Value, "apiVersion")
 	metadata, _ := c.Value["metadata"].(map[string]any)
@@ -346,7 +346,7 @@ func (t *topology) plain(c *class.Object) *object {
 	return o
 }
 
-// refersTo is a reference in the form of the Cluster's version.
+// refersTo returns a reference in the form of the Cluster's API version.
 func (o *object) refersTo(other *object) map[string]any {
 	apiVersion := stringField(other.value, "apiVersion")
 	ref := map[string]any{"kind": other.kind, "name": other.name}

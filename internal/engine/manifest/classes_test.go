@@ -14,11 +14,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// CAPA's own template with a class loads, and its variables arrive.
+// CAPA's templates with a class load, and the values of variables are applied.
 func TestUpstreamClass(t *testing.T) {
 	path := filepath.Join(templates, "cluster-template-simple-clusterclass.yaml")
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("CAPA's templates are not here")
+		t.Skip("CAPA's templates are not installed")
 	}
 	values := quickStart()
 	maps.Copy(values, map[string]string{"CNI_RESOURCES": "{}", "AWS_SSH_KEY_NAME": "mine", "AWS_NODE_MACHINE_TYPE": "m5.large"})
@@ -37,8 +37,8 @@ func TestUpstreamClass(t *testing.T) {
 	assert.Empty(t, warnings(c))
 }
 
-// The class with tenants patches what CAPA's webhook adds to its template, and
-// the Cluster sets variables that are objects.
+// The class with tenants patches fields that CAPA's webhook adds to its template, and the
+// Cluster sets variables that are objects.
 func TestUpstreamTenantClass(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
 	require.NoError(t, err)
@@ -57,12 +57,12 @@ func TestUpstreamTenantClass(t *testing.T) {
 	assert.Equal(t, "t3.large", c.Deployments[0].Template.Spec.Template.Spec.InstanceType)
 }
 
-// The example of a class is the quick start in other words: the objects are
-// the same, but for the labels of topologies and the names of templates.
+// The ClusterClass example describes the same cluster as the quick start: the objects are
+// equal except for topology labels and template names.
 func TestClassOfQuickStart(t *testing.T) {
 	plain := mustLoad(t, read(t, "../../../configs/quickstart.yaml"), manifest.Options{})
 	c := mustLoad(t, read(t, "../../../configs/clusterclass.yaml"), manifest.Options{})
-	vpc := &c.Infra.Spec.NetworkSpec.VPC // has more defaults written out
+	vpc := &c.Infra.Spec.NetworkSpec.VPC // contains more explicit defaults
 	vpc.AvailabilityZoneUsageLimit, vpc.AvailabilityZoneSelection, vpc.SubnetSchema = nil, nil, nil
 	assert.Equal(t, plain.Infra.Spec, c.Infra.Spec)
 	assert.Equal(t, plain.Infra.Name, c.Infra.Name)
@@ -87,7 +87,7 @@ func TestClassOfQuickStart(t *testing.T) {
 	}
 }
 
-// Every mistake in a class, or in its use, is told at its line.
+// Every error in a class or topology is reported with its line.
 func TestClassRules(t *testing.T) {
 	const (
 		region = "    - name: region\n      value: us-east-1\n"
@@ -109,33 +109,33 @@ func TestClassRules(t *testing.T) {
 			[]string{"replicas: 1\n---", "replicas: 1\n        variables: {overrides: [{name: x, value: 1}]}\n---"},
 			`cluster.yaml:36: Cluster/quickstart spec.topology.workers.machineDeployments[0].variables.overrides[0].name: the ClusterClass has no variable "x" — its variables are instanceTypes, region, sshKeyName`,
 		},
-		"class unknown":   {[]string{"class: worker\n        name", "class: wroker\n        name"}, `cluster.yaml:33: Cluster/quickstart spec.topology.workers.machineDeployments[0].class: the ClusterClass has no class "wroker" for machine deployments — use one of worker`},
+		"class unknown":   {[]string{"class: worker\n        name", "class: wroker\n        name"}, `cluster.yaml:33: Cluster/quickstart spec.topology.workers.machineDeployments[0].class: the ClusterClass has no MachineDeployment class "wroker" — use one of worker`},
 		"template absent": {[]string{"kind: AWSClusterTemplate\n      name: self-managed", "kind: AWSClusterTemplate\n      name: other"}, `cluster.yaml:46: ClusterClass/self-managed spec.infrastructure.templateRef.name: there is no AWSClusterTemplate/other of infrastructure.cluster.x-k8s.io/v1beta2 in the input — add it, or change the reference`},
 		"machine pool": {
 			[]string{"    workers:\n      machineDeployments:\n      - class", "    workers:\n      machinePools: [{class: p, name: p}]\n      machineDeployments:\n      - class"},
-			`cluster.yaml:32: Cluster/quickstart spec.topology.workers.machinePools: Cluster API Provider AWS has no template for machine pools, so no class can have one — write the MachinePool beside the Cluster`,
+			`cluster.yaml:32: Cluster/quickstart spec.topology.workers.machinePools: Cluster API Provider AWS has no template for machine pools, so a class cannot contain them — add a MachinePool to the manifest`,
 		},
 		"version": {[]string{"version: v1.34.2", "version: v1.34"}, `cluster.yaml:22: Cluster/quickstart spec.topology.version: "v1.34" is not a Kubernetes version such as v1.34.2 — change the value`},
 		"external patch": {
 			[]string{"  - name: instance types\n    definitions:", "  - name: extension\n    external: {generatePatchesExtension: x}\n  - name: instance types\n    definitions:"},
-			`cluster.yaml:113: ClusterClass/self-managed spec.patches[1].external: the patch "extension" is made by a runtime extension, which needs a management cluster — write its changes as jsonPatches`,
+			`cluster.yaml:113: ClusterClass/self-managed spec.patches[1].external: the patch "extension" uses a runtime extension, which needs a management cluster — write its changes as jsonPatches`,
 		},
 		"path missing": {
 			[]string{patch, strings.Replace(patch, "spec/region", "spec/network/vpcs/a", 1)},
-			`cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: the patch "region and key pair" for AWSClusterTemplate/self-managed: add /spec/template/spec/network/vpcs/a cannot be applied: doc is missing path: "/spec/template/spec/network/vpcs/a" — add what the field is in first, or write it into the template`,
+			`cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: the patch "region and key pair" for AWSClusterTemplate/self-managed: add /spec/template/spec/network/vpcs/a cannot be applied: doc is missing path: "/spec/template/spec/network/vpcs/a" — add the parent of the field first, or set it in the template`,
 		},
-		"index":              {[]string{patch, strings.Replace(patch, "spec/region", "spec/a/1", 1)}, `cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: "/spec/template/spec/a/1" has an index — lists can only be added to, at the front (0) or the end (-)`},
+		"index":              {[]string{patch, strings.Replace(patch, "spec/region", "spec/a/1", 1)}, `cluster.yaml:105: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].path: "/spec/template/spec/a/1" has an index — only insertions at the start (0) or the end (-) of a list are supported`},
 		"unknown field made": {[]string{"path: /spec/template/spec/sshKeyName", "path: /spec/template/spec/sshKeyNam"}, `cluster.yaml:85: AWSCluster/quickstart spec.sshKeyNam: the field does not exist — did you mean "sshKeyName"?`},
-		"function unknown":   {[]string{"variable: region", `template: "{{ env .region }}"`}, `cluster.yaml:107: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].valueFrom.template: line 1 of the template: there is no function "env" here — write it without this function`},
+		"function unknown":   {[]string{"variable: region", `template: "{{ env .region }}"`}, `cluster.yaml:107: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].valueFrom.template: line 1 of the template: the function "env" is not supported — write it without this function`},
 		"template fails": {
 			[]string{"variable: region", `template: "{{ .region.name }}"`},
 			`cluster.yaml:106: ClusterClass/self-managed spec.patches[0].definitions[0].jsonPatches[0].valueFrom: the patch "region and key pair" for AWSClusterTemplate/self-managed: line 1 of the template: can't evaluate field name in a string`,
 		},
 		"condition": {[]string{"  - name: instance types\n", "  - name: instance types\n    enabledIf: '{{ if }}'\n"}, `cluster.yaml:113: ClusterClass/self-managed spec.patches[1].enabledIf: line 1 of the template: missing value for if`},
-		"selector":  {[]string{"infrastructureCluster: true", "infrastructureCluster: false"}, `cluster.yaml:98: ClusterClass/self-managed spec.patches[0].definitions[0].selector: the selector chooses nothing — set matchResources`},
-		"name":      {[]string{"'{{ .cluster.name }}-control-plane'", "'{{ .cluster.nam }}'"}, `cluster.yaml:53: ClusterClass/self-managed spec.controlPlane.naming.template: the naming template does not make a name: line 1 of the template: there is no .nam here — use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}`},
-		"schema":    {[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "type: strin"}, `cluster.yaml:78: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema.type: the key "type" is set twice, first on line 77 — keep one of them`},
-		"default":   {[]string{"default: \"\"", "default: 1"}, `cluster.yaml:85: ClusterClass/self-managed spec.variables[1].schema.openAPIV3Schema.default: the schema of the variable "sshKeyName" is wrong: must be of type string: "integer"`},
+		"selector":  {[]string{"infrastructureCluster: true", "infrastructureCluster: false"}, `cluster.yaml:98: ClusterClass/self-managed spec.patches[0].definitions[0].selector: the selector matches nothing — set matchResources`},
+		"name":      {[]string{"'{{ .cluster.name }}-control-plane'", "'{{ .cluster.nam }}'"}, `cluster.yaml:53: ClusterClass/self-managed spec.controlPlane.naming.template: the naming template does not result in a valid name: line 1 of the template: .nam is not defined — use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}`},
+		"schema":    {[]string{"pattern: ^[a-z]+(-[a-z]+)+-[0-9]+$", "type: strin"}, `cluster.yaml:78: ClusterClass/self-managed spec.variables[0].schema.openAPIV3Schema.type: the key "type" is duplicated, first on line 77 — keep one of them`},
+		"default":   {[]string{"default: \"\"", "default: 1"}, `cluster.yaml:85: ClusterClass/self-managed spec.variables[1].schema.openAPIV3Schema.default: the schema of the variable "sshKeyName" is invalid: must be of type string: "integer"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"), tt.edit...)
@@ -147,11 +147,11 @@ func TestClassRules(t *testing.T) {
 	}
 }
 
-// A health check of the class does nothing here, and that is said.
+// A health check of the class has no effect, and there is a warning.
 func TestClassWarnings(t *testing.T) {
 	yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"),
 		"    machineInfrastructure:\n", "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 600}}\n    deletion: {nodeDrainTimeoutSeconds: 60}\n    machineInfrastructure:\n")
 	assert.Equal(t, []string{
-		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck acts only under a management cluster",
+		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck has an effect only in a management cluster",
 	}, warnings(mustLoad(t, yaml, manifest.Options{})))
 }

@@ -1,10 +1,8 @@
-// Package manifest turns the YAML people have into the one value the rest of
-// the tool works with.
+// Package manifest reads Cluster API manifests and returns one validated value, Cluster.
 //
-// A Cluster holds Cluster API's and CAPA's own types in their newest version,
-// after the defaults and the validation an API server with its webhooks would
-// have applied. Nothing downstream asks which version the file had, checks for
-// a missing default, or looks up a reference.
+// A Cluster holds the types of Cluster API and CAPA in their newest API version, with the
+// defaults and validation of an API server and its webhooks applied, and with references
+// resolved. Other packages need not check API versions, defaults or references.
 package manifest
 
 import (
@@ -20,46 +18,45 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
-// Cluster is everything the manifest says about one cluster.
+// Cluster is the content of a manifest.
 type Cluster struct {
 	Name      string // of the Cluster object; part of every name and tag in AWS
-	Namespace string // "default" where the manifest has none
-	Region    string // from AWSCluster or AWSManagedControlPlane, or the caller's when that is empty
-	// Version is the Kubernetes version of the control plane, "v1.34.2". EKS
-	// takes "v1.34" too, and its newest version when this is empty.
+	Namespace string // "default" if the manifest sets none
+	Region    string // from AWSCluster or AWSManagedControlPlane, otherwise Options.Region
+	// Version is the Kubernetes version of the control plane: "v1.34.2". For EKS it may
+	// be "v1.34", or empty for the newest version.
 	Version string
 
 	Object *clusterv1.Cluster
-	// Infra is the AWSCluster. For EKS it is made of what the
-	// AWSManagedControlPlane says about network, bastion, tags, images and
-	// identity, with neither load balancer nor bucket, under the control plane's
-	// name. InfraObject names the object that it comes from.
+	// Infra is the AWSCluster. For EKS, Load creates it from the network, bastion, tags,
+	// images and identity of the AWSManagedControlPlane, with the control plane's name
+	// and without load balancer or bucket. InfraObject returns the object it comes from.
 	Infra *infrav1.AWSCluster
 	EKS   *EKS // nil for a self-managed cluster
 
-	// ControlPlane is nil when EKS runs the control plane, and when it is made
-	// of single Machines.
+	// ControlPlane is nil if EKS runs the control plane, or if it consists of stand-alone
+	// Machines.
 	ControlPlane *ControlPlane
 	Deployments  []Deployment // in the order of the manifest
 	Machines     []Machine    // stand-alone Machines, in the order of the manifest
 	Pools        []Pool       // MachinePools, in the order of the manifest
 
 	ResourceSets []ResourceSet // those whose selector matches the Cluster
-	Identity     []Identity    // the chain of identities, the ambient one first; empty means ambient
+	Identity     []Identity    // the chain of identities to assume, from the first; empty means the caller's own credentials
 
 	ConfigMaps map[string]*corev1.ConfigMap // by name
-	Secrets    map[string]*corev1.Secret    // by name, data decoded (stringData merged)
+	Secrets    map[string]*corev1.Secret    // by name, with stringData merged into the decoded data
 
-	// Warnings are remarks that do not stop anything: a field that has no
-	// effect yet, an object that acts only under a management cluster.
+	// Warnings do not prevent anything: fields that have no effect yet, or objects that
+	// need a management cluster.
 	Warnings []Problem
 
 	infra string              // title of the object behind Infra
-	where map[string]Position // "Kind/name" and "Kind/name spec.path" to place
+	where map[string]Position // "Kind/name" or "Kind/name spec.path" -> position
 }
 
-// KubernetesName is what the cluster is called by what runs in it, and by the
-// tags that go by that name.
+// KubernetesName is the cluster's name in Kubernetes, and in the tags of controllers in
+// the cluster.
 func (c *Cluster) KubernetesName() string {
 	if c.EKS != nil {
 		return c.EKS.ControlPlane.Spec.EKSClusterName
@@ -67,22 +64,22 @@ func (c *Cluster) KubernetesName() string {
 	return c.Name
 }
 
-// EKS is the control plane that EKS runs, and what of it has no nodes of ours.
+// EKS is a control plane that EKS runs.
 type EKS struct {
-	// Cluster is nil when infrastructureRef names the control plane itself.
+	// Cluster is nil if infrastructureRef names the control plane itself.
 	Cluster *infrav1.AWSManagedCluster
-	// ControlPlane has a roleName in any case: the one that is given, the
-	// generated one with EnableIAM, or the default one. So have node groups and
+	// ControlPlane always has a roleName: that of the manifest, otherwise the generated
+	// one (with EnableIAM) or the default one. The same applies to node groups and
 	// Fargate profiles.
 	ControlPlane *ekscontrolplanev1.AWSManagedControlPlane
 	Fargate      []*expinfrav1.AWSFargateProfile // in the order of the manifest
-	// EnableIAM says that roles which are missing are made, and ours deleted.
-	// Without it each must be there (docs/adr/0015-eks-roles.md).
+	// EnableIAM creates missing roles, and deletes them with the cluster. Without it, all
+	// roles must exist (docs/adr/0015-eks-roles.md).
 	EnableIAM bool
 }
 
-// Pool is a MachinePool with what it is made of: exactly one of Managed (an
-// EKS node group) and Scaling (an Auto Scaling group).
+// Pool is a MachinePool. Exactly one of Managed (an EKS node group) and Scaling (an Auto
+// Scaling group) is set.
 type Pool struct {
 	Object    *clusterv1.MachinePool
 	Managed   *expinfrav1.AWSManagedMachinePool
@@ -90,24 +87,24 @@ type Pool struct {
 	Bootstrap Bootstrap
 }
 
-// Bootstrap is what the machines of a pool boot with. At most one is set; none
-// when the manifest names a dataSecretName, and when EKS writes the user data:
-// for a node group without a launch template.
+// Bootstrap is the bootstrap configuration of a pool's machines. At most one field is
+// set. None is set if the manifest has a dataSecretName, or if EKS writes the user data,
+// for a node group without launch template.
 type Bootstrap struct {
 	Kubeadm *bootstrapv1.KubeadmConfig
 	EKS     *eksbootstrapv1.EKSConfig //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 	Nodeadm *eksbootstrapv1.NodeadmConfig
 }
 
-// ControlPlane is a KubeadmControlPlane with the template of its machines.
+// ControlPlane is a KubeadmControlPlane and the template of its machines.
 type ControlPlane struct {
 	Object   *controlplanev1.KubeadmControlPlane
 	Template *infrav1.AWSMachineTemplate
 }
 
-// Deployment is a MachineDeployment with its templates. At most one of the
-// three for bootstrapping is set, none when the manifest names a
-// dataSecretName; those of EKS only in a cluster of EKS.
+// Deployment is a MachineDeployment and its templates. At most one of the three bootstrap
+// fields is set, and none if the manifest has a dataSecretName. Those of EKS are set in
+// EKS clusters only.
 type Deployment struct {
 	Object           *clusterv1.MachineDeployment
 	Template         *infrav1.AWSMachineTemplate
@@ -116,12 +113,11 @@ type Deployment struct {
 	NodeadmBootstrap *eksbootstrapv1.NodeadmConfigTemplate
 }
 
-// InfraObject names the object that Infra comes from, for Origin:
-// "AWSCluster/prod" or "AWSManagedControlPlane/prod". The fields that they
-// share have the same paths.
+// InfraObject returns the object that Infra comes from, for Origin: "AWSCluster/prod" or
+// "AWSManagedControlPlane/prod". Their common fields have the same paths.
 func (c *Cluster) InfraObject() string { return c.infra }
 
-// SetRegion moves the cluster to a region.
+// SetRegion changes the region of the cluster.
 func (c *Cluster) SetRegion(region string) {
 	c.Region = region
 	c.Infra.Spec.Region = region
@@ -130,16 +126,16 @@ func (c *Cluster) SetRegion(region string) {
 	}
 }
 
-// Replicas returns how many control-plane machines there are to be.
+// Replicas returns the desired number of control-plane machines.
 func (c *ControlPlane) Replicas() int { return replicas(c.Object.Spec.Replicas) }
 
-// Replicas returns how many machines there are to be.
+// Replicas returns the desired number of machines.
 func (d Deployment) Replicas() int { return replicas(d.Object.Spec.Replicas) }
 
-// Replicas returns how many machines there are to be at first.
+// Replicas returns the initial number of machines.
 func (p Pool) Replicas() int { return replicas(p.Object.Spec.Replicas) }
 
-// replicas is Cluster API's default where a number was left out.
+// replicas returns n, or Cluster API's default of 1.
 func replicas(n *int32) int {
 	if n == nil {
 		return 1
@@ -147,37 +143,36 @@ func replicas(n *int32) int {
 	return int(*n)
 }
 
-// Machine is a stand-alone Machine with its own AWSMachine. At most one of the
-// three for bootstrapping is set, as in a Deployment.
+// Machine is a stand-alone Machine and its AWSMachine. At most one of the three bootstrap
+// fields is set, as in Deployment.
 type Machine struct {
 	Object           *clusterv1.Machine
 	Infra            *infrav1.AWSMachine
 	Bootstrap        *bootstrapv1.KubeadmConfig
 	EKSBootstrap     *eksbootstrapv1.EKSConfig //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
 	NodeadmBootstrap *eksbootstrapv1.NodeadmConfig
-	ControlPlane     bool // carries the label cluster.x-k8s.io/control-plane
+	ControlPlane     bool // has the label cluster.x-k8s.io/control-plane
 }
 
-// Identity is one step in the chain of identities that the cluster is made
-// with. Exactly one of Static and Role is set; the ambient identity is an
-// empty chain.
+// Identity is one step in the chain of identities with which the cluster is created.
+// Exactly one of Static and Role is set. The caller's own credentials are an empty chain.
 type Identity struct {
 	Origin string // "AWSClusterRoleIdentity/prod"
 	Static *StaticIdentity
 	Role   *infrav1.AWSClusterRoleIdentitySpec
 }
 
-// StaticIdentity is a pair of keys from a Secret of the manifest.
+// StaticIdentity is an access key from a Secret of the manifest.
 type StaticIdentity struct {
 	AccessKeyID, SecretAccessKey, SessionToken string
 }
 
-// What is wrong with a manifest is told as it is of any file.
+// Problems of a manifest have the same types as those of other input files.
 type (
-	// Position is a place in the input.
+	// Position is a position in an input file.
 	Position = input.Position
-	// Problem is one thing that is wrong with the manifest, or worth a remark.
+	// Problem is one error or warning about the manifest.
 	Problem = input.Problem
-	// InvalidError says that the input is wrong.
+	// InvalidError says that the input is invalid.
 	InvalidError = input.InvalidError
 )

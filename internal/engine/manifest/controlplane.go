@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 )
 
-// scaleInReplicas is the number of replicas from which a control plane may be
-// rolled out by removing a machine first.
+// scaleInReplicas is the number of replicas from which a rollout of the control plane may
+// delete a machine first (maxSurge 0).
 const scaleInReplicas = 3
 
 // defaultControlPlane sets the defaults of the KubeadmControlPlane webhook.
@@ -30,7 +30,7 @@ func defaultControlPlane(k *controlplanev1.KubeadmControlPlane) {
 	strategy.RollingUpdate.MaxSurge = intstr.ValueOrDefault(strategy.RollingUpdate.MaxSurge, intstr.FromInt32(1))
 }
 
-// validateControlPlane holds the rules of the KubeadmControlPlane webhook.
+// validateControlPlane applies the rules of the KubeadmControlPlane webhook.
 func validateControlPlane(k *controlplanev1.KubeadmControlPlane) field.ErrorList {
 	spec := field.NewPath("spec")
 	config := spec.Child("kubeadmConfigSpec")
@@ -44,7 +44,7 @@ func validateControlPlane(k *controlplanev1.KubeadmControlPlane) field.ErrorList
 	return append(errs, validateConfig(&k.Spec.KubeadmConfigSpec, true, config)...)
 }
 
-// validateConfig runs Cluster API's own checks of a kubeadm configuration.
+// validateConfig runs Cluster API's checks of a kubeadm configuration.
 func validateConfig(c *bootstrapv1.KubeadmConfigSpec, controlPlane bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	err := guard(func() error {
@@ -70,8 +70,7 @@ func replicaErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) fiel
 	}
 }
 
-// surgeErrors checks that a rollout adds one machine, or removes one where
-// there are enough.
+// surgeErrors checks maxSurge: 1, or 0 if there are enough replicas.
 func surgeErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) field.ErrorList {
 	surge := k.Spec.Rollout.Strategy.RollingUpdate.MaxSurge
 	path := spec.Child("rollout", "strategy", "rollingUpdate", "maxSurge")
@@ -85,7 +84,7 @@ func surgeErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) field.
 	}
 }
 
-// validityErrors checks the lifetimes of certificates against each other.
+// validityErrors compares the lifetimes of certificates.
 func validityErrors(k *controlplanev1.KubeadmControlPlane, spec *field.Path) field.ErrorList {
 	config := k.Spec.KubeadmConfigSpec.ClusterConfiguration
 	days := config.CertificateValidityPeriodDays

@@ -15,14 +15,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is one YAML document, and the lines of the source it came from.
+// document is one YAML document and its position in the source.
 type document struct {
 	file string
 	from []int // source line of each line of the document
 	root *yaml.Node
 }
 
-// at translates a line of the document, from 1, to a place in the source.
+// at converts a line of the document, from 1, to a position in the source.
 func (d document) at(line int) Position {
 	if len(d.from) == 0 {
 		return Position{File: d.file}
@@ -30,8 +30,8 @@ func (d document) at(line int) Position {
 	return Position{File: d.file, Line: d.from[min(max(line, 1), len(d.from))-1]}
 }
 
-// split cuts a text at its "---" lines, so that a mistake in one document does
-// not hide the others, and parses each piece.
+// split splits a text at its "---" lines and parses each part, so that an error in one
+// document does not hide errors in others.
 func split(t text) ([]document, []Problem) {
 	var documents []document
 	var problems []Problem
@@ -53,8 +53,8 @@ func isSeparator(line string) bool {
 	return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
-// parse reads the lines of one piece. It may hold several documents when they
-// end in "...".
+// parse parses the lines of one part. It contains several documents if they end with
+// "...".
 func parse(t text, start, end int) (documents []document, problems []Problem) {
 	d := document{file: t.file, from: t.from[start:end]}
 	lines := t.lines[start:end]
@@ -84,7 +84,7 @@ func parse(t text, start, end int) (documents []document, problems []Problem) {
 	}
 }
 
-// single is the content of a document; nil for an empty one.
+// single returns the content of a document, or nil for an empty one.
 func single(root *yaml.Node) *yaml.Node {
 	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
 		return nil
@@ -96,9 +96,8 @@ func single(root *yaml.Node) *yaml.Node {
 	return content
 }
 
-// syntax turns an error of the YAML parser into a problem. The parser counts
-// the lines of the piece it was given; errors of its grammar (but not those of
-// its scanner) are counted from zero.
+// syntax converts an error of the YAML parser to a problem. The parser counts lines from
+// the start of the part. Its scanner counts from one, its grammar from zero.
 func (d document) syntax(err error, lines []string) Problem {
 	what := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -136,18 +135,18 @@ const (
 	mergeTag  = "!!merge"
 )
 
-// values turns a node tree into what a JSON decoder would have returned, as
-// kubectl does before it sends a document, and notes where each value stands.
+// values converts a YAML node tree to JSON values, as kubectl does before it sends a
+// document, and records the position of each value.
 type values struct {
 	doc      document
 	lines    map[string]Position // by path; the root is ""
 	problems []Problem
-	budget   int  // nodes that may still be visited: aliases can multiply
-	cut      bool // the bounds were passed, which was told
-	depth    int  // how deep the walk is; an alias inside its own anchor would never end
+	budget   int  // number of nodes that may still be visited; aliases can multiply nodes
+	cut      bool // a limit was exceeded and reported
+	depth    int  // current depth; an alias inside its own anchor would recurse forever
 }
 
-// Bounds of a document after its aliases are expanded.
+// Limits of a document after the expansion of its aliases.
 const (
 	maxNodes = 200_000
 	maxDepth = 64
@@ -157,7 +156,7 @@ func (v *values) report(n *yaml.Node, path, what, fix string) {
 	v.problems = append(v.problems, Problem{Position: v.doc.at(n.Line), Path: path, What: what, Fix: fix})
 }
 
-// value reads a node.
+// value converts a node.
 func (v *values) value(n *yaml.Node, path string) any {
 	v.budget--
 	v.depth++
@@ -207,7 +206,7 @@ func (v *values) mapping(n *yaml.Node, path string) any {
 		}
 		below := join(path, name)
 		if line, twice := first[name]; twice {
-			v.report(key, below, fmt.Sprintf("the key %q is set twice, first on line %d", name, v.doc.at(line).Line), "keep one of them")
+			v.report(key, below, fmt.Sprintf("the key %q is duplicated, first on line %d", name, v.doc.at(line).Line), "keep one of them")
 			continue
 		}
 		first[name] = key.Line
@@ -217,7 +216,7 @@ func (v *values) mapping(n *yaml.Node, path string) any {
 	return result
 }
 
-// merge adds what a "<<" key brings; keys of the mapping itself win.
+// merge adds the entries of a "<<" key; keys of the mapping itself take precedence.
 func (v *values) merge(into map[string]any, n *yaml.Node, path string) {
 	switch more := v.value(n, path).(type) {
 	case map[string]any:
@@ -241,7 +240,7 @@ func fill(into, more map[string]any) {
 	}
 }
 
-// key is a mapping's key as JSON has it: a string.
+// key returns the key of a mapping as a string, as in JSON.
 func (v *values) key(n *yaml.Node, path string) (string, bool) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -279,7 +278,7 @@ func (v *values) scalar(n *yaml.Node, path string) any {
 	}
 }
 
-// oldBool reads the words that are booleans to kubectl, which reads YAML 1.1.
+// oldBool parses the booleans of YAML 1.1, which kubectl accepts.
 func oldBool(s string) (truth, ok bool) {
 	switch s {
 	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
@@ -291,7 +290,7 @@ func oldBool(s string) (truth, ok bool) {
 	}
 }
 
-// number is an int64 where it fits, else a float64.
+// number returns an int64 if the value fits, otherwise a float64.
 func (v *values) number(n *yaml.Node, path string) any {
 	var whole int64
 	if n.ShortTag() == intTag && n.Decode(&whole) == nil {

@@ -22,7 +22,7 @@ func TestBadYAML(t *testing.T) {
 		{"second document", head + "---\n" + head + "data: a: b\n", "cluster.yaml:8: the YAML cannot be read"},
 		{"unknown anchor", head + "data: {a: *b}\n", "cluster.yaml:4: the YAML cannot be read: unknown anchor 'b' referenced — quote text that begins with *, or define the anchor"},
 		{"not UTF-8", head + "data: {a: \xff}\n", "cluster.yaml:4: the text is not UTF-8 — save the file as UTF-8"},
-		{"key twice", head + "data:\n  a: b\n  c: d\n  a: e\n", `cluster.yaml:7: ConfigMap/a data.a: the key "a" is set twice, first on line 5 — keep one of them`},
+		{"key twice", head + "data:\n  a: b\n  c: d\n  a: e\n", `cluster.yaml:7: ConfigMap/a data.a: the key "a" is duplicated, first on line 5 — keep one of them`},
 		{"list as a document", "- a\n", "cluster.yaml:1: the document is not an object — it needs apiVersion, kind and metadata"},
 		{"no kind", "apiVersion: v1\n", "cluster.yaml:1: the document has no kind — add it"},
 		{"nothing known", "a: b\n", "cluster.yaml:1: the document has no apiVersion and no kind — add them, or remove the document"},
@@ -42,7 +42,7 @@ func TestBadYAML(t *testing.T) {
 	}
 }
 
-// What YAML allows to be written shorter arrives in full.
+// Short forms of YAML are expanded.
 func TestYAML(t *testing.T) {
 	yaml := read(t, "testdata/good/quickstart.yaml") + `...
 ---
@@ -72,7 +72,7 @@ func TestMergeKeys(t *testing.T) {
 		"      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}",
 		"      <<: {instanceType: t3.small, sshKeyName: ops}\n      instanceType: t3.large\n      rootVolume: {size: 40, type: gp3}")
 	spec := mustLoad(t, yaml, manifest.Options{}).Deployments[0].Template.Spec.Template.Spec
-	assert.Equal(t, "t3.large", spec.InstanceType, "the mapping's own key wins")
+	assert.Equal(t, "t3.large", spec.InstanceType, "keys of the mapping take precedence")
 	assert.Equal(t, "ops", *spec.SSHKeyName)
 }
 
@@ -80,5 +80,5 @@ func TestObjectTwice(t *testing.T) {
 	yaml := read(t, "testdata/good/quickstart.yaml")
 	_, err := manifest.Load([]manifest.Source{{Name: "a.yaml", Data: []byte(yaml)}, {Name: "b.yaml", Data: []byte(yaml)}}, manifest.Options{})
 	require.Error(t, err)
-	assert.Contains(t, err.Error(), "b.yaml:27: AWSCluster/quick: the object is there twice, first at a.yaml:27 — keep one of them")
+	assert.Contains(t, err.Error(), "b.yaml:27: AWSCluster/quick: the object is duplicated, first at a.yaml:27 — keep one of them")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// pieces of testdata/good/eks.yaml and pools.yaml that rules are broken in.
+// Parts of testdata/good/eks.yaml and pools.yaml that tests modify.
 const (
 	planeVersion = "  version: v1.32\n"
 	planeNetwork = "    vpc: {cidrBlock: 10.1.0.0/16}\n"
@@ -20,9 +20,8 @@ const (
 	farmTemplate = "    rootVolume: {size: 40, type: gp3, throughput: 200}\n"
 )
 
-// Every rule for EKS and pools is broken in a manifest that is right
-// otherwise, and must be told alone, in these words. The golden file of
-// testdata/wrong/eks.yaml has the others.
+// Each case breaks one rule for EKS and pools in a valid manifest, and expects exactly
+// one problem with this text. The golden file of testdata/wrong/eks.yaml has more.
 func TestRulesOfEKS(t *testing.T) {
 	for _, tt := range []struct {
 		name, file string
@@ -50,27 +49,27 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"no region", "eks",
 			[]string{"  region: eu-west-1\n", ""},
-			`AWSManagedControlPlane/shop.eu spec.region: no region is given — set it, or give --region`,
+			`AWSManagedControlPlane/shop.eu spec.region: no region is set — set it, or use --region`,
 		},
 		{
 			"role of a long cluster name", "eks",
 			[]string{"shop", strings.Repeat("s", 48)},
-			`the role would be ` + strings.Repeat("s", 48) + `-iam-service-role, and the name of a role has at most 64 characters — set roleName`,
+			`the generated role name ` + strings.Repeat("s", 48) + `-iam-service-role is too long: IAM permits at most 64 characters — set roleName`,
 		},
 		{
 			"one zone", "eks",
 			[]string{"    - {id: a, cidrBlock: 10.1.0.0/20, availabilityZone: eu-west-1a}\n    - {id: b, cidrBlock: 10.1.16.0/20, availabilityZone: eu-west-1b}\n", "", "    subnets:\n", "", planeNetwork, "    vpc: {availabilityZoneUsageLimit: 1}\n"},
-			`AWSManagedControlPlane/shop.eu spec.network.vpc.availabilityZoneUsageLimit: EKS wants subnets in two availability zones or more — set it to 2 or more`,
+			`AWSManagedControlPlane/shop.eu spec.network.vpc.availabilityZoneUsageLimit: EKS needs subnets in at least two availability zones — set it to 2 or more`,
 		},
 		{
 			"one subnet", "eks",
 			[]string{"    - {id: b, cidrBlock: 10.1.16.0/20, availabilityZone: eu-west-1b}\n", ""},
-			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS wants subnets in two availability zones or more — add a subnet in another zone`,
+			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS needs subnets in at least two availability zones — add a subnet in another zone`,
 		},
 		{
 			"one private subnet", "eks",
 			[]string{"    - {id: b,", "    - {id: b, isPublic: true,", planeVersion, planeVersion + "  restrictPrivateSubnets: true\n"},
-			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS wants subnets in two availability zones or more — add a subnet in another zone`,
+			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS needs subnets in at least two availability zones — add a subnet in another zone`,
 		},
 		{
 			"foreign VPC without subnets", "eks",
@@ -90,17 +89,17 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"IPAM", "eks",
 			[]string{planeNetwork, "    vpc: {ipamPool: {id: ipam-pool-1}}\n"},
-			`AWSManagedControlPlane/shop.eu spec.network.vpc.ipamPool: is not supported yet — give the VPC a cidrBlock`,
+			`AWSManagedControlPlane/shop.eu spec.network.vpc.ipamPool: is not supported yet — set cidrBlock of the VPC`,
 		},
 		{
 			"service block of a public range", "eks",
 			[]string{"[172.20.0.0/16]", "[8.8.0.0/16]"},
-			`Cluster/shop spec.clusterNetwork.services.cidrBlocks[0]: 8.8.0.0/16: EKS takes a block of /12 to /24 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 — change it, or remove it to let EKS choose`,
+			`Cluster/shop spec.clusterNetwork.services.cidrBlocks[0]: 8.8.0.0/16: EKS permits blocks of /12 to /24 within 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16 — change it, or remove it to let EKS choose`,
 		},
 		{
 			"IPv6 services without an IPv6 VPC", "eks",
 			[]string{"[172.20.0.0/16]", `["fd00::/108"]`},
-			`Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS takes a block of IPv4 addresses — give one, or make the VPC an IPv6 one with vpc.ipv6`,
+			`Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS needs an IPv4 block — set one, or create an IPv6 cluster with vpc.ipv6`,
 		},
 		{
 			"control plane Machine", "eks",
@@ -115,7 +114,7 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"no selector", "eks",
 			[]string{"  selectors:\n  - {namespace: jobs, labels: {size: small}}\n", ""},
-			`AWSFargateProfile/shop-fargate spec.selectors: a Fargate profile has 1 to 5 selectors, and this has 0 — say which namespaces run on Fargate`,
+			`AWSFargateProfile/shop-fargate spec.selectors: a Fargate profile has 1 to 5 selectors, this one has 0 — add selectors for the namespaces to run on Fargate`,
 		},
 		{
 			"kubeadm in EKS", "eks",
@@ -145,7 +144,7 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"one AWS object for two pools", "eks",
 			[]string{"kind: AWSManagedMachinePool, name: shop-template}", "kind: AWSManagedMachinePool, name: shop-managed}"},
-			`MachinePool/shop-template spec.template.spec.infrastructureRef.name: MachinePool/shop-managed uses AWSManagedMachinePool/shop-managed already — give each pool its own`,
+			`MachinePool/shop-template spec.template.spec.infrastructureRef.name: MachinePool/shop-managed uses AWSManagedMachinePool/shop-managed already — create one for each pool`,
 		},
 		{
 			"one name for two node groups", "eks",
@@ -155,7 +154,7 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"update config of both kinds", "eks",
 			[]string{groupType, groupType + "  updateConfig: {maxUnavailable: 1, maxUnavailablePercentage: 10}\n"},
-			`AWSManagedMachinePool/shop-managed spec.updateConfig: needs one of maxUnavailable and maxUnavailablePercentage — change the value`,
+			`AWSManagedMachinePool/shop-managed spec.updateConfig: set one of maxUnavailable and maxUnavailablePercentage — change the value`,
 		},
 		{
 			"public and not", "eks",
@@ -170,22 +169,22 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"type of machine twice", "eks",
 			[]string{template, template + "  instanceType: m5.large\n"},
-			`AWSManagedMachinePool/shop-template spec.instanceType: must not be set beside awsLaunchTemplate, which says it — remove or change it`,
+			`AWSManagedMachinePool/shop-template spec.instanceType: must not be set together with awsLaunchTemplate, which contains it — remove or change it`,
 		},
 		{
 			"AMI with a version", "eks",
 			[]string{template, template + "    ami: {id: ami-1}\n  amiVersion: 1.32.0-20250101\n"},
-			`AWSManagedMachinePool/shop-template spec.amiVersion: the launch template brings an AMI of its own, which has no version in EKS — remove it`,
+			`AWSManagedMachinePool/shop-template spec.amiVersion: the launch template has a custom AMI, which has no version in EKS — remove it`,
 		},
 		{
 			"looked-up AMI of EKS's kind", "eks",
 			[]string{template, template + "    ami: {eksLookupType: AmazonLinux2023}\n"},
-			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate: EKS chooses the AMI by amiType, and nothing is looked up — remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM`,
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate: EKS selects the AMI by amiType; no AMI is looked up — remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM`,
 		},
 		{
 			"script for a node group", "eks",
 			[]string{"kind: NodeadmConfig, name: shop-template}", "kind: EKSConfig, name: shop-scaling}"},
-			`MachinePool/shop-template spec.template.spec.bootstrap.configRef: EKS does not take the script of an EKSConfig for its own AMIs — use a NodeadmConfig, or an AMI of your own (awsLaunchTemplate.ami.id)`,
+			`MachinePool/shop-template spec.template.spec.bootstrap.configRef: for its own AMIs, EKS does not accept the script of an EKSConfig — use a NodeadmConfig, or a custom AMI (awsLaunchTemplate.ami.id)`,
 		},
 		{
 			"nodeadm on Bottlerocket", "eks",
@@ -195,17 +194,17 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"custom, looked up, with nodeadm on Amazon Linux 2", "eks",
 			[]string{"  amiType: AL2023_x86_64_STANDARD\n  awsLaunchTemplate", "  amiType: CUSTOM\n  awsLaunchTemplate"},
-			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.ami.eksLookupType: images of Amazon Linux 2 (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.ami.eksLookupType: Amazon Linux 2 AMIs (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
 		},
 		{
 			"capacity block in a node group", "eks",
 			[]string{template, template + "    marketType: CapacityBlock\n    capacityReservationId: cr-1\n"},
-			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.marketType: node groups of Cluster API Provider AWS know no capacity blocks — use an AWSMachinePool`,
+			`AWSManagedMachinePool/shop-template spec.awsLaunchTemplate.marketType: Cluster API Provider AWS does not support capacity blocks for node groups — use an AWSMachinePool`,
 		},
 		{
 			"Amazon Linux 2 by default", "eks",
 			[]string{groupType, "  scaling: {minSize: 1, maxSize: 3}\n", planeVersion, "", scalingImage, "    ami: {id: ami-1}\n"},
-			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no images of Amazon Linux 2 (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
+			`AWSManagedMachinePool/shop-managed spec.amiType: EKS has no Amazon Linux 2 AMIs (AL2_x86_64) for its newest version — set amiType, for example to AL2023_x86_64_STANDARD`,
 		},
 		{
 			"custom without an AMI", "eks",
@@ -215,12 +214,12 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"bootstrap.sh on Amazon Linux 2023", "eks",
 			[]string{scalingImage, "    ami: {eksLookupType: AmazonLinux2023}\n"},
-			`AWSMachinePool/shop-scaling spec.awsLaunchTemplate.ami.eksLookupType: images of Amazon Linux 2023 (AmazonLinux2023) have no bootstrap.sh, which EKSConfig calls — use a NodeadmConfig`,
+			`AWSMachinePool/shop-scaling spec.awsLaunchTemplate.ami.eksLookupType: Amazon Linux 2023 AMIs (AmazonLinux2023) have no bootstrap.sh, which EKSConfig calls — use a NodeadmConfig`,
 		},
 		{
 			"nodeadm on Amazon Linux 2", "eks",
 			[]string{"      ami: {eksLookupType: AmazonLinux2023}\n", ""},
-			`AWSMachineTemplate/shop-md spec.template.spec.ami.eksLookupType: images of Amazon Linux 2 (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
+			`AWSMachineTemplate/shop-md spec.template.spec.ami.eksLookupType: Amazon Linux 2 AMIs (AmazonLinux) have no nodeadm — set it to AmazonLinux2023, or use an EKSConfig`,
 		},
 		{
 			"Ignition in EKS", "eks",
@@ -240,7 +239,7 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"nothing to boot with", "pools",
 			[]string{"        configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: KubeadmConfig, name: farm-pool}\n", "        dataSecretName: ''\n"},
-			`MachinePool/farm-pool spec.template.spec.bootstrap.dataSecretName: names no Secret, so the machines would boot with nothing — name one, or set configRef`,
+			`MachinePool/farm-pool spec.template.spec.bootstrap.dataSecretName: names no Secret, so the machines would have no user data — set it, or set configRef`,
 		},
 		{
 			"two names of the cluster", "pools",
@@ -250,12 +249,12 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"taints of a pool", "pools",
 			[]string{"      version: 1.34.2\n", "      version: 1.34.2\n      taints: [{key: a, effect: NoSchedule, propagation: Always}]\n"},
-			`MachinePool/farm-pool spec.template.spec.taints: pools have no taints in Cluster API — remove or change it`,
+			`MachinePool/farm-pool spec.template.spec.taints: taints of pools are not supported — remove or change it`,
 		},
 		{
 			"spot twice", "pools",
 			[]string{farmTemplate, farmTemplate + "    spotMarketOptions: {}\n"},
-			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.spotMarketOptions: must not be set beside mixedInstancesPolicy, which says how many instances are spot — remove or change it`,
+			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.spotMarketOptions: must not be set together with mixedInstancesPolicy, which sets the number of spot instances — remove or change it`,
 		},
 		{
 			"disk without a device", "pools",
@@ -280,17 +279,17 @@ func TestRulesOfEKS(t *testing.T) {
 		{
 			"reservation of spot", "pools",
 			[]string{farmTemplate, farmTemplate + "    marketType: Spot\n    capacityReservationId: cr-1\n"},
-			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.capacityReservationId: spot instances use no reservation — remove or change it`,
+			`AWSMachinePool/farm-pool spec.awsLaunchTemplate.capacityReservationId: spot instances cannot use a reservation — remove or change it`,
 		},
 		{
 			"name of a launch template", "pools",
 			[]string{"kind: AWSMachinePool, name: farm-pool}", "kind: AWSMachinePool, name: fp}", "kind: AWSMachinePool\nmetadata: {name: farm-pool}", "kind: AWSMachinePool\nmetadata: {name: fp}"},
-			`AWSMachinePool/fp metadata.name: its launch template would be named fp, and such a name has 3 to 128 characters — choose another name`,
+			`AWSMachinePool/fp metadata.name: the name of its launch template, fp, must have 3 to 128 characters — choose another name`,
 		},
 		{
 			"Ignition of a pool without a bucket", "pools",
 			[]string{"  ignition: {storageType: UnencryptedUserData}\n", "  ignition: {}\n"},
-			`KubeadmConfig/farm-pool spec.format: Ignition is kept in a bucket, and AWSCluster/farm has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
+			`KubeadmConfig/farm-pool spec.format: Ignition data is stored in a bucket, and AWSCluster/farm has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
 		},
 		{
 			"version of a kind that upstream has dropped", "pools",
@@ -313,9 +312,9 @@ func TestRulesOfEKS(t *testing.T) {
 	}
 }
 
-// What has no effect is told, and what has is not.
+// Fields without effect have a warning, others have none.
 func TestWarningsOfEKS(t *testing.T) {
-	const idleRole = "has no effect: the role is used as it is — set CAPA_EKS_IAM=true to have roles made"
+	const idleRole = "has no effect: this program does not change existing roles — set CAPA_EKS_IAM=true to create roles"
 	for _, tt := range []struct {
 		name, file string
 		edit       []string
@@ -329,17 +328,17 @@ func TestWarningsOfEKS(t *testing.T) {
 		{
 			"two blocks of Services", "eks",
 			[]string{"[172.20.0.0/16]", "[172.20.0.0/16, 172.21.0.0/16]"},
-			[]string{"cluster.yaml:9: Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS takes one block, the first of IPv4 — remove the others"},
+			[]string{"cluster.yaml:9: Cluster/shop spec.clusterNetwork.services.cidrBlocks: EKS uses one block, the first IPv4 block — remove the others"},
 		},
 		{
 			"endpoint", "eks",
 			[]string{"  controlPlaneRef:\n", "  controlPlaneEndpoint: {host: a.example.com, port: 443}\n  controlPlaneRef:\n"},
-			[]string{"cluster.yaml:10: Cluster/shop spec.controlPlaneEndpoint: has no effect: EKS says where the API server is — remove it"},
+			[]string{"cluster.yaml:10: Cluster/shop spec.controlPlaneEndpoint: has no effect: EKS sets the endpoint of the API server — remove it"},
 		},
 		{
 			"rules for nodes", "eks",
 			[]string{planeNetwork, planeNetwork + "    nodePortIngressRuleCidrBlocks: [10.0.0.0/8]\n"},
-			[]string{"cluster.yaml:36: AWSManagedControlPlane/shop.eu spec.network.nodePortIngressRuleCidrBlocks: has no effect: EKS makes the security groups of nodes — use additionalControlPlaneIngressRules"},
+			[]string{"cluster.yaml:36: AWSManagedControlPlane/shop.eu spec.network.nodePortIngressRuleCidrBlocks: has no effect: EKS creates the security group of nodes — use additionalControlPlaneIngressRules"},
 		},
 		{
 			"roles", "eks",
@@ -352,7 +351,7 @@ func TestWarningsOfEKS(t *testing.T) {
 		{
 			"aws-auth that nobody reads", "eks",
 			[]string{"authenticationMode: api_and_config_map}\n", "authenticationMode: api}\n  iamAuthenticatorConfig: {mapRoles: [{rolearn: 'arn:aws:iam::123456789012:role/ops', username: ops, groups: [ops]}]}\n"},
-			[]string{"cluster.yaml:42: AWSManagedControlPlane/shop.eu spec.iamAuthenticatorConfig: has no effect: with authenticationMode api nobody reads the ConfigMap aws-auth — use accessEntries"},
+			[]string{"cluster.yaml:42: AWSManagedControlPlane/shop.eu spec.iamAuthenticatorConfig: has no effect: with authenticationMode api, EKS does not read the ConfigMap aws-auth — use accessEntries"},
 		},
 		{
 			"user data of a node group", "eks",
@@ -363,21 +362,21 @@ func TestWarningsOfEKS(t *testing.T) {
 			"AMI that nobody boots", "eks",
 			[]string{template, template + "    ami: {id: ami-1}\n", "configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: NodeadmConfig, name: shop-template}", "dataSecretName: ''"},
 			[]string{
-				"cluster.yaml:99: MachinePool/shop-template spec.template.spec.bootstrap: EKS adds nothing to what a node with an AMI of yours boots with, and here is nothing: it joins only if the AMI does that by itself — use a NodeadmConfig",
+				"cluster.yaml:99: MachinePool/shop-template spec.template.spec.bootstrap: for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself — use a NodeadmConfig",
 				"cluster.yaml:113: NodeadmConfig/shop-template: nothing in the input refers to it, so it has no effect — remove it, or refer to it",
 			},
 		},
 		{
 			"no instance profile", "eks",
 			[]string{"    iamInstanceProfile: nodes\n", ""},
-			[]string{"cluster.yaml:138: AWSMachinePool/shop-scaling spec.awsLaunchTemplate.iamInstanceProfile: without an instance profile the machines cannot join: they have no credentials to talk to EKS — set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io"},
+			[]string{"cluster.yaml:138: AWSMachinePool/shop-scaling spec.awsLaunchTemplate.iamInstanceProfile: without an instance profile the machines cannot join: they have no AWS credentials for EKS — set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io"},
 		},
 		{
 			"records and timeouts", "pools",
 			[]string{"      version: 1.34.2\n", "      version: 1.34.2\n      deletion: {nodeDrainTimeoutSeconds: 60}\n", "  minSize: 1\n", "  minSize: 1\n  providerIDList: [aws:///a/i-1]\n"},
 			[]string{
-				"cluster.yaml:46: MachinePool/farm-pool spec.template.spec.deletion: is not acted on yet",
-				"cluster.yaml:56: AWSMachinePool/farm-pool spec.providerIDList: is not acted on yet — it is a record that the controllers keep for themselves",
+				"cluster.yaml:46: MachinePool/farm-pool spec.template.spec.deletion: is ignored: not supported yet",
+				"cluster.yaml:56: AWSMachinePool/farm-pool spec.providerIDList: is ignored: not supported yet — controllers set it",
 			},
 		},
 		{

@@ -12,11 +12,11 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// What each example comes to, with all defaults set and all names made.
+// The result for each example, with all defaults and generated names.
 func TestExamples(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"eks*.yaml", "*pool.yaml"} {
@@ -34,7 +34,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// loaded prints the parts of a cluster that EKS and pools are made of.
+// loaded prints the parts of a cluster that concern EKS and pools.
 func loaded(t *testing.T, c *manifest.Cluster) string {
 	t.Helper()
 	out := map[string]any{"version": c.Version}
@@ -64,9 +64,9 @@ func loaded(t *testing.T, c *manifest.Cluster) string {
 	return string(text)
 }
 
-// What EKS templates have that does nothing is told; nothing else is.
+// Fields of the EKS templates without effect have a warning; there are no other warnings.
 func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
-	const pods = "spec.clusterNetwork.pods: has no effect: EKS gives pods addresses of the VPC's subnets — remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"
+	const pods = "spec.clusterNetwork.pods: has no effect: in EKS, pods get addresses from the subnets of the VPC — remove it, or choose other addresses with network.vpc.cidrBlock of the AWSManagedControlPlane"
 	for name, want := range map[string]struct {
 		pools, profiles int
 		warning         string
@@ -74,12 +74,12 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 		"eks-fargate":                {0, 1, "cluster.yaml:8: Cluster/quick " + pods},
 		"eks-managedmachinepool":     {1, 0, "cluster.yaml:8: Cluster/quick " + pods},
 		"eks-managedmachinepool-gpu": {1, 0, "cluster.yaml:10: Cluster/quick " + pods},
-		"machinepool":                {1, 0, "cluster.yaml:118: MachineHealthCheck/quick-kcp-unhealthy: acts only under a management cluster"},
+		"machinepool":                {1, 0, "cluster.yaml:118: MachineHealthCheck/quick-kcp-unhealthy: has an effect only in a management cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(templates, "cluster-template-"+name+".yaml"))
 			if err != nil {
-				t.Skip("CAPA's templates are not here")
+				t.Skip("CAPA's templates are not installed")
 			}
 			variables := quickStart()
 			variables["AWS_AVAILABILITY_ZONE"] = "eu-west-1a"
@@ -90,7 +90,7 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 			require.Len(t, c.Pools, want.pools)
 			if want.pools > 0 {
 				assert.Equal(t, 2, c.Pools[0].Replicas())
-				assert.NotEqual(t, c.Pools[0].Managed == nil, c.Pools[0].Scaling == nil, "one of both")
+				assert.NotEqual(t, c.Pools[0].Managed == nil, c.Pools[0].Scaling == nil, "exactly one")
 			}
 			if strings.HasPrefix(name, "eks") {
 				assert.Equal(t, "default_quick-control-plane", c.EKS.ControlPlane.Spec.EKSClusterName)
@@ -124,7 +124,7 @@ func TestEKS(t *testing.T) {
 	assert.Nil(t, infra.S3Bucket)
 	assert.Equal(t, "10.1.0.0/16", infra.NetworkSpec.VPC.CidrBlock)
 	assert.Equal(t, []infrav1.VpcCidrBlock{{IPv4CidrBlock: "100.64.0.0/16"}}, infra.NetworkSpec.VPC.SecondaryCidrBlocks)
-	assert.Empty(t, c.EKS.ControlPlane.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, "the manifest's own is left alone")
+	assert.Empty(t, c.EKS.ControlPlane.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, "a value in the manifest is kept")
 	assert.Equal(t, infrav1.Tags{"team": "shop"}, infra.AdditionalTags)
 	assert.Equal(t, infrav1.CidrBlocks{"0.0.0.0/0", "::/0"}, infra.Bastion.AllowedCIDRBlocks)
 	assert.Equal(t, "ops", *infra.SSHKeyName)
@@ -134,7 +134,7 @@ func TestEKS(t *testing.T) {
 	assert.Equal(t, "eu-north-1", c.EKS.ControlPlane.Spec.Region)
 }
 
-// Every pool and machine gets what it boots with, and only that.
+// Every pool and machine has its bootstrap configuration and no other.
 func TestNodesOfEKS(t *testing.T) {
 	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), manifest.Options{})
 	require.Len(t, c.Pools, 3)
@@ -164,7 +164,7 @@ func TestNodesOfEKS(t *testing.T) {
 	assert.JSONEq(t, `{"maxPods":58}`, string(c.Machines[0].NodeadmBootstrap.Spec.Kubelet.Config.Raw))
 }
 
-// Roles have the names that CAPA gives them, with its feature gate and without.
+// Roles have the same names as with CAPA, with and without its feature gate.
 func TestRoles(t *testing.T) {
 	for _, made := range []bool{false, true} {
 		c := mustLoad(t, read(t, "testdata/good/eks.yaml"), manifest.Options{EKSEnableIAM: made})
@@ -181,21 +181,21 @@ func TestRoles(t *testing.T) {
 	assert.Equal(t, "mine", *c.EKS.ControlPlane.Spec.RoleName)
 }
 
-// A name that is too long for EKS becomes a hash, as CAPA makes it.
+// A name that is too long for EKS becomes a hash, as in CAPA.
 func TestLongNamesInEKS(t *testing.T) {
 	long := strings.Repeat("a", 60)
 	c := mustLoad(t, strings.ReplaceAll(read(t, "testdata/good/eks.yaml"), "shop-managed", long), manifest.Options{})
 	assert.Regexp(t, `^capa_[0-9a-z]{27}$`, c.Pools[0].Managed.Spec.EKSNodegroupName)
 }
 
-// What CAPA's webhook forgets is kept: EKS is to install nothing by itself.
+// bootstrapSelfManagedAddons is kept, although CAPA's webhook overwrites it.
 func TestNoSelfManagedAddons(t *testing.T) {
 	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  sshKeyName: ops\n", "  bootstrapSelfManagedAddons: false\n"), manifest.Options{})
 	assert.False(t, c.EKS.ControlPlane.Spec.BootstrapSelfManagedAddons)
 }
 
-// Older manifests name the control plane as the infrastructure, and are of
-// versions that CAPA no longer serves.
+// Older manifests name the control plane as the infrastructure, in API versions that CAPA
+// no longer serves.
 func TestOldManifestOfEKS(t *testing.T) {
 	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"),
 		"    apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\n    kind: AWSManagedCluster\n    name: shop\n",
@@ -223,7 +223,7 @@ func TestPoolsOfSelfManagedClusters(t *testing.T) {
 	assert.Nil(t, c.EKS)
 	require.Len(t, c.Pools, 1)
 	p := c.Pools[0]
-	assert.Equal(t, 3, p.Replicas(), "the least that the autoscaler may choose")
+	assert.Equal(t, 3, p.Replicas(), "the minimum of the autoscaler")
 	assert.Equal(t, "v1.34.2", p.Object.Spec.Template.Spec.Version)
 	assert.Equal(t, []string{"eu-west-1a"}, p.Object.Spec.FailureDomains)
 	assert.EqualValues(t, 10, *p.Object.Spec.Template.Spec.Deletion.NodeDeletionTimeoutSeconds)

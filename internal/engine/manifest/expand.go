@@ -8,25 +8,24 @@ import (
 	"unicode"
 )
 
-// text is a source after its variables were put in. A value may hold newlines,
-// so the lines of the text are counted back to those of the source.
+// text is a source after the substitution of variables. Values may contain newlines, so
+// each line has the number of its line in the source.
 type text struct {
 	file  string
 	lines []string
-	from  []int // from[i] is the line of the source, from 1, that lines[i] came from
+	from  []int // from[i] is the source line of lines[i], counted from 1
 }
 
-// variables puts values in for ${NAME} as clusterctl does, and remembers what
-// is missing and where it is used.
+// variables substitutes ${NAME} as clusterctl does, and records variables without a value
+// and where they are used.
 type variables struct {
 	lookup   func(name string) (string, bool)
 	missing  map[string][]Position
-	order    []string // names in missing, in the order they were met
+	order    []string // names in missing, in order of first use
 	problems []Problem
 }
 
-// expand puts the values of variables into a source. Comments stay as they
-// are: what is commented out need not be set.
+// expand substitutes the variables in a source, except in comments.
 func (v *variables) expand(s Source) text {
 	out := text{file: s.Name}
 	var scan scanner
@@ -70,7 +69,7 @@ func (v *variables) line(line string, at Position) string {
 	}
 }
 
-// closing finds the brace that ends an expression; defaults may nest.
+// closing finds the brace that ends an expression; defaults may be nested.
 func closing(s string) int {
 	depth := 0
 	for i := range len(s) {
@@ -86,7 +85,7 @@ func closing(s string) int {
 	return -1
 }
 
-// expression evaluates what stands between the braces.
+// expression evaluates the text between the braces.
 func (v *variables) expression(expr string, at Position) string {
 	expr = strings.TrimSpace(expr)
 	if name, ok := strings.CutPrefix(expr, "#"); ok && isName(name) {
@@ -134,8 +133,8 @@ func (v *variables) changeCase(name, op, expr string, at Position) string {
 	}
 }
 
-// value looks a variable up. The name itself stands in for a value that is
-// missing: it is harmless YAML wherever a variable can stand.
+// value returns the value of a variable. If it has none, value returns the name, which is
+// valid YAML wherever a variable is.
 func (v *variables) value(name string, at Position) string {
 	if value, ok := v.find(name); ok {
 		return value
@@ -149,7 +148,7 @@ func (v *variables) value(name string, at Position) string {
 	return name
 }
 
-// fallback is the value, or the expanded default where that is unset or empty.
+// fallback returns the value, or the expanded default if the value is unset or empty.
 func (v *variables) fallback(name, def string, at Position) string {
 	if value, ok := v.find(name); ok && value != "" {
 		return value
@@ -166,7 +165,7 @@ func (v *variables) find(name string) (string, bool) {
 
 func (v *variables) unsupported(expr string, at Position) string {
 	v.report(at, fmt.Sprintf("the variable expression ${%s} is not supported", expr),
-		fmt.Sprintf("use ${NAME}, ${NAME:-default} or ${NAME:offset:length}, or write $${%s} if it is meant for the node", expr))
+		fmt.Sprintf("use ${NAME}, ${NAME:-default} or ${NAME:offset:length}, or write $${%s} for a literal ${…} on the node", expr))
 	return ""
 }
 
@@ -174,7 +173,8 @@ func (v *variables) report(at Position, what, fix string) {
 	v.problems = append(v.problems, Problem{Position: at, What: what, Fix: fix})
 }
 
-// unset is one problem per missing variable, with all places that use it.
+// unset returns one problem for each variable without a value, with all places that use
+// it.
 func (v *variables) unset() []Problem {
 	var problems []Problem
 	for _, name := range v.order {
@@ -192,7 +192,7 @@ func (v *variables) unset() []Problem {
 	return problems
 }
 
-// alsoIn names further places: by line alone in the file already named.
+// alsoIn lists more positions: those in the given file by line only.
 func alsoIn(file string, places []Position) string {
 	var here, elsewhere []string
 	for _, p := range places {

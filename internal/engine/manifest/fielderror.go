@@ -19,8 +19,8 @@ func (l *loader) failFields(o *object, errs field.ErrorList) {
 	}
 }
 
-// fieldProblem puts an error of a Kubernetes validation into our words. The
-// value is quoted only when it is short and cannot be a secret.
+// fieldProblem converts an error of Kubernetes' validation. It quotes the value only if
+// it is short and cannot be a secret.
 func (o *object) fieldProblem(e *field.Error) Problem {
 	what, fix := describe(e)
 	return o.problem(e.Field, what, fix)
@@ -34,7 +34,7 @@ func describe(e *field.Error) (what, fix string) {
 	case field.ErrorTypeNotSupported:
 		return notSupported(e)
 	case field.ErrorTypeDuplicate:
-		return joinNonEmpty("is there twice", shown(e)), "remove one of them"
+		return joinNonEmpty("is a duplicate", shown(e)), "remove one of them"
 	case field.ErrorTypeForbidden:
 		if strings.Contains(detail, "is required") {
 			return detail, "set it"
@@ -51,7 +51,7 @@ func describe(e *field.Error) (what, fix string) {
 	}
 }
 
-// notSupported reports a value outside of an enumeration.
+// notSupported describes a value that is not in the enumeration of the schema.
 func notSupported(e *field.Error) (what, fix string) {
 	var choices []string
 	for _, m := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(e.Detail, -1) {
@@ -66,7 +66,7 @@ func notSupported(e *field.Error) (what, fix string) {
 	return what, "use one of " + strings.Join(choices, ", ")
 }
 
-// wrongType reports a value of another type than the schema wants.
+// wrongType describes a value whose type differs from that in the schema.
 func wrongType(e *field.Error, detail string) (what, fix string) {
 	m := regexp.MustCompile(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
 	if m == nil {
@@ -75,7 +75,7 @@ func wrongType(e *field.Error, detail string) (what, fix string) {
 	return fmt.Sprintf("must be of type %s, not %s", m[1], m[2]), typeFix(m[1], m[2])
 }
 
-// typeFix is what to do about a value of another type than is wanted.
+// typeFix returns the fix for a value of the wrong type.
 func typeFix(wanted, have string) string {
 	scalars := []string{"integer", "number", "boolean"}
 	switch {
@@ -94,8 +94,8 @@ func typeFix(wanted, have string) string {
 	}
 }
 
-// tidy removes the path that the OpenAPI validator puts in front of what it
-// says; the path is printed anyway.
+// tidy removes the path that the OpenAPI validator puts before its message;
+// Problem.String prints the path.
 func tidy(detail string) string {
 	if _, rest, ok := strings.Cut(detail, " in body "); ok && !strings.Contains(detail[:len(detail)-len(rest)-len(" in body ")], " ") {
 		return rest
@@ -103,7 +103,7 @@ func tidy(detail string) string {
 	return detail
 }
 
-// shown is the value of an error, when it may be shown.
+// shown returns the value of an error, or "" if it may be a secret.
 func shown(e *field.Error) string {
 	for step := range strings.FieldsFuncSeq(e.Field, func(r rune) bool { return r == '.' || r == '[' }) {
 		switch strings.ToLower(step) {
@@ -124,7 +124,7 @@ func shown(e *field.Error) string {
 	return ""
 }
 
-// quoted quotes a text that is short enough to be read in a message.
+// quoted quotes a text that is short enough for a message.
 func quoted(s string) string {
 	if s == "" || len(s) > 80 {
 		return ""
@@ -146,8 +146,8 @@ func orElse(s, other string) string {
 	return s
 }
 
-// lowerFirst makes a sentence fit into the middle of a line; abbreviations and
-// names keep their capitals.
+// lowerFirst makes the first letter lower case, for use within a sentence. Abbreviations
+// and names keep their capitals.
 func lowerFirst(s string) string {
 	runes := []rune(s)
 	if len(runes) < 2 || !unicode.IsUpper(runes[0]) || !unicode.IsLower(runes[1]) {

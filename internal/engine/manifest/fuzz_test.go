@@ -9,8 +9,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Whatever the input is, Load gives a cluster or an *InvalidError, and every
-// problem has a text.
+// For every input, Load returns a cluster or an *InvalidError, and every problem has a
+// text.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/*/*.yaml", "../../../configs/*.yaml", templates + "/*.yaml"} {
 		files, err := filepath.Glob(pattern)

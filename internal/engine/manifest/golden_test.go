@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// The whole text that people see for wrong input is kept under testdata.
+// The complete messages for invalid input.
 func TestProblemsGolden(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/wrong/*.yaml")
 	require.NoError(t, err)

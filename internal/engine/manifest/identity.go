@@ -14,14 +14,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
-// Keys of the Secret behind an AWSClusterStaticIdentity.
+// Keys of the Secret of an AWSClusterStaticIdentity.
 const (
 	secretAccessKeyID     = "AccessKeyID"
 	secretSecretAccessKey = "SecretAccessKey"
 	secretSessionToken    = "SessionToken"
 )
 
-// resolveIdentity follows identityRef to the chain of identities.
+// resolveIdentity resolves identityRef to the chain of identities.
 func (l *loader) resolveIdentity() {
 	if l.cluster.Infra == nil || l.cluster.Infra.Spec.IdentityRef == nil {
 		return
@@ -29,12 +29,12 @@ func (l *loader) resolveIdentity() {
 	l.cluster.Identity = l.chain(l.infra, "spec.identityRef", l.cluster.Infra.Spec.IdentityRef, nil)
 }
 
-// chain resolves one reference and everything it builds on, the source first.
-// The names already passed are kept to find circles.
+// chain resolves a reference and the identities it is based on, the source first. passed
+// has the names on the path, to detect cycles.
 func (l *loader) chain(from *object, path string, ref *infrav1.AWSIdentityReference, passed []string) []Identity {
 	title := string(ref.Kind) + "/" + ref.Name
 	if slices.Contains(passed, title) {
-		l.fail(from.problem(path, "the identities go round in a circle: "+strings.Join(append(passed, title), " → "), "let one of them use AWSClusterControllerIdentity/default"))
+		l.fail(from.problem(path, "the identities refer to each other in a cycle: "+strings.Join(append(passed, title), " → "), "change the source of one of them to AWSClusterControllerIdentity/default"))
 		return nil
 	}
 	passed = append(passed, title)
@@ -54,8 +54,8 @@ func (l *loader) chain(from *object, path string, ref *infrav1.AWSIdentityRefere
 	}
 }
 
-// controllerIdentity stands for the credentials the program runs with. It need
-// not be in the manifest: CAPA makes the one named "default" itself.
+// controllerIdentity checks a reference to the credentials of the caller. The object need
+// not be in the manifest: CAPA creates the one named "default".
 func (l *loader) controllerIdentity(r reference) {
 	if r.name != infrav1.AWSClusterControllerIdentityName {
 		l.fail(r.from.problem(r.path+".name", "the only AWSClusterControllerIdentity is named default", "use default"))
@@ -92,8 +92,8 @@ func (l *loader) staticIdentity(r reference) []Identity {
 	}}}
 }
 
-// identitySecret finds the Secret with the keys. It lives in the namespace of
-// CAPA's controller, whatever that is called, so any namespace will do.
+// identitySecret finds the Secret with the keys. It is in the namespace of CAPA's
+// controller, whose name is unknown, so any namespace is accepted.
 func (l *loader) identitySecret(o *object, name string) *corev1.Secret {
 	var found *object
 	for _, candidate := range l.ofKind(kindSecret) {
@@ -136,8 +136,8 @@ func (l *loader) roleIdentity(r reference, passed []string) []Identity {
 	return append(chain, Identity{Origin: o.title(), Role: &x.Spec})
 }
 
-// mayUse checks allowedNamespaces: nothing means nobody, an empty value means
-// everybody, and otherwise the list or the selector must have the namespace.
+// mayUse checks allowedNamespaces: nil permits no namespace, an empty value permits all,
+// otherwise the list or the selector must match.
 func (l *loader) mayUse(r reference, o *object, allowed *infrav1.AllowedNamespaces) {
 	namespace := l.cluster.Namespace
 	if allowed != nil && (reflect.ValueOf(*allowed).IsZero() || slices.Contains(allowed.NamespaceList, namespace)) {
@@ -153,7 +153,7 @@ func (l *loader) mayUse(r reference, o *object, allowed *infrav1.AllowedNamespac
 		"allow it in spec.allowedNamespaces of the identity; {} allows all"))
 }
 
-// namespaceLabels are the labels of a Namespace of the input, and the one that
+// namespaceLabels returns the labels of a Namespace in the input, and the label that
 // every namespace has.
 func (l *loader) namespaceLabels(name string) labels.Set {
 	set := labels.Set{corev1.LabelMetadataName: name}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	infrav1beta1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta1"
@@ -25,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 )
 
-// API groups of the kinds a manifest may hold.
+// API groups of supported kinds.
 const (
 	groupCore           = "cluster.x-k8s.io"
 	groupAddons         = "addons.cluster.x-k8s.io"
@@ -36,7 +35,7 @@ const (
 	versionNew          = "v1beta2"
 )
 
-// Names of the kinds that are acted on.
+// Names of supported kinds.
 const (
 	kindCluster            = "Cluster"
 	kindControlPlane       = "KubeadmControlPlane"
@@ -68,19 +67,19 @@ const (
 	kindNamespace          = "Namespace"
 )
 
-// kind says how the objects of one kind are read.
+// kind says how to read the objects of one kind.
 type kind struct {
 	group         string
 	clusterScoped bool
 	schema        bool              // has a CRD schema; core kinds are decoded strictly instead
-	capa          bool              // CAPA's: it serves the newest version only
+	capa          bool              // a CAPA kind: CAPA serves the newest version only
 	versions      map[string]decode // by API version
 }
 
-// decode makes the newest typed version of an object.
+// decode converts an object to its newest typed version.
 type decode func(ctx context.Context, object map[string]any) (any, error)
 
-// kinds lists what can be read.
+// kinds returns the supported kinds.
 func kinds() map[string]kind {
 	crd := func(group string, older, newest decode) kind {
 		return kind{group: group, schema: true, versions: map[string]decode{versionOld: older, versionNew: newest}}
@@ -95,7 +94,7 @@ func kinds() map[string]kind {
 		k.clusterScoped = true
 		return k
 	}
-	// Of these upstream has dropped what the older version looked like.
+	// For these kinds, upstream has removed the older API version.
 	only := func(group string, newest decode) kind {
 		return kind{group: group, schema: true, capa: true, versions: map[string]decode{versionNew: newest}}
 	}
@@ -134,22 +133,22 @@ func kinds() map[string]kind {
 	}
 }
 
-// refused lists kinds that are known, with the reason why they are not taken.
+// refused returns known kinds that are not supported, with the reason.
 func refused() map[string]string {
 	const (
 		rosa   = "ROSA clusters are not supported"
-		record = "it is a record that Cluster API keeps for itself"
+		record = "Cluster API creates and maintains it"
 	)
 	return map[string]string{
 		"ROSACluster": rosa, "ROSAControlPlane": rosa, "ROSAMachinePool": rosa, "ROSANetwork": rosa,
 		"ROSARoleConfig": rosa, "ROSAOCMRoleConfig": rosa,
-		"MachineSet":                "Cluster API makes it from a MachineDeployment",
+		"MachineSet":                "Cluster API creates it from a MachineDeployment",
 		"ClusterResourceSetBinding": record, "IPAddress": record, "IPAddressClaim": record,
 		"ExtensionConfig": "runtime extensions need a management cluster",
 	}
 }
 
-// as decodes an object whose version is already the newest.
+// as decodes an object of the newest API version.
 func as[T any](_ context.Context, object map[string]any) (any, error) {
 	out := new(T)
 	return out, into(object, out)
@@ -164,35 +163,30 @@ func into(object map[string]any, value any) error {
 	return json.Unmarshal(raw, value)
 }
 
-// upgraded decodes an object of an older version and converts it, with a
-// func(context.Context, *Old, *New) error. It is not generic, for there are
-// many (docs/adr/0016-binary-size.md).
-func upgraded(convert any) decode {
-	f := reflect.ValueOf(convert)
+// upgraded decodes an object of an older API version and converts it.
+func upgraded[Old, New any](convert func(context.Context, *Old, *New) error) decode {
 	return func(ctx context.Context, object map[string]any) (any, error) {
-		older, newest := reflect.New(f.Type().In(1).Elem()), reflect.New(f.Type().In(2).Elem())
-		if err := into(object, older.Interface()); err != nil {
+		var older Old
+		var newest New
+		if err := into(object, &older); err != nil {
 			return nil, err
 		}
-		err := guard(func() error {
-			err, _ := f.Call([]reflect.Value{reflect.ValueOf(ctx), older, newest})[0].Interface().(error)
-			return err
-		})
-		return newest.Interface(), err
+		err := guard(func() error { return convert(ctx, &older, &newest) })
+		return &newest, err
 	}
 }
 
-// toHub is the conversion of CAPA's types, which are methods.
+// toHub converts with the conversion methods of CAPA's types.
 func toHub[Old conversion.Convertible, New conversion.Hub](_ context.Context, older Old, newest New) error {
 	return older.ConvertTo(newest)
 }
 
-// guard turns a panic of upstream code into an error: some of its checks
-// trip over input that the schema lets through.
+// guard turns a panic of upstream's code into an error: some of its checks panic for
+// input that the schema permits.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("upstream validation gave up: %v", r)
+			err = fmt.Errorf("upstream's validation failed: %v", r)
 		}
 	}()
 	return f()

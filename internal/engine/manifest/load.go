@@ -11,32 +11,32 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Source is one input: a file, or standard input.
+// Source is one input: a file or standard input.
 type Source struct {
 	Name string // as printed in file:line; "-" for stdin
 	Data []byte
 }
 
-// Options are what a manifest does not say itself.
+// Options are the inputs that are not part of the manifest.
 type Options struct {
-	// Lookup gives the values of ${VARIABLES}. When it is nil none is set.
+	// Lookup returns the values of ${VARIABLES}. If it is nil, no variable has a value.
 	Lookup func(name string) (string, bool)
-	// Region is used when the AWSCluster has none.
+	// Region is the region if the AWSCluster has none.
 	Region string
-	// EKSEnableIAM has roles for EKS made where they are missing, as the feature
-	// gate of CAPA of that name does.
+	// EKSEnableIAM creates missing IAM roles for EKS, as CAPA's feature gate of the same
+	// name does.
 	EKSEnableIAM bool
-	// CNI and Addons are files of Kubernetes objects that are brought into the
-	// cluster as ClusterResourceSets are. The first bring the pod network.
+	// CNI and Addons are files of Kubernetes objects that are applied to the cluster like
+	// ClusterResourceSets. Those in CNI install the pod network.
 	CNI, Addons []Source
-	// Strict makes problems of warnings.
+	// Strict turns warnings into problems.
 	Strict bool
 }
 
-// Load reads a manifest: it puts in variables, checks every document against
-// the schema of its kind, sets defaults, converts to the newest version,
-// applies the rules of the webhooks, and resolves the references. Input that
-// is wrong gives an *InvalidError with everything that is wrong about it.
+// Load reads a manifest: it substitutes variables, validates each document against the
+// schema of its kind, sets defaults, converts to the newest API version, applies the
+// rules of the webhooks, and resolves references. For invalid input the error is an
+// *InvalidError with all problems.
 func Load(sources []Source, o Options) (*Cluster, error) {
 	if err := openGates(); err != nil {
 		return nil, err
@@ -74,29 +74,29 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 	return l.cluster, nil
 }
 
-// loader collects what one Load finds.
+// loader holds the state and the results of one Load.
 type loader struct {
 	options    Options
-	begin      Position // of the input
+	begin      Position // start of the input
 	kinds      map[string]kind
 	objects    []*object
-	files      []ResourceSet        // those that the user has named beside the manifest
-	applied    map[string]*Document // what is kept as it is written, by identity
+	files      []ResourceSet        // files from Options.CNI and Options.Addons
+	applied    map[string]*Document // the document of each object that is applied unchanged, by identity
 	byKey      map[key]*object
-	incomplete bool // variables are missing, so values mean nothing
-	unexpanded bool // a topology is wrong, so the objects of the cluster are missing
-	mended     bool // objects lost refused values, so comparing objects means nothing
+	incomplete bool // variables without values: the values of fields have no meaning
+	unexpanded bool // the topology is invalid: the objects generated from it are missing
+	dropped    bool // invalid values were removed: comparing objects has no meaning
 	problems   []Problem
 	warnings   []Problem
-	managed    bool    // by EKS
-	infra      *object // what the infrastructure is described by
+	managed    bool    // EKS runs the control plane
+	infra      *object // the object that describes the infrastructure
 	cluster    *Cluster
 }
 
 func (l *loader) fail(p Problem) { l.problems = append(l.problems, p) }
 func (l *loader) warn(p Problem) { l.warnings = append(l.warnings, p) }
 
-// read turns the sources into objects.
+// read parses the sources into objects.
 func (l *loader) read(sources []Source) {
 	if len(sources) > 0 {
 		l.begin = Position{File: sources[0].Name, Line: 1}
@@ -116,23 +116,21 @@ func (l *loader) read(sources []Source) {
 	}
 }
 
-// gates guards the feature gates of upstream, which are global to the process.
+// gates enables upstream's feature gates once; they are global to the process.
 //
-//nolint:gochecknoglobals // upstream's gates are process-wide, and so is their guard
+//nolint:gochecknoglobals // upstream's feature gates are global to the process
 var gates = sync.OnceValue(func() error {
-	ctrllog.SetLogger(logr.Discard()) // or webhooks complain after half a minute that there is none
+	ctrllog.SetLogger(logr.Discard()) // without a logger, webhooks log a complaint after 30 seconds
 	if err := capafeature.MutableGates.SetFromMap(map[string]bool{string(capafeature.BootstrapFormatIgnition): true}); err != nil {
 		return err
 	}
 	return capifeature.MutableGates.SetFromMap(map[string]bool{string(capifeature.KubeadmBootstrapFormatIgnition): true})
 })
 
-// openGates switches on what a controller has to be told to do, and we can
-// always do: Ignition.
+// openGates enables BootstrapFormatIgnition, which a controller needs a flag for.
 func openGates() error { return gates() }
 
-// valueContext is what the webhooks and CEL ask for. Nothing here waits or can
-// be cancelled.
+// valueContext returns the context for webhooks and CEL validation. No call below waits.
 func valueContext() context.Context {
 	return context.Background() //nolint:forbidigo // only a value: no call below waits
 }

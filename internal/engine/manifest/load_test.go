@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// templates is where CAPA's own templates lie on machines that have them.
+// templates is the folder of CAPA's templates, on machines that have them.
 const templates = "../../../../shared/capa-templates"
 
 func lookup(m map[string]string) func(string) (string, bool) {
@@ -63,7 +63,7 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(filepath.Join(templates, name+".yaml"))
 			if err != nil {
-				t.Skip("CAPA's templates are not here")
+				t.Skip("CAPA's templates are not installed")
 			}
 			c := mustLoad(t, string(data), manifest.Options{Lookup: lookup(quickStart()), Strict: true})
 			assert.Equal(t, "quick", c.Name)
@@ -77,8 +77,8 @@ func TestCAPATemplatesLoadUnchanged(t *testing.T) {
 			assert.EqualValues(t, 2, *c.Deployments[0].Object.Spec.Replicas)
 			assert.NotNil(t, c.Deployments[0].Bootstrap)
 			require.Len(t, c.ResourceSets, 2)
-			assert.True(t, c.BringsCloudController())
-			assert.False(t, c.BringsNetwork())
+			assert.True(t, c.HasCloudController())
+			assert.False(t, c.HasPodNetwork())
 			assert.Empty(t, c.Identity)
 		})
 	}
@@ -88,7 +88,7 @@ func TestQuickStart(t *testing.T) {
 	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{Strict: true})
 
 	assert.Equal(t, "prod", c.Namespace)
-	assert.Equal(t, "eu-west-1", c.Region, "the default of the variable")
+	assert.Equal(t, "eu-west-1", c.Region, "default of the variable")
 	assert.Equal(t, "v1.34.2", c.Version, "the v is added")
 	assert.EqualValues(t, 1, *c.ControlPlane.Object.Spec.Replicas)
 	assert.Equal(t, 1, c.ControlPlane.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge.IntValue())
@@ -121,7 +121,7 @@ func TestIdentityChain(t *testing.T) {
 	assert.Equal(t, "arn:aws:iam::123456789012:role/builder", c.Identity[1].Role.RoleArn)
 }
 
-// The labels of a Namespace in the input count for allowedNamespaces.
+// allowedNamespaces uses the labels of a Namespace in the input.
 func TestIdentityBySelector(t *testing.T) {
 	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
 		"kind: Namespace\nmetadata:\n  name: prod\n", "kind: Namespace\nmetadata:\n  name: prod\n  labels: {team: a}\n",
@@ -129,8 +129,8 @@ func TestIdentityBySelector(t *testing.T) {
 	assert.Len(t, mustLoad(t, yaml, manifest.Options{}).Identity, 2)
 }
 
-// Resources in their order, keys by the alphabet, objects of one key by what
-// needs what.
+// Order: resources as listed, keys in alphabetical order, and objects of one key by
+// createRank.
 func TestResourceSetOrder(t *testing.T) {
 	c := mustLoad(t, read(t, "testdata/good/quickstart.yaml"), manifest.Options{})
 	require.Len(t, c.ResourceSets, 1)
@@ -193,11 +193,11 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// A field that an older version has elsewhere is found by its new name.
+// A field that has another name in an older API version is found by its new name.
 func TestPositionsOfMovedFields(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(templates, "cluster-template.yaml"))
 	if err != nil {
-		t.Skip("CAPA's templates are not here")
+		t.Skip("CAPA's templates are not installed")
 	}
 	c := mustLoad(t, string(data), manifest.Options{Lookup: lookup(quickStart())})
 	assert.Equal(t,

@@ -18,18 +18,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// nodeDeletionTimeout is the default of a Machine, in seconds.
+// nodeDeletionTimeout is the default of Machine.spec.deletion.nodeDeletionTimeoutSeconds.
 const nodeDeletionTimeout = 10
 
-// validateCluster holds the rules of the Cluster webhook.
+// validateCluster applies the rules of the Cluster webhook.
 func validateCluster(c *clusterv1.Cluster) field.ErrorList {
 	errs := labelValue(c.Name, field.NewPath("metadata", "name"))
 	spec := field.NewPath("spec")
 	if c.Spec.Topology.IsDefined() {
-		return errs // it could not be expanded, which was told
+		return errs // the topology could not be expanded, which was reported
 	}
 	if !c.Spec.ControlPlaneRef.IsDefined() && !c.Spec.InfrastructureRef.IsDefined() {
-		errs = append(errs, field.Required(spec.Child("infrastructureRef"), "name the AWSCluster of the cluster"))
+		errs = append(errs, field.Required(spec.Child("infrastructureRef"), "set it to the AWSCluster of the cluster"))
 	}
 	network := spec.Child("clusterNetwork")
 	errs = append(errs, blocks(c.Spec.ClusterNetwork.Pods.CIDRBlocks, network.Child("pods", "cidrBlocks"))...)
@@ -54,7 +54,7 @@ func blocks(cidrs []string, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// withV puts the v before a version that was written without it.
+// withV adds the leading v to a version without it.
 func withV(version string) string {
 	if version == "" || version[0] < '0' || version[0] > '9' {
 		return version
@@ -103,8 +103,8 @@ func set(m *map[string]string, name, value string) {
 	(*m)[name] = value
 }
 
-// defaultReplicas takes the autoscaler's minimum when both of its annotations
-// are there, else one.
+// defaultReplicas sets the autoscaler's minimum if both of its annotations exist,
+// otherwise 1.
 func defaultReplicas(number **int32, annotations map[string]string) field.ErrorList {
 	if *number != nil {
 		return nil
@@ -129,7 +129,7 @@ func defaultReplicas(number **int32, annotations map[string]string) field.ErrorL
 	return errs
 }
 
-// validateDeployment holds the rules of the MachineDeployment webhook.
+// validateDeployment applies the rules of the MachineDeployment webhook.
 func validateDeployment(d *clusterv1.MachineDeployment) field.ErrorList {
 	spec := field.NewPath("spec")
 	template := spec.Child("template")
@@ -153,7 +153,7 @@ func bootstrapErrors(b clusterv1.Bootstrap, path *field.Path) field.ErrorList {
 	if b.ConfigRef.IsDefined() || b.DataSecretName != nil {
 		return nil
 	}
-	return field.ErrorList{field.Required(path, "either configRef or dataSecretName says how the node starts")}
+	return field.ErrorList{field.Required(path, "set configRef or dataSecretName")}
 }
 
 func selectorErrors(d *clusterv1.MachineDeployment, spec *field.Path) field.ErrorList {
@@ -196,8 +196,8 @@ func isZero(v *intstr.IntOrString) bool {
 	return v != nil && v.Type == intstr.Int && v.IntVal == 0
 }
 
-// namingErrors checks a template for machine names. Its placeholders are
-// .cluster.name, the owner's name and .random.
+// namingErrors checks a template for machine names. Its placeholders are .cluster.name,
+// the name of the owner and .random.
 func namingErrors(template, owner string, path *field.Path) field.ErrorList {
 	if template == "" {
 		return nil
@@ -211,7 +211,7 @@ func namingErrors(template, owner string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, template, fmt.Sprintf("may only use {{ .cluster.name }}, {{ .%s.name }} and {{ .random }}", owner))}
 	}
 	if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
-		return field.ErrorList{field.Invalid(path, template, "does not make valid names: "+bad[0])}
+		return field.ErrorList{field.Invalid(path, template, "does not result in valid names: "+bad[0])}
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func defaultMachine(m *clusterv1.Machine) {
 	}
 }
 
-// validateMachine holds the rules of the Machine webhook.
+// validateMachine applies the rules of the Machine webhook.
 func validateMachine(m *clusterv1.Machine) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := bootstrapErrors(m.Spec.Bootstrap, spec.Child("bootstrap"))
@@ -240,7 +240,7 @@ func defaultResourceSet(s *addonsv1.ClusterResourceSet) {
 	}
 }
 
-// validateResourceSet holds the rules of the ClusterResourceSet webhook.
+// validateResourceSet applies the rules of the ClusterResourceSet webhook.
 func validateResourceSet(s *addonsv1.ClusterResourceSet) field.ErrorList {
 	path := field.NewPath("spec", "clusterSelector")
 	selector, err := metav1.LabelSelectorAsSelector(&s.Spec.ClusterSelector)
@@ -253,6 +253,5 @@ func validateResourceSet(s *addonsv1.ClusterResourceSet) field.ErrorList {
 	return nil
 }
 
-// addonSecretType is what a Secret must be to be applied by a
-// ClusterResourceSet.
+// addonSecretType is the required type of Secrets in a ClusterResourceSet.
 const addonSecretType corev1.SecretType = "addons.cluster.x-k8s.io/resource-set" //nolint:gosec // a type, not a secret

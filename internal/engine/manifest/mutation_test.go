@@ -11,9 +11,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Every line of a good manifest is dropped, and every value replaced by one
-// that is odd. Load must always answer with a cluster or with problems, and
-// each problem must stand in the file.
+// The test drops each line of a valid manifest, and replaces each value by an unusual
+// one. Load must return a cluster or problems, and each problem must have a position in
+// the file.
 func TestMutations(t *testing.T) {
 	odd := []string{`""`, "null", "[]", "{}", "-1", "yes", "[{}]", `{"": null}`, "9223372036854775808", "1.5", `[null]`, "2020-01-01", `"` + strings.Repeat("x", 300) + `"`}
 	for _, name := range []string{

@@ -12,27 +12,27 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
-// key names an object among all others. Cluster API looks for references in
-// one namespace only, so an empty namespace and the Cluster's are the same.
+// key identifies an object. Cluster API looks for references in one namespace only, so an
+// empty namespace is the same as that of the Cluster.
 type key struct {
 	kind, namespace, name string
 }
 
-// object is one object of the input on its way to its typed value.
+// object is one object of the input, from parsing to its typed value.
 type object struct {
 	kind, version, name string
 	namespace           string // as written
-	titled              string // the title of the template that this machine stands for
+	titled              string // the title of the template, if this machine stands for a template
 	value               map[string]any
-	set                 map[string]Position // the paths the manifest sets, and where; the root is ""
-	typed               any                 // nil until it is admitted, and when it is wrong
-	used                bool                // something in the manifest refers to it
+	set                 map[string]Position // position of each path that the manifest sets; the root is ""
+	typed               any                 // nil until admitted, and if invalid
+	used                bool                // another object refers to it
 }
 
-// title names the object in problems: "Kind/name".
+// title identifies the object in problems: "Kind/name".
 func (o *object) title() string { return orElse(o.titled, o.kind+"/"+o.name) }
 
-// position is the line of a path, or of the nearest thing above it.
+// position returns the line of a path, or of its nearest parent that is set.
 func (o *object) position(path string) Position {
 	for p := path; p != ""; p = parent(p) {
 		if at, ok := o.set[p]; ok {
@@ -42,7 +42,7 @@ func (o *object) position(path string) Position {
 	return o.set[""]
 }
 
-// parent cuts the last step off a path.
+// parent removes the last element of a path.
 func parent(path string) string {
 	if i := strings.LastIndexAny(path, ".["); i >= 0 {
 		return path[:i]
@@ -50,14 +50,14 @@ func parent(path string) string {
 	return ""
 }
 
-// problem makes a problem of this object.
+// problem returns a problem of this object.
 func (o *object) problem(path, what, fix string) Problem {
 	path = o.locate(path)
 	return Problem{Position: o.position(path), Object: o.title(), Path: path, What: what, Fix: fix}
 }
 
-// locate repairs a path: some upstream checks leave the front of it out, and
-// paths of the newest version are called something else in an older one.
+// locate corrects a path: some checks of upstream omit its beginning, and some fields
+// have other names in older API versions.
 func (o *object) locate(path string) string {
 	if path == "<nil>" {
 		return ""
@@ -79,12 +79,12 @@ func (o *object) locate(path string) string {
 	return o.complete(path)
 }
 
-// isTemplate tells whether the machine's spec is inside of a template.
+// isTemplate reports whether the machine spec is inside a template.
 func (o *object) isTemplate() bool {
 	return o.kind == kindAWSMachineTemplate || o.titled != ""
 }
 
-// complete finds the path that ends in the given one.
+// complete returns the full path that ends with the given one.
 func (o *object) complete(path string) string {
 	for _, known := range slices.Sorted(maps.Keys(o.set)) {
 		if strings.HasSuffix(known, "."+path) {
@@ -94,7 +94,7 @@ func (o *object) complete(path string) string {
 	return "spec." + path
 }
 
-// misnamed lists paths that upstream checks get wrong, with the right ones.
+// misnamed lists wrong paths in errors of upstream's checks, and the correct ones.
 func misnamed(kind string) [][2]string {
 	if kind != kindManagedPlane {
 		return nil
@@ -105,8 +105,8 @@ func misnamed(kind string) [][2]string {
 	}
 }
 
-// moved lists fields of the newest version with their place in the older one,
-// per kind, the more specific first.
+// moved lists fields of the newest API version and their paths in the older one, by kind,
+// the more specific first.
 func moved(kind string) [][2]string {
 	switch kind {
 	case kindControlPlane:
@@ -129,7 +129,7 @@ func moved(kind string) [][2]string {
 	}
 }
 
-// oldName is the path as the manifest's version of the kind has it.
+// oldName returns the path in the API version of the manifest.
 func (o *object) oldName(path string) string {
 	if o.version != versionOld {
 		return path
@@ -142,7 +142,7 @@ func (o *object) oldName(path string) string {
 	return path
 }
 
-// identify finds out what a document is, and keeps it when it can be read.
+// identify determines the kind and name of a document, and keeps it if it is known.
 func (l *loader) identify(d document) {
 	v := &values{doc: d, lines: map[string]Position{}, budget: maxNodes}
 	top := v.value(d.root, "")
@@ -168,7 +168,7 @@ func (l *loader) identify(d document) {
 	}
 }
 
-// identifyItems takes a v1 List apart, as kubectl does.
+// identifyItems splits a v1 List into its items, as kubectl does.
 func (l *loader) identifyItems(d document) {
 	for i := 0; i+1 < len(d.root.Content); i += 2 {
 		if d.root.Content[i].Value != "items" || d.root.Content[i+1].Kind != yaml.SequenceNode {
@@ -180,15 +180,15 @@ func (l *loader) identifyItems(d document) {
 	}
 }
 
-// stringField is a string field of an object; empty when it is missing or something
-// else.
+// stringField returns a string field of an object, or "" if it is missing or not a
+// string.
 func stringField(m map[string]any, name string) string {
 	s, _ := m[name].(string)
 	return s
 }
 
-// recognise checks apiVersion, kind and name, and tells whether there is
-// anything to go on with.
+// recognise checks apiVersion, kind and name, and reports whether to go on with the
+// object.
 func (l *loader) recognise(o *object, apiVersion string) bool {
 	switch {
 	case o.kind == "" && apiVersion == "":
@@ -205,7 +205,7 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 	}
 	k, known := l.kinds[o.kind]
 	if !known {
-		l.foreign(o, gv)
+		l.unknownKind(o, gv)
 		return false
 	}
 	if k.group != gv.Group {
@@ -227,7 +227,7 @@ func (l *loader) recognise(o *object, apiVersion string) bool {
 	return true
 }
 
-// versionsOf is advice on the apiVersion of a kind.
+// versionsOf returns the fix for a wrong apiVersion.
 func (l *loader) versionsOf(name string) string {
 	k, known := l.kinds[name]
 	if !known {
@@ -241,8 +241,8 @@ func (l *loader) versionsOf(name string) string {
 	return "use " + strings.Join(versions, " or ")
 }
 
-// foreign handles an object of a kind that is not acted on.
-func (l *loader) foreign(o *object, gv apischema.GroupVersion) {
+// unknownKind handles an object of an unsupported kind.
+func (l *loader) unknownKind(o *object, gv apischema.GroupVersion) {
 	if reason, ok := refused()[o.kind]; ok {
 		l.fail(o.problem("kind", fmt.Sprintf("%s cannot be used: %s", o.kind, reason), "remove the object"))
 		return
@@ -254,18 +254,18 @@ func (l *loader) foreign(o *object, gv apischema.GroupVersion) {
 			return
 		}
 	}
-	l.warn(o.problem("kind", fmt.Sprintf("%s in %s is not part of a cluster and is not acted on", o.kind, gv),
-		"to bring it into the cluster, put it into a ConfigMap of a ClusterResourceSet"))
+	l.warn(o.problem("kind", fmt.Sprintf("%s in %s is not part of a cluster and is ignored", o.kind, gv),
+		"to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet"))
 }
 
-// keep adds an object, unless there is one of that name.
+// keep adds an object, unless one with the same kind and name exists.
 func (l *loader) keep(o *object) {
 	k := key{o.kind, o.namespace, o.name}
 	if l.kinds[o.kind].clusterScoped {
 		k.namespace = ""
 	}
 	if first, twice := l.byKey[k]; twice {
-		l.fail(o.problem("", "the object is there twice, first at "+first.position("").String(), "keep one of them"))
+		l.fail(o.problem("", "the object is duplicated, first at "+first.position("").String(), "keep one of them"))
 		return
 	}
 	l.byKey[k] = o
@@ -289,9 +289,8 @@ func (o *object) whereKey(path string) string {
 	return o.title() + " " + path
 }
 
-// At is the place of a field in the input, or of the nearest field above it,
-// or of the object ("Kind/name"). It is the zero Position for an object that
-// is not in the input.
+// At returns the position of a field, or of its nearest parent that is set. The object is
+// "Kind/name". For an object that is not in the input, At returns the zero Position.
 func (c *Cluster) At(object, path string) Position {
 	for p := path; p != ""; p = parent(p) {
 		if at, ok := c.where[object+" "+p]; ok {
@@ -301,8 +300,8 @@ func (c *Cluster) At(object, path string) Position {
 	return c.where[object]
 }
 
-// Origin names a field and its place, for plans and errors:
-// "cluster.yaml:31 AWSCluster/prod spec.network.vpc".
+// Origin returns a position and a field for plans and errors: "cluster.yaml:31
+// AWSCluster/prod spec.network.vpc".
 func (c *Cluster) Origin(object, path string) string {
 	words := []string{object}
 	if at := c.At(object, path); at.File != "" {

@@ -7,9 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
-// order sorts problems by file (as the files were given), line, object and
-// path, and drops repetitions: two layers of validation often find the same
-// thing.
+// order sorts problems by file (in the order of the sources), line, object and path, and
+// removes duplicates: the schema and the webhooks often report the same problem.
 func order(problems []Problem, sources []Source) []Problem {
 	rank := make(map[string]int, len(sources))
 	for i, s := range sources {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/input"
 )
 
-// assemble puts the objects together around the one Cluster. What depends on
-// an object that is wrong is skipped: its problem is told already.
+// assemble builds the Cluster value. It skips what depends on an invalid object: the
+// problem of that object is reported already.
 func (l *loader) assemble() {
 	if l.incomplete || l.unexpanded {
 		return
@@ -47,14 +47,14 @@ func (l *loader) assemble() {
 	l.nameRoles()
 	l.resolveAddons(c)
 	l.resolveIdentity()
-	if !l.mended {
+	if !l.dropped {
 		l.checkWhole(o)
-		l.tellUnused()
+		l.warnUnused()
 	}
 }
 
-// fillNamespaces puts objects without a namespace into that of the Cluster, as
-// kubectl apply -n would.
+// fillNamespaces sets the namespace of the Cluster on objects without a namespace, as
+// kubectl apply -n does.
 func (l *loader) fillNamespaces() {
 	for _, o := range l.objects {
 		meta, ok := o.typed.(metav1.Object)
@@ -64,7 +64,7 @@ func (l *loader) fillNamespaces() {
 	}
 }
 
-// theCluster is the one Cluster of the input.
+// theCluster returns the one Cluster object of the input.
 func (l *loader) theCluster() *object {
 	found := l.ofKind(kindCluster)
 	switch len(found) {
@@ -77,7 +77,7 @@ func (l *loader) theCluster() *object {
 		return nil
 	default:
 		for _, o := range found[1:] {
-			l.fail(o.problem("", "the input has more than one Cluster, the first is "+found[0].title(), "give one cluster at a time"))
+			l.fail(o.problem("", "the input has more than one Cluster, the first is "+found[0].title(), "pass one cluster at a time"))
 		}
 		return nil
 	}
@@ -93,20 +93,20 @@ func (l *loader) ofKind(kind string) []*object {
 	return found
 }
 
-// reference is a mention of one object by another.
+// reference is a reference from one object to another.
 type reference struct {
 	from              *object
-	path              string // of the reference
+	path              string // path of the reference in from
 	group, kind, name string
 }
 
-// contract makes a reference of Cluster API's own form.
+// contract converts a Cluster API reference.
 func contract(from *object, path string, r clusterv1.ContractVersionedObjectReference) reference {
 	return reference{from: from, path: path, group: r.APIGroup, kind: r.Kind, name: r.Name}
 }
 
-// follow finds the object that a reference names. It must be of one of the
-// wanted kinds. A nil answer was reported.
+// follow returns the object that a reference names, which must be of one of the wanted
+// kinds. If the result is nil, the problem was reported.
 func (l *loader) follow(r reference, wanted ...string) *object {
 	choice := strings.Join(wanted, " or ")
 	if reason, ok := refused()[r.kind]; ok {
@@ -133,7 +133,7 @@ func (l *loader) follow(r reference, wanted ...string) *object {
 	return o
 }
 
-// lookup finds an object in the namespace of the Cluster.
+// lookup returns the object with that kind and name in the namespace of the Cluster.
 func (l *loader) lookup(kind, name string) *object {
 	for _, namespace := range []string{l.cluster.Namespace, ""} {
 		if o := l.byKey[key{kind, namespace, name}]; o != nil {
@@ -143,7 +143,7 @@ func (l *loader) lookup(kind, name string) *object {
 	return nil
 }
 
-// namesOf is advice on a name that was not found.
+// namesOf returns the fix for a name that does not exist.
 func (l *loader) namesOf(kind, name string) string {
 	var names []string
 	for _, o := range l.ofKind(kind) {
@@ -162,8 +162,8 @@ func (l *loader) namesOf(kind, name string) string {
 	return "the input has " + strings.Join(names, ", ")
 }
 
-// resolved follows a reference to its typed object; nil when it is missing or
-// wrong, which was told.
+// resolved returns the typed object that a reference names. If the result is nil, the
+// problem was reported.
 func resolved[T any](l *loader, r reference, wanted string) *T {
 	o := l.follow(r, wanted)
 	if o == nil {
@@ -193,14 +193,14 @@ func (l *loader) resolveInfrastructure(o *object, c *clusterv1.Cluster) {
 	l.useInfrastructure(l.lookup(kindAWSCluster, r.name), infra)
 }
 
-// useInfrastructure takes the region from the infrastructure, and notes which
-// object it comes from.
+// useInfrastructure sets the infrastructure and the region, and records the object that
+// they come from.
 func (l *loader) useInfrastructure(o *object, infra *infrav1.AWSCluster) {
 	l.cluster.Infra, l.infra = infra, o
 	l.cluster.infra = o.title()
 	l.cluster.SetRegion(orElse(infra.Spec.Region, l.options.Region))
 	if l.cluster.Region == "" {
-		l.fail(o.problem("spec.region", "no region is given", "set it, or give --region"))
+		l.fail(o.problem("spec.region", "no region is set", "set it, or use --region"))
 	}
 }
 
@@ -264,8 +264,8 @@ func (l *loader) resolveMachines() {
 	}
 }
 
-// belongs checks that an object which nothing refers to is of the Cluster of
-// the input: it names it, and is in its namespace.
+// belongs checks that an object to which nothing refers belongs to the Cluster of the
+// input: by spec.clusterName and by its namespace.
 func (l *loader) belongs(o *object, name string) bool {
 	if o.namespace != "" && o.namespace != l.cluster.Namespace {
 		l.fail(o.problem("metadata.namespace", fmt.Sprintf("is in the namespace %s, but the Cluster is in %s", o.namespace, l.cluster.Namespace), "use one namespace"))
@@ -278,20 +278,19 @@ func (l *loader) belongs(o *object, name string) bool {
 	return false
 }
 
-// bootstrap finds what a machine boots with: an object of a kind that makes
-// nodes of this kind of cluster, or a template of it. It is nil when there is
-// a Secret with ready-made user data instead, which is checked, and when the
-// object is missing or wrong, which was told.
+// bootstrap returns the bootstrap configuration of a machine, or its template, which must
+// fit the type of cluster. It returns nil if a Secret with user data is used instead,
+// which is checked, and if the object is missing or invalid, which is reported.
 func (l *loader) bootstrap(o *object, path string, b clusterv1.Bootstrap, template bool) any {
 	if !b.ConfigRef.IsDefined() {
 		l.dataSecret(o, path+".dataSecretName", b.DataSecretName)
 		return nil
 	}
 	here, elsewhere := []string{kindConfig}, []string{kindEKSConfig, kindNodeadm}
-	ours, other := "this cluster is self-managed", "nodes of EKS"
+	cluster, other := "this cluster is self-managed", "nodes of EKS"
 	if l.managed {
 		here, elsewhere = []string{kindNodeadm, kindEKSConfig}, here
-		ours, other = "EKS runs the control plane of this cluster", "nodes of self-managed clusters"
+		cluster, other = "EKS runs the control plane of this cluster", "nodes of self-managed clusters"
 	}
 	if template {
 		here, elsewhere = templates(here), templates(elsewhere)
@@ -301,7 +300,7 @@ func (l *loader) bootstrap(o *object, path string, b clusterv1.Bootstrap, templa
 		if found := l.lookup(r.kind, r.name); found != nil {
 			found.used = true
 		}
-		l.fail(o.problem(r.path+".kind", fmt.Sprintf("%s is for %s, and %s", r.kind, other, ours), "use "+strings.Join(here, " or ")))
+		l.fail(o.problem(r.path+".kind", fmt.Sprintf("%s is for %s, and %s", r.kind, other, cluster), "use "+strings.Join(here, " or ")))
 		return nil
 	}
 	if found := l.follow(r, here...); found != nil {
@@ -310,7 +309,7 @@ func (l *loader) bootstrap(o *object, path string, b clusterv1.Bootstrap, templa
 	return nil
 }
 
-// templates are the kinds of templates for kinds of objects.
+// templates returns the kinds of the templates of kinds.
 func templates(kinds []string) []string {
 	var out []string
 	for _, k := range kinds {
@@ -331,18 +330,18 @@ func asBootstrap(typed any) (b Bootstrap) {
 	return b
 }
 
-// dataSecret checks a Secret with ready-made user data.
+// dataSecret checks the Secret that contains the user data.
 func (l *loader) dataSecret(o *object, path string, name *string) {
 	switch {
 	case name == nil:
 	case *name == "":
-		l.fail(o.problem(path, "names no Secret, so the machines would boot with nothing", "name one, or set configRef"))
+		l.fail(o.problem(path, "names no Secret, so the machines would have no user data", "set it, or set configRef"))
 	default:
 		l.secretKey(o, path, *name, "value")
 	}
 }
 
-// secretKey checks that a Secret of the input has a key.
+// secretKey checks that a Secret exists in the input and has a key.
 func (l *loader) secretKey(o *object, path, name, entry string) {
 	found := l.lookup(kindSecret, name)
 	if found == nil {
@@ -359,12 +358,12 @@ func (l *loader) secretKey(o *object, path, name, entry string) {
 	}
 }
 
-// tellUnused warns about objects that nothing refers to.
-func (l *loader) tellUnused() {
+// warnUnused warns about objects to which nothing refers.
+func (l *loader) warnUnused() {
 	for _, o := range l.objects {
 		switch {
 		case o.kind == kindHealthCheck, o.kind == kindDrainRule:
-			l.warn(o.problem("", "acts only under a management cluster", ""))
+			l.warn(o.problem("", "has an effect only in a management cluster", ""))
 		case o.used, o.kind == kindNamespace:
 		default:
 			l.warn(o.problem("", "nothing in the input refers to it, so it has no effect", "remove it, or refer to it"))

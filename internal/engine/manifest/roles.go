@@ -9,8 +9,8 @@ import (
 // longestRoleName is IAM's limit.
 const longestRoleName = 64
 
-// nameRoles gives a role to whatever was given none: the one that CAPA would
-// use, so that a management cluster which takes the cluster over finds it. See
+// nameRoles sets the roles that the manifest does not name: those that CAPA would use, so
+// that a management cluster that takes over the cluster finds them. See
 // docs/adr/0015-eks-roles.md.
 func (l *loader) nameRoles() {
 	e := l.cluster.EKS
@@ -37,14 +37,14 @@ func (l *loader) nameRoles() {
 	}
 }
 
-// roleName is the default role, or the generated one where roles are made.
+// roleName returns the default role, or a generated name if roles are created.
 func (l *loader) roleName(standard, purpose, owner string) string {
 	if !l.cluster.EKS.EnableIAM {
 		return standard
 	}
 	name, err := eks.GenerateEKSName(purpose, owner, longestRoleName)
 	if err != nil {
-		return standard // cannot be: only a hash of impossible length fails
+		return standard // unreachable: only an invalid hash length fails
 	}
 	return name
 }

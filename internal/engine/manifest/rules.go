@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	oldestMinor             = 22   // the oldest Kubernetes 1.x that Cluster API can set up
-	minorsBehind            = 3    // how far kubelets may lag behind the API server
-	apiPort                 = 6443 // where the API server listens, and every NLB too
+	oldestMinor             = 22   // the oldest Kubernetes minor version that Cluster API supports
+	minorsBehind            = 3    // Kubernetes version skew policy: how many minors kubelets may be older than the API server
+	apiPort                 = 6443 // the port of the API server, and of every NLB
 	longestLoadBalancerName = 32   // a longer generated name is replaced by a hash
 
 	ownedTagPrefix = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
 )
 
-// checkWhole holds the rules that need more than one object. CAPA and Cluster
-// API would find them out while running; here they are told before the start.
+// checkWhole applies the rules that involve more than one object. CAPA and Cluster API
+// would report these problems only while they create the cluster.
 func (l *loader) checkWhole(cluster *object) {
 	l.checkName(cluster)
 	if l.cluster.Infra != nil {
@@ -36,8 +36,8 @@ func (l *loader) checkWhole(cluster *object) {
 	l.checkPools()
 }
 
-// checkName refuses names that a network load balancer cannot have. (Names of
-// security groups need no check: CAPA changes those that begin with sg-.)
+// checkName rejects names that a network load balancer cannot have. Names of security
+// groups need no check: CAPA changes those that begin with sg-.
 func (l *loader) checkName(o *object) {
 	if l.cluster.Infra == nil || l.cluster.Infra.Spec.ControlPlaneLoadBalancer == nil {
 		return
@@ -52,11 +52,12 @@ func (l *loader) checkName(o *object) {
 	}
 	generated := l.cluster.Namespace + "-" + l.cluster.Name + "-apiserver"
 	if lb.Name == nil && strings.HasPrefix(generated, "internal-") && len(generated) <= longestLoadBalancerName {
-		l.fail(o.problem("metadata.namespace", reserved+", and this would be "+generated, "set spec.controlPlaneLoadBalancer.name of the AWSCluster"))
+		l.fail(o.problem("metadata.namespace", reserved+"; the generated name would be "+generated, "set spec.controlPlaneLoadBalancer.name of the AWSCluster"))
 	}
 }
 
-// checkLoadBalancers refuses what cannot work and warns about what is ignored.
+// checkLoadBalancers rejects settings that cannot work, and warns about those that have
+// no effect.
 func (l *loader) checkLoadBalancers(cluster, o *object) {
 	primary, secondary := l.cluster.Infra.Spec.ControlPlaneLoadBalancer, l.cluster.Infra.Spec.SecondaryControlPlaneLoadBalancer
 	l.checkLoadBalancer(o, "spec.controlPlaneLoadBalancer", primary)
@@ -81,16 +82,16 @@ func (l *loader) checkLoadBalancer(o *object, path string, lb *infrav1.AWSLoadBa
 	case infrav1.LoadBalancerTypeALB:
 		l.fail(o.problem(path+".loadBalancerType", "alb cannot work: an Application Load Balancer takes no TCP listeners", "use nlb"))
 	case infrav1.LoadBalancerTypeELB:
-		l.fail(o.problem(path+".loadBalancerType", "elb cannot work: CAPA makes a Gateway Load Balancer of it", "use nlb or classic"))
+		l.fail(o.problem(path+".loadBalancerType", "elb cannot work: CAPA creates a Gateway Load Balancer for it", "use nlb or classic"))
 	case infrav1.LoadBalancerTypeDisabled:
 		if l.cluster.Infra.Spec.ControlPlaneEndpoint.Host == "" && l.cluster.Object.Spec.ControlPlaneEndpoint.Host == "" {
-			l.fail(o.problem("spec.controlPlaneEndpoint", "without a load balancer nobody knows the address of the API server", "set host and port"))
+			l.fail(o.problem("spec.controlPlaneEndpoint", "without a load balancer the address of the API server is unknown", "set host and port"))
 		}
 	case infrav1.LoadBalancerTypeClassic, infrav1.LoadBalancerTypeNLB:
 	}
 }
 
-// checkNetwork checks what an existing VPC needs.
+// checkNetwork checks that the settings of an existing VPC are complete.
 func (l *loader) checkNetwork(o *object) {
 	network := l.cluster.Infra.Spec.NetworkSpec
 	_, owned := network.VPC.Tags[ownedTagPrefix+l.cluster.Name]
@@ -100,16 +101,15 @@ func (l *loader) checkNetwork(o *object) {
 	}
 	for i, s := range network.Subnets {
 		if existing && !strings.HasPrefix(s.ID, "subnet-") {
-			l.fail(o.problem(fmt.Sprintf("spec.network.subnets[%d].id", i), fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID), "give an id that begins with subnet-"))
+			l.fail(o.problem(fmt.Sprintf("spec.network.subnets[%d].id", i), fmt.Sprintf("%q is not the id of a subnet of the existing VPC", s.ID), "set an id that begins with subnet-"))
 		}
 	}
 	if len(network.SecurityGroupOverrides) > 0 && !existing {
-		l.fail(o.problem("spec.network.securityGroupOverrides", "security groups can be given only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"))
+		l.fail(o.problem("spec.network.securityGroupOverrides", "security groups can be set only with an existing VPC", "set spec.network.vpc.id, or remove the overrides"))
 	}
 }
 
-// checkControlPlane finds the version and checks the machines of the control
-// plane.
+// checkControlPlane sets the version and checks the machines of the control plane.
 func (l *loader) checkControlPlane(cluster *object) {
 	if plane := l.cluster.ControlPlane; plane != nil {
 		o := l.lookup(kindControlPlane, plane.Object.Name)
@@ -125,7 +125,7 @@ func (l *loader) checkControlPlane(cluster *object) {
 		}
 		singles++
 		if l.cluster.ControlPlane != nil {
-			l.fail(l.lookup(kindMachine, m.Object.Name).problem("metadata.labels", "a control plane is made by KubeadmControlPlane or of single Machines, not both", "remove one of them"))
+			l.fail(l.lookup(kindMachine, m.Object.Name).problem("metadata.labels", "a control plane is either a KubeadmControlPlane or stand-alone Machines, not both", "remove one of them"))
 			continue
 		}
 		if l.cluster.Version == "" {
@@ -133,11 +133,11 @@ func (l *loader) checkControlPlane(cluster *object) {
 		}
 	}
 	if singles == 0 && l.cluster.ControlPlane == nil && len(l.ofKind(kindMachine)) == len(l.cluster.Machines) && !l.cluster.Object.Spec.ControlPlaneRef.IsDefined() {
-		l.fail(cluster.problem("spec.controlPlaneRef", "the cluster has no control plane", "name a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane"))
+		l.fail(cluster.problem("spec.controlPlaneRef", "the cluster has no control plane", "set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane"))
 	}
 }
 
-// checkWorkers checks MachineDeployments and single Machines.
+// checkWorkers checks MachineDeployments and stand-alone Machines.
 func (l *loader) checkWorkers() {
 	for _, d := range l.cluster.Deployments {
 		o := l.lookup(kindDeployment, d.Object.Name)
@@ -174,10 +174,10 @@ func (l *loader) checkWorkers() {
 	}
 }
 
-// checkImage makes sure that an AMI can be found: by id, or by version.
+// checkImage checks that an AMI can be found: by ID, or by version.
 func (l *loader) checkImage(o *object, path, version string, ami infrav1.AMIReference) {
 	if version == "" && ami.ID == nil {
-		l.fail(o.problem(path, "neither a version nor an AMI says what to start", "set the version, or ami.id of the machine's AWS object"))
+		l.fail(o.problem(path, "neither a version nor an AMI is set", "set the version, or ami.id of the machine's AWS object"))
 	}
 }
 
@@ -187,17 +187,16 @@ func (l *loader) checkTemplate(t *infrav1.AWSMachineTemplate) {
 	}
 }
 
-// checkMetadata refuses tags in the metadata service: EC2 then takes no tag
-// with a slash in its key, and every machine of a cluster has some.
+// checkMetadata rejects instance tags in the metadata service: EC2 then permits no tag
+// with a slash in its key, and the tags of a cluster have slashes.
 func (l *loader) checkMetadata(o *object, path string, spec infrav1.AWSMachineSpec) {
 	if m := spec.InstanceMetadataOptions; o != nil && m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
 		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
-			"AWS refuses to launch a machine with this and a tag whose key has a slash, as the cluster's own have", "set it to disabled"))
+			"EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags", "set it to disabled"))
 	}
 }
 
-// checkVersion refuses versions that kubeadm's configuration cannot be written
-// for.
+// checkVersion rejects versions for which no kubeadm configuration can be written.
 func (l *loader) checkVersion(o *object, path, version string) {
 	v, err := semver.Parse(strings.TrimPrefix(version, "v"))
 	if err == nil && (v.Major != 1 || v.Minor < oldestMinor) {
@@ -205,7 +204,7 @@ func (l *loader) checkVersion(o *object, path, version string) {
 	}
 }
 
-// checkWorkerVersion compares with the control plane.
+// checkWorkerVersion compares a version with that of the control plane.
 func (l *loader) checkWorkerVersion(o *object, path, version string) {
 	if version == "" {
 		return
@@ -233,14 +232,14 @@ func (l *loader) checkFormat(o *object, path string, format bootstrapv1.Format, 
 	}
 }
 
-// checkIgnition makes sure that the machine's AWS object and its bootstrap
-// configuration agree on the format, and that there is a bucket for Ignition.
+// checkIgnition checks that the machine's AWSMachine and its bootstrap configuration have
+// the same format, and that Ignition data has a bucket.
 func (l *loader) checkIgnition(o *object, path string, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
 	if machine == nil || l.cluster.Infra == nil {
 		return
 	}
 	if machine.Spec.Ignition != nil && format != bootstrapv1.Ignition {
-		l.fail(o.problem(path, fmt.Sprintf("the machine expects Ignition (spec.ignition of %s), but this writes cloud-config", machine.Name), "set format: ignition"))
+		l.fail(o.problem(path, fmt.Sprintf("the machine expects Ignition (spec.ignition of %s), but the format of this configuration is cloud-config", machine.Name), "set format: ignition"))
 		return
 	}
 	if format != bootstrapv1.Ignition {
@@ -248,12 +247,12 @@ func (l *loader) checkIgnition(o *object, path string, format bootstrapv1.Format
 	}
 	inline := machine.Spec.Ignition != nil && machine.Spec.Ignition.StorageType == infrav1.IgnitionStorageTypeOptionUnencryptedUserData
 	if !inline && l.cluster.Infra.Spec.S3Bucket == nil {
-		l.fail(o.problem(path, "Ignition is kept in a bucket, and AWSCluster/"+l.cluster.Infra.Name+" has none",
+		l.fail(o.problem(path, "Ignition data is stored in a bucket, and AWSCluster/"+l.cluster.Infra.Name+" has none",
 			"set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine"))
 	}
 }
 
-// checkFiles makes sure that the Secrets named by a configuration are there.
+// checkFiles checks that the Secrets that a configuration names exist.
 func (l *loader) checkFiles(o *object, path string, c *bootstrapv1.KubeadmConfigSpec) {
 	for i, f := range c.Files {
 		if f.ContentFrom.IsDefined() {
@@ -267,8 +266,8 @@ func (l *loader) checkFiles(o *object, path string, c *bootstrapv1.KubeadmConfig
 	}
 }
 
-// checkSecrets looks at the Secrets that Cluster API finds by their names:
-// certificates the user brings, and those that external etcd needs.
+// checkSecrets checks the Secrets that Cluster API finds by name: the user's
+// certificates, and those for external etcd.
 func (l *loader) checkSecrets() {
 	for _, suffix := range []string{"ca", "etcd", "proxy", "sa", "apiserver-etcd-client"} {
 		if o := l.lookup(kindSecret, l.cluster.Name+"-"+suffix); o != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// edit replaces a piece of YAML that must be there.
+// edit replaces a part of the YAML, which must exist.
 func edit(t *testing.T, yaml string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -20,8 +20,8 @@ func edit(t *testing.T, yaml string, pairs ...string) string {
 	return yaml
 }
 
-// Every rule is broken in a manifest that is right otherwise, and must be told
-// alone, in these words.
+// Each case breaks one rule in a valid manifest, and expects exactly one problem with
+// this text.
 func TestRules(t *testing.T) {
 	const (
 		quick    = "quickstart"
@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 		name string
 		file string
 		edit []string
-		want string // the problem without its place
+		want string // the problem without its position
 	}{
 		{
 			"unknown field", quick,
@@ -65,12 +65,12 @@ func TestRules(t *testing.T) {
 		{
 			"elb", quick,
 			[]string{lb, "    loadBalancerType: elb\n"},
-			`AWSCluster/quick spec.controlPlaneLoadBalancer.loadBalancerType: elb cannot work: CAPA makes a Gateway Load Balancer of it — use nlb or classic`,
+			`AWSCluster/quick spec.controlPlaneLoadBalancer.loadBalancerType: elb cannot work: CAPA creates a Gateway Load Balancer for it — use nlb or classic`,
 		},
 		{
 			"no load balancer and no endpoint", quick,
 			[]string{lb, "    loadBalancerType: disabled\n"},
-			`AWSCluster/quick spec.controlPlaneEndpoint: without a load balancer nobody knows the address of the API server — set host and port`,
+			`AWSCluster/quick spec.controlPlaneEndpoint: without a load balancer the address of the API server is unknown — set host and port`,
 		},
 		{
 			"reserved name", quick,
@@ -100,7 +100,7 @@ func TestRules(t *testing.T) {
 		{
 			"upstream panics", machines,
 			[]string{`ignition: {version: "3.4"}`, `ignition: {version: "3.4", proxy: {noProxy: [""]}}`},
-			`AWSMachine/single-0: upstream validation gave up: runtime error: index out of range [0] with length 0`,
+			`AWSMachine/single-0: upstream's validation failed: runtime error: index out of range [0] with length 0`,
 		},
 		{
 			"webhook with a structured value", quick,
@@ -145,7 +145,7 @@ func TestRules(t *testing.T) {
 		{
 			"bad machine names", quick,
 			[]string{plane, "  machineNaming: {template: 'Cp_{{ .random }}'}\n" + plane},
-			`spec.machineNaming.template: "Cp_{{ .random }}": does not make valid names: a lowercase RFC 1123 subdomain must`,
+			`spec.machineNaming.template: "Cp_{{ .random }}": does not result in valid names: a lowercase RFC 1123 subdomain must`,
 		},
 		{
 			"two kinds of etcd", quick,
@@ -160,12 +160,12 @@ func TestRules(t *testing.T) {
 		{
 			"IPAM pool", quick,
 			[]string{network, network + "  network:\n    vpc:\n      ipamPool: {id: x}\n"},
-			`AWSCluster/quick spec.network.vpc.ipamPool: is not supported yet — give the VPC a cidrBlock`,
+			`AWSCluster/quick spec.network.vpc.ipamPool: is not supported yet — set cidrBlock of the VPC`,
 		},
 		{
 			"managed by others", quick,
 			[]string{"kind: AWSCluster\nmetadata:\n", "kind: AWSCluster\nmetadata:\n  annotations: {cluster.x-k8s.io/managed-by: terraform}\n"},
-			`AWSCluster/quick metadata.annotations.cluster.x-k8s.io/managed-by: is not supported yet — the infrastructure cannot be left to someone else`,
+			`AWSCluster/quick metadata.annotations.cluster.x-k8s.io/managed-by: is not supported yet — externally managed infrastructure is not supported`,
 		},
 		{
 			"local zone", quick,
@@ -175,7 +175,7 @@ func TestRules(t *testing.T) {
 		{
 			"overrides without a VPC", quick,
 			[]string{network, network + "  network:\n    securityGroupOverrides: {node: sg-1}\n"},
-			`AWSCluster/quick spec.network.securityGroupOverrides: security groups can be given only with an existing VPC — set spec.network.vpc.id, or remove the overrides`,
+			`AWSCluster/quick spec.network.securityGroupOverrides: security groups can be set only with an existing VPC — set spec.network.vpc.id, or remove the overrides`,
 		},
 		{
 			"VPC without subnets", quick,
@@ -185,9 +185,9 @@ func TestRules(t *testing.T) {
 		{
 			"VPC with a made-up subnet", machines,
 			[]string{"id: subnet-0a", "id: first"},
-			`AWSCluster/single spec.network.subnets[0].id: "first" is not the id of a subnet of the existing VPC — give an id that begins with subnet-`,
+			`AWSCluster/single spec.network.subnets[0].id: "first" is not the id of a subnet of the existing VPC — set an id that begins with subnet-`,
 		},
-		{"no region", machines, []string{"", ""}, `AWSCluster/single spec.region: no region is given — set it, or give --region`},
+		{"no region", machines, []string{"", ""}, `AWSCluster/single spec.region: no region is set — set it, or use --region`},
 
 		{
 			"old Kubernetes", quick,
@@ -212,12 +212,12 @@ func TestRules(t *testing.T) {
 		{
 			"neither version nor AMI", quick,
 			[]string{worker, "      bootstrap:\n"},
-			`MachineDeployment/quick-md-0 spec.template.spec.version: neither a version nor an AMI says what to start — set the version, or ami.id of the machine's AWS object`,
+			`MachineDeployment/quick-md-0 spec.template.spec.version: neither a version nor an AMI is set — set the version, or ami.id of the machine's AWS object`,
 		},
 		{
 			"tags in the metadata service", quick,
 			[]string{"  name: quick-md-0\n  namespace: prod\nspec:\n  template:\n    spec:\n      instanceType: t3.large\n", "  name: quick-md-0\n  namespace: prod\nspec:\n  template:\n    spec:\n      instanceType: t3.large\n      instanceMetadataOptions: {instanceMetadataTags: enabled}\n"},
-			`AWSMachineTemplate/quick-md-0 spec.template.spec.instanceMetadataOptions.instanceMetadataTags: AWS refuses to launch a machine with this and a tag whose key has a slash, as the cluster's own have — set it to disabled`,
+			`AWSMachineTemplate/quick-md-0 spec.template.spec.instanceMetadataOptions.instanceMetadataTags: EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags — set it to disabled`,
 		},
 		{
 			"even control plane", quick,
@@ -313,7 +313,7 @@ func TestRules(t *testing.T) {
 		{
 			"no control plane", machines,
 			[]string{`    labels: {cluster.x-k8s.io/control-plane: ""}` + "\n", ""},
-			`Cluster/single spec.controlPlaneRef: the cluster has no control plane — name a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane`,
+			`Cluster/single spec.controlPlaneRef: the cluster has no control plane — set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane`,
 		},
 
 		{
@@ -359,13 +359,13 @@ func TestRules(t *testing.T) {
 		{
 			"two clusters", quick,
 			[]string{"---\napiVersion: controlplane", "---\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: more, namespace: prod}\nspec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSCluster, name: quick}}\n---\napiVersion: controlplane"},
-			`Cluster/more: the input has more than one Cluster, the first is Cluster/quick — give one cluster at a time`,
+			`Cluster/more: the input has more than one Cluster, the first is Cluster/quick — pass one cluster at a time`,
 		},
 
 		{
 			"identity goes round", quick,
 			[]string{"    kind: AWSClusterStaticIdentity\n    name: jump", "    kind: AWSClusterRoleIdentity\n    name: builder"},
-			`AWSClusterRoleIdentity/builder spec.sourceIdentityRef: the identities go round in a circle: AWSClusterRoleIdentity/builder → AWSClusterRoleIdentity/builder — let one of them use AWSClusterControllerIdentity/default`,
+			`AWSClusterRoleIdentity/builder spec.sourceIdentityRef: the identities refer to each other in a cycle: AWSClusterRoleIdentity/builder → AWSClusterRoleIdentity/builder — change the source of one of them to AWSClusterControllerIdentity/default`,
 		},
 		{
 			"identity not allowed", quick,
@@ -431,12 +431,12 @@ func TestRules(t *testing.T) {
 		{
 			"Ignition without a bucket", machines,
 			[]string{"    s3Bucket:\n      name: single-ignition\n      controlPlaneIAMInstanceProfile: control-plane\n      nodesIAMInstanceProfiles: [nodes]\n", ""},
-			`KubeadmConfig/single-0 spec.format: Ignition is kept in a bucket, and AWSCluster/single has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
+			`KubeadmConfig/single-0 spec.format: Ignition data is stored in a bucket, and AWSCluster/single has none — set spec.s3Bucket there, or ignition.storageType: UnencryptedUserData on the machine`,
 		},
 		{
 			"Ignition on one side only", machines,
 			[]string{"    format: ignition\n", ""},
-			`KubeadmConfig/single-0 spec.format: the machine expects Ignition (spec.ignition of single-0), but this writes cloud-config — set format: ignition`,
+			`KubeadmConfig/single-0 spec.format: the machine expects Ignition (spec.ignition of single-0), but the format of this configuration is cloud-config — set format: ignition`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,16 +2,16 @@ package manifest
 
 import "strings"
 
-// scanner reads YAML line by line, just well enough to tell comments from
-// content: a # inside a block scalar or a quoted string is content.
+// scanner reads YAML line by line to find comments. A # inside a block scalar or a quoted
+// string is not a comment.
 type scanner struct {
-	quote byte // ' or " while a quoted string goes on over the end of the line
+	quote byte // ' or " if a quoted string continues on the next line
 	block bool // inside a block scalar
 	depth int  // indentation of the node that owns the block scalar
 }
 
-// comment returns where the comment of a line begins, or the length of the
-// line. Lines must be given in order.
+// comment returns the index at which the comment of a line begins, or the length of the
+// line. Lines must be passed in order.
 func (s *scanner) comment(line string) int {
 	if s.block {
 		if strings.TrimSpace(line) == "" || indentation(line) > s.depth {
@@ -24,7 +24,7 @@ func (s *scanner) comment(line string) int {
 	return end
 }
 
-// content walks over the quoted and plain text of one line.
+// content reads the quoted and plain text of one line.
 func (s *scanner) content(line string) int {
 	before := byte(' ') // the last character that was not a blank
 	for i := 0; i < len(line); i++ {
@@ -44,8 +44,8 @@ func (s *scanner) content(line string) int {
 	return len(line)
 }
 
-// inQuote handles one character of a quoted string and returns how many more
-// belong to it.
+// inQuote handles one character of a quoted string, and returns how many more characters
+// to skip.
 func (s *scanner) inQuote(line string, i int) int {
 	next := byte(0)
 	if i+1 < len(line) {
@@ -64,8 +64,8 @@ func (s *scanner) inQuote(line string, i int) int {
 	}
 }
 
-// opensScalar tells whether a quote after this text starts a string; in the
-// middle of a plain scalar it is only a character.
+// opensScalar reports whether a quote after this text begins a quoted string. In the
+// middle of a plain scalar, a quote is an ordinary character.
 func opensScalar(before byte, text string) bool {
 	if text != "" && strings.IndexByte(" \t[{,", text[len(text)-1]) < 0 {
 		return false
@@ -73,7 +73,7 @@ func opensScalar(before byte, text string) bool {
 	return strings.IndexByte(" :-[{,?", before) >= 0
 }
 
-// openBlock notes that a block scalar follows.
+// openBlock records that a block scalar follows.
 func (s *scanner) openBlock(content string) {
 	if s.quote != 0 || !isBlockHeader(content) {
 		return
@@ -94,8 +94,8 @@ func (s *scanner) openBlock(content string) {
 	}
 }
 
-// isBlockHeader tells whether a line ends in | or > (with indicators) where a
-// value begins: after a colon, a dash, a tag or an anchor.
+// isBlockHeader reports whether a line ends with the header of a block scalar: | or >
+// with indicators, after a colon, a dash, a tag or an anchor.
 func isBlockHeader(content string) bool {
 	s := strings.TrimRight(content, " \t")
 	s = strings.TrimRight(s, "-+0123456789")

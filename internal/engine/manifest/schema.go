@@ -11,19 +11,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 
-// schemaArchive holds the structural schemas of the CRDs, made by
-// internal/schemagen.
+// schemaArchive holds the structural schemas of the CRDs. internal/schemagen generates
+// it.
 //
 //go:embed schemas.zip
 var schemaArchive []byte
 
-// schemas remembers what was compiled: compiling takes milliseconds per kind,
-// and a compiled schema never changes.
+// schemas caches compiled schemas: compilation takes milliseconds for each kind, and the
+// result never changes.
 //
-//nolint:gochecknoglobals // the memo of a pure function of the embedded archive
-var schemas sync.Map // "kind/version" to func() (*crd.Schema, error)
+//nolint:gochecknoglobals // caches a pure function of the embedded archive
+var schemas sync.Map // "kind/version" -> func() (*crd.Schema, error)
 
-// schemaFor compiles the schema of a kind, once.
+// schemaFor returns the compiled schema of a kind.
 func schemaFor(kind, version string) (*crd.Schema, error) {
 	name := kind + "/" + version
 	made, _ := schemas.LoadOrStore(name, sync.OnceValues(func() (*crd.Schema, error) {

@@ -10,8 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// value loads a manifest whose ConfigMap holds an expression and returns what
-// became of it.
+// value loads a manifest with an expression in a ConfigMap, and returns its value.
 func value(t *testing.T, expression string) (string, error) {
 	t.Helper()
 	yaml := read(t, "testdata/good/quickstart.yaml") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: prod}\ndata:\n  x: |-\n    " + expression + "\n"
@@ -54,9 +53,9 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-func TestVariablesRefused(t *testing.T) {
+func TestInvalidVariables(t *testing.T) {
 	for expression, want := range map[string]string{
-		"${NAME%%.*}": "the variable expression ${NAME%%.*} is not supported — use ${NAME}, ${NAME:-default} or ${NAME:offset:length}, or write $${NAME%%.*} if it is meant for the node",
+		"${NAME%%.*}": "the variable expression ${NAME%%.*} is not supported — use ${NAME}, ${NAME:-default} or ${NAME:offset:length}, or write $${NAME%%.*} for a literal ${…} on the node",
 		"${1}":        "the variable expression ${1} is not supported",
 		"${NAME:x}":   "the variable expression ${NAME:x} is not supported",
 		"${NAME":      `"${NAME" has no closing brace — close it with }, or write $${ for a literal ${`,
@@ -68,8 +67,8 @@ func TestVariablesRefused(t *testing.T) {
 	}
 }
 
-// All missing variables are told at once, each with all its places, and next
-// to fields that do not exist.
+// All variables without values are reported at once, each with all its positions,
+// together with unknown fields.
 func TestMissingVariables(t *testing.T) {
 	_, err := load(t, `apiVersion: cluster.x-k8s.io/v1beta2
 kind: Cluster
@@ -90,7 +89,7 @@ spec:
 	}, "\n"), err.Error())
 }
 
-// A value of several lines does not move the lines after it.
+// A value with several lines does not change the line numbers after it.
 func TestLinesAfterLongValues(t *testing.T) {
 	yaml := strings.Replace(read(t, "testdata/good/quickstart.yaml"), "  labels:\n", "  labels:\n    ${LABELS}\n", 1)
 	c := mustLoad(t, yaml, manifest.Options{Lookup: lookup(map[string]string{"LABELS": "a: x\n    b: x\n    c: x"})})
@@ -99,8 +98,8 @@ func TestLinesAfterLongValues(t *testing.T) {
 	assert.Equal(t, 34, c.At("AWSCluster/quick", "spec.region").Line)
 }
 
-// Only comments are left alone: # inside quotes, words and block scalars is
-// content, and what looks like a quote in the middle of a word is not one.
+// Only comments are not expanded: # inside quotes, words and block scalars is not a
+// comment, and a quote in the middle of a word does not begin a string.
 func TestComments(t *testing.T) {
 	for line, want := range map[string]string{
 		`a: b # ${X}`:                           "",

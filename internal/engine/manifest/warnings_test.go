@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// What has no effect is told, and refused when asked to be strict.
+// Fields without effect have a warning, which Options.Strict turns into a problem.
 func TestWarnings(t *testing.T) {
 	const object = "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2"
 	for _, tt := range []struct {
@@ -31,12 +31,12 @@ func TestWarnings(t *testing.T) {
 		{
 			"paused",
 			[]string{"  clusterNetwork:\n", "  paused: true\n  clusterNetwork:\n"},
-			"cluster.yaml:15: Cluster/quick spec.paused: is not acted on yet — it stops Cluster API's controllers, and there are none",
+			"cluster.yaml:15: Cluster/quick spec.paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",
 		},
 		{
 			"paused by annotation",
 			[]string{"  labels:\n    cni", "  annotations: {cluster.x-k8s.io/paused: ''}\n  labels:\n    cni"},
-			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: is not acted on yet — it stops Cluster API's controllers, and there are none",
+			"cluster.yaml:12: Cluster/quick metadata.annotations.cluster.x-k8s.io/paused: is ignored: not supported yet — it pauses Cluster API's controllers, which this program does not run",
 		},
 		{"what Cluster API drops", []string{"    initConfiguration:\n", "    clusterConfiguration: {featureGates: {A: true}}\n    initConfiguration:\n"}, ""},
 		{"not paused", []string{"  clusterNetwork:\n", "  paused: false\n  clusterNetwork:\n"}, ""},
@@ -48,17 +48,17 @@ func TestWarnings(t *testing.T) {
 		{
 			"node deletion timeout",
 			[]string{"      version: 1.34.2\n      boot", "      deletion: {nodeDrainTimeoutSeconds: 60, nodeDeletionTimeoutSeconds: 60}\n      version: 1.34.2\n      boot"},
-			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.deletion.nodeDeletionTimeoutSeconds: is not acted on yet — a node is deleted when its machine is gone, however long the API server takes",
+			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.deletion.nodeDeletionTimeoutSeconds: is ignored: not supported yet — the Node is deleted after its machine, without a timeout",
 		},
 		{
 			"taints",
 			[]string{"      version: 1.34.2\n      boot", "      taints: [{key: a, effect: NoSchedule, propagation: Always}]\n      version: 1.34.2\n      boot"},
-			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.taints: is not acted on yet — Cluster API refuses it too, unless its feature gate MachineTaintPropagation is on: have kubeadm set them, by nodeRegistration.taints",
+			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.taints: is ignored: not supported yet — Cluster API rejects it too, unless its feature gate MachineTaintPropagation is enabled; use nodeRegistration.taints of the kubeadm configuration",
 		},
 		{
 			"health check",
 			[]string{object, "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {name: mhc, namespace: prod}\nspec: {clusterName: quick, selector: {matchLabels: {a: b}}, unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]}\n" + object},
-			"cluster.yaml:72: MachineHealthCheck/mhc: acts only under a management cluster",
+			"cluster.yaml:72: MachineHealthCheck/mhc: has an effect only in a management cluster",
 		},
 		{
 			"unused object",
@@ -69,12 +69,12 @@ func TestWarnings(t *testing.T) {
 		{
 			"other selector",
 			[]string{"    cni: calico\n", "    cni: cilium\n"},
-			"cluster.yaml:166: ClusterResourceSet/cni spec.clusterSelector: does not match the labels of Cluster/quick, so nothing of it is applied — add the labels to the Cluster",
+			"cluster.yaml:166: ClusterResourceSet/cni spec.clusterSelector: does not match the labels of Cluster/quick, so none of its objects are applied — add the labels to the Cluster",
 		},
 		{
 			"foreign kind",
 			[]string{object, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n" + object},
-			"cluster.yaml:73: Deployment/web kind: Deployment in apps/v1 is not part of a cluster and is not acted on — to bring it into the cluster, put it into a ConfigMap of a ClusterResourceSet",
+			"cluster.yaml:73: Deployment/web kind: Deployment in apps/v1 is not part of a cluster and is ignored — to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet",
 		},
 		{
 			"old CAPA version",
@@ -97,7 +97,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// CAPA's older version is converted and gets the newest defaults.
+// An object in CAPA's older API version is converted and gets the newest defaults.
 func TestOldVersionOfCAPA(t *testing.T) {
 	yaml := edit(t, read(t, "testdata/good/quickstart.yaml"),
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta2\nkind: AWSCluster\n", "apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\n",

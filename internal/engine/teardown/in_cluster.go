@@ -157,7 +157,7 @@ func (i *InCluster) remove(ctx context.Context, c *cloud.Clients, have *InCluste
 		return nil
 	}
 	if i.failed != nil {
-		return graph.NotYet(fmt.Errorf("the API server: %s", kube.Why(i.failed)))
+		return graph.NotYet(fmt.Errorf("the API server: %s", kube.Reason(i.failed)))
 	}
 	return graph.NotYet(fmt.Errorf("the cluster to give up %s", text.Several(have.names())))
 }
@@ -170,7 +170,7 @@ func (i *InCluster) end(err error) {
 		what = text.Several(i.last.names())
 	}
 	if err != nil {
-		why = "(" + kube.Why(err) + ")"
+		why = "(" + kube.Reason(err) + ")"
 	}
 	i.Warn(fmt.Sprintf("the cluster has not given up %s %s: what was made for that is found in AWS by its tags", what, why))
 }

@@ -26,7 +26,7 @@ func addAddons(g *graph.Graph, p platform, k kubernetes) (podNetwork []graph.Edg
 		}
 		if len(a.Objects) > 0 {
 			added := graph.Install(g, graph.ID("addons/"+set.Name), a, graph.From(set.Origin))
-			if set.BringsNetwork() {
+			if set.HasPodNetwork() {
 				podNetwork = append(podNetwork, graph.Awaits(added)...)
 			}
 		}

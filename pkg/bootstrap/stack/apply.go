@@ -172,7 +172,7 @@ func (s *Stack) ours(ctx context.Context) string {
 // unsent is the error of a request that AWS refused, or that may have got
 // lost.
 func (s *Stack) unsent(doing string, err error) error {
-	if cloud.Refused(err) || cloud.Unsent(err) {
+	if cloud.Rejected(err) || cloud.NotSent(err) {
 		return fmt.Errorf("%s stack %s in %s: %w", doing, s.Name, s.Region, err)
 	}
 	return fmt.Errorf("%s stack %s in %s: whether AWS got the request is not known; run the command again: %w", doing, s.Name, s.Region, err)

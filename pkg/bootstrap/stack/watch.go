@@ -66,7 +66,7 @@ func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err er
 		return now, true, nil
 	case err == nil:
 		w.reached = w.s.o.Clock.Now()
-	case cloud.Refused(err) && !cloud.Throttled(err), w.s.o.Clock.Since(w.reached) > patience:
+	case cloud.Rejected(err) && !cloud.Throttled(err), w.s.o.Clock.Since(w.reached) > patience:
 		return nil, false, err
 	}
 	if w.s.o.Clock.Since(w.began) > longest {

@@ -77,7 +77,7 @@ func (g *EgressOnlyGateway) Delete(ctx context.Context, c *cloud.Clients, have *
 // EgressOnlyGateways lists the egress-only internet gateways of the cluster.
 func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGatewayState, error) {
 	return cloud.Remember(ctx, c, "egress-only gateways", func(ctx context.Context) ([]EgressOnlyGatewayState, error) {
-		p := ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c.EC2, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: c.Ours()})
+		p := ec2.NewDescribeEgressOnlyInternetGatewaysPaginator(c.EC2, &ec2.DescribeEgressOnlyInternetGatewaysInput{Filters: c.OwnedFilters()})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
 			return p.NextPage(ctx)
 		}, func(o *ec2.DescribeEgressOnlyInternetGatewaysOutput) (out []EgressOnlyGatewayState) {

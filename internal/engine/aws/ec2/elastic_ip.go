@@ -81,7 +81,7 @@ func (e *ElasticIP) Diff(have *ElasticIPState) (d graph.Diff) {
 func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
 	out, err := c.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
 		Domain: types.DomainTypeVpc, TagSpecifications: e.Tags.On(types.ResourceTypeElasticIp),
-	}, cloud.AskOnce)
+	}, cloud.SendOnce)
 	if err != nil {
 		return nil, err
 	}

@@ -280,7 +280,7 @@ func terminate(ctx context.Context, c *cloud.Clients, id string) error {
 		out := make([]error, 0, len(ids))
 		for part := range slices.Chunk(ids, 500) {
 			_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
-			if len(part) > 1 && cloud.Refused(err) { // AWS refuses all on account of one
+			if len(part) > 1 && cloud.Rejected(err) { // AWS refuses all on account of one
 				out = append(out, terminateEach(ctx, c, part)...)
 				continue
 			}
@@ -357,7 +357,7 @@ type Inventory struct {
 func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
 	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
 		in := &ec2.DescribeInstancesInput{
-			Filters:    c.Ours(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
+			Filters:    c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
 			MaxResults: aws.Int32(1000),
 		}
 		all := &Inventory{ByID: map[string]*InstanceState{}, byNode: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}

@@ -55,7 +55,7 @@ func (g *InternetGateway) Diff(have *InternetGatewayState) (d graph.Diff) {
 func (g *InternetGateway) Create(ctx context.Context, c *cloud.Clients) (*InternetGatewayState, error) {
 	out, err := c.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: g.Tags.On(types.ResourceTypeInternetGateway),
-	}, cloud.AskOnce)
+	}, cloud.SendOnce)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (g *InternetGateway) Blockers(ctx context.Context, c *cloud.Clients, have *
 // InternetGateways lists the internet gateways of the cluster.
 func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayState, error) {
 	return cloud.Remember(ctx, c, "internet gateways", func(ctx context.Context) ([]InternetGatewayState, error) {
-		p := ec2.NewDescribeInternetGatewaysPaginator(c.EC2, &ec2.DescribeInternetGatewaysInput{Filters: c.Ours()})
+		p := ec2.NewDescribeInternetGatewaysPaginator(c.EC2, &ec2.DescribeInternetGatewaysInput{Filters: c.OwnedFilters()})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInternetGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeInternetGatewaysOutput) (out []InternetGatewayState) {
 				for _, x := range o.InternetGateways {

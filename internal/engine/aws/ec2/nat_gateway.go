@@ -106,7 +106,7 @@ func (n *NATGateway) Delete(ctx context.Context, c *cloud.Clients, have *NATGate
 func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, error) {
 	return cloud.Remember(ctx, c, "NAT gateways", func(ctx context.Context) ([]NATGatewayState, error) {
 		p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{
-			Filter: c.Ours(cloud.Filter("state", "pending", "available", "deleting")),
+			Filter: c.OwnedFilters(cloud.Filter("state", "pending", "available", "deleting")),
 		})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeNatGatewaysOutput) (out []NATGatewayState) {

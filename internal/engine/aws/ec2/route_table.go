@@ -198,7 +198,7 @@ func (r *RouteTable) Delete(ctx context.Context, c *cloud.Clients, have *RouteTa
 // RouteTables lists the route tables of the cluster.
 func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, error) {
 	return cloud.Remember(ctx, c, "route tables", func(ctx context.Context) ([]RouteTableState, error) {
-		p := ec2.NewDescribeRouteTablesPaginator(c.EC2, &ec2.DescribeRouteTablesInput{Filters: c.Ours()})
+		p := ec2.NewDescribeRouteTablesPaginator(c.EC2, &ec2.DescribeRouteTablesInput{Filters: c.OwnedFilters()})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
 				for _, x := range o.RouteTables {

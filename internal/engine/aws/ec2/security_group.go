@@ -72,7 +72,7 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 	vpc := g.VPC.CloudID()
 	out, err := c.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		VpcId: &vpc, GroupName: &g.Name, Description: &g.Description, TagSpecifications: g.Tags.On(types.ResourceTypeSecurityGroup),
-	}, cloud.AskOnce)
+	}, cloud.SendOnce)
 	if err != nil {
 		return nil, err
 	}

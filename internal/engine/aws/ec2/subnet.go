@@ -120,7 +120,7 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 	if s.ipv6() {
 		in.Ipv6CidrBlock = aws.String(s.wantIPv6())
 	}
-	out, err := c.EC2.CreateSubnet(ctx, in, cloud.AskOnce)
+	out, err := c.EC2.CreateSubnet(ctx, in, cloud.SendOnce)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (s *Subnet) Blockers(ctx context.Context, c *cloud.Clients, have *SubnetSta
 
 // Subnets lists the subnets of the cluster.
 func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
-	return DescribeSubnets(ctx, c, "subnets", c.Ours())
+	return DescribeSubnets(ctx, c, "subnets", c.OwnedFilters())
 }
 
 func DescribeSubnets(ctx context.Context, c *cloud.Clients, question string, filters []types.Filter) ([]SubnetState, error) {

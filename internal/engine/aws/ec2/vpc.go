@@ -80,7 +80,7 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	if v.IPv6 {
 		in.AmazonProvidedIpv6CidrBlock = aws.Bool(true)
 	}
-	out, err := c.EC2.CreateVpc(ctx, in, cloud.AskOnce)
+	out, err := c.EC2.CreateVpc(ctx, in, cloud.SendOnce)
 	if err != nil {
 		return nil, err
 	}

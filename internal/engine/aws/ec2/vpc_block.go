@@ -59,7 +59,7 @@ func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
 // Create implements graph.Creator.
 func (b *VPCBlock) Create(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc := b.VPC.CloudID()
-	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR}, cloud.AskOnce)
+	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR}, cloud.SendOnce)
 	return nil, err // looked for until it is associated
 }
 

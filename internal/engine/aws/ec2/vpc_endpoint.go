@@ -123,7 +123,7 @@ func (e *GatewayEndpoint) Delete(ctx context.Context, c *cloud.Clients, have *Ga
 // Endpoints lists the VPC endpoints of the cluster.
 func Endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, error) {
 	return cloud.Remember(ctx, c, "VPC endpoints", func(ctx context.Context) ([]GatewayEndpointState, error) {
-		p := ec2.NewDescribeVpcEndpointsPaginator(c.EC2, &ec2.DescribeVpcEndpointsInput{Filters: c.Ours()})
+		p := ec2.NewDescribeVpcEndpointsPaginator(c.EC2, &ec2.DescribeVpcEndpointsInput{Filters: c.OwnedFilters()})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcEndpointsOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
 				for _, x := range o.VpcEndpoints {

@@ -7,7 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// namespace is the Cluster's, as an API server fills it in.
+// namespace returns the namespace of the Cluster.
 func (e *expander) namespace() string {
 	if e.cluster.Namespace == "" {
 		return corev1.NamespaceDefault
@@ -15,7 +15,7 @@ func (e *expander) namespace() string {
 	return e.cluster.Namespace
 }
 
-// clusterBuiltin are the variables under builtin.cluster.
+// clusterBuiltin returns the variables under builtin.cluster.
 func (e *expander) clusterBuiltin() map[string]any {
 	class := e.cluster.GetClassKey()
 	if class.Namespace == "" {
@@ -40,7 +40,7 @@ func (e *expander) clusterBuiltin() map[string]any {
 	return map[string]any{"cluster": cluster}
 }
 
-// planeBuiltin are the variables under builtin.controlPlane.
+// planeBuiltin returns the variables under builtin.controlPlane.
 func (e *expander) planeBuiltin() map[string]any {
 	name, _ := at(e.plane.Value, "metadata", "name").(string)
 	plane := map[string]any{
@@ -54,7 +54,7 @@ func (e *expander) planeBuiltin() map[string]any {
 	return map[string]any{"controlPlane": plane}
 }
 
-// deploymentBuiltin are the variables under builtin.machineDeployment.
+// deploymentBuiltin returns the variables under builtin.machineDeployment.
 func (e *expander) deploymentBuiltin(d *deployment) map[string]any {
 	m := map[string]any{
 		"version": e.topology.Version, "class": d.topology.Class, "name": d.typed.Name, "topologyName": d.topology.Name,
@@ -66,8 +66,7 @@ func (e *expander) deploymentBuiltin(d *deployment) map[string]any {
 	return map[string]any{"machineDeployment": m}
 }
 
-// metadataBuiltin leaves out what is empty, and the annotations that programs
-// keep for themselves.
+// metadataBuiltin omits empty values, and annotations that programs write for themselves.
 func metadataBuiltin(labels, annotations map[string]string) map[string]any {
 	m := map[string]any{}
 	kept := maps.Clone(annotations)
@@ -82,7 +81,8 @@ func metadataBuiltin(labels, annotations map[string]string) map[string]any {
 	return m
 }
 
-// conversionData is where conversions keep what the older version cannot hold.
+// conversionData is the annotation in which conversions store the fields that the older
+// API version does not have.
 const conversionData = "cluster.x-k8s.io/conversion-data"
 
 func put(m map[string]any, name, text string) {
@@ -127,7 +127,7 @@ func stringMap(v any) map[string]string {
 	return out
 }
 
-// owned are the labels of everything that belongs to a topology.
+// owned returns the labels of all objects of a topology.
 func (e *expander) owned() map[string]string {
 	return map[string]string{clusterv1.ClusterNameLabel: e.cluster.Name, clusterv1.ClusterTopologyOwnedLabel: ""}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 )
 
-// checkClass holds the rules of the ClusterClass webhook.
+// checkClass applies the rules of the ClusterClass webhook.
 func (e *expander) checkClass() {
 	spec := &e.class.Spec
 	e.reference(spec.Infrastructure.TemplateRef, e.inClass("infrastructure.templateRef"), "AWSClusterTemplate", "AWSManagedClusterTemplate")
@@ -24,7 +24,7 @@ func (e *expander) checkClass() {
 	for i, d := range spec.Workers.MachineDeployments {
 		at := e.inClass(indexed("workers.machineDeployments", i))
 		if seen[d.Class] {
-			e.fail(at.Below("class"), fmt.Sprintf("there are two classes %q", d.Class), "keep one of them")
+			e.fail(at.Below("class"), fmt.Sprintf("duplicate class %q", d.Class), "keep one of them")
 		}
 		seen[d.Class] = true
 		if e.uses(d.Class) {
@@ -40,19 +40,19 @@ func (e *expander) checkClass() {
 		p := &spec.Patches[i]
 		at := e.inClass(indexed("patches", i))
 		if names[p.Name] {
-			e.fail(at.Below("name"), fmt.Sprintf("there are two patches %q", p.Name), "rename one of them")
+			e.fail(at.Below("name"), fmt.Sprintf("duplicate patch %q", p.Name), "rename one of them")
 		}
 		names[p.Name] = true
 		e.checkPatch(p, at)
 	}
 }
 
-// uses tells whether the topology has a MachineDeployment of a class.
+// uses reports whether the topology has a MachineDeployment of a class.
 func (e *expander) uses(class string) bool {
 	return slices.ContainsFunc(e.topology.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentTopology) bool { return d.Class == class })
 }
 
-// reference checks that a template is there and of a kind that fits.
+// reference checks that a template exists and is of one of the kinds.
 func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place, kinds ...string) {
 	if !slices.Contains(kinds, r.Kind) {
 		e.fail(at.Below("kind"), fmt.Sprintf("must be %s, not %s", strings.Join(kinds, " or "), r.Kind), "change the reference")
@@ -68,7 +68,7 @@ func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place
 func (e *expander) checkPatch(p *clusterv1.ClusterClassPatch, at Place) {
 	switch {
 	case p.External != nil:
-		e.fail(at.Below("external"), fmt.Sprintf("the patch %q is made by a runtime extension, which needs a management cluster", p.Name), "write its changes as jsonPatches")
+		e.fail(at.Below("external"), fmt.Sprintf("the patch %q uses a runtime extension, which needs a management cluster", p.Name), "write its changes as jsonPatches")
 		return
 	case len(p.Definitions) == 0:
 		e.fail(at, fmt.Sprintf("the patch %q has no definitions", p.Name), "add them")
@@ -83,8 +83,7 @@ func (e *expander) checkPatch(p *clusterv1.ClusterClassPatch, at Place) {
 	}
 }
 
-// checkTemplate parses a template, so that it is known to be wrong before it
-// is used.
+// checkTemplate parses a template, to report errors even if it is not used.
 func (e *expander) checkTemplate(text string, at Place) {
 	if _, err := gotmpl.Parse(text); err != nil {
 		e.fail(at, err.Error(), templateFix(err))
@@ -93,14 +92,14 @@ func (e *expander) checkTemplate(text string, at Place) {
 
 func (e *expander) checkJSONPatch(p *clusterv1.JSONPatch, at Place) {
 	if !slices.Contains([]string{"add", "replace", "remove"}, p.Op) {
-		e.fail(at.Below("op"), fmt.Sprintf("%q is not an operation here", p.Op), "use add, replace or remove")
+		e.fail(at.Below("op"), fmt.Sprintf("the operation %q is not supported", p.Op), "use add, replace or remove")
 	}
 	if p.Path != "/spec" && !strings.HasPrefix(p.Path, "/spec/") {
 		e.fail(at.Below("path"), fmt.Sprintf("%q does not begin with /spec/", p.Path), "templates can be changed below /spec only")
 	}
 	for token := range strings.SplitSeq(p.Path, "/") {
 		if n, err := strconv.Atoi(token); err == nil && (p.Op != "add" || n != 0) {
-			e.fail(at.Below("path"), fmt.Sprintf("%q has an index", p.Path), "lists can only be added to, at the front (0) or the end (-)")
+			e.fail(at.Below("path"), fmt.Sprintf("%q has an index", p.Path), "only insertions at the start (0) or the end (-) of a list are supported")
 		}
 	}
 	if p.Op == "add" || p.Op == "replace" {
@@ -116,9 +115,9 @@ func (e *expander) checkValue(p *clusterv1.JSONPatch, at Place) {
 		e.fail(at, "the patch has two values", "set value or valueFrom, not both")
 	case from == nil:
 	case from.Variable == "" && from.Template == "":
-		e.fail(at.Below("valueFrom"), "valueFrom says nothing", "set variable or template")
+		e.fail(at.Below("valueFrom"), "valueFrom is empty", "set variable or template")
 	case from.Variable != "" && from.Template != "":
-		e.fail(at.Below("valueFrom"), "valueFrom says two things", "set variable or template, not both")
+		e.fail(at.Below("valueFrom"), "valueFrom has both variable and template", "set variable or template, not both")
 	case from.Template != "":
 		e.checkTemplate(from.Template, at.Below("valueFrom.template"))
 	default:
@@ -141,7 +140,7 @@ func (e *expander) checkVariable(path string, at Place) {
 	}
 }
 
-// checkSelector refuses a selector that can choose nothing.
+// checkSelector rejects a selector that can match nothing.
 func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
 	m := s.MatchResources
 	spec := &e.class.Spec
@@ -156,20 +155,20 @@ func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
 	workers := m.MachineDeploymentClass != nil && len(m.MachineDeploymentClass.Names) > 0
 	pools := m.MachinePoolClass != nil && len(m.MachinePoolClass.Names) > 0
 	if !infrastructure && !plane && !workers && !pools {
-		e.fail(at, "the selector chooses nothing", "set matchResources")
+		e.fail(at, "the selector matches nothing", "set matchResources")
 	}
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// selects tells whether a selector is for templates like one of those.
+// selects reports whether a selector matches one of the templates.
 func selects(s clusterv1.PatchSelector, refs ...clusterv1.ClusterClassTemplateReference) bool {
 	return slices.ContainsFunc(refs, func(r clusterv1.ClusterClassTemplateReference) bool {
 		return s.Kind == r.Kind && s.APIVersion == r.APIVersion
 	})
 }
 
-// checkClassNames refuses names of classes that no class has.
+// checkClassNames rejects names of classes that do not exist.
 func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
 	if s.MatchResources.MachineDeploymentClass == nil {
 		return
@@ -178,12 +177,12 @@ func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
 		if !slices.ContainsFunc(e.class.Spec.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentClass) bool {
 			return matchesName(name, d.Class) && selects(s, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
 		}) {
-			e.fail(at.Below(indexed("matchResources.machineDeploymentClass.names", i)), fmt.Sprintf("no class of machine deployments is called %q and has a %s of %s", name, s.Kind, s.APIVersion), "change the selector")
+			e.fail(at.Below(indexed("matchResources.machineDeploymentClass.names", i)), fmt.Sprintf("no MachineDeployment class has the name %q and a %s of %s", name, s.Kind, s.APIVersion), "change the selector")
 		}
 	}
 }
 
-// checkTopology holds the rules of the Cluster webhook on topologies.
+// checkTopology applies the rules of the Cluster webhook for topologies.
 func (e *expander) checkTopology() {
 	version := e.inCluster("version")
 	if _, err := semver.Parse(strings.TrimPrefix(e.topology.Version, "v")); err != nil {
@@ -199,18 +198,18 @@ func (e *expander) checkTopology() {
 	for i, d := range e.topology.Workers.MachineDeployments {
 		at := e.inCluster(indexed("workers.machineDeployments", i))
 		if names[d.Name] {
-			e.fail(at.Below("name"), fmt.Sprintf("there are two machine deployments %q", d.Name), "rename one of them")
+			e.fail(at.Below("name"), fmt.Sprintf("duplicate machine deployment %q", d.Name), "rename one of them")
 		}
 		names[d.Name] = true
 		class, c := e.classOf(d.Class)
 		if class == nil {
-			e.fail(at.Below("class"), fmt.Sprintf("the ClusterClass has no class %q for machine deployments", d.Class), "use one of "+strings.Join(e.classNames(), ", "))
+			e.fail(at.Below("class"), fmt.Sprintf("the ClusterClass has no MachineDeployment class %q", d.Class), "use one of "+strings.Join(e.classNames(), ", "))
 			continue
 		}
 		e.healthCheck(d.HealthCheck.IsDefined(), class.HealthCheck.IsDefined(), d.HealthCheck.Enabled, at, e.inClass(indexed("workers.machineDeployments", c)))
 	}
 	if len(e.topology.Workers.MachinePools) > 0 {
-		e.fail(e.inCluster("workers.machinePools"), "Cluster API Provider AWS has no template for machine pools, so no class can have one", "write the MachinePool beside the Cluster")
+		e.fail(e.inCluster("workers.machinePools"), "Cluster API Provider AWS has no template for machine pools, so a class cannot contain them", "add a MachinePool to the manifest")
 	}
 	if e.class.Spec.ControlPlane.MachineInfrastructure.TemplateRef.IsDefined() {
 		plane := e.topology.ControlPlane.HealthCheck
@@ -226,7 +225,7 @@ func (e *expander) classNames() []string {
 	return names
 }
 
-// healthCheck tells that a MachineHealthCheck would be made, and not act.
+// healthCheck warns that a MachineHealthCheck has no effect.
 func (e *expander) healthCheck(own, class bool, enabled *bool, at, inClass Place) {
 	if !own && !class || enabled != nil && !*enabled {
 		return
@@ -234,5 +233,5 @@ func (e *expander) healthCheck(own, class bool, enabled *bool, at, inClass Place
 	if !own {
 		at = inClass
 	}
-	e.warn(at.Below("healthCheck"), "a MachineHealthCheck acts only under a management cluster", "")
+	e.warn(at.Below("healthCheck"), "a MachineHealthCheck has an effect only in a management cluster", "")
 }

@@ -1,18 +1,16 @@
-// Package class expands a Cluster with a topology into the plain objects that
-// Cluster API's topology controller would make of it: ClusterClass, templates,
-// variables and patches go in; an infrastructure cluster, a control plane and
-// MachineDeployments with their own templates come out.
+// Package class expands the topology of a Cluster to the plain objects that Cluster API's
+// topology controller would create. The input is a ClusterClass with templates, variables
+// and patches; the result is an infrastructure cluster, a control plane, and
+// MachineDeployments with their own templates.
 //
-// Names. Cluster API ends the names of what it makes with five random
-// characters. Here the same input must give the same names in every run, so
-// the random part is left out where Cluster API's own scheme is used:
-// <cluster> for the infrastructure cluster, the control plane and its machine
-// template, <cluster>-<topology name> for a MachineDeployment and its
-// templates. Where the class has a naming template, .random is five characters
-// of a hash of the cluster, the kind and the topology name.
+// Names: Cluster API adds five random characters to the names of the objects. Here, the
+// same input must give the same names in every run. By default, names have no random
+// part: <cluster> for the infrastructure cluster, the control plane and its machine
+// template, and <cluster>-<topology name> for a MachineDeployment and its templates. If
+// the class has a naming template, .random is five characters of a hash of the cluster,
+// the kind and the topology name.
 //
-// The package knows nothing of files: whatever it makes or finds wrong names
-// its place as an object of the input and a path in it.
+// The package does not read files: positions are objects of the input and paths in them.
 package class
 
 import (
@@ -28,13 +26,13 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Place is where something of the input stands.
+// Place is an object of the input and a path in it.
 type Place struct {
 	Kind, Name string
-	Path       string // "" is the whole object
+	Path       string // "" means the whole object
 }
 
-// Below is a place further down.
+// Below returns the place of a path below p.
 func (p Place) Below(path string) Place {
 	switch {
 	case path == "":
@@ -46,7 +44,7 @@ func (p Place) Below(path string) Place {
 	return p
 }
 
-// Problem is something that is wrong with a class or with its use.
+// Problem is an error in a class or in a topology.
 type Problem struct {
 	Place
 	What string // lower case, no full stop
@@ -57,34 +55,34 @@ type Problem struct {
 type Template struct {
 	Kind, Name string
 	Value      map[string]any      // with the defaults of its schema
-	Written    map[string]struct{} // the paths that the input sets
+	Written    map[string]struct{} // the paths that the manifest sets
 }
 
-// Input is what a topology is expanded from.
+// Input is the input of Expand.
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Class   *clusterv1.ClusterClass
-	// Template finds a template. It is nil when there is none of that name, and
-	// when it is wrong, which was told already.
+	// Template returns a template, or nil if it does not exist or is invalid. If told is
+	// true, the problem has been reported.
 	Template func(kind, apiVersion, name string) (t *Template, told bool)
 }
 
 // Object is a plain object.
 type Object struct {
 	Value  map[string]any
-	Places map[string]Place // of what the input says, by path in Value; "" is always there
+	Places map[string]Place // where values come from, by path in Value; always has ""
 }
 
-// Result is a topology expanded.
+// Result is an expanded topology.
 type Result struct {
 	Infrastructure *Object
 	ControlPlane   *Object
-	Objects        []*Object // all of them, these two first
+	Objects        []*Object // all objects, these two first
 	Warnings       []Problem
 }
 
-// Expand makes the plain objects. With problems, or wrong templates, there is
-// no result.
+// Expand returns the plain objects. If there are problems or invalid templates, the
+// result is nil.
 func Expand(ctx context.Context, in Input) (*Result, []Problem) {
 	e := &expander{in: in, cluster: in.Cluster, class: in.Class, topology: &in.Cluster.Spec.Topology}
 	e.checkClass()
@@ -103,7 +101,7 @@ func Expand(ctx context.Context, in Input) (*Result, []Problem) {
 	return e.result(), nil
 }
 
-// expander is one expansion under way.
+// expander is the state of one expansion.
 type expander struct {
 	in       Input
 	cluster  *clusterv1.Cluster
@@ -119,7 +117,7 @@ type expander struct {
 
 	problems []Problem
 	warnings []Problem
-	broken   bool // a template is missing or wrong
+	broken   bool // a template is missing or invalid
 }
 
 func (e *expander) fail(at Place, what, fix string) {
@@ -130,12 +128,12 @@ func (e *expander) warn(at Place, what, fix string) {
 	e.warnings = append(e.warnings, Problem{at, what, fix})
 }
 
-// inCluster is a place in the Cluster's topology.
+// inCluster returns a place in the topology of the Cluster.
 func (e *expander) inCluster(path string) Place {
 	return Place{"Cluster", e.cluster.Name, "spec.topology"}.Below(path)
 }
 
-// inClass is a place in the ClusterClass's spec.
+// inClass returns a place in the spec of the ClusterClass.
 func (e *expander) inClass(path string) Place {
 	return Place{"ClusterClass", e.class.Name, "spec"}.Below(path)
 }
@@ -152,13 +150,13 @@ func (e *expander) result() *Result {
 	return r
 }
 
-// indexed is a path with an index.
+// indexed appends an index to a path.
 func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// clone copies a JSON value.
+// clone returns a copy of a JSON value.
 func clone(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }
 
-// untyped is a typed object as JSON, with whole numbers kept.
+// untyped converts a typed object to JSON values, with integers as int64.
 func untyped(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -168,7 +166,7 @@ func untyped(v any) (map[string]any, error) {
 	return m, kjson.UnmarshalCaseSensitivePreserveInts(raw, &m)
 }
 
-// value decodes JSON, with whole numbers kept. Nothing is null.
+// value decodes JSON, with integers as int64. An empty input is null.
 func value(raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil // null is a value
@@ -177,7 +175,7 @@ func value(raw []byte) (any, error) {
 	return v, kjson.UnmarshalCaseSensitivePreserveInts(raw, &v)
 }
 
-// merged lays maps over each other; the first wins.
+// merged merges maps; the first one with a key takes precedence.
 func merged(all ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range slices.Backward(all) {

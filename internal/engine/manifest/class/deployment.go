@@ -10,7 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// deployment is a MachineDeployment with its own copies of the templates.
+// deployment is a MachineDeployment with its copies of the templates.
 type deployment struct {
 	Object
 	topology                  clusterv1.MachineDeploymentTopology
@@ -18,7 +18,7 @@ type deployment struct {
 	bootstrap, infrastructure *item
 }
 
-// classOf is a class of MachineDeployments, and its index.
+// classOf returns a MachineDeployment class and its index.
 func (e *expander) classOf(name string) (*clusterv1.MachineDeploymentClass, int) {
 	for i := range e.class.Spec.Workers.MachineDeployments {
 		if c := &e.class.Spec.Workers.MachineDeployments[i]; c.Class == name {
@@ -28,7 +28,7 @@ func (e *expander) classOf(name string) (*clusterv1.MachineDeploymentClass, int)
 	return nil, -1
 }
 
-// deployment makes the MachineDeployment of one entry of the topology.
+// deployment creates the MachineDeployment for one entry of the topology.
 func (e *expander) deployment(n int) {
 	topology := e.topology.Workers.MachineDeployments[n]
 	class, c := e.classOf(topology.Class)
@@ -93,8 +93,8 @@ func (e *expander) typedDeployment(d *deployment, class *clusterv1.MachineDeploy
 	}
 }
 
-// inherited is the topology's list, or the class's where it has none. An empty
-// list is a list.
+// inherited returns the list of the topology, or that of the class if the topology has
+// none. An empty list counts as a list.
 func inherited[T any](own, class []T) []T {
 	if own != nil {
 		return own
@@ -102,7 +102,8 @@ func inherited[T any](own, class []T) []T {
 	return class
 }
 
-// rollout is the topology's, whole, or else the class's.
+// rollout returns the rollout of the topology, or that of the class; the two are not
+// merged.
 func rollout(t *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDeploymentClass) clusterv1.MachineDeploymentRolloutSpec {
 	var r clusterv1.MachineDeploymentRolloutSpec
 	if !reflect.DeepEqual(t.Rollout, clusterv1.MachineDeploymentTopologyRolloutSpec{}) {
@@ -126,8 +127,8 @@ func contract(o *Object) clusterv1.ContractVersionedObjectReference {
 	return clusterv1.ContractVersionedObjectReference{APIGroup: gv.Group, Kind: kind, Name: name}
 }
 
-// untype makes JSON of the typed MachineDeployment, and finds for each part
-// of it what in the topology or the class says so.
+// untype converts the typed MachineDeployment to JSON values, and records where each
+// value comes from: the topology or the class.
 func (d *deployment) untype(own, theirs Place, e *expander) error {
 	m, err := untyped(d.typed)
 	if err != nil {

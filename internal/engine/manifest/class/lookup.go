@@ -8,9 +8,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// lookup finds the value of a variable, or of something in it, by a path such
-// as zones[0].name. What it answers was said by the Cluster or by a default
-// of the class; for what is built in by the patch that asks.
+// lookup returns the value of a variable, or of a field in it, by a path such as
+// zones[0].name. The place is where the value comes from: the Cluster, a default in the
+// class, or for built-in variables the patch.
 func (t *target) lookup(path string, asked Place) (any, Place, error) {
 	steps, err := split(path)
 	if err != nil {
@@ -19,7 +19,7 @@ func (t *target) lookup(path string, asked Place) (any, Place, error) {
 	name, _ := steps[0].(string)
 	v, known := t.values[name]
 	if !known {
-		return nil, asked, fmt.Errorf("the variable %s has no value here", name)
+		return nil, asked, fmt.Errorf("the variable %s has no value", name)
 	}
 	place := v.place
 	if name == builtinName {
@@ -29,7 +29,7 @@ func (t *target) lookup(path string, asked Place) (any, Place, error) {
 	for _, step := range steps[1:] {
 		var ok bool
 		if found, ok = child(found, step); !ok {
-			return nil, asked, fmt.Errorf("the variable %s has no value here: there is no %v in it", path, step)
+			return nil, asked, fmt.Errorf("the variable %s has no value: it has no field %v", path, step)
 		}
 	}
 	if name != builtinName {
@@ -38,7 +38,7 @@ func (t *target) lookup(path string, asked Place) (any, Place, error) {
 	return found, place, nil
 }
 
-// child is a field or an element.
+// child returns a field of a map or an element of a list.
 func child(v, step any) (any, bool) {
 	switch step := step.(type) {
 	case string:
@@ -56,7 +56,7 @@ func child(v, step any) (any, bool) {
 	}
 }
 
-// split takes a path of names and [indexes] apart.
+// split splits a path of names and [indexes].
 func split(path string) ([]any, error) {
 	var steps []any
 	for part := range strings.SplitSeq(path, ".") {
@@ -77,8 +77,8 @@ func split(path string) ([]any, error) {
 	return steps, nil
 }
 
-// moved notes what a JSON patch did to the places in the template. It runs
-// before the template changes.
+// moved updates the places in the template for a JSON patch. It runs before the template
+// changes.
 func (i *item) moved(op clusterv1.JSONPatch, v any, says Place) {
 	path, list, n := i.pointed(op.Path)
 	object := Object{Value: i.doc, Places: i.places}
@@ -97,8 +97,8 @@ func (i *item) moved(op clusterv1.JSONPatch, v any, says Place) {
 	object.note(v, path, says.within(v))
 }
 
-// within gives places inside of a value that the input has as it is; one that
-// a template makes is all in one place.
+// within returns the places inside a value of the input. A value from a template has a
+// single place.
 func (p Place) within(any) func(string) Place {
 	return func(inside string) Place {
 		if strings.HasSuffix(p.Path, "valueFrom.template") || strings.HasSuffix(p.Path, "valueFrom.variable") {
@@ -108,8 +108,8 @@ func (p Place) within(any) func(string) Place {
 	}
 }
 
-// pointed turns a JSON pointer into a path. Where it ends in a list, list is
-// the path of that and n the index.
+// pointed converts a JSON pointer to a path. If the pointer ends in a list, list is the
+// path of the list and n the index.
 func (i *item) pointed(pointer string) (path, list string, n int) {
 	var v any = i.doc
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

@@ -11,15 +11,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 )
 
-// Cluster API cuts names to this length, with five random characters at the
-// end of those that are cut.
+// Cluster API truncates names to this length, and adds five random characters to
+// truncated names.
 const (
 	longestName  = 63
 	randomLength = 5
 )
 
-// suffix stands in for Cluster API's random characters: it is the same for
-// the same thing in every run.
+// suffix replaces Cluster API's random characters by a hash, so that an object has the
+// same name in every run.
 func (e *expander) suffix(what, topologyName string) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	sum := sha256.Sum256([]byte(strings.Join([]string{e.namespace(), e.cluster.Name, what, topologyName}, "/")))
@@ -30,13 +30,13 @@ func (e *expander) suffix(what, topologyName string) string {
 	return string(out)
 }
 
-// name is what the class's template makes, or plain where it has none.
+// name returns the name from the naming template of the class, or plain if there is none.
 func (e *expander) name(what, template, plain, topologyName string, at Place) string {
 	name := plain
 	if template != "" {
 		made, err := e.fromTemplate(what, template, topologyName)
 		if err != nil {
-			e.fail(at, "the naming template does not make a name: "+err.Error(), "use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}")
+			e.fail(at, "the naming template does not result in a valid name: "+err.Error(), "use {{ .cluster.name }}, {{ .machineDeployment.topologyName }} for machine deployments, and {{ .random }}")
 		}
 		name = made
 	}

@@ -9,17 +9,17 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// item is an object made from a template.
+// item is an object created from a template.
 type item struct {
 	Object
 	template *Template
 	plain    bool             // the object that the template describes, not a copy of the template
-	doc      map[string]any   // the template as patches see it
-	places   map[string]Place // of what is in it
+	doc      map[string]any   // the template, for patches
+	places   map[string]Place // where the values in doc come from
 }
 
-// make copies a template for the cluster: as another template, or as the
-// object that it describes.
+// make creates an object from a template: a copy of the template, or the object it
+// describes.
 func (e *expander) make(t *Template, plain bool, name string, labels, annotations map[string]string, at Place) *item {
 	i := &item{template: t, plain: plain, doc: clone(t.Value), places: map[string]Place{}}
 	for path := range t.Written {
@@ -56,7 +56,7 @@ func (e *expander) make(t *Template, plain bool, name string, labels, annotation
 	return i
 }
 
-// at2 is at with one name more.
+// at2 is at with one additional name.
 func at2(v any, names []string, name string) any { return at(at(v, names...), name) }
 
 func groupOf(apiVersion string) string {
@@ -67,10 +67,10 @@ func groupOf(apiVersion string) string {
 	return gv.Group
 }
 
-// part is what moves from the patched template to the object.
+// part is a part of the patched template to copy to the object.
 type part struct{ from, to []string }
 
-// parts lists what patches can change, the spec first.
+// parts lists the parts that patches can change, the spec first.
 func (i *item) parts() []part {
 	template := func(names ...string) []string { return append([]string{"spec", "template"}, names...) }
 	own := func(name string) []string { return []string{"metadata", name} }
@@ -90,8 +90,7 @@ func (i *item) parts() []part {
 	}
 }
 
-// transfer copies parts of the patched template into the object, with the
-// places of what the input says.
+// transfer copies parts of the patched template to the object, with their places.
 func (i *item) transfer(parts []part) {
 	for _, p := range parts {
 		if !there(i.doc, p.from...) {
@@ -112,7 +111,7 @@ func copied(v any) any {
 	return clone(map[string]any{"": v})[""]
 }
 
-// build makes the objects, before any patch.
+// build creates the objects, before patches.
 func (e *expander) build() {
 	class := e.class.Spec
 	e.infrastructure = e.make(e.template(class.Infrastructure.TemplateRef), true,
@@ -127,14 +126,14 @@ func (e *expander) build() {
 	}
 }
 
-// template finds a template that was there when the class was checked.
+// template returns a template whose existence was checked with the class.
 func (e *expander) template(r clusterv1.ClusterClassTemplateReference) *Template {
 	t, _ := e.in.Template(r.Kind, r.APIVersion, r.Name)
 	return t
 }
 
-// newContract tells whether a control plane is of Cluster API's v1beta2
-// contract, which has other fields. CAPA's v1beta2 is of the older one.
+// newContract reports whether a control plane uses Cluster API's v1beta2 contract, which
+// has other fields. CAPA's v1beta2 types use the older contract.
 func newContract(o *Object) bool {
 	apiVersion, _ := o.Value["apiVersion"].(string)
 	kind, _ := o.Value["kind"].(string)
@@ -170,7 +169,7 @@ func (e *expander) controlPlane() {
 	e.plane.set(e.topology.Version, e.inCluster("version"), "spec", "version")
 }
 
-// planeMachines tells a control plane about the template of its machines.
+// planeMachines sets the machine template of a control plane.
 func (e *expander) planeMachines(labels, annotations map[string]string) {
 	at0 := e.inClass("controlPlane.machineInfrastructure")
 	ref := reference(&e.planeMachine.Object)
@@ -192,7 +191,7 @@ func (e *expander) planeMachines(labels, annotations map[string]string) {
 	e.plane.set(result, e.inCluster("controlPlane.metadata"), "spec", "machineTemplate", "metadata")
 }
 
-// reference names an object in the forms of both contracts at once.
+// reference returns a reference to an object, in the form of both contracts.
 func reference(o *Object) map[string]any {
 	apiVersion, _ := o.Value["apiVersion"].(string)
 	return map[string]any{
@@ -201,7 +200,7 @@ func reference(o *Object) map[string]any {
 	}
 }
 
-// planeLists sets what the topology says, or else the class.
+// planeLists sets the lists of the topology, or those of the class.
 func (e *expander) planeLists(machine []string) {
 	class, topology := e.class.Spec.ControlPlane, e.topology.ControlPlane
 	e.planeList(append(machine, "readinessGates"), "readinessGates", topology.ReadinessGates != nil, topology.ReadinessGates, class.ReadinessGates != nil, class.ReadinessGates)
@@ -224,8 +223,8 @@ func (e *expander) planeList(to []string, name string, own bool, list any, inher
 	e.plane.set(wrapped[""], place, to...)
 }
 
-// planeTimeouts sets the timeouts of machine deletion: seconds in the newer
-// contract, durations in the older.
+// planeTimeouts sets the timeouts of machine deletion: seconds in the newer contract,
+// durations in the older one.
 func (e *expander) planeTimeouts(machine []string) {
 	class, topology := e.class.Spec.ControlPlane.Deletion, e.topology.ControlPlane.Deletion
 	for _, t := range []struct {

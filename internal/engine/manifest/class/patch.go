@@ -13,8 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 )
 
-// target is a template that patches may change, with the variables that they
-// see there.
+// target is a template that patches may change, with the variables for it.
 type target struct {
 	*item
 	role   role
@@ -23,7 +22,7 @@ type target struct {
 	data   map[string]any // of all variables, for templates
 }
 
-// role is what a template is for; selectors choose by it.
+// role is the purpose of a template, for selectors.
 type role int
 
 const (
@@ -32,7 +31,7 @@ const (
 	roleDeployment          // a template of a MachineDeployment
 )
 
-// patch applies the patches of the class, in their order, to all templates.
+// patch applies the patches of the class to all templates, in the order of the class.
 func (e *expander) patch() {
 	if len(e.class.Spec.Patches) == 0 {
 		return
@@ -69,8 +68,8 @@ func (e *expander) targets() []*target {
 	return all
 }
 
-// target prepares a template: the labels and annotations that the object has
-// by now are in it, and overrides stand before the Cluster's own values.
+// target prepares a template: it contains the labels and annotations of the object, and
+// overrides take precedence over the values of the Cluster.
 func (e *expander) target(i *item, r role, overrides variableSet, builtin map[string]any) *target {
 	for _, name := range []string{"labels", "annotations"} {
 		to := []string{"metadata", name}
@@ -91,7 +90,7 @@ func (e *expander) target(i *item, r role, overrides variableSet, builtin map[st
 	return t
 }
 
-// kept are the fields that no patch changes.
+// kept lists the fields that no patch changes.
 func (t *target) kept() [][]string {
 	kept := [][]string{
 		{"metadata", "labels", clusterv1.ClusterNameLabel},
@@ -114,8 +113,7 @@ func (t *target) kept() [][]string {
 	)
 }
 
-// keeping makes the object of the patched template, but for the fields that
-// stay as they are.
+// keeping replaces the object by the patched template, except for the fields in kept.
 func (i *item) keeping(kept [][]string) {
 	before := Object{Value: clone(i.Value), Places: maps.Clone(i.Places)}
 	i.transfer(i.parts())
@@ -169,15 +167,15 @@ func (e *expander) about(t *target, p clusterv1.ClusterClassPatch) string {
 	return fmt.Sprintf("the patch %q for %s/%s: ", p.Name, t.template.Kind, t.template.Name)
 }
 
-// templateFix is advice on an error of a template.
+// templateFix returns the fix for an error of a template.
 func templateFix(err error) string {
-	if strings.Contains(err.Error(), "there is no function") {
+	if strings.Contains(err.Error(), "is not supported") {
 		return "write it without this function"
 	}
 	return ""
 }
 
-// matches tells whether a selector chooses the template.
+// matches reports whether a selector matches the template.
 func (t *target) matches(s clusterv1.PatchSelector) bool {
 	if t.template.Value["apiVersion"] != s.APIVersion || t.template.Kind != s.Kind {
 		return false
@@ -201,7 +199,7 @@ func (t *target) matches(s clusterv1.PatchSelector) bool {
 	return false
 }
 
-// matchesName compares with a pattern that has at most one *, at one end.
+// matchesName compares a name with a pattern that has at most one *, at one end.
 func matchesName(pattern, name string) bool {
 	if end, ok := strings.CutPrefix(pattern, "*"); ok && strings.HasSuffix(name, end) {
 		return true
@@ -219,7 +217,7 @@ func (t *target) enabled(condition string) (bool, error) {
 	return v == true, err
 }
 
-// render evaluates a template, and reads the text as YAML.
+// render evaluates a template and parses the result as YAML.
 func (t *target) render(template string) (any, error) {
 	data, err := floats(t.data)
 	if err != nil {
@@ -231,13 +229,13 @@ func (t *target) render(template string) (any, error) {
 	}
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return nil, fmt.Errorf("the template makes text that is not YAML: %w", err)
+		return nil, fmt.Errorf("the result of the template is not YAML: %w", err)
 	}
 	return value(raw)
 }
 
-// floats is a fresh copy of data with all numbers float64, as Cluster API
-// hands it to templates.
+// floats returns a copy of data with all numbers as float64, as Cluster API passes it to
+// templates.
 func floats(data map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -247,7 +245,7 @@ func floats(data map[string]any) (map[string]any, error) {
 	return m, json.Unmarshal(raw, &m)
 }
 
-// valueOf is the value of a patch, and what says so.
+// valueOf returns the value of a patch and where it comes from.
 func (t *target) valueOf(p clusterv1.JSONPatch, at Place) (v any, says Place, err error) {
 	switch {
 	case p.Value != nil:
@@ -261,8 +259,8 @@ func (t *target) valueOf(p clusterv1.JSONPatch, at Place) (v any, says Place, er
 	}
 }
 
-// apply applies one JSON patch to the template and notes where its value is
-// from. It tells whether that worked.
+// apply applies one JSON patch to the template, records where its value comes from, and
+// reports success.
 func (e *expander) apply(t *target, p clusterv1.ClusterClassPatch, op clusterv1.JSONPatch, at Place) bool {
 	operation := map[string]any{"op": op.Op, "path": op.Path}
 	var v any
@@ -307,12 +305,12 @@ func applied(doc, operation map[string]any) (map[string]any, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("what is left is not an object")
+		return nil, fmt.Errorf("the result is not an object")
 	}
 	return m, nil
 }
 
-// plainly leaves out what the library repeats.
+// plainly removes repetitions from the error of the JSON patch library.
 func plainly(err error) string {
 	what := err.Error()
 	if _, rest, ok := strings.Cut(what, "does not apply: "); ok {
@@ -324,10 +322,10 @@ func plainly(err error) string {
 func patchFix(op clusterv1.JSONPatch) string {
 	switch op.Op {
 	case "add":
-		return "add what the field is in first, or write it into the template"
+		return "add the parent of the field first, or set it in the template"
 	case "replace":
 		return "use add for a field that the template does not set"
 	default:
-		return "remove only what the template sets"
+		return "remove only fields that the template sets"
 	}
 }

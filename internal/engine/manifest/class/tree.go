@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// at is the value at a path of names, or nil.
+// at returns the value at a path of names, or nil.
 func at(v any, names ...string) any {
 	for _, name := range names {
 		m, ok := v.(map[string]any)
@@ -18,7 +18,7 @@ func at(v any, names ...string) any {
 	return v
 }
 
-// there tells whether a path is set.
+// there reports whether a path is set.
 func there(v any, names ...string) bool {
 	m, ok := at(v, names[:len(names)-1]...).(map[string]any)
 	if !ok {
@@ -28,7 +28,7 @@ func there(v any, names ...string) bool {
 	return ok
 }
 
-// setAt sets a value, and makes the maps on the way to it.
+// setAt sets a value, and creates the maps on its path.
 func setAt(m map[string]any, v any, names ...string) {
 	for _, name := range names[:len(names)-1] {
 		next, ok := m[name].(map[string]any)
@@ -41,11 +41,10 @@ func setAt(m map[string]any, v any, names ...string) {
 	m[names[len(names)-1]] = v
 }
 
-// dotted is a path of names as places have it.
+// dotted joins names to a path.
 func dotted(names ...string) string { return strings.Join(names, ".") }
 
-// set sets a value of the object and notes what says so, for all that is in
-// it.
+// set sets a value of the object, and records where it and its parts come from.
 func (o *Object) set(v any, place Place, names ...string) {
 	setAt(o.Value, v, names...)
 	o.forget(dotted(names...))
@@ -57,13 +56,13 @@ func (o *Object) set(v any, place Place, names ...string) {
 	o.note(v, dotted(names...), func(string) Place { return place })
 }
 
-// note notes the place of everything in a value. The place is asked for by
-// the path inside of the value.
+// note records the place of every part of a value. place is called with the path inside
+// the value.
 func (o *Object) note(v any, path string, place func(inside string) Place) {
 	walk(v, "", func(inside string) { o.Places[Place{Path: path}.Below(inside).Path] = place(inside) })
 }
 
-// walk visits the paths in a value, itself first.
+// walk visits all paths in a value, the value itself first.
 func walk(v any, path string, visit func(path string)) {
 	visit(path)
 	switch v := v.(type) {
@@ -78,12 +77,12 @@ func walk(v any, path string, visit func(path string)) {
 	}
 }
 
-// forget drops the places of a path and of what is below it.
+// forget removes the places of a path and of all paths below it.
 func (o *Object) forget(path string) {
 	maps.DeleteFunc(o.Places, func(p string, _ Place) bool { return isBelow(p, path) })
 }
 
-// isBelow tells whether a path is another one or below it.
+// isBelow reports whether a path is equal to or below another path.
 func isBelow(path, of string) bool {
 	rest, ok := strings.CutPrefix(path, of)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[' || of == "")

@@ -15,10 +15,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 
-// builtinName is the variable that Cluster API fills itself.
+// builtinName is the variable that Cluster API sets.
 const builtinName = "builtin"
 
-// variable is the value of one variable, and what says so.
+// variable is the value of a variable and where it comes from.
 type variable struct {
 	value any
 	place Place
@@ -26,16 +26,16 @@ type variable struct {
 
 type variableSet map[string]variable
 
-// definition is a variable of the class with its schema compiled. Schemas
-// need an object around the value.
+// definition is a variable of the class with its compiled schema. The schema is for an
+// object with the variable as its only field.
 type definition struct {
 	clusterv1.ClusterClassVariable
 	place  Place
-	schema *crd.Schema // nil when it is wrong
+	schema *crd.Schema // nil if it is invalid
 }
 
-// variables reads the values that the Cluster sets, sets defaults, and checks
-// them against the schemas of the class.
+// variables reads the values that the Cluster sets, sets defaults, and validates them
+// with the schemas of the class.
 func (e *expander) variables(ctx context.Context) {
 	definitions := e.definitions(ctx)
 	e.global = e.values(ctx, definitions, e.topology.Variables, e.inCluster("variables"))
@@ -55,22 +55,22 @@ func (e *expander) definitions(ctx context.Context) map[string]*definition {
 		d := &definition{ClusterClassVariable: v, place: e.inClass(indexed("variables", i))}
 		switch {
 		case v.Name == builtinName:
-			e.fail(d.place.Below("name"), "builtin is the variable that Cluster API fills itself", "choose another name")
+			e.fail(d.place.Below("name"), "the name builtin is reserved for Cluster API", "choose another name")
 		case strings.Contains(v.Name, "."):
-			e.fail(d.place.Below("name"), "the name of a variable has no dots", "choose another name")
+			e.fail(d.place.Below("name"), "the name of a variable must not contain dots", "choose another name")
 		case all[v.Name] != nil:
-			e.fail(d.place.Below("name"), fmt.Sprintf("there are two variables %q", v.Name), "keep one of them")
+			e.fail(d.place.Below("name"), fmt.Sprintf("duplicate variable %q", v.Name), "keep one of them")
 		}
 		all[v.Name] = d
 		schema, err := compile(v)
 		if err != nil {
-			e.fail(d.place.Below("schema.openAPIV3Schema"), fmt.Sprintf("the schema of the variable %q cannot be used: %v", v.Name, err), "")
+			e.fail(d.place.Below("schema.openAPIV3Schema"), fmt.Sprintf("the schema of the variable %q is invalid: %v", v.Name, err), "")
 			continue
 		}
 		errs := schema.CheckSchema(ctx)
 		for _, err := range errs {
 			at := inside(d.place.Below("schema.openAPIV3Schema"), err.Field, "properties["+v.Name+"]")
-			e.fail(at, fmt.Sprintf("the schema of the variable %q is wrong: %s", v.Name, explained(err)), "")
+			e.fail(at, fmt.Sprintf("the schema of the variable %q is invalid: %s", v.Name, explained(err)), "")
 		}
 		if len(errs) == 0 {
 			d.schema = schema
@@ -79,9 +79,8 @@ func (e *expander) definitions(ctx context.Context) map[string]*definition {
 	return all
 }
 
-// compile makes a schema for an object with the variable as its only field.
-// Only x-metadata of Cluster API's schemas is not of OpenAPI, and it says
-// nothing about values.
+// compile compiles a schema for an object with the variable as its only field. Of Cluster
+// API's schemas, only x-metadata is not part of OpenAPI, and it does not concern values.
 func compile(v clusterv1.ClusterClassVariable) (*crd.Schema, error) {
 	raw, err := json.Marshal(v.Schema.OpenAPIV3Schema)
 	if err != nil {
@@ -93,7 +92,7 @@ func compile(v clusterv1.ClusterClassVariable) (*crd.Schema, error) {
 	}
 	eachSchema(&schema, func(s *apiextensionsv1.JSONSchemaProps) {
 		if s.XPreserveUnknownFields != nil && !*s.XPreserveUnknownFields {
-			s.XPreserveUnknownFields = nil // only true can be said
+			s.XPreserveUnknownFields = nil // only true is permitted
 		}
 	})
 	return crd.Compile(&apiextensionsv1.JSONSchemaProps{
@@ -102,7 +101,7 @@ func compile(v clusterv1.ClusterClassVariable) (*crd.Schema, error) {
 	})
 }
 
-// eachSchema visits a schema and those in it.
+// eachSchema visits a schema and the schemas in it.
 func eachSchema(s *apiextensionsv1.JSONSchemaProps, visit func(*apiextensionsv1.JSONSchemaProps)) {
 	if s == nil {
 		return
@@ -137,7 +136,7 @@ func (e *expander) values(ctx context.Context, definitions map[string]*definitio
 			continue
 		}
 		if _, twice := found[v.Name]; twice {
-			e.fail(place.Below("name"), fmt.Sprintf("the variable %q is set twice", v.Name), "keep one of them")
+			e.fail(place.Below("name"), fmt.Sprintf("the variable %q is a duplicate", v.Name), "keep one of them")
 			continue
 		}
 		given, err := value(v.Value.Raw)
@@ -150,8 +149,7 @@ func (e *expander) values(ctx context.Context, definitions map[string]*definitio
 	return found
 }
 
-// checked fills in the defaults inside of a value and holds it against its
-// schema.
+// checked sets the defaults inside a value, and validates it with its schema.
 func (e *expander) checked(ctx context.Context, d *definition, given any, at Place) any {
 	if d.schema == nil {
 		return given
@@ -170,7 +168,7 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 	return wrapped[d.Name]
 }
 
-// inside is the place of a path that begins with the variable's name.
+// inside returns the place of a path that begins with the name of the variable.
 func inside(at Place, path, name string) Place {
 	return at.Below(strings.TrimPrefix(strings.TrimPrefix(path, name), "."))
 }
@@ -184,7 +182,7 @@ func explained(err *field.Error) string {
 	case field.ErrorTypeRequired:
 		return strings.TrimSuffix("a value is required: "+detail, ": ")
 	case field.ErrorTypeNotSupported:
-		return fmt.Sprintf("%v is not among the allowed values", err.BadValue)
+		return fmt.Sprintf("%v is not one of the allowed values", err.BadValue)
 	default:
 		return detail
 	}
@@ -197,8 +195,8 @@ func fixOf(err *field.Error) string {
 	return "change the value"
 }
 
-// fromDefaults sets the variables that the Cluster does not, and tells which
-// it must.
+// fromDefaults sets the variables that the Cluster does not set to their defaults, and
+// reports required ones that are missing.
 func (e *expander) fromDefaults(definitions map[string]*definition) {
 	for _, v := range e.class.Spec.Variables {
 		d := definitions[v.Name]
@@ -217,12 +215,12 @@ func (e *expander) fromDefaults(definitions map[string]*definition) {
 	}
 }
 
-// givenWrongly tells whether the Cluster names a variable at all.
+// givenWrongly reports whether the Cluster sets a variable, with a valid value or not.
 func (e *expander) givenWrongly(name string) bool {
 	return slices.ContainsFunc(e.topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == name })
 }
 
-// known is advice that lists names.
+// known returns a fix that lists names.
 func known(start string, names func(func(string) bool)) string {
 	sorted := slices.Sorted(names)
 	if len(sorted) == 0 || len(sorted) > 20 {

@@ -1,5 +1,5 @@
-// Package crd checks values against OpenAPI schemas the way an API server
-// checks custom resources: structural pruning and defaulting, OpenAPI, CEL.
+// Package crd validates values with OpenAPI schemas as an API server validates custom
+// resources: structural pruning and defaulting, OpenAPI, CEL.
 package crd
 
 import (
@@ -21,11 +21,11 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// Schema is the schema of one version of a kind, ready for use.
+// Schema is a compiled schema of one version of a kind.
 type Schema struct {
 	structural *structuralschema.Structural
 	openapi    validation.SchemaValidator
-	rules      func() *cel.Validator // nil when the schema has no CEL rules
+	rules      func() *cel.Validator // nil if the schema has no CEL rules
 }
 
 // Parse compiles the JSON of an OpenAPI v3 schema.
@@ -37,8 +37,7 @@ func Parse(raw []byte) (*Schema, error) {
 	return Compile(&published)
 }
 
-// Compile makes a Schema of an OpenAPI v3 schema. It says no to one that is
-// not structural.
+// Compile compiles an OpenAPI v3 schema. It fails if the schema is not structural.
 func Compile(published *apiextensionsv1.JSONSchemaProps) (*Schema, error) {
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(published, &internal, nil); err != nil {
@@ -61,8 +60,8 @@ func Compile(published *apiextensionsv1.JSONSchemaProps) (*Schema, error) {
 	}, nil
 }
 
-// CheckSchema finds what is wrong with the schema itself: that it is not
-// structural, or that its defaults break it.
+// CheckSchema returns the errors in the schema itself: if it is not structural, or if its
+// defaults are invalid.
 func (s *Schema) CheckSchema(ctx context.Context) field.ErrorList {
 	errs := structuralschema.ValidateStructural(nil, s.structural)
 	if len(errs) > 0 {
@@ -75,16 +74,16 @@ func (s *Schema) CheckSchema(ctx context.Context) field.ErrorList {
 	return errs
 }
 
-// Prune removes what the schema does not know from an object and returns the
-// paths of it.
+// Prune removes fields that are not in the schema from an object, and returns their
+// paths.
 func (s *Schema) Prune(object map[string]any, isResource bool) []string {
 	unknown := pruning.PruneWithOptions(object, s.structural, isResource, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	slices.Sort(unknown)
 	return unknown
 }
 
-// Fill sets the defaults of the schema and drops nulls where the schema has no
-// place for them, as an API server does before it validates.
+// Fill sets the defaults of the schema and removes nulls that the schema does not permit,
+// as an API server does before validation.
 func (s *Schema) Fill(object map[string]any) {
 	s.Default(object)
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, s.structural)
@@ -95,9 +94,8 @@ func (s *Schema) Default(object map[string]any) {
 	defaulting.Default(object, s.structural)
 }
 
-// Validate checks an object the way an API server checks a custom resource:
-// OpenAPI first, then sets and maps in lists, and CEL rules only when the
-// shape is right.
+// Validate validates an object as an API server validates a custom resource: OpenAPI
+// first, then sets and maps in lists, and CEL rules only if the structure is valid.
 func (s *Schema) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	errs := validation.ValidateCustomResource(nil, object, s.openapi)
 	errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
@@ -112,7 +110,7 @@ func (s *Schema) Validate(ctx context.Context, object map[string]any) field.Erro
 	return errs
 }
 
-// Siblings lists the field names the schema has beside the one at a path.
+// Siblings returns the names of the fields next to the one at a path.
 func (s *Schema) Siblings(path string) []string {
 	at := s.structural
 	segments := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' })

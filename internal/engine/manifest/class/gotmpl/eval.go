@@ -7,11 +7,11 @@ import (
 	"text/template/parse"
 )
 
-// absent marks that no value comes in from the left of a pipeline.
+// absent marks that a command gets no value from the left of the pipeline.
 type absent struct{}
 
-// pipeline evaluates commands from left to right and sets the variables in
-// front of them.
+// pipeline evaluates commands from left to right, and assigns the result to the variables
+// before them.
 func (s *state) pipeline(dot any, p *parse.PipeNode) any {
 	s.spend(1)
 	s.depth++
@@ -48,7 +48,7 @@ func (s *state) command(dot any, c *parse.CommandNode, final any) any {
 	return s.operand(dot, first)
 }
 
-// operand evaluates a node that stands for a value.
+// operand evaluates a node that has a value.
 func (s *state) operand(dot any, n parse.Node) any {
 	s.spend(1)
 	switch n := n.(type) {
@@ -88,7 +88,7 @@ func (s *state) constant(n parse.Node) any {
 	}
 }
 
-// number is a constant whose type nothing but its spelling tells.
+// number returns a constant; its type depends on its spelling only.
 func (s *state) number(n *parse.NumberNode) any {
 	lower := strings.ToLower(n.Text)
 	whole := strings.HasPrefix(lower, "'") || strings.HasPrefix(lower, "0x") && !strings.Contains(lower, "p")
@@ -104,7 +104,7 @@ func (s *state) number(n *parse.NumberNode) any {
 	return nil
 }
 
-// fields follows a chain of names.
+// fields evaluates a chain of field names.
 func (s *state) fields(n parse.Node, value any, names []string) any {
 	s.node = n
 	for _, name := range names {
@@ -120,7 +120,7 @@ func (s *state) field(value any, name string) any {
 	switch v := value.(type) {
 	case missing:
 	case nil:
-		s.failf("the value is null, so there is no .%s in it", name)
+		s.failf("the value is null and has no field .%s", name)
 	case map[string]any:
 		found, ok = v[name]
 	case map[string]string:
@@ -132,16 +132,16 @@ func (s *state) field(value any, name string) any {
 		return found
 	}
 	if s.strict {
-		s.failf("there is no .%s here", name)
+		s.failf(".%s is not defined", name)
 	}
 	return missing{}
 }
 
-// function calls a function by its name.
+// function calls a function by name.
 func (s *state) function(dot any, n *parse.IdentifierNode, arguments []parse.Node, final any) any {
 	f, known := s.template.funcs[n.Ident]
 	if !known {
-		s.failf("there is no function %q here", n.Ident)
+		s.failf("the function %q is not supported", n.Ident)
 	}
 	if n.Ident == "and" || n.Ident == "or" {
 		return s.logic(dot, n.Ident == "or", arguments, final)
@@ -160,7 +160,7 @@ func (s *state) function(dot any, n *parse.IdentifierNode, arguments []parse.Nod
 	return out
 }
 
-// logic evaluates and and or, which stop at the argument that decides.
+// logic evaluates "and" and "or", which stop at the argument that decides.
 func (s *state) logic(dot any, or bool, arguments []parse.Node, final any) any {
 	var value any = missing{}
 	for _, a := range arguments {
@@ -178,8 +178,7 @@ func (s *state) logic(dot any, or bool, arguments []parse.Node, final any) any {
 	return value
 }
 
-// arguments evaluates what is handed to a function. The value of the pipeline
-// comes last.
+// arguments evaluates the arguments of a function. The value of the pipeline comes last.
 func (s *state) arguments(dot any, name string, t reflect.Type, nodes []parse.Node, final any) []reflect.Value {
 	_, none := final.(absent)
 	n := len(nodes)
@@ -209,14 +208,14 @@ func (s *state) arguments(dot any, name string, t reflect.Type, nodes []parse.No
 	return in
 }
 
-// argument evaluates one argument. A constant takes the type that is wanted.
+// argument evaluates one argument. A constant is converted to the wanted type.
 func (s *state) argument(dot any, want reflect.Type, n parse.Node) any {
 	s.node = n
 	number, ok := n.(*parse.NumberNode)
 	if !ok {
 		return s.operand(dot, n)
 	}
-	switch want.Kind() { //nolint:exhaustive // the kinds that parameters have
+	switch want.Kind() { //nolint:exhaustive // the kinds of parameters
 	case reflect.Int:
 		if !number.IsInt {
 			s.failf("expected integer; found %s", n)
@@ -232,11 +231,11 @@ func (s *state) argument(dot any, want reflect.Type, n parse.Node) any {
 	}
 }
 
-// fit makes a value an argument of a type. Nothing is converted.
+// fit returns a value as an argument of a type, without conversion.
 func (s *state) fit(value any, want reflect.Type) reflect.Value {
 	if isMissing(value) || value == nil {
 		if want.Kind() != reflect.Interface {
-			s.failf("there is no value here, and %s is needed", want)
+			s.failf("no value given; expected %s", want)
 		}
 		return reflect.Zero(want)
 	}
@@ -247,7 +246,7 @@ func (s *state) fit(value any, want reflect.Type) reflect.Value {
 	return v
 }
 
-// safely calls a function. A panic of it, such as an index out of range, is an
+// safely calls a function and turns a panic, such as an index out of range, into an
 // error.
 func safely(f reflect.Value, in []reflect.Value) (out any, err error) {
 	defer func() {

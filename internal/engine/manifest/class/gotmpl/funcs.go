@@ -15,8 +15,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// functions are those of text/template and of sprig, with sprig's parameters.
-// Those that read the clock, chance or the environment are not among them.
+// functions returns the functions of text/template and sprig, with sprig's parameters,
+// except those that read the clock, random numbers or the environment.
 func functions() map[string]any {
 	all := map[string]any{}
 	for _, group := range []map[string]any{builtins(), texts(), encodings(), numbers(), lists(), dicts()} {
@@ -81,7 +81,7 @@ func builtins() map[string]any {
 	}
 }
 
-// printf refuses widths and precisions that would make very long texts.
+// printf rejects widths and precisions that would create very long texts.
 func printf(format string, v ...any) (string, error) {
 	if regexp.MustCompile(`\d{5}|\*`).MatchString(format) {
 		return "", errTooMuch
@@ -103,7 +103,7 @@ func coalesce(v ...any) any {
 	return nil
 }
 
-// first is the index of the first value that a test holds for, or -1.
+// first returns the index of the first value for which test is true, or -1.
 func first(v []any, test func(any) bool) int {
 	for i, item := range v {
 		if test(item) {
@@ -113,8 +113,8 @@ func first(v []any, test func(any) bool) int {
 	return -1
 }
 
-// version takes a version apart. What are methods in sprig are fields here:
-// both are written .Major.
+// version parses a version. Sprig's methods are fields here: templates write both as
+// .Major.
 func version(text string) (map[string]any, error) {
 	v, err := semver.NewVersion(text)
 	if err != nil {
@@ -157,8 +157,8 @@ func encodings() map[string]any {
 	}
 }
 
-// toJSON prints a value. Values are those of JSON, so there is nothing that
-// cannot be printed but infinities, which give "" as in sprig.
+// toJSON encodes a value as JSON. All values can be encoded except infinities, for which
+// the result is "", as in sprig.
 func toJSON(v any, indent string, escape bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

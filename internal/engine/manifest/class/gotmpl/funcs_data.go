@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cast"
 )
 
-// numbers are the functions that count. Whole numbers are int64, and fractions
-// are cut off, as in sprig.
+// numbers returns the arithmetic functions. As in sprig, whole numbers are int64 and
+// fractions are truncated.
 func numbers() map[string]any {
 	fold := func(start int64, f func(a, b int64) int64) func(...any) int64 {
 		return func(v ...any) int64 {
@@ -159,12 +159,12 @@ func among(l []any, x any) bool {
 	return slices.ContainsFunc(l, func(y any) bool { return reflect.DeepEqual(x, y) })
 }
 
-// kept are the elements that a test holds for.
+// kept returns the elements for which test is true.
 func kept(v any, test func(any) bool) ([]any, error) {
 	l, err := items(v)
 	found := []any{}
 	if len(l) > maxText/64 {
-		return nil, errTooMuch // some tests look through the list again
+		return nil, errTooMuch // some tests iterate over the list again
 	}
 	for _, x := range l {
 		if test(x) {
@@ -180,7 +180,7 @@ func slice(v any, bounds ...any) (any, error) {
 		return nil, fmt.Errorf("needs a list, not a %s", kindOf(v))
 	}
 	if r.Len() == 0 {
-		return nil, nil // sprig's answer
+		return nil, nil // as in sprig
 	}
 	from, to := 0, r.Len()
 	if len(bounds) > 0 {
@@ -244,7 +244,7 @@ func dicts() map[string]any {
 	}
 }
 
-// keys lists the keys of maps, sorted: sprig has them in any order.
+// keys returns the sorted keys of maps. Sprig's order is random.
 func keys(all ...map[string]any) []string {
 	found := []string{}
 	for _, m := range all {
@@ -266,7 +266,7 @@ func dict(v ...any) map[string]any {
 	return m
 }
 
-// dig follows names through maps: names, a default, and the map.
+// dig follows keys through maps. Its arguments are the keys, a default and the map.
 func dig(v ...any) (any, error) {
 	if len(v) < 3 {
 		return nil, errors.New("needs at least three arguments")
@@ -279,7 +279,7 @@ func dig(v ...any) (any, error) {
 	for i, n := range names {
 		name, ok := n.(string)
 		if !ok {
-			return nil, errors.New("keys are texts")
+			return nil, errors.New("keys must be strings")
 		}
 		found, there := m[name]
 		if !there {
@@ -292,5 +292,5 @@ func dig(v ...any) (any, error) {
 			return nil, fmt.Errorf("%q is not a dict", name)
 		}
 	}
-	return nil, nil // not reached: there is at least one name
+	return nil, nil // unreachable: there is at least one name
 }

@@ -64,8 +64,8 @@ func texts() map[string]any {
 	return all
 }
 
-// expressions are the functions with regular expressions. One that is wrong
-// is an error.
+// expressions returns the functions for regular expressions. An invalid expression is an
+// error.
 func expressions() map[string]any {
 	match := func(expression, s string) (bool, error) { return regexp.MatchString(expression, s) }
 	find := func(expression, s string) (string, error) {
@@ -92,7 +92,7 @@ func expressions() map[string]any {
 	}
 }
 
-// text is a value as text.
+// text converts a value to text.
 func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
@@ -100,7 +100,7 @@ func text(v any) string {
 	return fmt.Sprintf("%v", v)
 }
 
-// textsOf prints values that are there.
+// textsOf converts the values that are not nil to text.
 func textsOf(v []any) []string {
 	out := make([]string, 0, len(v))
 	for _, x := range v {
@@ -111,7 +111,7 @@ func textsOf(v []any) []string {
 	return out
 }
 
-// texted is a list as texts; anything else counts as a list of one.
+// texted converts a list to texts; another value counts as a list of one element.
 func texted(v any) []string {
 	if l, ok := asList(v); ok {
 		return textsOf(l)
@@ -183,7 +183,7 @@ func nospace(s string) string {
 	}, s)
 }
 
-// numbered keys parts as _0, _1 ….
+// numbered returns a map from _0, _1 … to the parts.
 func numbered(parts []string) map[string]string {
 	m := make(map[string]string, len(parts))
 	for i, p := range parts {

@@ -1,13 +1,13 @@
-// Package gotmpl evaluates the Go templates of ClusterClass patches over JSON
-// values, with the functions of the sprig library that such templates use.
+// Package gotmpl evaluates the Go templates of ClusterClass patches with JSON values, and
+// with the functions of the sprig library that such templates use.
 //
-// It parses with text/template/parse and evaluates the tree itself, because
-// text/template finds methods by name at run time: a binary that links it
-// keeps every exported method there is. What is left out is what JSON values
-// cannot have: methods, functions as values, channels, complex numbers.
+// It uses the parser text/template/parse, but evaluates the tree itself, because
+// text/template finds methods by name at run time: a binary that links it contains every
+// exported method of all packages. Features that JSON values cannot use are missing:
+// methods, function values, channels and complex numbers.
 //
-// A template cannot hurt: steps, depth and sizes are bounded, and nothing
-// reads the environment, the clock or chance.
+// Templates are safe to evaluate: steps, depth and sizes are limited, and no function
+// reads the environment, the clock or random numbers.
 package gotmpl
 
 import (
@@ -19,16 +19,16 @@ import (
 	"text/template/parse"
 )
 
-// Bounds of one evaluation.
+// Limits of one evaluation.
 const (
-	maxText  = 1 << 20 // bytes of a template, of a text made in it, and of the result
-	maxWork  = 1 << 23 // steps, and bytes and elements handed to functions
-	maxDepth = 100     // templates that call templates, and lists in lists
+	maxText  = 1 << 20 // bytes of a template, of a text in it, and of the result
+	maxWork  = 1 << 23 // steps, and bytes and elements passed to functions
+	maxDepth = 100     // nesting of template calls and of lists
 )
 
-// Error is a template that cannot be parsed or evaluated.
+// Error is an error of parsing or evaluating a template.
 type Error struct {
-	Line int // of the template, from 1
+	Line int // line of the template, counted from 1
 	What string
 }
 
@@ -43,10 +43,10 @@ type Template struct {
 	funcs  map[string]any
 }
 
-// mainName is the template itself among those that it defines.
+// mainName is the name of the main template; templates defined in it have other names.
 const mainName = "template"
 
-// Parse reads a template. The error is an *Error.
+// Parse parses a template. The error is an *Error.
 func Parse(text string) (*Template, error) {
 	if len(text) > maxText {
 		return nil, &Error{Line: 1, What: "the template is too long"}
@@ -60,7 +60,7 @@ func Parse(text string) (*Template, error) {
 	return t, nil
 }
 
-// parseError takes the line out of the parser's message.
+// parseError extracts the line from the message of the parser.
 func parseError(err error) error {
 	m := regexp.MustCompile(`(?s)^template: [^:]*:(\d+):(?:\d+:)? ?(.*)$`).FindStringSubmatch(err.Error())
 	if m == nil {
@@ -69,14 +69,13 @@ func parseError(err error) error {
 	line, _ := strconv.Atoi(m[1])
 	what := m[2]
 	if f := regexp.MustCompile(`^function ("[^"]*") not defined`).FindStringSubmatch(what); f != nil {
-		what = "there is no function " + f[1] + " here"
+		what = "the function " + f[1] + " is not supported"
 	}
 	return &Error{Line: line, What: what}
 }
 
-// Execute evaluates the template with data as its dot: nil, bool, float64,
-// string, []any and map[string]any, as encoding/json decodes them. The error
-// is an *Error.
+// Execute evaluates the template with data: nil, bool, float64, string, []any and
+// map[string]any, as encoding/json decodes them. The error is an *Error.
 func (t *Template) Execute(data any) (string, error) { return t.execute(data, false) }
 
 // ExecuteStrict is Execute, but a name that is not in data is an error.
@@ -98,7 +97,7 @@ func (t *Template) execute(data any, strict bool) (out string, err error) {
 	return s.out.String(), nil
 }
 
-// Render parses and executes.
+// Render parses and executes a template.
 func Render(text string, data any) (string, error) {
 	t, err := Parse(text)
 	if err != nil {
@@ -107,10 +106,10 @@ func Render(text string, data any) (string, error) {
 	return t.Execute(data)
 }
 
-// stop is how an error leaves the walk.
+// stop is the panic value with which an error ends the evaluation.
 type stop struct{ err *Error }
 
-// recovered makes an error of whatever ended a walk.
+// recovered returns the error for a recovered panic.
 func (s *state) recovered(r any) error {
 	switch r := r.(type) {
 	case stop:
@@ -122,7 +121,7 @@ func (s *state) recovered(r any) error {
 	}
 }
 
-// line is the line of the node that is being evaluated.
+// line returns the line of the node that is being evaluated.
 func (s *state) line() int {
 	if s.node == nil {
 		return 1
@@ -135,5 +134,5 @@ func (s *state) failf(format string, arguments ...any) {
 	panic(stop{&Error{Line: s.line(), What: fmt.Sprintf(format, arguments...)}})
 }
 
-// errTooMuch is an evaluation over its bounds.
-var errTooMuch = errors.New("the template makes too much: more work or text than is allowed")
+// errTooMuch is returned when an evaluation exceeds a limit.
+var errTooMuch = errors.New("the template exceeds the limits for work or size")

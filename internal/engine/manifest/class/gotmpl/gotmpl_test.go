@@ -18,33 +18,33 @@ func data() map[string]any {
 	}
 }
 
-// That the results are those of text/template with sprig is for test/oracle to
-// say; here are errors and bounds.
+// Errors and limits. Package test/oracle compares results with those of text/template and
+// sprig.
 func TestErrors(t *testing.T) {
 	for template, want := range map[string]string{
-		"a\n{{ nope }}":               `line 2 of the template: there is no function "nope" here`,
+		"a\n{{ nope }}":               `line 2 of the template: the function "nope" is not supported`,
 		"{{ if .t }}":                 "line 1 of the template: unexpected EOF",
-		"a\nb {{ .null.x }}":          "line 2 of the template: the value is null, so there is no .x in it",
+		"a\nb {{ .null.x }}":          "line 2 of the template: the value is null and has no field .x",
 		"{{ .s.x }}":                  "line 1 of the template: can't evaluate field x in a string",
 		"{{ upper .n }}":              "line 1 of the template: wrong type: expected string; got float64",
-		"{{ upper .missing }}":        "line 1 of the template: there is no value here, and string is needed",
+		"{{ upper .missing }}":        "line 1 of the template: no value given; expected string",
 		"\n\n{{ fail \"not here\" }}": "line 3 of the template: fail: not here",
 		"{{ div 1 0 }}":               "line 1 of the template: div: runtime error: integer divide by zero",
 		"{{ index .list 7 }}":         "line 1 of the template: index: index out of range: 7",
-		"{{ env \"HOME\" }}":          `line 1 of the template: there is no function "env" here`,
-		"{{ now }}":                   `line 1 of the template: there is no function "now" here`,
-		"{{ randAlpha 5 }}":           `line 1 of the template: there is no function "randAlpha" here`,
+		"{{ env \"HOME\" }}":          `line 1 of the template: the function "env" is not supported`,
+		"{{ now }}":                   `line 1 of the template: the function "now" is not supported`,
+		"{{ randAlpha 5 }}":           `line 1 of the template: the function "randAlpha" is not supported`,
 		"{{ define \"T\" }}{{ template \"T\" }}{{ end }}{{ template \"T\" }}":                                   "line 1 of the template: templates call each other too deeply",
-		"{{ repeat 1000000000 .s }}":                                                                            "line 1 of the template: repeat: the template makes too much: more work or text than is allowed",
-		"{{ range until 1000000000 }}x{{ end }}":                                                                "line 1 of the template: until: the template makes too much: more work or text than is allowed",
-		"{{ range 1000000000 }}x{{ end }}":                                                                      "line 1 of the template: the template makes too much: more work or text than is allowed",
-		"{{ indent 1000000000 .s }}":                                                                            "line 1 of the template: indent: the template makes too much: more work or text than is allowed",
-		"{{ printf \"%999999999d\" 1 }}":                                                                        "line 1 of the template: printf: the template makes too much: more work or text than is allowed",
-		"{{ $x := list 1 }}{{ range until 100 }}{{ $x = list $x $x }}{{ end }}{{ $x }}":                         "line 1 of the template: the template makes too much: more work or text than is allowed",
-		"{{ $x := \"ab\" }}{{ range until 100 }}{{ $x = print $x $x }}{{ end }}":                                "line 1 of the template: the template makes too much: more work or text than is allowed",
-		"{{ $d := dict }}{{ $d = set $d \"x\" $d }}{{ toJson $d }}":                                             "line 1 of the template: the template makes too much: more work or text than is allowed",
-		"{{ range until 1000 }}{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}{{ end }}":         "line 1 of the template: the template makes too much: more work or text than is allowed",
-		strings.Repeat("{{ range until 100 }}", 4) + strings.Repeat("x", 1000) + strings.Repeat("{{ end }}", 4): "line 1 of the template: the template makes too much: more work or text than is allowed",
+		"{{ repeat 1000000000 .s }}":                                                                            "line 1 of the template: repeat: the template exceeds the limits for work or size",
+		"{{ range until 1000000000 }}x{{ end }}":                                                                "line 1 of the template: until: the template exceeds the limits for work or size",
+		"{{ range 1000000000 }}x{{ end }}":                                                                      "line 1 of the template: the template exceeds the limits for work or size",
+		"{{ indent 1000000000 .s }}":                                                                            "line 1 of the template: indent: the template exceeds the limits for work or size",
+		"{{ printf \"%999999999d\" 1 }}":                                                                        "line 1 of the template: printf: the template exceeds the limits for work or size",
+		"{{ $x := list 1 }}{{ range until 100 }}{{ $x = list $x $x }}{{ end }}{{ $x }}":                         "line 1 of the template: the template exceeds the limits for work or size",
+		"{{ $x := \"ab\" }}{{ range until 100 }}{{ $x = print $x $x }}{{ end }}":                                "line 1 of the template: the template exceeds the limits for work or size",
+		"{{ $d := dict }}{{ $d = set $d \"x\" $d }}{{ toJson $d }}":                                             "line 1 of the template: the template exceeds the limits for work or size",
+		"{{ range until 1000 }}{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}{{ end }}":         "line 1 of the template: the template exceeds the limits for work or size",
+		strings.Repeat("{{ range until 100 }}", 4) + strings.Repeat("x", 1000) + strings.Repeat("{{ end }}", 4): "line 1 of the template: the template exceeds the limits for work or size",
 	} {
 		_, err := gotmpl.Render(template, data())
 		assert.EqualError(t, err, want, template)
@@ -58,10 +58,10 @@ func TestStrict(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "c-<no value>", text)
 	_, err = template.ExecuteStrict(data())
-	require.EqualError(t, err, "line 1 of the template: there is no .missing here")
+	require.EqualError(t, err, "line 1 of the template: .missing is not defined")
 }
 
-// Whatever the template, there is a text of bounded length or an *Error.
+// Every template gives a text of limited length or an *Error.
 func FuzzRender(f *testing.F) {
 	for _, seed := range []string{
 		"", "{{", "{{ . }}", "{{ .s | upper }}", "{{ range $i, $x := .list }}{{ $i }}{{ break }}{{ end }}", "{{ with .obj }}{{ .a.b }}{{ else }}{{ end }}",
@@ -78,7 +78,7 @@ func FuzzRender(f *testing.F) {
 		case err != nil && !errors.As(err, &told):
 			t.Fatalf("unexpected error: %v", err)
 		case err != nil && (told.What == "" || told.Line < 1):
-			t.Fatalf("an error that says nothing: %v", told)
+			t.Fatalf("an error without a message: %v", told)
 		case len(text) > 1<<20:
 			t.Fatalf("%d bytes", len(text))
 		}

@@ -12,7 +12,7 @@ func isMissing(v any) bool {
 	return ok
 }
 
-// kindOf names the kind of a value as sprig does.
+// kindOf returns the kind of a value with sprig's names.
 func kindOf(v any) string {
 	if v == nil || isMissing(v) {
 		return "invalid"
@@ -20,13 +20,13 @@ func kindOf(v any) string {
 	return reflect.ValueOf(v).Kind().String()
 }
 
-// truth is whether a value counts as true: not zero, not empty.
+// truth reports whether a value counts as true: not zero and not empty.
 func truth(v any) bool {
 	if v == nil || isMissing(v) {
 		return false
 	}
 	r := reflect.ValueOf(v)
-	switch r.Kind() { //nolint:exhaustive // the kinds that values have
+	switch r.Kind() { //nolint:exhaustive // the kinds of values
 	case reflect.Map, reflect.Slice, reflect.String:
 		return r.Len() > 0
 	default:
@@ -34,10 +34,10 @@ func truth(v any) bool {
 	}
 }
 
-// empty is the opposite, as sprig has it.
+// empty is the opposite of truth, as in sprig.
 func empty(v any) bool { return !truth(v) }
 
-// asList is a list of any type as []any.
+// asList converts a list of any type to []any.
 func asList(v any) ([]any, bool) {
 	if items, ok := v.([]any); ok {
 		return items, true
@@ -53,7 +53,7 @@ func asList(v any) ([]any, bool) {
 	return items, true
 }
 
-// items is asList for functions that refuse anything else.
+// items is asList for functions that accept only lists.
 func items(v any) ([]any, error) {
 	l, ok := asList(v)
 	if !ok {
@@ -62,7 +62,7 @@ func items(v any) ([]any, error) {
 	return l, nil
 }
 
-// asWhole is a whole number.
+// asWhole converts a value to an integer.
 func asWhole(v any) (int64, bool) {
 	switch n := v.(type) {
 	case int:
@@ -74,8 +74,8 @@ func asWhole(v any) (int64, bool) {
 	}
 }
 
-// weigh measures a value: bytes of text, and a few for each thing in it. A
-// value may hold another many times over, so the sum is what printing costs.
+// weigh estimates the size of a value when it is printed: bytes of text, and a few for
+// each element. A value may contain another one many times.
 func (s *state) weigh(v any) int {
 	weight := 0
 	s.add(v, &weight, 0)
@@ -111,7 +111,7 @@ func (s *state) add(v any, weight *int, depth int) {
 
 var errCompare = errors.New("such values cannot be compared")
 
-// number kinds of a comparison.
+// basic is the kind of number in a comparison.
 type basic int
 
 const (
@@ -140,7 +140,7 @@ func basicOf(v any) basic {
 	}
 }
 
-// eq is whether the first argument equals any of the others.
+// eq reports whether the first argument equals any of the others.
 func eq(first any, others ...any) (bool, error) {
 	if len(others) == 0 {
 		return false, errors.New("missing argument for comparison")
@@ -172,7 +172,7 @@ func equal(a, b any) (bool, error) {
 	}
 }
 
-// less orders numbers and texts.
+// less compares numbers and texts.
 func less(a, b any) (bool, error) {
 	ka, kb := basicOf(a), basicOf(b)
 	switch {
@@ -203,7 +203,7 @@ func lessOrEqual(a, b any) (bool, error) {
 	return equal(a, b)
 }
 
-// index follows indexes into lists and maps.
+// index applies indexes to lists and maps.
 func index(value any, indexes ...any) (any, error) {
 	if value == nil {
 		return nil, errors.New("index of untyped nil")
@@ -252,7 +252,7 @@ func length(v any) (int, error) {
 	if !r.IsValid() {
 		return 0, errors.New("len of nil")
 	}
-	switch r.Kind() { //nolint:exhaustive // what has a length
+	switch r.Kind() { //nolint:exhaustive // the kinds that have a length
 	case reflect.Slice, reflect.Map, reflect.String:
 		return r.Len(), nil
 	default:

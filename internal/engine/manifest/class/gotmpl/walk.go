@@ -8,8 +8,8 @@ import (
 	"text/template/parse"
 )
 
-// missing is what stands at a name that is not there. It differs from nil,
-// which is there: a field of a missing value is missing, one of nil an error.
+// missing is the value of a name that does not exist. It differs from nil: a field of a
+// missing value is missing, a field of nil is an error.
 type missing struct{}
 
 // variable is a template variable.
@@ -18,7 +18,7 @@ type variable struct {
 	value any
 }
 
-// state is one evaluation under way.
+// state is the state of one evaluation.
 type state struct {
 	template *Template
 	out      strings.Builder
@@ -29,7 +29,7 @@ type state struct {
 	strict   bool
 }
 
-// flow tells a loop how its body ended.
+// flow is how the body of a loop ended.
 type flow int
 
 const (
@@ -38,7 +38,7 @@ const (
 	flowContinue
 )
 
-// spend counts work against the bounds.
+// spend adds to the work and checks the limit.
 func (s *state) spend(n int) {
 	s.work += n
 	if n < 0 || s.work > maxWork {
@@ -97,7 +97,7 @@ func (s *state) walk(dot any, n parse.Node) flow {
 	return flowOn
 }
 
-// printed is the text of a value where it stands in the template.
+// printed returns the text of a value in the output of a template.
 func (s *state) printed(value any) string {
 	if isMissing(value) || value == nil {
 		return "<no value>"
@@ -106,7 +106,7 @@ func (s *state) printed(value any) string {
 	return fmt.Sprint(value)
 }
 
-// branch evaluates if, and with when the value becomes the dot.
+// branch evaluates "if", and "with", in which the value becomes the dot.
 func (s *state) branch(dot any, n *parse.BranchNode, with bool) flow {
 	mark := len(s.scope)
 	defer func() { s.scope = s.scope[:mark] }()
@@ -120,7 +120,7 @@ func (s *state) branch(dot any, n *parse.BranchNode, with bool) flow {
 	return s.list(dot, n.List)
 }
 
-// element is one turn of a loop.
+// element is one iteration of a loop.
 type element struct{ key, value any }
 
 func (s *state) loop(dot any, n *parse.RangeNode) flow {
@@ -143,8 +143,8 @@ func (s *state) loop(dot any, n *parse.RangeNode) flow {
 	return flowOn
 }
 
-// bind sets the variables of a loop. One variable takes the element, two the
-// key and the element.
+// bind sets the variables of a loop. One variable is the element; two are the key and the
+// element.
 func (s *state) bind(p *parse.PipeNode, e element) {
 	values := []any{e.value}
 	if len(p.Decl) > 1 {
@@ -159,7 +159,7 @@ func (s *state) bind(p *parse.PipeNode, e element) {
 	}
 }
 
-// elements lists what a loop runs over.
+// elements lists the elements of a loop.
 func (s *state) elements(value any, variables int) []element {
 	switch v := value.(type) {
 	case nil, missing:
@@ -194,7 +194,7 @@ func (s *state) elements(value any, variables int) []element {
 	return nil
 }
 
-// count is a loop over a number.
+// count lists the elements of a loop over a number.
 func (s *state) count(like any, n int64) []element {
 	if n <= 0 {
 		return nil

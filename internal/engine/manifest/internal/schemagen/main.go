@@ -1,6 +1,6 @@
-// Command schemagen makes the archive of CRD schemas that package manifest
-// embeds, from the CRDs of the Cluster API and CAPA modules that go.mod pins.
-// Run it from the root of the repository after a change of these pins:
+// Command schemagen generates the archive of CRD schemas that package manifest embeds,
+// from the CRDs of the Cluster API and CAPA modules in go.mod. After an update of these
+// modules, run it in the root of the repository:
 //
 //	go run ./internal/engine/manifest/internal/schemagen
 package main
@@ -47,7 +47,7 @@ func run(ctx context.Context) error {
 	return os.WriteFile(target, archive, 0o600)
 }
 
-// file is one schema: "kind/version.json" and its JSON.
+// file is one schema: the name is "kind/version.json".
 type file struct {
 	name string
 	data []byte
@@ -93,12 +93,11 @@ func wanted() map[string][]string {
 	}
 }
 
-// collect reads the CRDs and returns the schemas of all their versions, sorted
-// by name.
+// collect reads the CRDs and returns the schemas of all their versions, sorted by name.
 func collect(ctx context.Context) ([]file, error) {
 	var files []file
 	for module, paths := range wanted() {
-		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // one of a fixed list
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // a constant
 		if err != nil {
 			return nil, fmt.Errorf("find module %s: %w", module, err)
 		}
@@ -114,8 +113,8 @@ func collect(ctx context.Context) ([]file, error) {
 	return files, nil
 }
 
-// unread tells whether nothing reads a version: alpha ones, and those whose Go
-// types upstream has dropped.
+// unread reports whether a version is not supported: alpha versions, and those whose Go
+// types upstream has removed.
 func unread(kind, version string) bool {
 	dropped := []string{"AWSFargateProfile", "AWSMachinePool", "AWSManagedMachinePool"}
 	return strings.Contains(version, "alpha") || version == "v1beta1" && slices.Contains(dropped, kind)
@@ -146,8 +145,8 @@ func schemas(path string) ([]file, error) {
 	return files, nil
 }
 
-// plain drops what validation does not read: descriptions, and the status,
-// which is never taken from a manifest.
+// plain removes what validation does not use: descriptions, and the status, which is
+// never read from a manifest.
 func plain(s *apiextensionsv1.JSONSchemaProps) {
 	if _, ok := s.Properties["status"]; ok {
 		keep := true
@@ -179,7 +178,7 @@ func strip(s *apiextensionsv1.JSONSchemaProps) {
 	strip(s.Not)
 }
 
-// pack makes the archive. It has no times, so equal schemas give equal bytes.
+// pack creates the archive. It contains no times, so that equal schemas give equal bytes.
 func pack(files []file) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

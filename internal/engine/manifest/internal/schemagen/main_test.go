@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The embedded archive must hold the schemas of the pinned modules, so that a
-// new pin cannot leave old schemas behind.
+// The embedded archive contains the schemas of the modules in go.mod.
 func TestArchiveIsCurrent(t *testing.T) {
 	files, err := collect(t.Context())
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Limits of CAPA's webhooks for pools.
+// Limits in CAPA's webhooks for pools.
 const (
-	longestNodeGroupName = 64 // shorter than this
+	longestNodeGroupName = 64 // exclusive
 	longestProfileName   = 100
 	groupDefaultSeconds  = 300 // of cooldown and warmup
 
 	leastThroughput, mostThroughput = 125, 2000 // MiB/s of a gp3 root volume
 	leastHeartbeat, mostHeartbeat   = 30 * time.Second, 48 * time.Hour
-	widestRefresh                   = 100 // percent between least and most healthy
+	widestRefresh                   = 100 // percentage points between minHealthyPercentage and maxHealthyPercentage
 )
 
 // defaultPool sets the defaults of the MachinePool webhook.
@@ -34,7 +34,7 @@ func defaultPool(p *clusterv1.MachinePool) field.ErrorList {
 	return defaultReplicas(&p.Spec.Replicas, p.Annotations)
 }
 
-// validatePool holds the rules of the MachinePool webhook.
+// validatePool applies the rules of the MachinePool webhook.
 func validatePool(p *clusterv1.MachinePool) field.ErrorList {
 	spec := field.NewPath("spec")
 	template := spec.Child("template")
@@ -48,7 +48,7 @@ func validatePool(p *clusterv1.MachinePool) field.ErrorList {
 			fmt.Sprintf("must be %q, as in spec.clusterName", p.Spec.ClusterName)))
 	}
 	if len(p.Spec.Template.Spec.Taints) > 0 {
-		errs = append(errs, field.Forbidden(template.Child("spec", "taints"), "pools have no taints in Cluster API"))
+		errs = append(errs, field.Forbidden(template.Child("spec", "taints"), "taints of pools are not supported"))
 	}
 	errs = append(errs, versionErrors(p.Spec.Template.Spec.Version, template.Child("spec", "version"))...)
 	return append(errs, p.Spec.Template.Validate(template.Child("metadata"))...)
@@ -75,7 +75,7 @@ func internal(err error, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.InternalError(path, err)}
 }
 
-// validateNodeGroup holds the rules of the AWSManagedMachinePool webhook.
+// validateNodeGroup applies the rules of the AWSManagedMachinePool webhook.
 func validateNodeGroup(p *expinfrav1.AWSManagedMachinePool) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := p.Spec.AdditionalTags.Validate()
@@ -83,13 +83,13 @@ func validateNodeGroup(p *expinfrav1.AWSManagedMachinePool) field.ErrorList {
 		errs = append(errs, sizeErrors(s.MinSize, s.MaxSize, spec.Child("scaling"))...)
 	}
 	if u := p.Spec.UpdateConfig; (u.MaxUnavailable == nil) == (u.MaxUnavailablePercentage == nil) {
-		errs = append(errs, field.Invalid(spec.Child("updateConfig"), "", "needs one of maxUnavailable and maxUnavailablePercentage"))
+		errs = append(errs, field.Invalid(spec.Child("updateConfig"), "", "set one of maxUnavailable and maxUnavailablePercentage"))
 	}
 	if r := p.Spec.RemoteAccess; r != nil && r.Public && len(r.SourceSecurityGroups) > 0 {
 		errs = append(errs, field.Forbidden(spec.Child("remoteAccess", "sourceSecurityGroups"), "must be empty with public: true"))
 	}
 	if t := p.Spec.AWSLaunchTemplate; t != nil {
-		const twice = "must not be set beside awsLaunchTemplate, which says it"
+		const twice = "must not be set together with awsLaunchTemplate, which contains it"
 		if p.Spec.InstanceType != nil {
 			errs = append(errs, field.Forbidden(spec.Child("instanceType"), twice))
 		}
@@ -101,7 +101,7 @@ func validateNodeGroup(p *expinfrav1.AWSManagedMachinePool) field.ErrorList {
 	return append(errs, hookErrors(p.Spec.AWSLifecycleHooks, spec.Child("lifecycleHooks"))...)
 }
 
-// sizeErrors checks the least and most machines of a group.
+// sizeErrors checks the minimum and maximum size of a group.
 func sizeErrors(least, most *int32, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if least != nil && *least < 0 {
@@ -124,14 +124,14 @@ func defaultScaling(p *expinfrav1.AWSMachinePool) {
 	if p.Spec.DefaultInstanceWarmup.Truncate(time.Second) == 0 {
 		p.Spec.DefaultInstanceWarmup.Duration = groupDefaultSeconds * time.Second
 	}
-	// The storage type has its default from the schema: that of the webhook,
-	// UnencryptedUserData, comes too late to have an effect.
+	// The default of the storage type is that of the schema: the webhook's default,
+	// UnencryptedUserData, is set too late to have an effect.
 	if i := p.Spec.Ignition; i != nil && i.Version == "" && i.StorageType != infrav1.IgnitionStorageTypeOptionUnencryptedUserData {
 		i.Version = infrav1.DefaultIgnitionVersion
 	}
 }
 
-// validateScaling holds the rules of the AWSMachinePool webhook.
+// validateScaling applies the rules of the AWSMachinePool webhook.
 func validateScaling(p *expinfrav1.AWSMachinePool) field.ErrorList {
 	spec := field.NewPath("spec")
 	template := spec.Child("awsLaunchTemplate")
@@ -145,11 +145,11 @@ func validateScaling(p *expinfrav1.AWSMachinePool) field.ErrorList {
 	}
 	for i, s := range p.Spec.Subnets {
 		if s.ID != nil && s.Filters != nil {
-			errs = append(errs, field.Forbidden(spec.Child("subnets").Index(i), "give an id or filters, not both"))
+			errs = append(errs, field.Forbidden(spec.Child("subnets").Index(i), "set id or filters, not both"))
 		}
 	}
 	if p.Spec.AWSLaunchTemplate.SpotMarketOptions != nil && p.Spec.MixedInstancesPolicy != nil {
-		errs = append(errs, field.Forbidden(template.Child("spotMarketOptions"), "must not be set beside mixedInstancesPolicy, which says how many instances are spot"))
+		errs = append(errs, field.Forbidden(template.Child("spotMarketOptions"), "must not be set together with mixedInstancesPolicy, which sets the number of spot instances"))
 	}
 	errs = append(errs, refreshErrors(p.Spec.RefreshPreferences, spec.Child("refreshPreferences"))...)
 	errs = append(errs, volumeErrors(&p.Spec.AWSLaunchTemplate, template)...)
@@ -172,8 +172,7 @@ func refreshErrors(r *expinfrav1.RefreshPreferences, path *field.Path) field.Err
 	}
 }
 
-// volumeErrors checks what a launch template says of disks and of security
-// groups.
+// volumeErrors checks the disks and security groups of a launch template.
 func volumeErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if v := t.RootVolume; v != nil {
@@ -195,7 +194,7 @@ func volumeErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.Error
 	}
 	for i, g := range t.AdditionalSecurityGroups {
 		if g.ID != nil && g.Filters != nil {
-			errs = append(errs, field.Forbidden(path.Child("additionalSecurityGroups").Index(i), "give an id or filters, not both"))
+			errs = append(errs, field.Forbidden(path.Child("additionalSecurityGroups").Index(i), "set id or filters, not both"))
 		}
 	}
 	return errs
@@ -207,27 +206,27 @@ func diskErrors(v *infrav1.Volume, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(path.Child("iops"), fmt.Sprintf("a volume of type %s needs it", v.Type)))
 	}
 	if v.Throughput != nil && v.Type != infrav1.VolumeTypeGP3 {
-		errs = append(errs, field.Forbidden(path.Child("throughput"), "only a volume of type gp3 has it"))
+		errs = append(errs, field.Forbidden(path.Child("throughput"), "only volumes of type gp3 have it"))
 	}
 	return errs
 }
 
-// marketErrors checks how the machines of a launch template are bought.
+// marketErrors checks the purchase option of a launch template.
 func marketErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	market := path.Child("marketType")
 	if t.SpotMarketOptions != nil && (t.MarketType == infrav1.MarketTypeCapacityBlock || t.MarketType == infrav1.MarketTypeOnDemand) {
-		errs = append(errs, field.Forbidden(market, fmt.Sprintf("%s and spotMarketOptions exclude each other", t.MarketType)))
+		errs = append(errs, field.Forbidden(market, fmt.Sprintf("must not be set together with spotMarketOptions (%s)", t.MarketType)))
 	}
 	if t.MarketType == infrav1.MarketTypeCapacityBlock && t.CapacityReservationID == nil {
-		errs = append(errs, field.Required(path.Child("capacityReservationId"), "a CapacityBlock is a reservation"))
+		errs = append(errs, field.Required(path.Child("capacityReservationId"), "a CapacityBlock needs a reservation"))
 	}
 	return append(errs, reservationErrors(t, path)...)
 }
 
 func reservationErrors(t *expinfrav1.AWSLaunchTemplate, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	const none = "spot instances use no reservation"
+	const none = "spot instances cannot use a reservation"
 	spot := t.MarketType == infrav1.MarketTypeSpot || t.SpotMarketOptions != nil
 	preference := path.Child("capacityReservationPreference")
 	only := t.CapacityReservationPreference == infrav1.CapacityReservationPreferenceOnly
@@ -257,7 +256,7 @@ func hookErrors(hooks []expinfrav1.AWSLifecycleHook, path *field.Path) field.Err
 			errs = append(errs, field.Required(at.Child("roleARN"), "the notification target needs it"))
 		}
 		if h.RoleARN != nil && h.NotificationTargetARN == nil {
-			errs = append(errs, field.Required(at.Child("notificationTargetARN"), "the role is for it"))
+			errs = append(errs, field.Required(at.Child("notificationTargetARN"), "roleARN needs it"))
 		}
 		if d := h.HeartbeatTimeout; d != nil && (d.Duration < leastHeartbeat || d.Duration > mostHeartbeat) {
 			errs = append(errs, field.Invalid(at.Child("heartbeatTimeout"), d.Duration.String(), "must be 30 seconds to 48 hours"))
@@ -277,8 +276,8 @@ func defaultFargate(p *expinfrav1.AWSFargateProfile) field.ErrorList {
 	return internal(err, field.NewPath("spec", "profileName"))
 }
 
-// validateFargate holds the rule of the AWSFargateProfile webhook, and the
-// limits of EKS.
+// validateFargate applies the rules of the AWSFargateProfile webhook and the limits of
+// EKS.
 func validateFargate(p *expinfrav1.AWSFargateProfile) field.ErrorList {
 	return p.Spec.AdditionalTags.Validate()
 }

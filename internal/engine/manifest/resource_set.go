@@ -7,30 +7,28 @@ import (
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 )
 
-// ResourceSet is what is brought into the cluster once its API server answers:
-// a ClusterResourceSet whose selector matches, or a file that the user has
-// named. Its objects are in the order in which Cluster API applies them:
-// resource by resource, key by key in alphabetical order, and within a key what
-// others need first.
+// ResourceSet is a set of objects to apply to the cluster when its API server is
+// available: a ClusterResourceSet whose selector matches, or a file from Options. Its
+// objects are in the order in which Cluster API applies them: by resource, by key in
+// alphabetical order, and within a key by createRank.
 type ResourceSet struct {
-	Name      string                       // one of its own among all
+	Name      string                       // unique
 	Origin    string                       // "cluster.yaml:98 ClusterResourceSet/cni", "calico.yaml"
 	Object    *addonsv1.ClusterResourceSet // nil for a file
-	Reconcile bool                         // keep the objects as they are written; else make those that are missing
-	Network   bool                         // the user says that it brings the pod network
+	Reconcile bool                         // update objects that differ; otherwise only create those that are missing
+	Network   bool                         // the user has declared that it installs the pod network (--cni)
 	Documents []*Document
 }
 
 // Document is one object of a ResourceSet.
 type Document struct {
 	Origin string         // "cluster.yaml:31 ConfigMap/cni data.calico.yaml", "calico.yaml:17"
-	Object map[string]any // as JSON has it
+	Object map[string]any // decoded JSON
 }
 
-// Kind is the kind of the object.
 func (d *Document) Kind() string { return stringField(d.Object, "kind") }
 
-// Title names the object: "DaemonSet kube-system/calico-node".
+// Title identifies the object: "DaemonSet kube-system/calico-node".
 func (d *Document) Title() string {
 	if ns := d.metadata("namespace"); ns != "" {
 		return d.Kind() + " " + ns + "/" + d.metadata("name")
@@ -51,15 +49,14 @@ func (d *Document) group() string {
 	return group
 }
 
-// identity is the same for two documents that are about the same object.
+// identity is equal for two documents that describe the same object.
 func (d *Document) identity() string {
 	return strings.Join([]string{d.group(), d.Kind(), orElse(d.metadata("namespace"), "default"), d.metadata("name")}, "/")
 }
 
-// BringsNetwork reports whether nodes get a pod network without further ado:
-// EKS brings one, unless it is told not to, and so may a ClusterResourceSet or a
-// file.
-func (c *Cluster) BringsNetwork() bool {
+// HasPodNetwork reports whether the cluster gets a pod network: from EKS, unless that is
+// disabled, from a ClusterResourceSet or from a file.
+func (c *Cluster) HasPodNetwork() bool {
 	if c.EKS != nil {
 		spec := c.EKS.ControlPlane.Spec
 		if spec.BootstrapSelfManagedAddons && !spec.VpcCni.Disable {
@@ -72,32 +69,31 @@ func (c *Cluster) BringsNetwork() bool {
 		}
 	}
 	for _, s := range c.ResourceSets {
-		if s.BringsNetwork() {
+		if s.HasPodNetwork() {
 			return true
 		}
 	}
 	return false
 }
 
-// BringsCloudController reports whether a ClusterResourceSet or a file brings
-// the AWS cloud controller manager.
-func (c *Cluster) BringsCloudController() bool {
+// HasCloudController reports whether a ClusterResourceSet or a file installs the AWS
+// cloud controller manager.
+func (c *Cluster) HasCloudController() bool {
 	for _, s := range c.ResourceSets {
-		if BringsCloudController(s.Documents) {
+		if HasCloudController(s.Documents) {
 			return true
 		}
 	}
 	return false
 }
 
-// BringsNetwork reports whether nodes cannot become ready without it: because
-// the user says so, or by what its objects are.
-func (s *ResourceSet) BringsNetwork() bool { return s.Network || BringsNetwork(s.Documents) }
+// HasPodNetwork reports whether the set installs the pod network: because the user
+// declares it (--cni), or judging by its objects.
+func (s *ResourceSet) HasPodNetwork() bool { return s.Network || HasPodNetwork(s.Documents) }
 
-// BringsNetwork reports whether objects bring a pod network: a DaemonSet that
-// lays down a CNI plugin or its configuration on every node, or what tells
-// Calico's operator to make one.
-func BringsNetwork(documents []*Document) bool {
+// HasPodNetwork reports whether objects install a pod network: a DaemonSet that mounts
+// the CNI directories of the node, or the Installation object of Calico's operator.
+func HasPodNetwork(documents []*Document) bool {
 	return slices.ContainsFunc(documents, func(d *Document) bool {
 		if d.Kind() == "Installation" && d.group() == "operator.tigera.io" {
 			return true
@@ -110,10 +106,9 @@ func BringsNetwork(documents []*Document) bool {
 	})
 }
 
-// BringsCloudController reports whether objects bring the AWS cloud controller
-// manager, which tells nodes which machines they are: by its image, or by what
-// it is told.
-func BringsCloudController(documents []*Document) bool {
+// HasCloudController reports whether objects install the AWS cloud controller manager,
+// judging by its image or arguments.
+func HasCloudController(documents []*Document) bool {
 	return slices.ContainsFunc(documents, func(d *Document) bool {
 		return slices.ContainsFunc(d.list("spec.template.spec.containers"), func(container any) bool {
 			image, _ := at(container, "image").(string)

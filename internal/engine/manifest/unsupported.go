@@ -1,0 +1,215 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// unsupportedField is a field that exists in the API but has no effect here.
+type unsupportedField struct {
+	kinds  []string
+	path   string // as in the manifest, of either API version; [] stands for any index
+	value  string // only this value; empty means any
+	refuse bool   // an error: without the field, the cluster would not be as described
+	remark string
+}
+
+// annotation is the prefix of paths of annotations.
+const annotation = "metadata.annotations."
+
+// unsupportedFields lists all unsupported fields. Remove a field when it is implemented.
+func unsupportedFields() []unsupportedField {
+	var (
+		cluster    = []string{kindCluster}
+		aws        = []string{kindAWSCluster}
+		network    = []string{kindAWSCluster, kindManagedPlane}
+		plane      = []string{kindControlPlane}
+		deployment = []string{kindDeployment}
+		template   = []string{kindAWSMachineTemplate}
+		instance   = []string{kindAWSMachine}
+	)
+	rows := []unsupportedField{
+		{cluster, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
+		{cluster, "spec.availabilityGates", "", false, ""},
+		{cluster, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses Cluster API's controllers, which this program does not run"},
+
+		{[]string{kindAWSCluster, kindManagedCluster}, annotation + "cluster.x-k8s.io/managed-by", "", true, "externally managed infrastructure is not supported"},
+		{network, "spec.network.vpc.ipamPool", "", true, "set cidrBlock of the VPC"},
+		{network, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
+		{network, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
+		{network, "spec.network.vpc.carrierGatewayId", "", true, "Wavelength zones are not supported"},
+		{network, "spec.network.subnets[].zoneType", "local-zone", true, "use subnets in availability zones"},
+		{network, "spec.network.subnets[].zoneType", "wavelength-zone", true, "use subnets in availability zones"},
+		{network, "spec.network.vpc.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
+		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
+		{aws, "spec.secondaryControlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
+
+		{plane, "spec.remediation", "", false, "it has an effect only in a management cluster"},
+		{plane, "spec.remediationStrategy", "", false, "it has an effect only in a management cluster"},
+
+		{deployment, "spec.strategy.remediation", "", false, "it has an effect only in a management cluster"},
+		{deployment, "spec.remediation", "", false, "it has an effect only in a management cluster"},
+		{deployment, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
+		{deployment, "spec.minReadySeconds", "", false, ""},
+		{deployment, "spec.progressDeadlineSeconds", "", false, "Cluster API has removed it"},
+		{deployment, "spec.revisionHistoryLimit", "", false, "Cluster API has removed it"},
+
+		{template, "spec.template.spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
+		{instance, "spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
+		{template, "spec.template.spec.dynamicHostAllocation", "", true, "set hostID to the dedicated host"},
+		{instance, "spec.dynamicHostAllocation", "", true, "set hostID to the dedicated host"},
+	}
+	return append(append(rows, ofPools()...), repeated()...)
+}
+
+// ofPools lists the unsupported fields of pools and of EKS.
+func ofPools() []unsupportedField {
+	const record = "controllers set it"
+	var (
+		endpoint = []string{kindManagedCluster, kindManagedPlane}
+		group    = []string{kindScalingPool, kindManagedPool}
+		pool     = []string{kindPool}
+	)
+	return []unsupportedField{
+		{endpoint, "spec.controlPlaneEndpoint", "", false, "EKS sets the endpoint of the API server"},
+		{endpoint, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
+		{pool, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
+		{pool, "spec.providerIDList", "", false, record},
+		{pool, "spec.minReadySeconds", "", false, ""},
+		{pool, "spec.template.spec.failureDomain", "", false, "use failureDomains of the pool"},
+		{pool, "spec.template.spec.providerID", "", false, record},
+		{group, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
+		{group, "spec.providerID", "", false, record},
+		{group, "spec.providerIDList", "", false, record},
+		{group, "spec.awsLaunchTemplate.name", "", false, "a launch template has the name of its pool"},
+		{group, "spec.awsLaunchTemplate.versionNumber", "", false, "the newest version is used"},
+	}
+}
+
+// repeated lists the unsupported fields that several kinds have in common.
+func repeated() []unsupportedField {
+	var rows []unsupportedField
+	for _, where := range []struct{ kind, prefix string }{
+		{kindControlPlane, "spec.machineTemplate.spec."},
+		{kindControlPlane, "spec.machineTemplate."},
+		{kindDeployment, "spec.template.spec."},
+		{kindMachine, "spec."},
+		{kindPool, "spec.template.spec."},
+	} {
+		names, remark := []string{"deletion.nodeDeletionTimeoutSeconds", "nodeDeletionTimeout"}, "the Node is deleted after its machine, without a timeout"
+		if where.kind == kindPool {
+			names, remark = []string{"deletion", "nodeDrainTimeout", "nodeVolumeDetachTimeout", "nodeDeletionTimeout"}, ""
+		}
+		for _, name := range names {
+			rows = append(rows, unsupportedField{[]string{where.kind}, where.prefix + name, "", false, remark})
+		}
+		for _, name := range []string{"readinessGates", "minReadySeconds"} {
+			rows = append(rows, unsupportedField{[]string{where.kind}, where.prefix + name, "", false, ""})
+		}
+		rows = append(rows, unsupportedField{[]string{where.kind}, where.prefix + "taints", "", false, "Cluster API rejects it too, unless its feature gate MachineTaintPropagation is enabled; use nodeRegistration.taints of the kubeadm configuration"})
+	}
+	for kind, prefix := range map[string]string{
+		kindControlPlane:   "spec.kubeadmConfigSpec.",
+		kindConfig:         "spec.",
+		kindConfigTemplate: "spec.template.spec.",
+	} {
+		rows = append(rows, unsupportedField{[]string{kind}, prefix + "files[].contentFormat", "Template", true, "write the content without placeholders"})
+		for _, name := range []string{"networking", "kubernetesVersion", "clusterName"} {
+			rows = append(rows, unsupportedField{[]string{kind}, prefix + "clusterConfiguration." + name, "", false, "Cluster API ignores it too: it uses the values of the Cluster and the Machine"})
+		}
+		rows = append(rows, unsupportedField{[]string{kind}, prefix + "useExperimentalRetryJoin", "true", false, "Cluster API has removed it"})
+	}
+	return rows
+}
+
+// checkUnsupported reports fields of an object that have no effect. It runs before
+// defaults are set, so that only fields in the manifest are reported.
+func (l *loader) checkUnsupported(o *object) {
+	index := regexp.MustCompile(`\[\d+\]`)
+	for _, row := range unsupportedFields() {
+		if !slices.Contains(row.kinds, o.kind) {
+			continue
+		}
+		for _, path := range sortedPaths(o, row.path, index) {
+			value := o.valueAt(path)
+			if value == nil || row.value != "" && fmt.Sprint(value) != row.value {
+				continue
+			}
+			p := o.problem("", "is ignored: not supported yet", row.remark)
+			p.Path, p.Position = path, o.position(path)
+			if row.value != "" && row.value != "true" {
+				p.What = fmt.Sprintf("%q is not supported yet", row.value)
+			} else if row.refuse {
+				p.What = "is not supported yet"
+			}
+			if row.refuse {
+				l.fail(p)
+			} else {
+				l.warn(p)
+			}
+		}
+	}
+}
+
+// valueAt returns the value that the manifest sets at a path. Names of annotations may
+// contain dots.
+func (o *object) valueAt(path string) any {
+	if name, ok := strings.CutPrefix(path, annotation); ok {
+		annotations, _ := at(o.value, "metadata.annotations").(map[string]any)
+		return annotations[name]
+	}
+	return at(o.value, path)
+}
+
+// sortedPaths returns the paths in the manifest that match a pattern.
+func sortedPaths(o *object, pattern string, index *regexp.Regexp) []string {
+	if !strings.Contains(pattern, "[]") {
+		if _, set := o.set[pattern]; set {
+			return []string{pattern}
+		}
+		return nil
+	}
+	var paths []string
+	for path := range o.set {
+		if index.ReplaceAllString(path, "[]") == pattern {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// remove deletes a field of an object and reports whether it existed. List items are not
+// removed, because the others would move.
+func remove(object map[string]any, path string) bool {
+	holder, _ := at(object, parent(path)).(map[string]any)
+	if parent(path) == "" {
+		holder = object
+	}
+	name := path[strings.LastIndexAny(path, ".[")+1:]
+	_, found := holder[name]
+	delete(holder, name)
+	return found
+}
+
+// at returns the value at a path of an object, or nil.
+func at(value any, path string) any {
+	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			i, err := strconv.Atoi(strings.TrimSuffix(step, "]"))
+			if err != nil || i < 0 || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}

@@ -13,6 +13,22 @@ type Clock struct {
 	speed  float64
 	real   time.Time // when the clock was started
 	origin time.Time // what it showed then
+	source Source    // shows the time and waits instead; may be nil
+}
+
+// Source is a clock of a program that embeds the engine.
+type Source interface {
+	Now() time.Time
+	// Sleep waits for d, or until the context ends, whose cause it returns.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Of returns the Clock of a source; nil, the machine's own, for none.
+func Of(s Source) *Clock {
+	if c, ok := s.(*Clock); ok || s == nil {
+		return c
+	}
+	return &Clock{speed: 1, source: s}
 }
 
 // Fast returns a clock that shows origin now, and runs speed times as fast as
@@ -23,8 +39,11 @@ func Fast(origin time.Time, speed float64) *Clock {
 
 // Now returns what the clock shows.
 func (c *Clock) Now() time.Time {
-	if c == nil {
+	switch {
+	case c == nil:
 		return time.Now()
+	case c.source != nil:
+		return c.source.Now()
 	}
 	return c.origin.Add(time.Duration(float64(time.Since(c.real)) * c.speed))
 }
@@ -44,6 +63,9 @@ func (c *Clock) Real(d time.Duration) time.Duration {
 // Sleep waits for d on this clock, or until the context ends, whose cause it
 // then returns.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	if c != nil && c.source != nil {
+		return c.source.Sleep(ctx, d)
+	}
 	t := time.NewTimer(c.Real(d))
 	defer t.Stop()
 	select {

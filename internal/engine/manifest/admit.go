@@ -25,7 +25,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
 )
 
@@ -129,7 +129,7 @@ func typeName(v any) string {
 // unknown reports a field that does not exist.
 func (l *loader) unknown(o *object, path string, known []string) {
 	name := path[strings.LastIndexAny(path, ".]")+1:]
-	p := o.problem("", "the field does not exist", input.DidYouMean(name, known))
+	p := o.problem("", "the field does not exist", suggest.DidYouMean(name, known))
 	p.Path, p.Position = path, o.position(path)
 	l.fail(p)
 }

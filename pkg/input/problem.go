@@ -1,5 +1,6 @@
-// Package input is how the tool tells people what is wrong with a file they
-// wrote: where, what, and what to do about it.
+// Package input says what is wrong with a file that somebody wrote: where, in
+// which object and field, what, and what to do about it. Manifests of clusters
+// and IAM configurations are checked in its terms.
 package input
 
 import (
@@ -13,7 +14,7 @@ type Position struct {
 	Line int    // from 1; 0 when unknown
 }
 
-// Problem is one thing that is wrong with a file, or worth a remark.
+// Problem is one mistake in a file, or a warning about it.
 type Problem struct {
 	Position
 	Object string // "AWSCluster/prod"; empty when the document could not be read
@@ -22,7 +23,7 @@ type Problem struct {
 	Fix    string // what to do about it; may be empty
 }
 
-// InvalidError says that the input is wrong. It carries everything that was
+// InvalidError says that the input is wrong. It lists everything that was
 // found, in the order of the input.
 type InvalidError struct {
 	Problems []Problem

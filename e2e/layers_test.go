@@ -41,6 +41,11 @@ func TestLayers(t *testing.T) {
 			may(!imports(module+"/internal/awssim"), "the simulated AWS")
 		}
 		switch {
+		case within(path, "internal/cli/simulated"):
+		case within(path, "internal/cli", "internal/render"):
+			for _, d := range p.Imports {
+				may(!within(strings.TrimPrefix(d, module+"/"), "internal/engine", "internal/cloud", "internal/kube"), d+": the commands use pkg/reconcile")
+			}
 		case within(path, "internal/engine/manifest"):
 			may(!imports(module+"/internal/cloud"), "the door to AWS")
 		case within(path, "internal/engine/graph"):

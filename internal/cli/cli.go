@@ -20,7 +20,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // name is what the program is called.
@@ -155,12 +154,12 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 // goOn says how to go on after a run that ended half way.
 func goOn(e *env.Env, err error, args []string) {
 	var halfway *reconcile.HalfwayError
-	var end *graph.GaveUpError
+	var end *reconcile.TimeoutError
 	if !errors.As(err, &halfway) && !errors.As(err, &end) {
 		return
 	}
-	if errors.As(err, &end) && end.Look != "" {
-		e.Story("To see more of what the machine says:\n\n  %s\n", end.Look)
+	if errors.As(err, &end) && end.Command != "" {
+		e.Story("To see more of what the machine says:\n\n  %s\n", end.Command)
 	}
 	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 }

@@ -24,9 +24,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // shellEnv is a user at a shell.
@@ -247,12 +246,12 @@ func TestExitCodes(t *testing.T) {
 		{background, errors.New("x"), 1},
 		{background, env.ErrChanges, 2},
 		{background, env.Usagef("x"), 3},
-		{background, &manifest.InvalidError{}, 3},
+		{background, &input.InvalidError{}, 3},
 		{background, fmt.Errorf("confirm: %w", env.Usagef("x")), 3},
 		{background, &reconcile.RefusedError{Reasons: []error{errors.New("x")}}, 4},
 		{background, fmt.Errorf("x: %w", reconcile.ErrDeclined), 4},
 		{background, &reconcile.HalfwayError{Err: errors.New("x")}, 5},
-		{background, fmt.Errorf("x: %w", &graph.GaveUpError{Awaited: errors.New("x")}), 5},
+		{background, fmt.Errorf("x: %w", &reconcile.TimeoutError{Awaited: errors.New("x")}), 5},
 		{background, &reconcile.HalfwayError{Err: late}, 5},
 		{background, &reconcile.LeftoverError{Left: []string{"vpc-1"}}, 6},
 		{background, fmt.Errorf("x: %w", late), 130},

@@ -19,7 +19,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // claimed makes what controllers in the cluster "demo" make: two volumes and a
@@ -59,10 +58,10 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 	s := newSession(t)
 	text, err := os.ReadFile(s.generated(t))
 	require.NoError(t, err)
-	m, err := manifest.Load([]manifest.Source{{Name: "demo.yaml", Data: text}}, manifest.Options{})
+	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
 	require.NoError(t, err)
 	s.simulates(func(t *testing.T, a *awssim.AWS) {
-		c := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "a test"})
+		c := reconcile.Open(m, reconcile.Target{Config: a.Config(), Owner: "a test"})
 		_, err := c.Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		claimed(t, a)
@@ -73,13 +72,13 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 
 	require.Equal(t, 0, s.run(append(where, "--dry-run", "-o", "json")...), s.err.String())
 	var plan struct {
-		Steps []struct{ Node, Action, Origin string }
+		Steps []struct{ Resource, Action, Origin string }
 	}
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &plan))
 	var made []string
 	for _, step := range plan.Steps {
 		if regexp.MustCompile("^made").MatchString(step.Origin) {
-			made = append(made, regexp.MustCompile(`/.*`).ReplaceAllString(step.Node, "")+" "+step.Action+" "+step.Origin)
+			made = append(made, regexp.MustCompile(`/.*`).ReplaceAllString(step.Resource, "")+" "+step.Action+" "+step.Origin)
 		}
 	}
 	slices.Sort(made)

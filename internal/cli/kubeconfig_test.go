@@ -18,7 +18,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // standing has all commands work on an account with the cluster "demo", on the
@@ -27,10 +26,10 @@ func (s *session) standing() {
 	s.t.Helper()
 	text, err := os.ReadFile(s.generated(s.t))
 	require.NoError(s.t, err)
-	m, err := manifest.Load([]manifest.Source{{Name: "demo.yaml", Data: text}}, manifest.Options{})
+	m, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: text}}, reconcile.LoadOptions{})
 	require.NoError(s.t, err)
 	s.simulates(func(t *testing.T, a *awssim.AWS) {
-		_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "a test"}).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Owner: "a test"}).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 	})
 }

@@ -140,7 +140,7 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	edited := strings.ReplaceAll(string(text), "t3.large", "m5.large")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", "-"), s.err.String())
-	assert.Contains(t, s.out.String(), "Plan: 3 to create, 2 to change, 7 to delete, 2 to wait for.", "machines of another type take the place of those that are there")
+	assert.Contains(t, s.out.String(), "Plan: 3 to create, 2 to change, 7 to delete, 2 to wait for; AWS takes about 4 minutes.", "machines of another type take the place of those that are there")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))
 	assert.Contains(t, s.out.String(), "cannot be changed")
@@ -157,7 +157,7 @@ func TestGraphNeedsNoAccount(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "graph", "-f", file, "-o", "json"), s.err.String())
 	var document map[string]any
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &document))
-	assert.Equal(t, []string{"nodes", "title", "version"}, slices.Sorted(maps.Keys(document)), "as docs/events.md says")
+	assert.Equal(t, []string{"resources", "title", "version"}, slices.Sorted(maps.Keys(document)), "as docs/events.md says")
 	assert.InDelta(t, 1, document["version"], 0)
 }
 
@@ -239,5 +239,5 @@ func TestSummaryOfErrorsIsTyped(t *testing.T) {
 	err := &reconcile.LeftoverError{Left: []string{"vpc-1", "subnet-2"}}
 	s := newShell(t)
 	s.Explain(err)
-	assert.Equal(t, "error: 2 things are still there: vpc-1, subnet-2\n", s.err.String())
+	assert.Equal(t, "error: 2 resources are left: vpc-1, subnet-2\n", s.err.String())
 }

@@ -13,6 +13,22 @@ type Clock struct {
 	speed  float64
 	real   time.Time // system time when the clock was started
 	origin time.Time // time of this clock at that moment
+	source Source    // shows the time and waits instead; may be nil
+}
+
+// Source is a clock of a program that embeds the engine.
+type Source interface {
+	Now() time.Time
+	// Sleep waits for d. If ctx ends before, Sleep returns the cause.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Of returns the Clock of a source; nil, the system clock, for none.
+func Of(s Source) *Clock {
+	if c, ok := s.(*Clock); ok || s == nil {
+		return c
+	}
+	return &Clock{speed: 1, source: s}
 }
 
 // Fast returns a clock that shows origin now and runs speed times as fast as the system
@@ -23,8 +39,11 @@ func Fast(origin time.Time, speed float64) *Clock {
 
 // Now returns what the clock shows.
 func (c *Clock) Now() time.Time {
-	if c == nil {
+	switch {
+	case c == nil:
 		return time.Now()
+	case c.source != nil:
+		return c.source.Now()
 	}
 	return c.origin.Add(time.Duration(float64(time.Since(c.real)) * c.speed))
 }
@@ -42,6 +61,9 @@ func (c *Clock) Real(d time.Duration) time.Duration {
 
 // Sleep waits for d on this clock. If ctx ends before, Sleep returns the cause.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	if c != nil && c.source != nil {
+		return c.source.Sleep(ctx, d)
+	}
 	t := time.NewTimer(c.Real(d))
 	defer t.Stop()
 	select {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Area is a part of a cluster that people think of as one.
@@ -29,7 +29,7 @@ func areas() []Area {
 // AreaOf tells the area of a node by the words of its ID, and that of a
 // machine by the object of the manifest that it comes from. Where the origin
 // is unknown, the name of the machine's group has to do.
-func AreaOf(id graph.ID, origin string) Area {
+func AreaOf(id reconcile.ID, origin string) Area {
 	kind := id.Kind()
 	switch {
 	case slices.Contains([]string{"api-server", "kubeadm-config", "node", "addons", "drain", "etcd-member", "etcd-members", "node-object", "node-objects", "kube-proxy", "coredns", "join-token", "aws-auth"}, kind):
@@ -61,7 +61,7 @@ func ofMachine(kind string) bool {
 	return contains(kind, "machine", "instance", "retired", "interface", "user-data", "volume", "launch-template", "node-group")
 }
 
-func machineArea(id graph.ID, origin string) Area {
+func machineArea(id reconcile.ID, origin string) Area {
 	switch {
 	case strings.Contains(origin, "KubeadmControlPlane/"):
 		return ControlPlane
@@ -84,7 +84,7 @@ func contains(kind string, words ...string) bool {
 // common: "machine/md-0" of "machine/md-0/17", and "retired/machine/md-0" of
 // "retired/machine/md-0/17/i-0123". It is "" for a node that is not one of
 // many.
-func group(id graph.ID) string {
+func group(id reconcile.ID) string {
 	words := strings.Split(string(id), "/")
 	last := 1
 	if id.Kind() == "retired" {

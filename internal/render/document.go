@@ -3,7 +3,7 @@ package render
 import (
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Version is the version of the documents and event streams that programs
@@ -23,29 +23,29 @@ type Counts struct {
 }
 
 // Summarize counts the steps of a plan.
-func Summarize(p graph.Plan) Counts {
+func Summarize(p reconcile.Plan) Counts {
 	return Counts{
-		Create: p.Count(graph.Create), Update: p.Count(graph.Update), Delete: p.Count(graph.Remove),
-		Conflict: p.Count(graph.Conflict), Settle: p.Count(graph.Settle), Await: p.Count(graph.Await),
-		Keep: p.Count(graph.Keep, graph.Existing, graph.Leave),
+		Create: p.Count(reconcile.Create), Update: p.Count(reconcile.Update), Delete: p.Count(reconcile.Remove),
+		Conflict: p.Count(reconcile.Conflict), Settle: p.Count(reconcile.Settle), Await: p.Count(reconcile.Await),
+		Keep: p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave),
 	}
 }
 
 // PlanDocument is a plan for a program.
 type PlanDocument struct {
-	Version  int          `json:"version"`
-	Cluster  string       `json:"cluster"`
-	Region   string       `json:"region"`
-	Summary  Counts       `json:"summary"`
-	Expected float64      `json:"expectedSeconds,omitempty"`
-	Steps    []graph.Step `json:"steps"`
+	Version  int              `json:"version"`
+	Cluster  string           `json:"cluster"`
+	Region   string           `json:"region"`
+	Summary  Counts           `json:"summary"`
+	Expected float64          `json:"expectedSeconds,omitempty"`
+	Steps    []reconcile.Step `json:"steps"`
 }
 
 // NewPlanDocument returns the document of a plan.
-func NewPlanDocument(p graph.Plan, v PlanView) PlanDocument {
-	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Summary: Summarize(p), Expected: seconds(v.Expected), Steps: p.Steps}
+func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
+	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps}
 	if d.Steps == nil {
-		d.Steps = []graph.Step{}
+		d.Steps = []reconcile.Step{}
 	}
 	return d
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // fewMachines is how many machines of one group are still named one by one.
@@ -14,7 +14,7 @@ const fewMachines = 3
 // block is what a plan does to one thing, or to many that differ only in name.
 type block struct {
 	area   Area
-	action graph.Action
+	action reconcile.Action
 	title  string // the node, or "instance/md-0/…"
 	id     string // what AWS calls it
 	origin string
@@ -23,8 +23,8 @@ type block struct {
 }
 
 // blocks turns the steps that do something into blocks, in their order.
-func blocks(p graph.Plan, full bool) (out []block) {
-	many := map[string][]graph.Step{}
+func blocks(p reconcile.Plan, full bool) (out []block) {
+	many := map[string][]reconcile.Step{}
 	for _, s := range p.Steps {
 		if s.Does() {
 			many[fold(s)] = append(many[fold(s)], s)
@@ -46,9 +46,9 @@ func blocks(p graph.Plan, full bool) (out []block) {
 
 // fold is what steps have in common that are shown as one; "" for a step that
 // stands for itself.
-func fold(s graph.Step) string {
+func fold(s reconcile.Step) string {
 	g := group(s.Resource)
-	if g == "" || s.Action == graph.Conflict {
+	if g == "" || s.Action == reconcile.Conflict {
 		return ""
 	}
 	fields := []string{g, string(s.Action), s.Origin}
@@ -58,12 +58,12 @@ func fold(s graph.Step) string {
 	return strings.Join(fields, "\n")
 }
 
-func single(s graph.Step, full bool) block {
+func single(s reconcile.Step, full bool) block {
 	k := block{area: AreaOf(s.Resource, s.Origin), action: s.Action, title: string(s.Resource), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, line{c.Field, c.Have, c.Want, c.Remedy})
 	}
-	if s.Action == graph.Create && !full {
+	if s.Action == reconcile.Create && !full {
 		k.lines = briefTags(k.lines)
 	}
 	return k
@@ -71,7 +71,7 @@ func single(s graph.Step, full bool) block {
 
 // folded shows many steps as one: a field that all have in common keeps its
 // value, any other lists a few.
-func folded(steps []graph.Step) block {
+func folded(steps []reconcile.Step) block {
 	first := steps[0]
 	k := block{area: AreaOf(first.Resource, first.Origin), action: first.Action, title: group(first.Resource) + "/…", origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
@@ -82,7 +82,7 @@ func folded(steps []graph.Step) block {
 		}
 		k.lines = append(k.lines, line{c.Field, several(have), several(want), c.Remedy})
 	}
-	if first.Action == graph.Create {
+	if first.Action == reconcile.Create {
 		k.lines = briefTags(k.lines)
 	}
 	return k
@@ -133,5 +133,5 @@ func briefTags(lines []line) []line {
 	case n > 1:
 		name += fmt.Sprintf(" and %d more", n-1)
 	}
-	return append(out, line{field: "tags", want: name, remedy: graph.InPlace})
+	return append(out, line{field: "tags", want: name, remedy: reconcile.InPlace})
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // named is how many nodes an area names at most.
@@ -44,7 +44,7 @@ func (t *tree) header(wide int, now time.Time) string {
 	if t.tally.expected > 0 {
 		took += " of about " + short(t.tally.expected)
 	}
-	done, all := t.tally.count("", graph.Done), t.tally.all()
+	done, all := t.tally.count("", reconcile.Done), t.tally.all()
 	title := fmt.Sprintf("%s %s in %s", heading(Area(t.tally.run.doing())), t.tally.run.Cluster, t.tally.run.Region)
 	text := fmt.Sprintf("  %d/%d  %s", done, all, took)
 	bar := ""
@@ -87,8 +87,8 @@ func (t *tree) tell(wide, most int) (out []string) {
 func (t *tree) area(a Area, wide int, active []*node) string {
 	s := t.t.Style
 	code, mark := t.mark(a)
-	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, graph.Done), t.tally.total[a]), 9)
-	if failed := t.tally.count(a, graph.Failed); failed > 0 {
+	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, reconcile.Done), t.tally.total[a]), 9)
+	if failed := t.tally.count(a, reconcile.Failed); failed > 0 {
 		head += " " + fmt.Sprintf("%d failed", failed)
 	}
 	detail := ""
@@ -105,7 +105,7 @@ func (t *tree) area(a Area, wide int, active []*node) string {
 // working is the line of one node that something goes on with.
 func (t *tree) working(n *node, wide int) string {
 	text := n.text(t.t.Clock.Now())
-	if n.What == graph.Waiting && n.Detail != "" {
+	if n.What == reconcile.Waiting && n.Detail != "" {
 		text += "  " + n.Detail
 	}
 	return cut("    "+pad(string(n.Resource), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Resource))+5)))
@@ -115,9 +115,9 @@ func (t *tree) working(n *node, wide int) string {
 func (t *tree) mark(a Area) (code, mark string) {
 	total := t.tally.total[a]
 	switch {
-	case t.tally.count(a, graph.Failed) > 0:
+	case t.tally.count(a, reconcile.Failed) > 0:
 		return red, "✗"
-	case t.tally.count(a, graph.Done) == total:
+	case t.tally.count(a, reconcile.Done) == total:
 		return green, "✓"
 	case len(t.tally.active(a)) > 0:
 		return cyan, spinner(t.beats)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // heartbeat is how often plain progress says what is still waited for.
@@ -60,10 +60,10 @@ func (l *lines) Look(r Run) {
 func (*lines) Pause() {}
 
 // Begin implements Progress.
-func (l *lines) Begin(p graph.Plan, expected time.Duration) {
+func (l *lines) Begin(p reconcile.Plan) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tally.plan(p, expected, l.t.Clock.Now())
+	l.tally.plan(p, l.t.Clock.Now())
 	for id := range l.tally.planned {
 		if l.tally.groups[group(id)] <= manyMachines || group(id) == "" {
 			l.wide = max(l.wide, min(width(string(id)), widestName))
@@ -72,15 +72,15 @@ func (l *lines) Begin(p graph.Plan, expected time.Duration) {
 }
 
 // Event implements Progress.
-func (l *lines) Event(e graph.Event) {
+func (l *lines) Event(e reconcile.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.tally.note(e) {
 		return
 	}
 	g := group(e.Resource)
-	if e.What != graph.Failed && g != "" && l.tally.groups[g] > manyMachines {
-		if of := l.tally.groups[g]; e.What == graph.Done && l.done(g) == of {
+	if e.What != reconcile.Failed && g != "" && l.tally.groups[g] > manyMachines {
+		if of := l.tally.groups[g]; e.What == reconcile.Done && l.done(g) == of {
 			l.print(e.At, l.column(g+"/…")+fmt.Sprintf("all %d done", of))
 		}
 		return
@@ -89,12 +89,12 @@ func (l *lines) Event(e graph.Event) {
 }
 
 // sentence says what an event is about.
-func (t *tally) sentence(e graph.Event) string {
+func (t *tally) sentence(e reconcile.Event) string {
 	text := string(e.What)
 	switch e.What {
-	case graph.Waiting:
+	case reconcile.Waiting:
 		return text + " for " + e.Detail
-	case graph.Done:
+	case reconcile.Done:
 		if t.deleting[e.Resource] {
 			text = "gone"
 		}
@@ -105,9 +105,9 @@ func (t *tally) sentence(e graph.Event) string {
 			text += "  " + brief(e.CloudID)
 		}
 		return text
-	case graph.Failed:
+	case reconcile.Failed:
 		return text + ": " + e.Err.Error()
-	case graph.Creating, graph.Updating, graph.Deleting, graph.Kept, graph.Blocked:
+	case reconcile.Creating, reconcile.Updating, reconcile.Deleting, reconcile.Kept, reconcile.Blocked:
 		if e.CloudID != "" {
 			text += "  " + brief(e.CloudID)
 		}
@@ -134,7 +134,7 @@ func (l *lines) End() {
 		return
 	}
 	l.ended = true
-	if n := l.tally.count("", graph.Blocked); n > 0 {
+	if n := l.tally.count("", reconcile.Blocked); n > 0 {
 		l.print(l.t.Clock.Now(), plural(n, "thing")+" not begun")
 	}
 	l.cancel()
@@ -185,7 +185,7 @@ func (l *lines) waiting() string {
 // done counts the nodes of a group that are done.
 func (l *lines) done(g string) (c int) {
 	for _, n := range l.tally.nodes {
-		if n.What == graph.Done && n.group == g {
+		if n.What == reconcile.Done && n.group == g {
 			c++
 		}
 	}

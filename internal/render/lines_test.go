@@ -8,19 +8,19 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // TestLinesMakeRoomForLongNames has things with long names in a run: what is
 // said about all of them begins at the same column.
 func TestLinesMakeRoomForLongNames(t *testing.T) {
-	long, short := graph.ID("retired/machine/demo-control-plane/0/i-07948ca79e935e72b"), graph.ID("vpc")
+	long, short := reconcile.ID("retired/machine/demo-control-plane/0/i-07948ca79e935e72b"), reconcile.ID("vpc")
 	var b bytes.Buffer
 	p := NewLines(&b, Terminal{})
 	p.Look(Run{Verb: "delete", Cluster: "demo", Region: "us-east-1"})
-	p.Begin(graph.Plan{Steps: []graph.Step{{Resource: long, Action: graph.Remove}, {Resource: short, Action: graph.Remove}}}, 0)
-	for _, id := range []graph.ID{long, short} {
-		p.Event(graph.Event{Resource: id, What: graph.Deleting, At: time.Now()})
+	p.Begin(reconcile.Plan{Steps: []reconcile.Step{{Resource: long, Action: reconcile.Remove}, {Resource: short, Action: reconcile.Remove}}})
+	for _, id := range []reconcile.ID{long, short} {
+		p.Event(reconcile.Event{Resource: id, What: reconcile.Deleting, At: time.Now()})
 	}
 	p.End()
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]

@@ -6,28 +6,28 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Record is one line of the stream of events for programs. docs/events.md
 // says what is in it.
 type Record struct {
-	Version  int        `json:"version"`
-	Type     string     `json:"type"` // look, plan, node, note, end
-	At       time.Time  `json:"at"`
-	Verb     string     `json:"verb,omitempty"`
-	Cluster  string     `json:"cluster,omitempty"`
-	Region   string     `json:"region,omitempty"`
-	Summary  *Counts    `json:"summary,omitempty"`
-	Node     graph.ID   `json:"node,omitempty"`
-	What     graph.What `json:"what,omitempty"`
-	CloudID  string     `json:"cloudID,omitempty"`
-	Detail   string     `json:"detail,omitempty"`
-	Error    string     `json:"error,omitempty"`
-	Took     *float64   `json:"tookSeconds,omitempty"`
-	Expected *float64   `json:"expectedSeconds,omitempty"`
-	Text     string     `json:"text,omitempty"`
-	Result   *Outcome   `json:"result,omitempty"`
+	Version  int            `json:"version"`
+	Type     string         `json:"type"` // look, plan, resource, note, end
+	At       time.Time      `json:"at"`
+	Verb     string         `json:"verb,omitempty"`
+	Cluster  string         `json:"cluster,omitempty"`
+	Region   string         `json:"region,omitempty"`
+	Summary  *Counts        `json:"summary,omitempty"`
+	Resource reconcile.ID   `json:"resource,omitempty"`
+	What     reconcile.What `json:"what,omitempty"`
+	CloudID  string         `json:"cloudID,omitempty"`
+	Detail   string         `json:"detail,omitempty"`
+	Error    string         `json:"error,omitempty"`
+	Took     *float64       `json:"tookSeconds,omitempty"`
+	Expected *float64       `json:"expectedSeconds,omitempty"`
+	Text     string         `json:"text,omitempty"`
+	Result   *Outcome       `json:"result,omitempty"`
 }
 
 // Outcome counts what has become of the nodes of a run.
@@ -63,24 +63,24 @@ func (s *stream) Look(r Run) {
 func (*stream) Pause() {}
 
 // Begin implements Progress.
-func (s *stream) Begin(p graph.Plan, expected time.Duration) {
+func (s *stream) Begin(p reconcile.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tally.plan(p, expected, s.t.Clock.Now())
+	s.tally.plan(p, s.t.Clock.Now())
 	c := Summarize(p)
-	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(expected)})
+	s.write(Record{Type: "plan", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Summary: &c, Expected: number(p.Expected)})
 }
 
 // Event implements Progress.
-func (s *stream) Event(e graph.Event) {
+func (s *stream) Event(e reconcile.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tally.note(e)
-	if e.What == graph.Kept {
+	if e.What == reconcile.Kept {
 		return
 	}
 	took := seconds(e.Took)
-	r := Record{Type: "node", At: e.At, Node: e.Resource, What: e.What, CloudID: e.CloudID, Detail: e.Detail, Took: &took, Expected: number(e.Expected)}
+	r := Record{Type: "resource", At: e.At, Resource: e.Resource, What: e.What, CloudID: e.CloudID, Detail: e.Detail, Took: &took, Expected: number(e.Expected)}
 	if e.Err != nil {
 		r.Error = e.Err.Error()
 	}
@@ -107,8 +107,8 @@ func (s *stream) End() {
 	s.write(Record{
 		Type: "end", Verb: s.tally.run.Verb, Cluster: s.tally.run.Cluster, Region: s.tally.run.Region, Took: &took,
 		Result: &Outcome{
-			Done: s.tally.count("", graph.Done), Kept: s.tally.kept,
-			Failed: s.tally.count("", graph.Failed), Blocked: s.tally.count("", graph.Blocked),
+			Done: s.tally.count("", reconcile.Done), Kept: s.tally.kept,
+			Failed: s.tally.count("", reconcile.Failed), Blocked: s.tally.count("", reconcile.Blocked),
 		},
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Picture is a graph to be drawn.
 type Picture struct {
 	Version int    `json:"version"`
 	Title   string `json:"title"`
-	Nodes   []Box  `json:"nodes"` // each only after those it needs
+	Nodes   []Box  `json:"resources"` // each only after those it needs
 }
 
 // Box is one node of a picture.
@@ -35,29 +35,29 @@ type Arrow struct {
 // NewPicture returns the picture of a graph. Unless it is to be drawn in full,
 // machines that differ only in name share a box, and arrows that follow from
 // others are left out.
-func NewPicture(title string, g *graph.Graph, full bool) Picture {
+func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 	p := Picture{Version: Version, Title: title}
-	name, boxes := map[graph.ID]string{}, map[string]int{}
+	name, boxes := map[reconcile.ID]string{}, map[string]int{}
 	sizes := map[string]int{}
-	for _, n := range g.Resources() {
-		sizes[group(n.ID())]++
+	for _, n := range g {
+		sizes[group(n.ID)]++
 	}
-	for _, n := range g.Resources() {
-		id := string(n.ID())
-		if k := group(n.ID()); !full && k != "" && sizes[k] > fewMachines {
+	for _, n := range g {
+		id := string(n.ID)
+		if k := group(n.ID); !full && k != "" && sizes[k] > fewMachines {
 			id = k + "/…"
 		}
-		name[n.ID()] = id
+		name[n.ID] = id
 		at, ok := boxes[id]
 		if !ok {
 			at = len(p.Nodes)
 			boxes[id] = at
-			p.Nodes = append(p.Nodes, Box{ID: id, Area: AreaOf(n.ID(), n.Origin())})
+			p.Nodes = append(p.Nodes, Box{ID: id, Area: AreaOf(n.ID, n.Origin)})
 		}
 		box := &p.Nodes[at]
 		box.Count++
-		for _, e := range n.Needs() {
-			a := Arrow{name[e.Resource.ID()], e.Existing, e.Loose}
+		for _, e := range n.Needs {
+			a := Arrow{name[e.Resource], e.Existing, e.Loose}
 			if a.ID != id && !slices.ContainsFunc(box.Needs, func(b Arrow) bool { return b.ID == a.ID }) {
 				box.Needs = append(box.Needs, a)
 			}

@@ -7,23 +7,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // PlanView says how to show a plan, and of what it is one.
 type PlanView struct {
 	Cluster, Region string
-	Expected        time.Duration // how long AWS takes to carry it out; 0: unknown
-	Full            bool          // name every machine and every tag
+	Full            bool // name every machine and every tag
 	Style           Style
 }
 
 // Plan prints a plan for a person, in the manner of terraform: a block for
 // each thing that changes, a line for each thing that stays as a whole.
-func Plan(w io.Writer, p graph.Plan, v PlanView) error {
+func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	var b strings.Builder
 	for _, s := range sections(p, v.Full) {
 		b.WriteString(v.Style.paint(bold, heading(s.area)) + "\n\n")
@@ -46,7 +44,7 @@ func Plan(w io.Writer, p graph.Plan, v PlanView) error {
 }
 
 // Headline sums a plan up in one sentence.
-func Headline(p graph.Plan, v PlanView) string {
+func Headline(p reconcile.Plan, v PlanView) string {
 	if p.Empty() {
 		return v.Style.paint(bold, "Nothing to do:") + " " + nothing(p)
 	}
@@ -67,17 +65,17 @@ func Headline(p graph.Plan, v PlanView) string {
 	switch {
 	case s.Conflict > 0:
 		return text + ". A conflict is a difference that cannot be changed in place: nothing will be done."
-	case v.Expected > 0:
-		return text + "; AWS takes about " + roughly(v.Expected) + "."
+	case p.Expected > 0:
+		return text + "; AWS takes about " + roughly(p.Expected) + "."
 	}
 	return text + "."
 }
 
-func nothing(p graph.Plan) string {
-	if len(p.Steps) == 0 || p.Count(graph.Keep, graph.Leave) == 0 {
+func nothing(p reconcile.Plan) string {
+	if len(p.Steps) == 0 || p.Count(reconcile.Keep, reconcile.Leave) == 0 {
 		return "there is nothing of this cluster."
 	}
-	return "everything is as wanted (" + plural(p.Count(graph.Keep, graph.Existing, graph.Leave), "thing") + ")."
+	return "everything is as wanted (" + plural(p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave), "thing") + ")."
 }
 
 func heading(a Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
@@ -90,7 +88,7 @@ type section struct {
 
 // sections sorts the blocks of a plan by area, in the order in which the plan
 // first comes to each.
-func sections(p graph.Plan, full bool) (out []section) {
+func sections(p reconcile.Plan, full bool) (out []section) {
 	for _, k := range blocks(p, full) {
 		at := slices.IndexFunc(out, func(s section) bool { return s.area == k.area })
 		if at < 0 {
@@ -123,19 +121,19 @@ func (k block) write(b *strings.Builder, v PlanView) {
 }
 
 // symbol is how an action is marked.
-func symbol(a graph.Action) (code, mark string) {
+func symbol(a reconcile.Action) (code, mark string) {
 	switch a {
-	case graph.Create:
+	case reconcile.Create:
 		return green, "+"
-	case graph.Update:
+	case reconcile.Update:
 		return yellow, "~"
-	case graph.Remove:
+	case reconcile.Remove:
 		return red, "-"
-	case graph.Conflict:
+	case reconcile.Conflict:
 		return red, "!"
-	case graph.Settle, graph.Await:
+	case reconcile.Settle, reconcile.Await:
 		return cyan, "…"
-	case graph.Keep, graph.Existing, graph.Leave:
+	case reconcile.Keep, reconcile.Existing, reconcile.Leave:
 	}
 	return dim, " "
 }
@@ -143,17 +141,17 @@ func symbol(a graph.Action) (code, mark string) {
 // line is one field of a block.
 type line struct {
 	field, have, want string
-	remedy            graph.Remedy
+	remedy            reconcile.Remedy
 }
 
-func (l line) text(wide int, a graph.Action, s Style) string {
+func (l line) text(wide int, a reconcile.Action, s Style) string {
 	field := pad(l.field, wide)
 	switch {
-	case a == graph.Create:
+	case a == reconcile.Create:
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
-	case l.remedy == graph.Wait:
+	case l.remedy == reconcile.ByItself:
 		return s.paint(cyan, "…") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
-	case l.remedy == graph.Replace:
+	case l.remedy == reconcile.Replace:
 		return s.paint(red, "!") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s) + s.paint(red, "  cannot be changed")
 	case l.have == "":
 		return s.paint(green, "+") + " " + field + "  " + l.value(l.want, s)
@@ -166,7 +164,7 @@ func (l line) text(wide int, a graph.Action, s Style) string {
 // value prints a value so that it can be told from what is around it.
 func (l line) value(v string, s Style) string {
 	switch {
-	case v == graph.Unknown:
+	case v == reconcile.Unknown:
 		return s.paint(dim, v)
 	case v == "":
 		return s.paint(dim, "(none)")
@@ -177,15 +175,15 @@ func (l line) value(v string, s Style) string {
 }
 
 // unchanged sums up in at most three lines what the plan leaves alone.
-func unchanged(p graph.Plan, s Style) string {
+func unchanged(p reconcile.Plan, s Style) string {
 	if p.Empty() {
 		return ""
 	}
 	var b strings.Builder
 	for _, l := range []struct {
-		action graph.Action
+		action reconcile.Action
 		text   string
-	}{{graph.Keep, "Unchanged"}, {graph.Existing, "Used as they are, and not ours"}, {graph.Leave, "Left to the cluster"}} {
+	}{{reconcile.Keep, "Unchanged"}, {reconcile.Existing, "Used as they are, and not ours"}, {reconcile.Leave, "Left to the cluster"}} {
 		if what := kinds(p, l.action); what != "" {
 			b.WriteString(s.paint(dim, l.text+": "+what) + "\n")
 		}
@@ -197,11 +195,11 @@ func unchanged(p graph.Plan, s Style) string {
 }
 
 // kinds counts the steps with an action by their kind: "3 subnets, 1 vpc".
-func kinds(p graph.Plan, a graph.Action) string {
+func kinds(p reconcile.Plan, a reconcile.Action) string {
 	n := map[string]int{}
 	var order []string
 	for _, s := range p.Steps {
-		if s.Action != a || a == graph.Keep && s.CloudID == "" {
+		if s.Action != a || a == reconcile.Keep && s.CloudID == "" {
 			continue
 		}
 		if n[s.Resource.Kind()]++; n[s.Resource.Kind()] == 1 {
@@ -211,7 +209,7 @@ func kinds(p graph.Plan, a graph.Action) string {
 	ordered.By(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
 	parts := make([]string, len(order))
 	for i, k := range order {
-		if parts[i] = plural(n[k], k); a == graph.Leave {
+		if parts[i] = plural(n[k], k); a == reconcile.Leave {
 			parts[i] = k // how many there are is nobody's business
 		}
 	}

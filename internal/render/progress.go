@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Progress shows a run while it goes on. Look and Begin each come at most
@@ -19,9 +19,9 @@ type Progress interface {
 	// Pause makes room for a question to the user, until Begin.
 	Pause()
 	// Begin says that the run carries out a plan from now on.
-	Begin(p graph.Plan, expected time.Duration)
+	Begin(p reconcile.Plan)
 	// Event tells of one node.
-	Event(e graph.Event)
+	Event(e reconcile.Event)
 	// Note tells what is not about a node, such as a warning.
 	Note(text string)
 	// End says that the run is over: a terminal is as it was before. Only
@@ -49,7 +49,7 @@ type Terminal struct {
 
 // node is what is known of one node that something is done to.
 type node struct {
-	graph.Event
+	reconcile.Event
 	began time.Time
 	order int // when it was first heard of
 	area  Area
@@ -59,9 +59,9 @@ type node struct {
 // active reports whether something goes on with the node.
 func (n *node) active() bool {
 	switch n.What {
-	case graph.Creating, graph.Updating, graph.Deleting, graph.Waiting:
+	case reconcile.Creating, reconcile.Updating, reconcile.Deleting, reconcile.Waiting:
 		return true
-	case graph.Done, graph.Kept, graph.Failed, graph.Blocked:
+	case reconcile.Done, reconcile.Kept, reconcile.Failed, reconcile.Blocked:
 	}
 	return false
 }
@@ -71,24 +71,24 @@ type tally struct {
 	run      Run
 	began    time.Time
 	expected time.Duration
-	nodes    map[graph.ID]*node
-	planned  map[graph.ID]Area // what there is something to do with
+	nodes    map[reconcile.ID]*node
+	planned  map[reconcile.ID]Area // what there is something to do with
 	total    map[Area]int
 	groups   map[string]int // how many nodes of a group there is something to do for
-	deleting map[graph.ID]bool
+	deleting map[reconcile.ID]bool
 	kept     int
 }
 
 func newTally(r Run, now time.Time) *tally {
 	return &tally{
-		run: r, began: now, nodes: map[graph.ID]*node{}, planned: map[graph.ID]Area{},
-		total: map[Area]int{}, groups: map[string]int{}, deleting: map[graph.ID]bool{},
+		run: r, began: now, nodes: map[reconcile.ID]*node{}, planned: map[reconcile.ID]Area{},
+		total: map[Area]int{}, groups: map[string]int{}, deleting: map[reconcile.ID]bool{},
 	}
 }
 
 // plan notes what there is to do.
-func (t *tally) plan(p graph.Plan, expected time.Duration, now time.Time) {
-	t.began, t.expected = now, expected
+func (t *tally) plan(p reconcile.Plan, now time.Time) {
+	t.began, t.expected = now, p.Expected
 	for _, s := range p.Steps {
 		if s.Does() {
 			t.add(s.Resource, s.Origin)
@@ -96,7 +96,7 @@ func (t *tally) plan(p graph.Plan, expected time.Duration, now time.Time) {
 	}
 }
 
-func (t *tally) add(id graph.ID, origin string) {
+func (t *tally) add(id reconcile.ID, origin string) {
 	if t.planned[id] != "" {
 		return
 	}
@@ -106,13 +106,13 @@ func (t *tally) add(id graph.ID, origin string) {
 }
 
 // note takes in an event, and reports whether it is worth telling.
-func (t *tally) note(e graph.Event) bool {
-	if e.What == graph.Kept {
+func (t *tally) note(e reconcile.Event) bool {
+	if e.What == reconcile.Kept {
 		t.kept++
 		return false
 	}
 	t.add(e.Resource, "")
-	if e.What == graph.Deleting {
+	if e.What == reconcile.Deleting {
 		t.deleting[e.Resource] = true
 	}
 	n := t.nodes[e.Resource]
@@ -127,11 +127,11 @@ func (t *tally) note(e graph.Event) bool {
 		e.CloudID = n.CloudID
 	}
 	n.Event = e
-	return e.What != graph.Blocked
+	return e.What != reconcile.Blocked
 }
 
 // count returns how many nodes of an area ended in one of the ways.
-func (t *tally) count(a Area, ends ...graph.What) (c int) {
+func (t *tally) count(a Area, ends ...reconcile.What) (c int) {
 	for _, n := range t.nodes {
 		if (a == "" || n.area == a) && slices.Contains(ends, n.What) {
 			c++
@@ -175,9 +175,9 @@ func NewNone(note func(string)) Progress { return none{note} }
 
 type none struct{ note func(string) }
 
-func (none) Look(Run)                        {}
-func (none) Pause()                          {}
-func (none) Begin(graph.Plan, time.Duration) {}
-func (none) Event(graph.Event)               {}
-func (n none) Note(text string)              { n.note(text) }
-func (none) End()                            {}
+func (none) Look(Run)              {}
+func (none) Pause()                {}
+func (none) Begin(reconcile.Plan)  {}
+func (none) Event(reconcile.Event) {}
+func (n none) Note(text string)    { n.note(text) }
+func (none) End()                  {}

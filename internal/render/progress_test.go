@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // screen is a terminal of a few rows: enough of one to show what a person
@@ -105,18 +105,19 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 	p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
 	time.Sleep(2 * time.Second)
 	at("looking")
-	p.Begin(plan, 3*time.Minute)
+	plan.Expected = 3 * time.Minute
+	p.Begin(plan)
 	p.Note("warning: the lock could not be kept in SSM")
 	slow := map[string]time.Duration{"nat-gateway": 100 * time.Second, "load-balancer": 150 * time.Second, "machine": 30 * time.Second}
-	p.Event(graph.Event{Resource: "bucket", What: graph.Kept, At: time.Now()})
+	p.Event(reconcile.Event{Resource: "bucket", What: reconcile.Kept, At: time.Now()})
 	for _, s := range plan.Steps {
 		takes := slow[s.Resource.Kind()]
-		p.Event(graph.Event{Resource: s.Resource, What: graph.Creating, Expected: takes, At: time.Now()})
+		p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Creating, Expected: takes, At: time.Now()})
 		if takes > 0 {
-			p.Event(graph.Event{Resource: s.Resource, What: graph.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
+			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Waiting, CloudID: "id-1", Detail: "state to become available, is pending", Expected: takes, At: time.Now()})
 			continue
 		}
-		p.Event(graph.Event{Resource: s.Resource, What: graph.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
+		p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Done, CloudID: "id-1", Took: time.Second, At: time.Now()})
 	}
 	time.Sleep(42 * time.Second)
 	at("waiting")
@@ -124,10 +125,10 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 		switch {
 		case slow[s.Resource.Kind()] == 0:
 		case s.Resource == "nat-gateway/us-east-1c" && !well:
-			p.Event(graph.Event{Resource: s.Resource, What: graph.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
-			p.Event(graph.Event{Resource: "kubernetes/api-server", What: graph.Blocked, Detail: string(s.Resource), At: time.Now()})
+			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
+			p.Event(reconcile.Event{Resource: "kubernetes/api-server", What: reconcile.Blocked, Detail: string(s.Resource), At: time.Now()})
 		default:
-			p.Event(graph.Event{Resource: s.Resource, What: graph.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
+			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
 		}
 	}
 	time.Sleep(time.Second)
@@ -190,7 +191,7 @@ func TestTreeMakesRoomForAQuestion(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, "the plan\nsure? y\n", s.shown(), "nothing is painted over the question")
-		tree.Begin(sample(1), 0)
+		tree.Begin(sample(1))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		assert.Contains(t, s.shown(), "sure? y\nDeleting demo in us-east-1")
@@ -230,7 +231,7 @@ func TestLinesGiveSignsOfLife(t *testing.T) {
 		var b strings.Builder
 		p := NewLines(&b, Terminal{})
 		p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
-		p.Event(graph.Event{Resource: "nat-gateway/a", What: graph.Creating, Expected: 100 * time.Second, At: time.Now()})
+		p.Event(reconcile.Event{Resource: "nat-gateway/a", What: reconcile.Creating, Expected: 100 * time.Second, At: time.Now()})
 		time.Sleep(95 * time.Second)
 		p.End()
 		assert.Equal(t, 3, strings.Count(b.String(), "still at work: nat-gateway/a creating"))
@@ -252,7 +253,7 @@ func TestNDJSON(t *testing.T) {
 			assert.Empty(t, schema.check(record), line)
 			types[fmt.Sprint(record["type"])] = true
 		}
-		assert.Equal(t, map[string]bool{"look": true, "plan": true, "note": true, "node": true, "end": true}, types)
+		assert.Equal(t, map[string]bool{"look": true, "plan": true, "note": true, "resource": true, "end": true}, types)
 	})
 }
 

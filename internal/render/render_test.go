@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -27,11 +26,11 @@ func printed(t *testing.T, render func(io.Writer) error) string {
 }
 
 func TestPlan(t *testing.T) {
-	demo := PlanView{Cluster: "demo", Region: "us-east-1", Expected: 3*time.Minute + 5*time.Second}
+	demo := PlanView{Cluster: "demo", Region: "us-east-1"}
 	colour, full := demo, demo
 	colour.Style.Colour, full.Full = true, true
 	for name, c := range map[string]struct {
-		plan graph.Plan
+		plan reconcile.Plan
 		view PlanView
 	}{
 		"create":   {sample(3), demo},
@@ -40,10 +39,11 @@ func TestPlan(t *testing.T) {
 		"folded":   {sample(1000), demo},
 		"changes":  {changes(false), demo},
 		"conflict": {changes(true), demo},
-		"nothing":  {graph.Plan{Steps: []graph.Step{{Resource: "vpc", Action: graph.Keep, CloudID: "vpc-1"}}}, demo},
-		"gone":     {graph.Plan{}, demo},
+		"nothing":  {reconcile.Plan{Steps: []reconcile.Step{{Resource: "vpc", Action: reconcile.Keep, CloudID: "vpc-1"}}}, demo},
+		"gone":     {reconcile.Plan{}, demo},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.plan.Expected = 3*time.Minute + 5*time.Second
 			golden.Assert(t, "plan-"+name+".txt", printed(t, func(w io.Writer) error { return Plan(w, c.plan, c.view) }))
 		})
 	}
@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 func TestPlanForDeletion(t *testing.T) {
 	p := sample(40)
 	for i := range p.Steps {
-		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = graph.Remove, nil, "id-1"
+		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = reconcile.Remove, nil, "id-1"
 	}
 	golden.Assert(t, "plan-delete.txt", printed(t, func(w io.Writer) error { return Plan(w, p, PlanView{}) }))
 }
@@ -65,12 +65,14 @@ func TestPlanOfAThousandMachinesIsShort(t *testing.T) {
 }
 
 func TestPlanDocument(t *testing.T) {
+	p := changes(true)
+	p.Expected = time.Minute
 	for _, f := range []Format{JSON, YAML} {
 		golden.Assert(t, "plan."+string(f), printed(t, func(w io.Writer) error {
-			return Encode(w, f, NewPlanDocument(changes(true), PlanView{Cluster: "demo", Region: "us-east-1", Expected: time.Minute}))
+			return Encode(w, f, NewPlanDocument(p, PlanView{Cluster: "demo", Region: "us-east-1"}))
 		}))
 	}
-	empty, err := json.Marshal(NewPlanDocument(graph.Plan{}, PlanView{}))
+	empty, err := json.Marshal(NewPlanDocument(reconcile.Plan{}, PlanView{}))
 	require.NoError(t, err)
 	assert.Contains(t, string(empty), `"steps":[]`, "a list is a list, even when it is empty")
 	require.Error(t, Encode(io.Discard, Text, 1))
@@ -157,7 +159,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestAreaOf(t *testing.T) {
-	for id, want := range map[graph.ID]Area{
+	for id, want := range map[reconcile.ID]Area{
 		"vpc": Network, "subnet/private/us-east-1a": Network, "vpc-endpoint/s3": Network, "vpc-block/10.1.0.0/16": Network, "network-interfaces": Network,
 		"security-group/control-plane": Security, "bucket": Security, "certificates": Security, "image/ubuntu-24.04/1.34.2/x86_64": Prerequisites,
 		"load-balancer/network": LoadBalancer, "listener/api-server": LoadBalancer, "targets/api-server": LoadBalancer, "init-marker": ControlPlane,
@@ -174,7 +176,7 @@ func TestAreaOfAMachineComesFromItsOrigin(t *testing.T) {
 }
 
 func TestGroup(t *testing.T) {
-	for id, want := range map[graph.ID]string{
+	for id, want := range map[reconcile.ID]string{
 		"machine/md-0/17": "machine/md-0", "retired/machine/md-0/17/i-1": "retired/machine/md-0",
 		"vpc": "", "subnet/public/us-east-1a": "", "vpc-block/10.1.0.0/16": "", "image/ubuntu/1.34.2/x86_64": "",
 	} {

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -11,28 +10,28 @@ import (
 func zones() []string { return []string{"us-east-1a", "us-east-1b", "us-east-1c"} }
 
 // sample is the plan of a cluster of the usual shape, made from nothing.
-func sample(workers int) graph.Plan {
-	var p graph.Plan
+func sample(workers int) reconcile.Plan {
+	var p reconcile.Plan
 	add := func(id, origin string, fields ...string) {
-		s := graph.Step{Resource: graph.ID(id), Action: graph.Create, Origin: origin}
+		s := reconcile.Step{Resource: reconcile.ID(id), Action: reconcile.Create, Origin: origin}
 		for i := 0; i < len(fields); i += 2 {
-			s.Diff = append(s.Diff, graph.Change{Field: fields[i], Want: fields[i+1], Remedy: graph.InPlace})
+			s.Diff = append(s.Diff, reconcile.Change{Field: fields[i], Want: fields[i+1], Remedy: reconcile.InPlace})
 		}
 		p.Steps = append(p.Steps, s)
 	}
 	const network, owned = "cluster.yaml:31 AWSCluster/demo spec.network", "tag sigs.k8s.io/cluster-api-provider-aws/cluster/demo"
 	add("vpc", network+".vpc", "cidr", "10.0.0.0/16", "tag Name", "demo-vpc", owned, "owned", "tag sigs.k8s.io/cluster-api-provider-aws/role", "common")
-	add("internet-gateway", network+".vpc", "vpc", graph.Unknown, "tag Name", "demo-igw", owned, "owned")
+	add("internet-gateway", network+".vpc", "vpc", reconcile.Unknown, "tag Name", "demo-igw", owned, "owned")
 	for i, z := range zones() {
 		add("subnet/public/"+z, network+".subnets", "cidr", fmt.Sprintf("10.0.%d.0/20", i*16), "zone", z, "tag Name", "demo-subnet-public-"+z)
 		add("subnet/private/"+z, network+".subnets", "cidr", fmt.Sprintf("10.0.%d.0/18", 64*(i+1)), "zone", z, "tag Name", "demo-subnet-private-"+z)
 		add("elastic-ip/"+z, "")
-		add("nat-gateway/"+z, network+".subnets", "subnet", graph.Unknown)
+		add("nat-gateway/"+z, network+".subnets", "subnet", reconcile.Unknown)
 	}
-	add("security-group/control-plane", network, "vpc", graph.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
+	add("security-group/control-plane", network, "vpc", reconcile.Unknown, "rule", "tcp 6443 from 0.0.0.0/0", "rule", "tcp 2379-2380 from security-group/control-plane")
 	add("load-balancer/network", "cluster.yaml:40 AWSCluster/demo spec.controlPlaneLoadBalancer", "scheme", "internet-facing")
 	for i := range 3 {
-		add(fmt.Sprintf("machine/demo-control-plane/%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", graph.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
+		add(fmt.Sprintf("machine/demo-control-plane/%d", i), "cluster.yaml:60 KubeadmControlPlane/demo-control-plane", "type", "m5.large", "subnet", reconcile.Unknown, "tag Name", fmt.Sprintf("demo-control-plane-%d", i))
 	}
 	for i := range workers {
 		name := fmt.Sprintf("demo-md-0-%d", i)
@@ -42,27 +41,27 @@ func sample(workers int) graph.Plan {
 }
 
 // changes is the plan of a cluster that somebody has played with.
-func changes(conflict bool) graph.Plan {
+func changes(conflict bool) reconcile.Plan {
 	p := sample(1)
 	for i := range p.Steps {
-		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = graph.Keep, nil, fmt.Sprintf("id-%04d", i)
+		p.Steps[i].Action, p.Steps[i].Diff, p.Steps[i].CloudID = reconcile.Keep, nil, fmt.Sprintf("id-%04d", i)
 	}
-	set := func(id graph.ID, a graph.Action, d ...graph.Change) {
+	set := func(id reconcile.ID, a reconcile.Action, d ...reconcile.Change) {
 		for i := range p.Steps {
 			if p.Steps[i].Resource == id {
 				p.Steps[i].Action, p.Steps[i].Diff = a, d
 			}
 		}
 	}
-	set("vpc", graph.Existing)
-	set("security-group/control-plane", graph.Update,
-		graph.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: graph.InPlace},
-		graph.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.InPlace},
-		graph.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: graph.InPlace})
-	set("nat-gateway/us-east-1b", graph.Settle, graph.Change{Field: "state", Have: "pending", Want: "available", Remedy: graph.Wait})
-	set("machine/demo-md-0/0", graph.Remove)
+	set("vpc", reconcile.Existing)
+	set("security-group/control-plane", reconcile.Update,
+		reconcile.Change{Field: "rule", Have: "tcp 22 from 0.0.0.0/0", Remedy: reconcile.InPlace},
+		reconcile.Change{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: reconcile.InPlace},
+		reconcile.Change{Field: "tag Name", Have: "played with", Want: "demo-apiserver", Remedy: reconcile.InPlace})
+	set("nat-gateway/us-east-1b", reconcile.Settle, reconcile.Change{Field: "state", Have: "pending", Want: "available", Remedy: reconcile.ByItself})
+	set("machine/demo-md-0/0", reconcile.Remove)
 	if conflict {
-		set("subnet/public/us-east-1a", graph.Conflict, graph.Change{Field: "cidr", Have: "10.0.0.0/24", Want: "10.0.0.0/20", Remedy: graph.Replace})
+		set("subnet/public/us-east-1a", reconcile.Conflict, reconcile.Change{Field: "cidr", Have: "10.0.0.0/24", Want: "10.0.0.0/20", Remedy: reconcile.Replace})
 	}
 	return p
 }
@@ -73,7 +72,7 @@ func status() reconcile.Status {
 		n := reconcile.ResourceStatus{Resource: k.Resource, State: "ok", CloudID: fmt.Sprintf("%s-%05x", k.Resource.Kind()[:3], i), Origin: k.Origin}
 		switch k.Resource {
 		case "vpc":
-			n.State, n.Detail = "foreign", "10.0.0.0/16"
+			n.State, n.Detail = "existing", "10.0.0.0/16"
 		case "nat-gateway/us-east-1a":
 			n.Detail = "203.0.113.7"
 		case "nat-gateway/us-east-1b":
@@ -81,7 +80,7 @@ func status() reconcile.Status {
 		case "load-balancer/network":
 			n.Detail = "demo-apiserver-0a1b2c.elb.us-east-1.amazonaws.com"
 		case "security-group/control-plane":
-			n.State, n.Changes = "differs", graph.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: graph.InPlace}}
+			n.State, n.Changes = "differs", reconcile.Diff{{Field: "rule", Want: "tcp 6443 from 0.0.0.0/0", Remedy: reconcile.InPlace}}
 		case "machine/demo-control-plane/1":
 			n.State, n.CloudID = "missing", ""
 		}
@@ -94,7 +93,7 @@ func status() reconcile.Status {
 func picture() Picture {
 	p := Picture{Title: "demo in us-east-1"}
 	box := func(id string, needs ...string) {
-		b := Box{ID: id, Area: AreaOf(graph.ID(id), ""), Count: 1}
+		b := Box{ID: id, Area: AreaOf(reconcile.ID(id), ""), Count: 1}
 		for _, n := range needs {
 			b.Needs = append(b.Needs, Arrow{ID: n})
 		}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -59,7 +58,7 @@ type branch struct {
 // leaf is one line of the tree.
 type leaf struct {
 	state, title, id, detail string
-	changes                  graph.Diff
+	changes                  reconcile.Diff
 }
 
 func branchOf(a Area, nodes []reconcile.ResourceStatus, v StatusView) branch {
@@ -91,12 +90,12 @@ func branchOf(a Area, nodes []reconcile.ResourceStatus, v StatusView) branch {
 }
 
 // fine reports whether a state is what one hopes for.
-func fine(state string) bool { return state == "ok" || state == "foreign" }
+func fine(state string) bool { return state == "ok" || state == "existing" }
 
 // rank orders states by how much they ask for attention.
 func rank(state string) int {
 	switch state {
-	case "ok", "foreign":
+	case "ok", "existing":
 		return 0
 	case "pending":
 		return 1
@@ -117,7 +116,7 @@ func mark(state string, s Style) string {
 	switch state {
 	case "ok":
 		return s.paint(green, "✓")
-	case "foreign":
+	case "existing":
 		return s.paint(dim, "✓")
 	case "pending":
 		return s.paint(cyan, "…")
@@ -166,7 +165,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 		b.WriteString(s.paint(dim, rail+twig) + mark(l.state, s) + " " + strings.TrimRight(text, " ") + "\n")
 		for _, c := range l.changes {
 			change := line{c.Field, c.Have, c.Want, c.Remedy}
-			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(c.Field), graph.Update, s) + "\n")
+			b.WriteString(s.paint(dim, rail+below) + "    " + change.text(width(c.Field), reconcile.Update, s) + "\n")
 		}
 	}
 }
@@ -174,7 +173,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 // stateText says a state in words.
 func stateText(state string) string {
 	switch state {
-	case "foreign":
+	case "existing":
 		return "not ours"
 	case "extra":
 		return "no longer wanted"
@@ -188,7 +187,7 @@ func verdict(s reconcile.Status, v StatusView) string {
 	for _, k := range s.Resources {
 		n[k.State]++
 	}
-	fine := n["ok"] + n["foreign"]
+	fine := n["ok"] + n["existing"]
 	parts := []string{fmt.Sprintf("%d of %d as wanted", fine, len(s.Resources))}
 	switch {
 	case len(s.Resources) == 0:

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Control sequences of a terminal.
@@ -62,20 +62,20 @@ func (t *tree) Pause() {
 }
 
 // Begin implements Progress.
-func (t *tree) Begin(p graph.Plan, expected time.Duration) {
+func (t *tree) Begin(p reconcile.Plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looking = false
-	t.tally.plan(p, expected, t.t.Clock.Now())
+	t.tally.plan(p, t.t.Clock.Now())
 	t.write(hideCursor)
 	t.paint()
 }
 
 // Event implements Progress.
-func (t *tree) Event(e graph.Event) {
+func (t *tree) Event(e reconcile.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tally.note(e) && e.What == graph.Failed {
+	if t.tally.note(e) && e.What == reconcile.Failed {
 		t.above(t.t.Style.paint(red, "✗ "+string(e.Resource)+": ") + e.Err.Error())
 	}
 }

@@ -28,9 +28,17 @@ type CopyOptions struct {
 	Key                       string        // KMS key to encrypt with; empty: the one AWS manages
 	DryRun                    bool          // only ask whether it would work
 	Wait                      time.Duration // for the copy to be ready; 0: do not wait
-	Clock                     *clock.Clock  // nil: the machine's own
+	Clock                     Clock         // nil: the machine's own
 	// Tell is told what is done; may be nil.
 	Tell func(format string, args ...any)
+}
+
+// Clock tells the time and waits, where time runs faster than the machine's: for
+// an emulator of AWS, or in tests.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d, or until the context ends, whose cause it returns.
+	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // Copied is the copy of an image.
@@ -58,7 +66,7 @@ func Copy(ctx context.Context, cfg aws.Config, o CopyOptions) (*Copied, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copying{o: o, ec2: client(cfg, o.To), source: source, name: o.name(aws.ToString(source.Name))}
+	c := &copying{o: o, clock: clock.Of(o.Clock), ec2: client(cfg, o.To), source: source, name: o.name(aws.ToString(source.Name))}
 	image, reused, err := c.ensure(ctx)
 	if err == nil && image != nil && o.Wait > 0 && !o.DryRun {
 		image, err = c.wait(ctx, image)
@@ -67,7 +75,7 @@ func Copy(ctx context.Context, cfg aws.Config, o CopyOptions) (*Copied, error) {
 		return nil, fmt.Errorf("copy %s (%s) from %s to %s: %w", *source.ImageId, *source.Name, o.From, o.To, err)
 	}
 	done := &Copied{Image: seenAs(*source, o.To, o.OS, o.Version), Source: *source.ImageId, Reused: reused}
-	done.Name, done.ID, done.Created = c.name, "", o.Clock.Now()
+	done.Name, done.ID, done.Created = c.name, "", c.clock.Now()
 	if image != nil {
 		done.ID = *image.ImageId
 	}
@@ -118,6 +126,7 @@ func snapshots(i types.Image) (ids []string) {
 // copying is one copy under way.
 type copying struct {
 	o      CopyOptions
+	clock  *clock.Clock
 	ec2    *ec2.Client // in the destination
 	source *types.Image
 	name   string
@@ -227,13 +236,13 @@ const showing = time.Minute
 // await returns an image that has been asked for, once it shows, and nil when
 // it does not: a client token can stand for an image that is long gone.
 func (c *copying) await(ctx context.Context, id string) (*types.Image, error) {
-	for until := c.o.Clock.Now().Add(showing); ; {
+	for until := c.clock.Now().Add(showing); ; {
 		image, err := c.image(ctx, id)
-		late := c.o.Clock.Now().After(until)
+		late := c.clock.Now().After(until)
 		if image != nil || late || err != nil && !passing(ctx, err) {
 			return image, err
 		}
-		if err := c.o.Clock.Sleep(ctx, 2*time.Second); err != nil {
+		if err := c.clock.Sleep(ctx, 2*time.Second); err != nil {
 			return nil, c.stopped(id, err)
 		}
 	}

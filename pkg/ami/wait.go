@@ -24,13 +24,13 @@ const step = 20
 // wait returns the copy when it is ready. One that fails is removed, and the
 // error says why it did.
 func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, error) {
-	began, told := c.o.Clock.Now(), 0
+	began, told := c.clock.Now(), 0
 	id := *image.ImageId
 	if image.State == types.ImageStatePending {
 		c.o.Tell("waiting for %s in %s; AWS takes some minutes", id, c.o.To)
 	}
 	for image.State == types.ImageStatePending {
-		waited := c.o.Clock.Since(began)
+		waited := c.clock.Since(began)
 		if waited >= c.o.Wait {
 			return nil, c.stopped(id, fmt.Errorf("not ready after %s (--timeout)", c.o.Wait))
 		}
@@ -38,7 +38,7 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 			told = percent
 			c.o.Tell("%s: %d%% copied after %s", id, percent, waited.Round(time.Second))
 		}
-		if err := c.o.Clock.Sleep(ctx, min(looking, c.o.Wait-waited)); err != nil {
+		if err := c.clock.Sleep(ctx, min(looking, c.o.Wait-waited)); err != nil {
 			return nil, c.stopped(id, err)
 		}
 		seen, err := c.image(ctx, id)
@@ -57,7 +57,7 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 	if image.State != types.ImageStateAvailable {
 		return nil, c.failed(ctx, *image)
 	}
-	if waited := c.o.Clock.Since(began).Round(time.Second); waited > 0 {
+	if waited := c.clock.Since(began).Round(time.Second); waited > 0 {
 		c.o.Tell("%s: ready after %s", id, waited)
 	}
 	if c.o.Encrypt {

@@ -12,7 +12,7 @@ import (
 	bootstrapv1alpha1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1alpha1"
 	bootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1beta1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // check compares an object with the API type of its version: a value of another
@@ -155,7 +155,7 @@ func meant(name string, known []string) string {
 	if strings.HasPrefix(strings.ToLower(name), "enable") && slices.Contains(known, "disable") && !slices.Contains(known, "enable") {
 		return "remove it; what it would turn on is on, unless disable is set"
 	}
-	return input.DidYouMean(name, known)
+	return suggest.DidYouMean(name, known)
 }
 
 // fields are the fields of a struct by their name in JSON.

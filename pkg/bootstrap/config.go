@@ -10,7 +10,7 @@ package bootstrap
 import (
 	bootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1beta1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // Config is an AWSIAMConfiguration in its newest version, after defaulting.

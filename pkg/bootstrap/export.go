@@ -11,7 +11,7 @@ import (
 	"github.com/awslabs/goformation/v7/cloudformation/iam"
 	"github.com/awslabs/goformation/v7/intrinsics"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // Documents are the policies that can be asked for by name.
@@ -93,7 +93,7 @@ func (c *Config) missing(name string) error {
 		}
 	default:
 		text := fmt.Sprintf("there is no policy document %q: use one of %s", name, strings.Join(Documents(), ", "))
-		if near := input.Nearest(name, Documents()); near != "" {
+		if near := suggest.Nearest(name, Documents()); near != "" {
 			text = fmt.Sprintf("there is no policy document %q: did you mean %s?", name, near)
 		}
 		return fmt.Errorf("%s", text)

@@ -8,8 +8,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
 	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // lines knows where the fields of a file stand.

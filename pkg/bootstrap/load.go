@@ -13,7 +13,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // kind is the one kind of object that is read.

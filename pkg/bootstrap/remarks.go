@@ -11,7 +11,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api-provider-aws/v2/cmd/clusterawsadm/api/bootstrap/v1beta1"
 	iamv1 "sigs.k8s.io/cluster-api-provider-aws/v2/iam/api/v1beta1"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // remark notes what the template does not show of a configuration, and what it
@@ -80,9 +80,9 @@ func (l *loader) remarkLists(spec bootstrapv1.AWSIAMConfigurationSpec) {
 		switch {
 		case slices.Contains(backends, string(b)):
 		case spec.Nodes.DisableCloudProviderPolicy:
-			l.warn(path, what, input.DidYouMean(string(b), backends))
+			l.warn(path, what, suggest.DidYouMean(string(b), backends))
 		default:
-			l.refuse(path, what+", and it makes an empty statement", input.DidYouMean(string(b), backends))
+			l.refuse(path, what+", and it makes an empty statement", suggest.DidYouMean(string(b), backends))
 		}
 	}
 }

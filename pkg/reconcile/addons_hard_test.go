@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -72,7 +71,7 @@ func TestAddonsWebhook(t *testing.T) {
 		a := restored(t, m, saved)
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
-		_, err := waiting(m, a.Process(), topology.NodesReady).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(ctx, reconcile.Options{Observe: tell(t)})
 		require.Error(t, err)
 		inside(a, func(c *kubesim.Cluster) {
 			assert.Nil(t, c.Get("/apis/example.org/v1/namespaces/widgets/widgets/one"))
@@ -118,7 +117,7 @@ func TestAddonsWrong(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := restored(t, m, saved)
 				began := time.Now()
-				_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 				require.ErrorContains(t, err, tt.want)
 				require.ErrorContains(t, err, "addons/mine.yaml (dir/mine.yaml): ")
 				assert.Less(t, time.Since(began), time.Minute)
@@ -139,7 +138,7 @@ func TestAddonsDelete(t *testing.T) {
 		a := restored(t, m, saved)
 		brought(t, m, a)
 		before := len(a.Calls())
-		c := waiting(m, a.Process(), topology.NodesReady)
+		c := waiting(m, a.Process(), reconcile.NodesReady)
 		p, err := c.PlanDelete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		for _, s := range p.Steps {
@@ -172,7 +171,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 	synctest.Test(t, func(t *testing.T) {
 		a := restored(t, m, saved)
 		began := time.Now()
-		_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, `namespaces "nowhere" not found`)
 		assert.NotContains(t, err.Error(), "node/")
 		assert.Less(t, time.Since(began), time.Minute)

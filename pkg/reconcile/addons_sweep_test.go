@@ -16,10 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // bare returns the state of an account in which the example's control plane
@@ -31,7 +30,7 @@ func bare(t *testing.T, m *manifest.Cluster) []byte {
 	var saved bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, lag)
-		_, err := waiting(&without, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{})
+		_, err := waiting(&without, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.NoError(t, a.Save(&saved))
@@ -78,7 +77,7 @@ func askedOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awss
 		}
 		return awssim.None
 	}
-	_, err = waiting(m, p, topology.APIServer).Apply(ctx, reconcile.Options{Observe: tell(t)})
+	_, err = waiting(m, p, reconcile.APIServer).Apply(ctx, reconcile.Options{Observe: tell(t)})
 	return asked, method, err
 }
 
@@ -112,7 +111,7 @@ func TestAddonsEveryRequestMayFail(t *testing.T) {
 						if slices.Contains(cured, fault) && method == http.MethodPatch {
 							require.NoError(t, err)
 						}
-						p := waiting(m, a.Process(), topology.APIServer)
+						p := waiting(m, a.Process(), reconcile.APIServer)
 						_, err = p.Apply(t.Context(), reconcile.Options{})
 						require.NoError(t, err)
 						plan, err := p.Plan(t.Context())

@@ -16,10 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -36,14 +34,14 @@ const (
 // brought makes a cluster that waits for its nodes, as a new process.
 func brought(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
-	_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
 }
 
 // stepsOf returns what a plan would do.
-func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []graph.Step) {
+func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []reconcile.Step) {
 	t.Helper()
-	p, err := waiting(m, a.Process(), topology.NodesReady).Plan(t.Context())
+	p, err := waiting(m, a.Process(), reconcile.NodesReady).Plan(t.Context())
 	require.NoError(t, err)
 	for _, s := range p.Steps {
 		if s.Does() {
@@ -76,11 +74,11 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 		m := load(t, addonsExample, nil)
 		a := account(m, lag)
 		steps := stepsOf(t, m, a)
-		at := slices.IndexFunc(steps, func(s graph.Step) bool { return s.Resource == "addons/network" })
+		at := slices.IndexFunc(steps, func(s reconcile.Step) bool { return s.Resource == "addons/network" })
 		require.GreaterOrEqual(t, at, 0)
-		assert.Equal(t, graph.Create, steps[at].Action)
+		assert.Equal(t, reconcile.Create, steps[at].Action)
 		assert.Equal(t, "resource-sets.yaml:130 ClusterResourceSet/network", steps[at].Origin)
-		assert.Equal(t, graph.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: graph.InPlace}, steps[at].Diff[0])
+		assert.Equal(t, reconcile.Change{Field: "ConfigMap kube-flannel/flannel", Want: "as written", Remedy: reconcile.InPlace}, steps[at].Diff[0])
 		assert.Len(t, steps[at].Diff, 6)
 		for _, c := range a.Calls() {
 			assert.NotEqual(t, "Kubernetes", c.Service)
@@ -94,10 +92,10 @@ func TestAddonsPostponed(t *testing.T) {
 		m := load(t, addonsExample, nil)
 		a := account(m, lag)
 		var warnings []string
-		c := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test", Warn: func(text string) { warnings = append(warnings, text) }})
+		c := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warnings = append(warnings, text) }})
 		p, err := c.Plan(t.Context())
 		require.NoError(t, err)
-		assert.Zero(t, p.CountKind("addons", graph.Create))
+		assert.Zero(t, p.CountKind("addons", reconcile.Create))
 		assert.Equal(t, []string{"not applied before the API server answers, which this run does not wait for: " +
 			"add-ons network, cloud-controller, teams; run again with --wait=api or --wait=nodes"}, warnings)
 	})
@@ -232,7 +230,7 @@ func TestAddonsTellNoSecrets(t *testing.T) {
 		})
 		steps := stepsOf(t, m, a)
 		require.Len(t, steps, 1)
-		assert.Equal(t, graph.ID("addons/mine.yaml"), steps[0].Resource)
+		assert.Equal(t, reconcile.ID("addons/mine.yaml"), steps[0].Resource)
 		assert.Equal(t, "dir/mine.yaml", steps[0].Origin)
 		assert.Equal(t, "differs in data.token", steps[0].Diff[0].Have)
 		said := &apierrors.StatusError{ErrStatus: metav1.Status{Message: "hunter2 is no token", Code: 422, Reason: metav1.StatusReasonInvalid}}

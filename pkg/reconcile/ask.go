@@ -44,7 +44,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	}
 	before := graph.Exists(r.built.Resources()...)
 	add := func(id graph.ID, in *teardown.InCluster) {
-		in.Warn, in.Patience = warn, r.c.target.Patience/3 // that of the node is longer than twice of it
+		in.Warn, in.Patience = warn, r.c.target.Timeout/3 // that of the node is longer than twice of it
 		in.Sweep(r.built.Graph, id, before)
 	}
 	add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
@@ -63,7 +63,7 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
-	clock := r.c.target.Clock
+	clock := r.cloud.Clock
 	for began := clock.Now(); ; {
 		now := k.Ready(limited)
 		if _, unanswered := kube.Unavailable(now); !unanswered {

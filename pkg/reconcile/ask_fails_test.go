@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -35,9 +34,9 @@ func TestClusterStopsAnswering(t *testing.T) {
 			var warned []string
 			var ended time.Duration
 			began := time.Now()
-			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+			_, err := asking(t, m, p, forbid, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
 				switch {
-				case e.Resource == "in-cluster/volumes" && e.What == graph.Deleting && !forbid:
+				case e.Resource == "in-cluster/volumes" && e.What == reconcile.Deleting && !forbid:
 					a.Edit(func(s *awssim.State) {
 						for _, g := range s.ELB.TargetGroups {
 							g.Targets = nil
@@ -46,7 +45,7 @@ func TestClusterStopsAnswering(t *testing.T) {
 							clear(b.Instances)
 						}
 					})
-				case e.Resource.Kind() != "in-cluster" && e.What == graph.Deleting && ended == 0:
+				case e.Resource.Kind() != "in-cluster" && e.What == reconcile.Deleting && ended == 0:
 					ended = time.Since(began)
 				}
 			}})

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -21,7 +20,7 @@ import (
 // cluster first.
 func asking(t *testing.T, m *manifest.Cluster, p *awssim.Process, byName bool, warned *[]string) *reconcile.Cluster {
 	t.Helper()
-	target := reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, AskCluster: true, Warn: func(text string) {
+	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), AskCluster: true, Warn: func(text string) {
 		t.Log(text)
 		if warned != nil {
 			*warned = append(*warned, text)
@@ -31,7 +30,7 @@ func asking(t *testing.T, m *manifest.Cluster, p *awssim.Process, byName bool, w
 		target.Config.Region = m.Region
 		return reconcile.OpenByName(m.Name, target)
 	}
-	return reconcile.Open(m, target)
+	return reconcile.OpenModel(m, target)
 }
 
 // settled is long enough for machines to become nodes, and for controllers to
@@ -117,7 +116,7 @@ func stop(a *awssim.AWS, name string) {
 }
 
 // asked is what the plan says that the cluster is asked for.
-func asked(p graph.Plan) (out []string) {
+func asked(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Resource.Kind() == "in-cluster" {
 			out = append(out, s.CloudID)
@@ -149,11 +148,11 @@ func TestClusterIsAsked(t *testing.T) {
 				}, asked(p))
 				began, from := time.Now(), len(a.Calls())
 				gone := false
-				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+				_, err = asking(t, m, a.Process(), c.byName, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
 					if f := tell(t); f != nil {
 						f(e)
 					}
-					if e.Resource.Kind() != "in-cluster" && e.What == graph.Deleting && !gone {
+					if e.Resource.Kind() != "in-cluster" && e.What == reconcile.Deleting && !gone {
 						gone = true
 						a.Edit(func(s *awssim.State) {
 							assert.Len(t, volumesIn(s), 1, "only what is retained is there when the rest goes")
@@ -258,8 +257,8 @@ func TestControllersAreDead(t *testing.T) {
 		var warned []string
 		var ended time.Duration
 		began := time.Now()
-		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
-			if e.Resource.Kind() == "machine" && e.What == graph.Deleting && ended == 0 {
+		_, err := asking(t, m, a.Process(), false, &warned).Delete(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+			if e.Resource.Kind() == "machine" && e.What == reconcile.Deleting && ended == 0 {
 				ended = time.Since(began)
 			}
 		}})
@@ -327,7 +326,7 @@ func TestAskingCosts(t *testing.T) {
 				if !ask {
 					c = open(m, a.Process())
 					if byName {
-						c = reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Who: "test"})
+						c = reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Config(), Owner: "test"})
 					}
 				}
 				_, err := c.Delete(t.Context(), reconcile.Options{})

@@ -17,7 +17,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // TestWriteBootData writes what kubeadm is configured with on the machines of
@@ -41,7 +40,7 @@ func TestWriteBootData(t *testing.T) {
 				prepare(t, file, a, m)
 				// Machines delete their secrets when they boot: they are kept from before.
 				secrets := map[string]*awssim.Secret{}
-				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(graph.Event) {
+				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
 					a.Edit(func(s *awssim.State) { maps.Copy(secrets, s.Secrets.Secrets) })
 				}})
 				require.NoError(t, err)

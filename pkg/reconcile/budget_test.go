@@ -101,7 +101,7 @@ func TestMakespan(t *testing.T) {
 				began := time.Now()
 				mustApply(t, m, a)
 				took := time.Since(began)
-				g, err := open(m, a.Process()).Graph()
+				g, err := open(m, a.Process()).EngineGraph()
 				require.NoError(t, err)
 				t.Logf("%s: %s, critical path %s", name(file), took, g.Expected())
 				require.LessOrEqual(t, took.Seconds()/g.Expected().Seconds(), 1.05, fmt.Sprint(took))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // The rules that AWS gives to the security group of a new VPC are taken away,
@@ -35,7 +35,7 @@ func TestDefaultGroupIsEmptied(t *testing.T) {
 		var changed []string
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
-				require.Equal(t, graph.Update, s.Action)
+				require.Equal(t, reconcile.Update, s.Action)
 				changed = append(changed, string(s.Resource))
 			}
 		}

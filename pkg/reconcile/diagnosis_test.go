@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -30,10 +28,10 @@ const (
 type sabotage struct {
 	name  string
 	file  string // "" for quickstart
-	wait  topology.Wait
-	when  graph.ID
+	wait  reconcile.Wait
+	when  reconcile.ID
 	do    func(t *testing.T, a *awssim.AWS, s *awssim.State)
-	fails graph.ID
+	fails reconcile.ID
 	first string   // pattern of the first finding
 	more  []string // patterns of any of the others
 }
@@ -65,7 +63,7 @@ func sabotages() []sabotage {
 	withoutSecrets := func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.Secrets.Secrets) }
 	return []sabotage{
 		{
-			name: "no route", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			name: "no route", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, table := range s.EC2.RouteTables {
 					table.Routes = nil
@@ -75,16 +73,16 @@ func sabotages() []sabotage {
 			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ is still there`, `Could not connect to the endpoint URL`},
 		},
 		{
-			name: "no NAT gateway", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			name: "no NAT gateway", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.EC2.NATGateways) },
 			first: `^i-\w+ cannot reach .* has a route to 0.0.0.0/0 that leads to nat-\w+, which is gone or not working`,
 		},
 		{
-			name: "secret of the control plane deleted", wait: topology.APIServer, when: firstControl, fails: "api-server", do: withoutSecrets,
+			name: "secret of the control plane deleted", wait: reconcile.APIServer, when: firstControl, fails: "api-server", do: withoutSecrets,
 			first: `^i-\w+ says on its console ".*ResourceNotFoundException.*": \S+ was gone when it came to fetch it: terminate it`,
 		},
 		{
-			name: "profile without role", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			name: "profile without role", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, p := range s.IAM.Profiles {
 					p.Role = ""
@@ -94,7 +92,7 @@ func sabotages() []sabotage {
 			more:  []string{`has never fetched its boot data`, `Unable to locate credentials`},
 		},
 		{
-			name: "instance terminated", wait: topology.APIServer, when: "targets", fails: "api-server",
+			name: "instance terminated", wait: reconcile.APIServer, when: "targets", fails: "api-server",
 			do: func(t *testing.T, a *awssim.AWS, s *awssim.State) {
 				id := machineOf(s, firstControl).ID
 				go func() {
@@ -105,7 +103,7 @@ func sabotages() []sabotage {
 			first: `^instance i-\w+ is terminated \(.*User initiated.*\): run this again, which launches another one`,
 		},
 		{
-			name: "target deregistered", wait: topology.APIServer, when: "targets", fails: "api-server",
+			name: "target deregistered", wait: reconcile.APIServer, when: "targets", fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, g := range s.ELB.TargetGroups {
 					g.Targets = nil
@@ -114,7 +112,7 @@ func sabotages() []sabotage {
 			first: `^no machine in the target group \S+ of the load balancer is healthy: i-\w+ is not registered\. Run this again`,
 		},
 		{
-			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: topology.APIServer, when: "targets", fails: "api-server",
+			name: "target deregistered from a classic load balancer", file: "classic-elb", wait: reconcile.APIServer, when: "targets", fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, b := range s.ELB.Classic {
 					clear(b.Instances)
@@ -123,7 +121,7 @@ func sabotages() []sabotage {
 			first: `^no machine of the control plane is registered with the load balancer \S+: run this again`,
 		},
 		{
-			name: "kubeadm fails", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			name: "kubeadm fails", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				clear(s.Secrets.Secrets) // it has fetched them
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "[ERROR Swap]: running with swap on is not supported"}
@@ -132,7 +130,7 @@ func sabotages() []sabotage {
 			more:  []string{`unhealthy, Target.FailedHealthChecks: Health checks failed`},
 		},
 		{
-			name: "nothing may leave", wait: topology.APIServer, when: firstControl, fails: "api-server",
+			name: "nothing may leave", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "timeout"}
 				for _, g := range s.EC2.SecurityGroups {
@@ -148,7 +146,7 @@ func sabotages() []sabotage {
 func sabotagesOfNodes() []sabotage {
 	return []sabotage{
 		{
-			name: "secret of a worker deleted", wait: topology.NodesReady, when: firstWorker, fails: "node/quickstart-md-0/0",
+			name: "secret of a worker deleted", wait: reconcile.NodesReady, when: firstWorker, fails: "node/quickstart-md-0/0",
 			do: func(t *testing.T, _ *awssim.AWS, s *awssim.State) {
 				data, err := base64.StdEncoding.DecodeString(machineOf(s, firstWorker).UserData)
 				require.NoError(t, err)
@@ -161,7 +159,7 @@ func sabotagesOfNodes() []sabotage {
 			first: `^the secret \S+, from which i-\w+ fetches its boot data, does not exist any more: terminate it`,
 		},
 		{
-			name: "token gone", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "token gone", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				for _, c := range s.Kubernetes {
 					for path := range c.Objects {
@@ -175,14 +173,14 @@ func sabotagesOfNodes() []sabotage {
 			more:  []string{`kubeadm join --token \[secret\]`, `the console of i-\w+ says last:`},
 		},
 		{
-			name: "another CA", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "another CA", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				machineOf(s, firstWorker).Boot.Hashes = []string{"sha256:0123"}
 			},
 			first: `says on its console ".*none of the public keys.*": the cluster CA at the API server is not the one whose hash the machine was given`,
 		},
 		{
-			name: "certificate not approved", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "certificate not approved", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
 				machineOf(s, firstWorker).Boot.Failed = "timed out waiting for the TLS bootstrap"
 				for _, c := range s.Kubernetes {
@@ -195,12 +193,12 @@ func sabotagesOfNodes() []sabotage {
 			first: `^a machine has asked to join, and its certificate request csr-x7k2p waits for approval`,
 		},
 		{
-			name: "no pod network", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "no pod network", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { install(s, "aws-cloud-controller-manager") },
 			first: `^node ip-\S+ is not ready: ".*cni plugin not initialized".* no pod network.*--cni FILE`,
 		},
 		{
-			name: "no cloud controller manager", wait: topology.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
+			name: "no cloud controller manager", wait: reconcile.NodesReady, when: "api-server", fails: "node/quickstart-md-0/0",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { install(s, "calico-node") },
 			first: `^node ip-\S+ has no provider ID, and the taint node.cloudprovider.kubernetes.io/uninitialized: .*Install one`,
 		},
@@ -220,11 +218,11 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 		edit(p)
 	}
 	tells := tell(t)
-	_, err := waiting(m, p, x.wait).Apply(ctx, reconcile.Options{Observe: func(e graph.Event) {
+	_, err := waiting(m, p, x.wait).Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
 		if tells != nil {
 			tells(e)
 		}
-		if e.What == graph.Done && !done && (e.Resource == x.when || e.Resource.Kind() == string(x.when)) {
+		if e.What == reconcile.Done && !done && (e.Resource == x.when || e.Resource.Kind() == string(x.when)) {
 			done = true
 			a.Edit(func(s *awssim.State) { x.do(t, a, s) })
 		}
@@ -234,7 +232,7 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 }
 
 // diagnosed returns what a run says of a node that did not come.
-func diagnosed(t *testing.T, err error, id graph.ID) *graph.GaveUpError {
+func diagnosed(t *testing.T, err error, id reconcile.ID) *reconcile.TimeoutError {
 	t.Helper()
 	var halfway *reconcile.HalfwayError
 	require.ErrorAs(t, err, &halfway)
@@ -243,8 +241,8 @@ func diagnosed(t *testing.T, err error, id graph.ID) *graph.GaveUpError {
 		all = many.Unwrap()
 	}
 	for _, e := range all {
-		var node *graph.ResourceError
-		var end *graph.GaveUpError
+		var node *reconcile.ResourceError
+		var end *reconcile.TimeoutError
 		if errors.As(e, &node) && node.Resource == id && errors.As(e, &end) {
 			return end
 		}
@@ -306,6 +304,6 @@ func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
 		}()
 		_, err := sabotages()[0].run(ctx, t, nil)
 		require.ErrorIs(t, err, late)
-		assert.NotErrorAs(t, err, new(*graph.GaveUpError))
+		assert.NotErrorAs(t, err, new(*reconcile.TimeoutError))
 	})
 }

@@ -29,7 +29,7 @@ func TestMissingRolesOfEKS(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := account(m, lag)
 			a.Edit(func(s *awssim.State) { clear(s.IAM.Roles) })
-			_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test"}).Plan(t.Context())
+			_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 			require.ErrorContains(t, err, "the account has no role "+role+hint)
 			assert.NotContains(t, err.Error(), "docs/adr")
 		})

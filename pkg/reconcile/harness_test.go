@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -44,11 +45,11 @@ func account(m *manifest.Cluster, lag time.Duration) *awssim.AWS {
 
 // open returns the cluster as a new process sees it.
 func open(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
-	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test"})
+	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"})
 }
 
 // mustPlan returns the plan of a new process.
-func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) graph.Plan {
+func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Plan {
 	t.Helper()
 	p, err := open(m, a.Process()).Plan(t.Context())
 	require.NoError(t, err)
@@ -80,13 +81,13 @@ func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resu
 }
 
 // tell logs events when -v is given.
-func tell(t *testing.T) func(graph.Event) {
+func tell(t *testing.T) func(reconcile.Event) {
 	t.Helper()
 	if !testing.Verbose() || os.Getenv("TELL") == "" {
 		return nil
 	}
 	began := time.Now()
-	return func(e graph.Event) {
+	return func(e reconcile.Event) {
 		t.Logf("%8s %-9s %-40s %s %s %v", time.Since(began).Round(100*time.Millisecond), e.What, e.Resource, e.CloudID, e.Detail, e.Err)
 	}
 }
@@ -116,3 +117,9 @@ func examples(t *testing.T) []string {
 }
 
 func name(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
+
+// transport carries requests to the simulated API servers, as a process sends
+// them.
+func transport(p *awssim.Process) reconcile.Transport {
+	return func(a reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(a)) }
+}

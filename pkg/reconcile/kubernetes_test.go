@@ -9,16 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // waiting returns the cluster as a new process sees it that waits for nodes.
-func waiting(m *manifest.Cluster, p *awssim.Process, wait topology.Wait) *reconcile.Cluster {
-	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Wait: wait})
+func waiting(m *manifest.Cluster, p *awssim.Process, wait reconcile.Wait) *reconcile.Cluster {
+	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: wait})
 }
 
 // addNetwork installs what a node needs to become ready: a pod network, and a
@@ -45,16 +43,16 @@ func TestWaitForAPI(t *testing.T) {
 		m := load(t, "../../configs/three-zones.yaml", nil)
 		a := account(m, lag)
 		began := time.Now()
-		res, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.NotEmpty(t, res.Endpoint)
 		t.Logf("api after %s", time.Since(began))
-		p, err := waiting(m, a.Process(), topology.APIServer).Plan(t.Context())
+		p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
 		require.NoError(t, err)
 		for _, s := range p.Steps {
 			assert.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
 		}
-		assert.Equal(t, 3, p.CountKind("node", graph.Keep))
+		assert.Equal(t, 3, p.CountKind("node", reconcile.Keep))
 	})
 }
 
@@ -69,11 +67,11 @@ func TestWaitForNodes(t *testing.T) {
 			time.Sleep(8 * time.Minute)
 			addNetwork(a)
 		}()
-		_, err := waiting(m, a.Process(), topology.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		assert.Greater(t, time.Since(began), 8*time.Minute)
 		assert.Less(t, time.Since(began), 9*time.Minute)
-		_, err = waiting(m, a.Process(), topology.NodesReady).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err = waiting(m, a.Process(), reconcile.NodesReady).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		a.Edit(func(s *awssim.State) { assert.Empty(t, s.Kubernetes) })
 	})

@@ -21,7 +21,7 @@ func TestLateMachinesAreToldOf(t *testing.T) {
 		var told []string
 		plan := func() {
 			told = nil
-			_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
+			_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { told = append(told, s) }}).Plan(t.Context())
 			require.NoError(t, err)
 		}
 		plan()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // A cluster whose things carry Cluster API's tags alone is known all the same:
@@ -29,8 +29,8 @@ func TestAdoption(t *testing.T) {
 		})
 		for _, s := range mustPlan(t, m, a).Steps {
 			if s.Does() {
-				require.Equal(t, graph.Update, s.Action, s.Resource)
-				require.Equal(t, graph.Diff{{Field: "tag clusterawsadm/resource", Want: string(s.Resource), Remedy: graph.InPlace}}, s.Diff, s.Resource)
+				require.Equal(t, reconcile.Update, s.Action, s.Resource)
+				require.Equal(t, reconcile.Diff{{Field: "tag clusterawsadm/resource", Want: string(s.Resource), Remedy: reconcile.InPlace}}, s.Diff, s.Resource)
 			}
 		}
 		mustApply(t, m, a)

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -36,7 +35,7 @@ func rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 
 // byName returns the cluster as it is seen without its manifest.
 func byName(name string, a *awssim.AWS) *reconcile.Cluster {
-	return reconcile.OpenByName(name, reconcile.Target{Config: a.Config(), Who: "test"})
+	return reconcile.OpenByName(name, reconcile.Target{Config: a.Config(), Owner: "test"})
 }
 
 // Deleting by name alone leaves the account as it was before, to the tag.
@@ -185,11 +184,11 @@ func TestWhereTypesAreOffered(t *testing.T) {
 }
 
 // does lists what a plan would do, as "action node".
-func does(p graph.Plan) (out []string) {
+func does(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			node := string(s.Resource)
-			if s.Action == graph.Remove {
+			if s.Action == reconcile.Remove {
 				node = strings.TrimSuffix(node, "/"+s.CloudID)
 			}
 			out = append(out, string(s.Action)+" "+node)

@@ -14,7 +14,6 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -41,15 +40,15 @@ func ofVersion(t *testing.T, minor int) *manifest.Cluster {
 }
 
 // stepOf returns what a plan does to a node.
-func stepOf(t *testing.T, p graph.Plan, node graph.ID) graph.Step {
+func stepOf(t *testing.T, p reconcile.Plan, node reconcile.ID) reconcile.Step {
 	t.Helper()
-	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Resource == node })
+	at := slices.IndexFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == node })
 	require.GreaterOrEqual(t, at, 0, node)
 	return p.Steps[at]
 }
 
 // versions are the steps of a plan from version to version.
-func versions(s graph.Step) (out []string) {
+func versions(s reconcile.Step) (out []string) {
 	for _, c := range s.Diff {
 		if c.Field == "version" {
 			out = append(out, c.Have+" "+c.Want)

@@ -19,9 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // insider makes in AWS what controllers in a cluster make, with clients of its
@@ -272,9 +271,9 @@ func TestVolumesAreKept(t *testing.T) {
 				x.service("web")
 				kept := []string{x.volume("data-0", true), x.volume("data-1", false)}
 				time.Sleep(lag)
-				keeps := func(p graph.Plan) (out []string) {
+				keeps := func(p reconcile.Plan) (out []string) {
 					for _, s := range p.Steps {
-						if s.Action == graph.Keep {
+						if s.Action == reconcile.Keep {
 							out = append(out, s.CloudID)
 							require.Contains(t, s.Origin, "made in the cluster for default/data-")
 						}
@@ -384,7 +383,7 @@ func TestSweepTakesNoOtherClusterForOurs(t *testing.T) {
 		before := a.Detailed()
 		warned := ""
 		for _, c := range []*reconcile.Cluster{
-			reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "test", Warn: func(s string) { warned = s }}), byName(m.Name, a),
+			reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(s string) { warned = s }}), byName(m.Name, a),
 		} {
 			res, err := c.Delete(t.Context(), reconcile.Options{})
 			require.NoError(t, err)

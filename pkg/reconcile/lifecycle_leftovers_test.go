@@ -13,14 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // observer notes what is being waited for.
-func observer(waiting *[]string) func(graph.Event) {
-	return func(e graph.Event) {
-		if e.What == graph.Waiting {
+func observer(waiting *[]string) func(reconcile.Event) {
+	return func(e reconcile.Event) {
+		if e.What == reconcile.Waiting {
 			*waiting = append(*waiting, fmt.Sprintf("%s: %s", e.Resource, e.Detail))
 		}
 	}

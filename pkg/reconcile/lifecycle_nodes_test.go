@@ -14,7 +14,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 const (
@@ -91,7 +90,7 @@ func TestAWSAuth(t *testing.T) {
 				"data": kubesim.Object{"mapRoles": "- rolearn: arn:aws:iam::123456789012:role/of-others\n  username: others\n  groups: [readers]\n"},
 			})
 		})
-		_, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		time.Sleep(5 * time.Minute)
 		a.Inventory()
@@ -102,7 +101,7 @@ func TestAWSAuth(t *testing.T) {
 				require.Contains(t, text, want)
 			}
 		})
-		p, err := waiting(m, a.Process(), topology.APIServer).Plan(t.Context())
+		p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
 		require.NoError(t, err)
 		require.True(t, p.Empty(), "%v", steps(p))
 		mustDelete(t, m, a)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // allowed reports whether a policy allows an action on a resource.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -19,7 +18,7 @@ import (
 const machinePool = "../../configs/machine-pool.yaml"
 
 // done lists what a plan does: action and node.
-func done(p graph.Plan) (out []string) {
+func done(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			out = append(out, string(s.Action)+" "+string(s.Resource))
@@ -104,7 +103,7 @@ func TestPoolChanges(t *testing.T) {
 // told returns what a plan tells the user beside the plan.
 func told(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (out []string) {
 	t.Helper()
-	_, err := reconcile.Open(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { out = append(out, s) }}).Plan(t.Context())
+	_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { out = append(out, s) }}).Plan(t.Context())
 	require.NoError(t, err)
 	return out
 }
@@ -143,7 +142,7 @@ func TestStatusOfPools(t *testing.T) {
 		mustApply(t, m, a)
 		s, err := open(m, a.Process()).Status(t.Context())
 		require.NoError(t, err)
-		at := func(node graph.ID) reconcile.ResourceStatus {
+		at := func(node reconcile.ID) reconcile.ResourceStatus {
 			return s.Resources[slices.IndexFunc(s.Resources, func(n reconcile.ResourceStatus) bool { return n.Resource == node })]
 		}
 		require.Regexp(t, `^2 of 2 in service, i-[0-9a-f]{17} us-east-1[abc] m6i\.large, i-[0-9a-f]{17} us-east-1[abc] m[56]i?\.x?large$`, at("auto-scaling-group/machine-pool-mp-0").Detail)

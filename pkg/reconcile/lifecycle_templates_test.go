@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // templates is where a checkout may have Cluster API Provider AWS's own
@@ -46,7 +46,7 @@ func TestUpstreamTemplates(t *testing.T) {
 				a := account(m, lag)
 				prepare(t, file, a, m)
 				before := a.Inventory()
-				require.NotZero(t, mustPlan(t, m, a).Count(graph.Create))
+				require.NotZero(t, mustPlan(t, m, a).Count(reconcile.Create))
 				mustApply(t, m, a)
 				requireEmpty(t, m, a)
 				mustDelete(t, m, a)

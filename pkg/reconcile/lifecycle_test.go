@@ -10,7 +10,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -76,7 +75,7 @@ func TestLifecycle(t *testing.T) {
 		require.Empty(t, writes(since(a, calls)))
 		require.Equal(t, detailed, a.Detailed())
 		for _, s := range p.Steps {
-			require.Contains(t, []graph.Action{graph.Create, graph.Existing, graph.Leave}, s.Action, s.Resource)
+			require.Contains(t, []reconcile.Action{reconcile.Create, reconcile.Existing, reconcile.Leave}, s.Action, s.Resource)
 		}
 		applied := mustApply(t, m, a)
 		require.Equal(t, p.Steps, applied.Plan.Steps)

@@ -22,7 +22,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -34,7 +33,7 @@ func TestUserData(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		// Machines delete what they boot with: it is kept from before.
 		secrets, parameters := map[string]*awssim.Secret{}, map[string]*awssim.Parameter{}
-		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(graph.Event) {
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
 			a.Edit(func(s *awssim.State) {
 				maps.Copy(secrets, s.Secrets.Secrets)
 				maps.Copy(parameters, s.SSM.Parameters)

@@ -12,10 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // larger is the example with workers of another type.
@@ -235,7 +234,7 @@ func TestAdoptedClusterWithoutAsking(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))
 		m := sized(t, 1, 2)
 		m.Secrets = foreign(a)
-		_, err := waiting(m, a.Process(), topology.Infrastructure).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := waiting(m, a.Process(), reconcile.Infrastructure).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "no token is kept with which machines join this cluster: a run with --wait=api makes one")
 		a.Edit(func(s *awssim.State) { require.Len(t, s.EC2.Instances, 2) })
 	})

@@ -13,11 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 // cordon makes a node take no more pods, as kubectl does.
@@ -105,9 +103,9 @@ func TestControlPlaneThatStaysAfterAll(t *testing.T) {
 		_, err := draining(sized(t, 1, 1), a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "to be detached: pv-stuck")
 		m := sized(t, 2, 1)
-		res, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		res, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		require.Equal(t, 1, res.Plan.CountKind("node", graph.Update))
+		require.Equal(t, 1, res.Plan.CountKind("node", reconcile.Update))
 		requireCordoned(t, a)
 	})
 }
@@ -200,8 +198,8 @@ func TestNodesGetLabels(t *testing.T) {
 		a := account(labelled(t, 1, 2), lag)
 		var warnings []string
 		p := a.Process()
-		first := reconcile.Open(labelled(t, 1, 2), reconcile.Target{
-			Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Wait: topology.APIServer, Warn: func(text string) { warnings = append(warnings, text) },
+		first := reconcile.OpenModel(labelled(t, 1, 2), reconcile.Target{
+			Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer, Warn: func(text string) { warnings = append(warnings, text) },
 		})
 		_, err := first.Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
@@ -216,7 +214,7 @@ func TestNodesGetLabels(t *testing.T) {
 		m.Deployments[0].Template.Spec.Template.Spec.InstanceType = "m5.xlarge"
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
-		assert.Equal(t, 2, res.Plan.CountKind("machine", graph.Create))
+		assert.Equal(t, 2, res.Plan.CountKind("machine", reconcile.Create))
 		require.ElementsMatch(t, []string{ofControl, ofWorker, ofWorker}, labelsOf(a))
 		requireDone(t, m, a)
 	})
@@ -261,7 +259,7 @@ func TestLabelsInARollout(t *testing.T) {
 		killedAtLaunch(t, m, a, nil)
 		target := rollingTarget(a.Process())
 		target.Warn = func(s string) { assert.NotContains(t, s, "labels") }
-		_, err := reconcile.Open(m, target).Apply(t.Context(), reconcile.Options{})
+		_, err := reconcile.OpenModel(m, target).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		requireDone(t, m, a)
 	})

@@ -14,7 +14,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -41,10 +40,10 @@ func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why strin
 	t.Helper()
 	p, err := rolling(m, a.Process()).Plan(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, count, p.CountKind("retired", graph.Remove), "%v", steps(p))
-	require.Equal(t, count, p.CountKind("machine", graph.Create), "%v", steps(p))
+	require.Equal(t, count, p.CountKind("retired", reconcile.Remove), "%v", steps(p))
+	require.Equal(t, count, p.CountKind("machine", reconcile.Create), "%v", steps(p))
 	for _, s := range p.Steps {
-		if s.Resource.Kind() == "retired" && s.Action == graph.Remove {
+		if s.Resource.Kind() == "retired" && s.Action == reconcile.Remove {
 			require.Contains(t, s.Origin, why)
 		}
 	}
@@ -91,7 +90,7 @@ func TestCertificatesExpire(t *testing.T) {
 		var said []string
 		target := rollingTarget(a.Process())
 		target.Warn = func(s string) { said = append(said, s) }
-		_, err := reconcile.Open(sized(t, 3, 1), target).Plan(t.Context())
+		_, err := reconcile.OpenModel(sized(t, 3, 1), target).Plan(t.Context())
 		require.NoError(t, err)
 		until := time.Now().Add(55 * day).UTC()
 		assert.True(t, slices.ContainsFunc(said, func(s string) bool {
@@ -140,8 +139,8 @@ func TestExcludedFromDraining(t *testing.T) {
 		m.Deployments[0].Object.Spec.Template.Annotations = map[string]string{clusterv1.ExcludeNodeDrainingAnnotation: ""}
 		p, err := rolling(m, a.Process()).Plan(t.Context())
 		require.NoError(t, err)
-		assert.Zero(t, p.CountKind("drain", graph.Remove), "%v", steps(p))
-		assert.Equal(t, 1, p.CountKind("retired", graph.Remove), "%v", steps(p))
+		assert.Zero(t, p.CountKind("drain", reconcile.Remove), "%v", steps(p))
+		assert.Equal(t, 1, p.CountKind("retired", reconcile.Remove), "%v", steps(p))
 		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.NoError(t, err)
 		require.Len(t, nodeNames(a), 2)
@@ -153,7 +152,7 @@ func TestExcludedFromDraining(t *testing.T) {
 func TestCoreDNS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))
-		plan := func(annotation string) graph.Plan {
+		plan := func(annotation string) reconcile.Plan {
 			m := sized(t, 1, 1)
 			m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.DNS.ImageTag = "v1.13.0"
 			m.ControlPlane.Object.Annotations = map[string]string{annotation: ""}
@@ -161,7 +160,7 @@ func TestCoreDNS(t *testing.T) {
 			require.NoError(t, err)
 			return p
 		}
-		assert.Equal(t, 1, plan("other").CountKind("coredns", graph.Update))
-		assert.Zero(t, plan(controlplanev1.SkipCoreDNSAnnotation).CountKind("coredns", graph.Update))
+		assert.Equal(t, 1, plan("other").CountKind("coredns", reconcile.Update))
+		assert.Zero(t, plan(controlplanev1.SkipCoreDNSAnnotation).CountKind("coredns", reconcile.Update))
 	})
 }

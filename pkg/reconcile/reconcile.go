@@ -1,64 +1,128 @@
-// Package reconcile makes, shows and removes the AWS side of one cluster: the
-// facade over manifest, topology, resource and graph.
+// Package reconcile creates, changes, shows and deletes the AWS side of Cluster
+// API clusters. It is the whole engine of clusterawsadm: the commands of
+// "clusterawsadm cluster" use it through this package alone.
+//
+//	m, err := reconcile.LoadFile("demo.yaml", reconcile.LoadOptions{})
+//	…
+//	c := reconcile.Open(m, reconcile.Target{Config: cfg})
+//	plan, err := c.Plan(ctx)                      // what Apply would do
+//	_, err = c.Apply(ctx, reconcile.Options{})    // create or change the cluster
+//	status, err := c.Status(ctx)                  // what there is
+//	_, err = c.Delete(ctx, reconcile.Options{})   // delete it
+//
+// All state is in the AWS account, in tags. A run can be stopped at any time, by
+// its context or with its process, and the next one goes on, on any machine. A
+// lock in the account keeps two runs on one cluster apart.
+//
+// Errors tell what happened: *input.InvalidError for a wrong manifest,
+// *RefusedError when nothing was written, *HalfwayError when something was,
+// *LeftoverError when a deletion left resources behind. *ResourceError inside of
+// them names the resource, *TimeoutError the possible reasons of a wait that took
+// too long.
 package reconcile
 
 import (
-	"errors"
-	"fmt"
-	"strings"
+	"context"
+	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Target is where and how a run talks to AWS.
+// Target is where a cluster is, and how a run talks to AWS. Only Config is
+// required.
 type Target struct {
-	Config   aws.Config       // region and credentials; AWS, an emulator or the simulation
-	Clock    *clock.Clock     // nil: the machine's own
-	Parallel int              // calls under way at once; 0: cloud.DefaultParallel
-	Patience time.Duration    // how long one node may take; 0: as long as its kind usually needs, and then some
-	Settle   time.Duration    // how long a dead run's lock is honoured; 0: a minute
-	Who      string           // "ada@laptop pid 4711", for the lock
-	StateDir string           // folder for the lock where SSM is denied
-	Log      func(cloud.Call) // told of every call when it has ended; may be nil
-	Wait     topology.Wait    // how far Apply waits for what becomes of the machines
-	// Drain says that machines leave a living cluster in good order: what runs
-	// on them is moved, and etcd told. Without they are only terminated.
+	Config   aws.Config    // credentials and, for OpenByName and List, the region
+	Wait     Wait          // how far Apply waits for the cluster; "" is Infrastructure
+	Parallel int           // calls to AWS at the same time; 0 is 32
+	Timeout  time.Duration // how long one resource may take; 0: what its kind usually takes, several times over
+
+	// Drain drains Nodes before their machines are terminated, and removes members
+	// of etcd. Without it machines are only terminated.
 	Drain bool
-	// AskCluster says that a cluster that is to go is asked first to give up
-	// what controllers in it made in AWS.
+	// AskCluster makes Delete first delete the Services, Ingresses and volume
+	// claims of the cluster, so that its own controllers delete what they created
+	// in AWS. Without it, or when the cluster does not answer, those resources are
+	// found by their tags.
 	AskCluster bool
-	// Kubernetes carries requests to the API server of the cluster; nil: the
-	// network.
-	Kubernetes kube.Transport
-	Warn       func(string) // told of what the user should know and can do nothing wrong about; may be nil
+
+	Owner    string        // who runs this, for the lock: "ada@laptop pid 4711"
+	LockTTL  time.Duration // how long the lock of a dead run holds others up; 0 is a minute
+	StateDir string        // folder for the lock where SSM Parameter Store is denied; "" for none
+
+	Log  func(Call)   // called after every call to AWS, also concurrently; may be nil
+	Warn func(string) // called with what the user should know; may be nil
+
+	// Clock is set where time runs faster than the machine's: for an emulator of
+	// AWS, or in tests. Nil is the machine's own clock.
+	Clock Clock
+	// Transport carries requests to the API servers of clusters; nil: the network.
+	Transport Transport
 }
 
-// Options say how one command runs.
+// Wait says how far a cluster has to be before Apply ends.
+type Wait string
+
+// How far a cluster can be.
+const (
+	Infrastructure = Wait(topology.Infrastructure) // AWS runs the machines
+	APIServer      = Wait(topology.APIServer)      // the API server answers, and all machines of the control plane have joined
+	NodesReady     = Wait(topology.NodesReady)     // all machines are Nodes, and ready
+)
+
+// Clock tells the time and waits.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d, or until the context ends, whose cause it returns.
+	Sleep(ctx context.Context, d time.Duration) error
+}
+
+// Transport returns what carries requests to an API server.
+type Transport func(Access) http.RoundTripper
+
+// Access is how an API server is reached, and as whom.
+type Access struct {
+	Server           string // "https://host:port"
+	CA               []byte // PEM
+	Certificate, Key []byte // PEM, of a client; or
+	Token            func(context.Context) (string, error)
+}
+
+// options returns the target as the clients of AWS take it.
+func (t Target) options() cloud.Options {
+	o := cloud.Options{Clock: clock.Of(t.Clock), Parallel: t.Parallel}
+	if t.Log != nil {
+		o.Log = func(c cloud.Call) { t.Log(Call(c)) }
+	}
+	if t.Transport != nil {
+		o.Kubernetes = func(a kube.Access) http.RoundTripper { return t.Transport(Access(a)) }
+	}
+	return o
+}
+
+// Options say how one run goes.
 type Options struct {
-	Observe func(graph.Event) // called for every event, never concurrently; may be nil
-	// Confirm is shown the plan before the first write, and says whether to go
-	// on; nil goes on. It is not asked when there is nothing to do.
-	Confirm func(graph.Plan) (bool, error)
-	// KeepVolumes has a deletion keep the volumes that were made in the
-	// cluster, as its plan says.
+	Observe func(Event) // called for every event, one at a time; may be nil
+	// Confirm is called with the plan before the first write, and returns whether
+	// to go on; nil goes on. It is not called when there is nothing to do.
+	Confirm func(Plan) (bool, error)
+	// KeepVolumes makes a deletion keep the volumes of volume claims.
 	KeepVolumes bool
 }
 
 // Result is what a run has done.
 type Result struct {
-	Plan   graph.Plan // what there was to do
-	Reads  int64      // calls that only looked; the lock's are not counted
-	Writes int64      // calls that could change something
+	Plan   Plan
+	Reads  int64 // calls to AWS that only read; those of the lock are not counted
+	Writes int64 // calls to AWS that may change something
 	Took   time.Duration
-	// Endpoint is host and port of the API server, once they are known.
+	// Endpoint is host and port of the API server; "" while that is unknown.
 	Endpoint string
 }
 
@@ -71,70 +135,44 @@ type Cluster struct {
 }
 
 // Open prepares work on the cluster of a manifest. It makes no call.
-func Open(m *manifest.Cluster, t Target) *Cluster {
-	return &Cluster{Name: m.Name, Region: m.Region, manifest: m, target: t}
+func Open(m *Manifest, t Target) *Cluster {
+	return &Cluster{Name: m.Name(), Region: m.Region(), manifest: m.cluster, target: t}
 }
 
-// Managed reports whether EKS runs the control plane, as far as a manifest
-// says.
-func (c *Cluster) Managed() bool { return c.manifest != nil && c.manifest.EKS != nil }
+// managed reports whether EKS runs the control plane, as far as a manifest says.
+func (c *Cluster) managed() bool { return c.manifest != nil && c.manifest.EKS != nil }
 
-// OpenByName prepares work on a cluster of which only the name is known, in
-// the region of the target. Only Delete and Status work on it.
+// OpenByName prepares work on a cluster without its manifest, in the region of
+// the target's Config. Only Status, Kubeconfig, PlanDelete and Delete work on it.
 func OpenByName(name string, t Target) *Cluster {
 	return &Cluster{Name: name, Region: t.Config.Region, target: t}
 }
 
-// Summary is one cluster of an account, as its tags tell.
-type Summary struct {
+// ClusterSummary is one cluster of an account, found by its tags.
+type ClusterSummary struct {
 	Name   string         `json:"name"`
 	Region string         `json:"region"`
-	Kinds  map[string]int `json:"resources"` // how many of each kind carry its tag
+	Kinds  map[string]int `json:"resources"` // number of resources of each kind
 }
 
-// Status is what can be seen of a cluster.
+// Status is what AWS has of a cluster.
 type Status struct {
 	Name      string           `json:"name"`
 	Region    string           `json:"region"`
-	Version   string           `json:"version,omitempty"`
+	Version   string           `json:"version,omitempty"`  // of Kubernetes
 	Endpoint  string           `json:"endpoint,omitempty"` // host:port of the API server
-	Resources []ResourceStatus `json:"nodes"`
+	Resources []ResourceStatus `json:"resources"`
 }
 
-// ResourceStatus is one thing of a cluster with its live state.
+// ResourceStatus is one resource with its live state.
 type ResourceStatus struct {
-	Resource graph.ID   `json:"node"`
-	CloudID  string     `json:"cloudID,omitempty"` // "" when it does not exist
-	State    string     `json:"state"`             // "ok", "missing", "pending", "differs", "foreign" (somebody else's), "conflict", "extra" (no longer wanted), "unknown" (the API server does not answer)
-	Detail   string     `json:"detail,omitempty"`  // an address, a DNS name, a type: what a reader looks for
-	Origin   string     `json:"origin,omitempty"`
-	Changes  graph.Diff `json:"changes,omitempty"`
+	Resource ID     `json:"resource"`
+	CloudID  string `json:"cloudID,omitempty"` // "" when it does not exist
+	// State is "ok", "missing", "pending", "differs", "existing" (somebody else
+	// owns it), "conflict" (it differs and cannot be changed), "extra" (no longer
+	// wanted) or "unknown" (the API server does not answer).
+	State   string `json:"state"`
+	Detail  string `json:"detail,omitempty"` // such as an address, a DNS name, a type
+	Origin  string `json:"origin,omitempty"` // the part of the manifest it comes from
+	Changes Diff   `json:"changes,omitempty"`
 }
-
-// RefusedError says that nothing was written, and why: conflicts, a missing
-// permission, a quota, a lock that another run holds.
-type RefusedError struct{ Reasons []error }
-
-func (e *RefusedError) Error() string { return errors.Join(e.Reasons...).Error() }
-
-// Unwrap returns the reasons.
-func (e *RefusedError) Unwrap() []error { return e.Reasons }
-
-// HalfwayError says that a run stopped after it had written something. To run
-// it again is all it takes to go on.
-type HalfwayError struct{ Err error }
-
-func (e *HalfwayError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *HalfwayError) Unwrap() error { return e.Err }
-
-// LeftoverError says what a deletion has left behind.
-type LeftoverError struct{ Left []string }
-
-func (e *LeftoverError) Error() string {
-	return fmt.Sprintf("%d things are still there: %s", len(e.Left), strings.Join(e.Left, ", "))
-}
-
-// ErrDeclined says that the user did not want the plan carried out.
-var ErrDeclined = errors.New("not confirmed; nothing was changed")

@@ -16,7 +16,6 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -54,7 +53,7 @@ func serving(a *awssim.AWS) (control, workers int) {
 }
 
 // killedAtLaunch kills a run of the manifest when it has launched a machine.
-func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(graph.Event)) {
+func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(reconcile.Event)) {
 	t.Helper()
 	p := a.Process()
 	fault := func(_ int, _, op string) awssim.Fault {
@@ -130,7 +129,7 @@ func TestNoSurge(t *testing.T) {
 		zero := intstr.FromInt32(0)
 		m.ControlPlane.Object.Spec.Rollout.Strategy.RollingUpdate.MaxSurge = &zero
 		most := 0
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
 			control, _ := serving(a)
 			most = max(most, control)
 			assert.GreaterOrEqual(t, control, 2, "%s %s", e.What, e.Resource)
@@ -154,7 +153,7 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 			m.Machines[i].Infra.Spec.InstanceType = "m5.xlarge"
 		}
 		w := &witness{t: t, a: a}
-		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e graph.Event) {
+		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
 			w.observe(e)
 			control, _ := serving(a)
 			assert.GreaterOrEqual(t, control, 3, "%s %s", e.What, e.Resource)
@@ -184,7 +183,7 @@ func TestAdoptedWithAnotherVersion(t *testing.T) {
 		require.ErrorContains(t, err, "machines do not say which version they are of")
 		require.Empty(t, writes(since(a, calls)))
 
-		_, err = reconcile.Open(version(sized(t, 1, 1), "v1.34.2"), reconcile.Target{Config: a.Process().Config(), Who: "test"}).Apply(t.Context(), reconcile.Options{})
+		_, err = reconcile.OpenModel(version(sized(t, 1, 1), "v1.34.2"), reconcile.Target{Config: a.Process().Config(), Owner: "test"}).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err, "nobody waits for Kubernetes")
 		_, err = rolling(version(sized(t, 1, 1), "v1.34.2"), a.Process()).Apply(t.Context(), reconcile.Options{})
 		require.ErrorContains(t, err, "machines do not say which version they are of", "and nothing was said of them")
@@ -211,7 +210,7 @@ func TestDNSAlone(t *testing.T) {
 		for _, s := range res.Plan.Steps {
 			assert.False(t, s.Does() && (s.Resource.Kind() == "machine" || s.Resource.Kind() == "retired"), "%s %s", s.Action, s.Resource)
 		}
-		require.Equal(t, 1, res.Plan.CountKind("coredns", graph.Update))
+		require.Equal(t, 1, res.Plan.CountKind("coredns", reconcile.Update))
 		requireDone(t, m, a)
 	})
 }

@@ -16,9 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -26,7 +24,7 @@ import (
 // draining returns the cluster as a new process sees it whose machines leave in
 // good order.
 func draining(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
-	return reconcile.Open(m, reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Drain: true})
+	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true})
 }
 
 // sized returns the example with other numbers of machines.
@@ -111,7 +109,7 @@ type witness struct {
 	events []string
 }
 
-func (w *witness) observe(e graph.Event) {
+func (w *witness) observe(e reconcile.Event) {
 	if tell := tell(w.t); tell != nil {
 		tell(e)
 	}
@@ -369,7 +367,7 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
 		require.NoError(t, err, "call %d", n)
 		if len(nodeNames(a)) > 2 { // of a machine that was gone by then: who waits for the API server, too, finds it
-			_, err = reconcile.Open(m, reconcile.Target{Config: a.Process().Config(), Who: "test", Kubernetes: a.Process().Kubernetes, Drain: true, Wait: topology.APIServer}).
+			_, err = reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", Transport: transport(a.Process()), Drain: true, Wait: reconcile.APIServer}).
 				Apply(t.Context(), reconcile.Options{Observe: w.observe})
 			require.NoError(t, err, "call %d", n)
 		}

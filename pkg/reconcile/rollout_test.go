@@ -16,9 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -26,11 +24,11 @@ import (
 // rolling returns the cluster as a new process sees it whose user wants its
 // machines to be nodes, and to leave in good order.
 func rolling(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
-	return reconcile.Open(m, rollingTarget(p))
+	return reconcile.OpenModel(m, rollingTarget(p))
 }
 
 func rollingTarget(p *awssim.Process) reconcile.Target {
-	return reconcile.Target{Config: p.Config(), Who: "test", Kubernetes: p.Kubernetes, Wait: topology.NodesReady, Drain: true}
+	return reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesReady, Drain: true}
 }
 
 // requireDone requires that another run would do nothing.
@@ -45,7 +43,7 @@ func requireDone(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 func alive(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	t.Helper()
 	a := account(m, lag)
-	_, err := waiting(m, a.Process(), topology.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+	_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
 	addNetwork(a)
 	_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
@@ -74,7 +72,7 @@ type order struct {
 	control, workers int // how many there are to be
 }
 
-func (o *order) observe(e graph.Event) {
+func (o *order) observe(e reconcile.Event) {
 	o.witness.observe(e)
 	o.a.Edit(func(s *awssim.State) {
 		count := map[string]int{}
@@ -188,7 +186,7 @@ func TestLostControlPlane(t *testing.T) {
 		lose(a, "machine/three-zones-control-plane/1")
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: (&witness{t: t, a: a}).observe})
 		require.NoError(t, err)
-		require.Equal(t, 1, res.Plan.CountKind("etcd-members", graph.Update))
+		require.Equal(t, 1, res.Plan.CountKind("etcd-members", reconcile.Update))
 		requireHealthy(t, a, 3, 2)
 		requireDone(t, m, a)
 	})
@@ -259,7 +257,7 @@ func TestStrategies(t *testing.T) {
 			})
 			m.Deployments[0].Template.Spec.Template.Spec.InstanceType = map[int32]string{0: "m5.large", 3: "m5.xlarge"}[surge]
 			highest := 0
-			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(graph.Event) {
+			_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
 				a.Edit(func(s *awssim.State) {
 					n := 0
 					for _, i := range s.EC2.Instances {
@@ -287,7 +285,7 @@ func version(m *manifest.Cluster, v string) *manifest.Cluster {
 }
 
 // steps prints what a plan does.
-func steps(p graph.Plan) (out []string) {
+func steps(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
 			out = append(out, fmt.Sprintf("%s %s %v", s.Action, s.Resource, s.Diff))

@@ -27,6 +27,7 @@ type run struct {
 	built topology.Cluster
 	plan  graph.Plan
 
+	deletes     bool
 	keepVolumes bool
 	asksCluster bool // to give up what was made in it; a look does not
 }
@@ -37,14 +38,18 @@ func (c *Cluster) begin(o Options) *run {
 		cfg.Region = c.Region
 		cfg = as(cfg, c.manifest)
 	}
-	clients := cloud.New(cfg, c.Name, cloud.Options{Clock: c.target.Clock, Parallel: c.target.Parallel, Log: c.target.Log, Kubernetes: c.target.Kubernetes})
+	clients := cloud.New(cfg, c.Name, c.target.options())
 	if c.manifest != nil {
-		clients.Inside, clients.Managed = c.manifest.KubernetesName(), c.Managed()
+		clients.Inside, clients.Managed = c.manifest.KubernetesName(), c.managed()
 	}
-	return &run{
-		c: c, cloud: clients, began: c.target.Clock.Now(), keepVolumes: o.KeepVolumes,
-		x: &graph.Executor{Cloud: clients, Observe: o.Observe, Timeout: c.target.Patience},
+	r := &run{
+		c: c, cloud: clients, began: clients.Clock.Now(), keepVolumes: o.KeepVolumes,
+		x: &graph.Executor{Cloud: clients, Timeout: c.target.Timeout},
 	}
+	if o.Observe != nil {
+		r.x.Observe = func(e graph.Event) { o.Observe(eventOf(e)) }
+	}
+	return r
 }
 
 // build reads what has to be known and builds the graph.
@@ -59,7 +64,7 @@ func (r *run) build(ctx context.Context) (err error) {
 		return err
 	}
 	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{
-		Wait: r.c.target.Wait, Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // what goes as a whole is not drained
+		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // what goes as a whole is not drained
 	})
 	if err != nil {
 		return &RefusedError{[]error{err}}
@@ -181,7 +186,7 @@ func (r *run) split(all teardown.Remains) (going, kept teardown.Remains) {
 // SSM is denied.
 func (r *run) lock(ctx context.Context, command string) error {
 	t := r.c.target
-	o := cloud.LockOptions{Who: t.Who, Command: command, ConsistencyDelay: t.Settle, Waiting: func(h cloud.Holder, left time.Duration) {
+	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
 		r.warn("%s holds the lock (%s, since %s) and may be dead; it is taken over in %s unless it shows a sign of life", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
 	err := unassumed(r.cloud.AcquireLock(ctx, o))
@@ -215,13 +220,27 @@ func (r *run) warn(format string, args ...any) {
 func (r *run) result(err error) (Result, error) {
 	s := r.cloud.Stats()
 	res := Result{
-		Plan: r.plan, Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.c.target.Clock.Since(r.began),
+		Plan: r.publicPlan(), Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.cloud.Clock.Since(r.began),
 		Endpoint: known(r.built.Endpoint.String()),
 	}
 	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*LeftoverError)) {
 		err = &HalfwayError{err}
 	}
-	return res, err
+	return res, public(err)
+}
+
+// publicPlan returns the plan in its public form. How long a deletion without a
+// manifest takes is not known.
+func (r *run) publicPlan() Plan {
+	var expected time.Duration
+	switch {
+	case r.c.manifest == nil || r.built.Graph == nil:
+	case r.deletes:
+		expected = toDelete(r.built.Graph, r.plan)
+	default:
+		expected = toApply(r.built.Graph, r.plan)
+	}
+	return planOf(r.plan, expected)
 }
 
 // confirmed shows the plan and asks whether to go on. The time that the user
@@ -230,9 +249,9 @@ func (r *run) confirmed(o Options) error {
 	if o.Confirm == nil || r.plan.Empty() {
 		return nil
 	}
-	asked := r.c.target.Clock.Now()
-	yes, err := o.Confirm(r.plan)
-	r.began = r.began.Add(r.c.target.Clock.Since(asked))
+	asked := r.cloud.Clock.Now()
+	yes, err := o.Confirm(r.publicPlan())
+	r.began = r.began.Add(r.cloud.Clock.Since(asked))
 	if err == nil && !yes {
 		err = ErrDeclined
 	}
@@ -241,21 +260,22 @@ func (r *run) confirmed(o Options) error {
 
 // Plan says what Apply would do. It changes nothing. What would stop the run
 // before its first write is a RefusedError, and the plan is returned with it.
-func (c *Cluster) Plan(ctx context.Context) (graph.Plan, error) {
+func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	r := c.begin(Options{})
-	if err := r.look(ctx); err != nil {
-		return r.plan, err
+	err := r.look(ctx)
+	if err == nil {
+		err = preflight(ctx, r.cloud, r.plan)
 	}
-	return r.plan, preflight(ctx, r.cloud, r.plan)
+	return r.publicPlan(), public(err)
 }
 
 // PlanDelete says what Delete would do. It changes nothing. Volumes that are
 // kept are in the plan, as such.
-func (c *Cluster) PlanDelete(ctx context.Context, o Options) (graph.Plan, error) {
+func (c *Cluster) PlanDelete(ctx context.Context, o Options) (Plan, error) {
 	r := c.begin(o)
-	r.asksCluster = c.target.AskCluster
+	r.deletes, r.asksCluster = true, c.target.AskCluster
 	err := r.lookToDelete(ctx)
-	return r.plan, err
+	return r.publicPlan(), public(err)
 }
 
 // Apply makes the cluster as the manifest says. It can be stopped at any time,
@@ -285,7 +305,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 // is left, which is a LeftoverError.
 func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	r := c.begin(o)
-	r.asksCluster = c.target.AskCluster
+	r.deletes, r.asksCluster = true, c.target.AskCluster
 	if err := r.lock(ctx, "delete"); err != nil {
 		return r.result(err)
 	}
@@ -318,18 +338,4 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(&LeftoverError{names})
 	}
 	return r.result(nil)
-}
-
-// Graph returns the graph of the manifest, as it would be built on an empty
-// account with three zones. It makes no call.
-func (c *Cluster) Graph() (*graph.Graph, error) {
-	if c.manifest == nil {
-		return nil, errors.New("a graph needs a manifest")
-	}
-	inv := topology.Inventory{}
-	for _, z := range "abc" {
-		inv.Zones = append(inv.Zones, c.Region+string(z))
-	}
-	built, err := topology.Build(c.manifest, inv, topology.Options{Wait: c.target.Wait})
-	return built.Graph, err
 }

@@ -33,7 +33,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		look = r.lookByTag
 	}
 	if err := look(ctx, &s); err != nil {
-		return s, err
+		return s, public(err)
 	}
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
@@ -42,7 +42,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		}
 		state, detail := seen(n)
 		s.Resources = append(s.Resources, ResourceStatus{
-			Resource: step.Resource, CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
+			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
 	}
 	return s, nil
@@ -100,11 +100,11 @@ func known(endpoint string) string {
 }
 
 // changes are the differences of a thing that exists.
-func changes(s graph.Step) graph.Diff {
+func changes(s graph.Step) Diff {
 	if s.Action == graph.Create {
 		return nil
 	}
-	return s.Diff
+	return diffOf(s.Diff)
 }
 
 // word says in one word how a thing is.
@@ -119,7 +119,7 @@ func word(s graph.Step, state string, byTag bool) string {
 	case graph.Conflict:
 		return "conflict"
 	case graph.Existing:
-		return "foreign"
+		return "existing"
 	case graph.Remove:
 		if !byTag {
 			return "extra"
@@ -216,6 +216,11 @@ type KubeconfigOptions struct {
 // cluster needs the cluster CA's key, which lives in the account; in that of
 // EKS there is no secret.
 func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
+	data, err := c.kubeconfig(ctx, o)
+	return data, public(err)
+}
+
+func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	r := c.begin(Options{})
 	if c.manifest != nil && c.manifest.EKS != nil {
 		s, err := teardown.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
@@ -241,7 +246,7 @@ func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return boot.Kubeconfig(c.Name, endpoint, keys, c.target.Clock.Now())
+	return boot.Kubeconfig(c.Name, endpoint, keys, r.cloud.Clock.Now())
 }
 
 // eksKubeconfig makes a kubeconfig whose tokens a program makes, in the role
@@ -284,15 +289,15 @@ func (r *run) endpoint(ctx context.Context) (string, error) {
 }
 
 // List finds the clusters of the target's region by their tags alone.
-func List(ctx context.Context, t Target) ([]Summary, error) {
-	c := cloud.New(t.Config, "", cloud.Options{Clock: t.Clock, Parallel: t.Parallel, Log: t.Log})
+func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
+	c := cloud.New(t.Config, "", t.options())
 	all, err := teardown.Clusters(cloud.ReadOnly(ctx), c)
 	if err != nil {
 		return nil, err
 	}
-	var out []Summary
+	var out []ClusterSummary
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, Summary{Name: name, Region: t.Config.Region, Kinds: all[name]})
+		out = append(out, ClusterSummary{Name: name, Region: t.Config.Region, Kinds: all[name]})
 	}
 	return out, nil
 }

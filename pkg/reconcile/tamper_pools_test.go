@@ -11,7 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // content is what the latest version of a launch template says.
@@ -22,7 +22,7 @@ func content(s *awssim.State, id string) *types.RequestLaunchTemplateData {
 
 // replaces says which machines are replaced when a field of a launch template
 // is mended, as a plan has it: by another version, all of its pool's.
-func replaces(n graph.ID, field string) string {
+func replaces(n reconcile.ID, field string) string {
 	name, ok := strings.CutPrefix(string(n), "launch-template/")
 	if !ok || strings.HasPrefix(field, "tag ") {
 		return ""

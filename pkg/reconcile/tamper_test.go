@@ -22,7 +22,7 @@ import (
 
 // victim is a node of a cluster that stands, and its fields of one remedy.
 type victim struct {
-	node   graph.ID
+	node   reconcile.ID
 	id     string // what AWS calls it
 	fields []string
 }
@@ -31,14 +31,14 @@ type victim struct {
 // fields that have the remedy.
 func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (out []victim) {
 	t.Helper()
-	g, err := open(m, a.Process()).Graph()
+	g, err := open(m, a.Process()).EngineGraph()
 	require.NoError(t, err)
 	for _, s := range mustPlan(t, m, a).Steps {
-		if s.Action != graph.Keep {
+		if s.Action != reconcile.Keep {
 			continue
 		}
 		v := victim{node: s.Resource, id: s.CloudID}
-		for _, d := range g.Resource(s.Resource).Wanted() {
+		for _, d := range g.Resource(graph.ID(s.Resource)).Wanted() {
 			is := d.Remedy == r || r == graph.Replace && d.Want == graph.Unknown && d.Remedy == graph.Wait // it may yet turn out to be the same
 			if slices.Contains([]string{"tag clusterawsadm/template", "tag clusterawsadm/keeps-join-token"}, d.Field) {
 				continue // they say how a machine was made, which no tag mends: rollout_test.go, join_token_test.go
@@ -53,18 +53,18 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (
 }
 
 // key is how the tables know a field.
-func key(n graph.ID, field string) string {
+func key(n reconcile.ID, field string) string {
 	field, _, _ = strings.Cut(field, " ")
 	return n.Kind() + " " + field
 }
 
 // changed lists what a plan would do: each node with each of its fields.
-func changed(t *testing.T, p graph.Plan) map[string]bool {
+func changed(t *testing.T, p reconcile.Plan) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
 	for _, s := range p.Steps {
 		if s.Does() {
-			require.Equal(t, graph.Update, s.Action, "%s %v", s.Resource, s.Diff)
+			require.Equal(t, reconcile.Update, s.Action, "%s %v", s.Resource, s.Diff)
 			for _, d := range s.Diff {
 				out[string(s.Resource)+": "+d.Field] = true
 			}
@@ -178,7 +178,7 @@ func TestPinned(t *testing.T) {
 			}
 		})
 		requireEmpty(t, m, a)
-		const node = graph.ID("machine/quickstart-md-0/0")
+		const node = reconcile.ID("machine/quickstart-md-0/0")
 		spec := &m.Deployments[0].Template.Spec.Template.Spec
 		spec.AMI.ID = aws.String("ami-00000000000000000")
 		requireRefused(t, m, a, node, "image")
@@ -204,13 +204,13 @@ func TestLostKeys(t *testing.T) {
 
 // requireRefused makes sure that a difference is a conflict, and that an apply
 // stops before its first write.
-func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node graph.ID, field string) {
+func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node reconcile.ID, field string) {
 	t.Helper()
 	calls := len(a.Calls())
 	p, err := open(m, a.Process()).Plan(t.Context())
 	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
-	at := slices.IndexFunc(p.Steps, func(s graph.Step) bool { return s.Resource == node })
-	require.Equal(t, graph.Conflict, p.Steps[at].Action, "%s: %s", node, field)
+	at := slices.IndexFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == node })
+	require.Equal(t, reconcile.Conflict, p.Steps[at].Action, "%s: %s", node, field)
 	require.True(t, p.Steps[at].Diff.Has(field), "%s: %s", node, field)
 	_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 	require.ErrorAs(t, err, new(*reconcile.RefusedError), "%s: %s", node, field)
@@ -237,11 +237,11 @@ func TestTamperTableIsTight(t *testing.T) {
 	unused := tampers()
 	for _, file := range examples(t) {
 		m := load(t, file, nil)
-		g, err := open(m, account(m, 0).Process()).Graph()
+		g, err := open(m, account(m, 0).Process()).EngineGraph()
 		require.NoError(t, err)
 		for _, n := range g.Resources() {
 			for _, d := range n.Wanted() {
-				delete(unused, key(n.ID(), d.Field))
+				delete(unused, key(reconcile.ID(n.ID()), d.Field))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 				for i, who := range []string{"first", "second"} {
 					both.Go(func() {
 						time.Sleep(time.Duration(i) * delay)
-						c := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: who})
+						c := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: who})
 						res, err := c.Apply(t.Context(), reconcile.Options{})
 						errs[i], writes[i] = err, res.Writes
 					})
@@ -39,10 +39,10 @@ func TestTwoRunsAtOnce(t *testing.T) {
 						continue
 					}
 					lost++
-					var locked *cloud.LockedError
+					var locked *reconcile.LockedError
 					require.ErrorAs(t, err, &locked)
 					require.ErrorAs(t, err, new(*reconcile.RefusedError))
-					require.Contains(t, []string{"first", "second"}, locked.Holder.Who)
+					require.Contains(t, []string{"first", "second"}, locked.Owner)
 					require.Zero(t, writes[i])
 				}
 				require.Equal(t, 1, lost)
@@ -68,7 +68,7 @@ func TestDeadRunsLockIsTakenOver(t *testing.T) {
 		beat := 10 * time.Second // it died that long after its last sign of life
 
 		var waited []time.Duration
-		next := reconcile.Open(m, reconcile.Target{Config: a.Config(), Who: "second", Warn: func(string) { waited = append(waited, time.Since(died)) }})
+		next := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "second", Warn: func(string) { waited = append(waited, time.Since(died)) }})
 		before := len(a.Calls())
 		_, err = next.Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/simulated"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
-	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // DefaultRegion is where a simulated account is, unless a region is named.
@@ -73,7 +73,7 @@ type Account struct {
 	Clock  *clock.Clock // of the account; nil: the machine's own
 	// Kubernetes carries requests to the API servers of the account's clusters;
 	// nil: the network.
-	Kubernetes kube.Transport
+	Kubernetes reconcile.Transport
 
 	simulated *simulated.Account
 	release   func()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // New returns the command that has all the others below it.
@@ -56,11 +56,12 @@ type flags struct {
 	progress      choice
 	verbose       bool
 
-	wait  choice        // how far the user wants the cluster to be
-	waits bool          // the command looks at what becomes of the machines
-	drain bool          // machines leave in good order
-	until topology.Wait // how far it looks
-	far   string        // why no further; "" where that needs no word
+	wait  choice         // how far the user wants the cluster to be
+	waits bool           // the command looks at what becomes of the machines
+	drain bool           // machines leave in good order
+	eks   bool           // the manifest has EKS run the control plane
+	until reconcile.Wait // how far it looks
+	far   string         // why no further; "" where that needs no word
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
 type createOptions struct {
@@ -53,7 +50,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.Close(&err)
-	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes, expected: func(p graph.Plan) time.Duration { return toCreate(c, p) }}
+	r := &run{flags: o.flags, verb: "create", cluster: c, yes: o.yes}
 	end := r.begin(s)
 	res, err := c.Apply(ctx, r.options(ctx))
 	end()
@@ -68,11 +65,11 @@ func (o *createOptions) state(r *run, res reconcile.Result, endpoint string) str
 	switch {
 	case res.Plan.Empty():
 		return ""
-	case o.until == topology.NodesReady:
+	case o.until == reconcile.NodesReady:
 		return " The API server answers at " + endpoint + ", and all nodes are ready."
-	case o.until == topology.APIServer:
+	case o.until == reconcile.APIServer:
 		return " The API server answers at " + endpoint + "; " + cmp.Or(o.far, "nodes may still be on their way") + "."
-	case r.cluster.Managed():
+	case o.eks:
 		return " The API server answers at " + endpoint + "."
 	}
 	return " Its machines are booting; the API server is to answer at " + endpoint + "."

@@ -3,13 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 type deleteOptions struct {
@@ -50,12 +48,9 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	}
 	defer s.Close(&err)
 	if o.dryRun {
-		return o.show(ctx, c, len(args) == 0)
+		return o.show(ctx, c)
 	}
-	r := &run{
-		flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name,
-		expected: func(p graph.Plan) time.Duration { return toDelete(c, p, len(args) == 0) },
-	}
+	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name}
 	end := r.begin(s)
 	options := r.options(ctx)
 	options.KeepVolumes = o.keepVolumes
@@ -67,7 +62,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	return o.tell(r, res)
 }
 
-func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byManifest bool) error {
+func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
 	p, err := c.PlanDelete(ctx, reconcile.Options{KeepVolumes: o.keepVolumes})
 	if err != nil {
 		return err
@@ -75,7 +70,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster, byManife
 	for _, s := range kept(p) {
 		o.Env.Story("%s would stay: %s", s.CloudID, s.Origin)
 	}
-	return show(o.flags, o.output.value, p, view(o.flags, c, toDelete(c, p, byManifest), false))
+	return show(o.flags, o.output.value, p, view(o.flags, c, false))
 }
 
 func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
@@ -104,9 +99,9 @@ func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
 }
 
 // kept lists the volumes that a deletion leaves.
-func kept(p graph.Plan) (out []graph.Step) {
+func kept(p reconcile.Plan) (out []reconcile.Step) {
 	for _, s := range p.Steps {
-		if s.Action == graph.Keep {
+		if s.Action == reconcile.Keep {
 			out = append(out, s)
 		}
 	}

@@ -41,7 +41,7 @@ func (o *graphOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := render.NewPicture(fmt.Sprintf("%s in %s", m.Name, m.Region), g, o.full)
+	p := render.NewPicture(fmt.Sprintf("%s in %s", m.Name(), m.Region()), g, o.full)
 	switch o.output.value {
 	case "mermaid":
 		return p.Mermaid(o.Env.Out)

@@ -15,11 +15,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // load reads the manifest and tells its warnings.
-func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
+func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	f.tellInRecords()
 	if len(f.files) == 0 {
 		return nil, env.Usagef("no manifest: name one with -f FILE, or - for standard input")
@@ -46,7 +47,7 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := manifest.Load(sources, manifest.Options{ //nolint:contextcheck // it reads what is in memory
+	m, err := reconcile.Load(sources, reconcile.LoadOptions{ //nolint:contextcheck // it reads what is in memory
 		Lookup:       lookup,
 		Region:       f.ambientRegion(ctx),
 		EKSEnableIAM: roles,
@@ -68,22 +69,22 @@ func (f *flags) load(ctx context.Context) (*manifest.Cluster, error) {
 
 // move takes a cluster to the region that was typed, and says so where the
 // manifest names another one. A setting is for manifests without a region.
-func (f *flags) move(m *manifest.Cluster) error {
-	if f.Region == "" || f.Region == m.Region {
+func (f *flags) move(m *reconcile.Manifest) error {
+	if f.Region == "" || f.Region == m.Region() {
 		return nil
 	}
-	object, path := m.InfraObject(), "spec.region"
+	at, object, path := m.RegionField()
 	if setting := f.RegionSetting(); setting != "" {
-		f.Env.Story("note: %s, %s, goes before the region of %s, %s", m.Origin(object, path), m.Region, setting, f.Region)
+		f.Env.Story("note: %s %s %s, %s, goes before the region of %s, %s", at, object, path, m.Region(), setting, f.Region)
 		return nil
 	}
-	what := manifest.Problem{
-		Position: m.At(object, path), Object: object, Path: path,
-		What: fmt.Sprintf("the manifest says %s, and --region %s goes before it: the cluster is that of %s", m.Region, f.Region, f.Region),
+	what := input.Problem{
+		Position: at, Object: object, Path: path,
+		What: fmt.Sprintf("the manifest says %s, and --region %s goes before it: the cluster is that of %s", m.Region(), f.Region, f.Region),
 		Fix:  "name the same region, or leave --region out",
 	}
 	if f.strict {
-		return &manifest.InvalidError{Problems: append(m.Warnings, what)}
+		return &input.InvalidError{Problems: append(m.Warnings, what)}
 	}
 	m.Warnings = append(m.Warnings, what)
 	m.SetRegion(f.Region)
@@ -140,7 +141,7 @@ func (f *flags) ambientRegion(ctx context.Context) string {
 }
 
 // sources reads all that -f names.
-func (f *flags) sources() (out []manifest.Source, err error) {
+func (f *flags) sources() (out []reconcile.Source, err error) {
 	for _, name := range f.files {
 		files := []string{name}
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -153,14 +154,14 @@ func (f *flags) sources() (out []manifest.Source, err error) {
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, manifest.Source{Name: file, Data: data})
+			out = append(out, reconcile.Source{Name: file, Data: data})
 		}
 	}
 	return out, nil
 }
 
 // brought reads the files of --cni and --addon.
-func (f *flags) brought() (cni, addons []manifest.Source, err error) {
+func (f *flags) brought() (cni, addons []reconcile.Source, err error) {
 	if cni, err = f.objects(f.cni); err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +170,7 @@ func (f *flags) brought() (cni, addons []manifest.Source, err error) {
 }
 
 // objects reads files of Kubernetes objects.
-func (f *flags) objects(names []string) (out []manifest.Source, err error) {
+func (f *flags) objects(names []string) (out []reconcile.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
 			return nil, env.Usagef("--addon and --cni take files: - is not one")
@@ -178,7 +179,7 @@ func (f *flags) objects(names []string) (out []manifest.Source, err error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, manifest.Source{Name: name, Data: data})
+		out = append(out, reconcile.Source{Name: name, Data: data})
 	}
 	return out, nil
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
 type kubeconfigOptions struct {
@@ -78,7 +77,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 		o.tell(made, "valid")
 		return err
 	}
-	return o.put(file, old, made, s.target.Clock.Now())
+	return o.put(file, old, made, s.Clock.Now())
 }
 
 // target is the file that the kubeconfig goes to, and what it holds: nil when
@@ -180,7 +179,7 @@ func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.C
 	if user == nil || len(user.ClientCertificateData) == 0 {
 		return nil, ""
 	}
-	_, why = boot.Due(user.ClientCertificateData, user.ClientKeyData, cluster.CertificateAuthorityData, now)
+	_, why = reconcile.CertificateExpiry(user.ClientCertificateData, user.ClientKeyData, cluster.CertificateAuthorityData, now)
 	had, hadContext := old.Clusters[context.Cluster], old.Contexts[made.CurrentContext]
 	switch {
 	case o.renew:

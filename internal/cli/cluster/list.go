@@ -50,7 +50,7 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 	}
 	if o.output.value == "json" || o.output.value == "yaml" {
 		if found == nil {
-			found = []reconcile.Summary{}
+			found = []reconcile.ClusterSummary{}
 		}
 		return render.Encode(o.Env.Out, render.Format(o.output.value), clusterList{render.Version, found})
 	}
@@ -63,12 +63,12 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 
 // clusterList is the answer for a program.
 type clusterList struct {
-	Version  int                 `json:"version"`
-	Clusters []reconcile.Summary `json:"clusters"`
+	Version  int                        `json:"version"`
+	Clusters []reconcile.ClusterSummary `json:"clusters"`
 }
 
 // find looks in one region, or in all. A simulated account has only one.
-func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Summary, error) {
+func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.ClusterSummary, error) {
 	if !o.allRegions || s.Simulated() {
 		return reconcile.List(ctx, s.target)
 	}
@@ -76,7 +76,7 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Summary
 	if err != nil {
 		return nil, err
 	}
-	found := make([][]reconcile.Summary, len(regions))
+	found := make([][]reconcile.ClusterSummary, len(regions))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i, region := range regions {
@@ -107,12 +107,12 @@ func regions(ctx context.Context, s *session) (names []string, err error) {
 	return names, nil
 }
 
-func (o *listOptions) table(found []reconcile.Summary) error {
+func (o *listOptions) table(found []reconcile.ClusterSummary) error {
 	headers := []string{"NAME", "REGION", "RESOURCES"}
 	if o.output.value == "wide" {
 		headers = append(headers, "KINDS")
 	}
-	ordered.By(found, func(x, y reconcile.Summary) int {
+	ordered.By(found, func(x, y reconcile.ClusterSummary) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
 	})
 	rows := make([][]string, len(found))

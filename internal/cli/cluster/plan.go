@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -54,7 +52,7 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 	if err != nil && !worthShowing(p, err) {
 		return err
 	}
-	if err := show(o.flags, o.output.value, p, view(o.flags, c, toCreate(c, p), o.full)); err != nil {
+	if err := show(o.flags, o.output.value, p, view(o.flags, c, o.full)); err != nil {
 		return err
 	}
 	if err != nil {
@@ -69,24 +67,24 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 // worthShowing reports whether a plan that cannot be carried out is complete
 // all the same: what stands in the way was found only after everything had
 // been looked at.
-func worthShowing(p graph.Plan, err error) bool {
-	var node *graph.ResourceError
+func worthShowing(p reconcile.Plan, err error) bool {
+	var node *reconcile.ResourceError
 	switch {
 	case !errors.As(err, new(*reconcile.RefusedError)), len(p.Steps) == 0:
 		return false
-	case slices.ContainsFunc(p.Steps, func(s graph.Step) bool { return s.Resource == "" }):
+	case slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == "" }):
 		return false
 	}
 	return len(p.Conflicts()) > 0 || !errors.As(err, &node)
 }
 
 // view is how a plan is shown as an answer.
-func view(f *flags, c *reconcile.Cluster, expected time.Duration, full bool) render.PlanView {
-	return render.PlanView{Cluster: c.Name, Region: c.Region, Expected: expected, Full: full, Style: f.Env.OutStyle()}
+func view(f *flags, c *reconcile.Cluster, full bool) render.PlanView {
+	return render.PlanView{Cluster: c.Name, Region: c.Region, Full: full, Style: f.Env.OutStyle()}
 }
 
 // show prints a plan as an answer.
-func show(f *flags, format string, p graph.Plan, v render.PlanView) error {
+func show(f *flags, format string, p reconcile.Plan, v render.PlanView) error {
 	if format == "text" {
 		return render.Plan(f.Env.Out, p, v)
 	}

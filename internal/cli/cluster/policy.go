@@ -8,7 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type policyOptions struct {
@@ -37,28 +37,35 @@ It calls nobody.`,
 		},
 	}
 	output(cmd, &o.output, "json", "yaml")
-	o.kind = choice{"any", []string{"any", string(permission.SelfManaged), string(permission.EKS)}}
+	o.kind = choice{"any", []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control planes, where there is no manifest: "+strings.Join(o.kind.of, ", "))
 	complete(cmd, "kind", o.kind.of)
 	return cmd
 }
 
 func (o *policyOptions) run(ctx context.Context) error {
-	scope := permission.Scope{Region: o.Region}
-	if o.kind.value != "any" {
-		scope.Kind = permission.Kind(o.kind.value)
+	policy, err := o.policy(ctx)
+	if err != nil {
+		return err
 	}
+	return render.Encode(o.Env.Out, render.Format(o.output.value), policy)
+}
+
+// policy returns the policy for the manifest, or else for the flags.
+func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, error) {
 	if len(o.files) > 0 {
 		m, err := o.load(ctx)
 		if err != nil {
-			return err
+			return reconcile.PolicyDocument{}, err
 		}
-		scope = permission.Of(m)
-		if len(m.Identity) > 0 {
-			o.Env.Story("note: the manifest's identity needs all of this; whoever runs the command needs only to become it")
+		if m.Summary().AssumesRole {
+			o.Env.Story("note: the identity of the manifest needs this policy; the caller needs only sts:AssumeRole on it")
 		}
-	} else if scope.Kind == permission.Any {
-		o.Env.Story("note: IAM takes this in two managed policies or inline, for it is too large for one: --kind or -f make it smaller")
+		return m.Policy(), nil
 	}
-	return render.Encode(o.Env.Out, render.Format(o.output.value), permission.Policy(scope))
+	if o.kind.value == "any" {
+		o.Env.Story("note: this is too large for one managed policy of IAM: split it in two, use an inline policy, or limit it with --kind or -f")
+		return reconcile.Policy(o.Region, reconcile.AnyControlPlane), nil
+	}
+	return reconcile.Policy(o.Region, reconcile.ControlPlane(o.kind.value)), nil
 }

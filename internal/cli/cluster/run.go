@@ -11,18 +11,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // run is one command that changes a cluster: what is shown of it, and what is
 // asked.
 type run struct {
 	*flags
-	verb     string // "create", "delete"
-	cluster  *reconcile.Cluster
-	yes      bool
-	word     string // what the user has to type to go on
-	expected func(graph.Plan) time.Duration
+	verb    string // "create", "delete"
+	cluster *reconcile.Cluster
+	yes     bool
+	word    string // what the user has to type to go on
 
 	progress render.Progress
 }
@@ -43,7 +41,7 @@ func (r *run) begin(s *session) (end func()) {
 }
 
 func (r *run) newProgress(s *session) render.Progress {
-	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: s.target.Clock, Size: r.Env.Size}
+	t := render.Terminal{Style: r.Env.ErrStyle(), Clock: s.Clock, Size: r.Env.Size}
 	kind := r.flags.progress.value
 	if kind == "auto" {
 		kind = "plain"
@@ -66,19 +64,18 @@ func (r *run) newProgress(s *session) render.Progress {
 func (r *run) options(ctx context.Context) reconcile.Options {
 	return reconcile.Options{
 		Observe: r.progress.Event,
-		Confirm: func(p graph.Plan) (bool, error) { return r.confirm(ctx, p) },
+		Confirm: func(p reconcile.Plan) (bool, error) { return r.confirm(ctx, p) },
 	}
 }
 
 // confirm shows the plan and asks whether to go on.
-func (r *run) confirm(ctx context.Context, p graph.Plan) (bool, error) {
-	expected := r.expected(p)
-	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Expected: expected, Style: r.Env.ErrStyle()}
+func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
+	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Style: r.Env.ErrStyle()}
 	if r.yes {
 		if r.flags.progress.value != "json" {
 			r.Env.Story("%s", render.Headline(p, view))
 		}
-		r.progress.Begin(p, expected)
+		r.progress.Begin(p)
 		return true, nil
 	}
 	if !r.Env.InIsTerminal || !r.Env.ErrIsTerminal {
@@ -91,7 +88,7 @@ func (r *run) confirm(ctx context.Context, p graph.Plan) (bool, error) {
 	}
 	ok, err := r.ask(ctx)
 	if ok && err == nil {
-		r.progress.Begin(p, expected)
+		r.progress.Begin(p)
 	}
 	return ok, err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
-	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -32,11 +31,11 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Config:   a.Config,
 		Clock:    a.Clock,
 		Parallel: f.parallel,
-		Who:      f.Env.Who,
+		Owner:    f.Env.Who,
 		StateDir: filepath.Join(f.Env.StateDir, "clusterawsadm"),
 
 		AskCluster: true,
-		Kubernetes: a.Kubernetes,
+		Transport:  a.Kubernetes,
 		Warn:       func(text string) { f.Env.Story("warning: %s", text) },
 	}}
 	if f.talkative() {
@@ -46,7 +45,8 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		if a.Config.BaseEndpoint == nil {
 			return nil, env.Usagef("--emulator-speed is for an emulator, and AWS_ENDPOINT_URL names none")
 		}
-		s.target.Clock = clock.Fast(time.Now(), f.emulatorSpeed)
+		s.Clock = clock.Fast(time.Now(), f.emulatorSpeed)
+		s.target.Clock = s.Clock
 	}
 	return s, nil
 }
@@ -55,7 +55,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 func (f *flags) talkative() bool { return f.verbose || f.Env.LogLevel >= account.Talkative }
 
 // tell logs one call.
-func (f *flags) tell(c cloud.Call) {
+func (f *flags) tell(c reconcile.Call) {
 	if c.Err != nil {
 		f.Env.Story("%s %s %s: %v", c.Service, c.Operation, c.Took.Round(time.Millisecond), c.Err)
 		return
@@ -123,7 +123,7 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := f.open(ctx, m.Region)
+	s, err := f.open(ctx, m.Region())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,6 +131,6 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 		f.until, f.far = f.waitsFor(m)
 		s.target.Wait = f.until
 	}
-	s.target.Drain = f.drain
+	s.target.Drain, f.eks = f.drain, m.Summary().EKS
 	return reconcile.Open(m, s.target), s, nil
 }

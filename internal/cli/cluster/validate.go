@@ -2,13 +2,12 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 type validateOptions struct {
@@ -59,39 +58,16 @@ func (o *validateOptions) run(cmd *cobra.Command) error {
 	return err
 }
 
-func describe(m *manifest.Cluster) valid {
+func describe(m *reconcile.Manifest) valid {
+	s := m.Summary()
 	v := valid{
-		Version: render.Version, Valid: true, Cluster: m.Name, Region: m.Region, Kubernetes: m.Version,
-		Deployments: []string{}, Warnings: []string{},
-	}
-	if m.ControlPlane != nil {
-		v.ControlPlanes = m.ControlPlane.Replicas()
-	}
-	for _, d := range m.Deployments {
-		v.Workers += d.Replicas()
-		v.Deployments = append(v.Deployments, d.Object.Name)
-	}
-	for _, p := range m.Pools {
-		v.Workers += p.Replicas()
-		v.Pools = append(v.Pools, p.Object.Name)
-	}
-	if m.EKS != nil {
-		v.EKS = true
-		for _, f := range m.EKS.Fargate {
-			v.Fargate = append(v.Fargate, f.Name)
-		}
-	}
-	for _, machine := range m.Machines {
-		if machine.ControlPlane {
-			v.ControlPlanes++
-		} else {
-			v.Workers++
-		}
+		Version: render.Version, Valid: true, Cluster: m.Name(), Region: m.Region(), Kubernetes: s.KubernetesVersion,
+		ControlPlanes: s.ControlPlanes, Workers: s.Workers, EKS: s.EKS,
+		Deployments: append([]string{}, s.Deployments...), Pools: s.Pools, Fargate: s.FargateProfiles, Warnings: []string{},
 	}
 	for _, w := range m.Warnings {
 		v.Warnings = append(v.Warnings, w.String())
 	}
-	slices.Sort(v.Deployments)
 	return v
 }
 

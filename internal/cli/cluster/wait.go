@@ -3,15 +3,12 @@ package cluster
 import (
 	"github.com/spf13/cobra"
 
-	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // addWait adds the flag that says how far a run waits, or looks.
 func (f *flags) addWait(cmd *cobra.Command) {
-	f.wait = choice{"", []string{string(topology.Infrastructure), string(topology.APIServer), string(topology.NodesReady)}}
+	f.wait = choice{"", []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesReady)}}
 	cmd.Flags().Var(&f.wait, "wait", "`HOW` far the cluster has to be: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
 		"nodes (all nodes are ready); default: nodes where the manifest brings a pod network, else api")
 	complete(cmd, "wait", f.wait.of)
@@ -25,24 +22,16 @@ func (f *flags) addDrain(cmd *cobra.Command) {
 
 // waitsFor returns how far a run on a cluster waits, and, where that is not the
 // user's choice nor as far as it goes, why.
-func (f *flags) waitsFor(m *manifest.Cluster) (wait topology.Wait, why string) {
-	switch {
-	case f.wait.value != "":
-		return topology.Wait(f.wait.value), ""
-	case internal(m):
-		return topology.Infrastructure, "the API server can be reached from within the VPC alone: this run waits for what AWS does; there, use --wait=nodes"
-	case m.HasPodNetwork():
-		return topology.NodesReady, ""
+func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string) {
+	if f.wait.value != "" {
+		return reconcile.Wait(f.wait.value), ""
 	}
-	return topology.APIServer, "nodes become ready once there is a pod network: install one with kubectl, or with --cni FILE"
-}
-
-// internal reports whether the API server has only an address within the VPC.
-func internal(m *manifest.Cluster) bool {
-	if m.EKS != nil {
-		public := m.EKS.ControlPlane.Spec.EndpointAccess.Public
-		return public != nil && !*public
+	switch most := m.MostWait(); most {
+	case reconcile.Infrastructure:
+		return most, "the API server can be reached from within the VPC alone: this run waits for what AWS does; there, use --wait=nodes"
+	case reconcile.APIServer:
+		return most, "nodes become ready once there is a pod network: install one with kubectl, or with --cni FILE"
+	default:
+		return most, ""
 	}
-	lb := m.Infra.Spec.ControlPlaneLoadBalancer
-	return lb != nil && lb.Scheme != nil && *lb.Scheme == infrav1.ELBSchemeInternal
 }

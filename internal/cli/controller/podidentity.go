@@ -8,8 +8,8 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
-	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
+	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
 type podIdentityOptions struct {

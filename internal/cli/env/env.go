@@ -11,11 +11,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/kube"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Env is the world of a command.
@@ -43,7 +42,7 @@ type Env struct {
 	// which may be "" for whatever the environment says. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
 	// Kubernetes carries requests to API servers; nil: the network.
-	Kubernetes kube.Transport
+	Kubernetes reconcile.Transport
 	// HTTP asks whoever is not AWS.
 	HTTP *http.Client
 	// Interrupts delivers the user's wish to stop.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // The exit codes.
@@ -79,11 +78,11 @@ func (e *lateError) Unwrap() []error { return []error{e.err, e.over} }
 func ExitCode(ctx context.Context, err error) int {
 	var (
 		usage    *UsageError
-		invalid  *manifest.InvalidError
+		invalid  *input.InvalidError
 		refused  *reconcile.RefusedError
 		halfway  *reconcile.HalfwayError
 		leftover *reconcile.LeftoverError
-		gaveUp   *graph.GaveUpError
+		gaveUp   *reconcile.TimeoutError
 		late     *TimeoutError
 	)
 	switch {
@@ -110,7 +109,7 @@ func ExitCode(ctx context.Context, err error) int {
 // Explain prints an error as the last word of a command: every problem of a
 // manifest on a line of its own, anything else once.
 func (e *Env) Explain(err error) {
-	var invalid *manifest.InvalidError
+	var invalid *input.InvalidError
 	switch {
 	case err == nil, errors.Is(err, ErrChanges):
 	case errors.As(err, &invalid):
@@ -134,7 +133,7 @@ func told(err error) (lines []string) {
 		return lines
 	}
 	lines = []string{err.Error()}
-	var end *graph.GaveUpError
+	var end *reconcile.TimeoutError
 	if errors.As(err, &end) {
 		for i, finding := range end.Findings {
 			lines = append(lines, fmt.Sprintf("  %d. %s", i+1, strings.ReplaceAll(finding, "\n", "\n     ")))

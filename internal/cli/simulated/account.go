@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // saving is how often an account in use is written to its file: what a
@@ -34,7 +36,7 @@ type Options struct {
 // Account is a simulated account that is open.
 type Account struct {
 	Config     aws.Config
-	Kubernetes kube.Transport
+	Kubernetes reconcile.Transport
 	Clock      *clock.Clock
 
 	file string
@@ -63,7 +65,7 @@ func Open(o Options) (*Account, error) {
 		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; remove the file to begin anew", o.File, err), lock.Close())
 	}
 	p := a.sim.Process()
-	a.Config, a.Kubernetes = p.Config(), p.Kubernetes
+	a.Config, a.Kubernetes = p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }
 	a.done.Go(a.keep)
 	return a, nil
 }

@@ -26,7 +26,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/crd"
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // admitAll processes every object as an API server would. An invalid object stays in the
@@ -128,7 +128,7 @@ func typeName(v any) string {
 // unknown reports a field that does not exist.
 func (l *loader) unknown(o *object, path string, known []string) {
 	name := path[strings.LastIndexAny(path, ".]")+1:]
-	p := o.problem("", "the field does not exist", input.DidYouMean(name, known))
+	p := o.problem("", "the field does not exist", suggest.DidYouMean(name, known))
 	p.Path, p.Position = path, o.position(path)
 	l.fail(p)
 }

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 func (l *loader) failFields(o *object, errs field.ErrorList) {
@@ -60,7 +60,7 @@ func notSupported(e *field.Error) (what, fix string) {
 	value, _ := e.BadValue.(string)
 	what = joinNonEmpty(shown(e), "is not supported")
 	what = strings.Replace(what, ": is", " is", 1)
-	if meant := input.Nearest(value, choices); meant != "" && value != "" {
+	if meant := suggest.Nearest(value, choices); meant != "" && value != "" {
 		return what, fmt.Sprintf("did you mean %q? allowed: %s", meant, strings.Join(choices, ", "))
 	}
 	return what, "use one of " + strings.Join(choices, ", ")

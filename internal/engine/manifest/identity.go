@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // Keys of the Secret of an AWSClusterStaticIdentity.
@@ -49,7 +49,7 @@ func (l *loader) chain(from *object, path string, ref *infrav1.AWSIdentityRefere
 		return l.roleIdentity(r, passed)
 	default:
 		l.fail(from.problem(path+".kind", fmt.Sprintf("%q is not a kind of identity", ref.Kind),
-			input.DidYouMean(string(ref.Kind), []string{kindControllerIdentity, kindRoleIdentity, kindStaticIdentity})))
+			suggest.DidYouMean(string(ref.Kind), []string{kindControllerIdentity, kindRoleIdentity, kindStaticIdentity})))
 		return nil
 	}
 }

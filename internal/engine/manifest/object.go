@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // key identifies an object. Cluster API looks for references in one namespace only, so an
@@ -249,8 +249,8 @@ func (l *loader) unknownKind(o *object, gv apischema.GroupVersion) {
 	}
 	if gv.Group == groupCore || strings.HasSuffix(gv.Group, "."+groupCore) || gv.Group == "" {
 		names := slices.Sorted(maps.Keys(l.kinds))
-		if meant := input.Nearest(o.kind, names); meant != "" || gv.Group != "" {
-			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), input.DidYouMean(o.kind, names)))
+		if meant := suggest.Nearest(o.kind, names); meant != "" || gv.Group != "" {
+			l.fail(o.problem("kind", fmt.Sprintf("there is no kind %s in %s", o.kind, gv), suggest.DidYouMean(o.kind, names)))
 			return
 		}
 	}

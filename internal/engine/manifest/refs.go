@@ -12,7 +12,7 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
 // assemble builds the Cluster value. It skips what depends on an invalid object: the
@@ -155,7 +155,7 @@ func (l *loader) namesOf(kind, name string) string {
 	if len(names) == 0 {
 		return fmt.Sprintf("add it: the input has no %s", kind)
 	}
-	if meant := input.Nearest(name, names); meant != "" {
+	if meant := suggest.Nearest(name, names); meant != "" {
 		return fmt.Sprintf("did you mean %q?", meant)
 	}
 	slices.Sort(names)

@@ -224,7 +224,7 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 
 // changes waits for a change set, and reads it.
 func (s *Stack) changes(ctx context.Context, id *string) (steps []Step, err error) {
-	began := s.o.Clock.Now()
+	began := s.clock.Now()
 	in := &cfn.DescribeChangeSetInput{ChangeSetName: id}
 	for {
 		out, err := s.cfn.DescribeChangeSet(ctx, in)
@@ -246,10 +246,10 @@ func (s *Stack) changes(ctx context.Context, id *string) (steps []Step, err erro
 				return steps, nil
 			}
 			continue
-		case s.o.Clock.Since(began) > patience:
+		case s.clock.Since(began) > patience:
 			return nil, fmt.Errorf("change set of stack %s in %s: AWS is not done with it after %s", s.Name, s.Region, patience)
 		}
-		if err := s.o.Clock.Sleep(ctx, pollLeast); err != nil {
+		if err := s.clock.Sleep(ctx, pollLeast); err != nil {
 			return nil, err
 		}
 	}

@@ -28,6 +28,7 @@ type Stack struct {
 	Name, Region string
 
 	o     Options
+	clock *clock.Clock
 	cfn   *cfn.Client
 	iam   *iam.Client
 	token string // of the last request that changed the stack
@@ -36,7 +37,7 @@ type Stack struct {
 // Options say how a stack is watched.
 type Options struct {
 	// Clock is the account's; nil: the machine's own.
-	Clock *clock.Clock
+	Clock Clock
 	// Event is told of what happens to the stack while it is waited for, each
 	// thing once, in order. May be nil.
 	Event func(Event)
@@ -47,6 +48,14 @@ type Options struct {
 	// Elsewhere are other regions of the account, where the stack is looked for
 	// that made an IAM object which stands in the way.
 	Elsewhere []aws.Config
+}
+
+// Clock tells the time and waits, where time runs faster than the machine's: for
+// an emulator of AWS, or in tests.
+type Clock interface {
+	Now() time.Time
+	// Sleep waits for d, or until the context ends, whose cause it returns.
+	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // Event is something that happened to the stack or to one of its resources.
@@ -102,7 +111,7 @@ func New(cfg aws.Config, name string, o Options) *Stack {
 	if o.Note == nil {
 		o.Note = func(string) {}
 	}
-	return &Stack{Name: name, Region: cfg.Region, o: o, cfn: cfn.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
+	return &Stack{Name: name, Region: cfg.Region, o: o, clock: clock.Of(o.Clock), cfn: cfn.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
 }
 
 // newToken makes the token of one request: AWS takes a request that comes

@@ -37,7 +37,7 @@ var errTooLong = errors.New("AWS has been at it for 30 minutes")
 // is then: nil when it is gone. Events are told on the way; it returns those
 // of the operation that it waited for.
 func (s *Stack) watch(ctx context.Context, id, token string) (*types.Stack, []Event, error) {
-	w := &watcher{s: s, id: id, token: token, seen: map[string]bool{}, began: s.o.Clock.Now()}
+	w := &watcher{s: s, id: id, token: token, seen: map[string]bool{}, began: s.clock.Now()}
 	w.beat, w.reached = w.began, w.began
 	for pause := pollLeast; ; pause = min(pause*5/4, pollMost) {
 		now, done, err := w.poll(ctx)
@@ -45,7 +45,7 @@ func (s *Stack) watch(ctx context.Context, id, token string) (*types.Stack, []Ev
 			return now, w.events, err
 		}
 		w.still()
-		if err := s.o.Clock.Sleep(ctx, pause); err != nil {
+		if err := s.clock.Sleep(ctx, pause); err != nil {
 			return nil, w.events, err
 		}
 	}
@@ -65,11 +65,11 @@ func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err er
 	case err == nil && w.atRest(now):
 		return now, true, nil
 	case err == nil:
-		w.reached = w.s.o.Clock.Now()
-	case cloud.Rejected(err) && !cloud.Throttled(err), w.s.o.Clock.Since(w.reached) > patience:
+		w.reached = w.s.clock.Now()
+	case cloud.Rejected(err) && !cloud.Throttled(err), w.s.clock.Since(w.reached) > patience:
 		return nil, false, err
 	}
-	if w.s.o.Clock.Since(w.began) > longest {
+	if w.s.clock.Since(w.began) > longest {
 		return nil, false, errTooLong
 	}
 	return nil, false, nil
@@ -114,7 +114,7 @@ func (w *watcher) read(ctx context.Context) error {
 		w.seen[aws.ToString(e.EventId)] = true
 		w.events = append(w.events, event(e))
 		w.s.o.Event(event(e))
-		w.beat = w.s.o.Clock.Now()
+		w.beat = w.s.clock.Now()
 	}
 	return nil
 }
@@ -165,10 +165,10 @@ func event(e *types.StackEvent) Event {
 
 // still gives a sign of life when there was none for a while.
 func (w *watcher) still() {
-	if w.s.o.Clock.Since(w.beat) < heartbeat {
+	if w.s.clock.Since(w.beat) < heartbeat {
 		return
 	}
-	w.beat = w.s.o.Clock.Now()
+	w.beat = w.s.clock.Now()
 	latest := map[string]Event{}
 	var order []string
 	for _, e := range w.events {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 func TestProblem(t *testing.T) {
@@ -18,14 +18,4 @@ func TestProblem(t *testing.T) {
 		assert.Equal(t, want, p.String())
 	}
 	assert.Equal(t, "a\nb", (&input.InvalidError{Problems: []input.Problem{{What: "a"}, {What: "b"}}}).Error())
-}
-
-func TestDidYouMean(t *testing.T) {
-	known := []string{"stackName", "region", "eks"}
-	assert.Equal(t, "stackName", input.Nearest("stackname", known))
-	assert.Equal(t, "region", input.Nearest("regoin", known))
-	assert.Empty(t, input.Nearest("tags", known))
-	assert.Equal(t, `did you mean "eks"?`, input.DidYouMean("EKS", known))
-	assert.Equal(t, "known names: eks, region, stackName", input.DidYouMean("somethingElse", known))
-	assert.Empty(t, input.DidYouMean("a", nil))
 }

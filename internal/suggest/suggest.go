@@ -1,4 +1,5 @@
-package input
+// Package suggest names what was probably meant by a word that is not known.
+package suggest
 
 import (
 	"fmt"

@@ -1,0 +1,19 @@
+package suggest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
+)
+
+func TestDidYouMean(t *testing.T) {
+	known := []string{"stackName", "region", "eks"}
+	assert.Equal(t, "stackName", suggest.Nearest("stackname", known))
+	assert.Equal(t, "region", suggest.Nearest("regoin", known))
+	assert.Empty(t, suggest.Nearest("tags", known))
+	assert.Equal(t, `did you mean "eks"?`, suggest.DidYouMean("EKS", known))
+	assert.Equal(t, "known here: eks, region, stackName", suggest.DidYouMean("somethingElse", known))
+	assert.Empty(t, suggest.DidYouMean("a", nil))
+}

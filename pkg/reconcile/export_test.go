@@ -1,0 +1,12 @@
+package reconcile
+
+import (
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// OpenModel is Open for a test that changes what has been loaded.
+func OpenModel(m *manifest.Cluster, t Target) *Cluster { return Open(&Manifest{cluster: m}, t) }
+
+// EngineGraph is Graph in the engine's own form.
+func (c *Cluster) EngineGraph() (*graph.Graph, error) { return c.graph() }

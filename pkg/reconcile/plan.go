@@ -1,0 +1,145 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// ID names a resource within its cluster: "subnet/private/us-east-1a". It is the
+// same in plans, events, errors and statuses, and in the tag
+// clusterawsadm/resource. Its first word is the kind.
+type ID string
+
+// Kind returns the first word of the ID: "subnet".
+func (id ID) Kind() string { return graph.ID(id).Kind() }
+
+// Unknown is a value that AWS chooses when the resource is created.
+const Unknown = graph.Unknown
+
+// Action is what a run does with a resource.
+type Action string
+
+// The actions.
+const (
+	Create   Action = "create"   // it is missing
+	Update   Action = "update"   // it differs
+	Remove   Action = "delete"   // it exists, and should not
+	Settle   Action = "settle"   // AWS is still working on it: the run waits
+	Await    Action = "await"    // it is created by others, such as a Node by its machine: the run waits
+	Conflict Action = "conflict" // it differs in a way that cannot be changed: the run is refused
+	Keep     Action = "keep"     // it is up to date
+	Existing Action = "existing" // somebody else owns it: it is only looked up
+	Leave    Action = "leave"    // controllers in the cluster create and delete it: only a deletion removes it
+)
+
+// Step is the plan for one resource.
+type Step struct {
+	Resource ID     `json:"resource"`
+	Action   Action `json:"action"`
+	CloudID  string `json:"cloudID,omitempty"` // what AWS calls it: an ID, an ARN or a name; "" before it exists
+	Origin   string `json:"origin,omitempty"`  // the part of the manifest it comes from: "demo.yaml:31 AWSCluster/demo spec.network"
+	Diff     Diff   `json:"changes,omitempty"`
+}
+
+// Does reports whether the step does anything, if only wait.
+func (s Step) Does() bool { return !slices.Contains([]Action{Keep, Existing, Leave}, s.Action) }
+
+// Plan is what a run does, in an order that works.
+type Plan struct {
+	Steps []Step
+	// Expected is how long AWS usually takes to carry it out; 0 where that is
+	// unknown.
+	Expected time.Duration
+}
+
+// Empty reports whether there is nothing to do.
+func (p Plan) Empty() bool { return !slices.ContainsFunc(p.Steps, Step.Does) }
+
+// Count returns how many steps have one of the actions.
+func (p Plan) Count(actions ...Action) (n int) {
+	for _, s := range p.Steps {
+		if slices.Contains(actions, s.Action) {
+			n++
+		}
+	}
+	return n
+}
+
+// CountKind returns how many steps of a kind of resource have the action.
+func (p Plan) CountKind(kind string, action Action) (n int) {
+	for _, s := range p.Steps {
+		if s.Resource.Kind() == kind && s.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// Conflicts lists the steps that a run is refused for.
+func (p Plan) Conflicts() (out []Step) {
+	for _, s := range p.Steps {
+		if s.Action == Conflict {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Diff lists how a resource differs from what the manifest wants.
+type Diff []Change
+
+// Has reports whether one of the fields differs.
+func (d Diff) Has(fields ...string) bool {
+	return slices.ContainsFunc(d, func(c Change) bool { return slices.Contains(fields, c.Field) })
+}
+
+// Change is one difference.
+type Change struct {
+	Field  string `json:"field"`
+	Have   string `json:"have"`
+	Want   string `json:"want"`
+	Remedy Remedy `json:"-"`
+	Advice string `json:"-"` // what to do about a difference that cannot be changed; "" where that is obvious
+}
+
+func (c Change) String() string { return fmt.Sprintf("%s from %q to %q", c.Field, c.Have, c.Want) }
+
+// Remedy says what closes a difference.
+type Remedy int
+
+// The remedies.
+const (
+	ByItself Remedy = iota // AWS is working on it
+	InPlace                // an update
+	Replace                // nothing but a new resource: a conflict
+)
+
+// planOf returns the public form of a plan.
+func planOf(p graph.Plan, expected time.Duration) Plan {
+	out := Plan{Steps: make([]Step, len(p.Steps)), Expected: expected}
+	for i, s := range p.Steps {
+		out.Steps[i] = Step{Resource: ID(s.Resource), Action: actionOf(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff)}
+	}
+	return out
+}
+
+func actionOf(a graph.Action) Action {
+	if a == graph.Existing {
+		return Existing
+	}
+	return Action(a)
+}
+
+func diffOf(d graph.Diff) (out Diff) {
+	for _, c := range d {
+		out = append(out, changeOf(c))
+	}
+	return out
+}
+
+func changeOf(c graph.Change) Change {
+	return Change{Field: c.Field, Have: c.Have, Want: c.Want, Remedy: Remedy(c.Remedy), Advice: c.Advice}
+}

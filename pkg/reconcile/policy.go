@@ -1,0 +1,50 @@
+package reconcile
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+
+// PolicyDocument is an IAM policy document.
+type PolicyDocument struct {
+	Version   string            `json:"Version"`
+	Statement []PolicyStatement `json:"Statement"`
+}
+
+// PolicyStatement is a statement of a policy document. All allow.
+type PolicyStatement struct {
+	Sid       string                         `json:"Sid"`
+	Effect    string                         `json:"Effect"`
+	Action    []string                       `json:"Action"`
+	Resource  []string                       `json:"Resource"`
+	Condition map[string]map[string][]string `json:"Condition,omitempty"`
+}
+
+// ControlPlane says who runs control planes.
+type ControlPlane string
+
+// Who runs control planes.
+const (
+	AnyControlPlane ControlPlane = ""
+	SelfManaged     ControlPlane = "self-managed"
+	EKS             ControlPlane = "eks"
+)
+
+// Policy returns the IAM policy of somebody who runs Apply, Delete and Status on
+// clusters of that type: exactly the actions that they call. The region may be
+// "" for all.
+func Policy(region string, c ControlPlane) PolicyDocument {
+	return documentOf(permission.Policy(permission.Scope{Region: region, Kind: permission.Kind(c)}))
+}
+
+// Policy returns the IAM policy that the cluster of the manifest needs: limited
+// to its region, its buckets, the roles of its machines and the identities that it
+// names.
+func (m *Manifest) Policy() PolicyDocument {
+	return documentOf(permission.Policy(permission.Of(m.cluster)))
+}
+
+func documentOf(d permission.Document) PolicyDocument {
+	out := PolicyDocument{Version: d.Version}
+	for _, s := range d.Statement {
+		out.Statement = append(out.Statement, PolicyStatement(s))
+	}
+	return out
+}

@@ -72,8 +72,8 @@ func (f *Found) remain(kind string, rank int, id string, o identity.Object) Rema
 func (r *Remains) addOwned(ctx context.Context, c *cloud.Clients, kind string, rank int, f *Found) error {
 	s, err := f.Again(ctx, c)
 	s, err = identity.IfOwned(c, s, err)
-	if o, ok := s.(interface{ object() identity.Object }); ok { // nil is not
-		*r = append(*r, f.remain(kind, rank, s.CloudID(), o.object()))
+	if o, ok := s.(interface{ Identity() identity.Object }); ok { // nil is not
+		*r = append(*r, f.remain(kind, rank, s.CloudID(), o.Identity()))
 	}
 	return err
 }

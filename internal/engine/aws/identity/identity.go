@@ -19,14 +19,15 @@ type Object struct {
 // CloudID implements graph.State.
 func (o Object) CloudID() string { return o.ID }
 
-func (o Object) object() Object { return o }
+// Identity returns the ID and the tags of a state that embeds Object.
+func (o Object) Identity() Object { return o }
 
 // Ours reports whether a thing carries the tag of the cluster.
 func (o Object) Ours(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
 
 // IfOwned returns what a lookup has found if it carries the tag of the cluster.
 func IfOwned(c *cloud.Clients, s graph.State, err error) (graph.State, error) {
-	if o, ok := s.(interface{ object() Object }); err != nil || !ok || !o.object().Ours(c) {
+	if o, ok := s.(interface{ Identity() Object }); err != nil || !ok || !o.Identity().Ours(c) {
 		return nil, err
 	}
 	return s, nil

@@ -111,16 +111,7 @@ func Set[T any](to *T, from *T) {
 	}
 }
 
-// First returns the first string that is not empty.
-func First(s ...string) string {
-	for _, v := range s {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
-}
-
+// Fill creates a map that is missing, as in files of older versions.
 func Fill[T any](m *map[string]T) {
 	if *m == nil {
 		*m = map[string]T{}

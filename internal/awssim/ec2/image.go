@@ -222,6 +222,7 @@ func (svc *Service) inventoryImages() (all []string) {
 // Image returns the image of an ID in the account's region, or nil.
 func (svc *Service) Image(id string) *Image { return svc.state.Images[id] }
 
+// ImageNamed returns the ID of the image of a name in the account's region.
 func (svc *Service) ImageNamed(name string) (string, bool) {
 	for _, i := range core.ByKey(svc.state.Images) {
 		if i.Name == name {

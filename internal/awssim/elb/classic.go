@@ -47,6 +47,7 @@ func readClassicTags(old map[string]string, tags []types.Tag) (map[string]string
 	return core.ReadTags(tagRules(), old, tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
 }
 
+// CreateClassic answers CreateLoadBalancer of Classic Load Balancers.
 func (svc *Service) CreateClassic(in *classic.CreateLoadBalancerInput) (*classic.CreateLoadBalancerOutput, error) {
 	c := &ClassicLoadBalancer{
 		Name: aws.ToString(in.LoadBalancerName), Groups: slices.Sorted(slices.Values(in.SecurityGroups)), Instances: map[string]time.Time{},
@@ -184,6 +185,7 @@ func (svc *Service) showClassic(c *ClassicLoadBalancer) types.LoadBalancerDescri
 	return d
 }
 
+// DeleteClassic answers DeleteLoadBalancer of Classic Load Balancers.
 func (svc *Service) DeleteClassic(in *classic.DeleteLoadBalancerInput) (*classic.DeleteLoadBalancerOutput, error) {
 	if c, ok := svc.state.Classic[aws.ToString(in.LoadBalancerName)]; ok {
 		for _, s := range c.Subnets {

@@ -72,6 +72,7 @@ func (svc *Service) policyExists(arn string) bool {
 	return err == nil
 }
 
+// PolicyARN is the ARN of a managed policy of the account.
 func (svc *Service) PolicyARN(p *Policy) string { return svc.ARN("policy", p.Path, p.Name) }
 
 // Policy looks up a Policy of the account.

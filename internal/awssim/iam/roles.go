@@ -49,6 +49,7 @@ func (svc *Service) Assumable(arn string) bool {
 
 func (svc *Service) roleARN(r *Role) string { return svc.ARN("role", r.Path, r.Name) }
 
+// Session is how long a session of the role lasts at most, in seconds.
 func (r *Role) Session() int32 {
 	if r.MaxSession == 0 {
 		return 3600
@@ -60,6 +61,7 @@ func (r *Role) trust() string {
 	return cmp.Or(r.Trust, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+cmp.Or(r.Service, "ec2.amazonaws.com")+`"},"Action":"sts:AssumeRole"}]}`)
 }
 
+// ShowRole is a role as answers show it.
 func (svc *Service) ShowRole(r *Role) types.Role {
 	out := types.Role{
 		RoleName: aws.String(r.Name), Arn: aws.String(svc.roleARN(r)), Path: aws.String(cmp.Or(r.Path, "/")), RoleId: aws.String(UniqueID("AROA", r.Name)),

@@ -88,6 +88,7 @@ func (svc *Service) simulate() {
 	svc.simulateOIDC()
 }
 
+// ARN is the ARN of a resource of IAM.
 func (svc *Service) ARN(kind, path, name string) string {
 	return "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":" + kind + cmp.Or(path, "/") + name
 }

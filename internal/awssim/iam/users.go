@@ -99,6 +99,7 @@ func attachments(arns []string, path string) (list []types.AttachedPolicy) {
 	return list
 }
 
+// User returns the user of a name.
 func (svc *Service) User(name *string) (*User, error) {
 	u, ok := svc.state.Users[aws.ToString(name)]
 	if !ok {
@@ -107,6 +108,7 @@ func (svc *Service) User(name *string) (*User, error) {
 	return u, nil
 }
 
+// Group returns the group of a name.
 func (svc *Service) Group(name *string) (*Group, error) {
 	g, ok := svc.state.Groups[aws.ToString(name)]
 	if !ok {

@@ -214,7 +214,7 @@ func TestBatchOutlivesItsFirstCaller(t *testing.T) {
 // concurrent callers. An error is not remembered.
 func TestRememberUntil(t *testing.T) {
 	in(t, func(t *testing.T) {
-		c, r := newWire(nil).clients(), &teller{takes: time.Second}
+		c, r := newWire(nil).clients(), &counter{takes: time.Second}
 		remembered := func() (int, error) {
 			return cloud.RememberUntil(t.Context(), c, "question", func(ctx context.Context) (int, time.Time, error) {
 				n, err := r.ask(ctx)

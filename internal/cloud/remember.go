@@ -14,12 +14,10 @@ import (
 func Remember[T any](ctx context.Context, c *Clients, question string, ask func(context.Context) (T, error)) (answer T, err error) {
 	record(ctx, question)
 	m, arrived := c.memo(question), c.Clock.Now()
-	select {
-	case m.turn <- struct{}{}: // a channel, because a mutex should not be held during a call
-		defer func() { <-m.turn }()
-	case <-ctx.Done():
-		return answer, context.Cause(ctx)
+	if err := m.takeTurn(ctx); err != nil {
+		return answer, err
 	}
+	defer func() { <-m.turn }()
 	if !m.fresh(ctx, c, arrived) {
 		reading, at := c.reading.Load(), c.Clock.Now()
 		if answer, err = ask(ctx); err != nil {
@@ -34,6 +32,36 @@ func Remember[T any](ctx context.Context, c *Clients, question string, ask func(
 	return answer, nil
 }
 
+// RememberUntil returns the result of a query that knows how long its result is valid,
+// and shares it between callers: ask returns that time too.
+func RememberUntil[T any](ctx context.Context, c *Clients, question string, ask func(context.Context) (T, time.Time, error)) (answer T, err error) {
+	m := c.memo(question)
+	if err := m.takeTurn(ctx); err != nil {
+		return answer, err
+	}
+	defer func() { <-m.turn }()
+	answer, ok := m.answer.(T)
+	if ok && c.Clock.Now().Before(m.until) {
+		return answer, nil
+	}
+	answer, until, err := ask(ctx)
+	if err == nil {
+		m.answer, m.until = answer, until
+	}
+	return answer, err
+}
+
+// takeTurn waits until no other caller makes the query. It is a channel, because a mutex
+// should not be held during a call.
+func (m *memo) takeTurn(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // freshness is the maximum age of a cached result outside a snapshot. It is shorter than
 // the shortest pause between two observations, so that waiting always sees new results.
 const freshness = 900 * time.Millisecond
@@ -46,6 +74,7 @@ type memo struct {
 	reading int64
 	at      time.Time
 	answer  any
+	until   time.Time // of RememberUntil
 }
 
 // fresh reports whether the cached result is valid for a caller that arrived at the given

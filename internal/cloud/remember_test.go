@@ -209,3 +209,33 @@ func TestBatchOutlivesItsFirstCaller(t *testing.T) {
 		require.Equal(t, 3, n)
 	})
 }
+
+// A result with an end of its own is valid until then, snapshot or not, and shared by
+// concurrent callers. An error is not remembered.
+func TestRememberUntil(t *testing.T) {
+	in(t, func(t *testing.T) {
+		c, r := newWire(nil).clients(), &counter{takes: time.Second}
+		remembered := func() (int, error) {
+			return cloud.RememberUntil(t.Context(), c, "question", func(ctx context.Context) (int, time.Time, error) {
+				n, err := r.ask(ctx)
+				return n, time.Now().Add(time.Hour), err
+			})
+		}
+		want := func(n int) {
+			t.Helper()
+			got, err := remembered()
+			require.NoError(t, err)
+			require.Equal(t, n, got)
+		}
+		r.err = errors.New("no answer")
+		_, err := remembered()
+		require.ErrorIs(t, err, r.err)
+		r.err = nil
+		together(100, func() { want(2) })
+		time.Sleep(time.Hour - time.Second)
+		c.Snapshot()
+		want(2)
+		time.Sleep(time.Second)
+		want(3)
+	})
+}

@@ -37,7 +37,7 @@ const ready = "ready"
 var (
 	_ graph.Desired[APIServerState] = (*APIServer)(nil)
 	_ graph.Timed                   = (*APIServer)(nil)
-	_ graph.TimeLimited                 = (*APIServer)(nil)
+	_ graph.TimeLimited             = (*APIServer)(nil)
 )
 
 // Needs implements graph.Desired.

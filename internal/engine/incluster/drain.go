@@ -52,7 +52,7 @@ const (
 var (
 	_ graph.Desired[DrainState] = (*Drain)(nil)
 	_ graph.Deleter[DrainState] = (*Drain)(nil)
-	_ graph.TimeLimited             = (*Drain)(nil)
+	_ graph.TimeLimited         = (*Drain)(nil)
 )
 
 // Needs implements graph.Desired.

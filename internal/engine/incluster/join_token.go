@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +70,7 @@ const (
 var (
 	_ graph.Desired[JoinTokenState] = (*JoinToken)(nil)
 	_ graph.Updater[JoinTokenState] = (*JoinToken)(nil)
-	_ graph.TimeLimited                 = (*JoinToken)(nil)
+	_ graph.TimeLimited             = (*JoinToken)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -253,15 +252,15 @@ type CurrentToken struct {
 func (t *CurrentToken) Needs() []graph.Edge { return graph.Awaits(t.Ref) }
 
 // Current implements bootdata.TokenSource. It asks the API server only when the
-// token that the run has found or created is about to expire.
+// token that the run knows is about to expire.
 func (t *CurrentToken) Current(ctx context.Context, c *cloud.Clients) (string, error) {
 	have, _ := t.Ref.Found()
 	if have.Until.Sub(c.Clock.Now()) >= t.Token.Least {
 		return have.Token, nil
 	}
-	return cloud.Batch(ctx, c, "join token", struct{}{}, func(ctx context.Context, all []struct{}) ([]string, error) {
-		token, err := t.Token.prolong(ctx, c)
-		return slices.Repeat([]string{token}, len(all)), err
+	return cloud.RememberUntil(ctx, c, "join token", func(ctx context.Context) (string, time.Time, error) {
+		token, until, err := t.Token.prolong(ctx, c)
+		return token, until.Add(-t.Token.Least), err
 	})
 }
 
@@ -269,22 +268,19 @@ func (t *CurrentToken) Current(ctx context.Context, c *cloud.Clients) (string, e
 // unless it is valid long enough: the control plane may keep it so. A token that
 // the cluster does not know, because it has expired or somebody has deleted it, is
 // replaced by another.
-func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (string, error) {
-	var asked cloud.Questions
-	ctx = cloud.Recording(ctx, &asked)
-	defer c.Forget(&asked)
+func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (token string, until time.Time, err error) {
 	kept, err := secrets.PKIParameters(ctx, c)
 	if err != nil {
-		return "", err
+		return "", until, err
 	}
-	token := string(kept.Parts[secrets.TokenName])
+	token = string(kept.Parts[secrets.TokenName])
 	k, err := j.client(c)
 	if err != nil {
-		return "", err
+		return "", until, err
 	}
 	all, err := joinTokens(ctx, c, k)
 	if err != nil {
-		return "", patiently(ctx, err)
+		return "", until, patiently(ctx, err)
 	}
 	now := c.Clock.Now()
 	for _, t := range all {
@@ -293,16 +289,16 @@ func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (string, erro
 		case !t.is(token) || left <= 0:
 			continue
 		case left >= j.Least:
-			return token, nil
+			return token, t.expires(), nil
 		}
-		err = patchToken(ctx, k, t.Metadata.Name, map[string]string{"expiration": now.Add(j.TTL).UTC().Format(time.RFC3339)})
+		until = now.Add(j.TTL)
+		err = patchToken(ctx, k, t.Metadata.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
 		if apierrors.IsNotFound(err) {
 			break // it expired just now
 		}
-		return token, patiently(ctx, err)
+		return token, until, patiently(ctx, err)
 	}
-	token, _, err = j.renew(ctx, c, k, token)
-	return token, err
+	return j.renew(ctx, c, k, token)
 }
 
 func patchToken(ctx context.Context, k *kube.Client, name string, data map[string]string) error {

@@ -57,7 +57,7 @@ var (
 	_ graph.Desired[NodeState] = (*Node)(nil)
 	_ graph.Updater[NodeState] = (*Node)(nil)
 	_ graph.Timed              = (*Node)(nil)
-	_ graph.TimeLimited            = (*Node)(nil)
+	_ graph.TimeLimited        = (*Node)(nil)
 )
 
 // Needs implements graph.Desired.

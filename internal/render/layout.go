@@ -2,9 +2,8 @@ package render
 
 import (
 	"cmp"
+	"slices"
 	"strings"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Sizes of the drawing, in pixels.
@@ -80,7 +79,7 @@ func (d *drawing) cell(a Area, column int) (out []*placed) {
 			out = append(out, b)
 		}
 	}
-	ordered.By(out, func(x, y *placed) int { return cmp.Compare(x.row, y.row) })
+	slices.SortStableFunc(out, func(x, y *placed) int { return cmp.Compare(x.row, y.row) })
 	return out
 }
 
@@ -103,7 +102,7 @@ func (d *drawing) sort(p Picture) {
 	for _, a := range p.areas() {
 		for c := range d.depth() {
 			cell := d.cell(a, c)
-			ordered.By(cell, func(x, y *placed) int {
+			slices.SortStableFunc(cell, func(x, y *placed) int {
 				kind, name := x.words()
 				other, otherName := y.words()
 				return cmp.Or(cmp.Compare(rank[kind], rank[other]), cmp.Compare(name, otherName))

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -206,7 +205,7 @@ func kinds(p reconcile.Plan, a reconcile.Action) string {
 			order = append(order, s.Resource.Kind())
 		}
 	}
-	ordered.By(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
+	slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
 	parts := make([]string, len(order))
 	for i, k := range order {
 		if parts[i] = plural(n[k], k); a == reconcile.Leave {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -155,7 +154,7 @@ func (t *tally) active(a Area) (out []*node) {
 			out = append(out, n)
 		}
 	}
-	ordered.By(out, func(x, y *node) int {
+	slices.SortStableFunc(out, func(x, y *node) int {
 		return cmp.Or(y.began.Add(y.Expected).Compare(x.began.Add(x.Expected)), cmp.Compare(x.order, y.order))
 	})
 	return out

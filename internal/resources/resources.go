@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/resourcegroupstaggingapi/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // perPage is the maximum page size of GetResources.
@@ -88,7 +87,7 @@ func List(ctx context.Context, cfg aws.Config, o Options) (all []Resource, err e
 		return nil, err
 	}
 	err = add(found, func(tags []types.Tag) string { return valueOf(tags, key) })
-	ordered.By(all, func(x, y Resource) int { return rank(x) - rank(y) })
+	slices.SortStableFunc(all, func(x, y Resource) int { return rank(x) - rank(y) })
 	return all, err
 }
 

@@ -12,8 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Image is a machine image in one region.
@@ -231,7 +229,7 @@ func Known(ctx context.Context, cfg aws.Config, region, owner string) (Published
 	}
 	slices.Sort(p.OS)
 	p.OS = slices.Compact(p.OS)
-	ordered.By(versions, release.compare)
+	slices.SortStableFunc(versions, release.compare)
 	for _, r := range slices.Compact(versions) {
 		p.Versions = append(p.Versions, r.String())
 	}

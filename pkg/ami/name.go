@@ -12,8 +12,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Owner is the account that publishes the images: the CNCF's.
@@ -125,7 +123,7 @@ const minors = 4
 // newest minor first, in upstream's order: of the newest the patches before
 // its latest, then that; of the others the latest first.
 func upTo(latest []release) (versions []string) {
-	ordered.By(latest, func(a, b release) int { return b.compare(a) })
+	slices.SortStableFunc(latest, func(a, b release) int { return b.compare(a) })
 	for i, r := range latest {
 		if i > 0 {
 			versions = append(versions, r.String())
@@ -144,7 +142,7 @@ func upTo(latest []release) (versions []string) {
 // releases.
 func newestMinors(all []release) (latest []release) {
 	all = slices.Clone(all)
-	ordered.By(all, func(a, b release) int { return b.compare(a) })
+	slices.SortStableFunc(all, func(a, b release) int { return b.compare(a) })
 	for _, r := range all {
 		if n := len(latest); n > 0 && latest[n-1].major == r.major && latest[n-1].minor == r.minor {
 			continue

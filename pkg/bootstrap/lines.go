@@ -3,12 +3,12 @@ package bootstrap
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
@@ -32,7 +32,7 @@ func (l lines) at(path string) input.Position {
 
 // order sorts problems by line.
 func (l lines) order(problems []input.Problem) {
-	ordered.By(problems, func(a, b input.Problem) int {
+	slices.SortStableFunc(problems, func(a, b input.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Path, b.Path))
 	})
 }

@@ -97,13 +97,13 @@ func TestAddonsEveryRequestMayFail(t *testing.T) {
 	})
 	t.Logf("%d requests", total)
 	cured := []awssim.Fault{awssim.Throttled, awssim.Broken, awssim.LostBefore, awssim.LostAfter} // within the run
-	for fault, stride := range map[awssim.Fault]int{
+	for fault, apart := range map[awssim.Fault]int{
 		awssim.KillBefore: 1, awssim.KillAfter: 1, awssim.LostAfter: 2,
 		awssim.Throttled: 5, awssim.Broken: 5, awssim.LostBefore: 5, awssim.Denied: 5,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= total; n += stride {
+			for n := 1; n <= total; n += stride(apart) {
 				t.Run(fmt.Sprint(n), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						a := restored(t, m, saved)

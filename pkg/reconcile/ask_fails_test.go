@@ -69,7 +69,7 @@ func TestAskingMayDie(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.KillAfter, awssim.LostAfter, awssim.Denied, awssim.Broken} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
-			for n, over := 1, false; !over; n += stepOver(n, fault) {
+			for n, over := 1, false; !over; n += stride(stepOver(n, fault)) {
 				synctest.Test(t, func(t *testing.T) {
 					a := prepared(t, quickstart, m)
 					before := a.Detailed()

@@ -18,7 +18,7 @@ const threeZones = "../../configs/three-zones.yaml"
 // withWorkers returns the example with another number of workers.
 func withWorkers(t *testing.T, file string, n int32) *manifest.Cluster {
 	t.Helper()
-	m := load(t, file, nil)
+	m := loadQuick(t, file)
 	m.Deployments[0].Object.Spec.Replicas = &n
 	return m
 }
@@ -30,7 +30,7 @@ func since(a *awssim.AWS, n int) []awssim.Call { return a.Calls()[n:] }
 // and three workers may take no more than these, the lock's and the secrets'
 // not counted.
 func TestCallBudgets(t *testing.T) {
-	m := load(t, threeZones, nil)
+	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, lag)
 		check := func(what string, most int, do func()) {
@@ -94,7 +94,7 @@ func TestAThousandWorkersLaunchAtOnce(t *testing.T) {
 func TestMakespan(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(name(file), func(t *testing.T) {
-			m := load(t, file, nil)
+			m := loadQuick(t, file)
 			synctest.Test(t, func(t *testing.T) {
 				a := account(m, 0)
 				prepare(t, file, a, m)

@@ -20,7 +20,7 @@ import (
 
 // sweepExamples are the clusters over which every call is made to fail.
 func sweepExamples() []string {
-	return []string{"../../configs/quickstart.yaml", "../../configs/three-zones.yaml", "../../configs/eks-addons.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml", "../../configs/eks-templates.yaml"}
+	return []string{"../../configs/quickstart.yaml", "../../configs/eks-addons.yaml", "../../configs/three-zones.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml", "../../configs/eks-templates.yaml"}
 }
 
 // loadQuick reads an example and lets its keys be of the kind that is quick to
@@ -95,13 +95,13 @@ func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault aw
 // Whichever call fails, and however, running again ends with what an
 // undisturbed run makes: no twin, no orphan. Deleting leaves nothing.
 func TestEveryCallMayFail(t *testing.T) {
-	for _, file := range sweepExamples() {
+	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
 		total, want := callsOf(t, file, m)
-		for _, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter} {
+		for i, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
-				for n := 1; n <= total; n++ {
+				for n := first(i); n <= total; n += stride(1) {
 					t.Run(fmt.Sprint(n), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							a := prepared(t, file, m)
@@ -128,12 +128,12 @@ func TestEveryCallMayFail(t *testing.T) {
 
 // Deleting right after a crash finds even what AWS does not show yet.
 func TestDeleteAfterCrash(t *testing.T) {
-	for _, file := range sweepExamples() {
+	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
 		total, _ := callsOf(t, file, m)
 		t.Run(name(file), func(t *testing.T) {
 			t.Parallel()
-			for n := 1; n <= total; n++ {
+			for n := 1; n <= total; n += stride(1) {
 				synctest.Test(t, func(t *testing.T) {
 					a := prepared(t, file, m)
 					before := a.Inventory()
@@ -148,12 +148,12 @@ func TestDeleteAfterCrash(t *testing.T) {
 
 // A deletion that dies at any call is finished by the next one.
 func TestDeleteMayDie(t *testing.T) {
-	for _, file := range sweepExamples() {
+	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
-		for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.Denied} {
+		for i, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.Denied} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
-				for n := 1; ; n++ {
+				for n := first(i); ; n += stride(1) {
 					made := 0
 					synctest.Test(t, func(t *testing.T) {
 						a := prepared(t, file, m)

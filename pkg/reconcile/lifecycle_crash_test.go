@@ -11,18 +11,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// stride is how many calls are left out between two that fail: the sweeps of
+// apart is how many calls lie between two that fail: the sweeps of
 // crash_test.go try every call, over fewer clusters.
-const stride = 31
+const apart = 31
 
 // Whatever a cluster is made of, a creation that ended early is gone on with,
 // or deleted, without a trace.
 func TestLifecycleAfterCrash(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillAfter, awssim.LostAfter} {
 		t.Run(string(fault), func(t *testing.T) {
-			each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+			eachOf(t, sampleOfAll(t), awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 				before := a.Detailed()
-				for n := stride; ; n += stride {
+				for n := apart; ; n += apart {
 					p := a.Process()
 					err := spoilt(t, p, n, fault, func(ctx context.Context) error {
 						_, err := open(m, p).Apply(ctx, reconcile.Options{})
@@ -47,9 +47,9 @@ func TestLifecycleAfterCrash(t *testing.T) {
 func TestLifecycleAfterCrashOfDeletion(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillAfter} {
 		t.Run(string(fault), func(t *testing.T) {
-			each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+			eachOf(t, sampleOfAll(t), awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 				before := a.Detailed()
-				for n := stride; ; n += stride {
+				for n := apart; ; n += apart {
 					mustApply(t, m, a)
 					p := a.Process()
 					err := spoilt(t, p, n, fault, func(ctx context.Context) error {

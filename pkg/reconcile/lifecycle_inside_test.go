@@ -227,12 +227,12 @@ func insideExamples() []string {
 // A sweep that dies at any call is finished by the next, by manifest or by
 // name.
 func TestSweepMayDie(t *testing.T) {
-	for _, file := range insideExamples() {
+	for _, file := range sample(insideExamples()) {
 		m := loadQuick(t, file)
 		for _, fault := range []awssim.Fault{awssim.KillAfter, awssim.Denied} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
-				for n, over := 1, false; !over; n += 2 {
+				for n, over := 1, false; !over; n += stride(2) {
 					synctest.Test(t, func(t *testing.T) {
 						a := prepared(t, file, m)
 						before := a.Detailed()

@@ -18,7 +18,13 @@ import (
 // what the example's user brings.
 func each(t *testing.T, o awssim.Options, do func(t *testing.T, a *awssim.AWS, m *manifest.Cluster)) {
 	t.Helper()
-	for _, file := range examples(t) {
+	eachOf(t, examples(t), o, do)
+}
+
+// eachOf does the same over some examples.
+func eachOf(t *testing.T, files []string, o awssim.Options, do func(t *testing.T, a *awssim.AWS, m *manifest.Cluster)) {
+	t.Helper()
+	for _, file := range files {
 		t.Run(name(file), func(t *testing.T) {
 			t.Parallel()
 			m := quick(load(t, file, nil))

@@ -123,7 +123,8 @@ func TestEveryCallOfAReturnMayFail(t *testing.T) {
 		require.NoError(t, a.Save(&saved))
 		later = time.Since(began)
 	})
-	returned := func(n int, fault awssim.Fault) (calls int) {
+	returned := func(t *testing.T, n int, fault awssim.Fault) (calls int) {
+		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(later)
 			m := sized(t, 1, 2)
@@ -144,11 +145,14 @@ func TestEveryCallOfAReturnMayFail(t *testing.T) {
 		})
 		return calls
 	}
-	total := returned(0, awssim.None)
-	for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.LostAfter, awssim.Broken} {
-		for n := 1; n <= total; n++ {
-			returned(n, fault)
-		}
+	total := returned(t, 0, awssim.None)
+	for i, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter, awssim.LostAfter, awssim.Broken} {
+		t.Run(string(fault), func(t *testing.T) {
+			t.Parallel()
+			for n := first(i); n <= total; n += stride(1) {
+				returned(t, n, fault)
+			}
+		})
 	}
 }
 

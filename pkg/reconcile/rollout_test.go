@@ -126,9 +126,16 @@ func requireVersion(t *testing.T, a *awssim.AWS, version string) {
 func TestUpgrade(t *testing.T) {
 	account, later := upgradable(t)
 	calls := upgraded(t, account, later, 0, awssim.None)
-	for n := 5; n < calls; n += 1 + calls/12 {
+	deaths := 2
+	if sweeping() {
+		deaths = 12
+	}
+	for n := 5; n < calls; n += 1 + calls/deaths {
 		for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter} {
-			upgraded(t, account, later, n, fault)
+			t.Run(fmt.Sprint(n, " ", fault), func(t *testing.T) {
+				t.Parallel()
+				upgraded(t, account, later, n, fault)
+			})
 		}
 	}
 }

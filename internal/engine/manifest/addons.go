@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	addonsv1 "sigs.k8s.io/cluster-api/api/addons/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // collectPayloads fills the maps of ConfigMaps and Secrets. Of two with the same name, it
@@ -165,7 +163,7 @@ func (l *loader) apart(s Source, told func(Problem), origin func(line int) strin
 	for _, p := range problems {
 		told(p)
 	}
-	ordered.By(all, func(a, b *Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
+	slices.SortStableFunc(all, func(a, b *Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
 	return all
 }
 

@@ -3,8 +3,6 @@ package manifest
 import (
 	"cmp"
 	"slices"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // order sorts problems by file (in the order of the sources), line, object and path, and
@@ -14,7 +12,7 @@ func order(problems []Problem, sources []Source) []Problem {
 	for i, s := range sources {
 		rank[s.Name] = i
 	}
-	ordered.By(problems, func(a, b Problem) int {
+	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(
 			cmp.Compare(rank[a.File], rank[b.File]),
 			cmp.Compare(a.Line, b.Line),

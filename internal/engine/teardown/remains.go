@@ -15,7 +15,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Remains is what carries the tag of a cluster, in the order in which it can
@@ -133,7 +132,7 @@ func List(ctx context.Context, c *cloud.Clients, claimed map[string]bool) (out R
 		}
 		out = append(out, found...)
 	}
-	ordered.By(out, func(a, b Remain) int {
+	slices.SortStableFunc(out, func(a, b Remain) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Node, b.Node), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // addAccessEntries adds the access entries of the manifest.
@@ -26,7 +25,7 @@ func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSMa
 		for _, policy := range e.AccessPolicies {
 			x.Policies = append(x.Policies, eks.EKSAccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})
 		}
-		ordered.By(x.Policies, func(x, y eks.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		slices.SortStableFunc(x.Policies, func(x, y eks.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.accessEntries[%d]", i))))
 	}
 	return added

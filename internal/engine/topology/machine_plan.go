@@ -19,7 +19,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // machinePlan says which machines stay, which are launched and which are
@@ -114,7 +113,7 @@ func (in inputs) planGroup(g group, first bool) (p groupPlan, unknown, remarks [
 	if outdated > 0 {
 		remarks = append(remarks, fmt.Sprintf("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", g.origin, isOrAre(outdated, "machine")))
 	}
-	ordered.By(p.outdated, func(x, y ec2.InstanceState) int {
+	slices.SortStableFunc(p.outdated, func(x, y ec2.InstanceState) int {
 		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
 	})
 	stay, launch := places(g.count, current, taken, g.deletionOrder)

@@ -10,8 +10,6 @@ import (
 
 	"github.com/apparentlymart/go-cidr/cidr"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // defaultCIDR is the block of a VPC for which the manifest names none.
@@ -57,7 +55,7 @@ func Split(block string, n int, publicFirst bool) (public, private []string, err
 func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) []string {
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
 	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
-		ordered.By(rest, func(a, b string) int { return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b)) })
+		slices.SortStableFunc(rest, func(a, b string) int { return cmp.Compare(shuffled(cluster, a), shuffled(cluster, b)) })
 	}
 	zones := append(slices.Clone(used), rest...)
 	zones = zones[:min(ZoneLimit(spec), len(zones))]

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 const (
@@ -109,7 +108,7 @@ func (w *watcher) read(ctx context.Context) error {
 		return err
 	}
 	slices.Reverse(fresh)
-	ordered.By(fresh, func(x, y *types.StackEvent) int { return aws.ToTime(x.Timestamp).Compare(aws.ToTime(y.Timestamp)) })
+	slices.SortStableFunc(fresh, func(x, y *types.StackEvent) int { return aws.ToTime(x.Timestamp).Compare(aws.ToTime(y.Timestamp)) })
 	for _, e := range fresh {
 		w.seen[aws.ToString(e.EventId)] = true
 		w.events = append(w.events, event(e))

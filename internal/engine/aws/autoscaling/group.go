@@ -17,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -357,7 +356,7 @@ func autoScalingGroupSeen(x types.AutoScalingGroup) GroupState {
 		}
 		s.Instances = append(s.Instances, m)
 	}
-	ordered.By(s.Instances, func(a, b PoolInstance) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(s.Instances, func(a, b PoolInstance) int { return strings.Compare(a.ID, b.ID) })
 	return s
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Instance is one machine (CAPA: AWSMachine, or the bastion).
@@ -426,7 +425,7 @@ func instanceSeen(x types.Instance) *InstanceState {
 	if x.IamInstanceProfile != nil {
 		s.Profile = cloud.LastPart(aws.ToString(x.IamInstanceProfile.Arn))
 	}
-	ordered.By(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
+	slices.SortStableFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
 	groups := x.SecurityGroups
 	if len(x.NetworkInterfaces) > 0 {
 		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from

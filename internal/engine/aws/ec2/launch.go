@@ -20,7 +20,6 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Sizes of launches. A few machines are launched one by one, with their names
@@ -112,7 +111,7 @@ func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	for i := range order {
 		order[i] = i
 	}
-	ordered.By(order, func(a, b int) int { return cmp.Compare(all[a].node, all[b].node) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].node, all[b].node) })
 	out := make([]launch1, len(all))
 	var g sync.WaitGroup
 	for places := range slices.Chunk(order, launchAtOnce) {

@@ -16,7 +16,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
@@ -202,7 +201,7 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 			return nil, err
 		}
 		all = slices.DeleteFunc(slices.Clone(all), func(s SubnetState) bool { return zone != "" && s.Zone != zone })
-		ordered.By(all, func(a, b SubnetState) int {
+		slices.SortStableFunc(all, func(a, b SubnetState) int {
 			return cmp.Or(identity.TrueFirst(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
 		})
 		if len(all) == 0 {

@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // SecurityGroupRules are the ingress rules of one security group.
@@ -266,7 +264,7 @@ func PermissionLines(all []types.IpPermission) (out []string) {
 			add(aws.ToString(s.GroupId), aws.ToString(s.Description))
 		}
 	}
-	ordered.By(out, cmp.Compare[string])
+	slices.Sort(out)
 	return out
 }
 

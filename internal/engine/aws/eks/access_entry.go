@@ -13,7 +13,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // AccessEntry is what an IAM principal is in a cluster of EKS (CAPA:
@@ -231,7 +230,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 				}
 				return out
 			})
-		ordered.By(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		slices.SortStableFunc(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		return &s, err
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // How long EKS usually takes, for polling and for messages.
@@ -146,7 +145,7 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (p Parts, err e
 		if *part.to, err = part.list(ctx, c, name); err != nil {
 			return p, err
 		}
-		ordered.By(*part.to, strings.Compare)
+		slices.Sort(*part.to)
 	}
 	return p, nil
 }

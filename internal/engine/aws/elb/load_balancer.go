@@ -17,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // LoadBalancer is a network load balancer (CAPA:
@@ -298,7 +297,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ordered.By(balancers, func(a, b LoadBalancerState) int { return identity.TrueFirst(!a.Internal, !b.Internal) })
+	slices.SortStableFunc(balancers, func(a, b LoadBalancerState) int { return identity.TrueFirst(!a.Internal, !b.Internal) })
 	for _, lb := range balancers {
 		all, err := Listeners(ctx, c, lb.ID)
 		for _, l := range all {

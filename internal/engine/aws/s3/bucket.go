@@ -17,7 +17,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 // Bucket keeps what machines load with Ignition (CAPA: spec.s3Bucket).
@@ -147,7 +146,7 @@ func inOneWay(v any) any {
 		for i, x := range v {
 			v[i] = inOneWay(x)
 		}
-		ordered.By(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		if len(v) == 1 {
 			return v[0]
 		}

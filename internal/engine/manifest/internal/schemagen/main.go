@@ -22,8 +22,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/ordered"
 )
 
 const target = "internal/engine/manifest/schemas.zip"
@@ -109,7 +107,7 @@ func collect(ctx context.Context) ([]file, error) {
 			files = append(files, found...)
 		}
 	}
-	ordered.By(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	slices.SortStableFunc(files, func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	return files, nil
 }
 

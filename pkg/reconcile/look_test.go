@@ -45,7 +45,7 @@ func TestLookingChangesNothing(t *testing.T) {
 				if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && aws.ToString((*string)(lb.Scheme)) == "internal" {
 					wait = topology.Infrastructure // nothing outside the VPC reaches its API server
 				}
-				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{})
+				_, err := waiting(m, a.Process(), reconcile.Wait(wait)).Apply(t.Context(), reconcile.Options{})
 				require.NoError(t, err)
 				time.Sleep(3 * time.Hour) // the join token expires
 				p := a.Process()

@@ -111,7 +111,7 @@ func (o *listOptions) table(found []reconcile.ClusterSummary) error {
 	if o.output.value == "wide" {
 		headers = append(headers, "KINDS")
 	}
-	ordered.By(found, func(x, y reconcile.ClusterSummary) int {
+	slices.SortFunc(found, func(x, y reconcile.ClusterSummary) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Region, y.Region))
 	})
 	rows := make([][]string, len(found))

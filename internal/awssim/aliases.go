@@ -34,12 +34,17 @@ const (
 	EKSNodeGroupDeletes = eks.NodeGroupDeletes
 )
 
-// What tests edit and compare, so that they import one package.
-type (
-	Options = core.Options
-	Call    = core.Call
-	Fault   = core.Fault
+// Options say what the simulated account is like.
+type Options = core.Options
 
+// Call is one call that came in.
+type Call = core.Call
+
+// Fault is what goes wrong with a call.
+type Fault = core.Fault
+
+// Names of the services' types, so that tests import one package.
+type (
 	EC2State          = ec2.State
 	Thing             = ec2.Thing
 	VPC               = ec2.VPC

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Transitions of lifecycle hooks, and what ends one.
 const (
 	Launching   = "EC2_INSTANCE_LAUNCHING"
 	Terminating = "EC2_INSTANCE_TERMINATING"

@@ -166,8 +166,8 @@ func Page[T any](a *Account, list []T, token *string, size *int32, most int) (pa
 	if s := int(aws.ToInt32(size)); s > 0 {
 		n = min(n, s)
 	}
-	if a.Options.Page > 0 {
-		n = min(n, a.Options.Page)
+	if a.Page > 0 {
+		n = min(n, a.Page)
 	}
 	to := min(from+n, len(list))
 	if to < len(list) {

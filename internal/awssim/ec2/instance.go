@@ -319,11 +319,11 @@ func (*Instance) kind() kind {
 // over is that of what is terminated.
 func (i *Instance) over(now time.Time) bool { return i.State(now) == types.InstanceStateNameTerminated }
 
-func (i *Instance) listed(now time.Time) (suffix string, ok bool) {
+func (i *Instance) ending(now time.Time) string {
 	if i.Terminating.IsZero() {
-		return "", true
+		return ""
 	}
-	return " " + string(i.State(now)), true
+	return string(i.State(now))
 }
 
 func (i *Instance) takesTags(tags map[string]string) error { return i.Metadata.allow(tags) }

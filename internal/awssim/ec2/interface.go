@@ -318,9 +318,7 @@ func (n *Interface) name() string { return n.nameOr(anonymous(n.Description)) }
 func (n *Interface) keepsVPC() string { return n.VPC }
 
 // listed leaves out the interfaces that something uses.
-func (n *Interface) listed(time.Time) (suffix string, ok bool) {
-	return "", n.Owner == "" || !n.Dies.IsZero()
-}
+func (n *Interface) listed() bool { return n.Owner == "" || !n.Dies.IsZero() }
 
 // settleInterfaces removes the interfaces whose time is over.
 func (svc *Service) settleInterfaces() {

@@ -54,9 +54,14 @@ func (d printer) given(v *VPC) (text string) {
 // Inventory lists the resources that not every account has.
 func (svc *Service) Inventory() (all []string) {
 	for _, t := range svc.own() {
-		if suffix, ok := t.listed(svc.Now()); ok {
-			all = append(all, t.kind().title+" "+t.name()+suffix)
+		if !t.listed() {
+			continue
 		}
+		line := t.kind().title + " " + t.name()
+		if state := t.ending(svc.Now()); state != "" {
+			line += " " + state
+		}
+		all = append(all, line)
 	}
 	return append(all, svc.inventoryImages()...)
 }

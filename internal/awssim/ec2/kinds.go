@@ -29,9 +29,10 @@ type resource interface {
 	takesTags(map[string]string) error
 	// over reports whether the resource has ended, or came with another one.
 	over(now time.Time) bool
-	// listed is what the inventory adds to the line of the resource, and whether
-	// the line is there.
-	listed(now time.Time) (suffix string, ok bool)
+	// listed reports whether the resource has a line of its own in the inventory.
+	listed() bool
+	// ending is the state of a resource whose deletion has begun; "" for others.
+	ending(now time.Time) string
 }
 
 // Thing is what all resources of EC2 have.
@@ -57,7 +58,9 @@ func (t *Thing) takesTags(map[string]string) error { return nil }
 
 func (t *Thing) over(time.Time) bool { return t.Given }
 
-func (t *Thing) listed(time.Time) (suffix string, ok bool) { return "", true }
+func (t *Thing) listed() bool { return true }
+
+func (t *Thing) ending(time.Time) string { return "" }
 
 // newThing returns what a new resource begins with.
 func (svc *Service) newThing(prefix string, tags map[string]string) Thing {

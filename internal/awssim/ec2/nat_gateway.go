@@ -188,11 +188,11 @@ func (n *NATGateway) details(printer) []string {
 
 func (n *NATGateway) over(now time.Time) bool { return n.dead(now) }
 
-func (n *NATGateway) listed(now time.Time) (suffix string, ok bool) {
+func (n *NATGateway) ending(now time.Time) string {
 	if n.Deleted.IsZero() {
-		return "", true
+		return ""
 	}
-	return " " + string(n.state(now)), true
+	return string(n.state(now))
 }
 
 // settleNATGateways removes the gateways that are described no more.

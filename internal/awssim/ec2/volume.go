@@ -194,7 +194,7 @@ func (*Volume) kind() kind {
 }
 
 // listed leaves out the volumes of instances.
-func (v *Volume) listed(time.Time) (suffix string, ok bool) { return "", v.Instance == "" }
+func (v *Volume) listed() bool { return v.Instance == "" }
 
 func (v *Volume) details(printer) []string {
 	return []string{

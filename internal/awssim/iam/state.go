@@ -103,6 +103,7 @@ func UniqueID(prefix, name string) string {
 	}, (name + "xxxxxxxxxxxxxxxxx")[:17]))
 }
 
+// NoEntity is the error of a resource of IAM that does not exist.
 func NoEntity(what, name string) error {
 	return &types.NoSuchEntityException{Message: aws.String(what + " " + name + " cannot be found.")}
 }

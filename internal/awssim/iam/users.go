@@ -59,6 +59,7 @@ func (svc *Service) Attach(quota string, h *Holder, arn string) error {
 	return nil
 }
 
+// Detach detaches a managed policy.
 func Detach(h *Holder, arn string) error {
 	if !slices.Contains(h.Attached, arn) {
 		return &types.NoSuchEntityException{Message: aws.String("Policy " + arn + " was not found.")}

@@ -126,7 +126,7 @@ func sabotages() []sabotage {
 				clear(s.Secrets.Secrets) // it has fetched them
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "[ERROR Swap]: running with swap on is not supported"}
 			},
-			first: `^i-\w+ says on its console ".*\[ERROR Swap\].*": kubeadm does not find the machine as it needs it`,
+			first: `^i-\w+ says on its console ".*\[ERROR Swap\].*": the machine does not pass the preflight checks of kubeadm`,
 			more:  []string{`unhealthy, Target.FailedHealthChecks: Health checks failed`},
 		},
 		{

@@ -43,7 +43,7 @@ func TestUserDataForm(t *testing.T) {
 		encode([]byte("MIME-Version: 1.0\n")):                        "",
 		encode([]byte(`{"ignition":{}}`)):                            "",
 		encode(packed.Bytes()):                                       "",
-		encode(packed.Bytes()[:12]):                                  "is damaged: it begins like gzip, and is none",
+		encode(packed.Bytes()[:12]):                                  "is damaged: it starts like gzip, but cannot be decompressed",
 		encode([]byte(encode([]byte("#cloud-config\n")))):            "was encoded as base64 twice",
 		encode([]byte("write_files:\n- path: /etc/x\n  content: y")): "is neither a cloud-config, a script, a MIME message nor an Ignition configuration",
 		"#cloud-config": "is not base64",

@@ -75,11 +75,11 @@ func sabotages() []sabotage {
 		{
 			name: "no NAT gateway", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do:    func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.EC2.NATGateways) },
-			first: `^i-\w+ cannot reach .* has a route to 0.0.0.0/0 that leads to nat-\w+, which is gone or not working`,
+			first: `^i-\w+ cannot reach .* has a route to 0.0.0.0/0 that leads to nat-\w+, which does not exist or does not work`,
 		},
 		{
 			name: "secret of the control plane deleted", wait: reconcile.APIServer, when: firstControl, fails: "api-server", do: withoutSecrets,
-			first: `^i-\w+ says on its console ".*ResourceNotFoundException.*": \S+ was gone when it came to fetch it: terminate it`,
+			first: `^i-\w+ says on its console ".*ResourceNotFoundException.*": \S+ did not exist any more when it tried to fetch it: terminate it`,
 		},
 		{
 			name: "profile without role", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
@@ -126,7 +126,7 @@ func sabotages() []sabotage {
 				clear(s.Secrets.Secrets) // it has fetched them
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "[ERROR Swap]: running with swap on is not supported"}
 			},
-			first: `^i-\w+ says on its console ".*\[ERROR Swap\].*": kubeadm does not find the machine as it needs it`,
+			first: `^i-\w+ says on its console ".*\[ERROR Swap\].*": the machine does not pass the preflight checks of kubeadm`,
 			more:  []string{`unhealthy, Target.FailedHealthChecks: Health checks failed`},
 		},
 		{
@@ -280,7 +280,7 @@ func TestDiagnosisWithoutPermission(t *testing.T) {
 		})
 		end := diagnosed(t, err, "api-server")
 		assert.Contains(t, end.Findings[0], "has no default route")
-		assert.Contains(t, end.Findings[len(end.Findings)-1], "not looked at, for the calls failed: EC2 DescribeInstanceAttribute (not allowed), EC2 GetConsoleOutput (not allowed)")
+		assert.Contains(t, end.Findings[len(end.Findings)-1], "not checked, because these calls failed: EC2 DescribeInstanceAttribute (not allowed), EC2 GetConsoleOutput (not allowed)")
 	})
 }
 

@@ -41,9 +41,9 @@ func TestLookingChangesNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := loadQuick(t, file)
 				a := prepared(t, file, m)
-				wait := topology.APIServer
+				wait := reconcile.APIServer
 				if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && aws.ToString((*string)(lb.Scheme)) == "internal" {
-					wait = topology.Infrastructure // nothing outside the VPC reaches its API server
+					wait = reconcile.Infrastructure // nothing outside the VPC reaches its API server
 				}
 				_, err := waiting(m, a.Process(), reconcile.Wait(wait)).Apply(t.Context(), reconcile.Options{})
 				require.NoError(t, err)

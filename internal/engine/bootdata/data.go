@@ -35,22 +35,23 @@ type TokenSource interface {
 	Current(ctx context.Context, c *cloud.Clients) (string, error)
 }
 
-// Data is what a machine gets to boot with, and the way in which it gets
-// it (facts C.1). It is made when the machine is launched.
+// Data is what a machine boots with, and how it gets it: in its user data, or from
+// Secrets Manager, Parameter Store or S3, as CAPA does. It is created when the
+// machine is launched.
 type Data struct {
-	// Plain is handed over as it is; with it, no other field matters.
+	// Plain is used as it is; with it, no other field matters.
 	Plain []byte
 
 	// EKS says how machines join a cluster of EKS; nil for kubeadm, of which
 	// the next four are.
 	EKS      *EKSJoin
-	Machine  boot.Machine // its endpoint, keys and token are filled in here
+	Machine  boot.Machine // without its endpoint, keys and token
 	Endpoint Endpoint
 	PKI      *graph.Ref[secrets.PKIState]
 	Token    TokenSource // nil: the token that kubeadm init creates
 
 	Backend      boot.Backend
-	ID           string // what secrets are named by
+	ID           string // part of the names of secrets
 	Prefix       string // cloudInit.secretPrefix; "" for one made of ID
 	Keep         bool   // machines share the secret, so none may delete it
 	Uncompressed *bool
@@ -62,26 +63,26 @@ type Data struct {
 }
 
 // Needs implements ec2.UserData.
-func (b *Data) Needs() []graph.Edge {
-	if b.EKS != nil {
-		return graph.On(b.EKS.Cluster)
+func (d *Data) Needs() []graph.Edge {
+	if d.EKS != nil {
+		return graph.On(d.EKS.Cluster)
 	}
 	var token []graph.Edge
-	if b.Token != nil {
-		token = b.Token.Needs()
+	if d.Token != nil {
+		token = d.Token.Needs()
 	}
-	return slices.Concat(b.Endpoint.Needs(), graph.Awaits(b.PKI), token, graph.On(b.Bucket))
+	return slices.Concat(d.Endpoint.Needs(), graph.Awaits(d.PKI), token, graph.On(d.Bucket))
 }
 
-// Prepare implements ec2.UserData: it renders the data, puts it where the machine finds it, and returns
-// the user data that leads there. Machines that share their data share the
-// work.
-func (b *Data) Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
-	if b.Plain != nil {
-		return b.Plain, nil
+// Prepare implements ec2.UserData. It renders the data, stores it where the machine
+// finds it, and returns the user data that leads there. Machines with the same data
+// share one call.
+func (d *Data) Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
+	if d.Plain != nil {
+		return d.Plain, nil
 	}
-	return cloud.Batch(ctx, c, "bootstrap data "+b.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
-		data, err := b.deliverNow(ctx, c)
+	return cloud.Batch(ctx, c, "bootstrap data "+d.ID, struct{}{}, func(ctx context.Context, all []struct{}) ([][]byte, error) {
+		data, err := d.deliverNow(ctx, c)
 		out := make([][]byte, len(all))
 		for i := range out {
 			out[i] = data
@@ -91,45 +92,45 @@ func (b *Data) Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error) {
 }
 
 // deliverNow delivers the data with a token that is valid while a machine boots.
-func (b *Data) deliverNow(ctx context.Context, c *cloud.Clients) (data []byte, err error) {
+func (d *Data) deliverNow(ctx context.Context, c *cloud.Clients) (data []byte, err error) {
 	var token string
-	if b.Token != nil {
-		if token, err = b.Token.Current(ctx, c); err != nil {
+	if d.Token != nil {
+		if token, err = d.Token.Current(ctx, c); err != nil {
 			return nil, fmt.Errorf("join token: %w", err)
 		}
 	}
-	return b.Deliver(ctx, c, token)
+	return d.Deliver(ctx, c, token)
 }
 
-// anyToken stands for the token in what a fingerprint is made of: that
-// machines join with another one is no reason to replace those that have.
+// anyToken replaces the token in fingerprints: another token is no reason to
+// replace machines that have joined.
 const anyToken = "000000.0000000000000000"
 
-// Fingerprint implements ec2.UserData. It tells the data from other data, without the token and however it
-// is delivered; graph.Unknown while it cannot be made.
-func (b *Data) Fingerprint() string {
-	if b.Plain != nil {
-		return boot.Data{Content: b.Plain}.Fingerprint()
+// Fingerprint implements ec2.UserData. It does not depend on the token, nor on how
+// the data is delivered; it is graph.Unknown while the data cannot be rendered.
+func (d *Data) Fingerprint() string {
+	if d.Plain != nil {
+		return boot.Data{Content: d.Plain}.Fingerprint()
 	}
-	data, known, err := b.render(anyToken)
+	data, known, err := d.render(anyToken)
 	switch {
 	case err != nil:
-		return err.Error() // it is an error when the data is made
+		return err.Error() // Prepare returns the error
 	case !known:
 		return graph.Unknown
 	}
 	return data.Fingerprint()
 }
 
-// render makes the data, with the token if that is not "" and else with the
-// cluster's; known is false while what it is made of is not.
-func (b *Data) render(token string) (data boot.Data, known bool, err error) {
-	if b.EKS != nil {
-		return b.EKS.render()
+// render renders the data, with the token or, if that is "", the cluster's own;
+// known is false while its contents are not known.
+func (d *Data) render(token string) (data boot.Data, known bool, err error) {
+	if d.EKS != nil {
+		return d.EKS.render()
 	}
-	m := b.Machine
-	keys, ok := b.PKI.Found()
-	if m.Endpoint = b.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
+	m := d.Machine
+	keys, ok := d.PKI.Found()
+	if m.Endpoint = d.Endpoint.String(); !ok || keys.PKI == nil || m.Endpoint == graph.Unknown {
 		return data, false, nil
 	}
 	m.PKI, m.Token = keys.PKI, cmp.Or(token, keys.Token)
@@ -137,68 +138,68 @@ func (b *Data) render(token string) (data boot.Data, known bool, err error) {
 	return data, true, err
 }
 
-// Deliver makes the data with the token, as render does, and puts it where the
+// Deliver renders the data with the token, as render does, and stores it where the
 // machine finds it.
-func (b *Data) Deliver(ctx context.Context, c *cloud.Clients, token string) ([]byte, error) {
-	keys, ok := b.PKI.Found()
-	if b.EKS == nil && (!ok || keys.PKI == nil) {
+func (d *Data) Deliver(ctx context.Context, c *cloud.Clients, token string) ([]byte, error) {
+	keys, ok := d.PKI.Found()
+	if d.EKS == nil && (!ok || keys.PKI == nil) {
 		return nil, fmt.Errorf("the keys that the cluster was made with are not in this account: add its Secrets %[1]s-ca, %[1]s-etcd, %[1]s-proxy and %[1]s-sa to the manifest", c.Cluster)
 	}
-	if b.EKS == nil && b.Machine.JoinsByToken() && cmp.Or(token, keys.Token) == "" {
+	if d.EKS == nil && d.Machine.JoinsByToken() && cmp.Or(token, keys.Token) == "" {
 		return nil, errors.New("no token is kept with which machines join this cluster: a run with --wait=api makes one")
 	}
-	data, known, err := b.render(token)
+	data, known, err := d.render(token)
 	switch {
 	case err != nil:
 		return nil, err
 	case !known:
 		return nil, errors.New("the endpoint of the API server is not known")
 	}
-	switch b.Backend {
+	switch d.Backend {
 	case boot.SecretsManager, boot.ParameterStore:
-		return b.secret(ctx, c, data)
+		return d.secret(ctx, c, data)
 	case boot.ObjectStore:
-		return b.object(ctx, c, data)
+		return d.object(ctx, c, data)
 	case boot.UserData:
 	}
-	return boot.Fit(data.Format, data.Content, b.Uncompressed)
+	return boot.Fit(data.Format, data.Content, d.Uncompressed)
 }
 
 // secret keeps the data in Secrets Manager or Parameter Store, from where the
 // machine fetches it.
-func (b *Data) secret(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
-	chunks, err := boot.Chunks(b.Backend, data.Content)
+func (d *Data) secret(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
+	chunks, err := boot.Chunks(d.Backend, data.Content)
 	if err != nil {
 		return nil, err
 	}
-	prefix := boot.Prefix(b.Backend, b.Prefix, b.ID)
+	prefix := boot.Prefix(d.Backend, d.Prefix, d.ID)
 	for i, chunk := range chunks {
-		name := boot.ChunkName(b.Backend, prefix, i)
-		if b.Backend == boot.ParameterStore {
-			err = b.putParameter(ctx, c, name, string(chunk))
+		name := boot.ChunkName(d.Backend, prefix, i)
+		if d.Backend == boot.ParameterStore {
+			err = d.putParameter(ctx, c, name, string(chunk))
 		} else {
-			err = b.putSecret(ctx, c, name, chunk)
+			err = d.putSecret(ctx, c, name, chunk)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	hook, err := boot.Boothook(boot.Fetch{Backend: b.Backend, Prefix: prefix, Chunks: len(chunks), Region: c.Region, Keep: b.Keep})
+	hook, err := boot.Boothook(boot.Fetch{Backend: d.Backend, Prefix: prefix, Chunks: len(chunks), Region: c.Region, Keep: d.Keep})
 	if err != nil {
 		return nil, err
 	}
-	return boot.Fit(boot.CloudConfig, hook, b.Uncompressed)
+	return boot.Fit(boot.CloudConfig, hook, d.Uncompressed)
 }
 
-func (b *Data) putSecret(ctx context.Context, c *cloud.Clients, name string, chunk []byte) error {
+func (d *Data) putSecret(ctx context.Context, c *cloud.Clients, name string, chunk []byte) error {
 	var tags []secretstypes.Tag
-	for k, v := range b.Tags {
+	for k, v := range d.Tags {
 		tags = append(tags, secretstypes.Tag{Key: aws.String(k), Value: aws.String(v)})
 	}
 	_, err := c.Secrets.CreateSecret(ctx, &secretsmanager.CreateSecretInput{Name: &name, SecretBinary: chunk, Tags: tags})
 	switch {
 	case cloud.Is(err, "InvalidRequestException"):
-		return graph.NotYet(err) // one of that name is still on its way out
+		return graph.NotYet(err) // one of that name is still being deleted
 	case !cloud.Is(err, "ResourceExistsException"):
 		return err
 	}
@@ -206,9 +207,9 @@ func (b *Data) putSecret(ctx context.Context, c *cloud.Clients, name string, chu
 	return err
 }
 
-func (b *Data) putParameter(ctx context.Context, c *cloud.Clients, name, value string) error {
+func (d *Data) putParameter(ctx context.Context, c *cloud.Clients, name, value string) error {
 	var tags []ssmtypes.Tag
-	for k, v := range b.Tags {
+	for k, v := range d.Tags {
 		tags = append(tags, ssmtypes.Tag{Key: aws.String(k), Value: aws.String(v)})
 	}
 	in := &ssm.PutParameterInput{Name: &name, Value: &value, Type: ssmtypes.ParameterTypeSecureString, Overwrite: aws.Bool(false), Tags: tags}
@@ -222,27 +223,27 @@ func (b *Data) putParameter(ctx context.Context, c *cloud.Clients, name, value s
 }
 
 // object keeps the data in the cluster's bucket, from where Ignition loads it.
-func (b *Data) object(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
-	bucket := b.Bucket.CloudID()
+func (d *Data) object(ctx context.Context, c *cloud.Clients, data boot.Data) ([]byte, error) {
+	bucket := d.Bucket.CloudID()
 	_, err := c.S3.PutObject(ctx, &awss3.PutObjectInput{
-		Bucket: &bucket, Key: &b.Object, Body: bytes.NewReader(data.Content), ServerSideEncryption: s3types.ServerSideEncryptionAwsKms,
+		Bucket: &bucket, Key: &d.Object, Body: bytes.NewReader(data.Content), ServerSideEncryption: s3types.ServerSideEncryptionAwsKms,
 	})
 	if err != nil {
 		return nil, err
 	}
-	source := fmt.Sprintf("s3://%s/%s", bucket, b.Object)
-	if b.Presigned > 0 {
-		link, err := awss3.NewPresignClient(c.S3).PresignGetObject(ctx, &awss3.GetObjectInput{Bucket: &bucket, Key: &b.Object}, awss3.WithPresignExpires(b.Presigned))
+	source := fmt.Sprintf("s3://%s/%s", bucket, d.Object)
+	if d.Presigned > 0 {
+		link, err := awss3.NewPresignClient(c.S3).PresignGetObject(ctx, &awss3.GetObjectInput{Bucket: &bucket, Key: &d.Object}, awss3.WithPresignExpires(d.Presigned))
 		if err != nil {
 			return nil, err
 		}
 		source = link.URL
 	}
-	pointer, err := boot.IgnitionPointer(b.Ignition, source)
+	pointer, err := boot.IgnitionPointer(d.Ignition, source)
 	if err != nil {
 		return nil, err
 	}
-	return boot.Fit(boot.Ignition, pointer, b.Uncompressed)
+	return boot.Fit(boot.Ignition, pointer, d.Uncompressed)
 }
 
 // SecretID returns the ID of the secrets of a machine or group: the same for

@@ -11,9 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// EKSJoin is how machines join a cluster of EKS: with what EKS says of it, and
-// with one of two specs. There is no secret in it but what files of the spec
-// bring (facts E.12).
+// EKSJoin is how machines join an EKS cluster: with what EKS says of it, and one of
+// two specs. It contains no secret, except in files of the spec.
 type EKSJoin struct {
 	Cluster *graph.Ref[eks.ClusterState]
 	Config  *eksbootstrapv1.EKSConfigSpec // of nodes of Amazon Linux 2; or else
@@ -21,7 +20,7 @@ type EKSJoin struct {
 	Secret  boot.Secrets
 }
 
-// render makes the data; known is false until the cluster is active.
+// render renders the data; known is false until the cluster is active.
 func (j *EKSJoin) render() (data boot.Data, known bool, err error) {
 	c, ok := j.Cluster.Found()
 	if !ok || c.Endpoint == "" || c.CA == "" {

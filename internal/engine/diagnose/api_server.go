@@ -25,41 +25,41 @@ import (
 // first machines can be the one that initialises the cluster.
 func Server(s *incluster.APIServer) graph.Diagnosis {
 	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
-		return ofServer(ctx, c, s)
+		return checkServer(ctx, c, s)
 	}
 }
 
-func ofServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer) (findings []string, look string) {
-	var q *inquiry
+func checkServer(ctx context.Context, c *cloud.Clients, s *incluster.APIServer) (findings []string, look string) {
+	var q *machineCheck
 	for _, m := range s.Machines[:min(3, len(s.Machines))] {
-		if q = about(c, m, true); q == nil {
+		if q = newMachineCheck(c, m, true); q == nil {
 			continue
 		}
-		if q.booting(ctx); len(q.found) > 0 {
+		if q.checkBoot(ctx); len(q.found) > 0 {
 			break
 		}
 	}
 	if q == nil {
-		q = &inquiry{c: c, ended: true}
+		q = &machineCheck{c: c, ended: true}
 	}
-	behind := &inquiry{c: c, machine: q.machine}
-	d := &doorway{behind, s}
-	behind.ask(ctx, d.answer)
-	first := len(behind.found)
-	behind.ask(ctx, d.network, d.classic)
-	q.found = slices.Concat(behind.found[:first], q.found, behind.found[first:])
-	q.unasked = append(q.unasked, behind.unasked...)
+	balancers := &machineCheck{c: c, machine: q.machine}
+	d := &serverCheck{balancers, s}
+	balancers.run(ctx, d.reachable)
+	first := len(balancers.found)
+	balancers.run(ctx, d.network, d.classic)
+	q.found = slices.Concat(balancers.found[:first], q.found, balancers.found[first:])
+	q.failed = append(q.failed, balancers.failed...)
 	return q.result(ctx)
 }
 
-// doorway is what lies between us and the API server.
-type doorway struct {
-	*inquiry
+// serverCheck looks for the reason why the API server cannot be reached.
+type serverCheck struct {
+	*machineCheck
 	server *incluster.APIServer
 }
 
-// answer looks at how the API server does not answer.
-func (d *doorway) answer(ctx context.Context) (string, error) {
+// reachable finds out why the API server does not answer.
+func (d *serverCheck) reachable(ctx context.Context) (string, error) {
 	k, err := d.server.API.Client(d.c)
 	if err != nil || k == nil {
 		return "", err
@@ -72,9 +72,9 @@ func (d *doorway) answer(ctx context.Context) (string, error) {
 	case err == nil || !silent:
 		return "", err
 	case errors.As(err, &dns) && endpoint.Host != "":
-		return fmt.Sprintf("the name %s of the API server cannot be resolved from here (%s): make a DNS record for it that leads to the load balancer, %s", endpoint.Host, dns.Err, d.balancer()), nil
+		return fmt.Sprintf("the name %s of the API server cannot be resolved from here (%s): create a DNS record for it that points to the load balancer, %s", endpoint.Host, dns.Err, d.balancer()), nil
 	case errors.As(err, &dns):
-		return fmt.Sprintf("the name %s of the load balancer cannot be resolved from here (%s): look at the DNS of this machine", dns.Name, dns.Err), nil
+		return fmt.Sprintf("the name %s of the load balancer cannot be resolved from here (%s): check the DNS of this computer", dns.Name, dns.Err), nil
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return fmt.Sprintf("at %s an API server answers whose certificate another CA has signed: that of another cluster, or a proxy in between", endpoint), nil
 	case d.internal() && (why == "no answer" || strings.Contains(why, "timeout")):
@@ -84,7 +84,7 @@ func (d *doorway) answer(ctx context.Context) (string, error) {
 }
 
 // balancer is the DNS name of the load balancer.
-func (d *doorway) balancer() string {
+func (d *serverCheck) balancer() string {
 	e := d.server.API.Endpoint
 	e.Host = ""
 	name, _, _ := strings.Cut(e.String(), ":")
@@ -92,7 +92,7 @@ func (d *doorway) balancer() string {
 }
 
 // internal reports whether the load balancer has only addresses in the VPC.
-func (d *doorway) internal() bool {
+func (d *serverCheck) internal() bool {
 	lb, _ := d.server.API.Endpoint.Network.Found()
 	old, _ := d.server.API.Endpoint.Classic.Found()
 	return lb.Internal || old.Internal
@@ -100,7 +100,7 @@ func (d *doorway) internal() bool {
 
 // network finds what keeps a network load balancer from sending to the
 // machines.
-func (d *doorway) network(ctx context.Context) (string, error) {
+func (d *serverCheck) network(ctx context.Context) (string, error) {
 	lb, ok := d.server.API.Endpoint.Network.Found()
 	if !ok {
 		return "", nil
@@ -123,17 +123,17 @@ func (d *doorway) network(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the load balancer %s does not listen on port %d any more: run this again, which mends that", lb.Name, d.server.API.Endpoint.Port), nil
+	return fmt.Sprintf("the load balancer %s does not listen on port %d any more: run this again, which adds the listener", lb.Name, d.server.API.Endpoint.Port), nil
 }
 
-// health finds machines that are not, or not successfully, behind the load
-// balancer.
-func (d *doorway) health(ctx context.Context, group string) (string, error) {
+// health finds machines that are not registered with the load balancer, or are not
+// healthy.
+func (d *serverCheck) health(ctx context.Context, group string) (string, error) {
 	out, err := d.c.ELBV2.DescribeTargetHealth(ctx, &awselb.DescribeTargetHealthInput{TargetGroupArn: &group})
 	if err != nil {
 		return "", err
 	}
-	var sick []string
+	var unhealthy []string
 	for _, m := range identity.CloudIDs(d.server.Machines) {
 		is := "not registered"
 		for _, t := range out.TargetHealthDescriptions {
@@ -144,18 +144,18 @@ func (d *doorway) health(ctx context.Context, group string) (string, error) {
 		if is == string(elbtypes.TargetHealthStateEnumHealthy) {
 			return "", nil
 		}
-		sick = append(sick, m+" is "+is)
+		unhealthy = append(unhealthy, m+" is "+is)
 	}
-	if len(sick) == 0 {
+	if len(unhealthy) == 0 {
 		return "", nil
 	}
 	_, name, _ := strings.Cut(group, ":targetgroup/")
 	return fmt.Sprintf("no machine in the target group %s of the load balancer is healthy: %s. Run this again, which registers what is not; an unhealthy one has no API server, or its security groups keep the load balancer out",
-		name, strings.Join(sick, "; ")), nil
+		name, strings.Join(unhealthy, "; ")), nil
 }
 
-// classic finds that no machine is behind a classic load balancer.
-func (d *doorway) classic(ctx context.Context) (string, error) {
+// classic finds a classic load balancer without machines of the control plane.
+func (d *serverCheck) classic(ctx context.Context) (string, error) {
 	lb, ok := d.server.API.Endpoint.Classic.Found()
 	if !ok {
 		return "", nil
@@ -163,7 +163,7 @@ func (d *doorway) classic(ctx context.Context) (string, error) {
 	all, err := elb.ClassicLoadBalancers(ctx, d.c)
 	for _, x := range all {
 		if x.ID == lb.ID && !slices.ContainsFunc(identity.CloudIDs(d.server.Machines), func(m string) bool { return slices.Contains(x.Instances, m) }) {
-			return fmt.Sprintf("no machine of the control plane is registered with the load balancer %s: run this again, which mends that", lb.ID), nil
+			return fmt.Sprintf("no machine of the control plane is registered with the load balancer %s: run this again, which registers them", lb.ID), nil
 		}
 	}
 	return "", err

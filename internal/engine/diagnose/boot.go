@@ -19,17 +19,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
-// fetching is what a machine fetches that finds a script of ours in its user
-// data.
-type fetching struct {
+// fetchedData is the boot data that the script in a machine's user data fetches.
+type fetchedData struct {
 	first string // name of the first secret or parameter
-	kept  bool   // machines share it, so it stays
+	kept  bool   // machines share it, so none deletes it
 	there bool
 }
 
 // bootData finds user data that a machine cannot boot with, and data that it
 // has not fetched.
-func (q *inquiry) bootData(ctx context.Context) (string, error) {
+func (q *machineCheck) bootData(ctx context.Context) (string, error) {
 	out, err := q.c.EC2.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: &q.machine.ID, Attribute: types.InstanceAttributeNameUserData})
 	if err != nil {
 		return "", err
@@ -40,13 +39,13 @@ func (q *inquiry) bootData(ctx context.Context) (string, error) {
 	}
 	data, wrong := userDataForm(sent)
 	if wrong != "" {
-		return fmt.Sprintf("the user data of %s %s: %s", q.machine.ID, wrong, q.anew()), nil
+		return fmt.Sprintf("the user data of %s %s: %s", q.machine.ID, wrong, q.replaceIt()), nil
 	}
 	return q.fetches(ctx, string(data))
 }
 
-// userDataForm undoes what user data is wrapped in, and says what cloud-init or
-// Ignition would not understand.
+// userDataForm decodes user data, and says what cloud-init or Ignition would not
+// understand.
 func userDataForm(sent string) (data []byte, wrong string) {
 	data, err := base64.StdEncoding.DecodeString(sent)
 	switch {
@@ -61,7 +60,7 @@ func userDataForm(sent string) (data []byte, wrong string) {
 			data, err = io.ReadAll(r)
 		}
 		if err != nil {
-			return nil, "is damaged: it begins like gzip, and is none"
+			return nil, "is damaged: it starts like gzip, but cannot be decompressed"
 		}
 	}
 	text := bytes.TrimSpace(data)
@@ -76,8 +75,8 @@ func userDataForm(sent string) (data []byte, wrong string) {
 	return nil, "is neither a cloud-config, a script, a MIME message nor an Ignition configuration"
 }
 
-// fetches looks whether what the user data fetches is there.
-func (q *inquiry) fetches(ctx context.Context, script string) (string, error) {
+// fetches finds out whether the boot data exists that the user data fetches.
+func (q *machineCheck) fetches(ctx context.Context, script string) (string, error) {
 	setting := func(name string) string {
 		m := regexp.MustCompile(`(?m)^` + name + `='([^']*)'$`).FindStringSubmatch(script)
 		return slices.Concat(m, []string{"", ""})[1]
@@ -94,24 +93,23 @@ func (q *inquiry) fetches(ctx context.Context, script string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f := &fetching{first: boot.ChunkName(backend, prefix, 0), kept: setting("KEEP") == "yes"}
+	f := &fetchedData{first: boot.ChunkName(backend, prefix, 0), kept: setting("KEEP") == "yes"}
 	f.there = slices.Contains(names, f.first)
 	q.fetch = f
 	switch {
 	case f.kept && !f.there:
-		return fmt.Sprintf("the %s %s, from which %s fetches its boot data, does not exist any more: %s", what, f.first, q.machine.ID, q.anew()), nil
+		return fmt.Sprintf("the %s %s, from which %s fetches its boot data, does not exist any more: %s", what, f.first, q.machine.ID, q.replaceIt()), nil
 	case q.machine.Profile == "":
-		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s", q.machine.ID, what, f.first, q.anew()), nil
+		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s", q.machine.ID, what, f.first, q.replaceIt()), nil
 	case !f.kept && f.there:
-		return fmt.Sprintf("%s has never fetched its boot data: the %s %s is still there, and the machine deletes it when it has it. It has no way to AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
+		return fmt.Sprintf("%s has never fetched its boot data: the %s %s is still there, and the machine deletes it when it has it. It cannot reach AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
 			q.machine.ID, what, f.first, q.machine.Profile, q.machine.Image), nil
 	}
 	return "", nil
 }
 
-// consoleText is what a machine prints while it boots, scrubbed; it is asked
-// for once.
-func (q *inquiry) consoleText(ctx context.Context) ([]string, error) {
+// consoleText is the console output of a machine, without secrets. It is read once.
+func (q *machineCheck) consoleText(ctx context.Context) ([]string, error) {
 	if q.console != nil {
 		return q.console, nil
 	}
@@ -125,14 +123,14 @@ func (q *inquiry) consoleText(ctx context.Context) ([]string, error) {
 	}
 	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
 	if err == nil {
-		q.console = strings.Split(scrubbed(string(text)), "\n")
+		q.console = strings.Split(redacted(string(text)), "\n")
 	}
 	return q.console, err
 }
 
-// scrubbed takes out of a text what must not be printed: keys, tokens,
-// passwords, and whatever is as long and as shapeless as one.
-func scrubbed(text string) string {
+// redacted removes secrets from a text: keys, tokens, passwords, and other long
+// words without spaces.
+func redacted(text string) string {
 	for _, secret := range []string{
 		`(?s)-----BEGIN [^-]*-----.*?(-----END [^-]*-----|\z)`,
 		`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`, // token of kubeadm
@@ -145,8 +143,8 @@ func scrubbed(text string) string {
 	return text
 }
 
-// consoleCause finds a cause that the machine itself has named.
-func (q *inquiry) consoleCause(ctx context.Context) (string, error) {
+// consoleCause finds a known error in the console output.
+func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 	text, err := q.consoleText(ctx)
 	if err != nil {
 		return "", err
@@ -154,45 +152,45 @@ func (q *inquiry) consoleCause(ctx context.Context) (string, error) {
 	data := "its boot data"
 	switch f := q.fetch; {
 	case f != nil && f.kept && !f.there:
-		return "", nil // it says no more than we do
+		return "", nil // it says no more than the finding about the secret
 	case f != nil:
 		data = f.first
 	}
 	for _, known := range []struct{ says, means string }{
 		{"no AWS CLI", "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager"},
-		{"ResourceNotFoundException", data + " was gone when it came to fetch it: " + q.anew()},
-		{"ParameterNotFound", data + " was gone when it came to fetch it: " + q.anew()},
-		{"AccessDenied", "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` mends Cluster API's own; " + q.reboot()},
-		{"Unable to locate credentials", "it has no role: name an instance profile in iamInstanceProfile; " + q.anew()},
-		{"Could not connect to the endpoint", "it has no way to the APIs of AWS: see to its routes and security groups; " + q.reboot()},
-		{"cannot be fetched", data + " could not be fetched: see below why; " + q.reboot()},
+		{"ResourceNotFoundException", data + " did not exist any more when it tried to fetch it: " + q.replaceIt()},
+		{"ParameterNotFound", data + " did not exist any more when it tried to fetch it: " + q.replaceIt()},
+		{"AccessDenied", "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` updates those of Cluster API; " + q.rebootIt()},
+		{"Unable to locate credentials", "it has no role: name an instance profile in iamInstanceProfile; " + q.replaceIt()},
+		{"Could not connect to the endpoint", "it cannot reach the APIs of AWS: check its routes and security groups; " + q.rebootIt()},
+		{"cannot be fetched", data + " could not be fetched: the reason is below; " + q.rebootIt()},
 		{"kubeadm: command not found", "its image " + q.machine.Image + " has no kubeadm: use one made for Cluster API"},
 		{"this version of kubeadm only supports", "its image " + q.machine.Image + " has a kubeadm of another version than the manifest's: name one of that version in ami"},
-		{"none of the public keys", "the cluster CA at the API server is not the one whose hash the machine was given: something else answers there, or the machine is of an earlier cluster; " + q.anew()},
-		{"could not find a JWS signature", "its bootstrap token has expired, or the cluster never knew it: " + q.anew()},
-		{"couldn't validate the identity of the API Server", "it could not reach the API server: see to the load balancer and its security groups; " + q.anew()},
-		{"[ERROR ", "kubeadm does not find the machine as it needs it: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.anew()},
+		{"none of the public keys", "the cluster CA at the API server is not the one whose hash the machine was given: another server answers there, or the machine belongs to an earlier cluster; " + q.replaceIt()},
+		{"could not find a JWS signature", "its bootstrap token has expired, or the cluster never knew it: " + q.replaceIt()},
+		{"couldn't validate the identity of the API Server", "it could not reach the API server: check the load balancer and its security groups; " + q.replaceIt()},
+		{"[ERROR ", "the machine does not pass the preflight checks of kubeadm: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.replaceIt()},
 	} {
 		for _, line := range text {
 			if strings.Contains(line, known.says) {
-				return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortened(line), known.means), nil
+				return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.means), nil
 			}
 		}
 	}
 	return "", nil
 }
 
-// lastWords are the last lines of the console that may tell something.
-func (q *inquiry) lastWords(ctx context.Context) (string, error) {
+// consoleTail are the last lines of the console output that may name a cause.
+func (q *machineCheck) consoleTail(ctx context.Context) (string, error) {
 	text, err := q.consoleText(ctx)
 	if err != nil {
 		return "", err
 	}
-	telling := regexp.MustCompile(`(?i)error|fail|kubeadm|cloud-init`)
+	interesting := regexp.MustCompile(`(?i)error|fail|kubeadm|cloud-init`)
 	var lines []string
 	for _, line := range text {
-		if telling.MatchString(line) {
-			lines = append(lines, shortened(line))
+		if interesting.MatchString(line) {
+			lines = append(lines, shortLine(line))
 		}
 	}
 	if len(lines) == 0 {
@@ -201,9 +199,9 @@ func (q *inquiry) lastWords(ctx context.Context) (string, error) {
 	return "the console of " + q.machine.ID + " says last:\n" + strings.Join(lines[max(0, len(lines)-10):], "\n"), nil
 }
 
-// shortened is a line as messages have room for it, without what moves a
-// terminal.
-func shortened(line string) string {
+// shortLine is a line that is short enough for messages, without control
+// characters.
+func shortLine(line string) string {
 	const room = 240
 	runes := []rune(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {

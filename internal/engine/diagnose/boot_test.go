@@ -25,9 +25,9 @@ func TestScrubbed(t *testing.T) {
 		strings.Repeat("QUJD", 19):                                                       "[secret]",
 		"error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal": "error execution phase preflight: i-0720d2a2bcb6c4fe8 ip-10-0-64-5.ec2.internal",
 	} {
-		assert.Equal(t, want, scrubbed(text))
+		assert.Equal(t, want, redacted(text))
 	}
-	assert.Equal(t, "a [31mb", shortened(" a\x1b[31mb\r"), "nothing that moves a terminal")
+	assert.Equal(t, "a [31mb", shortLine(" a\x1b[31mb\r"), "nothing that moves a terminal")
 }
 
 func TestUserDataForm(t *testing.T) {
@@ -43,7 +43,7 @@ func TestUserDataForm(t *testing.T) {
 		encode([]byte("MIME-Version: 1.0\n")):                        "",
 		encode([]byte(`{"ignition":{}}`)):                            "",
 		encode(packed.Bytes()):                                       "",
-		encode(packed.Bytes()[:12]):                                  "is damaged: it begins like gzip, and is none",
+		encode(packed.Bytes()[:12]):                                  "is damaged: it starts like gzip, but cannot be decompressed",
 		encode([]byte(encode([]byte("#cloud-config\n")))):            "was encoded as base64 twice",
 		encode([]byte("write_files:\n- path: /etc/x\n  content: y")): "is neither a cloud-config, a script, a MIME message nor an Ignition configuration",
 		"#cloud-config": "is not base64",

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 )
 
-// route finds a machine that reaches nothing outside of its VPC.
-func (q *inquiry) route(ctx context.Context) (string, error) {
+// route finds a machine that reaches nothing outside its VPC.
+func (q *machineCheck) route(ctx context.Context) (string, error) {
 	inVPC := []types.Filter{cloud.Filter("vpc-id", q.machine.VPC)}
 	tables, err := q.c.EC2.DescribeRouteTables(ctx, &awsec2.DescribeRouteTablesInput{Filters: inVPC})
 	if err != nil {
@@ -24,7 +24,7 @@ func (q *inquiry) route(ctx context.Context) (string, error) {
 	if table == nil {
 		return "", nil
 	}
-	why := q.stuck(table)
+	why := q.noInternet(table)
 	if why == "" {
 		return "", nil
 	}
@@ -34,11 +34,11 @@ func (q *inquiry) route(ctx context.Context) (string, error) {
 	}
 	for _, e := range endpoints.VpcEndpoints {
 		if e.VpcEndpointType == types.VpcEndpointTypeInterface && ec2.SeenState(e.State) == ec2.SeenState(types.StateAvailable) {
-			return "", nil // somebody has seen to it that machines do without the internet
+			return "", nil // the machines may need no internet
 		}
 	}
-	return fmt.Sprintf("%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which mends the routes of the cluster's own tables; %s",
-		q.machine.ID, aws.ToString(table.RouteTableId), q.machine.Subnet, why, q.reboot()), nil
+	return fmt.Sprintf("%s cannot reach the internet, nor the APIs of AWS: %s, the route table of its %s, %s, and the VPC has no interface endpoint. Run this again, which restores the routes of the cluster's own tables; %s",
+		q.machine.ID, aws.ToString(table.RouteTableId), q.machine.Subnet, why, q.rebootIt()), nil
 }
 
 // tableOf returns the route table that a subnet is associated with, or else
@@ -57,9 +57,8 @@ func tableOf(all []types.RouteTable, subnet string) (table *types.RouteTable) {
 	return table
 }
 
-// stuck says why what leaves the machine by a route table does not reach the
-// internet; "" when it does.
-func (q *inquiry) stuck(t *types.RouteTable) (why string) {
+// noInternet says why a route table does not lead to the internet; "" if it does.
+func (q *machineCheck) noInternet(t *types.RouteTable) (why string) {
 	why = "has no default route"
 	for _, r := range t.Routes {
 		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
@@ -67,7 +66,7 @@ func (q *inquiry) stuck(t *types.RouteTable) (why string) {
 		switch {
 		case to != "0.0.0.0/0" && to != "::/0":
 		case r.State == types.RouteStateBlackhole:
-			why = fmt.Sprintf("has a route to %s that leads to %s, which is gone or not working", to, via)
+			why = fmt.Sprintf("has a route to %s that leads to %s, which does not exist or does not work", to, via)
 		case to == "0.0.0.0/0" && strings.HasPrefix(via, "igw-") && q.machine.PublicIP == "":
 			why = fmt.Sprintf("leads to the internet gateway %s, and the machine has no public address", via)
 		default:

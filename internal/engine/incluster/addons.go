@@ -19,16 +19,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Addons are objects that are brought into the cluster: those of a
-// ClusterResourceSet, or of a file.
+// Addons are objects that are applied to the cluster: those of a ClusterResourceSet,
+// or of a file.
 type Addons struct {
 	API       *API
 	Server    *graph.Ref[APIServerState]
 	Name      string
-	Reconcile bool // keep the objects as they are written; else make those that are missing
+	Reconcile bool // keep the objects as in the manifest; else create those that are missing
 	Objects   []AddonObject
-	// Brought holds the kinds and namespaces that the add-ons of the cluster
-	// bring, by the names that Brings gives them: what needs one waits for it.
+	// Brought holds the kinds and namespaces that add-ons of the cluster define, by
+	// the names that Brings gives them: objects that need one wait for it.
 	Brought map[string]bool
 }
 
@@ -39,7 +39,7 @@ type AddonObject struct {
 	Object map[string]any // as JSON has it; it is not changed
 }
 
-// AddonsState is what there is of the objects.
+// AddonsState is the objects that exist.
 type AddonsState struct {
 	Name string
 	Seen []string // how each object is: "" for one that is missing
@@ -50,11 +50,11 @@ type AddonsState struct {
 // CloudID implements graph.State.
 func (s AddonsState) CloudID() string { return s.Name }
 
-// How an object can be, beside missing and differing.
+// How an object can be, beside missing and differences.
 const (
-	there     = "there"
-	asWritten = "as written"
-	notKnown  = "not known yet"
+	there        = "there"
+	asInManifest = "as written"
+	notAccepted  = "not known yet"
 )
 
 var (
@@ -69,7 +69,7 @@ func (a *Addons) Needs() []graph.Edge { return graph.Awaits(a.Server) }
 // Find implements graph.Desired.
 func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
 	if !answers(a.Server) {
-		return nil, nil // there is nobody to ask
+		return nil, nil // the API server does not answer yet
 	}
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -97,7 +97,7 @@ func (a *Addons) Diff(have *AddonsState) (d graph.Diff) {
 
 func (a *Addons) wanted() string {
 	if a.Reconcile {
-		return asWritten
+		return asInManifest
 	}
 	return there
 }
@@ -127,7 +127,7 @@ func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, err
 	var wrong []error
 	for _, namespaces := range []bool{true, false} {
 		for i, o := range a.Objects {
-			if (o.kind() == "Namespace") == namespaces && have.Seen[i] != a.wanted() && have.Seen[i] != notKnown {
+			if (o.kind() == "Namespace") == namespaces && have.Seen[i] != a.wanted() && have.Seen[i] != notAccepted {
 				wrong = append(wrong, a.applyOne(ctx, k, i, have))
 			}
 		}
@@ -148,7 +148,7 @@ func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *Addo
 	switch _, err := k.Apply(ctx, o.object(), false); {
 	case err == nil:
 		have.Seen[i] = a.wanted()
-	case a.soon(o, err):
+	case a.temporary(o, err):
 		have.unclear = &AddonError{o, err, ""}
 	default:
 		return &AddonError{o, err, advice(err)}
@@ -164,10 +164,10 @@ func (a *Addons) look(ctx context.Context, k *kube.Client) (*AddonsState, error)
 		seen, err := a.see(ctx, k, o)
 		switch {
 		case err == nil:
-		case !a.soon(o, err):
+		case !a.temporary(o, err):
 			wrong = append(wrong, &AddonError{o, err, advice(err)})
 		case errors.As(err, new(apierrors.APIStatus)): // a webhook, say, that is not up yet
-			seen, have.unclear = notKnown, &AddonError{o, err, ""}
+			seen, have.unclear = notAccepted, &AddonError{o, err, ""}
 		default:
 			return nil, graph.NotYet(&AddonError{o, err, ""})
 		}
@@ -200,9 +200,9 @@ func (a *Addons) see(ctx context.Context, k *kube.Client, o AddonObject) (string
 	if err != nil {
 		return "", err
 	}
-	paths := differing("", live.Object, after.Object)
+	paths := differences("", live.Object, after.Object)
 	if len(paths) == 0 {
-		return asWritten, nil
+		return asInManifest, nil
 	}
 	const most = 3
 	if more := len(paths) - most; more > 0 {
@@ -211,9 +211,9 @@ func (a *Addons) see(ctx context.Context, k *kube.Client, o AddonObject) (string
 	return "differs in " + strings.Join(paths, ", "), nil
 }
 
-// soon reports whether time may cure that an object is not taken: what it
+// temporary reports whether time may cure that an object is not taken: what it
 // needs is brought too, or the API server or a webhook is not up to it now.
-func (a *Addons) soon(o AddonObject, err error) bool {
+func (a *Addons) temporary(o AddonObject, err error) bool {
 	switch {
 	case errors.As(err, new(*kube.UnknownKindError)):
 		return a.Brought[o.definition()]
@@ -226,9 +226,9 @@ func (a *Addons) soon(o AddonObject, err error) bool {
 	return unanswered && !errors.Is(err, cloud.ErrLockLost) && !errors.As(err, new(*cloud.RefusedError))
 }
 
-// differing lists the paths at which an object differs from what it would be,
+// differences lists the paths at which an object differs from what it would be,
 // but for what changes by itself.
-func differing(path string, have, want any) (paths []string) {
+func differences(path string, have, want any) (paths []string) {
 	switch path {
 	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation",
 		"metadata.annotations.deprecated.daemonset.template.generation":
@@ -245,7 +245,7 @@ func differing(path string, have, want any) (paths []string) {
 			both[key] = true
 		}
 		for _, key := range slices.Sorted(maps.Keys(both)) {
-			paths = append(paths, differing(strings.TrimPrefix(path+"."+key, "."), h[key], w[key])...)
+			paths = append(paths, differences(strings.TrimPrefix(path+"."+key, "."), h[key], w[key])...)
 		}
 		return paths
 	}
@@ -253,7 +253,7 @@ func differing(path string, have, want any) (paths []string) {
 	ws, _ := want.([]any)
 	if len(hs) == len(ws) && hs != nil && ws != nil {
 		for i := range hs {
-			paths = append(paths, differing(fmt.Sprintf("%s[%d]", path, i), hs[i], ws[i])...)
+			paths = append(paths, differences(fmt.Sprintf("%s[%d]", path, i), hs[i], ws[i])...)
 		}
 		return paths
 	}

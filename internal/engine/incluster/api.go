@@ -23,33 +23,32 @@ type API struct {
 	Endpoint bootdata.Endpoint
 	PKI      *graph.Ref[secrets.PKIState] // nil on EKS
 	EKS      *graph.Ref[eks.ClusterState] // nil but on EKS
-	Without  string                       // the flags of a run that does without it
+	Without  string                       // the flags of a run that needs no API server
 }
 
 func (a *API) needs() []graph.Edge {
 	return append(a.Endpoint.Needs(), append(graph.Reads(a.PKI), graph.Reads(a.EKS)...)...)
 }
 
-// Client returns a client of the API server; nil while it is not known where
-// that is.
+// Client returns a client of the API server; nil while its address is not known.
 func (a *API) Client(c *cloud.Clients) (*kube.Client, error) {
 	endpoint := a.Endpoint.String()
 	if endpoint == graph.Unknown {
-		return nil, nil // there is nobody to talk to
+		return nil, nil // its load balancer is not created yet
 	}
 	if a.EKS != nil {
 		have, ok := a.EKS.Found()
 		if !ok || len(have.CA) == 0 {
-			return nil, nil // EKS does not tell yet
+			return nil, nil // EKS is still creating it
 		}
 		return have.Client(c)
 	}
 	keys, ok := a.PKI.Found()
 	switch {
 	case !ok:
-		return nil, nil // nothing has been made
+		return nil, nil // its keys are not created yet
 	case keys.PKI == nil && keys.Path != secrets.KeptElsewhere:
-		return nil, nil // a run died while it wrote them, and this one writes the rest
+		return nil, nil // a run was interrupted while it wrote them; this one writes the rest
 	case keys.PKI == nil:
 		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use " + a.Without)
 	}
@@ -65,39 +64,43 @@ func Administrator(c *cloud.Clients, endpoint string, keys *boot.PKI) (*kube.Cli
 	})
 }
 
-// unansweredError says that the API server has answered before, and did not
-// now.
-type unansweredError struct {
+// unavailableError says that the API server does not answer, though it did before.
+type unavailableError struct {
 	why string
 	err error
 }
 
-func (e *unansweredError) Error() string { return "the API server: " + e.why }
+func (e *unavailableError) Error() string { return "the API server: " + e.why }
 
-func (e *unansweredError) Unwrap() error { return e.err }
+func (e *unavailableError) Unwrap() error { return e.err }
 
-// patiently makes an API server that does not answer something to wait for.
-func patiently(ctx context.Context, err error) error {
-	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || cutShort(ctx, err) ||
+// errNoAddress says that the address of the API server is not known.
+var errNoAddress = &unavailableError{why: "its address is not known"}
+
+// retryUnavailable returns the error, as one after which the executor tries again
+// where the API server is unavailable.
+func retryUnavailable(ctx context.Context, err error) error {
+	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || isCancellation(ctx, err) ||
 		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {
 		return err
 	}
 	if why, unanswered := kube.Unavailable(err); unanswered {
-		return graph.NotYet(&unansweredError{why, err})
+		return graph.NotYet(&unavailableError{why, err})
 	}
 	return err
 }
 
-// cutShort reports whether an error says no more than that the context has ended.
-func cutShort(ctx context.Context, err error) bool {
+// isCancellation reports whether an error says only that the context has ended.
+func isCancellation(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
-// patiently does the same for those that a run can do without.
-func (a *API) patiently(ctx context.Context, err error) error {
-	var silent *unansweredError
-	if err = patiently(ctx, err); errors.As(err, &silent) {
-		return graph.NotYet(fmt.Errorf("%w (%s does without it)", silent, a.Without))
+// retryUnavailable does the same, and names the flags of a run that needs no API
+// server.
+func (a *API) retryUnavailable(ctx context.Context, err error) error {
+	var unavailable *unavailableError
+	if err = retryUnavailable(ctx, err); errors.As(err, &unavailable) {
+		return graph.NotYet(fmt.Errorf("%w (%s does without it)", unavailable, a.Without))
 	}
 	return err
 }

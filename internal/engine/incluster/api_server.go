@@ -14,7 +14,7 @@ import (
 // known, it shows a certificate of the cluster's CA, and says that it is ready.
 type APIServer struct {
 	API   *API
-	After []graph.Edge // what has to be there before it can come up
+	After []graph.Edge // what has to exist before it can answer
 	// Machines are those of the control plane; none on EKS.
 	Machines []*graph.Ref[ec2.InstanceState]
 }
@@ -55,7 +55,7 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 	have := &APIServerState{Server: "https://" + s.API.Endpoint.String(), Status: ready}
 	if err := k.Ready(ctx); err != nil {
 		why, unanswered := kube.Unavailable(err)
-		if cutShort(ctx, err) || !unanswered {
+		if isCancellation(ctx, err) || !unanswered {
 			return nil, err
 		}
 		have.Status = why

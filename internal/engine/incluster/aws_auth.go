@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,16 +16,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// AWSAuth is the ConfigMap aws-auth, by which clusters of EKS let in roles and
-// users of IAM that have no access entry. What it holds beside what is wanted
-// stays: EKS writes to it too (facts E.9).
+// AWSAuth is the ConfigMap aws-auth, by which EKS clusters admit IAM roles and users
+// that have no access entry. Other entries stay: EKS writes to it too.
 type AWSAuth struct {
 	API    *API
 	Server *graph.Ref[APIServerState]
 	Wanted []Mapping
 }
 
-// Mapping lets a role or a user of IAM in.
+// Mapping admits an IAM role or user.
 type Mapping struct {
 	Users    bool // of mapUsers; else of mapRoles
 	ARN      string
@@ -60,25 +60,25 @@ func (a *AWSAuth) Needs() []graph.Edge { return graph.On(a.Server) }
 // Find implements graph.Desired.
 func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, error) {
 	if !answers(a.Server) {
-		return nil, nil // there is nobody to ask
+		return nil, nil // the API server does not answer yet
 	}
 	k, err := a.API.Client(c)
 	if err != nil {
 		return nil, err
 	}
-	var have struct{ Data map[string]string }
+	var have corev1.ConfigMap
 	err = k.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/aws-auth", &have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, patiently(ctx, err)
+		return nil, retryUnavailable(ctx, err)
 	}
 	s := &AWSAuthState{there: true, lists: map[string][]map[string]any{}}
 	for name, text := range have.Data {
 		var list []map[string]any
 		if err := yaml.Unmarshal([]byte(text), &list); err != nil {
-			return nil, fmt.Errorf("ConfigMap kube-system/aws-auth: %s: %w: mend it with kubectl", name, err)
+			return nil, fmt.Errorf("ConfigMap kube-system/aws-auth: %s: %w: correct it with kubectl", name, err)
 		}
 		s.lists[name] = list
 	}
@@ -94,7 +94,7 @@ func (a *AWSAuth) Diff(have *AWSAuthState) (d graph.Diff) {
 	return d
 }
 
-// as says as whom an ARN is let in.
+// as returns the user and groups that an ARN is mapped to.
 func (s *AWSAuthState) as(m Mapping) string {
 	list, key := m.list()
 	for _, x := range s.lists[list] {
@@ -141,7 +141,7 @@ func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthSta
 	} else {
 		_, err = k.Apply(ctx, o, false)
 	}
-	return nil, patiently(ctx, err)
+	return nil, retryUnavailable(ctx, err)
 }
 
 // replaced puts an entry into a list, in place of that of the same ARN.

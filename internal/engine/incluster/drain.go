@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -17,36 +19,37 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Drain is what still runs on the node of a machine that is to go. To delete it
-// is to cordon the node, to evict the pods, and to wait until their volumes are
-// detached (facts D.11).
+// Drain is what still runs on the Node of a machine that is to be terminated. To
+// delete it is to cordon the Node, to evict the pods, and to wait until their
+// volumes are detached, as Cluster API's Machine controller does.
 type Drain struct {
 	API     *API
 	Machine ec2.InstanceState
 	// Timeout and Detach are how long the pods and the volumes may take; 0: as
 	// long as they need.
 	Timeout, Detach time.Duration
-	Abandon         bool // volumes may stay attached
+	SkipDetach      bool // volumes may stay attached
 	After           []graph.Edge
 }
 
-// DrainState is a node that is not empty yet.
+// DrainState is a Node that is not drained yet.
 type DrainState struct {
-	Node    NodeState
-	Pods    []podObject // that have to go
-	Volumes []string
-	Silent  error // why nothing is known of the node
+	Node        NodeState
+	Pods        []corev1.Pod // that have to leave the Node
+	Volumes     []string     // that are still attached
+	Unavailable error        // why the API server does not tell; nil where it does
 }
 
 // CloudID implements graph.State.
 func (s DrainState) CloudID() string { return cmp.Or(s.Node.Name, "node") }
 
-// Annotations of nodes that are taken away. Times outlast a run.
+// Annotations of Nodes that are drained. They hold times because a drain may take
+// more than one run.
 const (
-	retiredMark  = "clusterawsadm/retired" // the machine
-	drainingMark = "clusterawsadm/draining-since"
-	drainedMark  = "clusterawsadm/drained-since"
-	cordonedMark = "clusterawsadm/was-cordoned" // by somebody else, before us
+	retiredAnnotation  = "clusterawsadm/retired" // ID of the machine
+	drainingAnnotation = "clusterawsadm/draining-since"
+	drainedAnnotation  = "clusterawsadm/drained-since"
+	cordonedAnnotation = "clusterawsadm/was-cordoned" // before the drain, by somebody else
 )
 
 var (
@@ -63,9 +66,9 @@ func (d *Drain) TimeLimit() time.Duration { return 15*time.Minute + d.Timeout + 
 
 // Find implements graph.Desired.
 func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error) {
-	node, silent, err := nodeOf(ctx, c, d.API, d.Machine)
-	if silent != nil {
-		return &DrainState{Silent: silent}, nil //nolint:nilerr // that is what is known
+	node, unavailable, err := nodeOf(ctx, c, d.API, d.Machine)
+	if unavailable != nil {
+		return &DrainState{Unavailable: unavailable}, nil //nolint:nilerr // Delete waits for it
 	}
 	if node == nil || err != nil {
 		return nil, err
@@ -75,42 +78,39 @@ func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error)
 		s.Node.Draining, s.Node.Drained = time.Time{}, time.Time{}
 	}
 	k, err := d.API.Client(c)
-	var here podsHere
+	var pods nodePods
 	if err == nil {
-		here, err = podsOn(ctx, k, s.Node)
+		pods, err = podsOf(ctx, k, s.Node)
 	}
 	if s.Node.Drained.IsZero() {
-		s.Pods = here.leave
+		s.Pods = pods.leave
 	}
 	if err == nil {
-		s.Volumes, err = d.attached(ctx, k, s.Node, here.spared)
+		s.Volumes, err = d.attached(ctx, k, s.Node, pods.keptClaims)
 	}
 	switch {
 	case err != nil:
-		return silently(ctx, err)
+		return unavailableDrain(ctx, err)
 	case s.Node.Draining.IsZero(), len(s.Pods) > 0, len(s.Volumes) > 0 && !over(c, s.Node.Drained, d.Detach):
 		return s, nil
 	}
-	return nil, nil // nothing is left
+	return nil, nil // the Node is drained
 }
 
-// silently is what is known of a node when the API server has not answered.
-func silently(ctx context.Context, err error) (*DrainState, error) {
-	var silent *unansweredError
-	if errors.As(patiently(ctx, err), &silent) {
-		return &DrainState{Silent: silent}, nil
+// unavailableDrain is what is known of a Node when the API server is unavailable.
+func unavailableDrain(ctx context.Context, err error) (*DrainState, error) {
+	var unavailable *unavailableError
+	if errors.As(retryUnavailable(ctx, err), &unavailable) {
+		return &DrainState{Unavailable: unavailable}, nil
 	}
 	return nil, err
 }
 
-// errNowhere says that it is not known where the API server is.
-var errNowhere = &unansweredError{why: "its address is not known"}
-
-// nodeOf returns the node of a machine that is to go; nil when there is none or
-// the machine is gone, and why, when the API server does not tell.
-func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m ec2.InstanceState) (node *NodeState, silent, err error) {
-	there, err := ec2.InstanceInventory(ctx, c)
-	if err != nil || there.ByID[m.ID] == nil {
+// nodeOf returns the Node of a machine that is to be terminated; nil where there
+// is no Node or no machine. unavailable says why the API server does not tell.
+func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m ec2.InstanceState) (node *NodeState, unavailable, err error) {
+	machines, err := ec2.InstanceInventory(ctx, c)
+	if err != nil || machines.ByID[m.ID] == nil {
 		return nil, nil, err
 	}
 	k, err := api.Client(c)
@@ -118,12 +118,12 @@ func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m ec2.InstanceState
 		return nil, nil, err
 	}
 	if k == nil {
-		return nil, errNowhere, nil
+		return nil, errNoAddress, nil
 	}
 	all, err := Nodes(ctx, c, api)
-	var unanswered *unansweredError
-	if errors.As(err, &unanswered) {
-		return nil, unanswered, nil
+	var why *unavailableError
+	if errors.As(err, &why) {
+		return nil, why, nil
 	}
 	if err != nil {
 		return nil, nil, err
@@ -131,27 +131,27 @@ func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m ec2.InstanceState
 	return all.Of(m), nil, nil
 }
 
-// over reports whether a time has run out.
+// over reports whether a time limit has passed; there is none for 0.
 func over(c *cloud.Clients, since time.Time, limit time.Duration) bool {
 	return limit > 0 && !since.IsZero() && c.Clock.Since(since) >= limit
 }
 
-// Diff implements graph.Desired: what is left has to go.
+// Diff implements graph.Desired: a drain is retired, so nothing differs.
 func (d *Drain) Diff(*DrainState) graph.Diff { return nil }
 
-// Delete implements graph.Deleter: one round.
+// Delete implements graph.Deleter. Each call is one round.
 func (d *Drain) Delete(ctx context.Context, c *cloud.Clients, have *DrainState) error {
-	if have.Silent != nil {
-		return d.API.patiently(ctx, graph.NotYet(have.Silent))
+	if have.Unavailable != nil {
+		return d.API.retryUnavailable(ctx, graph.NotYet(have.Unavailable))
 	}
 	k, err := d.API.Client(c)
 	if err == nil {
 		err = d.round(ctx, c, k, have)
 	}
 	if apierrors.IsNotFound(err) {
-		return nil // the node is gone
+		return nil // the Node is deleted
 	}
-	return d.API.patiently(ctx, err)
+	return d.API.retryUnavailable(ctx, err)
 }
 
 func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, have *DrainState) error {
@@ -166,7 +166,7 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 	case len(have.Pods) == 0 && len(have.Volumes) == 0:
 		return graph.NotYet(errors.New("a look at its pods, now that it takes no more"))
 	case len(have.Pods) == 0 || late:
-		if err := k.Merge(ctx, nodePath(have.Node.Name), marked(map[string]any{drainedMark: now})); err != nil {
+		if err := k.Merge(ctx, nodePath(have.Node.Name), annotating(map[string]any{drainedAnnotation: now})); err != nil {
 			return err
 		}
 		if late && len(have.Pods) > 0 {
@@ -178,76 +178,69 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 	return graph.NotYet(fmt.Errorf("%s to be detached: %s", counted(len(have.Volumes), "volume"), text.Several(have.Volumes)))
 }
 
-// cordoning is the change that begins to take a node away.
+// cordoning is the patch that starts a drain.
 func (d *Drain) cordoning(have NodeState, now string) map[string]any {
-	marks := map[string]any{retiredMark: d.Machine.ID, drainingMark: now, drainedMark: nil}
+	annotations := map[string]any{retiredAnnotation: d.Machine.ID, drainingAnnotation: now, drainedAnnotation: nil}
 	switch {
 	case !have.Cordoned:
-		marks[cordonedMark] = nil
+		annotations[cordonedAnnotation] = nil
 	case have.Retired == "":
-		marks[cordonedMark] = "true"
+		annotations[cordonedAnnotation] = "true"
 	}
-	change := marked(marks)
-	change["spec"] = map[string]any{"unschedulable": true}
-	return change
+	patch := annotating(annotations)
+	patch["spec"] = map[string]any{"unschedulable": true}
+	return patch
 }
 
-// marked is a change of a node's annotations.
-func marked(annotations map[string]any) map[string]any {
+// annotating is a merge patch of annotations; nil removes one.
+func annotating(annotations map[string]any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// attached lists the volumes that are attached to a node, and are waited for:
-// not those of pods that stay, nor any of a node that is not heard of, for
-// nobody unmounts them there.
-func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, spared []string) (out []string, err error) {
-	if d.Abandon || node.Unreachable {
+// attached lists the volumes that are attached to a Node and have to be detached:
+// not those of pods that stay, and none of an unreachable Node, where no kubelet
+// unmounts them.
+func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, keptClaims []string) (out []string, err error) {
+	if d.SkipDetach || node.Unreachable {
 		return nil, nil
 	}
-	var list struct {
-		Items []struct {
-			Metadata struct{ Name string }
-			Spec     struct {
-				NodeName string
-				Source   struct{ PersistentVolumeName string }
-			}
-			Status struct{ Attached bool }
-		}
-	}
+	var list storagev1.VolumeAttachmentList
 	err = k.Get(ctx, "/apis/storage.k8s.io/v1/volumeattachments", &list)
 	for _, a := range list.Items {
 		if a.Spec.NodeName != node.Name || !a.Status.Attached {
 			continue
 		}
-		volume := a.Spec.Source.PersistentVolumeName
-		claim, err := claimOf(ctx, k, volume, spared)
+		volume := ""
+		if name := a.Spec.Source.PersistentVolumeName; name != nil {
+			volume = *name
+		}
+		claim, err := claimOf(ctx, k, volume, keptClaims)
 		if err != nil {
 			return nil, err
 		}
-		if claim == "" || !slices.Contains(spared, claim) {
-			out = append(out, cmp.Or(volume, a.Metadata.Name))
+		if claim == "" || !slices.Contains(keptClaims, claim) {
+			out = append(out, cmp.Or(volume, a.Name))
 		}
 	}
 	return out, err
 }
 
-// claimOf names the claim of a volume; "" for none, or when none is sought.
-func claimOf(ctx context.Context, k *kube.Client, volume string, sought []string) (string, error) {
-	if volume == "" || len(sought) == 0 {
+// claimOf names the claim of a volume; "" for none, or where no claims are kept.
+func claimOf(ctx context.Context, k *kube.Client, volume string, keptClaims []string) (string, error) {
+	if volume == "" || len(keptClaims) == 0 {
 		return "", nil
 	}
-	var v struct {
-		Spec struct {
-			ClaimRef struct{ Namespace, Name string }
-		}
-	}
+	var v corev1.PersistentVolume
 	err := k.Get(ctx, "/api/v1/persistentvolumes/"+volume, &v)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return "", nil
+	case err != nil || v.Spec.ClaimRef == nil:
+		return "", err
 	}
-	return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name, err
+	return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name, nil
 }
 
 func counted(n int, what string) string {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -19,17 +21,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// EtcdMember is the member of etcd on a machine of the control plane that is to
-// go. It is removed while the machine still runs: a member that is only gone
-// goes on being counted (facts D.9).
+// EtcdMember is the member of etcd on a machine of the control plane that is to be
+// terminated. It is removed while the machine still runs: a member whose machine
+// is terminated still counts for the quorum.
 //
-// etcd is spoken to by its own etcdctl, in pods on another machine of the
-// control plane: there the certificates are that it wants to see, and nothing
-// has to be reached but the API server.
+// Members are removed by etcdctl, in pods on another machine of the control plane:
+// the client certificates are there, and the run needs to reach only the API server.
 type EtcdMember struct {
 	API          *API
 	Machine      ec2.InstanceState
-	Leaving      []ec2.InstanceState // machines of the control plane that are to go, this among them
+	Leaving      []ec2.InstanceState // machines of the control plane that are to be terminated, this one among them
 	Certificates string              // folder of etcd's certificates on the machines
 	After        []graph.Edge
 }
@@ -50,57 +51,57 @@ func (e *EtcdMember) Needs() []graph.Edge { return append(e.API.needs(), e.After
 
 // Find implements graph.Desired.
 func (e *EtcdMember) Find(ctx context.Context, c *cloud.Clients) (*EtcdMemberState, error) {
-	there, err := ec2.InstanceInventory(ctx, c)
-	if err != nil || there.ByID[e.Machine.ID] == nil {
+	machines, err := ec2.InstanceInventory(ctx, c)
+	if err != nil || machines.ByID[e.Machine.ID] == nil {
 		return nil, err
 	}
 	return &EtcdMemberState{e.Machine.ID}, nil
 }
 
-// Diff implements graph.Desired: it has to go.
+// Diff implements graph.Desired: the member is retired, so nothing differs.
 func (e *EtcdMember) Diff(*EtcdMemberState) graph.Diff { return nil }
 
-// Delete implements graph.Deleter: one round. The first pod looks who is a
-// member and who leads; the second removes the member. Both are named after the
-// machine, so that the next round, of whatever run, finds them.
+// Delete implements graph.Deleter. Each call is one round. The first pod lists the
+// members and the leader; the second removes the member. Both are named after the
+// machine, so that the next round finds them, also in another run.
 func (e *EtcdMember) Delete(ctx context.Context, c *cloud.Clients, _ *EtcdMemberState) error {
 	t, err := e.API.etcdctl(ctx, c, e.Machine.ID, e.Certificates, e.Leaving)
 	if err != nil {
 		return err
 	}
-	return e.API.patiently(ctx, e.round(ctx, t))
+	return e.API.retryUnavailable(ctx, e.round(ctx, t))
 }
 
 func (e *EtcdMember) round(ctx context.Context, t *etcdctl) error {
-	switch gone, err := t.done(ctx, "remove"); {
-	case err != nil && !errors.Is(err, errNotBegun):
+	switch removed, err := t.done(ctx, "remove"); {
+	case err != nil && !errors.Is(err, errNoPod):
 		return err
-	case err == nil && gone != nil:
+	case err == nil && removed != nil:
 		return t.clean(ctx)
 	}
 	members, leader, err := t.look(ctx)
 	if err != nil {
 		return err
 	}
-	own := t.nodes.Of(e.Machine)
-	mine := slices.IndexFunc(members, func(m etcdMember) bool { return m.on(e.Machine, own) })
-	if mine < 0 {
+	node := t.nodes.Of(e.Machine)
+	member := slices.IndexFunc(members, func(m etcdMember) bool { return m.on(e.Machine, node) })
+	if member < 0 {
 		return t.clean(ctx)
 	}
-	if err := mayGo(members, mine, t.healthy); err != nil {
+	if err := checkQuorum(members, member, t.healthy); err != nil {
 		return err
 	}
-	return e.remove(ctx, t, members, members[mine], leader)
+	return e.remove(ctx, t, members, members[member], leader)
 }
 
-// remove starts to remove a member, which hands on what it leads.
-func (e *EtcdMember) remove(ctx context.Context, t *etcdctl, members []etcdMember, mine etcdMember, leader uint64) error {
+// remove starts to remove a member. A leader hands over the leadership before.
+func (e *EtcdMember) remove(ctx context.Context, t *etcdctl, members []etcdMember, member etcdMember, leader uint64) error {
 	var before []command
-	heir := slices.IndexFunc(members, func(m etcdMember) bool { return m.Name == t.pod.Spec.NodeName })
-	if leader == mine.ID && heir >= 0 && len(mine.ClientURLs) > 0 {
-		before = []command{{"move-leader", t.at(mine.ClientURLs[0], "move-leader", members[heir].hex())}}
+	successor := slices.IndexFunc(members, func(m etcdMember) bool { return m.Name == t.pod.Spec.NodeName })
+	if leader == member.ID && successor >= 0 && len(member.ClientURLs) > 0 {
+		before = []command{{"move-leader", t.at(member.ClientURLs[0], "move-leader", members[successor].hex())}}
 	}
-	return t.start(ctx, "remove", before, []command{{"remove", t.at(localEtcd, "member", "remove", mine.hex())}})
+	return t.start(ctx, "remove", before, []command{{"remove", t.at(localEtcd, "member", "remove", member.hex())}})
 }
 
 // etcdMember is a member of etcd, as etcdctl prints it.
@@ -144,41 +145,39 @@ func readMembers(printed map[string]string) (members []etcdMember, leader uint64
 	return list.Members, status[0].Status.Leader, nil
 }
 
-// mayGo returns an error unless etcd keeps its quorum without a member, as far
-// as the others are healthy. Learners count as if they voted: they soon may.
-func mayGo(members []etcdMember, mine int, healthy []podObject) error {
+// checkQuorum returns an error unless etcd keeps its quorum without a member, as
+// far as the others are healthy. Learners count as voters: they soon may be.
+func checkQuorum(members []etcdMember, without int, healthy []corev1.Pod) error {
 	if len(members) == 1 {
-		return errors.New("it is the last member of etcd: without it the cluster forgets everything")
+		return errors.New("it is the last member of etcd: without it all data of the cluster is lost")
 	}
-	if members[mine].IsLearner {
+	if members[without].IsLearner {
 		return nil
 	}
-	quorum, well := (len(members)-1)/2+1, 0
-	var ill []string
+	quorum, voters := (len(members)-1)/2+1, 0
+	var unhealthy []string
 	for n, m := range members {
-		switch is := slices.ContainsFunc(healthy, func(p podObject) bool { return p.Spec.NodeName == m.Name }); {
-		case n == mine:
+		switch is := slices.ContainsFunc(healthy, func(p corev1.Pod) bool { return p.Spec.NodeName == m.Name }); {
+		case n == without:
 		case is && !m.IsLearner:
-			well++
+			voters++
 		default:
-			ill = append(ill, cmp.Or(m.Name, m.hex()))
+			unhealthy = append(unhealthy, cmp.Or(m.Name, m.hex()))
 		}
 	}
-	if well < quorum {
-		return graph.NotYet(fmt.Errorf("%s of etcd to be healthy, or it loses its quorum: %s is not", counted(len(ill), "member"), text.Several(ill)))
+	if voters < quorum {
+		return graph.NotYet(fmt.Errorf("%s of etcd to be healthy, or it loses its quorum: %s is not", counted(len(unhealthy), "member"), text.Several(unhealthy)))
 	}
 	return nil
 }
 
-// healthyMembers lists the pods of etcd that are ready, each on its node.
-func healthyMembers(ctx context.Context, k *kube.Client) (out []podObject, err error) {
-	var list struct{ Items []podObject }
-	err = k.Get(ctx, "/api/v1/namespaces/kube-system/pods?labelSelector=component=etcd,tier=control-plane", &list)
+// healthyMembers lists the pods of etcd that are ready, each on its Node.
+func healthyMembers(ctx context.Context, k *kube.Client) (out []corev1.Pod, err error) {
+	var list corev1.PodList
+	err = k.Get(ctx, podsPath+"?labelSelector=component=etcd,tier=control-plane", &list)
 	for _, p := range list.Items {
-		for _, x := range p.Status.Conditions {
-			if x.Type == "Ready" && x.Status == "True" && len(p.Spec.Containers) > 0 {
-				out = append(out, p)
-			}
+		if isReady(&p) && len(p.Spec.Containers) > 0 {
+			out = append(out, p)
 		}
 	}
 	return out, err

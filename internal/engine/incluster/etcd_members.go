@@ -10,9 +10,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// EtcdMembers sees to it that every member of etcd has a machine, before more
-// machines join. What a machine leaves behind that was lost goes on being
-// counted for the quorum, and a learner among it keeps all others from joining.
+// EtcdMembers are the members of etcd: each has to have a machine before more
+// machines join. The member of a machine that was lost still counts for the quorum,
+// and a learner without a machine keeps all others from joining.
 type EtcdMembers struct {
 	API          *API
 	Certificates string // folder of etcd's certificates on the machines
@@ -46,23 +46,23 @@ func (e *EtcdMembers) Diff(have *EtcdMembersState) (d graph.Diff) {
 	return d
 }
 
-// Update implements graph.Updater: one round, as for EtcdMember.
+// Update implements graph.Updater. Each call is one round, as for EtcdMember.
 func (e *EtcdMembers) Update(ctx context.Context, c *cloud.Clients, _ *EtcdMembersState, _ graph.Diff) (*EtcdMembersState, error) {
 	t, err := e.API.etcdctl(ctx, c, "lost", e.Certificates, nil)
 	if err != nil {
 		return nil, err
 	}
 	if err := e.round(ctx, t); err != nil {
-		return nil, e.API.patiently(ctx, err)
+		return nil, e.API.retryUnavailable(ctx, err)
 	}
 	return &EtcdMembersState{true}, nil
 }
 
 func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
-	switch gone, err := t.done(ctx, "remove"); {
-	case err != nil && !errors.Is(err, errNotBegun):
+	switch removed, err := t.done(ctx, "remove"); {
+	case err != nil && !errors.Is(err, errNoPod):
 		return err
-	case err == nil && gone != nil:
+	case err == nil && removed != nil:
 		if err := t.clean(ctx); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 	if lost < 0 {
 		return t.clean(ctx)
 	}
-	if err := mayGo(members, lost, t.healthy); err != nil {
+	if err := checkQuorum(members, lost, t.healthy); err != nil {
 		return err
 	}
 	return t.start(ctx, "remove", nil, []command{{"remove", t.at(localEtcd, "member", "remove", members[lost].hex())}})

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -16,47 +18,47 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// etcdctl runs commands in pods on a node of the control plane. The image is
-// that of etcd there, which has etcdctl beside it and may have no shell.
+// etcdctl runs commands in pods on a Node of the control plane. Their image is the
+// one that etcd runs there: it contains etcdctl, and may have no shell.
 type etcdctl struct {
 	k            *kube.Client
-	machine      string    // that all of it is about
-	pod          podObject // of etcd on the node where they run
+	machine      string     // that the commands are about
+	pod          corev1.Pod // of etcd on the Node where they run
 	certificates string
 	now          time.Time
 
-	// What was seen right before.
-	nodes    *Roster
+	// What was found just before.
+	nodes    *NodeList
 	machines *ec2.Inventory
-	healthy  []podObject // of etcd
+	healthy  []corev1.Pod // of etcd
 }
 
 // etcdctl finds a machine on which commands can be run: one that runs, with a
-// healthy etcd, and is not the machine itself; if there is a choice, none of
-// those that go.
-func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificates string, going []ec2.InstanceState) (*etcdctl, error) {
+// healthy etcd, and is not the machine itself; if possible, none of those that are
+// to be terminated.
+func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificates string, leaving []ec2.InstanceState) (*etcdctl, error) {
 	k, err := a.Client(c)
 	if err == nil && k == nil {
-		err = graph.NotYet(errNowhere)
+		err = graph.NotYet(errNoAddress)
 	}
 	if err != nil {
-		return nil, a.patiently(ctx, err)
+		return nil, a.retryUnavailable(ctx, err)
 	}
 	t := &etcdctl{k: k, machine: machine, certificates: certificates, now: c.Clock.Now()}
 	if t.nodes, err = Nodes(ctx, c, a); err != nil {
-		return nil, a.patiently(ctx, err)
+		return nil, a.retryUnavailable(ctx, err)
 	}
 	if t.healthy, err = healthyMembers(ctx, k); err != nil {
-		return nil, a.patiently(ctx, err)
+		return nil, a.retryUnavailable(ctx, err)
 	}
 	if t.machines, err = ec2.InstanceInventory(ctx, c); err != nil {
 		return nil, err
 	}
-	helper := slices.IndexFunc(t.healthy, func(p podObject) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, going) })
-	if helper < 0 { // all of them go, one after the other
+	helper := slices.IndexFunc(t.healthy, func(p corev1.Pod) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, leaving) })
+	if helper < 0 { // all of them are to be terminated, one after the other
 		itself := make([]ec2.InstanceState, 1)
 		itself[0].ID = machine
-		helper = slices.IndexFunc(t.healthy, func(p podObject) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, itself) })
+		helper = slices.IndexFunc(t.healthy, func(p corev1.Pod) bool { return runs(t.nodes, t.machines, p.Spec.NodeName, itself) })
 	}
 	if helper < 0 {
 		return nil, graph.NotYet(errors.New("etcd to be healthy on a machine that stays"))
@@ -65,12 +67,11 @@ func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificat
 	return t, nil
 }
 
-// runs reports whether a node is that of a machine which runs and is not among
-// those that go.
-func runs(all *Roster, machines *ec2.Inventory, node string, going []ec2.InstanceState) bool {
+// runs reports whether a Node is that of a machine which runs and is not among some.
+func runs(all *NodeList, machines *ec2.Inventory, node string, without []ec2.InstanceState) bool {
 	return slices.ContainsFunc(machines.List, func(i *ec2.InstanceState) bool {
 		s := all.Of(*i)
-		return s != nil && s.Name == node && i.Status == "running" && !slices.ContainsFunc(going, func(g ec2.InstanceState) bool { return g.ID == i.ID })
+		return s != nil && s.Name == node && i.Status == "running" && !slices.ContainsFunc(without, func(g ec2.InstanceState) bool { return g.ID == i.ID })
 	})
 }
 
@@ -82,13 +83,13 @@ type command struct {
 
 const (
 	localEtcd = "https://127.0.0.1:2379"
-	// toolTakes is after how long a pod is taken to be stuck: its node may be
-	// gone. Clocks may differ.
-	toolTakes = 5 * time.Minute
+	// podTimeout is how old a pod may be: an older one is stuck, for its Node may be
+	// deleted, or it is left from another run. Clocks may differ.
+	podTimeout = 5 * time.Minute
 )
 
-// at returns a call of etcdctl at an endpoint, as the client by which kubeadm
-// has the health of etcd checked.
+// at returns the command line of etcdctl for an endpoint, with the client
+// certificate that kubeadm creates for health checks of etcd.
 func (t *etcdctl) at(endpoint string, args ...string) []string {
 	const in = "/certificates/"
 	return append([]string{
@@ -98,31 +99,33 @@ func (t *etcdctl) at(endpoint string, args ...string) []string {
 
 func (t *etcdctl) name(what string) string { return "clusterawsadm-etcd-" + what + "-" + t.machine }
 
-const toolPods = "/api/v1/namespaces/kube-system/pods"
+const podsPath = "/api/v1/namespaces/kube-system/pods"
 
-func (t *etcdctl) path(what string) string { return toolPods + "/" + t.name(what) }
+func (t *etcdctl) path(what string) string { return podsPath + "/" + t.name(what) }
 
-// start starts a pod.
+// start creates a pod that runs commands, some of them before the others.
 func (t *etcdctl) start(ctx context.Context, what string, before, then []command) error {
-	containers := func(all []command) (out []any) {
+	const volume = "certificates"
+	containers := func(all []command) (out []corev1.Container) {
 		for _, c := range all {
-			out = append(out, map[string]any{
-				"name": c.name, "image": t.pod.Spec.Containers[0].Image, "command": c.args, "imagePullPolicy": "IfNotPresent",
-				"volumeMounts":    []any{map[string]any{"name": "certificates", "mountPath": "/certificates", "readOnly": true}},
-				"securityContext": map[string]any{"runAsUser": 0},
+			out = append(out, corev1.Container{
+				Name: c.name, Image: t.pod.Spec.Containers[0].Image, Command: c.args, ImagePullPolicy: corev1.PullIfNotPresent,
+				VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: "/certificates", ReadOnly: true}},
+				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64)}, // root, who may read the certificates
 			})
 		}
 		return out
 	}
-	err := t.k.Post(ctx, toolPods, map[string]any{
-		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": t.name(what), "namespace": "kube-system", "labels": map[string]any{"app.kubernetes.io/managed-by": kube.FieldManager}},
-		"spec": map[string]any{
-			"nodeName": t.pod.Spec.NodeName, "hostNetwork": true, "restartPolicy": "Never", "activeDeadlineSeconds": 60,
-			"terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false, "priorityClassName": "system-node-critical",
-			"tolerations":    []any{map[string]any{"operator": "Exists"}},
-			"initContainers": containers(before), "containers": containers(then),
-			"volumes": []any{map[string]any{"name": "certificates", "hostPath": map[string]any{"path": t.certificates, "type": "Directory"}}},
+	deadline, directory := int64(60), corev1.HostPathDirectory
+	err := t.k.Post(ctx, podsPath, &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: t.name(what), Namespace: metav1.NamespaceSystem, Labels: map[string]string{"app.kubernetes.io/managed-by": kube.FieldManager}},
+		Spec: corev1.PodSpec{
+			NodeName: t.pod.Spec.NodeName, HostNetwork: true, RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: &deadline,
+			TerminationGracePeriodSeconds: new(int64), AutomountServiceAccountToken: new(bool), PriorityClassName: "system-node-critical",
+			Tolerations:    []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			InitContainers: containers(before), Containers: containers(then),
+			Volumes: []corev1.Volume{{Name: volume, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: t.certificates, Type: &directory}}}},
 		},
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -135,24 +138,24 @@ func (t *etcdctl) awaited(what string) error {
 	return graph.NotYet(fmt.Errorf("pod kube-system/%s on %s, which runs etcdctl", t.name(what), t.pod.Spec.NodeName))
 }
 
-// errNotBegun says that there is no such pod.
-var errNotBegun = errors.New("no pod")
+// errNoPod says that a pod does not exist.
+var errNoPod = errors.New("no pod")
 
-// done returns what the containers of a pod have printed, by name, once all
-// have ended well. A pod that looks, or that failed, is deleted by that.
+// done returns what the containers of a pod have printed, by name, once all have
+// succeeded. It deletes a pod that lists members, or that failed.
 func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]string, err error) {
-	var p podObject
+	var p corev1.Pod
 	switch err := t.k.Get(ctx, t.path(what), &p); {
 	case apierrors.IsNotFound(err):
-		return nil, errNotBegun
+		return nil, errNoPod
 	case err != nil:
 		return nil, err
 	}
-	age := t.now.Sub(p.Metadata.CreationTimestamp.Time)
+	age := t.now.Sub(p.CreationTimestamp.Time)
 	switch p.Status.Phase {
-	case "Succeeded", "Failed":
+	case corev1.PodSucceeded, corev1.PodFailed:
 	default:
-		if age > toolTakes {
+		if age > podTimeout {
 			return nil, errors.Join(t.remove(ctx, what), t.awaited(what))
 		}
 		return nil, t.awaited(what)
@@ -160,25 +163,25 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 	if printed, err = t.printed(ctx, what, p); err != nil {
 		return nil, err
 	}
-	if p.Status.Phase == "Succeeded" && what == "remove" {
+	if p.Status.Phase == corev1.PodSucceeded && what == "remove" {
 		return printed, nil
 	}
 	if err := t.remove(ctx, what); err != nil {
 		return nil, err
 	}
-	if p.Status.Phase == "Failed" {
+	if p.Status.Phase == corev1.PodFailed {
 		return nil, graph.NotYet(fmt.Errorf("etcdctl to get through: %s", strings.TrimSpace(p.Status.Reason+" "+p.Status.Message+" "+lastLine(printed))))
 	}
-	if age > toolTakes {
-		return nil, errNotBegun // of a run that was stopped long ago
+	if age > podTimeout {
+		return nil, errNoPod // of a run that was stopped
 	}
 	return printed, nil
 }
 
-// look finds out who is a member of etcd and who leads.
+// look lists the members of etcd, and which of them is the leader.
 func (t *etcdctl) look(ctx context.Context) (members []etcdMember, leader uint64, err error) {
 	seen, err := t.done(ctx, "look")
-	if errors.Is(err, errNotBegun) {
+	if errors.Is(err, errNoPod) {
 		return nil, 0, t.start(ctx, "look", nil, []command{
 			{"members", t.at(localEtcd, "member", "list", "-w", "json")},
 			{"leader", t.at(localEtcd, "endpoint", "status", "-w", "json")},
@@ -191,7 +194,7 @@ func (t *etcdctl) look(ctx context.Context) (members []etcdMember, leader uint64
 }
 
 // printed is what the containers of a pod have printed, by name.
-func (t *etcdctl) printed(ctx context.Context, what string, p podObject) (map[string]string, error) {
+func (t *etcdctl) printed(ctx context.Context, what string, p corev1.Pod) (map[string]string, error) {
 	out := map[string]string{}
 	for _, c := range p.Spec.Containers {
 		var log []byte

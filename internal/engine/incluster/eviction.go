@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,134 +19,114 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// podObject is what matters here of a Pod.
-type podObject struct {
-	Metadata struct {
-		Name, Namespace, UID string
-		Labels, Annotations  map[string]string
-		CreationTimestamp    metav1.Time
-		DeletionTimestamp    string
-		OwnerReferences      []struct {
-			Kind       string
-			Controller bool
-		}
-	}
-	Spec struct {
-		NodeName   string
-		Containers []struct{ Name, Image string }
-		Volumes    []struct {
-			Name                  string
-			PersistentVolumeClaim struct{ ClaimName string }
-			Ephemeral             *struct{}
-		}
-	}
-	Status struct {
-		Phase, Message, Reason string
-		Conditions             []struct{ Type, Status string }
-	}
-}
-
-func (p *podObject) String() string { return p.Metadata.Namespace + "/" + p.Metadata.Name }
-
-// drainLabel is how Cluster API lets a pod say what becomes of it when its node
-// is drained.
+// drainLabel is the label with which a pod tells Cluster API what to do with it
+// when its Node is drained.
 const drainLabel = "cluster.x-k8s.io/drain"
 
-// stays reports whether a pod is let alone: that of a DaemonSet, which would be
-// back at once, a static one, and one that says so.
-func (p *podObject) stays() bool {
-	_, static := p.Metadata.Annotations["kubernetes.io/config.mirror"]
-	stays := static || strings.EqualFold(p.Metadata.Labels[drainLabel], "skip")
-	for _, o := range p.Metadata.OwnerReferences {
-		stays = stays || o.Controller && o.Kind == "DaemonSet"
-	}
-	return stays
+// staysInDrain reports whether a pod is left on its Node: that of a DaemonSet,
+// which would be recreated at once, a static pod, and one whose label says so.
+func staysInDrain(p *corev1.Pod) bool {
+	_, static := p.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOf(p)
+	return static || strings.EqualFold(p.Labels[drainLabel], "skip") || owner != nil && owner.Kind == "DaemonSet"
 }
 
-// completes reports whether a pod is not evicted, but waited for.
-func (p *podObject) completes() bool {
-	return strings.EqualFold(strings.Replace(p.Metadata.Labels[drainLabel], "-", "", 1), "waitcompleted")
+// waitsForCompletion reports whether a pod is not evicted: the drain waits until
+// it has completed.
+func waitsForCompletion(p *corev1.Pod) bool {
+	return strings.EqualFold(strings.Replace(p.Labels[drainLabel], "-", "", 1), "waitcompleted")
 }
 
-// claims names the volume claims of a pod, with their namespace.
-func (p *podObject) claims() (out []string) {
+// claimsOf names the volume claims of a pod, with their namespace.
+func claimsOf(p *corev1.Pod) (out []string) {
 	for _, v := range p.Spec.Volumes {
-		name := v.PersistentVolumeClaim.ClaimName
-		if v.Ephemeral != nil {
-			name = p.Metadata.Name + "-" + v.Name
-		}
-		if name != "" {
-			out = append(out, p.Metadata.Namespace+"/"+name)
+		switch {
+		case v.Ephemeral != nil:
+			out = append(out, p.Namespace+"/"+p.Name+"-"+v.Name)
+		case v.PersistentVolumeClaim != nil:
+			out = append(out, p.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
 		}
 	}
 	return out
 }
 
-// podsHere is what runs on a node whose machine is to go.
-type podsHere struct {
-	leave  []podObject // those that have to go first
-	spared []string    // claims of those that stay until the end
+func podName(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
+
+func podNames(pods []corev1.Pod) string {
+	names := make([]string, 0, len(pods))
+	for i := range pods {
+		names = append(names, podName(&pods[i]))
+	}
+	return text.Several(names)
 }
 
-// podsOn lists the pods of a node.
-func podsOn(ctx context.Context, k *kube.Client, node NodeState) (here podsHere, err error) {
-	var list struct{ Items []podObject }
+// nodePods are the pods of a Node that is drained.
+type nodePods struct {
+	leave      []corev1.Pod // that have to leave the Node
+	keptClaims []string     // volume claims of those that stay
+}
+
+// podsOf lists the pods of a Node.
+func podsOf(ctx context.Context, k *kube.Client, node NodeState) (out nodePods, err error) {
+	var list corev1.PodList
 	err = k.Get(ctx, "/api/v1/pods?fieldSelector=spec.nodeName="+node.Name, &list)
-	for _, p := range list.Items {
-		finished := p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
-		lost := node.Unreachable && p.Metadata.DeletionTimestamp != "" // nobody is there to finish it
+	for i := range list.Items {
+		p := &list.Items[i]
+		finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		lost := node.Unreachable && p.DeletionTimestamp != nil // no kubelet is there to finish its deletion
 		switch {
-		case p.stays():
-			here.spared = append(here.spared, p.claims()...)
+		case staysInDrain(p):
+			out.keptClaims = append(out.keptClaims, claimsOf(p)...)
 		case !finished && !lost:
-			here.leave = append(here.leave, p)
+			out.leave = append(out.leave, *p)
 		}
 	}
-	return here, err
+	return out, err
 }
 
-// evictionsTake is how long one round of evictions may take.
-const evictionsTake = 10 * time.Second
+// evictionTime is how long one round of evictions may take.
+const evictionTime = 10 * time.Second
 
-// evict asks the pods of a node to go, as far as their disruption budgets let
-// them. One that may not go now holds up none of the others.
+// evict evicts the pods of a Node, as far as their disruption budgets allow it. A
+// pod that may not be evicted yet does not delay the others.
 func evict(ctx context.Context, c *cloud.Clients, k *kube.Client, from *DrainState) error {
 	left, began := make([]string, 0, len(from.Pods)), c.Clock.Now()
-	for _, p := range from.Pods {
-		why := ""
+	for i := range from.Pods {
+		p, why := &from.Pods[i], ""
 		switch {
-		case p.completes():
+		case waitsForCompletion(p):
 			why = " (when it has completed)"
-		case p.Metadata.DeletionTimestamp == "" && c.Clock.Since(began) < evictionsTake:
-			err := p.evict(ctx, k, from.Node)
+		case p.DeletionTimestamp == nil && c.Clock.Since(began) < evictionTime:
+			err := evictPod(ctx, k, p, from.Node)
 			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-				continue // it is gone
+				continue // it is deleted
 			}
 			if err != nil {
 				if why = refusal(err); why == "" {
-					return fmt.Errorf("evict %s: %w", p.String(), err)
+					return fmt.Errorf("evict %s: %w", podName(p), err)
 				}
 				why = " (" + why + ")"
 			}
 		}
-		left = append(left, p.String()+why)
+		left = append(left, podName(p)+why)
 	}
 	return graph.NotYet(fmt.Errorf("%s to go: %s", counted(len(left), "pod"), text.Several(left)))
 }
 
-func (p *podObject) evict(ctx context.Context, k *kube.Client, from NodeState) error {
-	options := map[string]any{"preconditions": map[string]any{"uid": p.Metadata.UID}} // one of a StatefulSet comes again by the same name
+func evictPod(ctx context.Context, k *kube.Client, p *corev1.Pod, from NodeState) error {
+	uid, grace := p.UID, int64(1)
+	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}} // a StatefulSet recreates its pod with the same name
 	if from.Unreachable {
-		options["gracePeriodSeconds"] = 1
+		options.GracePeriodSeconds = &grace
 	}
-	return k.Post(ctx, "/api/v1/namespaces/"+p.Metadata.Namespace+"/pods/"+p.Metadata.Name+"/eviction", map[string]any{
-		"apiVersion": "policy/v1", "kind": "Eviction", "deleteOptions": options,
-		"metadata": map[string]any{"name": p.Metadata.Name, "namespace": p.Metadata.Namespace},
+	return k.Post(ctx, "/api/v1/namespaces/"+p.Namespace+"/pods/"+p.Name+"/eviction", &policyv1.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}, DeleteOptions: options,
 	})
 }
 
-// refusal says why one pod may not go now; "" when that is not what the error
-// says: nobody has answered, or we may not evict any.
+// refusal says why a pod may not be evicted yet; "" for an error of another kind:
+// the API server did not answer, or evictions are forbidden to this user.
 func refusal(err error) string {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {
@@ -152,25 +134,17 @@ func refusal(err error) string {
 	}
 	status := api.Status()
 	switch {
-	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return "its namespace is being deleted, and is to take it along"
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err) && !strings.Contains(status.Message, "admission webhook"):
 		return ""
 	}
 	if status.Details != nil {
 		for _, cause := range status.Details.Causes {
-			if cause.Type == "DisruptionBudget" {
+			if cause.Type == policyv1.DisruptionBudgetCause {
 				return strings.Replace(cause.Message, "The ", "the ", 1)
 			}
 		}
 	}
 	return cmp.Or(status.Message, err.Error())
-}
-
-func podNames(pods []podObject) string {
-	names := make([]string, 0, len(pods))
-	for _, p := range pods {
-		names = append(names, p.String())
-	}
-	return text.Several(names)
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apitypes "k8s.io/apimachinery/pkg/types"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
@@ -24,33 +26,33 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// JoinToken is the bootstrap token of a cluster that is up, with which machines
-// join that are added later (docs/adr/0018-join-token.md).
+// JoinToken is the bootstrap token with which machines join a cluster that exists
+// already (docs/adr/0018-join-token.md).
 type JoinToken struct {
 	API   *API
-	TTL   time.Duration // of a token that is made
-	Least time.Duration // how long it has to be valid yet
+	TTL   time.Duration // of a token that is created
+	Least time.Duration // how long it has to be still valid
 	Most  time.Duration // how old its value may be
-	// Shared is what machines boot with that nobody launches but Auto Scaling: it
-	// has to have the token before it is the cluster's.
+	// Shared is the boot data of machines that Auto Scaling launches: it gets a new
+	// token before the account does.
 	Shared []*bootdata.Data
 	After  []graph.Edge // what Shared needs
 	// Inline says that a launch template holds the token itself: its value stays,
-	// for another version of the template would replace all machines.
+	// because another version of the template would replace all machines.
 	Inline bool
 }
 
 // JoinTokenState is the token as the account keeps it, and as the cluster does.
 type JoinTokenState struct {
-	Token  string    // a secret
-	Until  time.Time // when it expires, at the earliest
-	Silent string    // why the API server could not be asked; "" unless it had to be
-	Status string    // "valid", or why it has to be made anew
-	Others []string
+	Token       string    // a secret
+	Until       time.Time // when it expires, at the earliest
+	Unavailable string    // why the API server could not be asked; "" unless it had to be
+	Status      string    // "valid", or why it has to be replaced
+	Others      []string
 }
 
-// CloudID implements graph.State: the name of the Secret, which holds the half
-// of the token that is no secret.
+// CloudID implements graph.State: the name of the Secret, which contains the public
+// half of the token.
 func (s JoinTokenState) CloudID() string {
 	if s.Token == "" {
 		return "none"
@@ -60,11 +62,11 @@ func (s JoinTokenState) CloudID() string {
 }
 
 const (
-	tokenSecretPrefix = "bootstrap-token-"
+	tokenSecretPrefix = bootstrapapi.BootstrapTokenSecretPrefix
 	tokenSecrets      = "/api/v1/namespaces/kube-system/secrets" //nolint:gosec // a path
 	valid             = "valid"
 	expired           = "expired"
-	never             = "never made" // of a cluster that was not begun here
+	never             = "never made" // of a cluster that Cluster API created
 )
 
 var (
@@ -76,15 +78,15 @@ var (
 // Needs implements graph.Desired.
 func (j *JoinToken) Needs() []graph.Edge { return append(j.API.needs(), j.After...) }
 
-// TimeLimit implements graph.TimeLimited: what this run mends may be what keeps the
-// API server from answering.
+// TimeLimit implements graph.TimeLimited. The API server may be unavailable
+// until this run has updated something else.
 func (j *JoinToken) TimeLimit() time.Duration { return 10 * time.Minute }
 
-// Find implements graph.Desired. A token that was made lately is valid: the
-// cluster, which may not even be up, is not asked.
+// Find implements graph.Desired. A token that was created lately is valid: the API
+// server, which may not answer yet, is not asked.
 func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState, error) {
 	if cloud.IsBrief(ctx) {
-		return nil, nil // it goes with the cluster
+		return nil, nil // it is deleted with the cluster
 	}
 	kept, err := secrets.PKIParameters(ctx, c)
 	if err != nil {
@@ -101,16 +103,16 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	case err != nil:
 		return nil, err
 	case k == nil && s.Token == "":
-		s.Status = never // the keys are made first
+		s.Status = never // the keys are created first
 		return s, nil
 	case k == nil:
-		s.Silent = "its address is not known"
+		s.Unavailable = "its address is not known"
 		return s, nil
 	}
 	all, err := joinTokens(ctx, c, k)
-	var silent *unansweredError
-	if err = patiently(ctx, err); errors.As(err, &silent) {
-		s.Silent = silent.why
+	var unavailable *unavailableError
+	if err = retryUnavailable(ctx, err); errors.As(err, &unavailable) {
+		s.Unavailable = unavailable.why
 		return s, nil
 	}
 	if err != nil {
@@ -120,26 +122,27 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	return s, nil
 }
 
-// among notes how the token is among those that the cluster knows.
-func (j *JoinToken) among(s *JoinTokenState, all []tokenSecret, age time.Duration, now time.Time) {
+// among compares the token with those that the cluster knows.
+func (j *JoinToken) among(s *JoinTokenState, all []corev1.Secret, age time.Duration, now time.Time) {
 	if s.Status = expired; s.Token == "" {
 		s.Status = never
 	}
-	for _, t := range all {
+	for i := range all {
+		t := &all[i]
 		switch {
-		case t.Metadata.Name == s.CloudID():
+		case t.Name == s.CloudID():
 			s.Status = j.status(t, s.Token, age, now)
-			s.Until = t.expires()
+			s.Until = expiryOf(t)
 		case string(t.Data["description"]) == boot.TokenDescription:
-			s.Others = append(s.Others, t.Metadata.Name)
+			s.Others = append(s.Others, t.Name)
 		}
 	}
 }
 
-// status says whether a token that is there will do.
-func (j *JoinToken) status(t tokenSecret, token string, age time.Duration, now time.Time) string {
-	switch left := t.expires().Sub(now); {
-	case !t.is(token):
+// status says whether a token that the cluster knows can be used.
+func (j *JoinToken) status(t *corev1.Secret, token string, age time.Duration, now time.Time) string {
+	switch left := expiryOf(t).Sub(now); {
+	case !isToken(t, token):
 		return "another one"
 	case left <= 0:
 		return expired
@@ -153,8 +156,8 @@ func (j *JoinToken) status(t tokenSecret, token string, age time.Duration, now t
 
 // Diff implements graph.Desired.
 func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
-	if have.Silent != "" {
-		d.Await("API server", "unreachable: "+have.Silent, "reachable (no machine that is added could join)")
+	if have.Unavailable != "" {
+		d.Await("API server", "unreachable: "+have.Unavailable, "reachable (no machine that is added could join)")
 		return d
 	}
 	d.Set("state", have.Status, valid)
@@ -162,10 +165,10 @@ func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
 	return d
 }
 
-// Update implements graph.Updater. The order is such that whoever reads a
-// token reads one that the cluster knows, and that a run that dies leaves one
-// that is not the cluster's, or is as wanted. Tokens of before stay valid for
-// those who have just read them, and are kept alive no longer.
+// Update implements graph.Updater. A new token is first created in the cluster and
+// then stored in the account, so that machines read only tokens that the cluster
+// knows, also when a run is interrupted. Earlier tokens stay valid for machines that
+// have just read them, and are no longer renewed.
 func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinTokenState, d graph.Diff) (*JoinTokenState, error) {
 	k, err := j.client(c)
 	if err != nil {
@@ -188,7 +191,7 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 			"description": "superseded: " + boot.TokenDescription, "expiration": c.Clock.Now().Add(j.TTL).UTC().Format(time.RFC3339),
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, patiently(ctx, err)
+			return nil, retryUnavailable(ctx, err)
 		}
 	}
 	return &after, nil
@@ -203,8 +206,8 @@ func (j *JoinToken) client(c *cloud.Clients) (*kube.Client, error) {
 	return k, err
 }
 
-// renew creates a token, or makes the one that was valid again. It returns until
-// when it is valid.
+// renew creates a token, or makes the given one valid again. It returns until when
+// it is valid.
 func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, time.Time, error) {
 	again, until := j.Inline && token != "", c.Clock.Now().Add(j.TTL)
 	if !again {
@@ -221,7 +224,7 @@ func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client,
 		err = patchToken(ctx, k, secret.Name, secret.StringData)
 	}
 	if err != nil {
-		return "", until, patiently(ctx, err)
+		return "", until, retryUnavailable(ctx, err)
 	}
 	if !again {
 		err = j.keep(ctx, c, token)
@@ -229,7 +232,7 @@ func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client,
 	return token, until, err
 }
 
-// keep has pools and the account know a token that the cluster knows.
+// keep stores a token in the boot data of pools and in the account.
 func (j *JoinToken) keep(ctx context.Context, c *cloud.Clients, token string) error {
 	for _, data := range j.Shared {
 		if _, err := data.Deliver(ctx, c, token); err != nil {
@@ -280,23 +283,24 @@ func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (token string
 	}
 	all, err := joinTokens(ctx, c, k)
 	if err != nil {
-		return "", until, patiently(ctx, err)
+		return "", until, retryUnavailable(ctx, err)
 	}
 	now := c.Clock.Now()
-	for _, t := range all {
-		left := t.expires().Sub(now)
+	for i := range all {
+		t := &all[i]
+		left := expiryOf(t).Sub(now)
 		switch {
-		case !t.is(token) || left <= 0:
+		case !isToken(t, token) || left <= 0:
 			continue
 		case left >= j.Least:
-			return token, t.expires(), nil
+			return token, expiryOf(t), nil
 		}
 		until = now.Add(j.TTL)
-		err = patchToken(ctx, k, t.Metadata.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
+		err = patchToken(ctx, k, t.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
 		if apierrors.IsNotFound(err) {
 			break // it expired just now
 		}
-		return token, until, patiently(ctx, err)
+		return token, until, retryUnavailable(ctx, err)
 	}
 	return j.renew(ctx, c, k, token)
 }
@@ -310,34 +314,29 @@ func patchToken(ctx context.Context, k *kube.Client, name string, data map[strin
 	return err
 }
 
-// tokenSecret is what matters here of a Secret.
-type tokenSecret struct {
-	Metadata struct{ Name string }
-	Data     map[string][]byte
-}
-
-// is reports whether machines can join with a token by the Secret.
-func (t tokenSecret) is(token string) bool {
+// isToken reports whether machines can join with a token by the Secret.
+func isToken(s *corev1.Secret, token string) bool {
 	id, secret, _ := strings.Cut(token, ".")
-	return t.Metadata.Name == tokenSecretPrefix+id && string(t.Data["token-secret"]) == secret && string(t.Data["usage-bootstrap-authentication"]) == "true"
+	return s.Name == tokenSecretPrefix+id && string(s.Data[bootstrapapi.BootstrapTokenSecretKey]) == secret &&
+		string(s.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) == "true"
 }
 
-// expires returns when the token expires: long from now, where it never does;
-// one of which nobody can read when has.
-func (t tokenSecret) expires() time.Time {
-	text := string(t.Data["expiration"])
+// expiryOf returns when the token of a Secret expires: a far time where it never
+// does, the zero time where its expiration cannot be read.
+func expiryOf(s *corev1.Secret) time.Time {
+	text := string(s.Data[bootstrapapi.BootstrapTokenExpirationKey])
 	if text == "" {
 		return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	at, _ := time.Parse(time.RFC3339, text) // the zero time is over
+	at, _ := time.Parse(time.RFC3339, text)
 	return at
 }
 
-// joinTokens lists the bootstrap tokens of the cluster.
-func joinTokens(ctx context.Context, c *cloud.Clients, k *kube.Client) ([]tokenSecret, error) {
-	return cloud.Remember(ctx, c, "join tokens", func(ctx context.Context) ([]tokenSecret, error) {
-		var list struct{ Items []tokenSecret }
-		err := k.Get(ctx, tokenSecrets+"?fieldSelector=type=bootstrap.kubernetes.io/token", &list)
+// joinTokens lists the Secrets of the bootstrap tokens of the cluster.
+func joinTokens(ctx context.Context, c *cloud.Clients, k *kube.Client) ([]corev1.Secret, error) {
+	return cloud.Remember(ctx, c, "join tokens", func(ctx context.Context) ([]corev1.Secret, error) {
+		var list corev1.SecretList
+		err := k.Get(ctx, tokenSecrets+"?fieldSelector=type="+string(bootstrapapi.SecretTypeBootstrapToken), &list)
 		return list.Items, err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/blang/semver/v4"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,10 +21,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// KubeadmConfig is what kubeadm init leaves in the cluster for the machines
-// that join: the ConfigMap kubeadm-config. Once it is there, kubeadm is done.
-// Before the control plane is replaced it is brought up to date, for machines
-// that join go by it.
+// KubeadmConfig is the ConfigMap kubeadm-config, which kubeadm init creates last,
+// and which machines that join read. It is updated before the control plane is
+// replaced.
 type KubeadmConfig struct {
 	API     *API
 	Server  *graph.Ref[APIServerState]
@@ -53,19 +53,19 @@ const clusterConfiguration = "ClusterConfiguration"
 // Find implements graph.Desired.
 func (k *KubeadmConfig) Find(ctx context.Context, c *cloud.Clients) (*KubeadmConfigState, error) {
 	if !answers(k.Server) {
-		return nil, nil // there is nobody to ask
+		return nil, nil // the API server does not answer yet
 	}
 	client, err := k.API.Client(c)
 	if err != nil {
 		return nil, err
 	}
-	var have struct{ Data map[string]string }
+	var have corev1.ConfigMap
 	err = client.Get(ctx, "/api/v1/namespaces/kube-system/configmaps/kubeadm-config", &have)
 	if apierrors.IsNotFound(err) {
 		return nil, nil // not yet
 	}
 	if err != nil {
-		return nil, patiently(ctx, err)
+		return nil, retryUnavailable(ctx, err)
 	}
 	config, err := boot.ParseClusterConfig(have.Data[clusterConfiguration])
 	return &KubeadmConfigState{config}, err
@@ -89,9 +89,9 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 	return d
 }
 
-// obstacle says what to do where kubeadm cannot go to the version that is wanted:
-// it goes to a later patch, or to the next minor, from a version that is known.
-// "" where it can.
+// obstacle says what to do where kubeadm cannot upgrade to the version: it upgrades
+// to a later patch or to the next minor version, from a version that is known. ""
+// where it can.
 func (k *KubeadmConfig) obstacle(have string) string {
 	from, err1 := semver.ParseTolerant(have)
 	to, err2 := semver.ParseTolerant(k.Version)
@@ -117,7 +117,7 @@ func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *Kube
 		return nil, err
 	}
 	if err := bindings(ctx, client); err != nil {
-		return nil, patiently(ctx, err)
+		return nil, retryUnavailable(ctx, err)
 	}
 	text, err := have.Config.Upgraded(k.Spec, k.Version)
 	if err != nil {
@@ -129,11 +129,11 @@ func (k *KubeadmConfig) Update(ctx context.Context, c *cloud.Clients, have *Kube
 	}
 	_, err = client.Objects(kube.Core("configmaps"), metav1.NamespaceSystem).
 		Patch(ctx, "kubeadm-config", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kube.FieldManager})
-	return nil, patiently(ctx, err)
+	return nil, retryUnavailable(ctx, err)
 }
 
-// bindings makes what kubeadm of newer versions takes for granted, where it is
-// missing (facts D.9).
+// bindings creates the ClusterRoleBindings that "kubeadm upgrade apply" of newer
+// versions creates, where they are missing.
 func bindings(ctx context.Context, client *kube.Client) error {
 	for _, b := range []struct{ name, role, kind, subject string }{
 		{"kubeadm:cluster-admins", "cluster-admin", "Group", "kubeadm:cluster-admins"},

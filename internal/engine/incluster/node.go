@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -15,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Node is the node that a machine becomes in Kubernetes.
+// Node is the Node that a machine becomes.
 type Node struct {
 	API     *API
 	Server  *graph.Ref[APIServerState]
@@ -23,30 +24,30 @@ type Node struct {
 	// Ready says to wait until pods can run on it, which takes a pod network;
 	// else it is enough that it has joined.
 	Ready bool
-	// External says that the AWS cloud controller manager has to tell the node
-	// which machine it is, before anything can run there.
+	// External says that the AWS cloud controller manager has to set the Node's
+	// provider ID before pods can run there.
 	External bool
-	// Parts says to wait for the control plane's parts on it, too: etcd, the API
+	// Parts says to wait also for the parts of the control plane on it: the API
 	// server, the controller manager and the scheduler.
 	Parts bool
-	// Labels are those that the node is to have, whatever others it has.
+	// Labels are those that the Node is to have beside others.
 	Labels map[string]string
 }
 
-// NodeState is a node that has joined.
+// NodeState is a Node that has joined.
 type NodeState struct {
 	Name, ProviderID, Version string // "aws:///us-east-1a/i-0123", "v1.34.2"
 	IP                        string // the internal one
 	Ready                     bool
 	Message                   string // why it is not ready
-	Uninitialized             bool   // has the taint that a cloud controller manager removes
+	Uninitialized             bool   // no cloud controller manager has initialized it
 	Cordoned                  bool
 	Missing                   string    // parts of the control plane that are not ready, if asked for
-	Unreachable               bool      // its kubelet is not heard of
-	Retired                   string    // the machine, once we have begun to take the node away
-	WasCordoned               bool      // before that, by somebody else
+	Unreachable               bool      // its kubelet no longer reports
+	Retired                   string    // ID of the machine, once a drain has begun
+	WasCordoned               bool      // before the drain, by somebody else
 	Draining, Drained         time.Time // since when; zero: not
-	Group                     string    // node group of EKS; "" for none
+	Group                     string    // EKS node group; "" for none
 	Labels                    map[string]string
 }
 
@@ -70,7 +71,7 @@ func (n *Node) Takes() (create, remove time.Duration) { return nodeTakes, 0 }
 func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	m, ok := n.Machine.Found()
 	if !ok || !answers(n.Server) {
-		return nil, nil // nothing can have joined
+		return nil, nil // it cannot have joined
 	}
 	all, err := Nodes(ctx, c, n.API)
 	if err != nil {
@@ -85,21 +86,21 @@ func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	return &with, err
 }
 
-// Diff implements graph.Desired. What can be mended comes before what is
-// waited for: a pod network may run on nodes of a label only.
+// Diff implements graph.Desired. What Update closes comes before what the run
+// waits for: a pod network may run only on Nodes with a label.
 func (n *Node) Diff(have *NodeState) (d graph.Diff) {
-	if d = n.open(have); len(d) > 0 && have.Name != "" {
+	if d = n.updates(have); len(d) > 0 && have.Name != "" {
 		return d
 	}
 	return append(n.awaited(have), d...)
 }
 
-// open lists what we have to change: a node that was to go and stays after all
-// is used again, and labels that are missing are added.
-func (n *Node) open(have *NodeState) (d graph.Diff) {
+// updates lists what Update closes: a Node whose drain was cancelled is used
+// again, and missing labels are added.
+func (n *Node) updates(have *NodeState) (d graph.Diff) {
 	if have.Retired != "" {
 		d.Set("unschedulable", have.Cordoned, have.Cordoned && have.WasCordoned)
-		d.Set("annotation "+retiredMark, have.Retired, "")
+		d.Set("annotation "+retiredAnnotation, have.Retired, "")
 	}
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		d.Set("label", have.label(k), k+"="+n.Labels[k])
@@ -115,7 +116,7 @@ func (s *NodeState) label(key string) string {
 	return ""
 }
 
-// awaited lists what comes by itself.
+// awaited lists what the run waits for.
 func (n *Node) awaited(have *NodeState) (d graph.Diff) {
 	if n.External && n.Ready {
 		d.Await("providerID", have.provider(), "set by the cloud controller manager")
@@ -132,8 +133,8 @@ func (n *Node) awaited(have *NodeState) (d graph.Diff) {
 	return d
 }
 
-// Update implements graph.Updater: all in one request, so that nothing of our
-// marks is left on a node that is used again.
+// Update implements graph.Updater. It makes one request, so that no annotation is
+// left on a Node that is used again.
 func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ graph.Diff) (*NodeState, error) {
 	k, err := n.API.Client(c)
 	if err != nil {
@@ -142,7 +143,7 @@ func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ 
 	after, meta := *have, map[string]any{}
 	change := map[string]any{"metadata": meta}
 	if have.Retired != "" {
-		meta["annotations"] = map[string]any{retiredMark: nil, drainingMark: nil, drainedMark: nil, cordonedMark: nil}
+		meta["annotations"] = map[string]any{retiredAnnotation: nil, drainingAnnotation: nil, drainedAnnotation: nil, cordonedAnnotation: nil}
 		if !have.WasCordoned {
 			change["spec"], after.Cordoned = map[string]any{"unschedulable": nil}, false
 		}
@@ -156,7 +157,7 @@ func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ 
 	if err = k.Merge(ctx, nodePath(have.Name), change); apierrors.IsNotFound(err) {
 		return nil, graph.NotYet(errors.New("it to come again"))
 	}
-	return &after, patiently(ctx, err)
+	return &after, retryUnavailable(ctx, err)
 }
 
 func (s *NodeState) provider() string {
@@ -178,56 +179,53 @@ func (s *NodeState) state() string {
 	return "not ready"
 }
 
-// missingParts names the parts of the control plane that are not ready on a
-// node. They are static pods, which the kubelet shows as pods of these names.
+// missingParts names the parts of the control plane that are not ready on a Node.
+// They are static pods; the API server shows them as pods with these names.
 func missingParts(ctx context.Context, c *cloud.Clients, api *API, node string) (string, error) {
-	running, err := cloud.Remember(ctx, c, "parts of the control plane", func(ctx context.Context) (map[string]bool, error) {
+	ready, err := cloud.Remember(ctx, c, "parts of the control plane", func(ctx context.Context) (map[string]bool, error) {
 		k, err := api.Client(c)
 		if err != nil || k == nil {
 			return nil, err
 		}
-		var all struct {
-			Items []struct {
-				Metadata struct{ Name string }
-				Status   struct {
-					Conditions []struct{ Type, Status string }
-				}
-			}
+		var list corev1.PodList
+		if err := k.Get(ctx, podsPath+"?labelSelector=tier=control-plane", &list); err != nil {
+			return nil, retryUnavailable(ctx, err)
 		}
-		if err := k.Get(ctx, "/api/v1/namespaces/kube-system/pods?labelSelector=tier=control-plane", &all); err != nil {
-			return nil, patiently(ctx, err)
+		ready := map[string]bool{}
+		for i := range list.Items {
+			ready[list.Items[i].Name] = isReady(&list.Items[i])
 		}
-		running := map[string]bool{}
-		for _, p := range all.Items {
-			for _, x := range p.Status.Conditions {
-				running[p.Metadata.Name] = running[p.Metadata.Name] || x.Type == "Ready" && x.Status == "True"
-			}
-		}
-		return running, nil
+		return ready, nil
 	})
 	var missing []string
 	for _, part := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		if !running[part+"-"+node] {
+		if !ready[part+"-"+node] {
 			missing = append(missing, part)
 		}
 	}
 	return strings.Join(missing, ", "), err
 }
 
-// Roster is the listing of a cluster's nodes, by what they are asked for.
-type Roster struct {
+// isReady reports whether a pod has the condition Ready.
+func isReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(x corev1.PodCondition) bool {
+		return x.Type == corev1.PodReady && x.Status == corev1.ConditionTrue
+	})
+}
+
+// NodeList is the list of a cluster's Nodes, and indexes of it.
+type NodeList struct {
 	list                     []*NodeState
 	byInstance, byName, ByIP map[string]*NodeState
 }
 
-// Of returns the node that a machine has become; nil for none. A node tells
-// which machine it is by its provider ID, and before it has one by its name and
-// address.
-func (r *Roster) Of(m ec2.InstanceState) *NodeState {
-	if s := r.byInstance[m.ID]; s != nil {
+// Of returns the Node of a machine; nil for none. A Node names its machine in its
+// provider ID. Before it has one, it is found by its name or address.
+func (l *NodeList) Of(m ec2.InstanceState) *NodeState {
+	if s := l.byInstance[m.ID]; s != nil {
 		return s
 	}
-	for _, s := range []*NodeState{r.byName[m.PrivateDNS], r.ByIP[m.PrivateIP]} {
+	for _, s := range []*NodeState{l.byName[m.PrivateDNS], l.ByIP[m.PrivateIP]} {
 		if s != nil && s.ProviderID == "" {
 			return s
 		}
@@ -235,85 +233,65 @@ func (r *Roster) Of(m ec2.InstanceState) *NodeState {
 	return nil
 }
 
-// Nodes lists the nodes of the cluster.
-func Nodes(ctx context.Context, c *cloud.Clients, api *API) (*Roster, error) {
-	return cloud.Remember(ctx, c, "nodes", func(ctx context.Context) (*Roster, error) {
-		r := &Roster{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, ByIP: map[string]*NodeState{}}
+// Nodes lists the Nodes of the cluster.
+func Nodes(ctx context.Context, c *cloud.Clients, api *API) (*NodeList, error) {
+	return cloud.Remember(ctx, c, "nodes", func(ctx context.Context) (*NodeList, error) {
+		l := &NodeList{byInstance: map[string]*NodeState{}, byName: map[string]*NodeState{}, ByIP: map[string]*NodeState{}}
 		k, err := api.Client(c)
 		if err != nil || k == nil {
-			return r, err
+			return l, err
 		}
 		for next := ""; ; {
-			var page nodeList
+			var page corev1.NodeList
 			if err := k.Get(ctx, "/api/v1/nodes?limit=500&continue="+next, &page); err != nil {
-				return r, patiently(ctx, err)
+				return l, retryUnavailable(ctx, err)
 			}
 			for i := range page.Items {
-				r.add(page.Items[i].state())
+				l.add(nodeSeen(&page.Items[i]))
 			}
-			if next = page.Metadata.Continue; next == "" {
-				return r, nil
+			if next = page.Continue; next == "" {
+				return l, nil
 			}
 		}
 	})
 }
 
-func (r *Roster) add(s *NodeState) {
-	r.list = append(r.list, s)
-	r.byName[s.Name], r.ByIP[s.IP] = s, s
+func (l *NodeList) add(s *NodeState) {
+	l.list = append(l.list, s)
+	l.byName[s.Name], l.ByIP[s.IP] = s, s
 	if at := strings.LastIndexByte(s.ProviderID, '/'); at >= 0 {
-		r.byInstance[s.ProviderID[at+1:]] = s
+		l.byInstance[s.ProviderID[at+1:]] = s
 	} else if s.Retired != "" {
-		r.byInstance[s.Retired] = s
+		l.byInstance[s.Retired] = s
 	}
 }
 
-// nodeList is what matters here of a NodeList.
-type nodeList struct {
-	Metadata struct{ Continue string }
-	Items    []nodeObject
-}
-
-type nodeObject struct {
-	Metadata struct {
-		Name                string
-		Labels, Annotations map[string]string
-	}
-	Spec struct {
-		ProviderID    string
-		Unschedulable bool
-		Taints        []struct{ Key string }
-	}
-	Status struct {
-		Addresses  []struct{ Type, Address string }
-		Conditions []struct{ Type, Status, Message string }
-		NodeInfo   struct{ KubeletVersion string }
-	}
-}
-
-func (o *nodeObject) state() *NodeState {
+// nodeSeen returns a Node as the API server shows it.
+func nodeSeen(o *corev1.Node) *NodeState {
 	s := &NodeState{
-		Name: o.Metadata.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
-		Group: o.Metadata.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Metadata.Annotations[retiredMark],
-		WasCordoned: o.Metadata.Annotations[cordonedMark] != "", Labels: o.Metadata.Labels,
+		Name: o.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
+		Group: o.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Annotations[retiredAnnotation],
+		WasCordoned: o.Annotations[cordonedAnnotation] != "", Labels: o.Labels,
 	}
-	s.Draining, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainingMark])
-	s.Drained, _ = time.Parse(time.RFC3339, o.Metadata.Annotations[drainedMark])
+	s.Draining, _ = time.Parse(time.RFC3339, o.Annotations[drainingAnnotation])
+	s.Drained, _ = time.Parse(time.RFC3339, o.Annotations[drainedAnnotation])
 	for _, a := range o.Status.Addresses {
-		if a.Type == "InternalIP" && s.IP == "" {
+		if a.Type == corev1.NodeInternalIP && s.IP == "" {
 			s.IP = a.Address
 		}
 	}
 	for _, x := range o.Status.Conditions {
-		if x.Type == "Ready" {
-			s.Ready, s.Message, s.Unreachable = x.Status == "True", x.Message, x.Status == "Unknown"
+		if x.Type == corev1.NodeReady {
+			s.Ready, s.Message, s.Unreachable = x.Status == corev1.ConditionTrue, x.Message, x.Status == corev1.ConditionUnknown
 		}
 	}
-	for _, t := range o.Spec.Taints {
-		s.Uninitialized = s.Uninitialized || t.Key == "node.cloudprovider.kubernetes.io/uninitialized"
-	}
+	s.Uninitialized = slices.ContainsFunc(o.Spec.Taints, func(t corev1.Taint) bool { return t.Key == cloudproviderTaint })
 	return s
 }
+
+// cloudproviderTaint is the taint that a cloud controller manager removes when it
+// has initialized a Node (k8s.io/cloud-provider/api).
+const cloudproviderTaint = "node.cloudprovider.kubernetes.io/uninitialized"
 
 // TimeLimit implements graph.TimeLimited.
 func (n *Node) TimeLimit() time.Duration {

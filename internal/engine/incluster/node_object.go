@@ -14,20 +14,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// NodeObjects are the nodes of machines that we have taken away, unless a cloud
-// controller manager has deleted them: that of one machine, which is to be gone
-// when it is deleted, or those that earlier runs have left behind.
+// NodeObjects are Nodes of terminated machines that no cloud controller manager has
+// deleted: that of one machine, or those that earlier runs have left.
 type NodeObjects struct {
 	API     *API
 	Server  *graph.Ref[APIServerState] // nil where the run does not wait for it
-	Machine ec2.InstanceState          // zero: any that is gone
+	Machine ec2.InstanceState          // zero: any that is terminated
 	After   []graph.Edge
 }
 
-// NodeObjectsState are nodes without a machine.
+// NodeObjectsState are Nodes without a machine.
 type NodeObjectsState struct {
-	Names  []string
-	Silent error
+	Names       []string
+	Unavailable error
 }
 
 // CloudID implements graph.State.
@@ -46,14 +45,14 @@ func (n *NodeObjects) Needs() []graph.Edge {
 // Find implements graph.Desired.
 func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsState, error) {
 	if n.Server != nil && !answers(n.Server) {
-		return nil, nil // nor did it for those that go
+		return nil, nil // it did not answer for the machines that were terminated either
 	}
 	all, err := Nodes(ctx, c, n.API)
-	var silent *unansweredError
-	if errors.As(err, &silent) && n.Machine.ID != "" {
-		return &NodeObjectsState{Silent: silent}, nil
-	} else if silent != nil {
-		return nil, nil //nolint:nilerr // a later run will see
+	var unavailable *unavailableError
+	if errors.As(err, &unavailable) && n.Machine.ID != "" {
+		return &NodeObjectsState{Unavailable: unavailable}, nil
+	} else if unavailable != nil {
+		return nil, nil //nolint:nilerr // a later run finds them
 	}
 	s := &NodeObjectsState{}
 	if err == nil {
@@ -65,32 +64,32 @@ func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsS
 	return s, nil
 }
 
-func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *Roster) (out []string, err error) {
+func (n *NodeObjects) names(ctx context.Context, c *cloud.Clients, all *NodeList) (out []string, err error) {
 	if n.Machine.ID != "" {
 		if s := all.Of(n.Machine); s != nil {
 			out = append(out, s.Name)
 		}
 		return out, nil
 	}
-	there, err := ec2.InstanceInventory(ctx, c)
+	machines, err := ec2.InstanceInventory(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range all.list {
-		if m := there.ByID[s.Retired]; s.Retired != "" && (m == nil || m.Status == "shutting-down") {
+		if m := machines.ByID[s.Retired]; s.Retired != "" && (m == nil || m.Status == "shutting-down") {
 			out = append(out, s.Name)
 		}
 	}
 	return out, nil
 }
 
-// Diff implements graph.Desired: what is left has to go.
+// Diff implements graph.Desired: the Nodes are retired, so nothing differs.
 func (n *NodeObjects) Diff(*NodeObjectsState) graph.Diff { return nil }
 
 // Delete implements graph.Deleter.
 func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeObjectsState) error {
-	if have.Silent != nil {
-		return n.API.patiently(ctx, graph.NotYet(have.Silent))
+	if have.Unavailable != nil {
+		return n.API.retryUnavailable(ctx, graph.NotYet(have.Unavailable))
 	}
 	k, err := n.API.Client(c)
 	if err != nil {
@@ -98,7 +97,7 @@ func (n *NodeObjects) Delete(ctx context.Context, c *cloud.Clients, have *NodeOb
 	}
 	for _, name := range have.Names {
 		if err := k.Delete(ctx, nodePath(name)); err != nil && !apierrors.IsNotFound(err) {
-			return n.API.patiently(ctx, fmt.Errorf("node %s: %w", name, err))
+			return n.API.retryUnavailable(ctx, fmt.Errorf("node %s: %w", name, err))
 		}
 	}
 	return nil

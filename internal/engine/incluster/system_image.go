@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,9 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// SystemImage is the image of something that kubeadm init installs and no
-// machine brings along when it is replaced: kube-proxy, CoreDNS. Clusters may
-// do without them.
+// SystemImage is the image of a workload that kubeadm init installs, and that a
+// new machine does not upgrade: kube-proxy, CoreDNS. A cluster may have neither.
 type SystemImage struct {
 	API       *API
 	Server    *graph.Ref[APIServerState]
@@ -24,14 +24,14 @@ type SystemImage struct {
 	Name      string // of the workload and of its container, in kube-system
 	Container string
 	Tag       string // of the image that is wanted
-	// Given is the repository that is wanted; "" for the one that it has.
+	// Given is the repository that is wanted; "" keeps the one that it has.
 	Given string
 	After []graph.Edge
 }
 
 // SystemImageState is the image as it is.
 type SystemImageState struct {
-	Name, Image string // "" where the cluster does without
+	Name, Image string // "" where the cluster has no such workload
 }
 
 // CloudID implements graph.State.
@@ -49,27 +49,21 @@ func (s *SystemImage) Needs() []graph.Edge { return append(graph.On(s.Server), s
 func (s *SystemImage) Find(ctx context.Context, c *cloud.Clients) (*SystemImageState, error) {
 	have := &SystemImageState{Name: s.Name}
 	if !answers(s.Server) {
-		return nil, nil // there is nobody to ask
+		return nil, nil // the API server does not answer yet
 	}
 	client, err := s.API.Client(c)
 	if err != nil {
 		return nil, err
 	}
-	var w struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Containers []struct{ Name, Image string }
-				}
-			}
-		}
+	var w struct { // a DaemonSet or a Deployment
+		Spec struct{ Template corev1.PodTemplateSpec }
 	}
 	err = client.Get(ctx, "/apis/apps/v1/namespaces/kube-system/"+s.Workload+"/"+s.Name, &w)
 	if apierrors.IsNotFound(err) {
 		return have, nil
 	}
 	if err != nil {
-		return nil, patiently(ctx, err)
+		return nil, retryUnavailable(ctx, err)
 	}
 	for _, x := range w.Spec.Template.Spec.Containers {
 		if x.Name == s.Container {
@@ -96,7 +90,7 @@ func (s *SystemImage) image(have string) string {
 	if s.Given != "" {
 		repository := strings.TrimSuffix(s.Given, "/")
 		if repository == boot.DefaultRepository && s.Name == "coredns" {
-			repository += "/coredns" // as kubeadm has it, and of that repository only
+			repository += "/coredns" // kubeadm has this for its default repository only
 		}
 		name = repository + name[strings.LastIndexByte(name, '/'):]
 	}
@@ -118,7 +112,7 @@ func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *System
 	}}
 	_, err = client.Apply(ctx, o, false)
 	if err != nil {
-		return nil, patiently(ctx, fmt.Errorf("image of %s: %w", s.Name, err))
+		return nil, retryUnavailable(ctx, fmt.Errorf("image of %s: %w", s.Name, err))
 	}
 	return nil, nil // look again
 }

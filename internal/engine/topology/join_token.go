@@ -23,7 +23,7 @@ const (
 )
 
 // addJoinToken adds the token with which machines join a cluster that exists
-// already, whoever created it: a cluster of Cluster API knows no token of ours.
+// already, whoever created it: one that Cluster API created does not know this token.
 // It is nil where no machine joins with it. A run that only asks AWS cannot know
 // whether a token is valid.
 func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePlan) *incluster.CurrentToken {

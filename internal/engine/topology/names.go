@@ -13,8 +13,8 @@ import (
 const maxLoadBalancerName = 32
 
 // loadBalancerName returns the name that CAPA gives to an API load balancer
-// (facts B.10): the stem and a suffix, or a hash of the stem where that is
-// longer than a name may be.
+// (elb.ELBName): the stem and a suffix, or a hash of the stem where that is too
+// long.
 func loadBalancerName(stem string) string {
 	name := strings.ReplaceAll(stem, ".", "-") + "-apiserver"
 	if len(name) <= maxLoadBalancerName {
@@ -34,8 +34,8 @@ func loadBalancerName(stem string) string {
 	return string(short) + "-k8s"
 }
 
-// suffix returns five characters that stand for the words: where Cluster API
-// puts five random ones, a run that resumes another must find the same.
+// suffix returns five characters derived from words. Cluster API uses five random
+// ones; a run that resumes another has to find the same.
 func suffix(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	text := new(big.Int).SetBytes(sum[:8]).Text(36)

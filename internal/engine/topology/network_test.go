@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// Blocks are cut as Cluster API's provider cuts them (facts B.4).
+// Blocks are cut as Cluster API's provider cuts them.
 func TestSplit(t *testing.T) {
 	for _, c := range []struct {
 		block           string
@@ -59,7 +59,7 @@ func subnetsOf(c topology.Cluster) (out []*ec2.Subnet) {
 }
 
 // The preferred kind of subnet counts its /64s from 2 on, the other kind from
-// where that ends (facts B.4); each zone has a public one first.
+// where that ends ; each zone has a public one first.
 func TestIPv6Indices(t *testing.T) {
 	for schema, want := range map[infrav1.SubnetSchemaType][]int{infrav1.SubnetSchemaPreferPrivate: {5, 2, 6, 3, 7, 4}, infrav1.SubnetSchemaPreferPublic: {2, 5, 3, 6, 4, 7}} {
 		m := examples(t)["quickstart"]
@@ -122,7 +122,7 @@ func TestZones(t *testing.T) {
 	require.ErrorContains(t, err, "no availability zone")
 }
 
-// The rules of every role, as facts B.9 tells them.
+// The rules of every role are those of Cluster API's provider.
 func TestSecurityRules(t *testing.T) {
 	m := examples(t)["bastion"]
 	spec := &m.Infra.Spec

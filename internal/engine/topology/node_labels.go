@@ -9,9 +9,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// nodeLabels returns which of the labels of Machines their nodes are to have,
-// too: those of the domains that Cluster API keeps the same on both. Most of them
-// no kubelet may give itself.
+// nodeLabels returns those labels of Machines that their Nodes are to have too: those
+// of the domains that Cluster API synchronizes. A kubelet may not set most of them
+// itself (NodeRestriction).
 func nodeLabels(labels map[string]string) map[string]string {
 	labels = maps.Clone(labels)
 	maps.DeleteFunc(labels, func(k, _ string) bool {

@@ -16,7 +16,7 @@ import (
 const defaultCIDR = "10.0.0.0/16"
 
 // Split cuts the block of a VPC into a public and a private one for each of n
-// zones, as CAPA does (facts B.4): n+1 equal parts, rounded up to a power of
+// zones, as CAPA does (getDefaultSubnets): n+1 equal parts, rounded up to a power of
 // two; the first is cut again, for the kind of subnet that gets less.
 func Split(block string, n int, publicFirst bool) (public, private []string, err error) {
 	_, whole, err := net.ParseCIDR(block)
@@ -51,7 +51,7 @@ func Split(block string, n int, publicFirst bool) (public, private []string, err
 
 // pickZones chooses the zones of a cluster whose subnets are not listed: those
 // it has, and as many more as the manifest asks for, in order of name or in an
-// order that hangs on the cluster's name alone.
+// order that depends only on the cluster's name.
 func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) []string {
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
 	if spec.AvailabilityZoneSelection != nil && *spec.AvailabilityZoneSelection == infrav1.AZSelectionSchemeRandom {
@@ -63,8 +63,8 @@ func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) 
 	return zones
 }
 
-// shuffled returns what a zone is sorted by where the order is to look like
-// chance: names that differ in their last letter must not stay side by side.
+// shuffled returns what zones are sorted by for an order that looks random: a hash,
+// because the names differ only in their last letter.
 func shuffled(cluster, zone string) string {
 	sum := sha256.Sum256([]byte(cluster + "/" + zone))
 	return string(sum[:])

@@ -62,7 +62,7 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 			_, abandon := annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
 			after = graph.Awaits(graph.Retire(g, graph.ID("drain/"+suffix), &incluster.Drain{
 				API: k.api, Machine: m, Timeout: seconds(limits.NodeDrainTimeoutSeconds), Detach: seconds(limits.NodeVolumeDetachTimeoutSeconds),
-				Abandon: abandon, After: after,
+				SkipDetach: abandon, After: after,
 			}, from))
 		}
 		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == roleControlPlane {

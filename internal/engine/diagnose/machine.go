@@ -18,27 +18,27 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// inquiry looks for the reason why a machine has not become what it was to be:
-// from the outside, and changing nothing. Its checks come in the order in which
-// their findings are likely to be the cause; each returns "" where all is well.
-type inquiry struct {
+// machineCheck looks for the reason why a machine has not become a Node. It uses
+// only calls that read. The checks are made in the order in which their findings
+// are likely to be the cause; each returns "" if it finds nothing.
+type machineCheck struct {
 	c       *cloud.Clients
-	machine ec2.InstanceState // as the run has seen it last
-	control bool              // it is to run an API server
+	machine ec2.InstanceState // as the run saw it last
+	control bool              // it runs an API server
 
-	found   []string
-	unasked []string // calls that were refused or failed
-	ended   bool     // by a finding that leaves the others without meaning
+	found  []string
+	failed []string // calls that failed
+	ended  bool     // a finding makes the other checks useless
 
-	fetch   *fetching // what its user data has it fetch; nil until that is known, and for nothing
-	console []string  // what its console says, scrubbed; nil until it was asked
+	fetch   *fetchedData // what its user data fetches; nil for nothing, or while it is not known
+	console []string     // its console output, without secrets; nil until it is read
 }
 
-// check is one look at one thing.
+// check is one check.
 type check func(ctx context.Context) (finding string, err error)
 
-// ask makes checks until a finding ends the search.
-func (q *inquiry) ask(ctx context.Context, checks ...check) {
+// run makes checks until a finding ends the search.
+func (q *machineCheck) run(ctx context.Context, checks ...check) {
 	for _, look := range checks {
 		if q.ended {
 			return
@@ -48,13 +48,13 @@ func (q *inquiry) ask(ctx context.Context, checks ...check) {
 			q.found = append(q.found, finding)
 		}
 		if err != nil {
-			q.missed(err)
+			q.fail(err)
 		}
 	}
 }
 
-// missed notes what could not be looked at: that is no error of its own.
-func (q *inquiry) missed(err error) {
+// fail notes a check that failed: that does not end the diagnosis.
+func (q *machineCheck) fail(err error) {
 	what := err.Error()
 	var op *smithy.OperationError
 	if errors.As(err, &op) {
@@ -63,53 +63,53 @@ func (q *inquiry) missed(err error) {
 	if cloud.Denied(err) {
 		what += " (not allowed)"
 	}
-	if !slices.Contains(q.unasked, what) {
-		q.unasked = append(q.unasked, what)
+	if !slices.Contains(q.failed, what) {
+		q.failed = append(q.failed, what)
 	}
 }
 
-// about is the inquiry into one machine; nil when there is none.
-func about(c *cloud.Clients, machine *graph.Ref[ec2.InstanceState], control bool) *inquiry {
+// newMachineCheck returns the checks of one machine; nil if it does not exist.
+func newMachineCheck(c *cloud.Clients, machine *graph.Ref[ec2.InstanceState], control bool) *machineCheck {
 	m, ok := machine.Found()
 	if !ok {
 		return nil
 	}
-	return &inquiry{c: c, machine: m, control: control}
+	return &machineCheck{c: c, machine: m, control: control}
 }
 
-// booting checks what a machine needs to boot, and what it says of it.
-func (q *inquiry) booting(ctx context.Context) {
-	q.ask(ctx, q.state, q.profile, q.route, q.groups, q.bootData, q.consoleCause)
+// checkBoot checks what a machine needs to boot, and its console output.
+func (q *machineCheck) checkBoot(ctx context.Context) {
+	q.run(ctx, q.state, q.profile, q.route, q.groups, q.bootData, q.consoleCause)
 }
 
-// result ends the inquiry.
-func (q *inquiry) result(ctx context.Context) (findings []string, look string) {
+// result ends the diagnosis.
+func (q *machineCheck) result(ctx context.Context) (findings []string, look string) {
 	if !q.ended {
-		q.ask(ctx, q.lastWords)
+		q.run(ctx, q.consoleTail)
 		look = fmt.Sprintf("aws ec2 get-console-output --latest --output text --region %s --instance-id %s", q.c.Region, q.machine.ID)
 	}
-	if len(q.unasked) > 0 {
-		q.found = append(q.found, "not looked at, for the calls failed: "+strings.Join(q.unasked, ", "))
+	if len(q.failed) > 0 {
+		q.found = append(q.found, "not checked, because these calls failed: "+strings.Join(q.failed, ", "))
 	}
 	return q.found, look
 }
 
-// anew is the advice for a machine that cannot be mended.
-func (q *inquiry) anew() string {
+// replaceIt is the advice for a machine that has to be replaced.
+func (q *machineCheck) replaceIt() string {
 	return fmt.Sprintf("terminate it (aws ec2 terminate-instances --region %s --instance-ids %s) and run this again, which launches another one with new data", q.c.Region, q.machine.ID)
 }
 
-// reboot is the advice for a machine that tries again when it boots.
-func (q *inquiry) reboot() string {
+// rebootIt is the advice for a machine that tries again when it boots.
+func (q *machineCheck) rebootIt() string {
 	return fmt.Sprintf("then reboot it: aws ec2 reboot-instances --region %s --instance-ids %s", q.c.Region, q.machine.ID)
 }
 
 // state finds a machine that does not run any more.
-func (q *inquiry) state(ctx context.Context) (string, error) {
+func (q *machineCheck) state(ctx context.Context) (string, error) {
 	out, err := q.c.EC2.DescribeInstances(ctx, &awsec2.DescribeInstancesInput{InstanceIds: []string{q.machine.ID}})
 	if cloud.NotFound(err) {
 		q.ended = true
-		return fmt.Sprintf("instance %s is gone, and AWS does not know it any more: run this again, which launches another one", q.machine.ID), nil
+		return fmt.Sprintf("instance %s does not exist any more: run this again, which launches another one", q.machine.ID), nil
 	}
 	if err != nil {
 		return "", err
@@ -125,8 +125,8 @@ func (q *inquiry) state(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// stopped says of a machine that does not run why, and what to do.
-func (q *inquiry) stopped(x types.Instance) string {
+// stopped says why a machine does not run, and what to do.
+func (q *machineCheck) stopped(x types.Instance) string {
 	reason := aws.ToString(x.StateTransitionReason)
 	if x.StateReason != nil {
 		reason = strings.TrimSuffix(aws.ToString(x.StateReason.Message)+"; "+reason, "; ")
@@ -139,25 +139,25 @@ func (q *inquiry) stopped(x types.Instance) string {
 }
 
 // profile finds a machine without permissions.
-func (q *inquiry) profile(ctx context.Context) (string, error) {
+func (q *machineCheck) profile(ctx context.Context) (string, error) {
 	name := q.machine.Profile
 	if name == "" {
-		return "", nil // it may need none; what fetches its data says so
+		return "", nil // it may need none; checkBoot finds out if it does
 	}
 	out, err := ec2.InstanceProfile(ctx, q.c, name)
 	switch {
 	case cloud.NotFound(err):
-		return fmt.Sprintf("the instance profile %s of %s does not exist any more: make it again (`clusterawsadm bootstrap iam create-cloudformation-stack` makes Cluster API's own), and %s", name, q.machine.ID, q.anew()), nil
+		return fmt.Sprintf("the instance profile %s of %s does not exist any more: create it again (`clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API), and %s", name, q.machine.ID, q.replaceIt()), nil
 	case err != nil:
 		return "", err
 	case len(out.InstanceProfile.Roles) == 0:
-		return fmt.Sprintf("the instance profile %s of %s has no role, so the machine may do nothing: add its role to it; %s", name, q.machine.ID, q.reboot()), nil
+		return fmt.Sprintf("the instance profile %s of %s has no role, so the machine may do nothing: add its role to it; %s", name, q.machine.ID, q.rebootIt()), nil
 	}
 	return "", nil
 }
 
-// groups finds security groups that let nothing through.
-func (q *inquiry) groups(ctx context.Context) (string, error) {
+// groups finds security groups that allow no traffic.
+func (q *machineCheck) groups(ctx context.Context) (string, error) {
 	all, err := ec2.SecurityGroups(ctx, q.c, q.machine.VPC)
 	if err != nil {
 		return "", err
@@ -171,15 +171,15 @@ func (q *inquiry) groups(ctx context.Context) (string, error) {
 	names := strings.Join(q.machine.Groups, ", ")
 	switch {
 	case len(out) == 0:
-		return fmt.Sprintf("the security groups of %s (%s) let nothing out: allow outgoing traffic; %s", q.machine.ID, names, q.reboot()), nil
-	case q.control && !slices.ContainsFunc(in, serves):
+		return fmt.Sprintf("the security groups of %s (%s) let nothing out: allow outgoing traffic; %s", q.machine.ID, names, q.rebootIt()), nil
+	case q.control && !slices.ContainsFunc(in, allowsAPI):
 		return fmt.Sprintf("the security groups of %s (%s) let nobody in to the API server, TCP %d: run this again, which adds the rules to the cluster's own groups; add them yourself to groups that you brought", q.machine.ID, names, elb.ClassicTarget), nil
 	}
 	return "", nil
 }
 
-// serves reports whether a rule lets somebody in to the API server.
-func serves(p types.IpPermission) bool {
+// allowsAPI reports whether a rule allows connections to the API server.
+func allowsAPI(p types.IpPermission) bool {
 	from, to := p.FromPort, p.ToPort
 	return aws.ToString(p.IpProtocol) == "-1" || aws.ToString(p.IpProtocol) == "tcp" && from != nil && to != nil && *from <= elb.ClassicTarget && elb.ClassicTarget <= *to
 }

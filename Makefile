@@ -1,6 +1,5 @@
-# Everything a contributor runs. Needs Go and make, and nothing else but for
-# "make e2e", which needs moto_server, cfn-lint, the AWS CLI and etcd, and for
-# "make lab", which needs moto_server, the AWS CLI, cloud-init and iproute2.
+# Everything a contributor runs. Needs Go and make; docs/testing.md says what
+# each target checks and what else it needs.
 
 BIN     := bin/clusterawsadm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -8,46 +7,57 @@ LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
 GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest
 
-.DEFAULT_GOAL := help
-.PHONY: help build quickstart test race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
+# The build and the tests compile every package with the same flags, and share
+# the build cache.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
+export CGO_ENABLED := 0
 
-help: ## show what there is to make
+.DEFAULT_GOAL := help
+.PHONY: help build install quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
+
+help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
 
-build: ## build bin/clusterawsadm, the same bytes on every machine
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X github.com/clusterawsadm/clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
+build: ## build bin/clusterawsadm
+	go build -buildvcs=auto -ldflags '-s -w -X github.com/clusterawsadm/clusterawsadm/internal/cli/version.gitVersion=$(VERSION)' -o $(BIN) ./cmd/clusterawsadm
 
 quickstart: build ## create, describe, plan and delete a cluster on a simulated AWS
 	./hack/quickstart.sh $(BIN)
 
-# What the tests keep is small and what they throw away is much: they run a
-# fifth faster when less of it is collected.
-test: ## run all hermetic tests
-	GOGC=800 go test -shuffle=on -timeout 30m ./...
+# GOGC: the tests allocate much and keep little; collecting less often saves a
+# fifth of their time.
+test: export GOGC = 800
+test: ## run the hermetic tests, with a sample of each sweep
+	go test -timeout 15m ./...
 
-race: ## run all hermetic tests with the race detector
-	go test -race -shuffle=on ./...
+sweep: export GOGC = 800
+sweep: ## run the sweeps in full: every call, every fault, every example; on all cores
+	SWEEP=1 go test -count 1 -shuffle=on -timeout 60m ./pkg/reconcile
 
-lint: ## find what is not written as it should be
+race: export CGO_ENABLED = 1
+race: ## run the hermetic tests with the race detector; needs a C compiler
+	go test -race -shuffle=on -timeout 60m ./...
+
+lint: ## run the linters
 	$(LINT) run ./...
 	$(LINT) run --build-tags e2e ./e2e/... ./test/...
 
-fmt: ## write it as it should be written, as far as that goes by itself
+fmt: ## format the code
 	$(LINT) fmt
 
-shape: ## show the longest files and functions; the tests fail over budget
+shape: ## show the longest files and functions, the median and the 90th percentile
 	go test -run TestShape -v ./e2e
 
 fuzz: ## look for manifests that make the loader panic, for FUZZ=30s
 	go test -run '^$$' -fuzz . -fuzztime $(FUZZ) ./internal/engine/manifest
 
-golden: ## rewrite the expected output of tests; look at the difference like at code
+golden: ## rewrite the expected output of tests; review the diff like code
 	go test $(GOLDEN) -update
 
-picture: build ## draw the README's picture of the graph anew
+picture: build ## redraw the README's picture of the graph
 	$(BIN) cluster graph -f configs/quickstart.yaml -o svg > docs/quickstart.svg
 
-cover: ## show how much of each package is tested
+cover: ## show the test coverage of each package
 	go test -cover ./internal/... ./pkg/...
 
 bench: ## measure calls, time and memory for 3, 100 and 1000 workers
@@ -59,7 +69,7 @@ start: build ## measure how long bin/clusterawsadm takes to start, and how large
 e2e: build oracle kubernetes ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
 
-oracle: ## hold what machines boot with against Cluster API's own code and Ignition's validator
+oracle: ## compare boot data with Cluster API's own code and Ignition's validator
 	cd test/oracle && go test ./...
 
 kubernetes: build ## run the binary against a real kube-apiserver; needs etcd, and minutes to build for the first time
@@ -68,7 +78,7 @@ kubernetes: build ## run the binary against a real kube-apiserver; needs etcd, a
 lab: build ## boot clusters from real user data: cloud-init, kubeadm, etcd, kube-*; needs root, and minutes to build for the first time
 	cd e2e/kubernetes && go test -count 1 -timeout 40m -v ./lab
 
-ci: lint test e2e lab ## what CI runs
+ci: lint test sweep e2e lab ## what CI runs
 
-clean: ## remove what was built
+clean: ## remove bin
 	rm -rf bin

@@ -135,7 +135,7 @@ func TestTokenIsNotTold(t *testing.T) {
 	_, err = signedAt("https://sts/?X-Amz-Signature=abcdef")
 	require.EqualError(t, err, "the signed request has no date")
 	_, err = signedAt("https://sts/%zz?X-Amz-Signature=abcdef")
-	require.EqualError(t, err, "the signed request is no URL")
+	require.EqualError(t, err, "the signed request is not a URL")
 }
 
 func TestTokenErrors(t *testing.T) {

@@ -19,17 +19,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// CopyOptions say what to copy, and where to.
+// CopyOptions configure a copy of an image.
 type CopyOptions struct {
-	OS, Version, Architecture string // empty: DefaultOS, X8664; the version has to be there
-	Owner                     string // account of the image; empty: Owner
+	OS, Version, Architecture string // empty: DefaultOS, X8664; the version is required
+	Owner                     string // owner account of the image; empty: Owner
 	From, To                  string // regions
 	Encrypt                   bool
-	Key                       string        // KMS key to encrypt with; empty: the one AWS manages
-	DryRun                    bool          // only ask whether it would work
-	Wait                      time.Duration // for the copy to be ready; 0: do not wait
-	Clock                     Clock         // nil: the machine's own
-	// Tell is told what is done; may be nil.
+	Key                       string        // KMS key for encryption; empty: the AWS managed key
+	DryRun                    bool          // only check whether the copy is possible
+	Wait                      time.Duration // how long to wait until the copy is ready; 0: do not wait
+	Clock                     Clock         // nil means the system clock
+	// Tell receives progress messages; may be nil.
 	Tell func(format string, args ...any)
 }
 
@@ -43,20 +43,18 @@ type Clock interface {
 
 // Copied is the copy of an image.
 type Copied struct {
-	Image         // ID is "" after a dry run that found none
-	Source string // ID of what it was copied of
-	Reused bool   // it was there already
+	Image         // ID is "" after a dry run that found no copy
+	Source string // ID of the source image
+	Reused bool   // the copy existed already
 }
 
-// Copy has AWS copy an image: all block devices, boot mode, TPM and IMDS
-// support, UEFI data and billing codes go with it, and the tags, where they
-// can be seen. All of that is one call, CopyImage, so nothing can be left half
-// made.
+// Copy copies an image with CopyImage: all block devices, boot mode, TPM and IMDS
+// support, UEFI data and billing codes, and the tags that the caller can see. It is a
+// single call, so no partial copy can remain.
 //
-// A copy that is there already, or on its way, is taken; so running again
-// after an interruption goes on. A copy that failed is removed, with its
-// snapshots. Two copies of one image differ in their names if and only if they
-// are encrypted otherwise.
+// If a copy exists already, complete or in progress, Copy returns it; so the same command
+// continues after an interruption. A failed copy is deleted with its snapshots. Two
+// copies of an image have different names if and only if their encryption differs.
 func Copy(ctx context.Context, cfg aws.Config, o CopyOptions) (*Copied, error) {
 	o.OS, o.Architecture, o.Owner = cmp.Or(o.OS, DefaultOS), cmp.Or(o.Architecture, X8664), cmp.Or(o.Owner, Owner)
 	if o.Tell == nil {
@@ -85,11 +83,11 @@ func Copy(ctx context.Context, cfg aws.Config, o CopyOptions) (*Copied, error) {
 	return done, nil
 }
 
-// find looks for the newest image in the source region.
+// find returns the newest matching image in the source region.
 func (o CopyOptions) find(ctx context.Context, c *ec2.Client) (*types.Image, error) {
 	images, err := describe(ctx, c, o.Owner, filters([]string{o.Architecture}, patterns(o.OS, o.Version)))
 	if err != nil {
-		return nil, fmt.Errorf("look for images in %s: %w", o.From, err)
+		return nil, fmt.Errorf("list images in %s: %w", o.From, err)
 	}
 	source := newest(images, o.OS, o.Version, o.Architecture)
 	if source == nil {
@@ -102,9 +100,9 @@ func (o CopyOptions) find(ctx context.Context, c *ec2.Client) (*types.Image, err
 	return source, nil
 }
 
-// name is what the copy is to be called: as the source, or, encrypted, with a
-// suffix that tells the key. The suffix has no hyphen: the part behind the
-// last one is no part of the version.
+// name returns the name of the copy: that of the source, with a suffix for the key if it
+// is encrypted. The suffix has no hyphen, because the part after the last hyphen is not
+// part of the version.
 func (o CopyOptions) name(source string) string {
 	if !o.Encrypt {
 		return source
@@ -113,7 +111,7 @@ func (o CopyOptions) name(source string) string {
 	return source + "enc" + hex.EncodeToString(sum[:4])
 }
 
-// snapshots are the IDs of an image's snapshots.
+// snapshots returns the IDs of an image's snapshots.
 func snapshots(i types.Image) (ids []string) {
 	for _, m := range i.BlockDeviceMappings {
 		if m.Ebs != nil && m.Ebs.SnapshotId != nil {
@@ -123,21 +121,21 @@ func snapshots(i types.Image) (ids []string) {
 	return ids
 }
 
-// copying is one copy under way.
+// copying is the state of one copy.
 type copying struct {
 	o      CopyOptions
 	clock  *clock.Clock
-	ec2    *ec2.Client // in the destination
+	ec2    *ec2.Client // in the destination region
 	source *types.Image
 	name   string
 }
 
-// attempts is how many client tokens are tried: one may stand for a copy that
-// has failed or was removed.
+// attempts is the number of client tokens to try: a token may belong to a copy that has
+// failed or was deleted.
 const attempts = 3
 
-// ensure returns the copy, which may not be ready yet, and nil when it would
-// have to be made in a dry run.
+// ensure returns the copy, which may not be ready yet, or nil if it does not exist and
+// this is a dry run.
 func (c *copying) ensure(ctx context.Context) (image *types.Image, reused bool, err error) {
 	image, dead, err := c.look(ctx)
 	if err != nil || image != nil {
@@ -165,16 +163,16 @@ func (c *copying) ensure(ctx context.Context) (image *types.Image, reused bool, 
 		}
 		dead = append(dead, *out.ImageId)
 	}
-	return nil, false, fmt.Errorf("AWS answers with images that are gone: %s", strings.Join(dead, ", "))
+	return nil, false, fmt.Errorf("AWS returned images that do not exist any more: %s", strings.Join(dead, ", "))
 }
 
-// look returns the copy if there is one, and those that have failed. Of
-// several, which AWS may allow, it is the newest that is ready.
+// look returns the copy if it exists, and the failed ones. If there are several, it
+// returns the newest that is ready.
 func (c *copying) look(ctx context.Context) (copied *types.Image, failed []string, err error) {
 	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`).Replace(c.name)
 	images, err := describe(ctx, c.ec2, "self", []types.Filter{{Name: aws.String("name"), Values: []string{plain}}})
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for a copy that is there already: %w", err)
+		return nil, nil, fmt.Errorf("look for an existing copy: %w", err)
 	}
 	for n, i := range images {
 		switch {
@@ -190,8 +188,8 @@ func (c *copying) look(ctx context.Context) (copied *types.Image, failed []strin
 	return copied, failed, nil
 }
 
-// input is the call. Its token is the same for every process that wants the
-// same copy, and another once that has failed.
+// input returns the CopyImage request. All processes that want the same copy use the same
+// token; after a failure, the token changes.
 func (c *copying) input(dead []string) *ec2.CopyImageInput {
 	in := &ec2.CopyImageInput{
 		Name: aws.String(c.name), Description: c.source.Description, SourceImageId: c.source.ImageId, SourceRegion: aws.String(c.o.From),
@@ -199,7 +197,7 @@ func (c *copying) input(dead []string) *ec2.CopyImageInput {
 	if aws.ToString(in.Description) == "" {
 		in.Description = nil
 	}
-	if len(c.source.Tags) > 0 { // otherwise nobody needs the permission to make tags
+	if len(c.source.Tags) > 0 { // without tags, ec2:CreateTags is not needed
 		in.CopyImageTags = aws.Bool(true)
 	}
 	if c.o.Encrypt {
@@ -216,7 +214,7 @@ func (c *copying) input(dead []string) *ec2.CopyImageInput {
 	return in
 }
 
-// rehearse asks AWS whether the copy would be allowed.
+// rehearse sends the call with DryRun, to check permissions.
 func (c *copying) rehearse(ctx context.Context) error {
 	in := c.input(nil)
 	in.ClientToken, in.DryRun = nil, aws.Bool(true)
@@ -225,18 +223,18 @@ func (c *copying) rehearse(ctx context.Context) error {
 	case cloud.Is(err, "DryRunOperation"):
 		return nil
 	case err == nil:
-		return errors.New("AWS took the dry run for real")
+		return errors.New("AWS did not treat the call as a dry run")
 	}
 	return c.explain(err)
 }
 
-// showing is how long AWS may take to show a new image.
-const showing = time.Minute
+// visibilityTimeout is how long AWS may take to show a new image.
+const visibilityTimeout = time.Minute
 
-// await returns an image that has been asked for, once it shows, and nil when
-// it does not: a client token can stand for an image that is long gone.
+// await returns a new image when AWS shows it, or nil if it does not: a client token may
+// belong to an image that was deleted.
 func (c *copying) await(ctx context.Context, id string) (*types.Image, error) {
-	for until := c.clock.Now().Add(showing); ; {
+	for until := c.clock.Now().Add(visibilityTimeout); ; {
 		image, err := c.image(ctx, id)
 		late := c.clock.Now().After(until)
 		if image != nil || late || err != nil && !passing(ctx, err) {
@@ -248,37 +246,36 @@ func (c *copying) await(ctx context.Context, id string) (*types.Image, error) {
 	}
 }
 
-// image looks at an image of the destination, and returns nil when it is not
-// there.
+// image returns an image in the destination region, or nil if it does not exist.
 func (c *copying) image(ctx context.Context, id string) (*types.Image, error) {
 	out, err := c.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
 	switch {
 	case cloud.NotFound(err) || err == nil && len(out.Images) == 0 || cloud.Is(err, "InvalidAMIID.Unavailable"):
-		return nil, nil // it is not there: no error
+		return nil, nil // not an error
 	case ctx.Err() != nil:
 		return nil, c.stopped(id, context.Cause(ctx))
 	case err != nil:
-		return nil, fmt.Errorf("look at %s: %w", id, err)
+		return nil, fmt.Errorf("describe %s: %w", id, err)
 	}
 	return &out.Images[0], nil
 }
 
-// stopped says what becomes of a copy that nobody waits for any more.
+// stopped returns the error for a wait that ends before the copy is ready.
 func (c *copying) stopped(id string, why error) error {
-	return fmt.Errorf("%w; AWS goes on copying %s: run the same command again to wait for it", why, id)
+	return fmt.Errorf("%w; the copy %s continues in AWS: run the same command again to wait for it", why, id)
 }
 
-// remove takes away a copy that failed, and its snapshots.
+// remove deletes a failed copy and its snapshots.
 func (c *copying) remove(ctx context.Context, id string) error {
-	c.o.Tell("removing %s, a copy that failed, and its snapshots", id)
+	c.o.Tell("deleting the failed copy %s and its snapshots", id)
 	_, err := c.ec2.DeregisterImage(ctx, &ec2.DeregisterImageInput{ImageId: aws.String(id), DeleteAssociatedSnapshots: aws.Bool(true)})
 	if err = cloud.IgnoreNotFound(err); err != nil {
-		return fmt.Errorf("remove %s, a copy that failed: %w", id, err)
+		return fmt.Errorf("delete the failed copy %s: %w", id, err)
 	}
 	return nil
 }
 
-// explain says what to do about an error of CopyImage.
+// explain adds the fix to an error of CopyImage.
 func (c *copying) explain(err error) error {
 	switch {
 	case cloud.Is(err, "UnauthorizedOperation"):
@@ -286,11 +283,11 @@ func (c *copying) explain(err error) error {
 		if len(c.source.Tags) > 0 {
 			permissions += " and ec2:CreateTags"
 		}
-		return fmt.Errorf("%w\nneeded is %s in %s", err, permissions, c.o.To)
+		return fmt.Errorf("%w\nrequired are the permissions %s in %s", err, permissions, c.o.To)
 	case cloud.Is(err, "InvalidAMIName.Duplicate"):
-		return fmt.Errorf("%w\nthe account has an image of that name that is no copy to go on with: deregister it, or use it", err)
+		return fmt.Errorf("%w\nthe account has another image with that name: deregister it, or use it", err)
 	case cloud.Is(err, "ResourceLimitExceeded"):
-		return fmt.Errorf("%w\nrun it again when other copies to %s are through", err, c.o.To)
+		return fmt.Errorf("%w\nrun the command again when other copies to %s are complete", err, c.o.To)
 	}
 	return err
 }

@@ -150,7 +150,7 @@ func TestCopyWithAKeyThatCannotBeUsed(t *testing.T) {
 		o.Key = "alias/nobody"
 		_, err := ami.Copy(t.Context(), a.Config(), o)
 		require.ErrorContains(t, err, "Given key ID is not accessible")
-		require.ErrorContains(t, err, "the key alias/nobody has to be in us-west-2")
+		require.ErrorContains(t, err, "the key alias/nobody must be symmetric and in us-west-2")
 		assert.Equal(t, before, a.Inventory(), "nothing is left")
 
 		// Nobody waited: the next run finds what failed, removes it, and asks anew.
@@ -187,7 +187,7 @@ func TestDryRunTellsTheTruth(t *testing.T) {
 			p.Fault = denied("CopyImage")
 			_, err = ami.Copy(t.Context(), p.Config(), o)
 			require.ErrorContains(t, err, "UnauthorizedOperation")
-			require.ErrorContains(t, err, "needed is ec2:CopyImage in us-west-2")
+			require.ErrorContains(t, err, "required are the permissions ec2:CopyImage in us-west-2")
 		}
 	})
 }
@@ -212,12 +212,12 @@ func TestCopyRefused(t *testing.T) {
 		o = wanted()
 		o.Wait = time.Minute
 		_, err = ami.Copy(t.Context(), a.Config(), o)
-		require.ErrorContains(t, err, "not ready after 1m0s (--timeout); AWS goes on copying ami-")
+		require.ErrorContains(t, err, "not ready after 1m0s (--timeout); the copy ami-")
 
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(30*time.Second, func() { cancel(errors.New("interrupted")) })
 		_, err = ami.Copy(ctx, a.Config(), wanted())
-		require.ErrorContains(t, err, "interrupted; AWS goes on copying ami-")
+		require.ErrorContains(t, err, "interrupted; the copy ami-")
 
 		got, err := ami.Copy(t.Context(), a.Config(), wanted())
 		require.NoError(t, err)
@@ -232,7 +232,7 @@ func TestCopyRefused(t *testing.T) {
 		o = wanted()
 		o.OS = "flatcar-stable"
 		_, err = ami.Copy(t.Context(), a.Config(), o)
-		require.ErrorContains(t, err, "run it again when other copies to us-west-2 are through")
+		require.ErrorContains(t, err, "run the command again when other copies to us-west-2 are complete")
 
 		a.Edit(func(s *awssim.State) {
 			for _, i := range s.EC2.Images {
@@ -320,7 +320,7 @@ func TestWaitingOutlastsAnOutage(t *testing.T) {
 		lines := story(&o)
 		_, err := ami.Copy(t.Context(), p.Config(), o)
 		require.NoError(t, err)
-		assert.Contains(t, strings.Join(*lines, "\n"), "connection reset by peer; looking again")
+		assert.Contains(t, strings.Join(*lines, "\n"), "connection reset by peer; trying again")
 	})
 }
 

@@ -17,43 +17,43 @@ import (
 // Image is a machine image in one region.
 type Image struct {
 	ID, Name, Region, OS, Architecture string
-	Version                            string    // of Kubernetes, as it was asked for
-	Created                            time.Time // zero where AWS does not tell
+	Version                            string    // Kubernetes version, as in the query
+	Created                            time.Time // zero if AWS does not return it
 }
 
-// Query says what to list.
+// Query selects the images to list.
 type Query struct {
-	Owner         string   // account of the images, or "self"
-	OS            []string // nil: all that are published
-	Version       string   // "": those that are supported
-	Architectures []string // nil: both
+	Owner         string   // owner account, or "self"
+	OS            []string // nil means all published operating systems
+	Version       string   // "" means the supported versions
+	Architectures []string // nil means both
 	Regions       []string
-	// Releases returns the versions that are supported; nil, or when it fails,
-	// the images themselves tell.
+	// Releases returns the supported versions. If it is nil or fails, List takes the
+	// versions from the names of the images.
 	Releases func(context.Context) ([]string, error)
-	// Progress is told of each region that has answered, or failed; may be nil.
+	// Progress is called for each region that has answered or failed; may be nil.
 	Progress func(done, total int, region string, err error)
 }
 
-// Listing is what was found.
+// Listing is the result of List.
 type Listing struct {
-	Images   []Image // those of x86_64 first; each by region, version, operating system
+	Images   []Image // x86_64 first; sorted by region, version, operating system
 	Versions []string
-	Failed   map[string]error // regions that did not answer
-	Releases error            // why the release server did not tell the versions
+	Failed   map[string]error // regions that failed
+	Releases error            // why the supported versions are unknown
 }
 
-// parallel is how many regions are asked at once.
+// parallel is the number of regions to query at the same time.
 const parallel = 8
 
-// askingRegion is how long one region may take.
-const askingRegion = time.Minute
+// regionTimeout is the timeout for one region.
+const regionTimeout = time.Minute
 
-// pageSize is the longest page there is of images.
+// pageSize is the maximum page size of DescribeImages.
 const pageSize = 1000
 
-// List looks for the newest image of every version, operating system,
-// architecture and region. It fails only when the context ends.
+// List returns the newest image of every version, operating system, architecture and
+// region. It fails only if the context ends.
 func List(ctx context.Context, cfg aws.Config, q Query) (Listing, error) {
 	if q.OS == nil {
 		q.OS = OperatingSystems()
@@ -87,8 +87,8 @@ func List(ctx context.Context, cfg aws.Config, q Query) (Listing, error) {
 	return l, nil
 }
 
-// ask asks all regions, some at once, and tells of each that has answered. The
-// answers are in the order of the regions.
+// ask queries all regions, several at a time, and reports progress. The results are in
+// the order of the regions.
 func (q Query) ask(ctx context.Context, cfg aws.Config) (seen [][]types.Image, errs []error) {
 	seen, errs = make([][]types.Image, len(q.Regions)), make([]error, len(q.Regions))
 	told := make(chan int, len(q.Regions))
@@ -101,7 +101,7 @@ func (q Query) ask(ctx context.Context, cfg aws.Config) (seen [][]types.Image, e
 			told <- i
 		}()
 	}
-	for n := range q.Regions { // one at a time, for whoever listens
+	for n := range q.Regions { // one at a time, for Progress
 		if i := <-told; q.Progress != nil {
 			q.Progress(n+1, len(q.Regions), q.Regions[i], errs[i])
 		}
@@ -109,7 +109,7 @@ func (q Query) ask(ctx context.Context, cfg aws.Config) (seen [][]types.Image, e
 	return seen, errs
 }
 
-// versions returns the versions to list, nil where only the images can tell.
+// versions returns the versions to list, or nil if they must be taken from the images.
 func (q Query) versions(ctx context.Context) ([]string, error) {
 	if q.Version != "" {
 		return []string{q.Version}, nil
@@ -120,9 +120,9 @@ func (q Query) versions(ctx context.Context) ([]string, error) {
 	return q.Releases(ctx)
 }
 
-// in returns a region's images that come into question.
+// in returns the candidates in a region.
 func (q Query) in(ctx context.Context, cfg aws.Config, region string) ([]types.Image, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askingRegion, fmt.Errorf("no answer within %s", askingRegion))
+	ctx, cancel := context.WithTimeoutCause(ctx, regionTimeout, fmt.Errorf("no answer within %s", regionTimeout))
 	defer cancel()
 	var names []string
 	for _, os := range q.OS {
@@ -135,7 +135,7 @@ func client(cfg aws.Config, region string) *ec2.Client {
 	return ec2.NewFromConfig(cfg, func(o *ec2.Options) { o.Region = region })
 }
 
-// describe reads all pages of images of an owner.
+// describe returns all images of an owner that match the filters.
 func describe(ctx context.Context, c *ec2.Client, owner string, filters []types.Filter) (all []types.Image, err error) {
 	p := ec2.NewDescribeImagesPaginator(c, &ec2.DescribeImagesInput{Owners: []string{owner}, Filters: filters, MaxResults: aws.Int32(pageSize)})
 	for p.HasMorePages() {
@@ -177,7 +177,7 @@ func (q Query) pick(images []types.Image, architecture, region string, versions 
 	return picked
 }
 
-// newest returns the image that was made last of those that match, or nil.
+// newest returns the newest matching image, or nil.
 func newest(images []types.Image, os, version, architecture string) (found *types.Image) {
 	for n, i := range images {
 		if string(i.Architecture) != architecture || !Matches(aws.ToString(i.Name), os, version) {
@@ -197,8 +197,7 @@ func seenAs(i types.Image, region, os, version string) Image {
 	}
 }
 
-// created is when an image was made; zero where AWS does not say, or not in a
-// form that can be read.
+// created returns the creation time of an image, or zero if it is missing or invalid.
 func created(i types.Image) time.Time {
 	t, err := time.Parse(time.RFC3339, aws.ToString(i.CreationDate))
 	if err != nil {
@@ -207,11 +206,11 @@ func created(i types.Image) time.Time {
 	return t
 }
 
-// Published is what there are images of.
+// Published lists the operating systems and versions that have images.
 type Published struct{ OS, Versions []string }
 
-// Known tells what there are images of in one region, so that somebody who
-// asked for something else can be told. Versions come oldest first.
+// Known returns what images exist in one region, for hints when a query has no result.
+// Versions are sorted, oldest first.
 func Known(ctx context.Context, cfg aws.Config, region, owner string) (Published, error) {
 	images, err := describe(ctx, client(cfg, region), owner, filters([]string{X8664, Arm64}, []string{prefix + "*"}))
 	if err != nil {
@@ -236,7 +235,7 @@ func Known(ctx context.Context, cfg aws.Config, region, owner string) (Published
 	return p, nil
 }
 
-// BuiltInRegions are those that images are published in, in upstream's order.
+// BuiltInRegions returns the regions in which images are published, in upstream's order.
 func BuiltInRegions() []string {
 	return []string{
 		"ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ca-central-1", "eu-central-1", "eu-west-1",
@@ -244,10 +243,10 @@ func BuiltInRegions() []string {
 	}
 }
 
-// Regions lists the regions that the account has switched on, in order. It
-// asks the region of the configuration.
+// Regions returns the sorted regions that are enabled for the account. It calls the
+// region of the configuration.
 func Regions(ctx context.Context, cfg aws.Config) (names []string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askingRegion, fmt.Errorf("no answer within %s", askingRegion))
+	ctx, cancel := context.WithTimeoutCause(ctx, regionTimeout, fmt.Errorf("no answer within %s", regionTimeout))
 	defer cancel()
 	out, err := ec2.NewFromConfig(cfg).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package ami finds, lists and copies the machine images that Cluster API
-// Provider AWS boots machines with.
+// Package ami finds, lists and copies the machine images of Cluster API Provider AWS.
 package ami
 
 import (
@@ -14,37 +13,37 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Owner is the account that publishes the images: the CNCF's.
+// Owner is the account that publishes the images, which belongs to the CNCF.
 const Owner = "819546954734"
 
-// X8664 and Arm64 are the architectures that images are published for.
+// X8664 and Arm64 are the architectures of published images.
 const (
 	X8664 = string(types.ArchitectureValuesX8664)
 	Arm64 = string(types.ArchitectureValuesArm64)
 )
 
-// DefaultOS is copied where no operating system is named.
+// DefaultOS is the default operating system of Copy.
 const DefaultOS = "ubuntu-24.04"
 
-// OperatingSystems are those that images are looked for of, in upstream's
-// order, which is that of its rows.
+// OperatingSystems returns the operating systems of published images, in upstream's
+// order, which is the order of rows.
 func OperatingSystems() []string {
 	return []string{"centos-7", "ubuntu-24.04", "ubuntu-22.04", "amazon-2", "flatcar-stable", "rhel-8"}
 }
 
-// prefix begins the name of every image: capa-ami-<os>-<version>-<stamp>, the
-// version with or without a v, and in older builds with -00 before the stamp.
+// prefix is the first part of image names: capa-ami-<os>-<version>-<stamp>. The version
+// may have a v, and older builds have -00 before the stamp.
 const prefix = "capa-ami-"
 
-// tail takes apart what follows the operating system. All between the numbers
-// and the stamp is a pre-release.
+// tail parses the part after the operating system. Text between the numbers and the stamp
+// is a pre-release.
 var tail = regexp.MustCompile(`^v?(\d+(?:\.\d+)*(?:-[0-9A-Za-z.]+)*?)(?:-00)?-([^-]+)$`)
 
-// preRelease is what a pre-release ends with, and no stamp.
+// preRelease matches the end of a pre-release, as opposed to a stamp.
 var preRelease = regexp.MustCompile(`^(alpha|beta|rc)(\.\d+)*$`)
 
-// versionIn returns the version of Kubernetes, without a v, that the name of
-// an image of an operating system tells, and false for any other name.
+// versionIn returns the Kubernetes version without v in the name of an image of an
+// operating system, and false for any other name.
 func versionIn(name, os string) (version string, ok bool) {
 	rest, ok := strings.CutPrefix(name, prefix+os+"-")
 	if !ok {
@@ -61,16 +60,15 @@ func versionIn(name, os string) (version string, ok bool) {
 	return version, true
 }
 
-// Matches reports whether an image's name says that it is of that operating
-// system and that version, which may have a v or not. A pre-release is not the
-// release.
+// Matches reports whether the name of an image has the operating system and the version,
+// which may begin with v. A pre-release does not match the release.
 func Matches(name, os, version string) bool {
 	v, ok := versionIn(name, os)
 	return ok && v == strings.TrimPrefix(version, "v")
 }
 
-// patterns are the filter's values for names of images of an operating system
-// and a version, "" for any. AWS takes the values for alternatives.
+// patterns returns alternative values of the name filter for an operating system and a
+// version; "" means any version.
 func patterns(os, version string) []string {
 	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`)
 	head := prefix + plain.Replace(os) + "-"
@@ -81,7 +79,7 @@ func patterns(os, version string) []string {
 	return []string{head + "v" + version + "-*", head + version + "-*"}
 }
 
-// filters are those of all questions for images.
+// filters returns the filters of all queries for images.
 func filters(architectures, names []string) []types.Filter {
 	filter := func(name string, values ...string) types.Filter {
 		return types.Filter{Name: aws.String(name), Values: values}
@@ -91,7 +89,7 @@ func filters(architectures, names []string) []types.Filter {
 	}
 }
 
-// release is a version of Kubernetes that is no pre-release.
+// release is a Kubernetes version without pre-release.
 type release struct{ major, minor, patch int }
 
 func (r release) String() string { return fmt.Sprintf("v%d.%d.%d", r.major, r.minor, r.patch) }
@@ -100,7 +98,7 @@ func (r release) compare(s release) int {
 	return cmp.Or(cmp.Compare(r.major, s.major), cmp.Compare(r.minor, s.minor), cmp.Compare(r.patch, s.patch))
 }
 
-// parseRelease reads a version, with or without a v.
+// parseRelease parses a version, with or without v.
 func parseRelease(s string) (r release, ok bool) {
 	parts := strings.Split(strings.TrimPrefix(strings.TrimSpace(s), "v"), ".")
 	if len(parts) != 3 {
@@ -116,12 +114,12 @@ func parseRelease(s string) (r release, ok bool) {
 	return r, true
 }
 
-// minors is how many minor versions are listed.
+// minors is the number of minor versions to list.
 const minors = 4
 
-// upTo lists the versions of minors of which the latest patch is given, the
-// newest minor first, in upstream's order: of the newest the patches before
-// its latest, then that; of the others the latest first.
+// upTo lists the versions of minors, given the latest patch of each, in upstream's order:
+// the newest minor first, with its earlier patches before its latest; the other minors
+// begin with the latest.
 func upTo(latest []release) (versions []string) {
 	slices.SortStableFunc(latest, func(a, b release) int { return b.compare(a) })
 	for i, r := range latest {
@@ -138,8 +136,7 @@ func upTo(latest []release) (versions []string) {
 	return versions
 }
 
-// newestMinors returns the latest patch of each of the newest minors among
-// releases.
+// newestMinors returns the latest patch of each of the newest minors.
 func newestMinors(all []release) (latest []release) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b release) int { return b.compare(a) })

@@ -10,18 +10,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// releaseServer is where Kubernetes says what its latest versions are.
+// releaseServer publishes the latest Kubernetes versions.
 const releaseServer = "https://dl.k8s.io/release/"
 
-// askingReleases is how long the release server may take: images can be listed
-// without it.
-const askingReleases = 5 * time.Second
+// releasesTimeout is short because images can be listed without the release server.
+const releasesTimeout = 5 * time.Second
 
-// Supported returns the versions of Kubernetes to list when none is asked for,
-// as the release server tells: every patch of the four newest minors, a minor
-// counting from its second release on.
+// Supported returns the default versions to list, from the release server: all patches of
+// the four newest minors. A minor counts from its second release.
 func Supported(ctx context.Context, client *http.Client) ([]string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askingReleases, fmt.Errorf("no answer within %s", askingReleases))
+	ctx, cancel := context.WithTimeoutCause(ctx, releasesTimeout, fmt.Errorf("no answer within %s", releasesTimeout))
 	defer cancel()
 	stable, err := latestOf(ctx, client, "stable.txt")
 	if err != nil {
@@ -48,7 +46,7 @@ func Supported(ctx context.Context, client *http.Client) ([]string, error) {
 	return upTo(latest), nil
 }
 
-// latestOf reads one of the files that name a version.
+// latestOf reads a file of the release server that contains a version.
 func latestOf(ctx context.Context, client *http.Client, file string) (release, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, releaseServer+file, nil)
 	if err != nil {
@@ -68,7 +66,7 @@ func latestOf(ctx context.Context, client *http.Client, file string) (release, e
 	}
 	version, ok := parseRelease(string(text))
 	if !ok {
-		return release{}, fmt.Errorf("%s%s: %q is no version", releaseServer, file, text)
+		return release{}, fmt.Errorf("%s%s: %q is not a version", releaseServer, file, text)
 	}
 	return version, nil
 }

@@ -61,14 +61,14 @@ func TestReleaseServerOutOfReach(t *testing.T) {
 	_, err := Supported(t.Context(), &http.Client{Transport: &server{}})
 	require.EqualError(t, err, "https://dl.k8s.io/release/stable.txt: 404 Not Found")
 	_, err = Supported(t.Context(), &http.Client{Transport: &server{files: map[string]string{"stable.txt": "<html>log in</html>"}}})
-	require.EqualError(t, err, `https://dl.k8s.io/release/stable.txt: "<html>log in</html>" is no version`)
+	require.EqualError(t, err, `https://dl.k8s.io/release/stable.txt: "<html>log in</html>" is not a version`)
 	_, err = Supported(t.Context(), &http.Client{Transport: failing{}})
 	require.ErrorContains(t, err, "no such host")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		_, err := Supported(t.Context(), &http.Client{Transport: &server{slow: time.Hour}})
 		require.Error(t, err)
-		assert.Equal(t, askingReleases, time.Since(began))
+		assert.Equal(t, releasesTimeout, time.Since(began))
 	})
 }
 

@@ -15,19 +15,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// looking is how often a copy under way is looked at.
-const looking = 15 * time.Second
+// checkInterval is the time between two checks of a copy.
+const checkInterval = 15 * time.Second
 
-// step is how many percent further a copy has to be to be told of.
+// step is the minimum progress in percent between two messages.
 const step = 20
 
-// wait returns the copy when it is ready. One that fails is removed, and the
-// error says why it did.
+// wait returns the copy when it is ready. A failed copy is deleted, and the error
+// contains the reason.
 func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, error) {
 	began, told := c.clock.Now(), 0
 	id := *image.ImageId
 	if image.State == types.ImageStatePending {
-		c.o.Tell("waiting for %s in %s; AWS takes some minutes", id, c.o.To)
+		c.o.Tell("waiting for %s in %s; this takes several minutes", id, c.o.To)
 	}
 	for image.State == types.ImageStatePending {
 		waited := c.clock.Since(began)
@@ -38,19 +38,19 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 			told = percent
 			c.o.Tell("%s: %d%% copied after %s", id, percent, waited.Round(time.Second))
 		}
-		if err := c.clock.Sleep(ctx, min(looking, c.o.Wait-waited)); err != nil {
+		if err := c.clock.Sleep(ctx, min(checkInterval, c.o.Wait-waited)); err != nil {
 			return nil, c.stopped(id, err)
 		}
 		seen, err := c.image(ctx, id)
 		if passing(ctx, err) {
-			c.o.Tell("%v; looking again", err)
+			c.o.Tell("%v; trying again", err)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		if seen == nil {
-			return nil, fmt.Errorf("%s has disappeared: somebody deregistered it", id)
+			return nil, fmt.Errorf("%s does not exist any more: it was deregistered", id)
 		}
 		image = seen
 	}
@@ -66,28 +66,27 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 	return image, nil
 }
 
-// passing reports whether an error is no reason to stop waiting: a lost
-// connection is none, nor is a service that is out of order.
+// passing reports whether waiting can continue after an error, such as a lost connection
+// or an error of the service.
 func passing(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && (!cloud.Rejected(err) || cloud.Throttled(err))
 }
 
-// progress is how many percent of the slowest snapshot are copied; 0 where AWS
-// does not tell.
+// progress returns the percentage of the slowest snapshot, or 0 if it is unknown.
 func (c *copying) progress(ctx context.Context, image types.Image) int {
 	slowest := 100
 	all, err := c.snapshots(ctx, image)
 	if err != nil || len(all) == 0 {
-		return 0 // not worth a word: the image's own state decides
+		return 0 // not reported: the state of the image matters
 	}
 	for _, s := range all {
-		n, _ := strconv.Atoi(strings.TrimSuffix(aws.ToString(s.Progress), "%")) // no number is no progress
+		n, _ := strconv.Atoi(strings.TrimSuffix(aws.ToString(s.Progress), "%")) // not a number means 0
 		slowest = min(slowest, n)
 	}
 	return slowest
 }
 
-// snapshots looks at the snapshots of a copy.
+// snapshots describes the snapshots of a copy.
 func (c *copying) snapshots(ctx context.Context, image types.Image) ([]types.Snapshot, error) {
 	ids := snapshots(image)
 	if len(ids) == 0 {
@@ -100,7 +99,7 @@ func (c *copying) snapshots(ctx context.Context, image types.Image) ([]types.Sna
 	return out.Snapshots, nil
 }
 
-// failed says why a copy failed, and removes it.
+// failed returns the reason why a copy failed, and deletes the copy.
 func (c *copying) failed(ctx context.Context, image types.Image) error {
 	why := string(image.State)
 	if image.StateReason != nil {
@@ -108,28 +107,27 @@ func (c *copying) failed(ctx context.Context, image types.Image) error {
 	}
 	all, err := c.snapshots(ctx, image)
 	if err != nil {
-		c.o.Tell("the snapshots of %s cannot be looked at: %v", *image.ImageId, err)
+		c.o.Tell("cannot describe the snapshots of %s: %v", *image.ImageId, err)
 	}
 	for _, s := range all {
 		if text := aws.ToString(s.StateMessage); text != "" && !strings.Contains(why, text) {
 			why += "; " + text
 		}
 	}
-	err = fmt.Errorf("AWS could not make %s: %s", *image.ImageId, why)
+	err = fmt.Errorf("AWS could not create %s: %s", *image.ImageId, why)
 	if c.o.Key != "" {
-		err = fmt.Errorf("%w\nthe key %s has to be in %s, symmetric, and its policy has to let you use it "+
+		err = fmt.Errorf("%w\nthe key %s must be symmetric and in %s, and its policy must permit you to use it "+
 			"(kms:DescribeKey, kms:CreateGrant, kms:GenerateDataKeyWithoutPlaintext, kms:ReEncrypt*, kms:Decrypt)", err, c.o.Key, c.o.To)
 	}
 	return errors.Join(err, c.remove(ctx, *image.ImageId))
 }
 
-// checkEncrypted makes sure that every snapshot of the copy is encrypted, and
-// with the key that was asked for. An alias cannot be told from the key that
-// it stands for.
+// checkEncrypted checks that every snapshot of the copy is encrypted with the requested
+// key. An alias cannot be compared with a key.
 func (c *copying) checkEncrypted(ctx context.Context, image types.Image) error {
 	all, err := c.snapshots(ctx, image)
 	if err != nil {
-		return fmt.Errorf("%s is ready, but whether it is encrypted cannot be seen: %w", *image.ImageId, err)
+		return fmt.Errorf("%s is ready, but its encryption cannot be checked: %w", *image.ImageId, err)
 	}
 	key := c.o.Key
 	if _, id, ok := strings.Cut(key, ":key/"); ok {

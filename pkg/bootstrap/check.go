@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
-// check compares an object with the API type of its version: a value of another
-// type is an error, and a field that the type does not have is a warning.
+// check compares an object with the API type of its version. A value of the wrong type is
+// an error, an unknown field is a warning.
 func (l *loader) check(object map[string]any, version string) {
 	newest := reflect.TypeFor[bootstrapv1.AWSIAMConfiguration]()
 	t := newest
@@ -30,8 +30,8 @@ func (l *loader) check(object map[string]any, version string) {
 	l.value(withoutMark, "", t, newest)
 }
 
-// value checks a value against its type, and what it is not part of against
-// the type of the newest version, which is nil where that has nothing either.
+// value checks a value against its type. newest is the type in the newest version, or nil
+// if the field does not exist there.
 func (l *loader) value(v any, path string, t, newest reflect.Type) {
 	t, newest = indirect(t), indirect(newest)
 	if v == nil {
@@ -76,25 +76,25 @@ func (l *loader) scalar(v any, path string, t reflect.Type) {
 	if reflect.TypeOf(v).Kind() == t.Kind() {
 		return
 	}
-	want := "a text"
+	want := "a string"
 	if t.Kind() == reflect.Bool {
 		want = "true or false"
 	}
 	l.wrongType(v, path, want)
 }
 
-// textOrTexts checks what IAM lets people write as one text or as many.
+// textOrTexts checks fields that IAM permits to be a string or a list of strings.
 func (l *loader) textOrTexts(v any, path string) {
 	switch v := v.(type) {
 	case string:
 	case []any:
 		for i, item := range v {
 			if _, ok := item.(string); !ok && item != nil {
-				l.wrongType(item, path+"["+strconv.Itoa(i)+"]", "a text")
+				l.wrongType(item, path+"["+strconv.Itoa(i)+"]", "a string")
 			}
 		}
 	default:
-		l.wrongType(v, path, "a text or a list of texts")
+		l.wrongType(v, path, "a string or a list of strings")
 	}
 }
 
@@ -102,7 +102,7 @@ func (l *loader) wrongType(v any, path, want string) {
 	fix := ""
 	switch v := v.(type) {
 	case bool, int64, float64:
-		if strings.HasPrefix(want, "a text") {
+		if strings.HasPrefix(want, "a string") {
 			fix = "quote it"
 		}
 	case string:
@@ -113,15 +113,15 @@ func (l *loader) wrongType(v any, path, want string) {
 			fix = "remove the quotes"
 		}
 	}
-	l.errors = append(l.errors, l.problem(path, "want "+want+", not "+described(v), fix))
+	l.errors = append(l.errors, l.problem(path, "must be "+want+", not "+described(v), fix))
 }
 
 func described(v any) string {
 	switch v := v.(type) {
 	case string:
-		return fmt.Sprintf("the text %q", v)
+		return fmt.Sprintf("the string %q", v)
 	case bool:
-		return fmt.Sprintf("the truth value %t", v)
+		return fmt.Sprintf("the boolean %t", v)
 	case int64, float64:
 		return fmt.Sprintf("the number %v", v)
 	case []any:
@@ -150,15 +150,15 @@ func (l *loader) object(object map[string]any, path string, t, newest reflect.Ty
 	}
 }
 
-// meant suggests a field, but not the opposite of what was written.
+// meant suggests a field, but not the opposite of the one in the file.
 func meant(name string, known []string) string {
 	if strings.HasPrefix(strings.ToLower(name), "enable") && slices.Contains(known, "disable") && !slices.Contains(known, "enable") {
-		return "remove it; what it would turn on is on, unless disable is set"
+		return "remove it: it is enabled by default, unless disable is set"
 	}
 	return suggest.DidYouMean(name, known)
 }
 
-// fields are the fields of a struct by their name in JSON.
+// fields returns the fields of a struct by their JSON names.
 func fields(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -176,19 +176,18 @@ func fields(t reflect.Type) map[string]reflect.Type {
 	return out
 }
 
-// functions looks for intrinsic functions that are not the whole of an encoded
-// string. Goformation evaluates those as if it were CloudFormation, and takes
-// the account 123456789012 in us-east-1.
+// functions warns about intrinsic functions that are not a complete encoded string.
+// Goformation evaluates these with the placeholder account 123456789012 in us-east-1.
 func (l *loader) functions(v any, path string) {
 	switch v := v.(type) {
 	case string:
 		if _, argument := intrinsic(v); hasFunction(argument) {
-			l.warn(path, "a function inside of the encoded one is replaced by a made-up value", "use Fn::Sub, which needs no other inside")
+			l.warn(path, "a function inside the encoded function is replaced by a placeholder value", "use Fn::Sub, which needs no nested functions")
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if below := join(path, name); isFunction(name) {
-				l.warn(below, "the function is replaced by a made-up value", "write base64 of its JSON in place of it")
+				l.warn(below, "the function is replaced by a placeholder value", "write it as base64 of its JSON")
 			} else {
 				l.functions(v[name], below)
 			}

@@ -1,10 +1,10 @@
-// Package bootstrap makes of an AWSIAMConfiguration the CloudFormation template
-// with the roles, policies and instance profiles that Cluster API Provider AWS
-// needs in an account. It talks to nobody.
+// Package bootstrap converts an AWSIAMConfiguration to a CloudFormation template with the
+// IAM roles, policies and instance profiles that Cluster API Provider AWS needs in an
+// account. It does not call AWS.
 //
-// What a file means is what it means to Cluster API Provider AWS's own
-// clusterawsadm: the API types, their defaults and their conversion are its
-// own. What it silently ignores is told here, as Warnings.
+// A file has the same meaning as for upstream's clusterawsadm, because this package uses
+// its API types, defaults and conversion. Fields that upstream silently ignores are
+// reported in Config.Warnings.
 package bootstrap
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// Config is an AWSIAMConfiguration in its newest version, after defaulting.
+// Config is an AWSIAMConfiguration in its newest version, with defaults.
 type Config struct {
 	Spec bootstrapv1.AWSIAMConfigurationSpec
 
-	// Warnings are remarks in the order of the file: what has no effect, and
-	// what AWS will refuse.
+	// Warnings lists, in the order of the file, fields that have no effect and values
+	// that AWS will reject.
 	Warnings []input.Problem
 
 	lines lines
 }
 
-// Default is what an absent file means.
+// Default returns the configuration without a file.
 func Default() *Config {
 	c := &Config{}
 	object := bootstrapv1.AWSIAMConfiguration{}
@@ -33,12 +33,12 @@ func Default() *Config {
 	return c
 }
 
-// At is the place of a field of the file ("spec.stackName"), or of the nearest
-// field above it. It is the zero Position for what is not from a file.
+// At returns the position of a field ("spec.stackName") in the file, or of its nearest
+// parent that is set. If there is no file, it is the zero Position.
 func (c *Config) At(path string) input.Position { return c.lines.at(path) }
 
-// name is the name of a role, policy or instance profile. The suffix brings
-// its own dot.
+// name returns the name of a role, policy or instance profile. The suffix includes its
+// dot.
 func (c *Config) name(of string) string {
 	suffix := ""
 	if c.Spec.NameSuffix != nil {

@@ -14,28 +14,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
-// Documents are the policies that can be asked for by name.
+// Documents returns the names of the policies.
 func Documents() []string {
 	return []string{ControllersPolicy, ControllersPolicyEKS, ControlPlanePolicy, NodePolicy, CSIPolicy, EKSConsolePolicy}
 }
 
-// A Format is a shape in which policies are printed.
+// Format is an output format of policies.
 type Format string
 
 // The formats.
 const (
 	CloudFormation Format = "cloudformation" // the resource, with Type and Properties
-	IAMJSON        Format = "iam-json"       // the bare document, as aws iam create-policy takes it
-	Terraform      Format = "terraform"      // a file to be called *.tf.json
+	IAMJSON        Format = "iam-json"       // the policy document, as for aws iam create-policy
+	Terraform      Format = "terraform"      // the content of a *.tf.json file
 )
 
-// Formats are all formats, the default first.
+// Formats returns all formats, the default first.
 func Formats() []string { return []string{string(CloudFormation), string(IAMJSON), string(Terraform)} }
 
-// Policies prints the policy of that name, indented and without a newline at
-// the end; for "", all that the configuration brings, by name. To Terraform
-// "" is everything that is in the template, since policies alone are of no use
-// there.
+// Policies returns the policy with that name, indented and without a newline at the end.
+// For "", it returns all policies in the configuration by name; with the format
+// Terraform, all resources in the template, because there the policies alone are not
+// useful.
 func (c *Config) Policies(name string, f Format) ([]byte, error) {
 	t := c.Template()
 	if f == Terraform && name == "" {
@@ -51,7 +51,7 @@ func (c *Config) Policies(name string, f Format) ([]byte, error) {
 		alone.Roles, alone.Groups = nil, nil
 		return (&Template{Resources: map[string]Resource{name: &alone}}).terraform()
 	case IAMJSON:
-		documents := map[string]any{} // which have no intrinsic functions: those of a configuration do not get here
+		documents := map[string]any{} // these contain no intrinsic functions, which only come from a configuration
 		for id, p := range policies {
 			documents[id] = p.PolicyDocument
 		}
@@ -59,11 +59,11 @@ func (c *Config) Policies(name string, f Format) ([]byte, error) {
 	case CloudFormation:
 		return oneOrAll(policies, name)
 	default:
-		return nil, fmt.Errorf("there is no format %q", f)
+		return nil, fmt.Errorf("unknown format %q", f)
 	}
 }
 
-// policies are the managed policies of that name, or for "" all.
+// policies returns the managed policy with that name, or all policies for "".
 func (t *Template) policies(name string) map[string]*iam.ManagedPolicy {
 	out := map[string]*iam.ManagedPolicy{}
 	for id, r := range t.Resources {
@@ -74,7 +74,7 @@ func (t *Template) policies(name string) map[string]*iam.ManagedPolicy {
 	return out
 }
 
-// missing says why there is no such policy.
+// missing returns the reason why a policy does not exist.
 func (c *Config) missing(name string) error {
 	path, setting := "", ""
 	switch name {
@@ -104,7 +104,7 @@ func (c *Config) missing(name string) error {
 	return fmt.Errorf("this configuration has no %s: %s", name, setting)
 }
 
-// oneOrAll prints the value of that name, or for "" all by their names.
+// oneOrAll encodes the value with that name, or all values by name for "".
 func oneOrAll[T any](values map[string]T, name string) ([]byte, error) {
 	var v any = values
 	if name != "" {
@@ -119,8 +119,7 @@ func oneOrAll[T any](values map[string]T, name string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// decoded has the intrinsic functions of a JSON text decoded, and leaves the
-// order of its fields alone.
+// decoded decodes the intrinsic functions in a JSON text, and keeps the order of fields.
 func decoded(text []byte) []byte {
 	return regexp.MustCompile(`"[A-Za-z0-9+/]{8,}={0,2}"`).ReplaceAllFunc(text, func(s []byte) []byte {
 		if out, err := intrinsics.ProcessJSON(s, nil); err == nil {
@@ -130,8 +129,8 @@ func decoded(text []byte) []byte {
 	})
 }
 
-// intrinsic is the name and the argument of the intrinsic function that a
-// string encodes; "" for any other string.
+// intrinsic returns the name and the argument of the intrinsic function that a string
+// encodes, or "" for any other string.
 func intrinsic(s string) (name string, argument any) {
 	quoted, err := json.Marshal(s)
 	if err != nil || bytes.Equal(decoded(quoted), quoted) {
@@ -142,7 +141,7 @@ func intrinsic(s string) (name string, argument any) {
 	if err != nil || json.Unmarshal(raw, &function) != nil {
 		return "", nil
 	}
-	for name, argument := range function { // of which there is one
+	for name, argument := range function { // there is only one
 		return name, argument
 	}
 	return "", nil

@@ -99,7 +99,7 @@ func TestTerraform(t *testing.T) {
 
 func TestTerraformRefused(t *testing.T) {
 	_, err := load(t, terraform("%BOUNDARY%", `{"Fn::ImportValue": "x"}`, "%SUB%", `{"Ref": "Nope"}`)).Policies("", bootstrap.Terraform)
-	require.ErrorContains(t, err, "an encoded Fn::ImportValue, which has no counterpart in Terraform: write its value instead")
+	require.ErrorContains(t, err, "an encoded Fn::ImportValue, which Terraform does not support: write its value instead")
 	require.ErrorContains(t, err, "an encoded reference to Nope")
 	old := strings.Replace(head, "v1beta1", "v1alpha1", 1) + "spec: {bootstrapUser: {enable: true}}\n"
 	_, err = load(t, []byte(old)).Policies("", bootstrap.Terraform)

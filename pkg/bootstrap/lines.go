@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// lines knows where the fields of a file stand.
+// lines has the line numbers of the fields of a file.
 type lines struct {
 	file string
 	of   map[string]int // by path; the document is ""
@@ -37,16 +37,15 @@ func (l lines) order(problems []input.Problem) {
 	})
 }
 
-// Bounds of a document: an alias can be inside its own anchor, or multiply.
+// Limits of a document: an alias may be inside its own anchor, or multiply nodes.
 const (
 	maxDepth = 64
 	maxNodes = 200_000
 )
 
-// locate notes where each field stands. What is wrong with the YAML is found
-// by the parser that reads it; this one only has the lines.
+// locate records the line of each field. Another parser reports YAML errors.
 func (l *loader) locate(data []byte) {
-	defer func() { _ = recover() }() // of what this parser trips over, the other one tells
+	defer func() { _ = recover() }() // the other parser reports the error
 	l.budget = maxNodes
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
@@ -57,7 +56,7 @@ func (l *loader) locate(data []byte) {
 	if decoder.Decode(&second) == nil && second.Kind == yaml.DocumentNode && second.Content[0].ShortTag() != "!!null" {
 		l.warnings = append(l.warnings, input.Problem{
 			Position: input.Position{File: l.lines.file, Line: second.Content[0].Line},
-			What:     "only the first document of a file is read", Fix: "remove the others",
+			What:     "only the first document of a file is used", Fix: "remove the others",
 		})
 	}
 }
@@ -88,14 +87,14 @@ func (l *loader) placeFields(n *yaml.Node, path string, depth int) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			defer l.place(value, path, depth) // what is written here goes before
+			defer l.place(value, path, depth) // an explicit key precedes a merged one
 			continue
 		}
 		below := join(path, jsonKey(key))
 		if first, twice := set[below]; twice {
 			l.warnings = append(l.warnings, input.Problem{
 				Position: input.Position{File: l.lines.file, Line: key.Line}, Path: below,
-				What: "the field is set twice, first on line " + strconv.Itoa(first) + "; the last one counts", Fix: "keep one of them",
+				What: "the field is duplicated, first on line " + strconv.Itoa(first) + "; the last value is used", Fix: "keep one of them",
 			})
 		}
 		set[below] = key.Line
@@ -104,7 +103,7 @@ func (l *loader) placeFields(n *yaml.Node, path string, depth int) {
 	}
 }
 
-// jsonKey is a key as YAML 1.1 makes text of it.
+// jsonKey returns a key as YAML 1.1 converts it to a string.
 func jsonKey(key *yaml.Node) string {
 	if key.Style == 0 {
 		switch strings.ToLower(key.Value) {

@@ -16,19 +16,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
-// kind is the one kind of object that is read.
+// kind is the only supported kind.
 const kind = "AWSIAMConfiguration"
 
-// Options say how a file is read.
+// Options configure Load.
 type Options struct {
-	// Strict makes errors of warnings.
+	// Strict turns warnings into errors.
 	Strict bool
 }
 
-// Load reads the first document of a file, YAML or JSON, of version v1alpha1 or
-// v1beta1. The name is for messages ("-" for standard input). YAML is 1.1, in
-// which an unquoted "on" is true. The error is an *input.InvalidError with
-// everything that was found.
+// Load reads the first document of a file, YAML or JSON, with API version v1alpha1 or
+// v1beta1. The name is used in messages ("-" for standard input). YAML is version 1.1, in
+// which an unquoted "on" is true. The error is an *input.InvalidError with all problems.
 func Load(name string, data []byte, o Options) (*Config, error) {
 	l := &loader{lines: lines{file: name, of: map[string]int{}}}
 	c, err := l.load(data)
@@ -49,7 +48,7 @@ type loader struct {
 	lines    lines
 	errors   []input.Problem
 	warnings []input.Problem
-	budget   int // nodes that locate may still visit
+	budget   int // number of nodes that locate may still visit
 }
 
 func (l *loader) load(data []byte) (*Config, error) {
@@ -81,11 +80,11 @@ func (l *loader) load(data []byte) (*Config, error) {
 	return l.decode(text, object, version)
 }
 
-// json reads the first document, and where its fields stand.
+// json converts the first document to JSON and records the lines of its fields.
 func (l *loader) json(data []byte) (text []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = l.invalid("", fmt.Sprintf("the YAML cannot be read: %v", r), "")
+			err = l.invalid("", fmt.Sprintf("the YAML is invalid: %v", r), "")
 		}
 	}()
 	l.locate(data)
@@ -103,14 +102,14 @@ func (l *loader) json(data []byte) (text []byte, err error) {
 		line, _ := strconv.Atoi(m[1])
 		what = what[len(m[0]):]
 		if regexp.MustCompile(`^did not find expected (key|node content|'|<)|^found undefined tag`).MatchString(what) {
-			line++ // the parser counts lines from zero where its grammar is hurt
+			line++ // in grammar errors, the parser counts lines from zero
 		}
 		l.lines.of[""] = line
 	}
-	return nil, l.invalid("", "the YAML cannot be read: "+what, "check the indentation, and quote text that holds special characters")
+	return nil, l.invalid("", "the YAML is invalid: "+what, "check the indentation, and quote text that holds special characters")
 }
 
-// recognise returns the version of the object.
+// recognise returns the API version of the object.
 func (l *loader) recognise(object map[string]any) (string, error) {
 	apiVersion, _ := object["apiVersion"].(string)
 	kinds, _ := object["kind"].(string)
@@ -118,18 +117,17 @@ func (l *loader) recognise(object map[string]any) (string, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	switch {
 	case apiVersion == "" || kinds == "" || err != nil || gv.Group == "" || gv.Version == "":
-		return "", l.invalid("apiVersion", "the file needs an apiVersion, with a group, and a kind", use)
+		return "", l.invalid("apiVersion", "the file has no valid apiVersion and kind", use)
 	case kinds != kind:
-		return "", l.invalid("kind", fmt.Sprintf("there is no kind %q in %s here", kinds, gv), use)
+		return "", l.invalid("kind", fmt.Sprintf("the kind %q in %s is not supported", kinds, gv), use)
 	case gv != bootstrapv1.SchemeGroupVersion && gv != bootstrapv1alpha1.SchemeGroupVersion:
 		return "", l.invalid("apiVersion", fmt.Sprintf("%s has no version %q", kind, gv.String()), use)
 	}
 	return gv.Version, nil
 }
 
-// decode gives the object its defaults, those of the version it was written
-// in, and then its newest form, to which only the defaults of the suffix and
-// of the stack's name apply again.
+// decode sets the defaults of the version in the file, and converts the object to the
+// newest version, whose defaults then apply only to the suffix and the stack name.
 func (l *loader) decode(text []byte, object map[string]any, version string) (*Config, error) {
 	var newest bootstrapv1.AWSIAMConfiguration
 	var err error
@@ -144,7 +142,7 @@ func (l *loader) decode(text []byte, object map[string]any, version string) (*Co
 			bootstrapv1.SetDefaults_AWSIAMConfiguration(&newest)
 		}
 	}
-	if err != nil { // check sees all there is to see
+	if err != nil { // should not happen after check
 		return nil, l.invalid("", strings.TrimPrefix(err.Error(), "json: "), "")
 	}
 	if complete(object) {
@@ -155,7 +153,7 @@ func (l *loader) decode(text []byte, object map[string]any, version string) (*Co
 	return &Config{Spec: newest.Spec}, nil
 }
 
-// invalid is an error about one thing.
+// invalid returns an error with one problem.
 func (l *loader) invalid(path, what, fix string) error {
 	return &input.InvalidError{Problems: []input.Problem{l.problem(path, what, fix)}}
 }

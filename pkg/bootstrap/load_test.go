@@ -40,15 +40,15 @@ func TestWrong(t *testing.T) {
 func TestNoConfiguration(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "iam.yaml: the file is empty — begin it with apiVersion: "},
-		{"# only a comment\n", "iam.yaml: apiVersion: the file needs an apiVersion, with a group, and a kind — use apiVersion: "},
-		{"kind: AWSIAMConfiguration\n", "iam.yaml:1: apiVersion: the file needs an apiVersion"},
-		{"apiVersion: v1\nkind: AWSIAMConfiguration\n", "iam.yaml:1: apiVersion: the file needs an apiVersion, with a group"},
+		{"# only a comment\n", "iam.yaml: apiVersion: the file has no valid apiVersion and kind — use apiVersion: "},
+		{"kind: AWSIAMConfiguration\n", "iam.yaml:1: apiVersion: the file has no valid apiVersion"},
+		{"apiVersion: v1\nkind: AWSIAMConfiguration\n", "iam.yaml:1: apiVersion: the file has no valid apiVersion and kind"},
 		{strings.Replace(head, "v1beta1", "v1", 1), `iam.yaml:1: apiVersion: AWSIAMConfiguration has no version "bootstrap.aws.infrastructure.cluster.x-k8s.io/v1"`},
-		{strings.Replace(head, "AWSIAM", "Foo", 1), `iam.yaml:2: kind: there is no kind "FooConfiguration"`},
-		{head + "spec:\n  a: [\n", "iam.yaml:5: the YAML cannot be read: did not find expected node content"},
-		{head + "spec:\n\tregion: x\n", "iam.yaml:4: the YAML cannot be read: found character that cannot start any token"},
-		{head + "spec:\n  a: b\n c: d\n", "iam.yaml:5: the YAML cannot be read: did not find expected"},
-		{"- a\n- b\n", "iam.yaml:1: apiVersion: the file needs"},
+		{strings.Replace(head, "AWSIAM", "Foo", 1), `iam.yaml:2: kind: the kind "FooConfiguration"`},
+		{head + "spec:\n  a: [\n", "iam.yaml:5: the YAML is invalid: did not find expected node content"},
+		{head + "spec:\n\tregion: x\n", "iam.yaml:4: the YAML is invalid: found character that cannot start any token"},
+		{head + "spec:\n  a: b\n c: d\n", "iam.yaml:5: the YAML is invalid: did not find expected"},
+		{"- a\n- b\n", "iam.yaml:1: apiVersion: the file has no valid"},
 	} {
 		_, err := bootstrap.Load("iam.yaml", []byte(c.text), bootstrap.Options{})
 		if assert.Error(t, err, c.text) {

@@ -47,28 +47,28 @@ func (c *Config) addPolicies(t *Template) {
 	}
 }
 
-// everything is every resource.
+// everything matches every resource.
 func everything() iamv1.Resources { return iamv1.Resources{iamv1.Any} }
 
-// allow is a statement without conditions.
+// allow returns a statement without conditions.
 func allow(actions iamv1.Actions, on iamv1.Resources) iamv1.StatementEntry {
 	return iamv1.StatementEntry{Effect: iamv1.EffectAllow, Action: actions, Resource: on}
 }
 
-// allowIf is a statement with one condition.
+// allowIf returns a statement with one condition.
 func allowIf(operator iamv1.ConditionOperator, key, value string, actions iamv1.Actions, on iamv1.Resources) iamv1.StatementEntry {
 	s := allow(actions, on)
 	s.Condition = iamv1.Conditions{operator: map[string]any{key: value}}
 	return s
 }
 
-// allowServiceLinkedRole lets a service's own role be made. The service is
-// that of the condition; in the ARN it may be called otherwise.
+// allowServiceLinkedRole permits the creation of the service-linked role of a service. In
+// the ARN, the service may have another name.
 func allowServiceLinkedRole(service, role string) iamv1.StatementEntry {
 	return allowIf(iamv1.StringLike, "iam:AWSServiceName", service, actions("iam", "CreateServiceLinkedRole"), iamv1.Resources{role})
 }
 
-// actions are actions of a service, separated by blanks.
+// actions returns the actions of a service; names are separated by spaces.
 func actions(service, names string) (out iamv1.Actions) {
 	for name := range strings.FieldsSeq(names) {
 		out = append(out, service+":"+name)
@@ -76,8 +76,8 @@ func actions(service, names string) (out iamv1.Actions) {
 	return out
 }
 
-// secrets are the statements for the places in which the boot data of machines
-// is kept, in the order of the configuration.
+// secrets returns the statements for the backends that store the boot data of machines,
+// in the order of the configuration.
 func (c *Config) secrets(statement func(infrav1.SecretBackend) (iamv1.StatementEntry, bool)) (out []iamv1.StatementEntry) {
 	for _, backend := range c.Spec.SecureSecretsBackends {
 		if s, ok := statement(backend); ok {
@@ -87,7 +87,7 @@ func (c *Config) secrets(statement func(infrav1.SecretBackend) (iamv1.StatementE
 	return out
 }
 
-// secretsIn are the resources of a place for secrets.
+// secretsIn returns the resources of a backend.
 func secretsIn(backend infrav1.SecretBackend) iamv1.Resources {
 	if backend == infrav1.SecretBackendSSMParameterStore {
 		return iamv1.Resources{"arn:*:ssm:*:*:parameter/cluster.x-k8s.io/*"}

@@ -7,9 +7,9 @@ import (
 	iamv1 "sigs.k8s.io/cluster-api-provider-aws/v2/iam/api/v1beta1"
 )
 
-// controllersPolicy is what the controllers of Cluster API Provider AWS do. It
-// lacks ec2:DeleteNetworkInterface, which those of v2.13.0 call when they
-// delete a VPC, and do without where it is denied.
+// controllersPolicy has the permissions of the controllers of Cluster API Provider AWS.
+// It lacks ec2:DeleteNetworkInterface, which the controllers of v2.13.0 call when they
+// delete a VPC; they continue if it is denied.
 func (c *Config) controllersPolicy() *iamv1.PolicyDocument {
 	statements := []iamv1.StatementEntry{
 		allow(controllersActions(), everything()),
@@ -43,8 +43,8 @@ func (c *Config) controllersPolicy() *iamv1.PolicyDocument {
 	return document(statements...)
 }
 
-// allowedRoles are the roles that the controllers may give to machines. An
-// empty list means none; an absent one, those with our names.
+// allowedRoles returns the roles that the controllers may pass to machines. An empty list
+// means none; no list means the roles of this template.
 func (c *Config) allowedRoles() (out iamv1.Resources) {
 	names := c.Spec.ClusterAPIControllers.AllowedEC2InstanceProfiles
 	if names == nil {
@@ -67,7 +67,7 @@ func controllersSecrets(backend infrav1.SecretBackend) (iamv1.StatementEntry, bo
 	}
 }
 
-// controllersActions are those that are allowed on everything.
+// controllersActions returns the actions that are permitted on all resources.
 func controllersActions() iamv1.Actions {
 	return slices.Concat(
 		actions("ec2", `DescribeIpamPools AllocateIpamPoolCidr AttachNetworkInterface DetachNetworkInterface

@@ -6,8 +6,8 @@ import (
 	iamv1 "sigs.k8s.io/cluster-api-provider-aws/v2/iam/api/v1beta1"
 )
 
-// controllersPolicyEKS is what the controllers do for EKS clusters. Its
-// statement about Fargate names the service in two ways, as it always has.
+// controllersPolicyEKS has the permissions of the controllers for EKS clusters. The
+// statement about Fargate contains two names of the service, as in upstream.
 func (c *Config) controllersPolicyEKS() *iamv1.PolicyDocument {
 	partition := c.Spec.Partition
 	roles := actions("iam", `GetRole ListAttachedRolePolicies`)
@@ -46,7 +46,7 @@ func (c *Config) controllersPolicyEKS() *iamv1.PolicyDocument {
 	)...)
 }
 
-// eksConsolePolicy lets people look at clusters in the AWS console.
+// eksConsolePolicy permits viewing clusters in the AWS console.
 func eksConsolePolicy() *iamv1.PolicyDocument {
 	return document(allow(slices.Concat(
 		actions("eks", `DescribeNodegroup ListNodegroups DescribeCluster ListClusters AccessKubernetesApi`),

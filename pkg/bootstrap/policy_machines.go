@@ -7,7 +7,7 @@ import (
 	iamv1 "sigs.k8s.io/cluster-api-provider-aws/v2/iam/api/v1beta1"
 )
 
-// controlPlanePolicy is what the AWS cloud provider does on control planes.
+// controlPlanePolicy has the permissions of the AWS cloud provider on control planes.
 func controlPlanePolicy() *iamv1.PolicyDocument {
 	return document(allow(slices.Concat(
 		actions("autoscaling", `DescribeAutoScalingGroups DescribeLaunchConfigurations DescribeTags`),
@@ -30,8 +30,8 @@ func controlPlanePolicy() *iamv1.PolicyDocument {
 	), everything()))
 }
 
-// nodePolicy is what the AWS cloud provider, the kubelet and the machine itself
-// do on nodes.
+// nodePolicy has the permissions of the AWS cloud provider, the kubelet and the machine
+// itself on nodes.
 func (c *Config) nodePolicy() *iamv1.PolicyDocument {
 	statements := []iamv1.StatementEntry{allow(slices.Concat(
 		actions("ec2", `AssignIpv6Addresses DescribeInstances DescribeRegions CreateTags DescribeTags
@@ -47,8 +47,8 @@ func (c *Config) nodePolicy() *iamv1.PolicyDocument {
 	), everything()))...)
 }
 
-// nodeSecrets lets a machine read its boot data, and remove it then. For a
-// backend that there is not, it is the empty statement that it has always been.
+// nodeSecrets permits a machine to read and then delete its boot data. For an unknown
+// backend it returns an empty statement, as upstream does.
 func nodeSecrets(backend infrav1.SecretBackend) (iamv1.StatementEntry, bool) {
 	switch backend {
 	case infrav1.SecretBackendSecretsManager:
@@ -60,7 +60,7 @@ func nodeSecrets(backend infrav1.SecretBackend) (iamv1.StatementEntry, bool) {
 	}
 }
 
-// csiPolicy is what the EBS CSI driver does.
+// csiPolicy has the permissions of the EBS CSI driver.
 func csiPolicy() *iamv1.PolicyDocument {
 	return document(allow(actions("ec2", `AttachVolume CreateSnapshot CreateTags CreateVolume DeleteSnapshot DeleteTags DeleteVolume
 		DescribeAvailabilityZones DescribeInstances DescribeSnapshots DescribeTags DescribeVolumes

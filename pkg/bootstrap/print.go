@@ -10,28 +10,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// completeMark is an annotation. It says that the file is what YAML printed:
-// its fields have got their defaults already, and mean what they say. Without
-// it, the presence of spec.eks would turn on
-// spec.nodes.ec2ContainerRegistryReadOnly, whatever that says, and the names
-// that v1alpha1 leaves empty would be filled in: what was printed would not
-// mean what it was printed from. It is an annotation because a comment would
-// not survive the tools that people send YAML through. Cluster API Provider
-// AWS's own clusterawsadm ignores it.
+// completeMark is the annotation of files that YAML has written: their fields have their
+// defaults already. Without it, loading such a file could change its meaning: spec.eks
+// would enable spec.nodes.ec2ContainerRegistryReadOnly, and names that v1alpha1 leaves
+// empty would get defaults. It is an annotation because tools that process YAML remove
+// comments. Upstream's clusterawsadm ignores it.
 const completeMark = bootstrapv1.GroupName + "/defaulted"
 
-// complete tells whether an object has the mark.
+// complete reports whether an object has the annotation.
 func complete(object map[string]any) bool {
 	return at(object, "metadata", "annotations")[completeMark] == "true"
 }
 
-// isOnlyMark tells whether there is nothing but the mark in an object's
-// metadata.
+// isOnlyMark reports whether the metadata of an object contains only the annotation.
 func isOnlyMark(object map[string]any) bool {
 	return complete(object) && len(at(object, "metadata")) == 1 && len(at(object, "metadata", "annotations")) == 1
 }
 
-// asWritten undoes the defaults that go over what an object with the mark says.
+// asWritten restores the values of an annotated object that defaults have overwritten.
 func asWritten(object map[string]any, spec *bootstrapv1.AWSIAMConfigurationSpec) {
 	if v, ok := at(object, "spec", "nodes")["ec2ContainerRegistryReadOnly"].(bool); ok {
 		spec.Nodes.EC2ContainerRegistryReadOnly = v
@@ -44,9 +40,9 @@ func asWritten(object map[string]any, spec *bootstrapv1.AWSIAMConfigurationSpec)
 	}
 }
 
-// YAML prints the configuration as a file that means the same: loading it gives
-// the same configuration, and the same template. It is v1beta1, whatever the
-// version it was read from.
+// YAML returns the configuration as a file with the same meaning: Load returns the same
+// configuration and template. The file has version v1beta1, whatever the version of the
+// original.
 func (c *Config) YAML() ([]byte, error) {
 	object, err := c.object()
 	if err != nil {
@@ -66,7 +62,7 @@ func (c *Config) YAML() ([]byte, error) {
 	return yaml.Marshal(object)
 }
 
-// same tells whether a text means this configuration.
+// same reports whether a text has the same meaning as the configuration.
 func (c *Config) same(text []byte) (bool, error) {
 	again, err := Load("", text, Options{})
 	if err != nil {
@@ -88,9 +84,8 @@ func (c *Config) same(text []byte) (bool, error) {
 	return bytes.Equal(first, second), err
 }
 
-// object is the configuration as JSON knows it. Lists that mean something else
-// when they are empty than when they are absent are there when they are empty,
-// which their types would have them not be.
+// object returns the configuration as a JSON object. Lists whose empty value differs from
+// no value are included even if they are empty, which their types would omit.
 func (c *Config) object() (map[string]any, error) {
 	text, err := json.Marshal(bootstrapv1.AWSIAMConfiguration{Spec: c.Spec})
 	if err != nil {
@@ -117,7 +112,7 @@ func (c *Config) object() (map[string]any, error) {
 	return object, nil
 }
 
-// at is an object inside an object, nil where there is none.
+// at returns an object inside an object, or nil.
 func at(object map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		object, _ = object[name].(map[string]any)

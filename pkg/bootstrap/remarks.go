@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/suggest"
 )
 
-// remark notes what the template does not show of a configuration, and what it
-// shows but AWS refuses. Neither changes the template.
+// remark warns about settings that have no effect in the template, and about those that
+// AWS rejects. It does not change the template.
 func (l *loader) remark(c *Config) {
 	spec := c.Spec
 	l.unused("spec.controlPlane", spec.ControlPlane.AWSIAMRoleSpec, "disable")
@@ -30,7 +30,7 @@ func (l *loader) remark(c *Config) {
 	}
 	if len(spec.BootstrapUser.ExtraPolicyAttachments) > 0 {
 		l.warn("spec.bootstrapUser.extraPolicyAttachments", "the field has no effect",
-			"the user gets what spec.controlPlane.extraPolicyAttachments says, and spec.bootstrapUser.extraStatements")
+			"the user has spec.controlPlane.extraPolicyAttachments and spec.bootstrapUser.extraStatements")
 	}
 	l.remarkLists(spec)
 	l.remarkStatements("spec.controlPlane", spec.ControlPlane.AWSIAMRoleSpec)
@@ -42,8 +42,7 @@ func (l *loader) remark(c *Config) {
 	l.remarkTags(spec)
 }
 
-// unused warns about those fields of a role that have no effect, where they
-// are set.
+// unused warns about fields of a role that are set but have no effect.
 func (l *loader) unused(path string, role bootstrapv1.AWSIAMRoleSpec, names ...string) {
 	set := map[string]bool{
 		"disable": role.Disable, "extraPolicyAttachments": len(role.ExtraPolicyAttachments) > 0,
@@ -57,39 +56,39 @@ func (l *loader) unused(path string, role bootstrapv1.AWSIAMRoleSpec, names ...s
 		fix := ""
 		switch {
 		case name == "disable":
-			fix = "the role is always made"
+			fix = "the role is always created"
 		case strings.HasPrefix(path, "spec.eks."):
 		case name == "extraPolicyAttachments":
 			fix = "use " + path + ".extraStatements"
 		default:
-			fix = "spec.controlPlane." + name + " counts for this role too"
+			fix = "spec.controlPlane." + name + " applies to this role, too"
 		}
 		l.warn(path+"."+name, "the field has no effect", fix)
 	}
 }
 
-// remarkLists looks at the lists that AWS refuses to see empty or strange.
+// remarkLists warns about lists that AWS rejects if they are empty or invalid.
 func (l *loader) remarkLists(spec bootstrapv1.AWSIAMConfigurationSpec) {
 	if p := spec.ClusterAPIControllers.AllowedEC2InstanceProfiles; p != nil && len(p) == 0 {
-		l.refuse("spec.clusterAPIControllers.allowedEC2InstanceProfiles", "an empty list makes a statement that has no Resource",
+		l.refuse("spec.clusterAPIControllers.allowedEC2InstanceProfiles", "an empty list results in a statement without Resource",
 			"remove the field, or name a role")
 	}
 	backends := []string{string(infrav1.SecretBackendSecretsManager), string(infrav1.SecretBackendSSMParameterStore)}
 	for i, b := range spec.SecureSecretsBackends {
-		path, what := fmt.Sprintf("spec.secureSecretBackends[%d]", i), fmt.Sprintf("there is no secret backend %q", b)
+		path, what := fmt.Sprintf("spec.secureSecretBackends[%d]", i), fmt.Sprintf("unknown secret backend %q", b)
 		switch {
 		case slices.Contains(backends, string(b)):
 		case spec.Nodes.DisableCloudProviderPolicy:
 			l.warn(path, what, suggest.DidYouMean(string(b), backends))
 		default:
-			l.refuse(path, what+", and it makes an empty statement", suggest.DidYouMean(string(b), backends))
+			l.refuse(path, what+", which results in an empty statement", suggest.DidYouMean(string(b), backends))
 		}
 	}
 }
 
-// refuse warns about what AWS does not take.
+// refuse warns that AWS will reject a value.
 func (l *loader) refuse(path, what, fix string) {
-	l.warn(path, "AWS will refuse the template: "+what, fix)
+	l.warn(path, "AWS will reject the template: "+what, fix)
 }
 
 func (l *loader) remarkStatements(path string, role bootstrapv1.AWSIAMRoleSpec) {
@@ -97,18 +96,18 @@ func (l *loader) remarkStatements(path string, role bootstrapv1.AWSIAMRoleSpec) 
 	for i, s := range role.TrustStatements {
 		below := l.statement(path+".trustStatements", i, s)
 		if len(s.Principal)+len(s.NotPrincipal) == 0 {
-			l.refuse(below, "a statement about trust needs a Principal", "")
+			l.refuse(below, "a trust statement needs a Principal", "")
 		}
 		if len(s.Resource) > 0 {
-			l.refuse(below+".Resource", "a statement about trust has no Resource", "remove it")
+			l.refuse(below+".Resource", "a trust statement must not have a Resource", "remove it")
 		}
 	}
 }
 
-// permissions looks at the statements of a policy of a role or of a user.
+// permissions checks the statements of a policy of a role or of a user.
 func (l *loader) permissions(path string, statements []iamv1.StatementEntry) {
 	if statements != nil && len(statements) == 0 {
-		l.refuse(path, "an empty list makes a policy without statements", "remove the field")
+		l.refuse(path, "an empty list results in a policy without statements", "remove the field")
 	}
 	for i, s := range statements {
 		below := l.statement(path, i, s)
@@ -116,17 +115,17 @@ func (l *loader) permissions(path string, statements []iamv1.StatementEntry) {
 			l.refuse(below, "the statement has no Resource", "")
 		}
 		if len(s.Principal)+len(s.NotPrincipal) > 0 {
-			l.refuse(below, "only a statement about trust has a principal", "")
+			l.refuse(below, "only trust statements may have a Principal", "")
 		}
 	}
 }
 
-// statement looks at what all statements have, and returns the path of this.
+// statement checks the fields that all statements have, and returns the path of this one.
 func (l *loader) statement(path string, i int, s iamv1.StatementEntry) string {
 	below := path + "[" + strconv.Itoa(i) + "]"
 	switch {
 	case s.Effect == "":
-		l.refuse(below, "the statement has no Effect", "add Effect: Allow, or Deny; names of its fields begin with a capital letter")
+		l.refuse(below, "the statement has no Effect", "add Effect: Allow or Deny; field names begin with a capital letter")
 	case s.Effect != iamv1.EffectAllow && s.Effect != iamv1.EffectDeny:
 		l.refuse(below+".Effect", fmt.Sprintf("the Effect is %q", s.Effect), "write Allow or Deny")
 	}
@@ -136,7 +135,7 @@ func (l *loader) statement(path string, i int, s iamv1.StatementEntry) string {
 	return below
 }
 
-// remarkTags looks for tags without a value, which the template cannot show.
+// remarkTags warns about tags without a value, which the template omits.
 func (l *loader) remarkTags(spec bootstrapv1.AWSIAMConfigurationSpec) {
 	for path, tags := range map[string]map[string]string{
 		"spec.controlPlane.tags":                spec.ControlPlane.Tags,
@@ -149,7 +148,7 @@ func (l *loader) remarkTags(spec bootstrapv1.AWSIAMConfigurationSpec) {
 	} {
 		for _, key := range slices.Sorted(maps.Keys(tags)) {
 			if tags[key] == "" {
-				l.refuse(join(path, key), "a tag has no value", "give it one")
+				l.refuse(join(path, key), "the tag has no value", "set a value")
 			}
 		}
 	}

@@ -17,8 +17,8 @@ const (
 	fargateService = "eks-fargate-pods.amazonaws.com"
 )
 
-// addRoles adds the roles of machines. All have the path and the permissions
-// boundary of the control plane.
+// addRoles adds the roles of machines. All have the path and the permissions boundary of
+// the control plane.
 func (c *Config) addRoles(t *Template) {
 	cp, controllers, nodes := c.Spec.ControlPlane, c.Spec.ClusterAPIControllers, c.Spec.Nodes
 	assumers := []string{ec2Service}
@@ -45,7 +45,7 @@ func (c *Config) role(name string, spec bootstrapv1.AWSIAMRoleSpec, policies []s
 	return r
 }
 
-// nodePolicies are the policies that AWS manages for nodes.
+// nodePolicies returns the AWS managed policies of nodes.
 func (c *Config) nodePolicies() []string {
 	out := slices.Clone(c.Spec.Nodes.ExtraPolicyAttachments)
 	if !c.Spec.EKS.Disable {
@@ -57,8 +57,7 @@ func (c *Config) nodePolicies() []string {
 	return out
 }
 
-// addEKSRoles adds the roles that EKS looks for by their names, which are
-// always the same.
+// addEKSRoles adds the roles for EKS, which CAPA finds by constant names.
 func (c *Config) addEKSRoles(t *Template) {
 	eks := c.Spec.EKS
 	add := func(id, name string, spec *bootstrapv1.AWSIAMRoleSpec, policies []string, assumers ...string) {
@@ -81,10 +80,10 @@ func (c *Config) addEKSRoles(t *Template) {
 		managed(p, "AmazonEKSFargatePodExecutionRolePolicy"), fargateService)
 }
 
-// groupPartition is the partition of the policies of the nodegroup's and the
-// Fargate role. For aws-cn, Cluster API Provider AWS's own clusterawsadm takes
-// aws here, where there are no such policies and the stack fails: this is the
-// one place where our template is not equal to its.
+// groupPartition is the partition in the ARNs of the policies of the node group role and
+// the Fargate role. For aws-cn, upstream's clusterawsadm uses aws, where these policies
+// do not exist, and the stack fails. This is the only difference between this template
+// and upstream's.
 func (c *Config) groupPartition() string {
 	switch p := c.Spec.Partition; {
 	case strings.Contains(p, bootstrapv1.PartitionNameUSGov):
@@ -96,7 +95,7 @@ func (c *Config) groupPartition() string {
 	}
 }
 
-// managed are the ARNs of policies that AWS manages.
+// managed returns the ARNs of AWS managed policies.
 func managed(partition string, names ...string) []string {
 	out := make([]string, 0, len(names))
 	for _, name := range names {
@@ -105,7 +104,7 @@ func managed(partition string, names ...string) []string {
 	return out
 }
 
-// trust says who assumes a role. Pods also bring tags for their session.
+// trust returns the trust policy of a role. For pods it includes tags of the session.
 func trust(more []iamv1.StatementEntry, services ...string) *iamv1.PolicyDocument {
 	actions := iamv1.Actions{"sts:AssumeRole"}
 	if slices.Contains(services, podsService) {

@@ -37,21 +37,20 @@ const (
 	nodesProfile        = "AWSIAMInstanceProfileNodes"
 )
 
-// Resource is one of goformation's types of cloudformation/iam.
+// Resource is a resource type of goformation's package cloudformation/iam.
 type Resource interface{ AWSCloudFormationType() string }
 
-// Template is a CloudFormation template. In the strings of its resources,
-// intrinsic functions are encoded as goformation does it: base64 of their JSON.
-// JSON and YAML decode them, those of a configuration too.
+// Template is a CloudFormation template. In strings, intrinsic functions are encoded as
+// in goformation, as base64 of their JSON; JSON and YAML decode them.
 //
-// It is a type of our own because goformation's links all resources that AWS
-// has.
+// goformation's own Template type is not used because it links the types of all AWS
+// resources.
 type Template struct {
 	AWSTemplateFormatVersion string
 	Resources                map[string]Resource // by logical ID
 }
 
-// Template is what the configuration means.
+// Template returns the template of the configuration.
 func (c *Config) Template() *Template {
 	t := &Template{AWSTemplateFormatVersion: "2010-09-09", Resources: map[string]Resource{}}
 	c.addUser(t)
@@ -70,7 +69,7 @@ func (c *Config) Template() *Template {
 	return t
 }
 
-// JSON is the template as CloudFormation reads it.
+// JSON returns the template as JSON for CloudFormation.
 func (t *Template) JSON() ([]byte, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
@@ -79,8 +78,8 @@ func (t *Template) JSON() ([]byte, error) {
 	return intrinsics.ProcessJSON(raw, nil)
 }
 
-// YAML is the template as CloudFormation reads it. Its dates are quoted: to
-// YAML 1.1 they would not be strings else.
+// YAML returns the template as YAML for CloudFormation. Dates are quoted, because in YAML
+// 1.1 they would not be strings.
 func (t *Template) YAML() ([]byte, error) {
 	out, err := t.JSON()
 	if err != nil {
@@ -89,9 +88,8 @@ func (t *Template) YAML() ([]byte, error) {
 	return yaml.JSONToYAML(out)
 }
 
-// addUser adds the user that the first cluster may be made as. That it gets the
-// policies of the control plane, and none of its own extraPolicyAttachments, is
-// as it has always been.
+// addUser adds the user for the first management cluster. As in upstream, it has the
+// policies of the control plane, and none of its own extraPolicyAttachments.
 func (c *Config) addUser(t *Template) {
 	user := c.Spec.BootstrapUser
 	if !user.Enable {
@@ -110,17 +108,17 @@ func (c *Config) addUser(t *Template) {
 	t.Resources[bootstrapperGroup] = &iam.Group{GroupName: text(user.GroupName)}
 }
 
-// document is a policy of those statements.
+// document returns a policy document with the statements.
 func document(statements ...iamv1.StatementEntry) *iamv1.PolicyDocument {
 	return &iamv1.PolicyDocument{Version: iamv1.CurrentVersion, Statement: statements}
 }
 
-// ref refers to a resource by its logical ID.
+// ref returns a reference to a resource by its logical ID.
 func ref(id string) string {
 	return base64.StdEncoding.EncodeToString([]byte(`{ "Ref": "` + id + `" }`))
 }
 
-// text is nil for an empty text, which leaves a property out.
+// text returns nil for an empty text, which omits a property.
 func text(s string) *string {
 	if s == "" {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/awslabs/goformation/v7/cloudformation/tags"
 )
 
-// terraform is the template as a file for Terraform in its JSON syntax, for
-// the provider hashicorp/aws. Resources keep their logical IDs for names.
+// terraform returns the template in Terraform's JSON syntax, for the provider
+// hashicorp/aws. The names of resources are their logical IDs.
 func (t *Template) terraform() ([]byte, error) {
 	f := &terraformFile{template: t, resource: map[string]map[string]any{}, data: map[string]map[string]any{}}
 	for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
@@ -82,7 +82,7 @@ func (f *terraformFile) add(id string, r Resource) {
 		f.user(id, r)
 	case *iam.Group:
 		if r.GroupName == nil {
-			f.errs = append(f.errs, errors.New("Terraform makes no group without a name: set spec.bootstrapUser.groupName")) //nolint:staticcheck // a name
+			f.errs = append(f.errs, errors.New("a group in Terraform needs a name: set spec.bootstrapUser.groupName")) //nolint:staticcheck // a name
 		}
 		f.put("aws_iam_group", id, map[string]any{"name": f.optional(r.GroupName)})
 	case *iam.InstanceProfile:
@@ -146,13 +146,13 @@ func (f *terraformFile) optional(s *string) any {
 	return f.text(*s)
 }
 
-// referred is the logical ID that a string refers to.
+// referred returns the logical ID that a string refers to.
 func (f *terraformFile) referred(s string) string {
 	_, argument := intrinsic(s)
 	return fmt.Sprint(argument)
 }
 
-// document is a policy document as a string of Terraform.
+// document returns a policy document as a Terraform string.
 func (f *terraformFile) document(d any) string {
 	var raw bytes.Buffer
 	encoder := json.NewEncoder(&raw)
@@ -173,11 +173,10 @@ func (f *terraformFile) document(d any) string {
 	})
 }
 
-// escape keeps Terraform from taking ${ and %{ for its own: variables of IAM
-// policies look like that.
+// escape escapes ${ and %{ for Terraform: variables of IAM policies use the same syntax.
 func escape(s string) string { return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(s) }
 
-// text is a string of the template as a string of Terraform.
+// text converts a string of the template to a Terraform string.
 func (f *terraformFile) text(s string) string {
 	if name, argument := intrinsic(s); name != "" {
 		return f.function(name, argument)

@@ -8,7 +8,7 @@ import (
 	"github.com/awslabs/goformation/v7/cloudformation/iam"
 )
 
-// function is what an intrinsic function of CloudFormation is to Terraform.
+// function converts an intrinsic function of CloudFormation to Terraform.
 func (f *terraformFile) function(name string, argument any) string {
 	list, _ := argument.([]any)
 	text, isText := argument.(string)
@@ -29,9 +29,9 @@ func (f *terraformFile) function(name string, argument any) string {
 	return f.refuse(name)
 }
 
-// refuse notes that something cannot be told to Terraform.
+// refuse records that something cannot be expressed in Terraform.
 func (f *terraformFile) refuse(what string) string {
-	f.errs = append(f.errs, fmt.Errorf("the configuration has an encoded %s, which has no counterpart in Terraform: write its value instead", what))
+	f.errs = append(f.errs, fmt.Errorf("the configuration contains an encoded %s, which Terraform does not support: write its value instead", what))
 	return ""
 }
 
@@ -58,7 +58,7 @@ func (f *terraformFile) ref(id string) string {
 	return f.attribute(id + ".name")
 }
 
-// attribute is that of another resource: "AWSIAMRoleNodes.Arn".
+// attribute returns an attribute of another resource: "AWSIAMRoleNodes.Arn".
 func (f *terraformFile) attribute(path string) string {
 	id, attribute, _ := strings.Cut(path, ".")
 	kind := ""
@@ -81,7 +81,7 @@ func (f *terraformFile) attribute(path string) string {
 	return "${" + kind + "." + id + "." + name + "}"
 }
 
-// sub fills in the ${…} of a text; ${!…} is one that stays.
+// sub substitutes ${…} in a text; ${!…} is an escaped ${…}.
 func (f *terraformFile) sub(text string) string {
 	var b strings.Builder
 	last := 0

@@ -1,6 +1,5 @@
-// Package eks asks EKS about the add-ons of a cluster, binds service accounts
-// to IAM roles, and makes what lets users into a cluster: tokens and
-// kubeconfigs.
+// Package eks lists the add-ons of EKS clusters, associates service accounts with IAM
+// roles, and creates tokens and kubeconfigs for users.
 package eks
 
 import (
@@ -16,11 +15,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// parallel is how many add-ons are looked at at once.
+// parallel is the number of add-ons to describe at the same time.
 const parallel = 8
 
-// AvailableAddon is one version of an add-on that a cluster can have. The
-// names in JSON are those that clusterawsadm has always printed.
+// AvailableAddon is a version of an add-on that is available for a cluster. The JSON
+// names are those of upstream's clusterawsadm.
 type AvailableAddon struct {
 	Name            string          `json:"name"`
 	Type            string          `json:"type"` // "networking", "storage", …
@@ -29,16 +28,16 @@ type AvailableAddon struct {
 	Compatibilities []Compatibility `json:"compatibilities"`
 }
 
-// Compatibility is a version of Kubernetes that a version of an add-on runs on.
+// Compatibility is a Kubernetes version with which a version of an add-on is compatible.
 type Compatibility struct {
 	ClusterVersion   string   `json:"clusterVersion"`
-	DefaultVersion   bool     `json:"defaultVersion"` // the one that is taken when none is named
+	DefaultVersion   bool     `json:"defaultVersion"` // used if no version is given
 	PlatformVersions []string `json:"platformVersions"`
 }
 
-// Available lists every version of every add-on that EKS offers for the
-// Kubernetes version of a cluster, and that version, "1.34". The order is that
-// of EKS: by add-on, the newest version first.
+// Available returns all versions of all add-ons that EKS offers for the Kubernetes
+// version of a cluster, and that version, "1.34". The order is that of EKS: by add-on,
+// the newest version first.
 func Available(ctx context.Context, cfg aws.Config, cluster string) (all []AvailableAddon, kubernetes string, err error) {
 	c := eks.NewFromConfig(cfg)
 	found, err := c.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &cluster})
@@ -72,7 +71,7 @@ func available(a types.AddonInfo, v types.AddonVersionInfo) AvailableAddon {
 	return out
 }
 
-// filled makes an empty list of none, since that is what JSON is to say.
+// filled returns an empty list for nil, for JSON.
 func filled(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -80,13 +79,13 @@ func filled(list []string) []string {
 	return list
 }
 
-// InstalledAddon is an add-on of a cluster. The names in JSON are those that
-// clusterawsadm has always printed.
+// InstalledAddon is an add-on of a cluster. The JSON names are those of upstream's
+// clusterawsadm.
 type InstalledAddon struct {
 	Name         string
 	Version      string
 	AddonARN     string
-	RoleARN      *string // of its service account; nil: that of the node
+	RoleARN      *string // of its service account; nil means the role of the node
 	Status       string
 	Tags         map[string]string
 	HealthIssues []HealthIssue
@@ -94,15 +93,15 @@ type InstalledAddon struct {
 	ModifiedAt   time.Time
 }
 
-// HealthIssue is something that is wrong with an add-on.
+// HealthIssue is a health issue of an add-on.
 type HealthIssue struct {
 	Code        string
 	Message     string
 	ResourceIDs []string
 }
 
-// Installed lists the add-ons of a cluster, in the order in which EKS lists
-// their names. One that is removed meanwhile is left out.
+// Installed returns the add-ons of a cluster, in the order of EKS. An add-on that is
+// deleted in the meantime is omitted.
 func Installed(ctx context.Context, cfg aws.Config, cluster string) ([]InstalledAddon, error) {
 	c := eks.NewFromConfig(cfg)
 	var names []string
@@ -156,11 +155,10 @@ func installed(a *types.Addon) InstalledAddon {
 	return out
 }
 
-// explain says what was to be done with a cluster, and, where there is none of
-// the name, where it was looked for.
+// explain adds the operation to an error, and a hint if the cluster does not exist.
 func explain(err error, cluster, region, what string) error {
 	if cloud.NotFound(err) {
-		return fmt.Errorf("there is no EKS cluster %s in %s; in EKS it may have another name than its Cluster object "+
+		return fmt.Errorf("there is no EKS cluster %s in %s; its name in EKS may differ from that of its Cluster object "+
 			"(spec.eksClusterName of the AWSManagedControlPlane): %w", cluster, region, err)
 	}
 	return fmt.Errorf("%s %s: %w", what, cluster, err)

@@ -10,7 +10,7 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 )
 
-// The programs that kubectl can get tokens from. The last two are those of
+// The programs from which kubectl can get tokens. The last two are the values of
 // AWSManagedControlPlane.spec.tokenMethod.
 const (
 	Clusterawsadm    ekscontrolplanev1.EKSTokenMethod = "clusterawsadm"
@@ -18,30 +18,30 @@ const (
 	IAMAuthenticator ekscontrolplanev1.EKSTokenMethod = "iam-authenticator"
 )
 
-// Kubeconfig is what a kubeconfig for an EKS cluster is made from. There is no
-// secret in it: kubectl asks a program for a token.
+// Kubeconfig is the input for a kubeconfig of an EKS cluster. The kubeconfig contains no
+// secret: kubectl gets a token from a program.
 type Kubeconfig struct {
 	Cluster  string // name in EKS
 	Endpoint string // URL of the API server
-	CA       []byte // certificates, PEM
+	CA       []byte // PEM certificates
 	Region   string
 
-	Profile string // of the AWS configuration; "" for that of the environment
-	Role    string // ARN of the role to assume for the token; "" for none
+	Profile string // of the AWS configuration; "" means that of the environment
+	Role    string // ARN of the role to assume for the token; "" means none
 
 	Method  ekscontrolplanev1.EKSTokenMethod
-	Command string // what our own program is run by; "" for clusterawsadm
+	Command string // the command of this program; "" means clusterawsadm
 }
 
-// Encode makes the kubeconfig, with the names of CAPA's: user <cluster>-user,
-// context <cluster>-user@<cluster>. Unlike CAPA's it names the region, without
-// which the AWS CLI makes no token where the environment does not name one.
+// Encode returns the kubeconfig, with the names of CAPA: user <cluster>-user, context
+// <cluster>-user@<cluster>. Unlike CAPA it sets the region, without which the AWS CLI
+// creates no token if the environment does not set it.
 func (k Kubeconfig) Encode() ([]byte, error) {
 	if k.Cluster == "" || k.Region == "" {
 		return nil, errors.New("a kubeconfig needs the name and the region of the cluster")
 	}
 	if !strings.HasPrefix(k.Endpoint, "https://") {
-		return nil, fmt.Errorf("the endpoint %q of the cluster is no https URL", k.Endpoint)
+		return nil, fmt.Errorf("the endpoint %q of the cluster is not an https URL", k.Endpoint)
 	}
 	if len(k.CA) == 0 {
 		return nil, errors.New("a kubeconfig needs the certificate of the cluster's CA")
@@ -64,8 +64,8 @@ func (k Kubeconfig) Encode() ([]byte, error) {
 	return out, nil
 }
 
-// exec is how kubectl gets a token. The version is the one that most kubectls
-// know, as in CAPA's.
+// exec returns the exec configuration of kubectl. As in CAPA, it has the API version that
+// most kubectl versions support.
 func (k Kubeconfig) exec() (*clientcmdapi.ExecConfig, error) {
 	out := &clientcmdapi.ExecConfig{APIVersion: ExecV1Beta1, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode}
 	option := func(name, value string) {
@@ -84,7 +84,7 @@ func (k Kubeconfig) exec() (*clientcmdapi.ExecConfig, error) {
 		if out.Command == "" {
 			out.Command = "clusterawsadm"
 		}
-		out.InstallHint = "clusterawsadm, which makes the tokens for this cluster, has to be in the PATH"
+		out.InstallHint = "clusterawsadm creates the tokens for this cluster and must be in the PATH"
 		out.Args = []string{"eks", "token", "--cluster-name", k.Cluster, "--region", k.Region}
 		option("--profile", k.Profile)
 		option("--role-arn", k.Role)
@@ -101,7 +101,7 @@ func (k Kubeconfig) exec() (*clientcmdapi.ExecConfig, error) {
 		env("AWS_DEFAULT_REGION", k.Region)
 		env("AWS_PROFILE", k.Profile)
 	default:
-		return nil, fmt.Errorf("spec.tokenMethod: %q is none of %s, %s, %s", k.Method, Clusterawsadm, AWSCLI, IAMAuthenticator)
+		return nil, fmt.Errorf("spec.tokenMethod: %q is not one of %s, %s, %s", k.Method, Clusterawsadm, AWSCLI, IAMAuthenticator)
 	}
 	return out, nil
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// PodIdentity says which service account is to have which role.
+// PodIdentity is the role that a service account should have.
 type PodIdentity struct {
 	Cluster, Namespace, ServiceAccount string
-	RoleName                           string // its name, with or without the path, or its ARN
+	RoleName                           string // name, with or without path, or ARN
 }
 
-// Outcome is what had to be done for a PodIdentity.
+// Outcome is what Associate did.
 type Outcome string
 
 // The outcomes.
@@ -30,15 +30,15 @@ const (
 	Unchanged Outcome = "unchanged"
 )
 
-// Association is a PodIdentity that is in force.
+// Association is an existing pod identity association.
 type Association struct {
 	ID, RoleARN string
 	Outcome     Outcome
 }
 
-// Associate binds a service account to a role, by EKS Pod Identity. It changes
-// nothing where that is so already. The creating func, if there is one, is
-// called before an association is made.
+// Associate associates a service account with a role by EKS Pod Identity. It changes
+// nothing if the association exists. If creating is not nil, it is called before an
+// association is created.
 func Associate(ctx context.Context, cfg aws.Config, p PodIdentity, creating func()) (Association, error) {
 	role, err := roleARN(ctx, cfg, p.RoleName)
 	if err != nil {
@@ -80,19 +80,19 @@ func roleARN(ctx context.Context, cfg aws.Config, name string) (string, error) {
 	out, err := iam.NewFromConfig(cfg).GetRole(ctx, &iam.GetRoleInput{RoleName: &short})
 	switch {
 	case cloud.NotFound(err):
-		return "", fmt.Errorf("there is no IAM role %s; 'clusterawsadm bootstrap iam create-cloudformation-stack' makes the usual ones: %w", name, err)
+		return "", fmt.Errorf("there is no IAM role %s; 'clusterawsadm bootstrap iam create-cloudformation-stack' creates the default roles: %w", name, err)
 	case err != nil:
 		return "", fmt.Errorf("look up role %s: %w", name, err)
 	}
 	arn := aws.ToString(out.Role.Arn)
 	if strings.HasPrefix(name, "arn:") && arn != name {
-		return "", fmt.Errorf("there is no IAM role %s in this account; the role of that name is %s", name, arn)
+		return "", fmt.Errorf("there is no IAM role %s in this account; the role with that name is %s", name, arn)
 	}
 	return arn, nil
 }
 
-// associated returns the ID of the association of a service account, "" when
-// it has none.
+// associated returns the ID of the association of a service account, or "" if it has
+// none.
 func associated(ctx context.Context, c *eks.Client, region string, p PodIdentity) (string, error) {
 	pages := eks.NewListPodIdentityAssociationsPaginator(c, &eks.ListPodIdentityAssociationsInput{
 		ClusterName: &p.Cluster, Namespace: &p.Namespace, ServiceAccount: &p.ServiceAccount,
@@ -111,13 +111,13 @@ func associated(ctx context.Context, c *eks.Client, region string, p PodIdentity
 	return "", nil
 }
 
-// distrusted adds to an error how a role comes to be usable by pods, which the
-// roles of the bootstrap stack are not by themselves.
+// distrusted adds to an error how to permit pods to use a role; the roles of the
+// bootstrap stack do not permit it by default.
 func distrusted(err error, role string) error {
 	var invalid *types.InvalidParameterException
 	if !errors.As(err, &invalid) || !strings.Contains(strings.ToLower(invalid.ErrorMessage()), "trust policy") {
 		return err
 	}
-	return fmt.Errorf("%w\nThe trust policy of %s has to allow pods.eks.amazonaws.com the actions sts:AssumeRole and sts:TagSession:\n"+
-		"put that into spec.clusterAPIControllers.trustStatements of the AWSIAMConfiguration and update the stack", err, role)
+	return fmt.Errorf("%w\nThe trust policy of %s must permit the actions sts:AssumeRole and sts:TagSession to pods.eks.amazonaws.com:\n"+
+		"add this to spec.clusterAPIControllers.trustStatements of the AWSIAMConfiguration and update the stack", err, role)
 }

@@ -11,23 +11,22 @@ import (
 	"net/url"
 )
 
-// Thumbprint returns what IAM knows the certificates of an OIDC issuer by: the
-// SHA-1 of the last one it shows, 40 hexadecimal digits. The issuer is an https
-// URL, as in identity.oidc.issuer of a cluster; dial opens a connection to it,
-// as net.Dialer's DialContext; roots are the authorities to trust, nil for the
-// system's.
+// Thumbprint returns the thumbprint of an OIDC issuer for IAM: the SHA-1 of the last
+// certificate that it presents, as 40 hexadecimal digits. The issuer is an https URL, as
+// in identity.oidc.issuer of a cluster. dial opens the connection, like
+// net.Dialer.DialContext. roots are the trusted authorities; nil means those of the
+// system.
 //
-// IAM needs it only of issuers whose certificates are not signed by one of the
-// well-known authorities, and EKS's are; it finds it out itself where
-// CreateOpenIDConnectProvider is given none. CAPA always looks it up, for
-// which the issuer has to be in reach.
+// IAM needs a thumbprint only for issuers whose certificates are not signed by a
+// well-known authority; those of EKS are. If CreateOpenIDConnectProvider gets none, IAM
+// retrieves it. CAPA always retrieves it, for which the issuer must be reachable.
 func Thumbprint(ctx context.Context, issuer string, dial func(ctx context.Context, network, address string) (net.Conn, error), roots *x509.CertPool) (string, error) {
 	u, err := url.Parse(issuer)
 	if err != nil {
 		return "", fmt.Errorf("OIDC issuer: %w", err)
 	}
 	if u.Scheme != "https" || u.Hostname() == "" {
-		return "", fmt.Errorf("OIDC issuer %q is no https URL", issuer)
+		return "", fmt.Errorf("OIDC issuer %q is not an https URL", issuer)
 	}
 	port := u.Port()
 	if port == "" {
@@ -42,7 +41,7 @@ func Thumbprint(ctx context.Context, issuer string, dial func(ctx context.Contex
 	if err := client.HandshakeContext(ctx); err != nil {
 		return "", fmt.Errorf("OIDC issuer %s: %w", u.Host, err)
 	}
-	shown := client.ConnectionState().PeerCertificates // never empty after a handshake
+	shown := client.ConnectionState().PeerCertificates // not empty after a handshake
 	sum := sha1.Sum(shown[len(shown)-1].Raw)           //nolint:gosec // what IAM asks for
 	return hex.EncodeToString(sum[:]), nil
 }

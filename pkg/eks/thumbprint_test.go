@@ -82,7 +82,7 @@ func TestThumbprintErrors(t *testing.T) {
 	require.ErrorAs(t, err, &unknown)
 	for _, url := range []string{"http://example.com", "example.com", "https:///id"} {
 		_, err = Thumbprint(t.Context(), url, dial, roots)
-		require.ErrorContains(t, err, "is no https URL")
+		require.ErrorContains(t, err, "is not an https URL")
 	}
 	_, err = Thumbprint(t.Context(), "https://example.com", func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") }, roots)
 	require.EqualError(t, err, "OIDC issuer example.com: no route")

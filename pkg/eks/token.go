@@ -20,39 +20,39 @@ import (
 )
 
 const (
-	tokenPrefix   = "k8s-aws-v1." //nolint:gosec // no secret: all tokens that EKS takes begin with it
+	tokenPrefix   = "k8s-aws-v1." //nolint:gosec // not a secret: the prefix of all tokens for EKS
 	clusterHeader = "x-k8s-aws-id"
 
-	// signatureLife is how long the request in a token may be sent to STS, in
-	// seconds. EKS refuses tokens that allow more than 15 minutes; 60 seconds
-	// are what all makers of tokens write, and EKS goes by the date instead.
+	// signatureLife is how long the request in a token is valid for STS, in seconds. EKS
+	// rejects tokens with more than 15 minutes. Other programs use 60 seconds, too; EKS
+	// uses the date of the request instead.
 	signatureLife = "60"
 
-	// tokenLife is a minute less than the 15 that EKS takes a token for.
+	// tokenLife is a minute less than the 15 minutes for which EKS accepts a token.
 	tokenLife = 14 * time.Minute
 )
 
-// Token lets its bearer into a cluster, as who made it. It is a secret, which
-// String does not tell.
+// Token authenticates the caller at a cluster. It is a secret; String does not contain
+// it.
 type Token struct {
 	Value   string
-	Expires time.Time // a minute before EKS takes it no more
+	Expires time.Time // a minute before EKS rejects it
 }
 
-// String keeps the token out of logs and messages.
+// String hides the token from logs and messages.
 func (t Token) String() string { return "token until " + t.Expires.UTC().Format(time.RFC3339) }
 
-// GoString is for %#v.
+// GoString hides the token for %#v.
 func (t Token) GoString() string { return t.String() }
 
-// NewToken makes a token for a cluster with the credentials and in the region
-// of cfg, which must be the cluster's. It is a signed request to STS, whose
-// sender STS names to EKS. Getting the credentials may take calls; making the
-// token takes none, and so succeeds for a cluster that does not exist or does
-// not know the user.
+// NewToken creates a token for a cluster with the credentials and the region of cfg,
+// which must be the region of the cluster. The token is a signed request to STS, with
+// which EKS asks STS for the identity. Retrieving the credentials may take calls;
+// creating the token takes none, so it succeeds even for a cluster that does not exist or
+// does not permit the user.
 func NewToken(ctx context.Context, cfg aws.Config, cluster string) (Token, error) {
 	if cluster == "" {
-		return Token{}, errors.New("no name of the cluster in EKS")
+		return Token{}, errors.New("the name of the cluster in EKS is missing")
 	}
 	presigner := sts.NewPresignClient(sts.NewFromConfig(cfg))
 	request, err := presigner.PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
@@ -73,8 +73,8 @@ func NewToken(ctx context.Context, cfg aws.Config, cluster string) (Token, error
 	return Token{Value: tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(request.URL)), Expires: signed.Add(tokenLife)}, nil
 }
 
-// Tokens returns a source of tokens for a cluster that makes a new one when the
-// last one is about to expire.
+// Tokens returns a token source for a cluster, which creates a new token before the last
+// one expires.
 func Tokens(cfg aws.Config, cluster string) func(context.Context) (string, error) {
 	var last atomic.Pointer[Token]
 	return func(ctx context.Context) (string, error) {
@@ -89,12 +89,12 @@ func Tokens(cfg aws.Config, cluster string) func(context.Context) (string, error
 	}
 }
 
-// signedAt returns the time in a signed URL, which no error tells: it is a
+// signedAt returns the date in a signed URL. Errors do not contain the URL: it is a
 // secret.
 func signedAt(signed string) (time.Time, error) {
 	u, err := url.Parse(signed)
 	if err != nil {
-		return time.Time{}, errors.New("the signed request is no URL")
+		return time.Time{}, errors.New("the signed request is not a URL")
 	}
 	at, err := time.Parse("20060102T150405Z", u.Query().Get("X-Amz-Date"))
 	if err != nil {
@@ -103,8 +103,8 @@ func signedAt(signed string) (time.Time, error) {
 	return at, nil
 }
 
-// Assume returns the configuration with the credentials of a role. The role is
-// assumed when they are first needed.
+// Assume returns the configuration with the credentials of a role. The role is assumed
+// when the credentials are first needed.
 func Assume(cfg aws.Config, role string) aws.Config {
 	provider := stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), role, func(o *stscreds.AssumeRoleOptions) {
 		o.RoleSessionName = "clusterawsadm-eks-token"
@@ -114,16 +114,16 @@ func Assume(cfg aws.Config, role string) aws.Config {
 	return cfg
 }
 
-// Versions of the ExecCredential, the answer of a credential plugin to kubectl.
-// They differ in nothing else.
+// Versions of ExecCredential, the answer of a credential plugin to kubectl. There are no
+// other differences between them.
 const (
 	ExecV1      = "client.authentication.k8s.io/v1"
 	ExecV1Beta1 = "client.authentication.k8s.io/v1beta1"
 )
 
-// ExecCredential is the token as the answer of a credential plugin. The info is
-// the value of KUBERNETES_EXEC_INFO, by which clients say the version they want;
-// "" stands for v1beta1.
+// ExecCredential returns the token as the answer of a credential plugin. info is the
+// value of KUBERNETES_EXEC_INFO, in which clients state the API version; "" means
+// v1beta1.
 func ExecCredential(t Token, info string) ([]byte, error) {
 	version, err := wantedVersion(info)
 	if err != nil {
@@ -154,5 +154,5 @@ func wantedVersion(info string) (string, error) {
 	case "":
 		return "", errors.New("KUBERNETES_EXEC_INFO has no apiVersion")
 	}
-	return "", fmt.Errorf("KUBERNETES_EXEC_INFO wants %s, which is not known: set apiVersion in users[].user.exec of the kubeconfig to %s", wanted.APIVersion, ExecV1)
+	return "", fmt.Errorf("KUBERNETES_EXEC_INFO has the unsupported apiVersion %s: set apiVersion in users[].user.exec of the kubeconfig to %s", wanted.APIVersion, ExecV1)
 }

@@ -135,12 +135,12 @@ func TestTokenIsNotTold(t *testing.T) {
 	_, err = signedAt("https://sts/?X-Amz-Signature=abcdef")
 	require.EqualError(t, err, "the signed request has no date")
 	_, err = signedAt("https://sts/%zz?X-Amz-Signature=abcdef")
-	require.EqualError(t, err, "the signed request is no URL")
+	require.EqualError(t, err, "the signed request is not a URL")
 }
 
 func TestTokenErrors(t *testing.T) {
 	_, err := NewToken(t.Context(), config("us-east-1"), "")
-	require.ErrorContains(t, err, "no name of the cluster")
+	require.ErrorContains(t, err, "the name of the cluster in EKS is missing")
 	broken := aws.Config{Region: "us-east-1", Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("the session has ended")
 	})}
@@ -183,7 +183,7 @@ func TestExecCredential(t *testing.T) {
 	for info, want := range map[string]string{
 		"{":  "KUBERNETES_EXEC_INFO is not JSON",
 		"{}": "KUBERNETES_EXEC_INFO has no apiVersion",
-		`{"apiVersion":"client.authentication.k8s.io/v1alpha1"}`: "KUBERNETES_EXEC_INFO wants client.authentication.k8s.io/v1alpha1, which is not known: " +
+		`{"apiVersion":"client.authentication.k8s.io/v1alpha1"}`: "KUBERNETES_EXEC_INFO has the unsupported apiVersion client.authentication.k8s.io/v1alpha1: " +
 			"set apiVersion in users[].user.exec of the kubeconfig to client.authentication.k8s.io/v1",
 	} {
 		_, err := ExecCredential(token, info)
@@ -228,9 +228,9 @@ func strip(c *clientcmdapi.Context) *clientcmdapi.Context {
 func TestKubeconfigErrors(t *testing.T) {
 	for want, change := range map[string]func(*Kubeconfig){
 		"name and the region": func(k *Kubeconfig) { k.Region = "" },
-		"no https URL":        func(k *Kubeconfig) { k.Endpoint = "0123ABCD.gr7.us-east-1.eks.amazonaws.com" },
+		"not an https URL":        func(k *Kubeconfig) { k.Endpoint = "0123ABCD.gr7.us-east-1.eks.amazonaws.com" },
 		"certificate of":      func(k *Kubeconfig) { k.CA = nil },
-		`spec.tokenMethod: "pigeon" is none of clusterawsadm, aws-cli, iam-authenticator`: func(k *Kubeconfig) { k.Method = "pigeon" },
+		`spec.tokenMethod: "pigeon" is not one of clusterawsadm, aws-cli, iam-authenticator`: func(k *Kubeconfig) { k.Method = "pigeon" },
 	} {
 		k := kubeconfig(AWSCLI)
 		change(&k)

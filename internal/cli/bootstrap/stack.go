@@ -62,11 +62,11 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 				f.env.Story("%s", render.StackEvent(e, e.At.Sub(f.began), f.env.ErrStyle()))
 			}
 		},
-		Still: func(working []stack.Event) {
+		Progress: func(working []stack.Event) {
 			f.env.Story("%s", render.StackWait(working, a.Clock.Since(f.began)))
 		},
 		Note:      func(text string) { f.env.Story("%s", text) },
-		Elsewhere: elsewhere(a),
+		OtherRegions: elsewhere(a),
 	})
 	return config, a, s, nil
 }
@@ -135,7 +135,7 @@ func (f *stackFlags) advise(err error) error {
 	var (
 		stuck  *stack.StuckError
 		failed *stack.FailedError
-		left   *stack.LeftAloneError
+		left   *stack.WaitError
 	)
 	advice := ""
 	switch {

@@ -1,13 +1,12 @@
-// Package boot makes everything a machine gets to boot with: the cluster's
-// keys, the kubeadm configuration, the cloud-init or Ignition document around
-// it, the form in which EC2 hands it over, and the kubeconfig of the finished
-// cluster; for machines of EKS clusters, what EKS's images read (eks.go,
-// nodeadm.go).
+// Package boot creates the data with which machines boot: the keys and certificates of
+// the cluster, the kubeadm configuration, the cloud-init or Ignition document that
+// contains it, the user data, and the administrator's kubeconfig. For EKS nodes it
+// creates the configuration that EKS AMIs read (eks.go, nodeadm.go).
 //
-// The layout is Cluster API's (kubeadm bootstrap provider) and CAPA's, so that
-// images, scripts and people that know those find what they expect. Every
-// function is pure: no AWS, no clock but the argument, and the same input
-// always gives the same output (keys and certificates excepted).
+// The layout is that of Cluster API's kubeadm bootstrap provider and of CAPA, so that
+// existing images and scripts work. All functions are pure: they do not call AWS, the
+// time is an argument, and the same input gives the same output, except for keys and
+// certificates.
 package boot
 
 import (
@@ -22,18 +21,18 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// Role is the part a machine plays when kubeadm runs on it.
+// Role is the role of a machine when kubeadm runs on it.
 type Role int
 
-// The roles. The zero value is none of them, so that a forgotten role is an
-// error and not a second control plane.
+// The roles. The zero value is not a role, so that a missing role is an error and does
+// not create a second control plane.
 const (
 	Init             Role = iota + 1 // the first control-plane machine: kubeadm init
 	JoinControlPlane                 // every other control-plane machine: kubeadm join with control plane
 	JoinWorker                       // a worker: kubeadm join
 )
 
-// String returns the role as it is said in messages.
+// String returns the role for messages.
 func (r Role) String() string {
 	switch r {
 	case Init:
@@ -47,34 +46,34 @@ func (r Role) String() string {
 	}
 }
 
-// Machine is what the bootstrap data of one machine, or of a group of workers
-// that are all alike, is made from.
+// Machine is the input for the bootstrap data of one machine, or of a group of identical
+// workers.
 type Machine struct {
 	Role    Role
 	Version string // Kubernetes version of this machine, "v1.34.2"
 
-	// Cluster gives the name and the network; its controlPlaneEndpoint is not
-	// looked at, see Endpoint.
+	// Cluster has the name and the network. Its controlPlaneEndpoint is not used, see
+	// Endpoint.
 	Cluster *clusterv1.Cluster
 
-	// Spec is kubeadmConfigSpec of the KubeadmControlPlane, or the spec of the
-	// KubeadmConfig or of the template.
+	// Spec is the kubeadmConfigSpec of the KubeadmControlPlane, or the spec of the
+	// KubeadmConfig or KubeadmConfigTemplate.
 	Spec bootstrapv1.KubeadmConfigSpec
 
-	Endpoint string // "host:port" at which the API server answers
+	Endpoint string // "host:port" of the API server
 	PKI      *PKI
 
-	// Token lets machines join. It goes into the first machine's
-	// configuration, which creates it in the cluster with this lifetime, and
-	// into the others', which can thus be launched at the same time.
+	// Token is the bootstrap token with which machines join. The configuration of the
+	// first machine creates it, with this lifetime; the other machines use it, so that
+	// all machines can be launched at the same time.
 	Token    string
-	TokenTTL time.Duration // whole seconds; 0 is a token that never expires
+	TokenTTL time.Duration // whole seconds; 0 means that the token never expires
 
 	Secret Secrets // for contentFrom and passwdFrom
 }
 
-// Formats of bootstrap data, as in the key "format" of Cluster API's
-// bootstrap secret.
+// Formats of bootstrap data: the values of the key "format" in Cluster API's bootstrap
+// secret.
 const (
 	CloudConfig = "cloud-config"
 	Ignition    = "ignition"
@@ -83,21 +82,21 @@ const (
 // Data is rendered bootstrap data.
 type Data struct {
 	Format  string // CloudConfig or Ignition
-	Content []byte // contains private keys and the token: never to be logged
+	Content []byte // contains private keys and the token: must not be logged
 }
 
-// String keeps the content out of logs and messages.
+// String hides the content from logs and messages.
 func (d Data) String() string { return d.Format + " " + d.Fingerprint() }
 
-// Fingerprint names the content without telling it: the first 120 bits of its
-// SHA-256. It may be shown, stored and compared.
+// Fingerprint is a digest of the content: the first 120 bits of its SHA-256. It may be
+// shown, stored and compared.
 func (d Data) Fingerprint() string {
 	sum := sha256.Sum256(d.Content)
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
-// Render makes the bootstrap data of a machine. Errors name the field of
-// kubeadmConfigSpec that cannot be rendered.
+// Render renders the bootstrap data of a machine. Errors name the field of
+// kubeadmConfigSpec.
 func Render(m Machine) (Data, error) {
 	version, err := semver.ParseTolerant(m.Version)
 	if err != nil {
@@ -119,10 +118,9 @@ func Render(m Machine) (Data, error) {
 	return Data{Format: CloudConfig, Content: content}, err
 }
 
-// Shape is the fingerprint of the bootstrap data of a machine apart from
-// m.Token. It tells a pool of machines whether they would be others with the
-// present manifest, or whether only the token in their launch template has been
-// renewed, for which no machine has to be replaced.
+// Shape is the fingerprint of the bootstrap data without the token. It shows whether a
+// changed launch template differs only by a renewed token, in which case no machine of a
+// pool is replaced.
 func Shape(m Machine) (string, error) {
 	if m.Token != "" {
 		m.Token = "000000.0000000000000000"
@@ -131,7 +129,7 @@ func Shape(m Machine) (string, error) {
 	return data.Fingerprint(), err
 }
 
-// check finds what a caller forgot.
+// check returns an error for missing fields.
 func (m Machine) check() error {
 	var missing []error
 	if m.Role < Init || m.Role > JoinWorker {
@@ -149,18 +147,17 @@ func (m Machine) check() error {
 	return errors.Join(missing...)
 }
 
-// input is what both formats are rendered from.
+// input is the resolved input for both formats.
 type input struct {
 	spec    *bootstrapv1.KubeadmConfigSpec
 	role    Role
 	pki     []bootstrapv1.File // keys and certificates
-	files   []bootstrapv1.File // spec.files with their contents, and the discovery kubeconfig
+	files   []bootstrapv1.File // spec.files with their contents, and the kubeconfig for discovery
 	users   []bootstrapv1.User // with their passwords
-	kubeadm string             // the configuration documents for kubeadm
+	kubeadm string             // the documents for kubeadm
 }
 
-// newInput resolves everything in the spec that points elsewhere. It fills in
-// spec, which must be a copy.
+// newInput resolves all references in the spec. It changes spec, which must be a copy.
 func newInput(m Machine, version semver.Version, spec *bootstrapv1.KubeadmConfigSpec) (*input, error) {
 	in := &input{spec: spec, role: m.Role}
 	var err error
@@ -188,7 +185,7 @@ func newInput(m Machine, version semver.Version, spec *bootstrapv1.KubeadmConfig
 	return in, nil
 }
 
-// command is the kubeadm command line that reads the configuration from path.
+// command returns the kubeadm command line with the configuration at path.
 func (in *input) command(path string) string {
 	verb := "join"
 	if in.role == Init {

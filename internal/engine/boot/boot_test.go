@@ -17,7 +17,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// cases are the documents that are kept as golden files.
+// cases are the documents with golden files.
 func cases(t *testing.T) map[string]Machine {
 	t.Helper()
 	return map[string]Machine{
@@ -61,7 +61,7 @@ func TestRenderSameInputSameOutput(t *testing.T) {
 	}
 }
 
-func TestRenderLeavesTheSpecAlone(t *testing.T) {
+func TestRenderDoesNotChangeTheSpec(t *testing.T) {
 	for name, m := range cases(t) {
 		before := m.Spec.DeepCopy()
 		render(t, m)
@@ -69,7 +69,7 @@ func TestRenderLeavesTheSpecAlone(t *testing.T) {
 	}
 }
 
-// document is a cloud-config as a reader of its YAML sees it.
+// document is a parsed cloud-config.
 type document struct {
 	WriteFiles []struct {
 		Path, Owner, Permissions, Encoding, Content string
@@ -146,8 +146,8 @@ func TestExternalEtcd(t *testing.T) {
 
 func TestJinjaSurvives(t *testing.T) {
 	content := string(render(t, machine(t, JoinWorker, "v1.34.2", everything())).Content)
-	// Once in the node's name, once in a command, and the one whose own quotes
-	// must not be escaped.
+	// Once in the name of the Node, once in a command, and once with quotes that must not
+	// be escaped.
 	assert.Equal(t, 2, strings.Count(content, hostname))
 	assert.Contains(t, content, `name={{ ds.meta_data["local_hostname"] }}`)
 	for _, line := range strings.Split(content, "\n") {
@@ -208,7 +208,7 @@ func TestRenderErrors(t *testing.T) {
 		"token is not of the form":            with(func(m *Machine) { m.Token = "" }),
 		"files[0].contentFrom":                with(func(m *Machine) { m.Spec.Files = fileFrom("gone") }),
 		`secret "extra" is not in`:            with(func(m *Machine) { m.Spec.Files = fileFrom("extra"); m.Secret = nil }),
-		"bootCommands: Ignition":              with(func(m *Machine) { m.Spec.Format = "ignition"; m.Spec.BootCommands = []string{"true"} }),
+		"bootCommands: not supported by Ignition":              with(func(m *Machine) { m.Spec.Format = "ignition"; m.Spec.BootCommands = []string{"true"} }),
 		"tableType: Ignition writes gpt only": with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Partitions[0].TableType = "mbr" }),
 		"diskLayout: Ignition": with(func(m *Machine) {
 			m.Spec = everything()
@@ -216,8 +216,8 @@ func TestRenderErrors(t *testing.T) {
 			m.Spec.BootCommands = nil
 			m.Spec.DiskSetup.Partitions[1].TableType = ""
 		}),
-		"replaceFS: Ignition":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].ReplaceFS = "ntfs" }),
-		"partition: Ignition":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].Partition = "2" }),
+		"replaceFS: not supported by Ignition":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].ReplaceFS = "ntfs" }),
+		"partition: not supported by Ignition":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].Partition = "2" }),
 		`has the label "nowhere"`:        with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Mounts[0][0] = "nowhere" }),
 		"mounts[0]: needs":               with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Mounts[0] = m.Spec.Mounts[0][:1] }),
 		`permissions "rw" are not octal`: with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Files[0].Permissions = "rw" }),
@@ -236,7 +236,7 @@ func fileFrom(secret string) []bootstrapv1.File {
 	return []bootstrapv1.File{{Path: "/f", ContentFrom: bootstrapv1.FileSource{Secret: bootstrapv1.SecretFileSource{Name: secret, Key: "motd"}}}}
 }
 
-func TestErrorsDoNotTellTheToken(t *testing.T) {
+func TestErrorsDoNotContainTheToken(t *testing.T) {
 	m := machine(t, JoinWorker, "v1.34.2", quickStart())
 	m.Token = "ABCDEF.secretsecretsecr"
 	_, err := Render(m)
@@ -244,8 +244,7 @@ func TestErrorsDoNotTellTheToken(t *testing.T) {
 	assert.NotContains(t, err.Error(), "secretsecret")
 }
 
-// TestCloudInitSchema asks the real cloud-init whether it understands the
-// documents.
+// TestCloudInitSchema validates the documents with the real cloud-init.
 func TestCloudInitSchema(t *testing.T) {
 	cloudInit, err := exec.LookPath("cloud-init")
 	if err != nil {
@@ -256,10 +255,10 @@ func TestCloudInitSchema(t *testing.T) {
 		if data.Format != CloudConfig {
 			continue
 		}
-		// Its schema check wants the second line first.
+		// Its schema check requires #cloud-config as the first line.
 		_, config, _ := strings.Cut(string(data.Content), "\n")
-		// fs_setup[].partition may be a number, by the type and the description
-		// in the schema of 22.4.2; its oneOf has forgotten numbers.
+		// By type and description in the schema of 22.4.2, fs_setup[].partition may be a
+		// number, but its oneOf lacks numbers.
 		config = strings.Replace(config, "partition: 1\n", "partition: auto\n", 1)
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, []byte(config), 0o600))
@@ -268,8 +267,8 @@ func TestCloudInitSchema(t *testing.T) {
 	}
 }
 
-// TestCloudInitRendersJinja asks the real cloud-init for the document as it
-// will read it on a machine.
+// TestCloudInitRendersJinja renders the document with the real cloud-init, as on a
+// machine.
 func TestCloudInitRendersJinja(t *testing.T) {
 	cloudInit, err := exec.LookPath("cloud-init")
 	if err != nil {
@@ -289,7 +288,7 @@ func TestCloudInitRendersJinja(t *testing.T) {
 	assert.Equal(t, "hostnamectl set-hostname ip-10-0-0-1.ec2.internal", doc.Runcmd[0])
 }
 
-// TestScriptsParse lets bash read what it is to run.
+// TestScriptsParse checks the syntax of scripts with bash.
 func TestScriptsParse(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

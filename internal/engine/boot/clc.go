@@ -11,11 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// clcConfig is a Container Linux Config, the YAML from which Flatcar's
-// transpiler makes Ignition 2.3. Sections that are not here (etcd, flannel,
-// passwd.users[].create, files from the transpiler's machine) are refused by
-// name: they are gone from Flatcar, or would need what only the transpiler's
-// command line has.
+// clcConfig is a Container Linux Config, which Flatcar's transpiler converts to Ignition
+// 2.3. Sections that are missing here (etcd, flannel, passwd.users[].create, local files)
+// are rejected by name: Flatcar has removed them, or they need options of the
+// transpiler's command line.
 type clcConfig struct {
 	Version   int              `yaml:"version"`
 	Ignition  clcIgnition      `yaml:"ignition"`
@@ -70,8 +69,8 @@ type clcDisk struct {
 type clcPartition struct {
 	Label    *string `yaml:"label"`
 	Number   int     `yaml:"number"`
-	Size     string  `yaml:"size"`  // "10GiB"; empty for what is left
-	Start    string  `yaml:"start"` // "1MiB"; empty for the next free place
+	Size     string  `yaml:"size"`  // "10GiB"; empty for the remaining space
+	Start    string  `yaml:"start"` // "1MiB"; empty for the next free position
 	GUID     string  `yaml:"guid"`
 	TypeGUID string  `yaml:"type_guid"`
 }
@@ -103,8 +102,7 @@ type clcUpdate struct {
 	MachineAlias     string `yaml:"machine_alias"`
 }
 
-// clcUpdateWindow is the section locksmith: when a machine may reboot into an
-// update.
+// clcUpdateWindow is the section "locksmith": when a machine may reboot for an update.
 type clcUpdateWindow struct {
 	RebootStrategy string `yaml:"reboot_strategy"`
 	WindowStart    string `yaml:"window_start"`
@@ -116,10 +114,9 @@ type clcUpdateWindow struct {
 	EtcdKeyFile    string `yaml:"etcd_keyfile"`
 }
 
-// mergeContainerLinuxConfig translates a Container Linux Config and merges it
-// over config by Ignition's rules: lists are appended, and a machine that
-// finds a systemd unit twice joins their drop-ins and lets the later contents
-// win.
+// mergeContainerLinuxConfig converts a Container Linux Config and merges it into config
+// by the rules of Ignition: lists are appended. If a systemd unit appears twice, its
+// drop-ins are joined and the later contents apply.
 func mergeContainerLinuxConfig(config *ignConfig, text string) error {
 	clc, err := parseContainerLinuxConfig(text)
 	if err != nil {
@@ -149,8 +146,8 @@ func mergeContainerLinuxConfig(config *ignConfig, text string) error {
 	return nil
 }
 
-// parseContainerLinuxConfig decodes strictly: a field that is not known is an
-// error with its line and name.
+// parseContainerLinuxConfig decodes strictly: an unknown field is an error with its line
+// and name.
 func parseContainerLinuxConfig(text string) (clcConfig, error) {
 	var clc clcConfig
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -166,7 +163,7 @@ func parseContainerLinuxConfig(text string) (clcConfig, error) {
 	case err != nil:
 		return clc, fmt.Errorf("not a Container Linux Config: %w", err)
 	case clc.Version != 0:
-		return clc, fmt.Errorf("version %d is not known", clc.Version)
+		return clc, fmt.Errorf("version %d is not supported", clc.Version)
 	}
 	return clc, nil
 }
@@ -185,8 +182,7 @@ func (s clcSource) ignition() ignSource {
 	return ignSource{Source: s.Source, Verification: s.Verification.ignition()}
 }
 
-// ignition returns nil unless both halves are there, as Flatcar's transpiler
-// does.
+// ignition returns nil if one of the fields is empty, as Flatcar's transpiler does.
 func (v clcVerification) ignition() *ignVerification {
 	if v.Hash.Function == "" || v.Hash.Sum == "" {
 		return nil
@@ -226,7 +222,7 @@ func mergeStorage(storage *ignStorage, clc clcStorage) error {
 	return nil
 }
 
-// onRoot returns the node on the root filesystem unless it names another.
+// onRoot sets the root filesystem unless another is set.
 func (n ignNode) onRoot() ignNode {
 	if n.Filesystem == "" {
 		n.Filesystem = rootFilesystem
@@ -281,15 +277,15 @@ func (d clcDisk) ignition() (ignDisk, error) {
 	return disk, nil
 }
 
-// mebibytes reads a size such as "512MiB" or "2GB", whose units are all powers
-// of 1,024, as Flatcar's transpiler reads them. Empty is nil.
+// mebibytes parses a size such as "512MiB" or "2GB". As in Flatcar's transpiler, all
+// units are powers of 1,024. The result for "" is nil.
 func mebibytes(size string) (*int, error) {
 	if size == "" {
 		return nil, nil // an absent size is not an error.
 	}
 	parts := regexp.MustCompile(`^(\d+)([KMGT])i?B$`).FindStringSubmatch(size)
 	if parts == nil {
-		return nil, fmt.Errorf("%q is not a size like 10GiB", size)
+		return nil, fmt.Errorf("%q is not a size such as 10GiB", size)
 	}
 	n, err := strconv.Atoi(parts[1])
 	if err != nil {
@@ -309,8 +305,8 @@ func mebibytes(size string) (*int, error) {
 	return &n, nil
 }
 
-// partitionGUID returns the GPT type for the names a Container Linux Config
-// knows, and GUIDs as they are.
+// partitionGUID returns the GPT type for a name in a Container Linux Config; GUIDs are
+// returned unchanged.
 func partitionGUID(name string) string {
 	switch name {
 	case "raid_containing_root":
@@ -326,8 +322,8 @@ func partitionGUID(name string) string {
 	}
 }
 
-// updateConfig is the content of update.conf, which update_engine and
-// locksmithd read.
+// updateConfig returns the content of update.conf, which update_engine and locksmithd
+// read.
 func updateConfig(update *clcUpdate, window *clcUpdateWindow) string {
 	var lines []string
 	add := func(key, value string) {

@@ -10,24 +10,24 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// Paths on a machine that boots with cloud-init.
+// Paths on a machine with cloud-init.
 const (
 	initConfigPath = "/run/kubeadm/kubeadm.yaml"
 	joinConfigPath = "/run/kubeadm/kubeadm-join-config.yaml"
 	runDir         = "/run/cluster-api"
 
-	// successMarker says that kubeadm succeeded. Its path and content are
-	// Cluster API's contract for bootstrap providers.
+	// successMarker marks the success of kubeadm. Path and content are part of Cluster
+	// API's contract for bootstrap providers.
 	successMarker = runDir + "/bootstrap-success.complete"
 	markSuccess   = "echo success > " + successMarker
 )
 
-// cloudConfigHeader makes cloud-init evaluate jinja expressions such as
-// {{ ds.meta_data.local_hostname }} before it reads the YAML.
+// cloudConfigHeader makes cloud-init evaluate jinja expressions such as {{
+// ds.meta_data.local_hostname }} before it parses the YAML.
 const cloudConfigHeader = "## template: jinja\n#cloud-config\n\n"
 
-// renderCloudConfig renders the document in the layout of Cluster API's
-// kubeadm bootstrap provider.
+// renderCloudConfig renders the document with the layout of Cluster API's kubeadm
+// bootstrap provider.
 func renderCloudConfig(in *input) ([]byte, error) {
 	path := joinConfigPath
 	if in.role == Init {
@@ -52,7 +52,7 @@ func renderCloudConfig(in *input) ([]byte, error) {
 	})
 }
 
-// sections are the parts of a cloud-config; those that are empty are left out.
+// sections are the sections of a cloud-config. Empty ones are omitted.
 type sections struct {
 	files     []bootstrapv1.File
 	boot, run []string
@@ -62,7 +62,7 @@ type sections struct {
 	mounts    []bootstrapv1.MountPoints
 }
 
-// node is the document, which may be empty.
+// node returns the document, which may be empty.
 func (s sections) node() *yaml.Node {
 	doc := &mapping{}
 	if len(s.files) > 0 {
@@ -88,7 +88,7 @@ func (s sections) node() *yaml.Node {
 	return doc.node()
 }
 
-// cloudConfig is the document with a header that says what it is.
+// cloudConfig returns the encoded document after a header.
 func cloudConfig(header string, s sections) ([]byte, error) {
 	out := bytes.NewBufferString(header)
 	if err := writeYAML(out, s.node(), 0); err != nil {
@@ -97,15 +97,15 @@ func cloudConfig(header string, s sections) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeFile translates one file to an entry of write_files. Owner and
-// permissions that the manifest leaves open are cloud-init's: root:root 0644.
+// writeFile returns an entry of write_files. Without owner and permissions, cloud-init
+// uses root:root and 0644.
 func writeFile(f bootstrapv1.File) *yaml.Node {
 	doc := &mapping{}
 	doc.addText("path", f.Path)
 	doc.addText("encoding", string(f.Encoding))
 	doc.addText("owner", f.Owner)
 	if f.Permissions != "" {
-		// Quoted always: YAML 1.1 would read 0640 as a number.
+		// Always quoted: in YAML 1.1, 0640 is a number.
 		doc.add("permissions", &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.SingleQuotedStyle, Value: f.Permissions})
 	}
 	doc.addBool("append", f.Append)
@@ -113,8 +113,8 @@ func writeFile(f bootstrapv1.File) *yaml.Node {
 	return doc.node()
 }
 
-// oneNewline ends a text with exactly one newline, as the block scalars of
-// Cluster API's template do. Nothing stays nothing.
+// oneNewline makes a text end with exactly one newline, like the block scalars of Cluster
+// API's template. An empty text stays empty.
 func oneNewline(text string) string {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {
@@ -162,7 +162,7 @@ func disks(partitions []bootstrapv1.Partition) *yaml.Node {
 	return doc.node()
 }
 
-// partition is a percentage of the disk, with a type unless it is Linux's.
+// partition returns a percentage of the disk, and a type if it is not Linux.
 func partition(p bootstrapv1.PartitionSpec) *yaml.Node {
 	size := number(strconv.Itoa(int(p.Percentage)))
 	if p.PartitionType == "" {
@@ -172,12 +172,12 @@ func partition(p bootstrapv1.PartitionSpec) *yaml.Node {
 	if _, err := strconv.Atoi(kind); err == nil && kind[0] != '0' {
 		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{size, number(kind)}}
 	}
-	// With letters or a leading zero it would not survive as a number.
+	// With letters or a leading zero it would not be read as a number.
 	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: []*yaml.Node{size, text(kind)}}
 }
 
-// partitionType returns the MBR type code for Cluster API's name, and codes
-// as they are.
+// partitionType returns the MBR type code for a name of Cluster API; codes are returned
+// unchanged.
 func partitionType(name string) string {
 	switch name {
 	case bootstrapv1.PartitionTypeLinux:

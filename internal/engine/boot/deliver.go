@@ -20,30 +20,30 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 )
 
-// Backend is where bootstrap data waits for the machine.
+// Backend is where the bootstrap data of a machine is stored.
 type Backend string
 
-// The backends. The first two have the names of cloudInit.secureSecretsBackend
-// in an AWSMachine.
+// The backends. The first two are values of
+// AWSMachine.spec.cloudInit.secureSecretsBackend.
 const (
 	SecretsManager Backend = "secrets-manager"
 	ParameterStore Backend = "ssm-parameter-store"
 	ObjectStore    Backend = "s3"        // Ignition only
-	UserData       Backend = "user-data" // in the launch request itself
+	UserData       Backend = "user-data" // in the RunInstances call or the launch template
 )
 
-// Sizes of one chunk, CAPA's: below the 64 KB of a secret, and below the 4,096
-// characters of a standard parameter.
+// Chunk sizes, as in CAPA: smaller than the maximum size of a secret (64 KB) and of a
+// standard parameter (4,096 characters).
 const (
 	secretChunk    = 7000
 	parameterChunk = 4000
 )
 
-// maxUserData is EC2's limit in bytes, before base64.
+// maxUserData is EC2's limit for user data in bytes, before base64 encoding.
 const maxUserData = 16 * 1024
 
-// Chunks compresses data and splits it for Secrets Manager (SecretBinary,
-// 7,000 bytes each) or the Parameter Store (base64, 4,000 characters each).
+// Chunks compresses data and splits it for Secrets Manager (SecretBinary, 7,000 bytes
+// each) or Parameter Store (base64, 4,000 characters each).
 func Chunks(b Backend, data []byte) ([][]byte, error) {
 	compressed, err := compress(data)
 	if err != nil {
@@ -60,7 +60,7 @@ func Chunks(b Backend, data []byte) ([][]byte, error) {
 	return nil, fmt.Errorf("the backend %s does not take chunks", b)
 }
 
-// compress makes a gzip stream without a time in it.
+// compress returns a gzip stream without a timestamp.
 func compress(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -76,10 +76,9 @@ func compress(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Prefix returns the prefix under which a backend keeps the chunks of a
-// machine: the wanted one, or aws.cluster.x-k8s.io/<id>, which is what the
-// policies of nodes allow. The Parameter Store reserves names that begin with
-// aws or ssm and wants a leading slash.
+// Prefix returns the prefix of the chunk names of a machine: the wanted one, or
+// aws.cluster.x-k8s.io/<id>, which the IAM policies of nodes permit. Parameter Store
+// reserves names that begin with aws or ssm, and requires a leading slash.
 func Prefix(b Backend, wanted, id string) string {
 	prefix := wanted
 	if prefix == "" {
@@ -95,7 +94,7 @@ func Prefix(b Backend, wanted, id string) string {
 	return prefix
 }
 
-// ChunkName names chunk i (from 0) of a prefix that Prefix returned.
+// ChunkName returns the name of chunk i, counted from 0.
 func ChunkName(b Backend, prefix string, i int) string {
 	if b == ParameterStore {
 		return prefix + "/" + strconv.Itoa(i)
@@ -103,33 +102,32 @@ func ChunkName(b Backend, prefix string, i int) string {
 	return prefix + "-" + strconv.Itoa(i)
 }
 
-// Fetch says where a machine finds its bootstrap data.
+// Fetch is where and how a machine fetches its bootstrap data.
 type Fetch struct {
 	Backend  Backend // SecretsManager or ParameterStore
-	Prefix   string  // as Prefix returned it
-	Chunks   int     // how many Chunks returned
+	Prefix   string  // from Prefix
+	Chunks   int     // number of chunks
 	Region   string
-	Endpoint string // URL of the service; empty for AWS's own
+	Endpoint string // URL of the service; empty for that of AWS
 
-	// Keep leaves the chunks in AWS. It is for machines that share them, which
-	// all may fetch at any time; otherwise the machine deletes its own.
+	// Keep leaves the chunks in AWS, for machines that share them and may fetch them at
+	// any time. Otherwise the machine deletes its chunks.
 	Keep bool
 }
 
 //go:embed fetch-userdata.sh
 var fetchScript string
 
-// mimeBoundary separates the two parts. It is fixed, so that the same machine
-// gets the same user data; no line of the parts begins with it.
+// mimeBoundary separates the two parts. It is constant, so that the user data of a
+// machine does not change. No line of the parts begins with it.
 const mimeBoundary = "clusterawsadm-user-data"
 
-// includedFile is where the script leaves what it has fetched, a path that
-// images made for Cluster API know.
+// includedFile is where the script stores the data. Images for Cluster API know this
+// path.
 const includedFile = "file:///etc/secret-userdata.txt\n"
 
-// Boothook returns the user data of a machine whose bootstrap data is in a
-// backend: a MIME message of a script that fetches it and an include of what
-// was fetched.
+// Boothook returns user data for a machine whose bootstrap data is in a backend: a MIME
+// message with a script that fetches the data, and an include of the result.
 func Boothook(f Fetch) ([]byte, error) {
 	script, err := f.script()
 	if err != nil {
@@ -141,13 +139,13 @@ func Boothook(f Fetch) ([]byte, error) {
 	})
 }
 
-// part is one of a MIME message.
+// part is one part of a MIME message.
 type part struct {
 	header  textproto.MIMEHeader
 	content []byte
 }
 
-// message puts parts together. No line of them may begin with the boundary.
+// message joins parts. No line of them may begin with the boundary.
 func message(boundary string, parts []part) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + boundary + "\"\n\n")
@@ -170,7 +168,7 @@ func message(boundary string, parts []part) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// script is the shell script with its settings on top.
+// script returns the shell script, with its settings at the beginning.
 func (f Fetch) script() (string, error) {
 	if f.Backend != SecretsManager && f.Backend != ParameterStore {
 		return "", fmt.Errorf("a machine cannot fetch its bootstrap data from the backend %s", f.Backend)
@@ -197,14 +195,14 @@ func (f Fetch) script() (string, error) {
 	return out + fetchScript, nil
 }
 
-// shellQuote makes a word that the shell takes as it is.
+// shellQuote quotes a word for the shell.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Fit returns what is given to EC2 as user data. It is compressed when
-// uncompressedUserData is false, and also when that is not said and the data
-// would not fit otherwise. Ignition cannot read compressed user data.
+// Fit returns the user data for EC2. It is compressed if uncompressedUserData is false,
+// or unset and the data would exceed the limit. Ignition cannot read compressed user
+// data.
 func Fit(format string, data []byte, uncompressed *bool) ([]byte, error) {
 	if format == Ignition {
 		if uncompressed != nil && !*uncompressed {
@@ -217,16 +215,16 @@ func Fit(format string, data []byte, uncompressed *bool) ([]byte, error) {
 		return data, nil
 	}
 	if uncompressed != nil && *uncompressed {
-		return nil, fits(data, "leave uncompressedUserData out or set it to false, or do not set cloudInit.insecureSkipSecretsManager")
+		return nil, fits(data, "remove uncompressedUserData or set it to false, or do not set cloudInit.insecureSkipSecretsManager")
 	}
 	compressed, err := compress(data)
 	if err != nil {
 		return nil, err
 	}
-	return compressed, fits(compressed, "even compressed: do not set cloudInit.insecureSkipSecretsManager, or make files in kubeadmConfigSpec smaller")
+	return compressed, fits(compressed, "even when compressed: do not set cloudInit.insecureSkipSecretsManager, or reduce the files in kubeadmConfigSpec")
 }
 
-// fits returns an error with the advice when EC2 would refuse the data.
+// fits returns an error with the advice if the data exceeds EC2's limit.
 func fits(data []byte, advice string) error {
 	if over := len(data) - maxUserData; over > 0 {
 		return fmt.Errorf("user data is %d bytes larger than the %d that EC2 allows: %s", over, maxUserData, advice)
@@ -234,9 +232,9 @@ func fits(data []byte, advice string) error {
 	return nil
 }
 
-// IgnitionPointer returns the small configuration that makes Ignition load the
-// bootstrap data from source, an s3:// or https:// URL. The spec is that of the
-// AWSMachine; nil means the defaults.
+// IgnitionPointer returns a small configuration that makes Ignition load the bootstrap
+// data from source, an s3:// or https:// URL. spec is AWSMachine.spec.ignition; nil means
+// the defaults.
 func IgnitionPointer(spec *infrav1.Ignition, source string) ([]byte, error) {
 	if spec == nil {
 		spec = &infrav1.Ignition{}
@@ -260,7 +258,7 @@ func IgnitionPointer(spec *infrav1.Ignition, source string) ([]byte, error) {
 		meta.Config.Merge = []ignSource{{Source: source}}
 		addProxy(&meta, spec)
 	default:
-		return nil, fmt.Errorf("ignition.version %q is not known", wanted)
+		return nil, fmt.Errorf("ignition.version %q is not supported", wanted)
 	}
 	out, err := json.Marshal(ignConfig{Ignition: meta})
 	if err != nil {
@@ -269,8 +267,8 @@ func IgnitionPointer(spec *infrav1.Ignition, source string) ([]byte, error) {
 	return out, nil
 }
 
-// addProxy adds how Ignition reaches the source: proxies, and authorities to
-// trust beside the image's.
+// addProxy sets how Ignition reaches the source: proxies and additional certificate
+// authorities.
 func addProxy(meta *ignMeta, spec *infrav1.Ignition) {
 	if p := spec.Proxy; p != nil {
 		meta.Proxy = &ignProxy{}

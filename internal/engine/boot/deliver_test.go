@@ -21,7 +21,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 )
 
-// noise is data that does not compress, the same in every run.
+// noise returns incompressible data, the same in every run.
 func noise(size int) []byte {
 	out := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(out)
@@ -116,8 +116,8 @@ func TestBoothookIsMIME(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// TestRestartCanBeCommentedOut holds what images made for Cluster API do to
-// the script: they put a # before the first place with this text.
+// TestRestartCanBeCommentedOut does what images for Cluster API do to the script: they
+// insert a # before the first occurrence of this text.
 func TestRestartCanBeCommentedOut(t *testing.T) {
 	const restart = "systemctl restart cloud-init"
 	assert.Equal(t, 1, strings.Count(fetchScript, restart))
@@ -132,7 +132,7 @@ func TestRestartCanBeCommentedOut(t *testing.T) {
 	assert.NoError(t, err, string(out))
 }
 
-// TestFetchScriptRuns runs the script against a stand-in for the AWS CLI.
+// TestFetchScriptRuns runs the script with a fake AWS CLI.
 func TestFetchScriptRuns(t *testing.T) {
 	for _, tool := range []string{"bash", "gzip", "base64", "date"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -144,7 +144,7 @@ func TestFetchScriptRuns(t *testing.T) {
 		backend Backend
 		keep    bool
 		broken  string // a chunk that cannot be fetched
-		want    string // in the output
+		want    string // expected in the output
 	}{
 		{SecretsManager, false, "", "cloud-init was started"},
 		{SecretsManager, true, "", "cloud-init was started"},
@@ -165,7 +165,7 @@ func TestFetchScriptRuns(t *testing.T) {
 		userData := filepath.Join(dir, "secret-userdata.txt")
 		if c.broken != "" {
 			assert.NoFileExists(t, userData)
-			assert.Len(t, left, f.Chunks-1, "what could not be used is not deleted")
+			assert.Len(t, left, f.Chunks-1, "chunks that could not be used are not deleted")
 			continue
 		}
 		got, err := os.ReadFile(userData)
@@ -183,8 +183,8 @@ func TestFetchScriptRuns(t *testing.T) {
 	}
 }
 
-// fakeAWS puts the chunks into files, and commands that read and delete them
-// into dir/bin. It sets f.Chunks.
+// fakeAWS writes the chunks to files, and commands that read and delete them to dir/bin.
+// It sets f.Chunks.
 func fakeAWS(t *testing.T, dir string, f *Fetch, data []byte) (store string) {
 	t.Helper()
 	store = filepath.Join(dir, "store")
@@ -213,7 +213,7 @@ case $4 in get-*) cat "$file" ;; delete-*) rm "$file" ;; *) exit 2 ;; esac`,
 	return store
 }
 
-// run runs the script with its file in dir and returns what it says.
+// run runs the script with its file in dir and returns its output.
 func run(t *testing.T, dir string, f Fetch) string {
 	t.Helper()
 	script, err := f.script()
@@ -255,8 +255,8 @@ func TestFit(t *testing.T) {
 		"fits, plain wanted":         {CloudConfig, fitting, &yes, false, ""},
 		"fits, compression wanted":   {CloudConfig, repetitive[:100], &no, true, ""},
 		"too large, compressed":      {CloudConfig, repetitive, nil, true, ""},
-		"too large, plain wanted":    {CloudConfig, repetitive, &yes, false, "15616 bytes larger than the 16384 that EC2 allows: leave uncompressedUserData out"},
-		"too large in any form":      {CloudConfig, large, nil, false, "even compressed"},
+		"too large, plain wanted":    {CloudConfig, repetitive, &yes, false, "15616 bytes larger than the 16384 that EC2 allows: remove uncompressedUserData"},
+		"too large in any form":      {CloudConfig, large, nil, false, "even when compressed"},
 		"ignition fits":              {Ignition, fitting, nil, false, ""},
 		"ignition too large":         {Ignition, large, nil, false, "1 bytes larger than the 16384 that EC2 allows: use ignition.storageType"},
 		"ignition is not compressed": {Ignition, fitting, &no, false, "Ignition cannot read compressed"},
@@ -275,8 +275,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestQuickStartFits holds that a plain control plane fits where the manifest
-// asks for plain user data.
+// TestQuickStartFits checks that a default control plane fits into uncompressed user
+// data.
 func TestQuickStartFits(t *testing.T) {
 	m := machine(t, Init, "v1.34.2", quickStart())
 	var err error

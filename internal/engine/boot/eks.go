@@ -14,43 +14,42 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// EKSCluster is what a machine has to know of the EKS cluster it joins, all of
-// it as DescribeCluster says it.
+// EKSCluster has the properties of the EKS cluster that a machine joins, from
+// DescribeCluster.
 type EKSCluster struct {
-	Name     string // in EKS
+	Name     string // name of the EKS cluster
 	Endpoint string // URL of the API server, "https://….eks.amazonaws.com"
-	CA       []byte // certificates, PEM
+	CA       []byte // PEM certificates
 
-	// ServiceCIDR is serviceIpv4Cidr, or serviceIpv6Cidr of an IPv6 cluster. The
-	// address of the cluster's DNS follows from it. CAPA goes by the manifest
-	// instead, and by 172.20.0.0/16 where that says nothing, though EKS may
-	// have chosen 10.100.0.0/16; for IPv6 it even takes the block of the VPC.
+	// ServiceCIDR is serviceIpv4Cidr, or serviceIpv6Cidr of an IPv6 cluster; the address
+	// of the cluster DNS depends on it. CAPA uses the manifest instead, and the default
+	// 172.20.0.0/16 although EKS may have chosen 10.100.0.0/16; for IPv6 it uses the
+	// block of the VPC.
 	ServiceCIDR string
 }
 
-// EKSNode is what the bootstrap data of machines that join an EKS cluster is
-// made from, beside the spec of their EKSConfig or NodeadmConfig. It is the same
-// for all machines of that spec, and holds no key and no token: who they are is
-// what lets machines in.
+// EKSNode is the input for the bootstrap data of machines that join an EKS cluster, in
+// addition to the spec of their EKSConfig or NodeadmConfig. It is the same for all
+// machines with that spec, and contains no key or token: machines join with their IAM
+// role.
 type EKSNode struct {
 	Cluster EKSCluster
 	Secret  Secrets // for contentFrom and passwdFrom
 }
 
 const (
-	// plainHeader is that of a cloud-config without jinja.
+	// plainHeader is the header of a cloud-config without jinja.
 	plainHeader = "#cloud-config\n\n"
 
-	// bootstrapScript is that of EKS's images of Amazon Linux 2.
+	// bootstrapScript is part of EKS's Amazon Linux 2 AMIs.
 	bootstrapScript = "/etc/eks/bootstrap.sh"
 )
 
-// RenderEKSConfig makes the bootstrap data of a machine with EKS's image of
-// Amazon Linux 2, in the layout of CAPA: a cloud-config that runs the image's
-// bootstrap script. Unlike CAPA it quotes values for the shell and for YAML,
-// writes booleans that are false as such, and looks up passwdFrom. The cluster's
-// name must be known, and its ServiceCIDR where it has IPv6; the script asks
-// EKS for the rest. Errors name the field of the spec.
+// RenderEKSConfig renders the bootstrap data for EKS's Amazon Linux 2 AMIs with the
+// layout of CAPA: a cloud-config that runs the bootstrap script of the AMI. Unlike CAPA,
+// it quotes values for the shell and for YAML, writes booleans that are false, and
+// resolves passwdFrom. The name of the cluster is required, and for IPv6 its ServiceCIDR;
+// the script gets the rest from EKS. Errors name the field of the spec.
 func RenderEKSConfig(n EKSNode, spec eksbootstrapv1.EKSConfigSpec) (Data, error) {
 	if n.Cluster.Name == "" {
 		return Data{}, errNoName
@@ -66,8 +65,8 @@ func RenderEKSConfig(n EKSNode, spec eksbootstrapv1.EKSConfigSpec) (Data, error)
 
 var errNoName = errors.New("no name of the EKS cluster")
 
-// bootstrapCommand is the command line of the image's bootstrap script, or of
-// what the manifest has instead, which is a piece of shell and stays as it is.
+// bootstrapCommand returns the command line of the AMI's bootstrap script, or the command
+// from the manifest, which is shell code and not changed.
 func (n EKSNode) bootstrapCommand(spec eksbootstrapv1.EKSConfigSpec) string {
 	line := bootstrapScript
 	if o := spec.BootstrapCommandOverride; o != nil && *o != "" {
@@ -102,8 +101,8 @@ func (n EKSNode) bootstrapCommand(spec eksbootstrapv1.EKSConfigSpec) string {
 	return line
 }
 
-// serviceIPv6 is the wanted block of the services, else the cluster's if that
-// is one of IPv6. A wanted "" is none.
+// serviceIPv6 is the wanted IPv6 block of Services, or that of the cluster. A wanted ""
+// means none.
 func (n EKSNode) serviceIPv6(wanted *string) string {
 	if wanted != nil {
 		return *wanted
@@ -114,8 +113,8 @@ func (n EKSNode) serviceIPv6(wanted *string) string {
 	return ""
 }
 
-// kubeletArgs is the value of --kubelet-extra-args: one word, which the image
-// splits at blanks.
+// kubeletArgs is the value of --kubelet-extra-args: one word, which the script splits at
+// spaces.
 func kubeletArgs(args map[string]string) string {
 	all := make([]string, 0, len(args))
 	for _, name := range slices.Sorted(maps.Keys(args)) {
@@ -124,8 +123,7 @@ func kubeletArgs(args map[string]string) string {
 	return strings.Join(all, " ")
 }
 
-// shellWord makes a word that the shell takes as it is, quoted where it has to
-// be.
+// shellWord returns a word for the shell, quoted if necessary.
 func shellWord(s string) string {
 	special := func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -137,7 +135,7 @@ func shellWord(s string) string {
 	return s
 }
 
-// common is what both kinds have of cloud-init.
+// common has the cloud-init fields that EKSConfig and NodeadmConfig share.
 type common struct {
 	files  []eksbootstrapv1.File
 	users  []eksbootstrapv1.User
@@ -146,8 +144,8 @@ type common struct {
 	mounts []eksbootstrapv1.MountPoints
 }
 
-// sections translates them to kubeadm's types, which are the same in other
-// words, and looks up what they point to.
+// sections converts the fields to the types of kubeadm's bootstrap provider, and resolves
+// references.
 func (n EKSNode) sections(c common) (s sections, err error) {
 	if s.files, err = n.Secret.files(translate(c.files, eksFile)); err != nil {
 		return s, err
@@ -174,7 +172,7 @@ func translate[From, To any](from []From, f func(From) To) []To {
 	return to
 }
 
-// value reads an optional string.
+// value returns an optional string, or "".
 func value(s *string) string {
 	if s == nil {
 		return ""
@@ -215,14 +213,14 @@ func eksFilesystem(f eksbootstrapv1.Filesystem) bootstrapv1.Filesystem {
 	}
 }
 
-// check finds what a caller forgot to say of the cluster.
+// check returns an error for missing or invalid properties.
 func (c EKSCluster) check() error {
 	var missing []error
 	if c.Name == "" {
 		missing = append(missing, errNoName)
 	}
 	if !strings.HasPrefix(c.Endpoint, "https://") {
-		missing = append(missing, fmt.Errorf("the endpoint %q of the EKS cluster is no https URL", c.Endpoint))
+		missing = append(missing, fmt.Errorf("the endpoint %q of the EKS cluster is not an https URL", c.Endpoint))
 	}
 	if len(c.CA) == 0 {
 		missing = append(missing, errors.New("no certificate of the EKS cluster's CA"))
@@ -233,5 +231,5 @@ func (c EKSCluster) check() error {
 	return errors.Join(missing...)
 }
 
-// authority is the CA as it is in configuration files.
+// authority returns the CA as in configuration files.
 func (c EKSCluster) authority() string { return base64.StdEncoding.EncodeToString(c.CA) }

@@ -60,7 +60,7 @@ func eksDisks() *eksbootstrapv1.DiskSetup {
 
 var eksMounts = []eksbootstrapv1.MountPoints{{"LABEL=data", "/var/lib/data"}, {"LABEL=scratch", "/scratch", "xfs", "noatime", "0", "2"}}
 
-// eksEverything uses every field of an EKSConfig but those that exclude others.
+// eksEverything uses all fields of an EKSConfig that can be combined.
 func eksEverything() eksbootstrapv1.EKSConfigSpec {
 	return eksbootstrapv1.EKSConfigSpec{
 		KubeletExtraArgs:     map[string]string{"node-labels": "role=worker,it's=fine", "max-pods": "58", "eviction-hard": "memory.available<5%"},
@@ -77,7 +77,7 @@ func eksEverything() eksbootstrapv1.EKSConfigSpec {
 	}
 }
 
-// nodeadmEverything uses every field of a NodeadmConfig.
+// nodeadmEverything uses all fields of a NodeadmConfig.
 func nodeadmEverything() eksbootstrapv1.NodeadmConfigSpec {
 	return eksbootstrapv1.NodeadmConfigSpec{
 		Kubelet: &eksbootstrapv1.KubeletOptions{
@@ -127,8 +127,7 @@ func TestEKSGolden(t *testing.T) {
 	}
 }
 
-// eksCommand returns the line that runs the bootstrap script, as a reader of
-// the YAML sees it.
+// eksCommand returns the command that runs the bootstrap script, after YAML parsing.
 func eksCommand(t *testing.T, content string) string {
 	t.Helper()
 	var doc document
@@ -161,8 +160,8 @@ func TestEKSBootstrapCommand(t *testing.T) {
 	assert.Equal(t, "/etc/eks/bootstrap.sh default_prod", eksCommand(t, renderEKS(t, six, eksbootstrapv1.EKSConfigSpec{ServiceIPV6Cidr: ptr("")})))
 }
 
-// TestEKSBootstrapCommandInAShell runs the line with a bootstrap script that
-// tells what it got.
+// TestEKSBootstrapCommandInAShell runs the command with a bootstrap script that prints
+// its arguments.
 func TestEKSBootstrapCommandInAShell(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -188,13 +187,13 @@ func shellcheck(t *testing.T, script string) {
 	if err != nil {
 		return
 	}
-	cmd := exec.CommandContext(t.Context(), tool, "--severity=warning", "-") // dollars in single quotes are meant
+	cmd := exec.CommandContext(t.Context(), tool, "--severity=warning", "-") // dollars in single quotes are intended
 	cmd.Stdin = strings.NewReader(script)
 	out, err := cmd.CombinedOutput()
 	assert.NoError(t, err, string(out))
 }
 
-// mimePart is one of a message as nodeadm reads it.
+// mimePart is one part of a message, as nodeadm reads it.
 type mimePart struct{ kind, encoding, content string }
 
 func mimeParts(t *testing.T, data string) []mimePart {
@@ -250,15 +249,15 @@ func TestEKSErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, spec := range map[string]eksbootstrapv1.NodeadmConfigSpec{
-		"kubelet.config: is not an object":             {Kubelet: &eksbootstrapv1.KubeletOptions{Config: &runtime.RawExtension{Raw: []byte(`"maxPods"`)}}},
-		"containerd.baseRuntimeSpec: is not an object": {Containerd: &eksbootstrapv1.ContainerdOptions{BaseRuntimeSpec: &runtime.RawExtension{Raw: []byte("[]")}}},
+		"kubelet.config: must be an object":             {Kubelet: &eksbootstrapv1.KubeletOptions{Config: &runtime.RawExtension{Raw: []byte(`"maxPods"`)}}},
+		"containerd.baseRuntimeSpec: must be an object": {Containerd: &eksbootstrapv1.ContainerdOptions{BaseRuntimeSpec: &runtime.RawExtension{Raw: []byte("[]")}}},
 	} {
 		_, err = RenderNodeadm(n, spec)
 		require.EqualError(t, err, want)
 	}
 }
 
-func TestEKSLeavesTheSpecAlone(t *testing.T) {
+func TestEKSDoesNotChangeTheSpec(t *testing.T) {
 	eks, nodeadm := eksEverything(), nodeadmEverything()
 	renderEKS(t, eksNode(t), eks)
 	renderNodeadm(t, eksNode(t), nodeadm)
@@ -266,8 +265,8 @@ func TestEKSLeavesTheSpecAlone(t *testing.T) {
 	assert.Equal(t, nodeadmEverything(), nodeadm)
 }
 
-// TestNodeadmFitsUserData holds that plain machines can have their user data
-// in the launch request or the launch template.
+// TestNodeadmFitsUserData checks that the data of default machines fits into the user
+// data.
 func TestNodeadmFitsUserData(t *testing.T) {
 	data, err := RenderNodeadm(eksNode(t), nodeadmEverything())
 	require.NoError(t, err)

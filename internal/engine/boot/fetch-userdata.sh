@@ -13,8 +13,8 @@ die() {
   exit 1
 }
 
-# Waits before the next try. The time varies so that many machines do not ask
-# in step.
+# Waits before the next try. The time varies, so that many machines do not retry
+# at the same moment.
 pause() { sleep $((DELAY + RANDOM % 5)); }
 
 # Runs the AWS CLI on one of its services.

@@ -11,15 +11,15 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// Paths on a machine that boots with Ignition. Ignition writes files before
-// /run exists, hence the configuration is below /etc.
+// Paths on a machine with Ignition. Ignition writes files before /run exists, so the
+// configuration is in /etc.
 const (
 	kubeadmScriptPath = "/etc/kubeadm.sh"
 	kubeadmConfigPath = "/etc/kubeadm.yml"
 )
 
-// kubeadmUnit runs the script once: when it has succeeded, the configuration
-// is gone. A drop-in in additionalConfig can change it.
+// kubeadmUnit runs the script once: after success, the configuration file is gone. A
+// drop-in in additionalConfig can change the unit.
 const kubeadmUnit = `[Unit]
 Description=kubeadm
 # The script moves this file away when kubeadm has succeeded.
@@ -32,16 +32,15 @@ ExecStart=/bin/bash ` + kubeadmScriptPath + `
 WantedBy=multi-user.target
 `
 
-// rootFilesystem is the name Ignition 2 gives the root filesystem.
+// rootFilesystem is the name of the root filesystem in Ignition 2.
 const rootFilesystem = "root"
 
-// renderIgnition renders an Ignition 2.3.0 configuration in the layout of
-// Cluster API's kubeadm bootstrap provider, and merges additionalConfig over
-// it.
+// renderIgnition renders an Ignition 2.3.0 configuration with the layout of Cluster API's
+// kubeadm bootstrap provider, and merges additionalConfig into it.
 func renderIgnition(in *input) ([]byte, error) {
 	config := ignConfig{Ignition: ignMeta{Version: ignitionVersion}}
 	if len(in.spec.BootCommands) > 0 {
-		return nil, errors.New("bootCommands: Ignition has nothing like it: use a systemd unit in ignition.containerLinuxConfig.additionalConfig")
+		return nil, errors.New("bootCommands: not supported by Ignition: use a systemd unit in ignition.containerLinuxConfig.additionalConfig")
 	}
 	enabled := true
 	config.Systemd.Units = []ignUnit{{Name: "kubeadm.service", Enabled: &enabled, Contents: kubeadmUnit}}
@@ -65,8 +64,8 @@ func renderIgnition(in *input) ([]byte, error) {
 	return out, nil
 }
 
-// addUsers adds the accounts, their sudo rules, and password logins for those
-// whose password is not locked.
+// addUsers adds the accounts, their sudo rules, and password logins for users whose
+// password is not locked.
 func addUsers(in *input, config *ignConfig) error {
 	var withPassword []string
 	for _, u := range in.users {
@@ -100,7 +99,7 @@ func addUsers(in *input, config *ignConfig) error {
 	return nil
 }
 
-// sshdConfig is Flatcar's default with password logins for the given users.
+// sshdConfig is Flatcar's default, with password logins for the given users.
 func sshdConfig(users []string) string {
 	return `Subsystem sftp internal-sftp
 ClientAliveInterval 180
@@ -114,7 +113,7 @@ Match User ` + strings.Join(users, ",") + `
 `
 }
 
-// addFiles adds keys, the files of the manifest, the kubeadm script with its
+// addFiles adds keys, the files of the manifest, the kubeadm script and its
 // configuration, and the NTP configuration.
 func addFiles(in *input, config *ignConfig) error {
 	for _, f := range append(append([]bootstrapv1.File{}, in.pki...), in.files...) {
@@ -132,7 +131,7 @@ func addFiles(in *input, config *ignConfig) error {
 	return nil
 }
 
-// addFile adds a plain text file of root's.
+// addFile adds a text file that root owns.
 func (c *ignConfig) addFile(path string, mode int, content string) {
 	c.Storage.Files = append(c.Storage.Files, ignFile{
 		ignNode:  ignNode{Filesystem: rootFilesystem, Path: path},
@@ -141,13 +140,13 @@ func (c *ignConfig) addFile(path string, mode int, content string) {
 	})
 }
 
-// dataURL carries content inside the configuration (RFC 2397).
+// dataURL encodes content as a data URL (RFC 2397).
 func dataURL(content []byte) string {
 	return "data:;base64," + base64.StdEncoding.EncodeToString(content)
 }
 
-// ignitionFile translates one file. Its permissions are octal with or without
-// a leading zero; 0644 where the manifest does not say.
+// ignitionFile converts one file. Its permissions are octal, with or without a leading
+// zero; the default is 0644.
 func ignitionFile(f bootstrapv1.File) (ignFile, error) {
 	content, compression, err := decodeContent(f)
 	if err != nil {
@@ -181,8 +180,8 @@ func owner(name string) *ignOwner {
 	return &ignOwner{Name: name}
 }
 
-// decodeContent returns the bytes that Ignition is to be given, and their
-// compression, which Ignition undoes itself.
+// decodeContent returns the bytes for Ignition and their compression, which Ignition
+// removes itself.
 func decodeContent(f bootstrapv1.File) (content []byte, compression string, err error) {
 	switch f.Encoding {
 	case "":
@@ -193,9 +192,9 @@ func decodeContent(f bootstrapv1.File) (content []byte, compression string, err 
 		compression = "gzip"
 	case bootstrapv1.Base64:
 	default:
-		return nil, "", fmt.Errorf("encoding %q is not known", f.Encoding)
+		return nil, "", fmt.Errorf("encoding %q is not supported", f.Encoding)
 	}
-	// Line breaks are allowed in base64, other white space is not.
+	// base64 may contain line breaks, but no other white space.
 	content, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(f.Content), ""))
 	if err != nil {
 		return nil, "", fmt.Errorf("the content is not base64: %w", err)
@@ -203,8 +202,8 @@ func decodeContent(f bootstrapv1.File) (content []byte, compression string, err 
 	return content, compression, nil
 }
 
-// kubeadmScript runs everything in order. Other than with cloud-init, the
-// first command that fails ends it.
+// kubeadmScript runs all commands in order. Unlike with cloud-init, it ends at the first
+// command that fails.
 func kubeadmScript(in *input) string {
 	lines := []string{"#!/bin/bash", "set -e", ""}
 	lines = append(lines, in.spec.PreKubeadmCommands...)
@@ -217,8 +216,8 @@ func kubeadmScript(in *input) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// ntpConfig lets the machine ask these servers, and others ask it for the time
-// only.
+// ntpConfig makes the machine use these servers, and restricts other machines to time
+// queries.
 func ntpConfig(servers []string) string {
 	out := "# Servers of the cluster's manifest.\n"
 	for _, server := range servers {

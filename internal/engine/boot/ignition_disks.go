@@ -8,8 +8,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// addDisks translates diskSetup. What Ignition 2.3 cannot express is an error,
-// never left out.
+// addDisks converts diskSetup. Settings that Ignition 2.3 does not support are errors.
 func addDisks(in *input, config *ignConfig) error {
 	for i, p := range in.spec.DiskSetup.Partitions {
 		disk, err := ignitionDisk(p)
@@ -36,14 +35,13 @@ func addDisks(in *input, config *ignConfig) error {
 	return nil
 }
 
-// ignitionDisk translates a partition table: none, or one partition that takes
-// the whole disk.
+// ignitionDisk converts a partition table: no partition, or one on the whole disk.
 func ignitionDisk(p bootstrapv1.Partition) (ignDisk, error) {
 	if p.TableType != "" && p.TableType != "gpt" {
 		return ignDisk{}, fmt.Errorf("tableType: Ignition writes gpt only, not %s", p.TableType)
 	}
 	if len(p.DiskLayout) > 0 {
-		return ignDisk{}, errors.New("diskLayout: Ignition has no sizes in percent: use storage.disks in ignition.containerLinuxConfig.additionalConfig")
+		return ignDisk{}, errors.New("diskLayout: Ignition does not support sizes in percent: use storage.disks in ignition.containerLinuxConfig.additionalConfig")
 	}
 	disk := ignDisk{Device: p.Device, WipeTable: isTrue(p.Overwrite)}
 	if isTrue(p.Layout) {
@@ -52,21 +50,20 @@ func ignitionDisk(p bootstrapv1.Partition) (ignDisk, error) {
 	return disk, nil
 }
 
-// filesystemFitsIgnition refuses fields of cloud-init's that change what is
-// formatted and have no counterpart.
+// filesystemFitsIgnition rejects fields of cloud-init that Ignition does not support.
 func filesystemFitsIgnition(f bootstrapv1.Filesystem) error {
 	if f.ReplaceFS != "" {
-		return errors.New("replaceFS: Ignition has nothing like it")
+		return errors.New("replaceFS: not supported by Ignition")
 	}
 	switch f.Partition {
 	case "", "auto", "any", "none":
 		return nil
 	default:
-		return fmt.Errorf("partition: Ignition has nothing like it: name the partition as the device, for example %s%s", f.Device, f.Partition)
+		return fmt.Errorf("partition: not supported by Ignition: name the partition as the device, for example %s%s", f.Device, f.Partition)
 	}
 }
 
-// addMounts makes a systemd mount unit of each mount.
+// addMounts adds a systemd mount unit for each mount.
 func addMounts(in *input, config *ignConfig) error {
 	devices := map[string]string{}
 	for _, f := range in.spec.DiskSetup.Filesystems {
@@ -92,8 +89,8 @@ func addMounts(in *input, config *ignConfig) error {
 	return nil
 }
 
-// mountDevice finds the device of a mount: by the label of a file system in
-// diskSetup, by LABEL= for one that exists, or as a path.
+// mountDevice returns the device of a mount: by the label of a file system in diskSetup,
+// by LABEL=, or a path.
 func mountDevice(what string, devices map[string]string) (string, error) {
 	label, labelled := strings.CutPrefix(what, "LABEL=")
 	if device, ok := devices[label]; ok {
@@ -108,9 +105,9 @@ func mountDevice(what string, devices map[string]string) (string, error) {
 	return "", fmt.Errorf("no file system in diskSetup has the label %q", what)
 }
 
-// escapePath is systemd's escaping of a path to a unit name (systemd-escape
-// --path): "/var/lib/my-data" is "var-lib-my\x2ddata". systemd refuses a mount
-// unit whose name does not fit its mount point.
+// escapePath escapes a path for a unit name as systemd-escape --path does:
+// "/var/lib/my-data" becomes "var-lib-my\x2ddata". systemd rejects a mount unit whose
+// name does not match its mount point.
 func escapePath(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, "/") {
@@ -135,7 +132,7 @@ func escapePath(path string) string {
 	return out.String()
 }
 
-// isUnitNameByte reports whether systemd leaves a byte of a path as it is.
+// isUnitNameByte reports whether systemd leaves a byte of a path unescaped.
 func isUnitNameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == ':' || c == '_' || c == '.'
 }

@@ -1,10 +1,10 @@
 package boot
 
-// The parts of an Ignition 2.3.0 configuration that are written here. Where a
-// Container Linux Config has the same shape, the yaml tags are its names, so
-// that additionalConfig is decoded straight into these types.
+// The parts of an Ignition 2.3.0 configuration that this package writes. Where a
+// Container Linux Config has the same structure, the yaml tags are its field names, so
+// that additionalConfig is decoded into these types.
 
-// ignitionVersion is the specification that Cluster API renders.
+// ignitionVersion is the version that Cluster API renders.
 const ignitionVersion = "2.3.0"
 
 type ignConfig struct {
@@ -23,8 +23,8 @@ type ignMeta struct {
 	Proxy    *ignProxy     `json:"proxy,omitempty"`
 }
 
-// ignReferences names further configurations: Append in specification 2,
-// Merge in specification 3.
+// ignReferences names further configurations: Append in specification 2, Merge in
+// specification 3.
 type ignReferences struct {
 	Append []ignSource `json:"append,omitempty"`
 	Merge  []ignSource `json:"merge,omitempty"`
@@ -167,7 +167,7 @@ type ignCreate struct {
 	Options []string `json:"options,omitempty" yaml:"options"`
 }
 
-// ignNode is what files, directories and links have in common.
+// ignNode has the fields that files, directories and links share.
 type ignNode struct {
 	Filesystem string    `json:"filesystem"          yaml:"filesystem"`
 	Path       string    `json:"path"                yaml:"path"`

@@ -9,25 +9,24 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// TokenDescription is what the bootstrap tokens of ours are known by in a
-// cluster. Those that say something else are not kept valid.
+// TokenDescription identifies the bootstrap tokens of this program in a cluster. Others
+// are not renewed.
 const TokenDescription = "lets the machines of this cluster join, made by clusterawsadm"
 
-// Where a machine of the control plane keeps what KeepToken adds. /usr cannot
-// be written to on Flatcar.
+// Files that KeepToken adds to a control-plane machine. /usr is read-only on Flatcar.
 const (
 	keepTokenName   = "clusterawsadm-join-token" //nolint:gosec // the name of a unit
 	keepTokenScript = "/etc/kubernetes/" + keepTokenName + ".sh"
 )
 
-// keepToken is the script; %s are a duration in seconds and the description of
-// our tokens as the API server shows it. Nothing in it may look like jinja.
+// keepToken is the script. The two verbs are a duration in seconds and the description of
+// the tokens. The script must not contain jinja expressions.
 //
-//nolint:gosec // a script, in which there is no secret
+//nolint:gosec // a script without secrets
 const keepToken = `#!/bin/bash
-# Machines that Auto Scaling adds join with the cluster's bootstrap token. As
-# long as there is one, this keeps it valid. It makes none: who deletes the
-# Secret bootstrap-token-* in kube-system ends it.
+# Machines that Auto Scaling adds join with the cluster's bootstrap token. This script
+# keeps an existing token valid and creates none. To stop it, delete the Secret
+# bootstrap-token-* in kube-system.
 set -o errexit -o nounset -o pipefail
 KUBECTL=(kubectl --kubeconfig /etc/kubernetes/admin.conf --request-timeout 30s --namespace kube-system)
 expires=$(date --utc --date '+%d seconds' '+%%Y-%%m-%%dT%%H:%%M:%%SZ')
@@ -47,7 +46,7 @@ Environment=HOME=/root PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/u
 ExecStart=/bin/bash ` + keepTokenScript + `
 `
 
-//nolint:gosec // a unit, in which there is no secret
+//nolint:gosec // a unit without secrets
 const keepTokenTimer = `[Unit]
 Description=Keep the bootstrap token of the cluster valid
 [Timer]
@@ -57,8 +56,8 @@ RandomizedDelaySec=5min
 WantedBy=timers.target
 `
 
-// KeepToken returns the configuration of a control plane that, every half hour,
-// makes the bootstrap token of the cluster valid for ttl from then on.
+// KeepToken returns the configuration of a control plane that extends the validity of the
+// cluster's bootstrap token to ttl every half hour.
 func KeepToken(spec bootstrapv1.KubeadmConfigSpec, ttl time.Duration) bootstrapv1.KubeadmConfigSpec {
 	const units = "/etc/systemd/system/" + keepTokenName
 	shown := base64.StdEncoding.EncodeToString([]byte(TokenDescription))

@@ -14,7 +14,7 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// keeping is a machine of a control plane that keeps the token valid.
+// keeping is a control-plane machine that keeps the token valid.
 func keeping(t *testing.T, role Role, spec bootstrapv1.KubeadmConfigSpec) Machine {
 	t.Helper()
 	m := machine(t, role, "v1.34.2", spec)
@@ -22,7 +22,7 @@ func keeping(t *testing.T, role Role, spec bootstrapv1.KubeadmConfigSpec) Machin
 	return m
 }
 
-// keepFile is a file that KeepToken adds.
+// keepFile returns a file that KeepToken adds.
 func keepFile(t *testing.T, path string) string {
 	t.Helper()
 	for _, f := range KeepToken(quickStart(), 2*time.Hour).Files {
@@ -34,7 +34,7 @@ func keepFile(t *testing.T, path string) string {
 	return ""
 }
 
-// KeepToken leaves the configuration it is given as it is.
+// KeepToken does not change its argument.
 func TestKeepTokenAdds(t *testing.T) {
 	spec := quickStart()
 	spec.Files = make([]bootstrapv1.File, 1, 8)
@@ -47,8 +47,8 @@ func TestKeepTokenAdds(t *testing.T) {
 	assert.Equal(t, []string{"echo theirs"}, spec.PostKubeadmCommands)
 }
 
-// The script reaches the machine as it is: cloud-init finds no jinja in it.
-func TestKeepTokenArrives(t *testing.T) {
+// The script reaches the machine unchanged: it contains no jinja expressions.
+func TestKeepTokenReachesTheMachineUnchanged(t *testing.T) {
 	m := keeping(t, JoinControlPlane, quickStart())
 	data := render(t, m)
 	path := filepath.Join(t.TempDir(), "user-data")
@@ -65,7 +65,7 @@ func TestKeepTokenArrives(t *testing.T) {
 	assert.Equal(t, "systemctl enable --now clusterawsadm-join-token.timer", doc.Runcmd[len(doc.Runcmd)-1])
 }
 
-// systemd understands the units.
+// systemd accepts the units.
 func TestKeepTokenUnits(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -84,8 +84,8 @@ func TestKeepTokenUnits(t *testing.T) {
 	assert.NotContains(t, string(out), keepTokenName, string(out))
 }
 
-// The script asks for tokens of ours, and has each of them last: that it works
-// with a real kubectl and API server is proven in e2e/kubernetes.
+// The script extends the validity of all tokens with TokenDescription. e2e/kubernetes
+// tests it with a real kubectl and API server.
 func TestKeepTokenScript(t *testing.T) {
 	script := keepFile(t, keepTokenScript)
 	shellcheck(t, script)
@@ -99,7 +99,7 @@ echo -n "${TOKENS}"
 `
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(stub), 0o700))
 	runs := func(env ...string) ([]string, error) {
-		_ = os.Remove(said) // there may be none yet
+		_ = os.Remove(said) // may not exist yet
 		cmd := exec.CommandContext(t.Context(), "bash")
 		cmd.Stdin = strings.NewReader(script)
 		cmd.Env = append(env, "PATH="+dir+":"+os.Getenv("PATH"))
@@ -123,7 +123,7 @@ echo -n "${TOKENS}"
 	}
 	calls, err = runs("TOKENS=")
 	require.NoError(t, err)
-	assert.Len(t, calls, 1, "it makes none")
+	assert.Len(t, calls, 1, "it creates none")
 	_, err = runs("BROKEN=yes")
 	assert.Error(t, err)
 }

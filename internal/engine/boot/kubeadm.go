@@ -14,30 +14,30 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// How long a machine waits for the others. All machines are launched at once,
-// so a joining one may be up long before the first control plane answers.
-// kubeadm would give up after five minutes (etcd: two).
+// How long a machine waits for others. All machines are launched at the same time, so a
+// joining machine may be up long before the first control-plane machine answers.
+// kubeadm's defaults are five minutes, and two for etcd.
 const (
-	// joinPatience covers the slowest start of a first control plane: a load
+	// joinTimeout covers the slowest start of a first control-plane machine: a load
 	// balancer that becomes active, image pulls, kubeadm init.
-	joinPatience = 20 * time.Minute
+	joinTimeout = 20 * time.Minute
 
-	// etcdPatience covers the other control-plane machines' turns: etcd takes
-	// one new member at a time, and kubeadm asks again until its own turn.
-	etcdPatience = 10 * time.Minute
+	// etcdTimeout covers the joins of the other control-plane machines: etcd accepts one
+	// new member at a time, and kubeadm retries.
+	etcdTimeout = 10 * time.Minute
 )
 
-// localModeGate is the kubeadm feature gate that makes the kubelet of a
-// control-plane machine talk to its own API server. Without it a 1.31 kubelet
-// may talk to a 1.30 API server during an upgrade, which it cannot.
+// localModeGate is the kubeadm feature gate that makes the kubelet of a control-plane
+// machine use the local API server. Without it, during an upgrade, a 1.31 kubelet may use
+// a 1.30 API server, which the version skew policy forbids.
 const localModeGate = "ControlPlaneKubeletLocalMode"
 
-// tokenGroup is the group of who shows the bootstrap token, that of kubeadm and
-// Cluster API.
+// tokenGroup is the group of machines with a bootstrap token, as in kubeadm and Cluster
+// API.
 const tokenGroup = "system:bootstrappers:kubeadm:default-node-token"
 
-// kubeadmConfig returns the documents kubeadm reads. It fills in spec what
-// Cluster API's controllers would fill in.
+// kubeadmConfig returns the documents for kubeadm. It sets the fields of spec that
+// Cluster API's controllers would set.
 func (m Machine) kubeadmConfig(version semver.Version, spec *bootstrapv1.KubeadmConfigSpec) (string, error) {
 	if m.Role == Init {
 		return m.initConfig(version, spec)
@@ -65,14 +65,14 @@ func (m Machine) initConfig(version semver.Version, spec *bootstrapv1.KubeadmCon
 	return "---\n" + cluster + "---\n" + first, nil
 }
 
-// clusterData is what kubeadm's ClusterConfiguration holds and Cluster API
-// keeps in the Cluster and the Machine.
+// clusterData returns the fields of kubeadm's ClusterConfiguration that Cluster API
+// stores in the Cluster and the Machine.
 func (m Machine) clusterData(spec *bootstrapv1.KubeadmConfigSpec) *upstream.AdditionalData {
 	network := m.Cluster.Spec.ClusterNetwork
 	data := &upstream.AdditionalData{
 		ClusterName:       &m.Cluster.Name,
 		KubernetesVersion: &m.Version,
-		// A field of ClusterConfiguration only in v1beta3.
+		// In v1beta3 only, this is a field of ClusterConfiguration.
 		ControlPlaneComponentHealthCheckSeconds: spec.InitConfiguration.Timeouts.ControlPlaneComponentHealthCheckSeconds,
 	}
 	if network.ServiceDomain != "" {
@@ -89,8 +89,8 @@ func (m Machine) clusterData(spec *bootstrapv1.KubeadmConfigSpec) *upstream.Addi
 	return data
 }
 
-// defaultLocalMode switches localModeGate on where it exists: from 1.31, and
-// before 1.36, in which it is always on and kubeadm refuses the name.
+// defaultLocalMode enables localModeGate in the versions that have it: from 1.31 to 1.35.
+// From 1.36 on it is always enabled, and kubeadm rejects the name.
 func defaultLocalMode(version semver.Version, config *bootstrapv1.ClusterConfiguration) {
 	if version.Major != 1 || version.Minor < 31 || version.Minor >= 36 {
 		return
@@ -104,17 +104,18 @@ func defaultLocalMode(version semver.Version, config *bootstrapv1.ClusterConfigu
 	config.FeatureGates[localModeGate] = true
 }
 
-// JoinsByToken reports whether the machine joins with the token that we make.
+// JoinsByToken reports whether the machine joins with the token that this program
+// creates.
 func (m Machine) JoinsByToken() bool { return m.Role != Init && ByToken(&m.Spec) }
 
-// ByToken reports whether machines that join do so with the token that we make:
-// the manifest may give another, or a file.
+// ByToken reports whether joining machines use the token that this program creates. The
+// manifest may set another token, or a file.
 func ByToken(spec *bootstrapv1.KubeadmConfigSpec) bool {
 	d := spec.JoinConfiguration.Discovery
 	return d.BootstrapToken.Token == "" && d.File.KubeConfigPath == ""
 }
 
-// addToken makes kubeadm init create our token beside those of the manifest.
+// addToken makes kubeadm init create the token, in addition to those of the manifest.
 func (m Machine) addToken(config *bootstrapv1.InitConfiguration) error {
 	if m.Token == "" {
 		return nil
@@ -125,7 +126,7 @@ func (m Machine) addToken(config *bootstrapv1.InitConfiguration) error {
 	}
 	seconds := m.TokenTTL / time.Second
 	if seconds < 0 || seconds > math.MaxInt32 {
-		return fmt.Errorf("a bootstrap token cannot live for %s", m.TokenTTL)
+		return fmt.Errorf("%s is not a valid lifetime of a bootstrap token", m.TokenTTL)
 	}
 	ttl := int32(seconds)
 	config.BootstrapTokens = append(config.BootstrapTokens, bootstrapv1.BootstrapToken{
@@ -140,10 +141,10 @@ func (m Machine) addToken(config *bootstrapv1.InitConfiguration) error {
 
 // joinConfig returns JoinConfiguration.
 //
-// Cluster API gives workers the taint node.cluster.x-k8s.io/uninitialized,
-// which its Machine controller removes when it has copied labels to the Node.
-// Here nothing runs after the cluster is up, nobody would remove it, and no pod
-// would ever be scheduled: it is not added.
+// Cluster API gives workers the taint node.cluster.x-k8s.io/uninitialized, and its
+// Machine controller removes it after it has copied labels to the Node. Without a
+// controller, nothing would remove the taint and no pod would be scheduled, so it is not
+// set.
 func (m Machine) joinConfig(version semver.Version, spec *bootstrapv1.KubeadmConfigSpec) (string, error) {
 	join := &spec.JoinConfiguration
 	switch {
@@ -155,7 +156,7 @@ func (m Machine) joinConfig(version semver.Version, spec *bootstrapv1.KubeadmCon
 	if err := m.defaultDiscovery(&join.Discovery); err != nil {
 		return "", err
 	}
-	defaultPatience(m.Role, &join.Timeouts)
+	defaultTimeouts(m.Role, &join.Timeouts)
 	out, err := kubeadm.MarshalJoinConfigurationForVersion(join, version)
 	if err != nil {
 		return "", fmt.Errorf("joinConfiguration: %w", err)
@@ -163,11 +164,10 @@ func (m Machine) joinConfig(version semver.Version, spec *bootstrapv1.KubeadmCon
 	return "---\n" + out, nil
 }
 
-// defaultPatience raises the timeouts that the manifest leaves open. In
-// v1beta3 there is only discovery.timeout, which the types take from
-// tlsBootstrapSeconds.
-func defaultPatience(role Role, timeouts *bootstrapv1.Timeouts) {
-	patience := int32(joinPatience / time.Second)
+// defaultTimeouts raises the timeouts that the manifest does not set. v1beta3 has only
+// discovery.timeout, which is the field tlsBootstrapSeconds of the types.
+func defaultTimeouts(role Role, timeouts *bootstrapv1.Timeouts) {
+	patience := int32(joinTimeout / time.Second)
 	if timeouts.DiscoverySeconds == nil {
 		timeouts.DiscoverySeconds = &patience
 	}
@@ -175,13 +175,13 @@ func defaultPatience(role Role, timeouts *bootstrapv1.Timeouts) {
 		timeouts.TLSBootstrapSeconds = &patience
 	}
 	if role == JoinControlPlane && timeouts.EtcdAPICallSeconds == nil {
-		etcd := int32(etcdPatience / time.Second)
+		etcd := int32(etcdTimeout / time.Second)
 		timeouts.EtcdAPICallSeconds = &etcd
 	}
 }
 
-// defaultDiscovery fills in how a joining machine finds the API server and
-// trusts it. What the manifest says stays, as in Cluster API.
+// defaultDiscovery sets how a joining machine finds and trusts the API server. As in
+// Cluster API, values of the manifest are kept.
 func (m Machine) defaultDiscovery(discovery *bootstrapv1.Discovery) error {
 	if discovery.File.IsDefined() {
 		m.defaultDiscoveryFile(&discovery.File.KubeConfig)
@@ -208,8 +208,8 @@ func (m Machine) defaultDiscovery(discovery *bootstrapv1.Discovery) error {
 	return nil
 }
 
-// defaultDiscoveryFile completes discovery.file.kubeConfig. Without that block
-// the manifest brings the file itself.
+// defaultDiscoveryFile completes discovery.file.kubeConfig. Without that field, the file
+// is part of the manifest.
 func (m Machine) defaultDiscoveryFile(config *bootstrapv1.FileDiscoveryKubeConfig) {
 	if !config.IsDefined() {
 		return
@@ -222,9 +222,9 @@ func (m Machine) defaultDiscoveryFile(config *bootstrapv1.FileDiscoveryKubeConfi
 	}
 }
 
-// discoveryKubeconfig returns the file that discovery.file.kubeConfig
-// describes: one cluster, user and context, all named default. It returns none
-// when the block is not there.
+// discoveryKubeconfig returns the file that discovery.file.kubeConfig describes: one
+// cluster, user and context, all with the name "default". Without the field it returns no
+// file.
 func discoveryKubeconfig(discovery bootstrapv1.FileDiscovery) ([]bootstrapv1.File, error) {
 	config := discovery.KubeConfig
 	if !config.IsDefined() {
@@ -254,7 +254,7 @@ func discoveryKubeconfig(discovery bootstrapv1.FileDiscovery) ([]bootstrapv1.Fil
 	}}, nil
 }
 
-// discoveryUser translates the user of discovery.file.kubeConfig.
+// discoveryUser converts the user of discovery.file.kubeConfig.
 func discoveryUser(user bootstrapv1.KubeConfigUser) clientcmdv1.AuthInfo {
 	var out clientcmdv1.AuthInfo
 	if user.AuthProvider.IsDefined() {
@@ -279,5 +279,5 @@ func discoveryUser(user bootstrapv1.KubeConfigUser) clientcmdv1.AuthInfo {
 	return out
 }
 
-// isTrue reads an optional boolean whose default is false.
+// isTrue returns an optional boolean whose default is false.
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -55,7 +55,7 @@ func TestInitConfiguration(t *testing.T) {
 	}
 }
 
-func TestTokensOfTheManifestStay(t *testing.T) {
+func TestTokensOfTheManifestAreKept(t *testing.T) {
 	spec := quickStart()
 	spec.InitConfiguration.BootstrapTokens = []bootstrapv1.BootstrapToken{{Token: bootstrapv1.BootstrapTokenString{ID: "manual", Secret: "0123456789012345"}}}
 	_, _, first := initDocuments(t, machine(t, Init, "v1.34.2", spec))
@@ -64,16 +64,16 @@ func TestTokensOfTheManifestStay(t *testing.T) {
 	assert.Equal(t, testToken, first.BootstrapTokens[1].Token.String())
 }
 
-func TestTokenWithoutEnd(t *testing.T) {
+func TestTokenThatNeverExpires(t *testing.T) {
 	m := machine(t, Init, "v1.34.2", quickStart())
 	m.TokenTTL = 0
 	_, _, first := initDocuments(t, m)
-	// kubeadm would take an absent TTL for a day, and zero for never.
+	// kubeadm treats a missing TTL as a day, and zero as unlimited.
 	require.NotNil(t, first.BootstrapTokens[0].TTLSeconds)
 	assert.Zero(t, *first.BootstrapTokens[0].TTLSeconds)
 	m.TokenTTL = -time.Second
 	_, err := Render(m)
-	assert.ErrorContains(t, err, "cannot live")
+	assert.ErrorContains(t, err, "not a valid lifetime")
 }
 
 func TestLocalModeGate(t *testing.T) {
@@ -90,7 +90,7 @@ func TestLocalModeGate(t *testing.T) {
 func TestJoinDiscovery(t *testing.T) {
 	hashes, err := fixedPKI(t).CAHashes()
 	require.NoError(t, err)
-	verify := false // the types read an absent unsafeSkipCAVerification as false
+	verify := false // the types read a missing unsafeSkipCAVerification as false
 	for _, role := range []Role{JoinControlPlane, JoinWorker} {
 		join := joinDocument(t, machine(t, role, "v1.34.2", quickStart()))
 		assert.Equal(t, bootstrapv1.BootstrapTokenDiscovery{Token: testToken, APIServerEndpoint: testEndpoint, CACertHashes: hashes, UnsafeSkipCAVerification: &verify}, join.Discovery.BootstrapToken)
@@ -99,7 +99,7 @@ func TestJoinDiscovery(t *testing.T) {
 	}
 }
 
-func TestDiscoveryOfTheManifestStays(t *testing.T) {
+func TestDiscoveryOfTheManifestIsKept(t *testing.T) {
 	spec, verify := quickStart(), false
 	own := bootstrapv1.BootstrapTokenDiscovery{
 		Token: "manual.0123456789012345", APIServerEndpoint: "other:443", CACertHashes: []string{"sha256:00"}, UnsafeSkipCAVerification: &verify,
@@ -124,7 +124,7 @@ func TestDiscoveryFile(t *testing.T) {
 	assert.False(t, join.Discovery.BootstrapToken.IsDefined())
 	golden(t, "discovery.conf", []byte(parse(t, render(t, m)).file(t, "/etc/kubernetes/discovery.conf")))
 
-	// Without the block, the file is the manifest's business.
+	// Without the field, the file is part of the manifest.
 	m.Spec.JoinConfiguration.Discovery.File.KubeConfig = bootstrapv1.FileDiscoveryKubeConfig{}
 	for _, f := range parse(t, render(t, m)).WriteFiles {
 		assert.NotEqual(t, "/etc/kubernetes/discovery.conf", f.Path)

@@ -20,14 +20,14 @@ import (
 	"sigs.k8s.io/cluster-api/util/certs"
 )
 
-// clientCertificateLifetime is Cluster API's year for the admin certificate.
+// clientCertificateLifetime is the lifetime of the administrator's certificate in Cluster
+// API.
 const clientCertificateLifetime = 365 * 24 * time.Hour
 
-// Kubeconfig makes the administrator's kubeconfig as Cluster API does: a
-// client certificate for kubernetes-admin in system:masters, signed by the
-// cluster CA with a key of the same algorithm, valid for a year; user
-// <cluster>-admin, context <cluster>-admin@<cluster>. The endpoint is
-// "host:port". Every call makes a new key.
+// Kubeconfig creates the administrator's kubeconfig as Cluster API does: a client
+// certificate for kubernetes-admin in system:masters, signed by the cluster CA with a key
+// of the same algorithm, valid for a year; user <cluster>-admin, context
+// <cluster>-admin@<cluster>. The endpoint is "host:port". Every call creates a new key.
 func Kubeconfig(cluster, endpoint string, p *PKI, now time.Time) ([]byte, error) {
 	certificate, key, err := adminCertificate(p, now)
 	if err != nil {
@@ -53,9 +53,9 @@ func Kubeconfig(cluster, endpoint string, p *PKI, now time.Time) ([]byte, error)
 	return out, nil
 }
 
-// ClientCertificate makes a certificate, for as long as a run takes, and its
-// key, both PEM: an administrator's, in the group system:masters. Its key is an
-// elliptic one whatever the CA's is, for it is made anew for every run.
+// ClientCertificate creates an administrator's certificate for one run, in the group
+// system:masters, and its key, both PEM. The key is an elliptic curve key, whatever the
+// algorithm of the CA, because it is created in every run.
 func ClientCertificate(p *PKI, now time.Time) (certificate, key []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -67,7 +67,7 @@ func ClientCertificate(p *PKI, now time.Time) (certificate, key []byte, err erro
 // runCertificateLifetime is longer than any run.
 const runCertificateLifetime = 24 * time.Hour
 
-// adminCertificate makes the administrator's certificate and key, both PEM.
+// adminCertificate creates the administrator's certificate and key, both PEM.
 func adminCertificate(p *PKI, now time.Time) (certificate, key []byte, err error) {
 	authorities, err := parseCerts(p.CA.Cert)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *PKI) administrator(signer crypto.Signer, name string, until time.Time) 
 	}
 	serial, err := rand.Int(rand.Reader, big.NewInt(math.MaxInt64))
 	if err != nil {
-		return nil, nil, fmt.Errorf("draw a serial number: %w", err)
+		return nil, nil, fmt.Errorf("create a serial number: %w", err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: serial,
@@ -113,13 +113,13 @@ func (p *PKI) administrator(signer crypto.Signer, name string, until time.Time) 
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key, nil
 }
 
-// Due says until when an administrator's certificate is valid, and why it is
-// time for a new one: "" while it is good for more than half a year. How long
-// it has been valid tells nothing, since it begins with its CA. All are PEM.
+// Due returns the expiry of an administrator's certificate, and the reason to renew it:
+// "" while it is valid for more than half a year. The beginning of its validity is that
+// of its CA, so it does not show its age. All arguments are PEM.
 func Due(certificate, key, ca []byte, now time.Time) (until time.Time, why string) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return until, "certificate and key are no pair"
+		return until, "certificate and key do not match"
 	}
 	until = pair.Leaf.NotAfter
 	roots := x509.NewCertPool()
@@ -129,11 +129,11 @@ func Due(certificate, key, ca []byte, now time.Time) (until time.Time, why strin
 	case now.After(until):
 		return until, "it has expired"
 	case err != nil:
-		return until, "it is not of this cluster's CA"
+		return until, "it is not signed by the CA of this cluster"
 	case !slices.Contains(pair.Leaf.Subject.Organization, "system:masters"):
 		return until, "it is not an administrator's"
 	case until.Sub(now) <= clientCertificateLifetime/2:
-		return until, "half of its time is over"
+		return until, "half of its lifetime has passed"
 	}
 	return until, ""
 }

@@ -34,7 +34,7 @@ func golden(t *testing.T, name string, got []byte) {
 	assert.Equal(t, string(want), string(got))
 }
 
-// fixedPKI is the PKI in testdata.
+// fixedPKI returns the PKI in testdata.
 func fixedPKI(t *testing.T) *PKI {
 	t.Helper()
 	files, err := filepath.Glob("testdata/pki/*")
@@ -50,7 +50,7 @@ func fixedPKI(t *testing.T) *PKI {
 	return p
 }
 
-// quickStart is the control plane's configuration in CAPA's quick start.
+// quickStart returns the configuration of the control plane in CAPA's quick start.
 func quickStart() bootstrapv1.KubeadmConfigSpec {
 	external := "external"
 	node := bootstrapv1.NodeRegistrationOptions{
@@ -66,7 +66,7 @@ func quickStart() bootstrapv1.KubeadmConfigSpec {
 	}
 }
 
-// machine is one of a cluster "prod" with the quick start's network.
+// machine returns a machine of a cluster "prod" with the network of the quick start.
 func machine(t *testing.T, role Role, version string, spec bootstrapv1.KubeadmConfigSpec) Machine {
 	t.Helper()
 	return Machine{
@@ -95,7 +95,7 @@ func machine(t *testing.T, role Role, version string, spec bootstrapv1.KubeadmCo
 	}
 }
 
-// render renders a machine that must be fine.
+// render renders a valid machine.
 func render(t *testing.T, m Machine) Data {
 	t.Helper()
 	data, err := Render(m)
@@ -103,7 +103,7 @@ func render(t *testing.T, m Machine) Data {
 	return data
 }
 
-// everything is a worker's configuration with every section of cloud-init.
+// everything returns a worker's configuration with all sections of cloud-init.
 func everything() bootstrapv1.KubeadmConfigSpec {
 	yes, no, verbosity := true, false, int32(5)
 	spec := quickStart()
@@ -142,7 +142,7 @@ func everything() bootstrapv1.KubeadmConfigSpec {
 	return spec
 }
 
-// flatcar is a worker's configuration with every section of Ignition.
+// flatcar returns a worker's configuration with all sections of Ignition.
 func flatcar() bootstrapv1.KubeadmConfigSpec {
 	no := false
 	spec := everything()

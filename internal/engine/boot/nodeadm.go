@@ -18,22 +18,21 @@ import (
 )
 
 const (
-	// nodeadmBoundary is CAPA's.
+	// nodeadmBoundary is the same as in CAPA.
 	nodeadmBoundary = "//"
 
-	// strict has bash stop at the first command that fails, as in CAPA.
+	// strict makes bash stop at the first command that fails, as in CAPA.
 	strict = "#!/bin/bash\nset -o errexit\nset -o pipefail\nset -o nounset\n"
 )
 
-// RenderNodeadm makes the bootstrap data of a machine with EKS's image of
-// Amazon Linux 2023, in the layout of CAPA: a MIME message of up to three parts,
-// the commands before nodeadm as a script, the NodeConfig that nodeadm reads,
-// and a cloud-config. Unlike CAPA it encodes what it is given, text outside of
-// ASCII included. Everything in n.Cluster must be known.
+// RenderNodeadm renders the bootstrap data for EKS's Amazon Linux 2023 AMIs with the
+// layout of CAPA: a MIME message with up to three parts. These are a script with the
+// commands before nodeadm, the NodeConfig that nodeadm reads, and a cloud-config. Unlike
+// CAPA, it encodes all values, including non-ASCII text. All fields of n.Cluster are
+// required.
 //
-// nodeadm looks for its NodeConfig in the user data of the instance itself,
-// compressed or not: the data must not be delivered by way of a backend and a
-// boothook.
+// nodeadm reads its NodeConfig from the user data of the instance, compressed or not. The
+// data must not be delivered with a backend and a boothook.
 func RenderNodeadm(n EKSNode, spec eksbootstrapv1.NodeadmConfigSpec) (Data, error) {
 	if err := n.Cluster.check(); err != nil {
 		return Data{}, err
@@ -63,8 +62,8 @@ func RenderNodeadm(n EKSNode, spec eksbootstrapv1.NodeadmConfigSpec) (Data, erro
 	return Data{Format: CloudConfig, Content: content}, err
 }
 
-// attachment is a part for cloud-init. Python's decoder, which that uses, takes
-// what is not ASCII for Latin-1 unless it is base64.
+// attachment returns a part for cloud-init, whose Python decoder reads non-ASCII text as
+// Latin-1 unless it is base64.
 func attachment(kind, file string, content []byte) part {
 	encoding := "7bit"
 	if bytes.ContainsFunc(content, func(r rune) bool { return r >= 0x80 }) {
@@ -77,8 +76,8 @@ func attachment(kind, file string, content []byte) part {
 	}}
 }
 
-// boundary is CAPA's, or a longer one when a line in the parts would be taken
-// for that.
+// boundary returns CAPA's boundary, or a longer one if a line in the parts begins with
+// it.
 func boundary(parts []part) string {
 	b := nodeadmBoundary
 	for slices.ContainsFunc(parts, func(p part) bool { return bytes.Contains(append([]byte("\n"), p.content...), []byte("\n--"+b)) }) {
@@ -87,7 +86,7 @@ func boundary(parts []part) string {
 	return b
 }
 
-// nodeConfig is the NodeConfig, of the only version that there is.
+// nodeConfig returns the NodeConfig in its only API version.
 func (n EKSNode) nodeConfig(spec eksbootstrapv1.NodeadmConfigSpec) ([]byte, error) {
 	cluster, out := &mapping{}, &mapping{}
 	cluster.addText("name", n.Cluster.Name)
@@ -152,8 +151,8 @@ func addContainerd(out *mapping, o *eksbootstrapv1.ContainerdOptions) error {
 	return nil
 }
 
-// bareTOML takes off the mark of a YAML block, which has to be there for CAPA:
-// it puts the text into the NodeConfig as it is. No TOML begins like that.
+// bareTOML removes the header of a YAML block scalar, which CAPA needs because it copies
+// the text into the NodeConfig unchanged. TOML never begins with such a header.
 func bareTOML(config string) string {
 	first, rest, found := strings.Cut(config, "\n")
 	if found && strings.HasPrefix(first, "|") && strings.Trim(first, "|+-0123456789 \t") == "" {
@@ -162,16 +161,16 @@ func bareTOML(config string) string {
 	return config
 }
 
-// addRaw adds a JSON object that the types leave open, with its keys sorted.
+// addRaw adds a JSON object without schema, with sorted keys.
 func (m *mapping) addRaw(key string, raw *runtime.RawExtension) error {
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw.Raw))
-	decoder.UseNumber() // as they are written
+	decoder.UseNumber() // keep the notation
 	var object map[string]any
 	if err := decoder.Decode(&object); err != nil {
-		return errors.New("is not an object")
+		return errors.New("must be an object")
 	}
 	if len(object) > 0 {
 		m.add(key, jsonNode(object))
@@ -179,7 +178,7 @@ func (m *mapping) addRaw(key string, raw *runtime.RawExtension) error {
 	return nil
 }
 
-// jsonNode makes YAML of what encoding/json decodes.
+// jsonNode converts decoded JSON to YAML.
 func jsonNode(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:

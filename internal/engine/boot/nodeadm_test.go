@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nodeConfig is the schema of node.eks.aws/v1alpha1, written down from
-// awslabs/amazon-eks-ami, nodeadm/api/v1alpha1/nodeconfig_types.go, without the
-// parts that CAPA's types cannot fill (instance, outposts).
+// nodeConfig is the schema of node.eks.aws/v1alpha1, from awslabs/amazon-eks-ami,
+// nodeadm/api/v1alpha1/nodeconfig_types.go, without the parts that CAPA's types lack
+// (instance, outposts).
 type nodeConfig struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -42,8 +42,8 @@ type nodeConfig struct {
 	} `json:"spec"`
 }
 
-// readNodeConfig reads the NodeConfig as nodeadm does, but refuses what is not
-// in the schema, and requires what nodeadm requires.
+// readNodeConfig reads the NodeConfig as nodeadm does, but rejects unknown fields, and
+// requires what nodeadm requires.
 func readNodeConfig(t *testing.T, data string) nodeConfig {
 	t.Helper()
 	var found []nodeConfig
@@ -94,7 +94,7 @@ func encoded(t *testing.T, v any) string {
 	return string(out)
 }
 
-// TestRawValuesSurvive has nodeadm read, in YAML 1.1, what is hard in YAML.
+// TestRawValuesSurvive parses values that are difficult in YAML 1.1, as nodeadm does.
 func TestRawValuesSurvive(t *testing.T) {
 	raw := `{"a":"on","b":"0777","c":"1e3","d":null,"e":{},"f":[],"g":[[1,2],[{}]],"h":"line\nline\n","i":1.5,"j":9007199254740993,` +
 		`"k: l":"m # n","o":"{{ p }}","q":"","r":"🚀","s":-1,"t":"~","yes":true,"u":["no",false]}`
@@ -106,10 +106,10 @@ func TestRawValuesSurvive(t *testing.T) {
 		assert.JSONEq(t, string(want[key]), string(c.Spec.Kubelet.Config[key]), key)
 	}
 	assert.Len(t, c.Spec.Kubelet.Config, len(want))
-	assert.Equal(t, "9007199254740993", string(c.Spec.Kubelet.Config["j"]), "not through a float")
+	assert.Equal(t, "9007199254740993", string(c.Spec.Kubelet.Config["j"]), "not converted to a float")
 }
 
-func TestContainerdConfigWithTheMarkOfABlock(t *testing.T) {
+func TestContainerdConfigWithBlockHeader(t *testing.T) {
 	const toml = "  [plugins]\n  a = 1\n"
 	for given, want := range map[string]string{toml: toml, "|\n" + toml: toml, "|-\n" + toml: toml, "|2 \n" + toml: toml, "| a\nb": "| a\nb"} {
 		c := readNodeConfig(t, renderNodeadm(t, eksNode(t), eksbootstrapv1.NodeadmConfigSpec{Containerd: &eksbootstrapv1.ContainerdOptions{Config: given}}))
@@ -142,8 +142,7 @@ func TestNodeadmBoundary(t *testing.T) {
 	assert.Contains(t, renderNodeadm(t, eksNode(t), eksbootstrapv1.NodeadmConfigSpec{PreNodeadmCommands: []string{"a --//"}}), `boundary="//"`)
 }
 
-// TestNodeadmInPython reads the message with the decoder that cloud-init uses,
-// in the way that it does.
+// TestNodeadmInPython reads the message with the decoder that cloud-init uses.
 func TestNodeadmInPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {

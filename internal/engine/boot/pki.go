@@ -22,42 +22,41 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 )
 
-// KeyPair is a certificate with its private key, both PEM. For the service
-// account Cert is the public key.
+// KeyPair is a certificate and its private key, both PEM. For the service account, Cert
+// is the public key.
 type KeyPair struct{ Cert, Key []byte }
 
-// String keeps the key out of logs and messages.
+// String hides the key from logs and messages.
 func (k KeyPair) String() string { return "key pair" }
 
-// PKI is what all control-plane machines of a cluster share. Losing it means
-// that no machine can join any more.
+// PKI has the keys that all control-plane machines of a cluster share. If they are lost,
+// no machine can join any more.
 type PKI struct {
 	CA, Etcd, FrontProxy, ServiceAccount KeyPair
 
-	// EtcdClient is the API server's certificate for an external etcd. It is
-	// always the user's, never made here; with it, Etcd has no key.
+	// EtcdClient is the API server's client certificate for an external etcd. It always
+	// comes from the manifest; if it is set, Etcd has no key.
 	EtcdClient KeyPair
 }
 
-// defaultCADays is kubeadm's ten years for certificate authorities.
+// defaultCADays is kubeadm's lifetime of certificate authorities, ten years.
 const defaultCADays = 3650
 
-// clockSkew is how long before now a new certificate is valid already, as in
-// Cluster API: machines whose clock is a little behind must accept it.
+// clockSkew is how long before its creation a certificate is valid, as in Cluster API:
+// machines whose clock is slow must accept it.
 const clockSkew = 5 * time.Minute
 
-// NewPKI makes all the keys and certificates of a new cluster. The algorithm
-// is clusterConfiguration.encryptionAlgorithm (empty for RSA-2048),
-// validityDays is caCertificateValidityPeriodDays (0 for ten years).
+// NewPKI creates all keys and certificates of a new cluster. algorithm is
+// clusterConfiguration.encryptionAlgorithm (empty for RSA-2048); validityDays is
+// caCertificateValidityPeriodDays (0 for ten years).
 func NewPKI(algorithm string, validityDays int32, now time.Time) (*PKI, error) {
 	p := &PKI{}
 	return p, p.Complete(algorithm, validityDays, now)
 }
 
-// GivenPKI returns the key pairs that the manifest brings: the Secrets
-// <cluster>-ca, -etcd, -proxy, -sa and -apiserver-etcd-client with the keys
-// tls.crt and tls.key, as Cluster API takes them. Pairs that are not there are
-// empty; Complete makes them.
+// GivenPKI returns the key pairs in the manifest: the Secrets <cluster>-ca, -etcd,
+// -proxy, -sa and -apiserver-etcd-client with the keys tls.crt and tls.key, as in Cluster
+// API. Missing pairs are empty; Complete creates them.
 func GivenPKI(cluster string, secrets map[string]*corev1.Secret) *PKI {
 	p := &PKI{}
 	for purpose, pair := range map[secret.Purpose]*KeyPair{
@@ -74,8 +73,8 @@ func GivenPKI(cluster string, secrets map[string]*corev1.Secret) *PKI {
 	return p
 }
 
-// Complete makes the pairs that p does not have yet, with the same meaning of
-// the arguments as NewPKI. What is there is never replaced.
+// Complete creates the missing pairs, with the same arguments as NewPKI. It never
+// replaces existing pairs.
 func (p *PKI) Complete(algorithm string, validityDays int32, now time.Time) error {
 	if validityDays == 0 {
 		validityDays = defaultCADays
@@ -102,8 +101,8 @@ func (p *PKI) Complete(algorithm string, validityDays int32, now time.Time) erro
 	return p.check()
 }
 
-// newCA makes a self-signed certificate authority. kubeadm and Cluster API
-// give all three authorities the common name "kubernetes" and the serial 0.
+// newCA creates a self-signed certificate authority. As in kubeadm and Cluster API, all
+// three authorities have the common name "kubernetes" and the serial number 0.
 func newCA(algorithm string, from, until time.Time) (KeyPair, error) {
 	key, err := newKey(algorithm)
 	if err != nil {
@@ -130,8 +129,8 @@ func newCA(algorithm string, from, until time.Time) (KeyPair, error) {
 	return KeyPair{Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), Key: keyPEM}, nil
 }
 
-// newServiceAccount makes the pair that signs and verifies service-account
-// tokens: bare keys, no certificate.
+// newServiceAccount creates the keys that sign and verify service-account tokens, without
+// certificate.
 func newServiceAccount(algorithm string) (KeyPair, error) {
 	key, err := newKey(algorithm)
 	if err != nil {
@@ -156,8 +155,8 @@ func newKey(algorithm string) (crypto.Signer, error) {
 	return key, nil
 }
 
-// algorithmOf returns the encryptionAlgorithm that a public key was made
-// with, or "" (the default) for one Cluster API would not have made.
+// algorithmOf returns the encryptionAlgorithm of a public key, or "" (the default) for
+// keys that Cluster API would not create.
 func algorithmOf(public crypto.PublicKey) string {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
@@ -178,9 +177,8 @@ func algorithmOf(public crypto.PublicKey) string {
 	return ""
 }
 
-// CAHashes returns the discovery hashes of the cluster CA, one for each
-// certificate in it: "sha256:" and the SHA-256 of the public key
-// (SubjectPublicKeyInfo) in hexadecimal.
+// CAHashes returns the discovery hashes of the cluster CA, one for each certificate in
+// it: "sha256:" and the hexadecimal SHA-256 of the public key (SubjectPublicKeyInfo).
 func (p *PKI) CAHashes() ([]string, error) {
 	authorities, err := parseCerts(p.CA.Cert)
 	if err != nil {
@@ -194,8 +192,8 @@ func (p *PKI) CAHashes() ([]string, error) {
 	return hashes, nil
 }
 
-// entries pairs each file name under which a part of the PKI is kept with the
-// place it is read into.
+// entries lists the file names of the parts of the PKI, and the fields they are read
+// into.
 func (p *PKI) entries() []struct {
 	name string
 	at   *[]byte
@@ -217,9 +215,9 @@ func (p *PKI) entries() []struct {
 	}
 }
 
-// Marshal returns the PKI as one entry for each file: ca.crt, ca.key,
-// etcd-ca.crt, … Empty parts are left out. What NewPKI makes stays below the
-// 4,096 characters of a standard SSM parameter, whatever the algorithm.
+// Marshal returns the PKI as one entry for each file: ca.crt, ca.key, etcd-ca.crt, …
+// Empty parts are omitted. With any algorithm, entries from NewPKI are smaller than the
+// 4,096 characters of a standard SSM parameter.
 func (p *PKI) Marshal() map[string][]byte {
 	out := map[string][]byte{}
 	for _, e := range p.entries() {
@@ -230,9 +228,9 @@ func (p *PKI) Marshal() map[string][]byte {
 	return out
 }
 
-// ParsePKI is the inverse of Marshal. It checks that every certificate fits
-// its key, because a damaged CA would be noticed only when machines fail to
-// join. Names it does not know are ignored.
+// ParsePKI is the inverse of Marshal. It checks that every certificate matches its key,
+// because otherwise a damaged CA would be noticed only when machines fail to join. It
+// ignores unknown names.
 func ParsePKI(entries map[string][]byte) (*PKI, error) {
 	p := &PKI{}
 	for _, e := range p.entries() {
@@ -241,7 +239,7 @@ func ParsePKI(entries map[string][]byte) (*PKI, error) {
 	return p, p.check()
 }
 
-// check reports pairs that are missing or do not belong together. The CA of an
+// check returns an error for pairs that are missing or do not match. The CA of an
 // external etcd has no key here.
 func (p *PKI) check() error {
 	external := len(p.EtcdClient.Cert) > 0
@@ -266,7 +264,7 @@ func (p *PKI) check() error {
 	return errors.Join(problems...)
 }
 
-// check reports whether the key belongs to the certificate.
+// check returns an error if the key does not match the certificate.
 func (k KeyPair) check() error {
 	certificates, err := parseCerts(k.Cert)
 	if err != nil {
@@ -275,7 +273,7 @@ func (k KeyPair) check() error {
 	return matches(k.Key, certificates[0].PublicKey)
 }
 
-// checkServiceAccount reports whether the two bare keys belong together.
+// checkServiceAccount returns an error if the two keys do not match.
 func checkServiceAccount(k KeyPair) error {
 	block, _ := pem.Decode(k.Cert)
 	if block == nil {
@@ -288,7 +286,7 @@ func checkServiceAccount(k KeyPair) error {
 	return matches(k.Key, public)
 }
 
-// matches reports whether the private key is that of the public one.
+// matches returns an error if the private key does not match the public one.
 func matches(key []byte, public crypto.PublicKey) error {
 	private, err := certs.DecodePrivateKeyPEM(key)
 	if err != nil {
@@ -296,7 +294,7 @@ func matches(key []byte, public crypto.PublicKey) error {
 	}
 	own, ok := private.Public().(interface{ Equal(crypto.PublicKey) bool })
 	if !ok || !own.Equal(public) {
-		return errors.New("certificate and private key do not belong together")
+		return errors.New("certificate and private key do not match")
 	}
 	return nil
 }
@@ -320,8 +318,8 @@ func parseCerts(bundle []byte) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// pkiFiles returns the keys and certificates a machine needs on disk, in
-// Cluster API's order. A worker needs none: it learns the CA by discovery.
+// pkiFiles returns the key and certificate files of a machine, in Cluster API's order. A
+// worker needs none: it gets the CA by discovery.
 func (m Machine) pkiFiles(config bootstrapv1.ClusterConfiguration) ([]bootstrapv1.File, error) {
 	if m.Role == JoinWorker {
 		return nil, nil
@@ -343,7 +341,7 @@ func (m Machine) pkiFiles(config bootstrapv1.ClusterConfiguration) ([]bootstrapv
 			return nil, fmt.Errorf("clusterConfiguration.etcd.external needs the secret %s", secret.Name(m.Cluster.Name, c.Purpose))
 		}
 		if c.KeyFile == "" {
-			// The key of an external etcd's CA has no place on our machines.
+			// The machines do not need the key of an external etcd's CA.
 			pair.Key = nil
 		}
 		c.KeyPair = &certs.KeyPair{Cert: pair.Cert, Key: pair.Key}

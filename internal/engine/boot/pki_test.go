@@ -100,11 +100,11 @@ func TestParsePKIFindsDamage(t *testing.T) {
 		mixed := fixedPKI(t).Marshal()
 		mixed[name] = other.Marshal()[name]
 		_, err = ParsePKI(mixed)
-		require.ErrorContains(t, err, "do not belong together", name)
+		require.ErrorContains(t, err, "do not match", name)
 	}
 }
 
-func TestGivenPKIStays(t *testing.T) {
+func TestGivenPKIIsKept(t *testing.T) {
 	fixed := fixedPKI(t)
 	given := GivenPKI("prod", map[string]*corev1.Secret{
 		"prod-ca":  {Data: map[string][]byte{"tls.crt": fixed.CA.Cert, "tls.key": fixed.CA.Key}},
@@ -183,7 +183,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		out := fmt.Sprintf(format, *p) + fmt.Sprintf(format, data)
 		assert.NotContains(t, out, "PRIVATE KEY")
-		assert.NotContains(t, out, "45 45 45", "PEM as bytes")
+		assert.NotContains(t, out, "45 45 45", "PEM printed as bytes")
 	}
 }
 
@@ -217,7 +217,7 @@ func TestKubeconfig(t *testing.T) {
 	assert.ErrorContains(t, err, "private key")
 }
 
-// A certificate does until half a year is left, if it is what it should be.
+// A certificate is valid until half a year is left, if it fits the cluster.
 func TestDue(t *testing.T) {
 	p := fixedPKI(t)
 	made := func(p *PKI) (certificate, key []byte) {
@@ -234,16 +234,16 @@ func TestDue(t *testing.T) {
 	}{
 		{"", cert, key, p.CA.Cert, 0},
 		{"", cert, key, p.CA.Cert, 182},
-		{"half of its time is over", cert, key, p.CA.Cert, 183},
+		{"half of its lifetime has passed", cert, key, p.CA.Cert, 183},
 		{"it has expired", cert, key, p.CA.Cert, 366},
-		{"it is not of this cluster's CA", cert, key, p.FrontProxy.Cert, 0},
-		{"it is not of this cluster's CA", cert, key, nil, 0},
-		{"certificate and key are no pair", cert, p.CA.Key, p.CA.Cert, 0},
-		{"certificate and key are no pair", nil, nil, p.CA.Cert, 0},
+		{"it is not signed by the CA of this cluster", cert, key, p.FrontProxy.Cert, 0},
+		{"it is not signed by the CA of this cluster", cert, key, nil, 0},
+		{"certificate and key do not match", cert, p.CA.Key, p.CA.Cert, 0},
+		{"certificate and key do not match", nil, nil, p.CA.Cert, 0},
 	} {
 		until, why := Due(c.cert, c.key, c.ca, testNow().AddDate(0, 0, c.days))
 		assert.Equal(t, c.why, why)
-		if c.cert != nil && c.why != "certificate and key are no pair" {
+		if c.cert != nil && c.why != "certificate and key do not match" {
 			assert.Equal(t, testNow().AddDate(0, 0, 365), until)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPoolUserData holds that machines of a pool, with CAPA's template for
-// machine pools, can boot with what is in one launch template: it has nothing of
-// one machine but the name that cloud-init fills in, nor a key, and fits.
+// TestPoolUserData checks that machines of a pool, with CAPA's template for machine
+// pools, can boot with the data in one launch template: it fits, contains no key, and
+// nothing specific to one machine except the name that cloud-init inserts.
 func TestPoolUserData(t *testing.T) {
 	m := machine(t, JoinWorker, "v1.34.2", quickStart())
 	data := render(t, m)
@@ -23,11 +23,11 @@ func TestPoolUserData(t *testing.T) {
 	assert.Contains(t, config, "name: '"+hostname+"'")
 	assert.Contains(t, config, "kind: JoinConfiguration")
 	assert.Contains(t, config, "name: cloud-provider")
-	assert.NotContains(t, config, "provider-id", "the cloud controller tells the node its own")
+	assert.NotContains(t, config, "provider-id", "the cloud controller sets it on the Node")
 	assert.NotContains(t, string(userData), "PRIVATE KEY")
 }
 
-// TestPoolOfFlatcar points Ignition to what all machines of the pool share.
+// TestPoolOfFlatcar makes Ignition load data that all machines of the pool share.
 func TestPoolOfFlatcar(t *testing.T) {
 	data := render(t, machine(t, JoinWorker, "v1.34.2", flatcar()))
 	pointer, err := IgnitionPointer(nil, "s3://bucket/machine-pool/mp-0")
@@ -45,12 +45,12 @@ func TestShape(t *testing.T) {
 		return s
 	}
 	same := shape(func(*Machine) {})
-	assert.Equal(t, same, shape(func(m *Machine) { m.Token = "abcdef.fedcba9876543210" }), "a token that was renewed")
+	assert.Equal(t, same, shape(func(m *Machine) { m.Token = "abcdef.fedcba9876543210" }), "a renewed token")
 	assert.NotEqual(t, same, shape(func(m *Machine) { m.Version = "v1.30.14" }))
 	assert.NotEqual(t, same, shape(func(m *Machine) { m.Spec.PreKubeadmCommands = nil }))
-	assert.NotEqual(t, same, shape(func(m *Machine) { m.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = testToken }), "the manifest's own token is part of the shape")
+	assert.NotEqual(t, same, shape(func(m *Machine) { m.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = testToken }), "a token of the manifest is part of the shape")
 	m := machine(t, JoinWorker, "v1.34.2", quickStart())
 	m.Token = ""
 	_, err := Shape(m)
-	require.ErrorContains(t, err, "token is not of the form", "no token is made up")
+	require.ErrorContains(t, err, "token is not of the form", "no token is generated")
 }

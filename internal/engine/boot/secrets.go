@@ -7,16 +7,16 @@ import (
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 )
 
-// Secrets looks up one key of a Secret of the manifest. It may be nil when the
-// manifest has none.
+// Secrets returns one key of a Secret of the manifest. It may be nil if the manifest has
+// no Secrets.
 type Secrets func(name, key string) ([]byte, error)
 
-// files returns files with the content that contentFrom points to.
+// files returns the files with the content of contentFrom.
 func (s Secrets) files(files []bootstrapv1.File) ([]bootstrapv1.File, error) {
 	resolved := make([]bootstrapv1.File, 0, len(files))
 	for i, file := range files {
 		if file.ContentFormat == bootstrapv1.FileContentFormatTemplate {
-			return nil, fmt.Errorf("files[%d].contentFormat: Template is not supported (file %s): write the text out, or use jinja, which cloud-init evaluates", i, file.Path)
+			return nil, fmt.Errorf("files[%d].contentFormat: Template is not supported (file %s): write the plain text, or use jinja, which cloud-init evaluates", i, file.Path)
 		}
 		if file.ContentFrom.IsDefined() {
 			content, err := s.lookUp(file.ContentFrom.Secret.Name, file.ContentFrom.Secret.Key)
@@ -30,7 +30,7 @@ func (s Secrets) files(files []bootstrapv1.File) ([]bootstrapv1.File, error) {
 	return resolved, nil
 }
 
-// users returns users with the password that passwdFrom points to.
+// users returns the users with the password of passwdFrom.
 func (s Secrets) users(users []bootstrapv1.User) ([]bootstrapv1.User, error) {
 	resolved := make([]bootstrapv1.User, 0, len(users))
 	for i, user := range users {

@@ -11,19 +11,18 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 )
 
-// Sizes of a bootstrap token, from Kubernetes' pattern
-// [a-z0-9]{6}\.[a-z0-9]{16}.
+// Sizes in Kubernetes' pattern for bootstrap tokens, [a-z0-9]{6}\.[a-z0-9]{16}.
 const (
 	tokenIDSize     = 6
 	tokenSecretSize = 16
 	tokenAlphabet   = "0123456789abcdefghijklmnopqrstuvwxyz"
 )
 
-// NewToken makes a bootstrap token, "abcdef.0123456789abcdef", from a source
-// of randomness, which outside tests is crypto/rand.Reader.
+// NewToken creates a bootstrap token, "abcdef.0123456789abcdef". random is
+// crypto/rand.Reader except in tests.
 func NewToken(random io.Reader) (string, error) {
-	// The largest multiple of the alphabet's size that fits in a byte; what
-	// lies above would make the first letters more likely.
+	// The largest multiple of the alphabet's size that fits in a byte. Larger values
+	// would make the first letters more likely.
 	const limit = byte(256 / len(tokenAlphabet) * len(tokenAlphabet))
 	token := make([]byte, 0, tokenIDSize+1+tokenSecretSize)
 	one := make([]byte, 1)
@@ -33,7 +32,7 @@ func NewToken(random io.Reader) (string, error) {
 			continue
 		}
 		if _, err := io.ReadFull(random, one); err != nil {
-			return "", fmt.Errorf("make a bootstrap token: %w", err)
+			return "", fmt.Errorf("create a bootstrap token: %w", err)
 		}
 		if one[0] < limit {
 			token = append(token, tokenAlphabet[int(one[0])%len(tokenAlphabet)])
@@ -42,9 +41,8 @@ func NewToken(random io.Reader) (string, error) {
 	return string(token), nil
 }
 
-// TokenSecret returns the Secret that makes a token valid in a cluster that is
-// up already, as kubeadm init makes it for the first one. It is for machines
-// that join later. The zero time means that the token never expires.
+// TokenSecret returns the Secret that adds a bootstrap token to a running cluster, like
+// that of kubeadm init. If expires is the zero time, the token never expires.
 func TokenSecret(token string, expires time.Time) (*corev1.Secret, error) {
 	id, secret, err := splitToken(token)
 	if err != nil {
@@ -69,8 +67,8 @@ func TokenSecret(token string, expires time.Time) (*corev1.Secret, error) {
 	}, nil
 }
 
-// splitToken returns the public and the secret half of a token. The error
-// does not repeat the token.
+// splitToken returns the ID and the secret of a token. The error does not contain the
+// token.
 func splitToken(token string) (id, secret string, err error) {
 	parts := regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})$`).FindStringSubmatch(token)
 	if parts == nil {

@@ -12,16 +12,16 @@ import (
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 )
 
-// ClusterConfig is the ClusterConfiguration that kubeadm keeps in a cluster,
-// and by which machines join it.
+// ClusterConfig is the ClusterConfiguration that kubeadm stores in the cluster and
+// joining machines read.
 type ClusterConfig struct {
 	Version string // "v1.34.2"
 	text    string
 	spec    *bootstrapv1.ClusterConfiguration
 }
 
-// ParseClusterConfig reads the document of a ConfigMap kubeadm-config, of any
-// version of kubeadm's.
+// ParseClusterConfig parses the document in the ConfigMap kubeadm-config, in any version
+// of kubeadm's API.
 func ParseClusterConfig(text string) (*ClusterConfig, error) {
 	spec, data, err := kubeadm.UnmarshalClusterConfiguration(text)
 	if err != nil {
@@ -34,8 +34,8 @@ func ParseClusterConfig(text string) (*ClusterConfig, error) {
 	return c, nil
 }
 
-// parts are the fields that Cluster API brings up to date before it rolls a
-// control plane (facts D.9).
+// parts returns the fields that Cluster API updates before it rolls out a control plane:
+// see controlplane/kubeadm/internal/workload_cluster.go in its repository.
 func parts(s *bootstrapv1.ClusterConfiguration) map[string]any {
 	return map[string]any{
 		"imageRepository": &s.ImageRepository, "featureGates": &s.FeatureGates, "apiServer": &s.APIServer, "controllerManager": &s.ControllerManager,
@@ -44,13 +44,13 @@ func parts(s *bootstrapv1.ClusterConfiguration) map[string]any {
 	}
 }
 
-// Differs names the fields that are not as the manifest says, once a version
-// has them. Both sides have been through kubeadm's document: before 1.31 it has
-// no place for some fields, and arguments in another order.
+// Differs returns the names of the fields that differ from the manifest, as far as the
+// version has them. Both sides are converted to kubeadm's document and back: before 1.31
+// it lacks some fields and orders arguments differently.
 func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration, version string) (fields []string) {
 	text, err := c.Upgraded(want, version)
 	if err != nil {
-		return []string{"ClusterConfiguration"} // whoever mends it is told
+		return []string{"ClusterConfiguration"} // Upgraded returns the error
 	}
 	upgraded, err := ParseClusterConfig(text)
 	if err != nil {
@@ -66,10 +66,10 @@ func (c *ClusterConfig) Differs(want bootstrapv1.ClusterConfiguration, version s
 	return fields
 }
 
-// DefaultRepository is where kubeadm has its images from, unless it is told.
+// DefaultRepository is kubeadm's default image repository.
 const DefaultRepository = "registry.k8s.io"
 
-// completed is a configuration with what kubeadm init fills in by itself.
+// completed returns a configuration with the defaults of kubeadm init.
 func completed(s *bootstrapv1.ClusterConfiguration) *bootstrapv1.ClusterConfiguration {
 	s = s.DeepCopy()
 	s.ImageRepository = cmp.Or(s.ImageRepository, DefaultRepository)
@@ -79,17 +79,17 @@ func completed(s *bootstrapv1.ClusterConfiguration) *bootstrapv1.ClusterConfigur
 	if len(s.Etcd.External.Endpoints) == 0 {
 		s.Etcd.Local.DataDir = cmp.Or(s.Etcd.Local.DataDir, "/var/lib/etcd")
 	}
-	s.APIServer.ExtraArgs = slices.DeleteFunc(s.APIServer.ExtraArgs, func(a bootstrapv1.Arg) bool { // kubeadm before 1.31 writes it down
+	s.APIServer.ExtraArgs = slices.DeleteFunc(s.APIServer.ExtraArgs, func(a bootstrapv1.Arg) bool { // kubeadm before 1.31 writes it to the document
 		return a.Name == "authorization-mode" && a.Value != nil && *a.Value == "Node,RBAC"
 	})
 	return s
 }
 
-// plain is a value as JSON has it, without what is empty.
+// plain converts a value to JSON values without empty fields.
 func plain(v any) (out any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil // no type of these fails
+		return nil // none of these types fails
 	}
 	if json.Unmarshal(text, &out) != nil {
 		return nil
@@ -116,8 +116,8 @@ func pruned(v any) any {
 	return v
 }
 
-// Upgraded is the document for a version and what the manifest says; the rest
-// stays as it is.
+// Upgraded returns the document with the version and the values of the manifest. Other
+// fields stay.
 func (c *ClusterConfig) Upgraded(want bootstrapv1.ClusterConfiguration, version string) (string, error) {
 	v, err := semver.ParseTolerant(version)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 )
 
-// kubeadmVersions are of both APIs of kubeadm's.
+// kubeadmVersions has versions with both kubeadm APIs.
 func kubeadmVersions() []string {
 	return []string{"v1.28.15", "v1.29.10", "v1.30.4", "v1.31.2", "v1.32.4", "v1.33.0", "v1.34.2"}
 }
 
-// configs are configurations as manifests have them.
+// configs returns configurations as in manifests.
 func configs() map[string]func(*bootstrapv1.ClusterConfiguration) {
 	args := func(pairs ...string) (out []bootstrapv1.Arg) {
 		for _, p := range pairs {
@@ -71,8 +71,8 @@ func configs() map[string]func(*bootstrapv1.ClusterConfiguration) {
 	}
 }
 
-// lacking names what the API of kubeadm before 1.31 has no place for, or what
-// is not another configuration at all.
+// lacking lists the fields that kubeadm's API before 1.31 does not have, or that do not
+// change the configuration.
 func lacking(version string) []string {
 	if semver.MustParse(version[1:]).Minor < 31 {
 		return []string{"nothing", "algorithm", "days", "days of the CA", "environment"}
@@ -80,7 +80,7 @@ func lacking(version string) []string {
 	return []string{"nothing"}
 }
 
-// initialized is what kubeadm init keeps of a configuration.
+// initialized returns the configuration that kubeadm init stores.
 func initialized(t *testing.T, c bootstrapv1.ClusterConfiguration, version string) *ClusterConfig {
 	t.Helper()
 	v := semver.MustParse(version[1:])
@@ -93,8 +93,8 @@ func initialized(t *testing.T, c bootstrapv1.ClusterConfiguration, version strin
 	return parsed
 }
 
-// What kubeadm init was given is what the manifest says, of all versions, and so
-// is what an upgrade writes.
+// For all versions, the result of kubeadm init does not differ from the manifest, and
+// neither does the result of an upgrade.
 func TestConfigOfTheManifestDoesNotDiffer(t *testing.T) {
 	for _, version := range kubeadmVersions() {
 		for name, set := range configs() {
@@ -114,13 +114,13 @@ func TestConfigOfTheManifestDoesNotDiffer(t *testing.T) {
 	}
 }
 
-// Every change of the manifest is seen, where kubeadm has a place for it, and
-// so is that a field is left out; both are mended.
+// Every change in the manifest is detected if the kubeadm version has the field, as is
+// the removal of a field. Upgraded applies both.
 func TestConfigDiffers(t *testing.T) {
 	for _, version := range kubeadmVersions() {
 		for name, set := range configs() {
 			if name == "external etcd" {
-				continue // it is never changed in a cluster that lives
+				continue // never changed in a running cluster
 			}
 			var one, other bootstrapv1.ClusterConfiguration
 			set(&other)
@@ -142,7 +142,7 @@ func TestConfigDiffers(t *testing.T) {
 	}
 }
 
-// What kubeadm fills in by itself is no difference.
+// kubeadm's defaults are not a difference.
 func TestConfigCompletedByKubeadm(t *testing.T) {
 	old, err := ParseClusterConfig(`
 apiServer: {extraArgs: {authorization-mode: "Node,RBAC"}, timeoutForControlPlane: 4m0s}

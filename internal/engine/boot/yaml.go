@@ -10,8 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mapping collects the entries of a YAML mapping in the order in which they
-// are to be written. What is not set is left out.
+// mapping collects the entries of a YAML mapping in order. Empty values are omitted.
 type mapping struct{ entries []*yaml.Node }
 
 func (m *mapping) node() *yaml.Node {
@@ -42,7 +41,7 @@ func (m *mapping) addList(key string, values []string) {
 
 func list(values []string) *yaml.Node { return each(values, text) }
 
-// each makes a YAML sequence of the nodes that f makes of the items.
+// each returns a YAML sequence of the nodes that f returns for the items.
 func each[T any](items []T, f func(T) *yaml.Node) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, item := range items {
@@ -55,25 +54,25 @@ func number(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: value}
 }
 
-// text is a string in the shortest style that keeps it one. A string with a
-// jinja expression is written as a block: quoting would put backslashes or
-// doubled quotes into the expression, which cloud-init evaluates first.
+// text returns a string in the shortest style that stays a string. A string with a jinja
+// expression becomes a block: quoting would add backslashes or doubled quotes to the
+// expression, which cloud-init evaluates first.
 func text(value string) *yaml.Node {
 	if strings.Contains(value, "{{") || strings.Contains(value, "{%") || strings.Contains(value, "\n") {
 		return block(value)
 	}
 	node := &yaml.Node{}
 	node.SetString(value)
-	// Readers of YAML 1.1, as cloud-init's, see booleans, octal and
-	// sexagesimal numbers where ours sees strings.
+	// Parsers of YAML 1.1, such as cloud-init's, read some of these strings as booleans,
+	// octal or sexagesimal numbers.
 	if node.Tag == "!!str" && !plainInYAML11(value) {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
 }
 
-// plainInYAML11 reports whether an unquoted scalar is a string in YAML 1.1
-// too. It errs on the side of quotes.
+// plainInYAML11 reports whether an unquoted scalar is a string in YAML 1.1, too. If in
+// doubt, it returns false.
 func plainInYAML11(value string) bool {
 	if value == "" {
 		return false
@@ -86,9 +85,9 @@ func plainInYAML11(value string) bool {
 	return first != '.' && first != '+' && first != '-' && (first < '0' || first > '9')
 }
 
-// block is a string as a literal block, in which nothing is escaped. Where
-// YAML cannot keep the string that way, it is quoted; what is not UTF-8 becomes
-// !!binary, which cloud-init reads as bytes.
+// block returns a string as a literal block without escapes. If YAML cannot represent the
+// string as a block, it is quoted. Text that is not UTF-8 becomes !!binary, which
+// cloud-init reads as bytes.
 func block(value string) *yaml.Node {
 	node := &yaml.Node{}
 	node.SetString(value)
@@ -103,8 +102,8 @@ func block(value string) *yaml.Node {
 	return node
 }
 
-// mustBeEscaped reports whether YAML allows a character in double quotes only:
-// control characters, and what YAML 1.1 takes for line breaks.
+// mustBeEscaped reports whether YAML permits a character in double quotes only: control
+// characters, and line breaks of YAML 1.1.
 func mustBeEscaped(r rune) bool {
 	switch r {
 	case '\n', '\t':
@@ -115,9 +114,9 @@ func mustBeEscaped(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0
 }
 
-// writeYAML writes a node and what is below it. The encoder of the library
-// writes the scalars; blocks are written here, because it quotes texts whose
-// lines end with blanks, and quotes break jinja expressions.
+// writeYAML writes a node and its children. The library's encoder writes the scalars;
+// blocks are written here, because the library quotes texts whose lines end with spaces,
+// and quotes break jinja expressions.
 func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 	switch {
 	case node.Style == yaml.FlowStyle:
@@ -150,7 +149,7 @@ func writeYAML(out *bytes.Buffer, node *yaml.Node, indent int) error {
 	return encode(out, node)
 }
 
-// encode writes what goes into one line.
+// encode writes a node on one line.
 func encode(out *bytes.Buffer, node *yaml.Node) error {
 	text, err := yaml.Marshal(node)
 	if err != nil {
@@ -160,8 +159,7 @@ func encode(out *bytes.Buffer, node *yaml.Node) error {
 	return nil
 }
 
-// writeEntry writes one entry of a mapping, whose indentation is already
-// there.
+// writeEntry writes one entry of a mapping, after the indentation.
 func writeEntry(out *bytes.Buffer, key, value *yaml.Node, indent int) error {
 	name, err := yaml.Marshal(key)
 	if err != nil {
@@ -181,11 +179,11 @@ func writeEntry(out *bytes.Buffer, key, value *yaml.Node, indent int) error {
 	return writeYAML(out, value, indent+2)
 }
 
-// writeBlock writes a literal block with its lines indented.
+// writeBlock writes a literal block with indented lines.
 func writeBlock(out *bytes.Buffer, value string, indent int) {
 	out.WriteByte('|')
 	if value[0] == ' ' || value[0] == '\n' {
-		// The first line does not tell the indentation: the header must.
+		// The first line begins with a space, so the header must contain the indentation.
 		out.WriteByte('2')
 	}
 	body := strings.TrimRight(value, "\n")

@@ -55,7 +55,7 @@ func TestAddonFiles(t *testing.T) {
 func TestAddonFilesWrong(t *testing.T) {
 	for name, tt := range map[string]struct{ yaml, want string }{
 		"no YAML":       {"a: [\nb", "dir/b.yaml:"},
-		"tab":           {"apiVersion: v1\n\tkind: x\n", "dir/b.yaml:2: the YAML cannot be read: a tab is used for indentation — use spaces"},
+		"tab":           {"apiVersion: v1\n\tkind: x\n", "dir/b.yaml:2: the YAML is invalid: a tab is used for indentation — use spaces"},
 		"empty":         {"# nothing\n", "dir/b.yaml: the file contains no object — use a file for kubectl apply"},
 		"text":          {"hello\n", "dir/b.yaml:1: the document is not an object — it needs apiVersion, kind and metadata"},
 		"no kind":       {"\napiVersion: v1\nmetadata: {name: x}\n", "dir/b.yaml:2: the object has no kind — set kind"},

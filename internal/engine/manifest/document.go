@@ -65,7 +65,7 @@ func parse(t text, start, end int) (documents []document, problems []Problem) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			problems = append(problems, Problem{Position: d.at(1), What: fmt.Sprintf("the YAML cannot be read: %v", r)})
+			problems = append(problems, Problem{Position: d.at(1), What: fmt.Sprintf("the YAML is invalid: %v", r)})
 		}
 	}()
 	decoder := yaml.NewDecoder(strings.NewReader(strings.Join(lines, "\n")))
@@ -116,7 +116,7 @@ func (d document) syntax(err error, lines []string) Problem {
 	if tab := slices.IndexFunc(lines, tabbed); tab >= 0 {
 		line, what, fix = tab+1, "a tab is used for indentation", "use spaces"
 	}
-	return Problem{Position: d.at(line), What: "the YAML cannot be read: " + what, Fix: fix}
+	return Problem{Position: d.at(line), What: "the YAML is invalid: " + what, Fix: fix}
 }
 
 func tabbed(line string) bool {

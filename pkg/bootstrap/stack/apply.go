@@ -14,17 +14,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Wanted is what a stack is to be.
+// Wanted is the desired state of a stack.
 type Wanted struct {
 	Template string
-	// Tags are the stack's. None leave those that it has.
+	// Tags are the tags of the stack. If there are none, the existing tags are kept.
 	Tags map[string]string
-	// ReplaceFailed deletes a stack that AWS does not let be updated, and makes
-	// it anew.
+	// ReplaceFailed deletes and recreates a stack that AWS does not permit to update.
 	ReplaceFailed bool
 }
 
-// Outcome is what became of a stack.
+// Outcome is the result of Apply.
 type Outcome string
 
 // The outcomes.
@@ -34,18 +33,17 @@ const (
 	Unchanged Outcome = "unchanged"
 )
 
-// errAgain says that the stack is not what it was: somebody else was faster.
-var errAgain = errors.New("somebody else changes the stack over and over")
+// errChanged means that another process has changed the stack in the meantime.
+var errChanged = errors.New("another process keeps changing the stack")
 
-// tries is how often somebody else may be faster.
+// tries is how often Apply starts again after errChanged.
 const tries = 5
 
-// Apply creates or updates the stack, and waits until AWS is done. Where
-// somebody is at work on it already, be it an earlier run of ours, it waits for
-// that first.
+// Apply creates or updates the stack and waits for the result. If an operation on the
+// stack is in progress, possibly of an earlier run, Apply waits for it first.
 //
-// Errors are an InTheWayError before anything was sent, a StuckError, a
-// FailedError, a LeftAloneError, or AWS's own.
+// Its errors are a ConflictError before any change, a StuckError, a FailedError, a
+// WaitError, or an error of AWS.
 func (s *Stack) Apply(ctx context.Context, w Wanted) (Outcome, error) {
 	objects, err := parse(w.Template)
 	if err == nil {
@@ -56,7 +54,7 @@ func (s *Stack) Apply(ctx context.Context, w Wanted) (Outcome, error) {
 	}
 	checked := false
 	for range tries {
-		now, err := s.idle(ctx)
+		now, err := s.waitIdle(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -67,37 +65,37 @@ func (s *Stack) Apply(ctx context.Context, w Wanted) (Outcome, error) {
 			checked = true
 		}
 		outcome, err := s.step(ctx, w, now)
-		if !errors.Is(err, errAgain) {
+		if !errors.Is(err, errChanged) {
 			return outcome, err
 		}
 	}
-	return "", errAgain
+	return "", errChanged
 }
 
-// idle returns the stack once nobody is at work on it.
-func (s *Stack) idle(ctx context.Context) (*types.Stack, error) {
+// idle returns the stack when no operation on it is in progress.
+func (s *Stack) waitIdle(ctx context.Context) (*types.Stack, error) {
 	now, err := s.look(ctx, s.Name)
 	if err != nil || now == nil || !busy(now.StackStatus) {
 		return now, err
 	}
-	s.o.Note(fmt.Sprintf("stack %s is in %s: waiting for that first", s.Name, now.StackStatus))
+	s.o.Note(fmt.Sprintf("stack %s is in %s: waiting for this operation first", s.Name, now.StackStatus))
 	if _, _, err = s.watch(ctx, aws.ToString(now.StackId), ""); err != nil {
-		return nil, &LeftAloneError{s.Name, s.Region, "wait for", err}
+		return nil, &WaitError{s.Name, s.Region, "wait for", err}
 	}
-	return s.idle(ctx)
+	return s.waitIdle(ctx)
 }
 
-// step does what the state of the stack asks for.
+// step does what the state of the stack requires.
 func (s *Stack) step(ctx context.Context, w Wanted, now *types.Stack) (Outcome, error) {
 	switch {
 	case now == nil:
 		return Created, s.create(ctx, w)
 	case stuck(now.StackStatus) && w.ReplaceFailed:
-		s.o.Note(fmt.Sprintf("stack %s is in %s: deleting it, to make it anew", s.Name, now.StackStatus))
+		s.o.Note(fmt.Sprintf("stack %s is in %s: deleting it, to create it again", s.Name, now.StackStatus))
 		if err := s.remove(ctx, now); err != nil {
 			return "", err
 		}
-		return "", errAgain
+		return "", errChanged
 	case stuck(now.StackStatus), now.StackStatus == types.StackStatusUpdateRollbackFailed:
 		return "", s.stuckError(ctx, now)
 	}
@@ -125,12 +123,12 @@ func (s *Stack) create(ctx context.Context, w Wanted) error {
 	})
 	id := ""
 	if err != nil {
-		// The answer to a request that got through may have been lost.
+		// An earlier request may have arrived, with its answer lost.
 		if id = s.ours(ctx); id == "" {
 			if cloud.Is(err, "AlreadyExistsException") {
-				return errAgain
+				return errChanged
 			}
-			return s.unsent("create", err)
+			return s.requestError("create", err)
 		}
 	} else {
 		id = aws.ToString(out.StackId)
@@ -146,16 +144,16 @@ func (s *Stack) update(ctx context.Context, w Wanted, now *types.Stack) (Outcome
 	case unchanged(err):
 		return Unchanged, nil
 	case err != nil && s.ours(ctx) == "":
-		if missing(err) || cloud.Is(err, "ValidationError") && contains(err, "_IN_PROGRESS state and can not be updated") {
-			return "", errAgain
+		if notFound(err) || cloud.Is(err, "ValidationError") && contains(err, "_IN_PROGRESS state and can not be updated") {
+			return "", errChanged
 		}
-		return "", s.unsent("update", err)
+		return "", s.requestError("update", err)
 	}
 	return Updated, s.await(ctx, "update", aws.ToString(now.StackId), types.StackStatusUpdateComplete)
 }
 
-// ours returns the ID of the stack if the last operation on it is the one that
-// we asked for, and "" otherwise.
+// ours returns the ID of the stack if its last operation is the one that this process has
+// requested, and "" otherwise.
 func (s *Stack) ours(ctx context.Context) string {
 	out, err := s.cfn.DescribeStackEvents(ctx, &cfn.DescribeStackEventsInput{StackName: &s.Name})
 	if err != nil {
@@ -169,23 +167,22 @@ func (s *Stack) ours(ctx context.Context) string {
 	return ""
 }
 
-// unsent is the error of a request that AWS refused, or that may have got
-// lost.
-func (s *Stack) unsent(doing string, err error) error {
+// unsent returns the error for a request that AWS rejected, or whose outcome is unknown.
+func (s *Stack) requestError(doing string, err error) error {
 	if cloud.Rejected(err) || cloud.NotSent(err) {
 		return fmt.Errorf("%s stack %s in %s: %w", doing, s.Name, s.Region, err)
 	}
-	return fmt.Errorf("%s stack %s in %s: whether AWS got the request is not known; run the command again: %w", doing, s.Name, s.Region, err)
+	return fmt.Errorf("%s stack %s in %s: it is unknown whether AWS received the request; run the command again: %w", doing, s.Name, s.Region, err)
 }
 
-// await waits until AWS is done with what we asked for.
+// await waits for the operation that this process has requested.
 func (s *Stack) await(ctx context.Context, doing, id string, want types.StackStatus) error {
 	now, events, err := s.watch(ctx, id, s.token)
 	switch {
 	case err != nil:
-		return &LeftAloneError{s.Name, s.Region, doing, err}
+		return &WaitError{s.Name, s.Region, doing, err}
 	case now == nil:
-		return &FailedError{Name: s.Name, Region: s.Region, Doing: doing, Status: types.StackStatusDeleteComplete, Reason: "somebody deleted the stack", Causes: rootCauses(events)}
+		return &FailedError{Name: s.Name, Region: s.Region, Doing: doing, Status: types.StackStatusDeleteComplete, Reason: "another process deleted the stack", Causes: rootCauses(events)}
 	case now.StackStatus == want:
 		return nil
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 )
 
-// Delete deletes the stack and waits until it is gone. It reports whether
-// there was one. Errors are a FailedError, a LeftAloneError, or AWS's own.
+// Delete deletes the stack and waits for the result. It reports whether the stack
+// existed. Its errors are a FailedError, a WaitError, or an error of AWS.
 func (s *Stack) Delete(ctx context.Context) (existed bool, err error) {
 	now, err := s.look(ctx, s.Name)
 	if err == nil && now != nil && busy(now.StackStatus) && now.StackStatus != types.StackStatusDeleteInProgress {
-		now, err = s.idle(ctx)
+		now, err = s.waitIdle(ctx)
 	}
 	if err != nil || now == nil {
 		return false, err
@@ -24,18 +24,18 @@ func (s *Stack) Delete(ctx context.Context) (existed bool, err error) {
 	return true, s.remove(ctx, now)
 }
 
-// remove deletes a stack that is there.
+// remove deletes an existing stack.
 func (s *Stack) remove(ctx context.Context, now *types.Stack) error {
 	s.token = ""
 	if now.StackStatus != types.StackStatusDeleteInProgress {
 		if _, err := s.cfn.DeleteStack(ctx, &cfn.DeleteStackInput{StackName: now.StackId, ClientRequestToken: s.newToken()}); err != nil {
-			return s.unsent("delete", err)
+			return s.requestError("delete", err)
 		}
 	}
 	after, events, err := s.watch(ctx, aws.ToString(now.StackId), s.token)
 	switch {
 	case err != nil:
-		return &LeftAloneError{s.Name, s.Region, "delete", err}
+		return &WaitError{s.Name, s.Region, "delete", err}
 	case after == nil, after.StackStatus == types.StackStatusDeleteComplete:
 		return nil
 	}
@@ -46,8 +46,8 @@ func (s *Stack) remove(ctx context.Context, now *types.Stack) error {
 	return failed
 }
 
-// holding says what keeps a resource from being deleted, as far as that can be
-// found out.
+// holding returns the reasons why a resource cannot be deleted, as far as they can be
+// found.
 func (s *Stack) holding(ctx context.Context, e Event) (lines []string) {
 	switch e.Type {
 	case "AWS::IAM::Role":
@@ -76,7 +76,7 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 			break
 		}
 		for _, p := range out.PolicyNames {
-			lines = append(lines, fmt.Sprintf("role %s: it has an inline policy %s: aws iam delete-role-policy --role-name %s --policy-name %s", name, p, name, p))
+			lines = append(lines, fmt.Sprintf("role %s: has the inline policy %s: aws iam delete-role-policy --role-name %s --policy-name %s", name, p, name, p))
 		}
 	}
 	profiles := iam.NewListInstanceProfilesForRolePaginator(s.iam, &iam.ListInstanceProfilesForRoleInput{RoleName: &name})
@@ -87,7 +87,7 @@ func (s *Stack) holdingRole(ctx context.Context, name string) (lines []string) {
 		}
 		for _, p := range out.InstanceProfiles {
 			profile := aws.ToString(p.InstanceProfileName)
-			lines = append(lines, fmt.Sprintf("role %s: it is in instance profile %s: aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s", name, profile, profile, name))
+			lines = append(lines, fmt.Sprintf("role %s: is in the instance profile %s: aws iam remove-role-from-instance-profile --instance-profile-name %s --role-name %s", name, profile, profile, name))
 		}
 	}
 	return lines
@@ -102,7 +102,7 @@ func (s *Stack) holdingPolicy(ctx context.Context, arn string) (lines []string) 
 			break
 		}
 		line := func(kind string, who *string) {
-			lines = append(lines, fmt.Sprintf("policy %s: it is attached to %s %s: aws iam detach-%s-policy --%s-name %s --policy-arn %s", name, kind, aws.ToString(who), kind, kind, aws.ToString(who), arn))
+			lines = append(lines, fmt.Sprintf("policy %s: is attached to %s %s: aws iam detach-%s-policy --%s-name %s --policy-arn %s", name, kind, aws.ToString(who), kind, kind, aws.ToString(who), arn))
 		}
 		for _, r := range out.PolicyRoles {
 			line("role", r.RoleName)

@@ -7,78 +7,77 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 )
 
-// InTheWayError says that something would have been refused by AWS, or would
-// have failed half way. Nothing was sent.
-type InTheWayError struct {
-	Problems []string // a line each
+// ConflictError reports conflicts that would make CloudFormation fail. No request was
+// sent.
+type ConflictError struct {
+	Problems []string // one per line
 	Remedy   string
 }
 
-func (e *InTheWayError) Error() string {
-	lines := append([]string{"nothing was sent to CloudFormation:"}, e.Problems...)
+func (e *ConflictError) Error() string {
+	lines := append([]string{"no request was sent to CloudFormation:"}, e.Problems...)
 	if e.Remedy != "" {
 		lines = append(lines, e.Remedy)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// FailedError says that AWS did not do what was asked for, or took it back.
+// FailedError reports an operation that failed or was rolled back.
 type FailedError struct {
 	Name, Region string
 	Doing        string // "create", "update", "delete"
 	Status       types.StackStatus
-	Reason       string   // of the stack's state
-	Causes       []Event  // the resources that failed first, not those that were given up for it
-	Held         []string // what keeps resources from being deleted, a line each
+	Reason       string   // of the status of the stack
+	Causes       []Event  // the resources that failed first, without those cancelled because of them
+	Held         []string // why resources cannot be deleted, one per line
 }
 
 func (e *FailedError) Error() string {
-	lines := []string{fmt.Sprintf("%s stack %s in %s: it ended in %s", e.Doing, e.Name, e.Region, e.Status)}
+	lines := []string{fmt.Sprintf("%s stack %s in %s: it ended with the status %s", e.Doing, e.Name, e.Region, e.Status)}
 	lines = append(lines, causes(e.Causes, e.Reason)...)
 	return strings.Join(append(lines, e.Held...), "\n")
 }
 
-// StuckError says that a stack is in a state in which AWS does not let it be
-// changed.
+// StuckError reports a stack whose status does not permit updates.
 type StuckError struct {
 	Name, Region string
 	Status       types.StackStatus
 	Reason       string
-	Causes       []Event // what brought it there, as far as AWS still tells
+	Causes       []Event // what caused the status, if AWS still has the events
 }
 
 func (e *StuckError) Error() string {
 	what := "it cannot be updated"
 	if e.Status == types.StackStatusReviewInProgress {
-		what = "somebody began it with a change set that was not executed; it has no resources"
+		what = "it was created with a change set that was not executed; it has no resources"
 	}
-	lines := []string{fmt.Sprintf("stack %s in %s is in %s: %s", e.Name, e.Region, e.Status, what)}
+	lines := []string{fmt.Sprintf("stack %s in %s has the status %s: %s", e.Name, e.Region, e.Status, what)}
 	if e.Status != types.StackStatusReviewInProgress {
 		lines = append(lines, causes(e.Causes, e.Reason)...)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Deletable reports whether it helps to delete the stack: it has none of its
-// resources left, or is to be deleted anyway.
+// Deletable reports whether deleting the stack solves the problem: it has no resources
+// left, or is being deleted anyway.
 func (e *StuckError) Deletable() bool { return stuck(e.Status) }
 
-// LeftAloneError says that the wait for a stack ended before AWS was done.
-// AWS goes on by itself.
-type LeftAloneError struct {
+// WaitError reports that the wait ended before the operation. The operation continues in
+// AWS.
+type WaitError struct {
 	Name, Region string
 	Doing        string // "create", "update", "delete"
 	Err          error  // why the wait ended
 }
 
-func (e *LeftAloneError) Error() string {
-	return fmt.Sprintf("%s stack %s in %s: no longer waiting: %v\nAWS goes on with it all the same", e.Doing, e.Name, e.Region, e.Err)
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("%s stack %s in %s: stopped waiting: %v\nThe operation continues in AWS", e.Doing, e.Name, e.Region, e.Err)
 }
 
 // Unwrap returns why the wait ended.
-func (e *LeftAloneError) Unwrap() error { return e.Err }
+func (e *WaitError) Unwrap() error { return e.Err }
 
-// causes has a line for each failure.
+// causes returns a line for each failure.
 func causes(events []Event, reason string) (lines []string) {
 	for _, e := range events {
 		line := fmt.Sprintf("%s (%s", e.Logical, e.Type)
@@ -93,7 +92,7 @@ func causes(events []Event, reason string) (lines []string) {
 	return lines
 }
 
-// said takes the message of IAM out of CloudFormation's wrapping.
+// said extracts the message of IAM from that of CloudFormation.
 func said(reason string) string {
 	text, wrapped := strings.CutPrefix(reason, "Resource handler returned message: \"")
 	if !wrapped {

@@ -16,26 +16,26 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// asking is how many questions are asked at once.
-const asking = 8
+// parallel is the number of concurrent calls.
+const parallel = 8
 
-// foreign is a thing of IAM that has the name of one of ours, and is not the
-// stack's.
-type foreign struct {
+// existingObject is an IAM object with the name of an object in the template that does not
+// belong to the stack.
+type existingObject struct {
 	object
-	physical string // as CloudFormation would call it
-	by       string // the stack that made it, "" where that is not known
+	physical string // physical ID in CloudFormation
+	by       string // the stack that created it, or "" if unknown
 	region   string // of that stack
 }
 
-// preflight looks for things of IAM that are in the way: the stack would fail
-// on them after minutes, and roll back. What it may not look at it passes
-// over: to look is no condition.
+// preflight looks for IAM objects with conflicting names, with which the stack would fail
+// after minutes and roll back. Objects that the caller may not read are skipped: the
+// permission is not required.
 func (s *Stack) preflight(ctx context.Context, objects []object, now *types.Stack) error {
 	owned, err := s.owned(ctx, now)
 	if err != nil {
-		s.o.Note("warning: not checked whether all IAM objects are free: " + err.Error())
-		return nil //nolint:nilerr // told
+		s.o.Note("warning: cannot check for conflicts with existing IAM objects: " + err.Error())
+		return nil //nolint:nilerr // reported
 	}
 	var ask []object
 	for _, o := range objects {
@@ -48,16 +48,16 @@ func (s *Stack) preflight(ctx context.Context, objects []object, now *types.Stac
 	case stopped(ctx, err):
 		return context.Cause(ctx)
 	case err != nil:
-		s.o.Note("warning: not checked whether all IAM objects are free: " + err.Error())
-		return nil //nolint:nilerr // told
+		s.o.Note("warning: cannot check for conflicts with existing IAM objects: " + err.Error())
+		return nil //nolint:nilerr // reported
 	case len(found) == 0:
 		return nil
 	}
-	s.blame(ctx, found)
-	return inTheWay(found)
+	s.findOwners(ctx, found)
+	return conflictError(found)
 }
 
-// owned are the things that the stack has, by type and name.
+// owned returns the objects of the stack, by type and name.
 func (s *Stack) owned(ctx context.Context, now *types.Stack) (map[string]bool, error) {
 	owned := map[string]bool{}
 	if now == nil {
@@ -72,13 +72,13 @@ func (s *Stack) owned(ctx context.Context, now *types.Stack) (map[string]bool, e
 	return owned, err
 }
 
-// existing returns those of the objects that exist.
-func (s *Stack) existing(ctx context.Context, objects []object) ([]*foreign, error) {
-	found := make([]*foreign, len(objects))
-	denied := make([]error, len(objects)+1) // the last is for the list of policies
+// existing returns the objects that exist.
+func (s *Stack) existing(ctx context.Context, objects []object) ([]*existingObject, error) {
+	found := make([]*existingObject, len(objects))
+	denied := make([]error, len(objects)+1) // the last one is for the list of policies
 	var policies map[string]string
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(asking)
+	g.SetLimit(parallel)
 	if slices.ContainsFunc(objects, func(o object) bool { return o.kind == "AWS::IAM::ManagedPolicy" }) {
 		g.Go(func() (err error) {
 			policies, err = s.policies(ctx)
@@ -98,7 +98,7 @@ func (s *Stack) existing(ctx context.Context, objects []object) ([]*foreign, err
 			case err != nil:
 				return err
 			case o.kind != "AWS::IAM::ManagedPolicy":
-				found[i] = &foreign{object: o, physical: o.name}
+				found[i] = &existingObject{object: o, physical: o.name}
 			}
 			return nil
 		})
@@ -107,25 +107,26 @@ func (s *Stack) existing(ctx context.Context, objects []object) ([]*foreign, err
 		return nil, err
 	}
 	if i := slices.IndexFunc(denied, func(err error) bool { return err != nil }); i >= 0 {
-		s.o.Note("warning: not checked whether all IAM objects are free: " + denied[i].Error())
+		s.o.Note("warning: cannot check for conflicts with existing IAM objects: " + denied[i].Error())
 	}
 	for i, o := range objects {
 		if f := policyNamed(o, policies); f != nil {
 			found[i] = f
 		}
 	}
-	return slices.DeleteFunc(found, func(f *foreign) bool { return f == nil }), nil
+	return slices.DeleteFunc(found, func(f *existingObject) bool { return f == nil }), nil
 }
 
-// policyNamed returns the policy that has the name of one of ours, or nil.
-func policyNamed(o object, policies map[string]string) *foreign {
+// policyNamed returns the existing policy with the name of an object in the template, or
+// nil.
+func policyNamed(o object, policies map[string]string) *existingObject {
 	if arn := policies[strings.ToLower(o.name)]; arn != "" && o.kind == "AWS::IAM::ManagedPolicy" {
-		return &foreign{object: o, physical: arn}
+		return &existingObject{object: o, physical: arn}
 	}
 	return nil
 }
 
-// get asks for one thing. Policies cannot be asked for by name.
+// get reads one object. Policies cannot be read by name.
 func (s *Stack) get(ctx context.Context, o object) (err error) {
 	switch o.kind {
 	case "AWS::IAM::Role":
@@ -138,13 +139,13 @@ func (s *Stack) get(ctx context.Context, o object) (err error) {
 		_, err = s.iam.GetGroup(ctx, &iam.GetGroupInput{GroupName: &o.name, MaxItems: aws.Int32(1)})
 	case "AWS::IAM::ManagedPolicy":
 	default:
-		return fmt.Errorf("%s of type %s is not known here", o.logical, o.kind)
+		return fmt.Errorf("%s has the unsupported type %s", o.logical, o.kind)
 	}
 	return err
 }
 
-// policies are the ARNs of the account's managed policies, by their names in
-// lower case: the name is taken whatever the path and the case.
+// policies returns the ARNs of the account's managed policies, by their names in lower
+// case: names are unique regardless of path and case.
 func (s *Stack) policies(ctx context.Context) (map[string]string, error) {
 	arns := map[string]string{}
 	pages := iam.NewListPoliciesPaginator(s.iam, &iam.ListPoliciesInput{Scope: iamtypes.PolicyScopeTypeLocal})
@@ -160,16 +161,16 @@ func (s *Stack) policies(ctx context.Context) (map[string]string, error) {
 	return arns, nil
 }
 
-// mostBlamed is for how many things the stack that made them is looked for: a
-// few are enough to find it, since one answer names all that it made.
-const mostBlamed = 3
+// maxOwnerLookups is the number of objects for which to search the stack that created them. A
+// few are enough, because one answer lists all resources of a stack.
+const maxOwnerLookups = 3
 
-// blame finds the stacks that made what is in the way, in this region or in
-// another one: CloudFormation does not tag things of IAM with their stack.
-func (s *Stack) blame(ctx context.Context, found []*foreign) {
+// blame finds the stacks that created the conflicting objects, in this region or in
+// others: CloudFormation does not tag IAM objects with their stack.
+func (s *Stack) findOwners(ctx context.Context, found []*existingObject) {
 	regions := []aws.Config{}
 	clients := map[string]*cfn.Client{s.Region: s.cfn}
-	for _, cfg := range s.o.Elsewhere {
+	for _, cfg := range s.o.OtherRegions {
 		if clients[cfg.Region] == nil {
 			regions = append(regions, cfg)
 			clients[cfg.Region] = cfn.NewFromConfig(cfg)
@@ -181,13 +182,13 @@ func (s *Stack) blame(ctx context.Context, found []*foreign) {
 	}
 	asked := 0
 	for _, f := range found {
-		if f.by != "" || asked == mostBlamed {
+		if f.by != "" || asked == maxOwnerLookups {
 			continue
 		}
 		asked++
 		answers := make([][]types.StackResource, len(names))
 		var g errgroup.Group
-		g.SetLimit(asking)
+		g.SetLimit(parallel)
 		for i, name := range names {
 			g.Go(func() error {
 				out, err := clients[name].DescribeStackResources(ctx, &cfn.DescribeStackResourcesInput{PhysicalResourceId: &f.physical})
@@ -204,8 +205,8 @@ func (s *Stack) blame(ctx context.Context, found []*foreign) {
 	}
 }
 
-// claim notes what a stack made.
-func claim(found []*foreign, resources []types.StackResource, region string) {
+// claim records which objects a stack created.
+func claim(found []*existingObject, resources []types.StackResource, region string) {
 	for _, r := range resources {
 		for _, f := range found {
 			if f.kind == aws.ToString(r.ResourceType) && f.physical == aws.ToString(r.PhysicalResourceId) {
@@ -215,15 +216,15 @@ func claim(found []*foreign, resources []types.StackResource, region string) {
 	}
 }
 
-func inTheWay(found []*foreign) error {
-	e := &InTheWayError{}
+func conflictError(found []*existingObject) error {
+	e := &ConflictError{}
 	var stacks []string
 	other := false
 	for _, f := range found {
 		line := fmt.Sprintf("%s %s exists already", kinds()[f.kind].word, f.name)
 		if f.by != "" {
 			by := fmt.Sprintf("stack %s in %s", f.by, f.region)
-			line += ", made by " + by
+			line += ", created by " + by
 			if !slices.Contains(stacks, by) {
 				stacks = append(stacks, by)
 			}
@@ -233,10 +234,10 @@ func inTheWay(found []*foreign) error {
 	}
 	var remedies []string
 	if len(stacks) > 0 {
-		remedies = append(remedies, "IAM is the same in all regions: what "+strings.Join(stacks, " and ")+" made serves this one too; update that one instead, or delete it first.")
+		remedies = append(remedies, "IAM is global: the objects of "+strings.Join(stacks, " and ")+" can be used in all regions; update that stack instead, or delete it first.")
 	}
 	if other {
-		remedies = append(remedies, "What no stack made here is another tool's: delete it, or give the objects of this stack other names with spec.namePrefix or spec.nameSuffix.")
+		remedies = append(remedies, "Objects that no stack created belong to another tool: delete them, or change the names in this stack with spec.namePrefix or spec.nameSuffix.")
 	}
 	e.Remedy = strings.Join(remedies, "\n")
 	return e

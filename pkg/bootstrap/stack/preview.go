@@ -17,40 +17,39 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Action is what becomes of a resource.
+// Action is what Apply does with a resource.
 type Action string
 
 // The actions.
 const (
 	Add     Action = "add"
 	Change  Action = "change"
-	Replace Action = "replace" // made anew, and the old one deleted
+	Replace Action = "replace" // create a new one, then delete the old one
 	Remove  Action = "remove"
 )
 
-// Step is what becomes of one resource.
+// Step is the change of one resource.
 type Step struct {
 	Action                  Action
-	Logical, Type, Physical string   // Physical is the name of what is to be added, as far as it is known
+	Logical, Type, Physical string   // Physical is the name of a new resource, as far as it is known
 	Properties              []string // that change
 }
 
 // Preview is what Apply would do.
 type Preview struct {
-	Status types.StackStatus // of the stack now, "" when there is none
-	Diff   string            // of the templates, in the unified format; "" when they mean the same, or there was none
+	Status types.StackStatus // current status of the stack, or "" if it does not exist
+	Diff   string            // unified diff of the templates, or "" if they are equivalent or there is none
 	Steps  []Step
-	// Asked reports whether the steps are AWS's own, from a change set that was
-	// deleted again. Otherwise they were worked out here.
+	// Asked reports whether the steps come from a change set of CloudFormation. Otherwise
+	// they were computed locally.
 	Asked bool
-	// Err is why Apply would fail before it sends anything; nil where nothing
-	// is known to be in the way.
+	// Err is the error with which Apply would fail before any change, or nil.
 	Err error
 }
 
-// Preview says what Apply would do, and changes nothing. For a stack that
-// exists it makes a change set and deletes it again; where AWS does not allow
-// that, and where there is no stack, it compares the templates itself.
+// Preview returns what Apply would do, and changes nothing. For an existing stack it
+// creates a change set and deletes it again. If that is not permitted, or the stack does
+// not exist, it compares the templates locally.
 func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	objects, err := parse(w.Template)
 	if err != nil {
@@ -58,7 +57,7 @@ func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	}
 	p := &Preview{Err: s.check(w, objects)}
 	if p.Err != nil {
-		return p, nil //nolint:nilerr // it is part of the preview
+		return p, nil //nolint:nilerr // the error is part of the preview
 	}
 	now, err := s.look(ctx, s.Name)
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	if err != nil {
 		return nil, err
 	}
-	if before != "" { // of a new stack, the whole template would be the difference
+	if before != "" { // for a new stack, the diff would be the whole template
 		p.Diff = s.diff(before, w.Template)
 	}
 	if p.Steps, err = local(before, objects); err != nil {
@@ -83,8 +82,8 @@ func (s *Stack) Preview(ctx context.Context, w Wanted) (*Preview, error) {
 	return p, nil
 }
 
-// before returns the template that the stack has, "" where there is none, and
-// notes what keeps the new one from being sent.
+// before returns the template of the stack, or "" if it does not exist, and records what
+// prevents an update.
 func (s *Stack) before(ctx context.Context, w Wanted, now *types.Stack, p *Preview) (string, error) {
 	if now == nil {
 		if _, err := s.cfn.ValidateTemplate(ctx, &cfn.ValidateTemplateInput{TemplateBody: &w.Template}); err != nil && !cloud.Denied(err) {
@@ -97,7 +96,7 @@ func (s *Stack) before(ctx context.Context, w Wanted, now *types.Stack, p *Previ
 		p.Err = s.stuckError(ctx, now)
 	}
 	if stuck(p.Status) {
-		return "", nil // it has to be made anew
+		return "", nil // the stack has to be recreated
 	}
 	out, err := s.cfn.GetTemplate(ctx, &cfn.GetTemplateInput{StackName: &s.Name, TemplateStage: types.TemplateStageOriginal})
 	if err != nil {
@@ -106,7 +105,7 @@ func (s *Stack) before(ctx context.Context, w Wanted, now *types.Stack, p *Previ
 	return aws.ToString(out.TemplateBody), nil
 }
 
-// diff compares what two templates say, not how they put it.
+// diff compares the content of two templates, not their notation.
 func (s *Stack) diff(before, after string) string {
 	short := regexp.MustCompile(`[:\[ -]\s*!(Ref|GetAtt|Sub|Join|If|Select|Split|FindInMap|ImportValue|Base64|Equals|Not|And|Or)\b`)
 	plain := func(text string) string {
@@ -123,7 +122,7 @@ func (s *Stack) diff(before, after string) string {
 	return udiff.Unified("stack "+s.Name+" in "+s.Region, "new template", plain(before), plain(after))
 }
 
-// local works out the steps from two templates.
+// local computes the steps from two templates.
 func local(before string, after []object) (steps []Step, err error) {
 	old, err := parse(before)
 	if err != nil {
@@ -151,8 +150,8 @@ func local(before string, after []object) (steps []Step, err error) {
 	return steps, nil
 }
 
-// fixed reports whether a resource has to be made anew for a property to
-// change, by AWS's schemas.
+// fixed reports whether a change of a property requires a replacement, by the schemas of
+// CloudFormation.
 func fixed(kind, property string) bool {
 	switch property {
 	case kinds()[kind].name:
@@ -165,7 +164,7 @@ func fixed(kind, property string) bool {
 	return false
 }
 
-// differing names the properties that are not the same.
+// differing returns the names of the properties that differ.
 func differing(x, y map[string]any) (names []string) {
 	for _, m := range []map[string]any{x, y} {
 		for p := range m {
@@ -180,10 +179,10 @@ func differing(x, y map[string]any) (names []string) {
 	return names
 }
 
-// updatable reports whether a stack in a state can be updated.
+// updatable reports whether a stack with that status can be updated.
 func updatable(status types.StackStatus) bool { return status != "" && !busy(status) && !stuck(status) }
 
-// ask has AWS work out the steps, if the stack can be updated.
+// ask gets the steps from CloudFormation if the stack can be updated.
 func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 	if p.Err != nil || !updatable(p.Status) {
 		return nil
@@ -196,13 +195,13 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 	out, err := s.cfn.CreateChangeSet(ctx, in)
 	switch {
 	case cloud.Denied(err):
-		s.o.Note("AWS was not asked what would happen: no permission for cloudformation:CreateChangeSet; what follows compares the templates")
+		s.o.Note("no permission for cloudformation:CreateChangeSet: the following is a local comparison of the templates")
 		return nil
 	case err != nil:
 		return fmt.Errorf("change set of stack %s in %s: %w", s.Name, s.Region, err)
 	}
 	defer func() {
-		// Also after an interruption: nothing is to be left behind.
+		// Also after an interruption: the change set must not remain.
 		if _, gone := s.cfn.DeleteChangeSet(context.WithoutCancel(ctx), &cfn.DeleteChangeSetInput{ChangeSetName: out.Id}); gone != nil && !cloud.Is(gone, "ChangeSetNotFound") {
 			err = errors.Join(err, fmt.Errorf("delete the change set %s of the dry run: %w", *token, gone))
 		}
@@ -211,7 +210,7 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 	if err != nil {
 		return err
 	}
-	for i := range steps { // AWS does not say what the new ones will be called
+	for i := range steps { // CloudFormation does not return the names of new resources
 		for _, l := range p.Steps {
 			if steps[i].Action == Add && l.Logical == steps[i].Logical {
 				steps[i].Physical = l.Physical
@@ -222,7 +221,7 @@ func (s *Stack) ask(ctx context.Context, w Wanted, p *Preview) (err error) {
 	return nil
 }
 
-// changes waits for a change set, and reads it.
+// changes waits for a change set and reads it.
 func (s *Stack) changes(ctx context.Context, id *string) (steps []Step, err error) {
 	began := s.clock.Now()
 	in := &cfn.DescribeChangeSetInput{ChangeSetName: id}
@@ -246,8 +245,8 @@ func (s *Stack) changes(ctx context.Context, id *string) (steps []Step, err erro
 				return steps, nil
 			}
 			continue
-		case s.clock.Since(began) > patience:
-			return nil, fmt.Errorf("change set of stack %s in %s: AWS is not done with it after %s", s.Name, s.Region, patience)
+		case s.clock.Since(began) > outageTimeout:
+			return nil, fmt.Errorf("change set of stack %s in %s: not complete after %s", s.Name, s.Region, outageTimeout)
 		}
 		if err := s.clock.Sleep(ctx, pollLeast); err != nil {
 			return nil, err
@@ -274,12 +273,12 @@ func stepOf(r *types.ResourceChange) Step {
 	return step
 }
 
-// empty reports whether a change set failed for want of changes.
+// empty reports whether a change set failed because there are no changes.
 func empty(reason string) bool {
 	return strings.Contains(reason, "didn't contain changes") || strings.Contains(reason, "No updates are to be performed")
 }
 
-// unchanged reports whether an update was refused for want of changes.
+// unchanged reports whether an update was rejected because there are no changes.
 func unchanged(err error) bool {
 	return cloud.Is(err, "ValidationError") && contains(err, "No updates are to be performed")
 }

@@ -81,10 +81,10 @@ func TestTooLarge(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		body := template(t, nil)
 		_, err := u.apply(stack.Wanted{Template: body + strings.Repeat("#", 51200)})
-		require.ErrorContains(t, err, "and AWS takes 51200 at most")
+		require.ErrorContains(t, err, "the limit is 51200")
 		_, err = u.apply(stack.Wanted{Template: strings.Replace(body, "- ec2:DescribeIpamPools", "- ec2:"+strings.Repeat("x", 6144), 1)})
 		require.ErrorContains(t, err, "policy controllers.cluster-api-provider-aws.sigs.k8s.io has ")
-		require.ErrorContains(t, err, "AWS takes 6144 at most")
+		require.ErrorContains(t, err, "the limit is 6144")
 		assert.Empty(t, u.aws.Calls(), "nothing was even asked")
 		many := template(t, func(c *bootstrap.Config) {
 			for i := range 9 {
@@ -109,18 +109,18 @@ func TestForeignObjects(t *testing.T) {
 			})
 		})
 		_, err := u.apply(stack.Wanted{Template: template(t, csi)})
-		var in *stack.InTheWayError
+		var in *stack.ConflictError
 		require.ErrorAs(t, err, &in)
 		assert.Equal(t, []string{
 			"policy csi.cluster-api-provider-aws.sigs.k8s.io exists already",
-			"instance profile control-plane.cluster-api-provider-aws.sigs.k8s.io exists already, made by stack " + name + " in eu-west-1",
-			"instance profile controllers.cluster-api-provider-aws.sigs.k8s.io exists already, made by stack " + name + " in eu-west-1",
-			"instance profile nodes.cluster-api-provider-aws.sigs.k8s.io exists already, made by stack " + name + " in eu-west-1",
-			"role control-plane.cluster-api-provider-aws.sigs.k8s.io exists already, made by stack " + name + " in eu-west-1",
-			"role controllers.cluster-api-provider-aws.sigs.k8s.io exists already, made by stack " + name + " in eu-west-1",
-			"role nodes.cluster-api-provider-aws.sigs.k8s.io exists already, made by stack " + name + " in eu-west-1",
+			"instance profile control-plane.cluster-api-provider-aws.sigs.k8s.io exists already, created by stack " + name + " in eu-west-1",
+			"instance profile controllers.cluster-api-provider-aws.sigs.k8s.io exists already, created by stack " + name + " in eu-west-1",
+			"instance profile nodes.cluster-api-provider-aws.sigs.k8s.io exists already, created by stack " + name + " in eu-west-1",
+			"role control-plane.cluster-api-provider-aws.sigs.k8s.io exists already, created by stack " + name + " in eu-west-1",
+			"role controllers.cluster-api-provider-aws.sigs.k8s.io exists already, created by stack " + name + " in eu-west-1",
+			"role nodes.cluster-api-provider-aws.sigs.k8s.io exists already, created by stack " + name + " in eu-west-1",
 		}, in.Problems)
-		assert.Contains(t, in.Remedy, "IAM is the same in all regions: what stack "+name+" in eu-west-1 made serves this one too")
+		assert.Contains(t, in.Remedy, "IAM is global: the objects of stack "+name+" in eu-west-1 can be used in all regions")
 		assert.Contains(t, in.Remedy, "namePrefix")
 		assert.Zero(t, u.count("CreateStack"))
 
@@ -142,7 +142,7 @@ func TestPreflightMayBeDenied(t *testing.T) {
 		outcome, err := u.apply(stack.Wanted{})
 		require.NoError(t, err)
 		assert.Equal(t, stack.Created, outcome)
-		assert.Contains(t, u.story[0], "warning: not checked whether all IAM objects are free")
+		assert.Contains(t, u.story[0], "warning: cannot check for conflicts with existing IAM objects")
 		assert.Contains(t, u.story[1], "CREATE_IN_PROGRESS", "told once")
 	})
 	bare(t, func(t *testing.T, u *user) {
@@ -156,7 +156,7 @@ func TestPreflightMayBeDenied(t *testing.T) {
 			s.IAM.Roles["nodes.cluster-api-provider-aws.sigs.k8s.io"] = &awssim.Role{Name: "nodes.cluster-api-provider-aws.sigs.k8s.io"}
 		})
 		_, err := u.apply(stack.Wanted{})
-		var in *stack.InTheWayError
+		var in *stack.ConflictError
 		require.ErrorAs(t, err, &in, "what can be seen is told")
 	})
 }

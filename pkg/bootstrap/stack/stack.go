@@ -1,6 +1,6 @@
-// Package stack makes, changes and deletes the CloudFormation stack of the IAM
-// objects that clusters need. It says beforehand what AWS would refuse, tells
-// what goes on while AWS works, and why something failed.
+// Package stack creates, updates and deletes the CloudFormation stack with the IAM
+// objects for clusters. It checks for conflicts before it sends a request, reports events
+// while it waits, and explains failures.
 package stack
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Stack is a stack of an account, in one region, whether it exists or not. It
-// serves one caller at a time.
+// Stack is a stack in one account and region, whether it exists or not. It is not safe
+// for concurrent use.
 type Stack struct {
 	Name, Region string
 
@@ -34,20 +34,21 @@ type Stack struct {
 	token string // of the last request that changed the stack
 }
 
-// Options say how a stack is watched.
+// Options configure how a stack is watched.
 type Options struct {
-	// Clock is the account's; nil: the machine's own.
+	// Clock is the clock of the account; nil means the system clock.
 	Clock Clock
-	// Event is told of what happens to the stack while it is waited for, each
-	// thing once, in order. May be nil.
+	// Event receives the events of the stack during a wait, each once, in order. May be
+	// nil.
 	Event func(Event)
-	// Still is told every half a minute what is waited for. May be nil.
-	Still func(working []Event)
-	// Note is told everything else that a user wants to know. May be nil.
+	// Progress receives, every 30 seconds, the resources that are in progress. May be
+	// nil.
+	Progress func(working []Event)
+	// Note receives other messages for the user. May be nil.
 	Note func(text string)
-	// Elsewhere are other regions of the account, where the stack is looked for
-	// that made an IAM object which stands in the way.
-	Elsewhere []aws.Config
+	// OtherRegions are further regions of the account, to search for the stack that
+	// created a conflicting IAM object.
+	OtherRegions []aws.Config
 }
 
 // Clock tells the time and waits, where time runs faster than the machine's: for
@@ -58,21 +59,21 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// Event is something that happened to the stack or to one of its resources.
+// Event is an event of the stack or of one of its resources.
 type Event struct {
 	At                      time.Time
 	Logical, Type, Physical string
 	Status                  types.ResourceStatus
 	Reason                  string
-	Stack                   bool // it happened to the stack itself
+	Stack                   bool // an event of the stack itself
 }
 
-// Why is the reason, as IAM gave it.
+// Why returns the reason, as given by IAM.
 func (e Event) Why() string { return said(e.Reason) }
 
-// Begins reports whether an operation on the stack begins with it.
+// Begins reports whether the event begins an operation on the stack.
 func (e Event) Begins() bool {
-	switch e.Status { //nolint:exhaustive // the others go on with one
+	switch e.Status { //nolint:exhaustive // the others continue an operation
 	case types.ResourceStatusCreateInProgress, types.ResourceStatusUpdateInProgress, types.ResourceStatusDeleteInProgress,
 		types.ResourceStatusImportInProgress, types.ResourceStatus(types.StackStatusReviewInProgress):
 		return e.Stack
@@ -80,7 +81,7 @@ func (e Event) Begins() bool {
 	return false
 }
 
-// Failed reports whether it is a failure.
+// Failed reports whether the event is a failure.
 func (e Event) Failed() bool { return strings.HasSuffix(string(e.Status), "_FAILED") }
 
 // Resource is a resource of the stack.
@@ -90,14 +91,14 @@ type Resource struct {
 	Reason                  string
 }
 
-// New returns the stack of that name in the configuration's region.
+// New returns the stack with that name in the region of the configuration.
 func New(cfg aws.Config, name string, o Options) *Stack {
 	cfg = cfg.Copy()
 	if cfg.Retryer == nil {
 		cfg.Retryer = func() aws.Retryer {
 			return retry.NewStandard(func(r *retry.StandardOptions) {
 				r.MaxAttempts = 6
-				r.RateLimiter = ratelimit.None // the SDK's counts retries over the whole of a wait, and then gives up
+				r.RateLimiter = ratelimit.None // the SDK's limiter counts all retries of a wait and then fails
 				r.Retryables = append(r.Retryables, retry.RetryableErrorCode{Codes: map[string]struct{}{"InternalError": {}, "InternalFailure": {}, "ServiceUnavailable": {}}})
 			})
 		}
@@ -105,8 +106,8 @@ func New(cfg aws.Config, name string, o Options) *Stack {
 	if o.Event == nil {
 		o.Event = func(Event) {}
 	}
-	if o.Still == nil {
-		o.Still = func([]Event) {}
+	if o.Progress == nil {
+		o.Progress = func([]Event) {}
 	}
 	if o.Note == nil {
 		o.Note = func(string) {}
@@ -114,8 +115,7 @@ func New(cfg aws.Config, name string, o Options) *Stack {
 	return &Stack{Name: name, Region: cfg.Region, o: o, clock: clock.Of(o.Clock), cfn: cfn.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg)}
 }
 
-// newToken makes the token of one request: AWS takes a request that comes
-// again with it for the same one.
+// newToken returns a client request token, with which AWS recognises a repeated request.
 func (s *Stack) newToken() *string {
 	b := make([]byte, 12)
 	_, _ = rand.Read(b) // never fails
@@ -123,36 +123,35 @@ func (s *Stack) newToken() *string {
 	return &s.token
 }
 
-// look returns the stack as it is, or nil when there is none. The name may
-// also be an ID: a stack that is gone is found by it.
+// look returns the stack, or nil if it does not exist. A deleted stack can be found by
+// its ID.
 func (s *Stack) look(ctx context.Context, name string) (*types.Stack, error) {
 	out, err := s.cfn.DescribeStacks(ctx, &cfn.DescribeStacksInput{StackName: &name})
 	switch {
-	case missing(err):
-		return nil, nil // there is none
+	case notFound(err):
+		return nil, nil // does not exist
 	case err != nil:
 		return nil, err
 	case len(out.Stacks) == 0:
-		return nil, nil // there is none
+		return nil, nil // does not exist
 	}
 	return &out.Stacks[0], nil
 }
 
-// missing reports whether an error says that there is no such stack:
-// CloudFormation has no code of its own for it.
-func missing(err error) bool {
+// missing reports whether an error says that a stack does not exist. CloudFormation has
+// no error code for that.
+func notFound(err error) bool {
 	return cloud.Is(err, "ValidationError") && strings.Contains(err.Error(), "does not exist")
 }
 
-// busy reports whether somebody is at work on a stack.
+// busy reports whether an operation on the stack is in progress.
 func busy(status types.StackStatus) bool {
 	return strings.HasSuffix(string(status), "_IN_PROGRESS") && status != types.StackStatusReviewInProgress
 }
 
-// stuck reports whether a stack can be neither updated nor used: all that can
-// be done with it is to delete it.
+// stuck reports whether a stack can neither be updated nor used, only deleted.
 func stuck(status types.StackStatus) bool {
-	switch status { //nolint:exhaustive // the others can be updated, or are at work
+	switch status { //nolint:exhaustive // the others can be updated or are in progress
 	case types.StackStatusCreateFailed, types.StackStatusRollbackComplete, types.StackStatusRollbackFailed,
 		types.StackStatusDeleteFailed, types.StackStatusReviewInProgress:
 		return true
@@ -160,7 +159,7 @@ func stuck(status types.StackStatus) bool {
 	return false
 }
 
-// Resources lists what the stack consists of, in AWS's order.
+// Resources returns the resources of the stack, in the order of AWS.
 func (s *Stack) Resources(ctx context.Context) (all []Resource, err error) {
 	out, err := s.cfn.DescribeStackResources(ctx, &cfn.DescribeStackResourcesInput{StackName: &s.Name})
 	if err != nil {
@@ -175,7 +174,7 @@ func (s *Stack) Resources(ctx context.Context) (all []Resource, err error) {
 	return all, nil
 }
 
-// stopped reports whether an error came of the end of the context.
+// stopped reports whether the end of the context caused an error.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }

@@ -49,13 +49,13 @@ func bare(t *testing.T, test func(t *testing.T, u *user)) {
 func (u *user) stack() *stack.Stack {
 	return stack.New(u.p.Config(), name, stack.Options{
 		Event: func(e stack.Event) { u.story = append(u.story, e.Logical+" "+string(e.Status)) },
-		Still: func(working []stack.Event) {
+		Progress: func(working []stack.Event) {
 			for _, e := range working {
 				u.story = append(u.story, "still "+e.Logical)
 			}
 		},
-		Note:      func(text string) { u.story = append(u.story, text) },
-		Elsewhere: u.elsewhere,
+		Note:         func(text string) { u.story = append(u.story, text) },
+		OtherRegions: u.elsewhere,
 	})
 }
 
@@ -178,7 +178,7 @@ func TestEventsMayBeDenied(t *testing.T) {
 		outcome, err := u.apply(stack.Wanted{})
 		require.NoError(t, err)
 		assert.Equal(t, stack.Created, outcome)
-		assert.Equal(t, []string{"what happens to the stack cannot be told: no permission for cloudformation:DescribeStackEvents"}, u.story)
+		assert.Equal(t, []string{"cannot show events of the stack: no permission for cloudformation:DescribeStackEvents"}, u.story)
 	})
 }
 
@@ -202,7 +202,7 @@ func TestFailureTellsItsCauses(t *testing.T) {
 		var failed *stack.FailedError
 		require.ErrorAs(t, err, &failed)
 		assert.Equal(t, types.StackStatusRollbackComplete, failed.Status)
-		require.EqualError(t, err, "create stack "+name+" in us-east-1: it ended in ROLLBACK_COMPLETE\n"+
+		require.EqualError(t, err, "create stack "+name+" in us-east-1: it ended with the status ROLLBACK_COMPLETE\n"+
 			"AWSIAMRoleNodes (AWS::IAM::Role): Role with name "+role+" already exists.")
 
 		u.aws.Edit(func(s *awssim.State) { delete(s.IAM.Roles, role) })
@@ -210,7 +210,7 @@ func TestFailureTellsItsCauses(t *testing.T) {
 		var stuck *stack.StuckError
 		require.ErrorAs(t, err, &stuck)
 		assert.True(t, stuck.Deletable())
-		assert.Contains(t, err.Error(), "is in ROLLBACK_COMPLETE: it cannot be updated")
+		assert.Contains(t, err.Error(), "has the status ROLLBACK_COMPLETE: it cannot be updated")
 		assert.Contains(t, err.Error(), "Role with name "+role+" already exists.", "AWS still knows why")
 
 		p, err := u.stack().Preview(t.Context(), stack.Wanted{Template: template(t, nil), ReplaceFailed: true})
@@ -220,7 +220,7 @@ func TestFailureTellsItsCauses(t *testing.T) {
 		outcome, err := u.apply(stack.Wanted{ReplaceFailed: true})
 		require.NoError(t, err)
 		assert.Equal(t, stack.Created, outcome)
-		assert.Contains(t, u.story[0], "deleting it, to make it anew")
+		assert.Contains(t, u.story[0], "deleting it, to create it again")
 	})
 }
 
@@ -318,12 +318,12 @@ func TestAnswerThatNeverCame(t *testing.T) {
 			return awssim.None
 		}
 		_, err = u.apply(stack.Wanted{})
-		require.ErrorContains(t, err, "whether AWS got the request is not known; run the command again")
+		require.ErrorContains(t, err, "it is unknown whether AWS received the request; run the command again")
 		u.p.Fault = nil
 		outcome, err = u.apply(stack.Wanted{})
 		require.NoError(t, err)
 		assert.Equal(t, stack.Unchanged, outcome)
-		assert.Contains(t, u.story[0], "is in CREATE_IN_PROGRESS: waiting for that first")
+		assert.Contains(t, u.story[0], "is in CREATE_IN_PROGRESS: waiting for this operation first")
 	})
 }
 
@@ -334,10 +334,10 @@ func TestInterruption(t *testing.T) {
 		reason := errors.New("interrupted")
 		time.AfterFunc(30*time.Second, func() { cancel(reason) })
 		_, err := u.stack().Apply(ctx, stack.Wanted{Template: template(t, nil)})
-		var left *stack.LeftAloneError
+		var left *stack.WaitError
 		require.ErrorAs(t, err, &left)
 		require.ErrorIs(t, err, reason)
-		assert.Contains(t, err.Error(), "AWS goes on with it all the same")
+		assert.Contains(t, err.Error(), "The operation continues in AWS")
 
 		outcome, err := u.apply(stack.Wanted{})
 		require.NoError(t, err)
@@ -381,7 +381,7 @@ func TestDeletionSaysWhatHoldsARole(t *testing.T) {
 		_, err = u.stack().Delete(t.Context())
 		var failed *stack.FailedError
 		require.ErrorAs(t, err, &failed)
-		assert.Equal(t, "delete stack "+name+" in us-east-1: it ended in DELETE_FAILED\n"+
+		assert.Equal(t, "delete stack "+name+" in us-east-1: it ended with the status DELETE_FAILED\n"+
 			"AWSIAMRoleNodes (AWS::IAM::Role "+*role+"): Cannot delete entity, must detach all policies first.\n"+
 			"role "+*role+": policy "+*arn+" is attached: aws iam detach-role-policy --role-name "+*role+" --policy-arn "+*arn, err.Error())
 		_, err = c.DetachRolePolicy(t.Context(), &iam.DetachRolePolicyInput{RoleName: role, PolicyArn: arn})

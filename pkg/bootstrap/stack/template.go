@@ -11,23 +11,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Limits of AWS.
+// Limits: see "CloudFormation quotas" and "IAM and AWS STS quotas" in the user guides.
 const (
 	mostTemplate = 51200 // bytes of a template in a request
-	mostPolicy   = 6144  // characters of a managed policy, without whitespace
-	mostInline   = 10240 // of all inline policies of a role together
-	mostAttached = 10    // managed policies of a role, unless the quota was raised
+	mostPolicy   = 6144  // characters of a managed policy, without white space
+	mostInline   = 10240 // characters of all inline policies of a role
+	mostAttached = 10    // managed policies of a role by default
 )
 
-// object is a thing of IAM that a template makes.
+// object is an IAM object in a template.
 type object struct {
 	logical, kind string
-	name          string // "" where AWS picks one, or where it is put together only there
+	name          string // "" if AWS chooses it or computes it from a function
 	properties    map[string]any
 }
 
-// kinds are the types of resources that there are in the template, what they
-// are called, and the property that names them.
+// kinds returns the types of resources in the template, their names in messages, and the
+// properties with their names.
 func kinds() map[string]struct{ word, name string } {
 	return map[string]struct{ word, name string }{
 		"AWS::IAM::Role":            {"role", "RoleName"},
@@ -58,18 +58,18 @@ func parse(template string) (list []object, err error) {
 	return list, nil
 }
 
-// check compares a template with AWS's limits.
+// check compares a template with the limits.
 func (s *Stack) check(w Wanted, objects []object) error {
-	e := &InTheWayError{}
+	e := &ConflictError{}
 	if n := len(w.Template); n > mostTemplate {
-		e.Problems = append(e.Problems, fmt.Sprintf("the template has %d bytes, and AWS takes %d at most: shorten extraStatements", n, mostTemplate))
+		e.Problems = append(e.Problems, fmt.Sprintf("the template has %d bytes, the limit is %d: shorten extraStatements", n, mostTemplate))
 	}
 	for _, o := range objects {
 		if n := size(o.properties["PolicyDocument"]); n > mostPolicy {
-			e.Problems = append(e.Problems, fmt.Sprintf("policy %s has %d characters, and AWS takes %d at most: put statements into a policy of your own, and that into extraPolicyAttachments", o.name, n, mostPolicy))
+			e.Problems = append(e.Problems, fmt.Sprintf("policy %s has %d characters, the limit is %d: move statements to a policy of your own, and add it to extraPolicyAttachments", o.name, n, mostPolicy))
 		}
 		if n := size(o.properties["Policies"]); o.kind == "AWS::IAM::Role" && n > mostInline {
-			e.Problems = append(e.Problems, fmt.Sprintf("the inline policies of role %s have %d characters, and AWS takes %d at most: shorten extraStatements", o.name, n, mostInline))
+			e.Problems = append(e.Problems, fmt.Sprintf("the inline policies of role %s have %d characters, the limit is %d: shorten extraStatements", o.name, n, mostInline))
 		}
 	}
 	attached := attachments(objects)

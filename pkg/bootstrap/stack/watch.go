@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// pollLeast and pollMost bound the time between two looks at a stack.
+	// pollLeast and pollMost limit the time between two reads of the stack.
 	pollLeast = 2 * time.Second
 	pollMost  = 5 * time.Second
-	// heartbeat is how often Options.Still is told what is waited for.
+	// heartbeat is how often Options.Progress is called.
 	heartbeat = 30 * time.Second
-	// unheard is how often a stack may be at rest before AWS tells of an event:
-	// what it says may be from before the request.
-	unheard = 3
-	// patience is how long AWS may be out of reach while a stack is waited for.
-	patience = 5 * time.Minute
-	// longest is how long a stack may take: upstream's limit.
+	// idleChecks is how often the stack may appear idle before there is an event: the status
+	// may be older than the request.
+	idleChecks = 3
+	// outageTimeout is how long calls may fail before a wait gives up.
+	outageTimeout = 5 * time.Minute
+	// longest is the maximum duration of an operation, as in upstream.
 	longest = 30 * time.Minute
 )
 
-// errTooLong says that AWS took longer than it ever should.
-var errTooLong = errors.New("AWS has been at it for 30 minutes")
+// errTooLong means that an operation exceeded the maximum duration.
+var errTooLong = errors.New("the operation has not ended within 30 minutes")
 
-// watch waits until nobody is at work on a stack any more, and returns what it
-// is then: nil when it is gone. Events are told on the way; it returns those
-// of the operation that it waited for.
+// watch waits until no operation on the stack is in progress, and returns the stack, or
+// nil if it was deleted, and the events of the operation. It reports events while it
+// waits.
 func (s *Stack) watch(ctx context.Context, id, token string) (*types.Stack, []Event, error) {
 	w := &watcher{s: s, id: id, token: token, seen: map[string]bool{}, began: s.clock.Now()}
 	w.beat, w.reached = w.began, w.began
@@ -43,15 +43,15 @@ func (s *Stack) watch(ctx context.Context, id, token string) (*types.Stack, []Ev
 		if done || err != nil {
 			return now, w.events, err
 		}
-		w.still()
+		w.reportProgress()
 		if err := s.clock.Sleep(ctx, pause); err != nil {
 			return nil, w.events, err
 		}
 	}
 }
 
-// poll looks at the stack once, and reports whether AWS is done with it. That
-// AWS is out of reach for a while is no error.
+// poll reads the stack once and reports whether the operation has ended. A temporary
+// failure of calls is not an error.
 func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err error) {
 	now, err = w.s.look(ctx, w.id)
 	if err == nil {
@@ -65,7 +65,7 @@ func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err er
 		return now, true, nil
 	case err == nil:
 		w.reached = w.s.clock.Now()
-	case cloud.Rejected(err) && !cloud.Throttled(err), w.s.clock.Since(w.reached) > patience:
+	case cloud.Rejected(err) && !cloud.Throttled(err), w.s.clock.Since(w.reached) > outageTimeout:
 		return nil, false, err
 	}
 	if w.s.clock.Since(w.began) > longest {
@@ -74,35 +74,35 @@ func (w *watcher) poll(ctx context.Context) (now *types.Stack, done bool, err er
 	return nil, false, nil
 }
 
-// atRest reports whether AWS is done.
+// atRest reports whether the operation has ended.
 func (w *watcher) atRest(now *types.Stack) bool {
-	return (now == nil || !busy(now.StackStatus)) && (len(w.events) > 0 || w.blind || w.polls >= unheard)
+	return (now == nil || !busy(now.StackStatus)) && (len(w.events) > 0 || w.denied || w.polls >= idleChecks)
 }
 
 // watcher follows one operation on a stack.
 type watcher struct {
 	s         *Stack
-	id, token string // the token may be "" where it is not known
+	id, token string // token may be "" if unknown
 	seen      map[string]bool
 	events    []Event
-	blind     bool // AWS does not let us read events
+	denied    bool // no permission to read events
 	polls     int
 
 	began, beat, reached time.Time
 }
 
-// read tells the events that are new.
+// read reports new events.
 func (w *watcher) read(ctx context.Context) error {
-	if w.blind {
+	if w.denied {
 		return nil
 	}
 	fresh, err := w.fresh(ctx)
 	switch {
-	case missing(err):
-		return nil // look says so
+	case notFound(err):
+		return nil // look reports the error
 	case cloud.Denied(err):
-		w.blind = true
-		w.s.o.Note("what happens to the stack cannot be told: no permission for cloudformation:DescribeStackEvents")
+		w.denied = true
+		w.s.o.Note("cannot show events of the stack: no permission for cloudformation:DescribeStackEvents")
 		return nil
 	case err != nil:
 		return err
@@ -118,9 +118,9 @@ func (w *watcher) read(ctx context.Context) error {
 	return nil
 }
 
-// fresh returns the events of the operation that are new, the latest first.
-// Pages are counted from the latest and shift while more happens: an event may
-// come twice, or after an older one.
+// fresh returns the new events of the operation, the latest first. Pages are counted from
+// the latest event and shift during reading, so an event may come twice, or after an
+// older one.
 func (w *watcher) fresh(ctx context.Context) (list []*types.StackEvent, err error) {
 	here := map[string]bool{}
 	pages := cfn.NewDescribeStackEventsPaginator(w.s.cfn, &cfn.DescribeStackEventsInput{StackName: &w.id})
@@ -136,7 +136,7 @@ func (w *watcher) fresh(ctx context.Context) (list []*types.StackEvent, err erro
 			case w.seen[id]:
 				return list, nil
 			case begins(e) && w.token != "" && aws.ToString(e.ClientRequestToken) != "" && *e.ClientRequestToken != w.token:
-				return nil, nil // what came before ours: ours has not begun yet
+				return nil, nil // an event of an earlier operation: ours has not begun yet
 			case !here[id]:
 				here[id] = true
 				list = append(list, e)
@@ -162,8 +162,8 @@ func event(e *types.StackEvent) Event {
 	}
 }
 
-// still gives a sign of life when there was none for a while.
-func (w *watcher) still() {
+// still calls Options.Progress if there was no event for a while.
+func (w *watcher) reportProgress() {
 	if w.s.clock.Since(w.beat) < heartbeat {
 		return
 	}
@@ -188,22 +188,21 @@ func (w *watcher) still() {
 			working = append(working, latest[id])
 		}
 	}
-	w.s.o.Still(working)
+	w.s.o.Progress(working)
 }
 
-// history returns the events of the last operation on a stack, without telling
-// anybody.
+// history returns the events of the last operation on a stack, without reporting them.
 func (s *Stack) history(ctx context.Context, id string) []Event {
 	quiet := *s
 	quiet.o.Event, quiet.o.Note = func(Event) {}, func(string) {}
 	w := &watcher{s: &quiet, id: id, seen: map[string]bool{}}
 	if err := w.read(ctx); err != nil {
-		return nil // that it cannot be told why something is as it is, is no failure of its own
+		return nil // the events only explain another error
 	}
 	return w.events
 }
 
-// rootCauses picks the failures that are not consequences of others.
+// rootCauses returns the failures that are not consequences of others.
 func rootCauses(events []Event) (list []Event) {
 	told := map[string]bool{}
 	for _, e := range events {

@@ -1,0 +1,105 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/clock"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// simulatedAWS is an account that is hundreds of times faster than AWS. A
+// program that uses AWS calls config.LoadDefaultConfig of the AWS SDK, and leaves
+// Target.Clock nil.
+func simulatedAWS(region string) (aws.Config, reconcile.Clock) {
+	c := clock.Fast(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), 500)
+	return awssim.New(awssim.Options{Region: region, Clock: c}).Config(), c
+}
+
+// Create a cluster, show it, and delete it.
+func Example() {
+	ctx := context.Background()
+	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cfg, clock := simulatedAWS(m.Region())
+	c := reconcile.Open(m, reconcile.Target{Config: cfg, Owner: "ada@laptop", Timeout: time.Hour, Clock: clock})
+
+	plan, err := c.Plan(ctx)
+	fmt.Println(plan.Count(reconcile.Create), "to create, about", plan.Expected, err)
+
+	created := 0
+	_, err = c.Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
+		if e.What == reconcile.Creating {
+			created++
+		}
+	}})
+	fmt.Println(created, "created", err)
+
+	status, err := c.Status(ctx)
+	for _, r := range status.Resources[:3] {
+		fmt.Println(r.Resource, r.State, err)
+	}
+
+	result, err := c.Delete(ctx, reconcile.Options{})
+	fmt.Println(result.Plan.Count(reconcile.Remove), "deleted", err)
+	// Output:
+	// 36 to create, about 2m30s <nil>
+	// 36 created <nil>
+	// vpc ok <nil>
+	// internet-gateway ok <nil>
+	// subnet/public/us-east-1a ok <nil>
+	// 36 deleted <nil>
+}
+
+// A wrong manifest is reported with every problem in it.
+func ExampleLoad() {
+	_, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: []byte(`
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata:
+  name: demo
+spec:
+  infrastructureRef:
+    apiGroup: infrastructure.cluster.x-k8s.io
+    kind: AWSCluster
+    name: demo
+---
+apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
+kind: AWSCluster
+metadata:
+  name: demo
+spec:
+  regoin: eu-west-1
+`)}}, reconcile.LoadOptions{Region: "us-east-1"})
+	var invalid *input.InvalidError
+	if errors.As(err, &invalid) {
+		for _, p := range invalid.Problems {
+			fmt.Println(p)
+		}
+	}
+	// Output:
+	// demo.yaml:6: Cluster/demo spec.controlPlaneRef: the cluster has no control plane — name a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane
+	// demo.yaml:17: AWSCluster/demo spec.regoin: the field does not exist — did you mean "region"?
+}
+
+// The policy of somebody who may work on one cluster only.
+func ExampleManifest_Policy() {
+	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := m.Policy().Statement[1]
+	fmt.Println(s.Effect, s.Action[0], "…", s.Condition)
+	// Output:
+	// Allow ec2:AllocateAddress … map[StringEquals:map[aws:RequestedRegion:[us-east-1]]]
+}

@@ -165,7 +165,7 @@ func mayGo(members []etcdMember, mine int, healthy []podObject) error {
 		}
 	}
 	if well < quorum {
-		return graph.NotYet(fmt.Errorf("%s of etcd to be healthy, or it loses its quorum: %s is not", counted(len(ill), "member"), text.Several(ill)))
+		return graph.NotYet(fmt.Errorf("%s of etcd to be healthy, or it loses its quorum: %s is not", text.Count(len(ill), "member"), text.Several(ill)))
 	}
 	return nil
 }

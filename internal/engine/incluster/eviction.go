@@ -129,7 +129,7 @@ func evict(ctx context.Context, c *cloud.Clients, k *kube.Client, from *DrainSta
 		}
 		left = append(left, p.String()+why)
 	}
-	return graph.NotYet(fmt.Errorf("%s to go: %s", counted(len(left), "pod"), text.Several(left)))
+	return graph.NotYet(fmt.Errorf("%s to go: %s", text.Count(len(left), "pod"), text.Several(left)))
 }
 
 func (p *podObject) evict(ctx context.Context, k *kube.Client, from NodeState) error {

@@ -71,7 +71,7 @@ func live(t *testing.T, server *moto.Server, cluster, manifest string, env ...st
 	assert.Zero(t, second.Writes, "a second run has nothing to do")
 
 	tree, _ := s.run(t, 0, "describe", "-f", manifest)
-	assert.Contains(t, tree, "things are as wanted")
+	assert.Contains(t, tree, "resources are up to date")
 	kubeconfig, _ := s.run(t, 0, "kubeconfig", cluster)
 	assert.Contains(t, kubeconfig, "client-key-data:")
 	list, _ := s.run(t, 0, "list")

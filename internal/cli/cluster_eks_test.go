@@ -54,7 +54,7 @@ func TestLifeOfAnEKSCluster(t *testing.T) {
 		assert.Equal(t, "default_eks-user@default_eks", config.CurrentContext)
 	}
 	step(0, "delete", "eks", "--yes")
-	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
+	assert.Contains(t, s.err.String(), "is deleted (")
 	step(0, "delete", "-f", file, "--yes")
 	assert.Contains(t, s.err.String(), "There was nothing of cluster eks")
 }
@@ -79,7 +79,7 @@ func TestLifeOfAPool(t *testing.T) {
 	step(0, "describe", "machine-pool")
 	assert.Regexp(t, `auto-scaling-group/machine-pool-mp-0 +machine-pool-mp-0 +2 of 2 in service`, s.out.String())
 	step(0, "delete", "machine-pool", "--yes")
-	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
+	assert.Contains(t, s.err.String(), "is deleted (")
 }
 
 // CAPA_EKS_IAM is read from where variables are.

@@ -34,7 +34,7 @@ func TestDescribeWhenTheAPIServerIsSilent(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "describe", "-f", file), s.err.String())
 	assert.Regexp(t, `\? addons/\S+ +unknown\n`, s.out.String())
 	assert.NotContains(t, s.out.String(), "missing", "nobody can say that")
-	assert.Regexp(t, `\d+ of \d+ as wanted, \d+ unknown, \d+ pending\.\n$`, s.out.String())
+	assert.Regexp(t, `\d+ of \d+ up to date, \d+ unknown, \d+ pending\.\n$`, s.out.String())
 
 	require.Equal(t, 0, s.run("cluster", "describe", "demo"), s.err.String())
 	assert.NotContains(t, s.err.String(), "give up", "nothing is to go")

@@ -88,7 +88,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 	s.terminal("demo\n")
 	require.Equal(t, 0, s.run(append(where, "--keep-volumes", "-o", "json", "--progress", "plain")...), s.err.String())
 	assert.Regexp(t, `kept vol-[0-9a-f]+: made in the cluster for default/data-0\n`, s.err.String())
-	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 is gone: nothing but these volumes is left, in ")
+	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 is deleted (")
 	var result struct{ Kept []string }
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &result))
 	assert.Len(t, result.Kept, 2)

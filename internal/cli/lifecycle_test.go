@@ -52,7 +52,7 @@ func TestLifeOfACluster(t *testing.T) {
 	assert.NotContains(t, s.err.String(), "error")
 
 	step(env.Wrong, "create", "-f", file)
-	assert.Contains(t, s.err.String(), "there is nobody to ask")
+	assert.Contains(t, s.err.String(), "stdin is not a terminal")
 	assert.Contains(t, s.err.String(), "--yes")
 	s.terminal("n\n")
 	step(env.Refused, "create", "-f", file)
@@ -80,11 +80,11 @@ func TestLifeOfACluster(t *testing.T) {
 	assert.Zero(t, result.Writes, "a second run has nothing to do, and does not ask")
 	assert.Zero(t, result.Changed["create"])
 	step(0, "plan", "-f", file, "--detailed-exitcode")
-	assert.Contains(t, s.out.String(), "Nothing to do: everything is as wanted")
+	assert.Contains(t, s.out.String(), "No changes: everything is up to date")
 
 	step(0, "describe", "-f", file)
 	assert.Contains(t, s.out.String(), "✓ network")
-	assert.Contains(t, s.out.String(), "things are as wanted.")
+	assert.Contains(t, s.out.String(), "resources are up to date.")
 	step(0, "list")
 	assert.Regexp(t, `^NAME   REGION      RESOURCES\ndemo   us-east-1   \d+\n$`, s.out.String())
 
@@ -96,7 +96,7 @@ func TestLifeOfACluster(t *testing.T) {
 	assert.Contains(t, s.err.String(), "Type the name of the cluster")
 	s.terminal("demo\n")
 	step(0, "delete", "demo")
-	assert.Contains(t, s.err.String(), "is gone: nothing carries its tag any more")
+	assert.Contains(t, s.err.String(), "is deleted (")
 	step(0, "list", "-o", "json")
 	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
 	step(0, "delete", "demo", "--yes")

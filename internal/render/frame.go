@@ -23,7 +23,7 @@ func spinner(n int) string {
 func (t *tree) frame(wide, high int) []string {
 	now := t.t.Clock.Now()
 	if t.looking {
-		text := fmt.Sprintf("looking at cluster %s in %s  %s", t.tally.run.Cluster, t.tally.run.Region, short(now.Sub(t.tally.began)))
+		text := fmt.Sprintf("reading the state of cluster %s in %s  %s", t.tally.run.Cluster, t.tally.run.Region, short(now.Sub(t.tally.began)))
 		return []string{t.t.Style.paint(cyan, spinner(t.beats)) + " " + cut(text, wide-2)}
 	}
 	lines := t.tell(wide, named)

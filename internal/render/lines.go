@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -50,7 +51,7 @@ func (l *lines) Look(r Run) {
 	defer l.mu.Unlock()
 	l.began = l.t.Clock.Now()
 	l.tally = newTally(r, l.began)
-	l.print(l.began, fmt.Sprintf("looking at cluster %s in %s", r.Cluster, r.Region))
+	l.print(l.began, fmt.Sprintf("reading the state of cluster %s in %s", r.Cluster, r.Region))
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // lives until End, whatever becomes of the run
 	l.cancel = cancel
 	l.stopped.Go(func() { l.live(ctx) })
@@ -96,7 +97,7 @@ func (t *tally) sentence(e reconcile.Event) string {
 		return text + " for " + e.Detail
 	case reconcile.Done:
 		if t.deleting[e.Resource] {
-			text = "gone"
+			text = "deleted"
 		}
 		if e.Took >= time.Second {
 			text += " after " + short(e.Took)
@@ -135,7 +136,7 @@ func (l *lines) End() {
 	}
 	l.ended = true
 	if n := l.tally.count("", reconcile.Blocked); n > 0 {
-		l.print(l.t.Clock.Now(), plural(n, "thing")+" not begun")
+		l.print(l.t.Clock.Now(), text.Count(n, "resource")+" not started")
 	}
 	l.cancel()
 	l.mu.Unlock()
@@ -179,7 +180,7 @@ func (l *lines) waiting() string {
 	if rest > 0 {
 		parts = append(parts, fmt.Sprintf("and %d more", rest))
 	}
-	return "still at work: " + strings.Join(parts, "; ")
+	return "still in progress: " + strings.Join(parts, "; ")
 }
 
 // done counts the nodes of a group that are done.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -45,25 +46,25 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 // Headline sums a plan up in one sentence.
 func Headline(p reconcile.Plan, v PlanView) string {
 	if p.Empty() {
-		return v.Style.paint(bold, "Nothing to do:") + " " + nothing(p)
+		return v.Style.paint(bold, "No changes:") + " " + nothing(p)
 	}
 	s := Summarize(p)
 	parts := []string{
 		fmt.Sprintf("%d to create", s.Create), fmt.Sprintf("%d to change", s.Update), fmt.Sprintf("%d to delete", s.Delete),
 	}
 	if s.Settle > 0 {
-		parts = append(parts, fmt.Sprintf("%d on the way", s.Settle))
+		parts = append(parts, fmt.Sprintf("%d in progress", s.Settle))
 	}
 	if s.Await > 0 {
 		parts = append(parts, fmt.Sprintf("%d to wait for", s.Await))
 	}
 	if s.Conflict > 0 {
-		parts = append(parts, v.Style.paint(red, plural(s.Conflict, "conflict")))
+		parts = append(parts, v.Style.paint(red, text.Count(s.Conflict, "conflict")))
 	}
 	text := v.Style.paint(bold, "Plan:") + " " + strings.Join(parts, ", ")
 	switch {
 	case s.Conflict > 0:
-		return text + ". A conflict is a difference that cannot be changed in place: nothing will be done."
+		return text + ". A conflict is a difference that cannot be changed in place: nothing will be changed."
 	case p.Expected > 0:
 		return text + "; AWS takes about " + roughly(p.Expected) + "."
 	}
@@ -72,9 +73,9 @@ func Headline(p reconcile.Plan, v PlanView) string {
 
 func nothing(p reconcile.Plan) string {
 	if len(p.Steps) == 0 || p.Count(reconcile.Keep, reconcile.Leave) == 0 {
-		return "there is nothing of this cluster."
+		return "the cluster has no resources."
 	}
-	return "everything is as wanted (" + plural(p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave), "thing") + ")."
+	return "everything is up to date (" + text.Count(p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave), "resource") + ")."
 }
 
 func heading(a Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
@@ -182,7 +183,7 @@ func unchanged(p reconcile.Plan, s Style) string {
 	for _, l := range []struct {
 		action reconcile.Action
 		text   string
-	}{{reconcile.Keep, "Unchanged"}, {reconcile.Existing, "Used as they are, and not ours"}, {reconcile.Leave, "Left to the cluster"}} {
+	}{{reconcile.Keep, "Unchanged"}, {reconcile.Existing, "Existing, not managed"}, {reconcile.Leave, "Managed by the cluster"}} {
 		if what := kinds(p, l.action); what != "" {
 			b.WriteString(s.paint(dim, l.text+": "+what) + "\n")
 		}
@@ -208,7 +209,7 @@ func kinds(p reconcile.Plan, a reconcile.Action) string {
 	slices.SortStableFunc(order, func(x, y string) int { return cmp.Compare(n[y], n[x]) })
 	parts := make([]string, len(order))
 	for i, k := range order {
-		if parts[i] = plural(n[k], k); a == reconcile.Leave {
+		if parts[i] = text.Count(n[k], k); a == reconcile.Leave {
 			parts[i] = k // how many there are is nobody's business
 		}
 	}

@@ -184,7 +184,7 @@ func TestTreeMakesRoomForAQuestion(t *testing.T) {
 		tree := NewTree(s, Terminal{})
 		tree.Look(Run{Verb: "delete", Cluster: "demo", Region: "us-east-1"})
 		time.Sleep(time.Second)
-		assert.Contains(t, s.shown(), "looking at cluster demo")
+		assert.Contains(t, s.shown(), "reading the state of cluster demo")
 		tree.Pause()
 		assert.False(t, s.hidden)
 		_, _ = s.Write([]byte("the plan\nsure? y\n"))
@@ -234,7 +234,7 @@ func TestLinesGiveSignsOfLife(t *testing.T) {
 		p.Event(reconcile.Event{Resource: "nat-gateway/a", What: reconcile.Creating, Expected: 100 * time.Second, At: time.Now()})
 		time.Sleep(95 * time.Second)
 		p.End()
-		assert.Equal(t, 3, strings.Count(b.String(), "still at work: nat-gateway/a creating"))
+		assert.Equal(t, 3, strings.Count(b.String(), "still in progress: nat-gateway/a creating"))
 		assert.Contains(t, b.String(), "creating 1m30s of ~1m40s")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -153,7 +154,7 @@ func TestNumbers(t *testing.T) {
 		assert.Equal(t, want, roughly(d))
 	}
 	assert.Equal(t, []string{"1 policy", "2 policies", "3 nat-gateways", "2 user-data", "2 security-group-rules"},
-		[]string{plural(1, "policy"), plural(2, "policy"), plural(3, "nat-gateway"), plural(2, "user-data"), plural(2, "security-group-rules")})
+		[]string{text.Count(1, "policy"), text.Count(2, "policy"), text.Count(3, "nat-gateway"), text.Count(2, "user-data"), text.Count(2, "security-group-rules")})
 	assert.Equal(t, "ab…", cut("abcd", 3))
 	assert.Empty(t, cut("abcd", 0))
 }

@@ -101,7 +101,7 @@ func StackPreview(w io.Writer, p *stack.Preview, s Style) error {
 		b.WriteString(previewed(step, s) + "\n")
 	}
 	if len(p.Steps) == 0 {
-		b.WriteString("Nothing to do: the stack is as wanted.\n")
+		b.WriteString("No changes: the stack is up to date.\n")
 	} else {
 		fmt.Fprintf(&b, "\n%d to add, %d to change, %d to replace, %d to remove.\n", count[stack.Add], count[stack.Change], count[stack.Replace], count[stack.Remove])
 	}

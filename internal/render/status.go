@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -174,7 +175,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 func stateText(state string) string {
 	switch state {
 	case "existing":
-		return "not ours"
+		return "existing, not managed"
 	case "extra":
 		return "no longer wanted"
 	}
@@ -188,14 +189,14 @@ func verdict(s reconcile.Status, v StatusView) string {
 		n[k.State]++
 	}
 	fine := n["ok"] + n["existing"]
-	parts := []string{fmt.Sprintf("%d of %d as wanted", fine, len(s.Resources))}
+	parts := []string{fmt.Sprintf("%d of %d up to date", fine, len(s.Resources))}
 	switch {
 	case len(s.Resources) == 0:
-		return "There is nothing of this cluster."
+		return "The cluster has no resources."
 	case v.Named:
-		parts[0] = plural(len(s.Resources), "thing") + " found"
+		parts[0] = text.Count(len(s.Resources), "resource") + " found"
 	case fine == len(s.Resources):
-		return v.Style.paint(green, fmt.Sprintf("All %d things are as wanted.", len(s.Resources)))
+		return v.Style.paint(green, fmt.Sprintf("All %d resources are up to date.", len(s.Resources)))
 	}
 	for _, state := range []string{"conflict", "missing", "differs", "extra", "unknown", "pending"} {
 		if n[state] > 0 {

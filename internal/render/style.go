@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // Style paints text, or leaves it as it is.
@@ -77,26 +79,7 @@ func short(d time.Duration) string {
 // roughly prints a duration in words, as one would say it.
 func roughly(d time.Duration) string {
 	if d < 90*time.Second {
-		return plural(max(5, int(d.Round(5*time.Second).Seconds())), "second")
+		return text.Count(max(5, int(d.Round(5*time.Second).Seconds())), "second")
 	}
-	return plural(int((d + 30*time.Second).Minutes()), "minute")
-}
-
-// plural prints a number of things whose name forms its plural with an s, or
-// with ies after a y.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %s", n, pluralName(thing))
-}
-
-func pluralName(thing string) string {
-	switch {
-	case strings.HasSuffix(thing, "s"), strings.HasSuffix(thing, "data"):
-		return thing
-	case strings.HasSuffix(thing, "y") && !strings.HasSuffix(thing, "ay") && !strings.HasSuffix(thing, "ey"):
-		return strings.TrimSuffix(thing, "y") + "ies"
-	}
-	return thing + "s"
+	return text.Count(int((d + 30*time.Second).Minutes()), "minute")
 }

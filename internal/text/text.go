@@ -22,3 +22,23 @@ func Several(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// Count returns a number with its noun: "1 subnet", "3 subnets", "2 policies".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %s", n, plural(noun))
+}
+
+// plural returns the plural of a noun that forms it with an s, or with ies after
+// a consonant and y. Nouns in s or data are the same in both.
+func plural(noun string) string {
+	switch {
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "data"):
+		return noun
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay") && !strings.HasSuffix(noun, "ey"):
+		return strings.TrimSuffix(noun, "y") + "ies"
+	}
+	return noun + "s"
+}

@@ -72,7 +72,7 @@ func (c *createStack) apply(ctx context.Context, config *bootstrap.Config, a *ac
 		return c.advise(err)
 	}
 	if outcome == stack.Unchanged {
-		e.Story("nothing to change: stack %s in %s is as wanted", s.Name, s.Region)
+		e.Story("stack %s in %s is up to date: nothing to change", s.Name, s.Region)
 	} else {
 		e.Story("stack %s in %s is %s, in %s", s.Name, s.Region, outcome, a.Clock.Since(began).Round(time.Second))
 	}

@@ -66,21 +66,21 @@ func (o *createOptions) state(r *run, res reconcile.Result, endpoint string) str
 	case res.Plan.Empty():
 		return ""
 	case o.until == reconcile.NodesReady:
-		return " The API server answers at " + endpoint + ", and all nodes are ready."
+		return " The API server answers at " + endpoint + ", and all Nodes are ready."
 	case o.until == reconcile.APIServer:
-		return " The API server answers at " + endpoint + "; " + cmp.Or(o.far, "nodes may still be on their way") + "."
+		return " The API server answers at " + endpoint + "; " + cmp.Or(o.far, "Nodes may not be ready yet") + "."
 	case o.eks:
 		return " The API server answers at " + endpoint + "."
 	}
-	return " Its machines are booting; the API server is to answer at " + endpoint + "."
+	return " Its machines are booting; the API server will answer at " + endpoint + "."
 }
 
 // tell sums up what has been done.
 func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
-	text := fmt.Sprintf("Cluster %s in %s is as the manifest says: nothing to do, %s.", r.cluster.Name, r.cluster.Region, expense(res))
+	text := fmt.Sprintf("Cluster %s in %s is up to date: nothing to change (%s).", r.cluster.Name, r.cluster.Region, rounded(res.Took))
 	if !res.Plan.Empty() {
-		text = fmt.Sprintf("Cluster %s in %s is as the manifest says, %s.", r.cluster.Name, r.cluster.Region, expense(res))
+		text = fmt.Sprintf("Cluster %s in %s is up to date (%s).", r.cluster.Name, r.cluster.Region, changed(res))
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = "https://" + res.Endpoint

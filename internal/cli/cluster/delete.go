@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -68,25 +69,24 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
 		return err
 	}
 	for _, s := range kept(p) {
-		o.Env.Story("%s would stay: %s", s.CloudID, s.Origin)
+		o.Env.Story("would keep %s: %s", s.CloudID, s.Origin)
 	}
 	return show(o.flags, o.output.value, p, view(o.flags, c, false))
 }
 
 func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
-	left := "nothing carries its tag any more"
-	if len(kept(res.Plan)) > 0 {
-		left = "nothing but these volumes is left"
+	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(reconcile.Remove), "resource"), rounded(res.Took))
+	if n := len(kept(res.Plan)); n > 0 {
+		line += fmt.Sprintf(" Kept: %s.", text.Count(n, "volume"))
 	}
-	text := fmt.Sprintf("Cluster %s in %s is gone: %s, %s.", r.cluster.Name, r.cluster.Region, left, expense(res))
 	if res.Plan.Empty() {
-		text = fmt.Sprintf("There was nothing of cluster %s in %s to delete.", r.cluster.Name, r.cluster.Region)
+		line = fmt.Sprintf("Cluster %s in %s has no resources: nothing to delete.", r.cluster.Name, r.cluster.Region)
 	}
 	if o.progress.value != "json" {
 		for _, s := range kept(res.Plan) {
 			r.Env.Story("kept %s: %s", s.CloudID, s.Origin)
 		}
-		r.Env.Story("%s", text)
+		r.Env.Story("%s", line)
 	}
 	if o.output.value == "text" {
 		return nil

@@ -79,8 +79,12 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 		return true, nil
 	}
 	if !r.Env.InIsTerminal || !r.Env.ErrIsTerminal {
-		return false, env.Usagef("there is nobody to ask: look at it with 'clusterawsadm cluster %s --dry-run', and go on with --yes\n%s",
-			r.verb, render.Headline(p, view))
+		stream := "stdin"
+		if r.Env.InIsTerminal {
+			stream = "stderr"
+		}
+		return false, env.Usagef("%s is not a terminal: review with 'clusterawsadm cluster %s --dry-run', then pass --yes\n%s",
+			stream, r.verb, render.Headline(p, view))
 	}
 	r.progress.Pause()
 	if err := render.Plan(r.Env.Err, p, view); err != nil {
@@ -140,9 +144,18 @@ func (r *run) outcome(res reconcile.Result) outcome {
 	}
 }
 
-// expense says how long it took and what it cost.
-func expense(res reconcile.Result) string {
-	return fmt.Sprintf("in %s, with %d calls to AWS, %d of them writes", rounded(res.Took), res.Reads+res.Writes, res.Writes)
+// changed says what a run has changed, and how long it took: "36 created, 4m2s".
+func changed(res reconcile.Result) string {
+	var parts []string
+	for _, x := range []struct {
+		action reconcile.Action
+		word   string
+	}{{reconcile.Create, "created"}, {reconcile.Update, "changed"}, {reconcile.Remove, "deleted"}} {
+		if n := res.Plan.Count(x.action); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, x.word))
+		}
+	}
+	return strings.Join(append(parts, rounded(res.Took).String()), ", ")
 }
 
 // rounded leaves out what nobody wants to know of a duration.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -72,35 +73,28 @@ func describe(m *reconcile.Manifest) valid {
 }
 
 func (v valid) String() string {
-	plane, version := counted(v.ControlPlanes, "control plane"), v.Kubernetes
+	plane, version := text.Count(v.ControlPlanes, "control plane"), v.Kubernetes
 	if v.EKS {
 		plane = "control plane by EKS"
 	}
 	if version == "" {
 		version = "as EKS has it"
 	}
-	text := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, version, plane, counted(v.Workers, "worker"))
+	line := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, version, plane, text.Count(v.Workers, "worker"))
 	var groups []string
 	for _, g := range []struct {
 		names []string
 		thing string
 	}{{v.Deployments, "deployment"}, {v.Pools, "pool"}} {
 		if n := len(g.names); n > 0 {
-			groups = append(groups, counted(n, g.thing))
+			groups = append(groups, text.Count(n, g.thing))
 		}
 	}
 	if len(groups) > 0 {
-		text += " in " + strings.Join(groups, " and ")
+		line += " in " + strings.Join(groups, " and ")
 	}
 	if n := len(v.Fargate); n > 0 {
-		text += ", " + counted(n, "Fargate profile")
+		line += ", " + text.Count(n, "Fargate profile")
 	}
-	return text
-}
-
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return line
 }

@@ -28,9 +28,9 @@ func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string
 	}
 	switch most := m.MostWait(); most {
 	case reconcile.Infrastructure:
-		return most, "the API server can be reached from within the VPC alone: this run waits for what AWS does; there, use --wait=nodes"
+		return most, "the API server can only be reached from inside the VPC, so this run did not wait for it; inside the VPC use --wait=nodes"
 	case reconcile.APIServer:
-		return most, "nodes become ready once there is a pod network: install one with kubectl, or with --cni FILE"
+		return most, "Nodes become ready once a pod network is installed: use kubectl, or --cni FILE"
 	default:
 		return most, ""
 	}

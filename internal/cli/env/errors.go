@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -116,7 +117,7 @@ func (e *Env) Explain(err error) {
 		for _, p := range invalid.Problems {
 			e.Story("%s", p)
 		}
-		e.Story("%s %s", e.word("error:"), counted(len(invalid.Problems), "problem"))
+		e.Story("%s %s", e.word("error:"), text.Count(len(invalid.Problems), "problem"))
 	default:
 		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(strings.Join(told(err), "\n"), "\n", "\n       "))
 	}
@@ -147,11 +148,4 @@ func (e *Env) word(text string) string {
 		return "\x1b[31m" + text + "\x1b[0m"
 	}
 	return text
-}
-
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -175,7 +175,7 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 	default:
 		return evict(ctx, c, k, have)
 	}
-	return graph.NotYet(fmt.Errorf("%s to be detached: %s", counted(len(have.Volumes), "volume"), text.Several(have.Volumes)))
+	return graph.NotYet(fmt.Errorf("%s to be detached: %s", text.Count(len(have.Volumes), "volume"), text.Several(have.Volumes)))
 }
 
 // cordoning is the patch that starts a drain.
@@ -241,11 +241,4 @@ func claimOf(ctx context.Context, k *kube.Client, volume string, keptClaims []st
 		return "", err
 	}
 	return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name, nil
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

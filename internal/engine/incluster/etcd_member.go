@@ -166,7 +166,7 @@ func checkQuorum(members []etcdMember, without int, healthy []corev1.Pod) error 
 		}
 	}
 	if voters < quorum {
-		return graph.NotYet(fmt.Errorf("%s of etcd to be healthy, or it loses its quorum: %s is not", counted(len(unhealthy), "member"), text.Several(unhealthy)))
+		return graph.NotYet(fmt.Errorf("%s of etcd to be healthy, or it loses its quorum: %s is not", text.Count(len(unhealthy), "member"), text.Several(unhealthy)))
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func evict(ctx context.Context, c *cloud.Clients, k *kube.Client, from *DrainSta
 		}
 		left = append(left, podName(p)+why)
 	}
-	return graph.NotYet(fmt.Errorf("%s to go: %s", counted(len(left), "pod"), text.Several(left)))
+	return graph.NotYet(fmt.Errorf("%s to go: %s", text.Count(len(left), "pod"), text.Several(left)))
 }
 
 func evictPod(ctx context.Context, k *kube.Client, p *corev1.Pod, from NodeState) error {

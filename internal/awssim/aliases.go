@@ -43,7 +43,8 @@ type Call = core.Call
 // Fault is what goes wrong with a call.
 type Fault = core.Fault
 
-// Names of the services' types, so that tests import one package.
+// EC2State and the others are types of the services, so that tests import one
+// package.
 type (
 	EC2State          = ec2.State
 	Thing             = ec2.Thing

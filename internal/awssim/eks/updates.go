@@ -168,7 +168,7 @@ func readEncryption(in []types.EncryptionConfig) (key string, err error) {
 	switch {
 	case len(in) == 0:
 		return "", nil
-	case len(in) > 1 || !slices.Equal(in[0].Resources, []string{"secrets"}):
+	case len(in) > 1 || !slices.Equal(in[0].Resources, []string{"secrets"}): //nolint:staticcheck // EKS takes the field and no longer uses it
 		return "", invalid("encryptionConfig takes one entry, and only for secrets")
 	case in[0].Provider == nil || !strings.HasPrefix(aws.ToString(in[0].Provider.KeyArn), "arn:"):
 		return "", invalid("Invalid KMS key ARN")

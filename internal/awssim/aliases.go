@@ -43,8 +43,9 @@ type Call = core.Call
 // Fault is what goes wrong with a call.
 type Fault = core.Fault
 
-// EC2State and the others are types of the services, so that tests import one
-// package.
+// Types of the services, so that tests import one package.
+//
+//nolint:revive // each is documented where it is declared
 type (
 	EC2State          = ec2.State
 	Thing             = ec2.Thing

@@ -33,11 +33,11 @@ type CopyOptions struct {
 	Tell func(format string, args ...any)
 }
 
-// Clock tells the time and waits, where time runs faster than the machine's: for
-// an emulator of AWS, or in tests.
+// Clock replaces the system clock where time runs faster: with an emulator of AWS, or in
+// tests.
 type Clock interface {
 	Now() time.Time
-	// Sleep waits for d, or until the context ends, whose cause it returns.
+	// Sleep waits for d. If the context ends before, it returns the cause.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 

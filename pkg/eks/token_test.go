@@ -228,7 +228,7 @@ func strip(c *clientcmdapi.Context) *clientcmdapi.Context {
 func TestKubeconfigErrors(t *testing.T) {
 	for want, change := range map[string]func(*Kubeconfig){
 		"name and the region": func(k *Kubeconfig) { k.Region = "" },
-		"not an https URL":        func(k *Kubeconfig) { k.Endpoint = "0123ABCD.gr7.us-east-1.eks.amazonaws.com" },
+		"not an https URL":    func(k *Kubeconfig) { k.Endpoint = "0123ABCD.gr7.us-east-1.eks.amazonaws.com" },
 		"certificate of":      func(k *Kubeconfig) { k.CA = nil },
 		`spec.tokenMethod: "pigeon" is not one of clusterawsadm, aws-cli, iam-authenticator`: func(k *Kubeconfig) { k.Method = "pigeon" },
 	} {

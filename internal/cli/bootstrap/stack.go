@@ -65,7 +65,7 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 		Progress: func(working []stack.Event) {
 			f.env.Story("%s", render.StackWait(working, a.Clock.Since(f.began)))
 		},
-		Note:      func(text string) { f.env.Story("%s", text) },
+		Note:         func(text string) { f.env.Story("%s", text) },
 		OtherRegions: elsewhere(a),
 	})
 	return config, a, s, nil

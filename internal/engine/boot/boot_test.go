@@ -197,31 +197,31 @@ func TestRenderErrors(t *testing.T) {
 		return m
 	}
 	for want, m := range map[string]Machine{
-		"contentFormat: Template":             with(func(m *Machine) { m.Spec.Files = []bootstrapv1.File{{Path: "/f", ContentFormat: "Template"}} }),
-		"joinConfiguration.controlPlane":      with(func(m *Machine) { m.Spec.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{} }),
-		"unknown role":                        with(func(m *Machine) { m.Role = 0 }),
-		"no endpoint":                         with(func(m *Machine) { m.Endpoint = "" }),
-		"no certificates":                     with(func(m *Machine) { m.PKI = nil }),
-		"no cluster":                          with(func(m *Machine) { m.Cluster = nil }),
-		`version "latest"`:                    with(func(m *Machine) { m.Version = "latest" }),
-		"lower than v1.22":                    with(func(m *Machine) { m.Version = "v1.21.0" }),
-		"token is not of the form":            with(func(m *Machine) { m.Token = "" }),
-		"files[0].contentFrom":                with(func(m *Machine) { m.Spec.Files = fileFrom("gone") }),
-		`secret "extra" is not in`:            with(func(m *Machine) { m.Spec.Files = fileFrom("extra"); m.Secret = nil }),
-		"bootCommands: not supported by Ignition":              with(func(m *Machine) { m.Spec.Format = "ignition"; m.Spec.BootCommands = []string{"true"} }),
-		"tableType: Ignition writes gpt only": with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Partitions[0].TableType = "mbr" }),
+		"contentFormat: Template":                 with(func(m *Machine) { m.Spec.Files = []bootstrapv1.File{{Path: "/f", ContentFormat: "Template"}} }),
+		"joinConfiguration.controlPlane":          with(func(m *Machine) { m.Spec.JoinConfiguration.ControlPlane = &bootstrapv1.JoinControlPlane{} }),
+		"unknown role":                            with(func(m *Machine) { m.Role = 0 }),
+		"no endpoint":                             with(func(m *Machine) { m.Endpoint = "" }),
+		"no certificates":                         with(func(m *Machine) { m.PKI = nil }),
+		"no cluster":                              with(func(m *Machine) { m.Cluster = nil }),
+		`version "latest"`:                        with(func(m *Machine) { m.Version = "latest" }),
+		"lower than v1.22":                        with(func(m *Machine) { m.Version = "v1.21.0" }),
+		"token is not of the form":                with(func(m *Machine) { m.Token = "" }),
+		"files[0].contentFrom":                    with(func(m *Machine) { m.Spec.Files = fileFrom("gone") }),
+		`secret "extra" is not in`:                with(func(m *Machine) { m.Spec.Files = fileFrom("extra"); m.Secret = nil }),
+		"bootCommands: not supported by Ignition": with(func(m *Machine) { m.Spec.Format = "ignition"; m.Spec.BootCommands = []string{"true"} }),
+		"tableType: Ignition writes gpt only":     with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Partitions[0].TableType = "mbr" }),
 		"diskLayout: Ignition": with(func(m *Machine) {
 			m.Spec = everything()
 			m.Spec.Format = "ignition"
 			m.Spec.BootCommands = nil
 			m.Spec.DiskSetup.Partitions[1].TableType = ""
 		}),
-		"replaceFS: not supported by Ignition":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].ReplaceFS = "ntfs" }),
-		"partition: not supported by Ignition":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].Partition = "2" }),
-		`has the label "nowhere"`:        with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Mounts[0][0] = "nowhere" }),
-		"mounts[0]: needs":               with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Mounts[0] = m.Spec.Mounts[0][:1] }),
-		`permissions "rw" are not octal`: with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Files[0].Permissions = "rw" }),
-		"the content is not base64":      with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Files[1].Content = "!" }),
+		"replaceFS: not supported by Ignition": with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].ReplaceFS = "ntfs" }),
+		"partition: not supported by Ignition": with(func(m *Machine) { m.Spec = flatcar(); m.Spec.DiskSetup.Filesystems[0].Partition = "2" }),
+		`has the label "nowhere"`:              with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Mounts[0][0] = "nowhere" }),
+		"mounts[0]: needs":                     with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Mounts[0] = m.Spec.Mounts[0][:1] }),
+		`permissions "rw" are not octal`:       with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Files[0].Permissions = "rw" }),
+		"the content is not base64":            with(func(m *Machine) { m.Spec = flatcar(); m.Spec.Files[1].Content = "!" }),
 		"additionalConfig: line 1: field etcd is not supported": with(func(m *Machine) {
 			m.Spec = flatcar()
 			m.Spec.Ignition.ContainerLinuxConfig.AdditionalConfig = "etcd: {version: 3.5.0}\n"

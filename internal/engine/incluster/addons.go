@@ -44,7 +44,7 @@ type AddonsState struct {
 	Name string
 	Seen []string // how each object is: "" for one that is missing
 
-	unclear error // what the API server said of one that is not known, or not taken yet
+	unclear error // of an object whose kind is not defined, or that is not accepted, yet
 }
 
 // CloudID implements graph.State.
@@ -112,9 +112,9 @@ func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _
 	return a.apply(ctx, c)
 }
 
-// apply applies what is not as wanted. It looks right before: what somebody
-// has made in the meantime, and is only to be there, is left alone. Namespaces
-// come first. One object that is not taken does not keep back the others.
+// apply applies the objects that differ, Namespaces first. It reads them again just
+// before: without Reconcile, an object that exists by now is not changed. If the API
+// server rejects one object, the others are still applied.
 func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
 	k, err := a.API.Client(c)
 	if err != nil {
@@ -141,8 +141,8 @@ func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, err
 	return have, nil
 }
 
-// applyOne applies one object, and notes what came of it. The error is one that
-// time does not cure.
+// applyOne applies one object, and stores the result in have. It returns an error
+// only if trying again would not help.
 func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *AddonsState) error {
 	o := a.Objects[i]
 	switch _, err := k.Apply(ctx, o.object(), false); {
@@ -176,8 +176,8 @@ func (a *Addons) look(ctx context.Context, k *kube.Client) (*AddonsState, error)
 	return have, errors.Join(wrong...)
 }
 
-// see says how one object is. What an apply would change is asked of the API
-// server: it knows the defaults, and which lists are sets.
+// see compares one object with the cluster. A dry run of an apply tells what would
+// change: the API server knows the defaults, and which lists are sets.
 func (a *Addons) see(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
 	object := o.object()
 	at, err := k.Kind(ctx, object)
@@ -211,8 +211,8 @@ func (a *Addons) see(ctx context.Context, k *kube.Client, o AddonObject) (string
 	return "differs in " + strings.Join(paths, ", "), nil
 }
 
-// temporary reports whether time may cure that an object is not taken: what it
-// needs is brought too, or the API server or a webhook is not up to it now.
+// temporary reports whether an object may be accepted later: another object defines
+// what it needs, or the API server or a webhook is unavailable.
 func (a *Addons) temporary(o AddonObject, err error) bool {
 	switch {
 	case errors.As(err, new(*kube.UnknownKindError)):
@@ -227,7 +227,7 @@ func (a *Addons) temporary(o AddonObject, err error) bool {
 }
 
 // differences lists the paths at which an object differs from what it would be,
-// but for what changes by itself.
+// except for fields that the API server or controllers set.
 func differences(path string, have, want any) (paths []string) {
 	switch path {
 	case "status", "metadata.managedFields", "metadata.resourceVersion", "metadata.generation",
@@ -295,7 +295,7 @@ func (o AddonObject) Brings() string {
 	return ""
 }
 
-// AddonError says which object of an add-on the API server does not take, and
+// AddonError says which object of an add-on the API server does not accept, and
 // why.
 type AddonError struct {
 	Object AddonObject

@@ -152,9 +152,7 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 		return nil, err
 	}
 	age := t.now.Sub(p.CreationTimestamp.Time)
-	switch p.Status.Phase {
-	case corev1.PodSucceeded, corev1.PodFailed:
-	default:
+	if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 		if age > podTimeout {
 			return nil, errors.Join(t.remove(ctx, what), t.awaited(what))
 		}

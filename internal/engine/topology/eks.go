@@ -208,7 +208,7 @@ func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AW
 }
 
 // retireEKS removes what belongs to the EKS cluster, is owned, and is no longer
-// wanted. Unlike in Cluster API, what somebody else has added stays. nodeRoles are
+// wanted. Unlike in Cluster API, what others have added stays. nodeRoles are
 // ARNs of roles whose access entries are named after instance profiles.
 func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired []graph.Resource) {
 	for _, part := range []struct {

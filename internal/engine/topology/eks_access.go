@@ -42,7 +42,7 @@ type nodeAccess struct {
 }
 
 // addNodeAccess adds the access entries of machines.
-func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (out nodeAccess) {
+func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) nodeAccess {
 	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // AWS's own default
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
 		mode = a.AuthenticationMode
@@ -50,44 +50,59 @@ func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManag
 	is := func(m ekscontrolplanev1.EKSAuthenticationMode) bool {
 		return strings.EqualFold(string(mode), string(m))
 	}
-	remark := func(format string, args ...any) { out.remarks = append(out.remarks, fmt.Sprintf(format, args...)) }
-	profiles := map[string]group{}
+	out := nodeAccess{roles: map[string]bool{}}
+	groups := map[string]group{} // by name of their instance profile
 	for _, x := range p.groupsAndPools(p.eks) {
 		if x.eks != nil && x.eks.Nodeadm != nil && !x.spec.CloudInit.InsecureSkipSecretsManager {
-			remark("%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same", p.m.Origin(x.specAt, x.specPath+".cloudInit"))
+			out.remark("%s: nodeadm reads the user data itself, which therefore holds the NodeadmConfig and not a link to a secret; cloudInit.insecureSkipSecretsManager: true says the same", p.m.Origin(x.specAt, x.specPath+".cloudInit"))
 		}
-		if _, seen := profiles[x.spec.IAMInstanceProfile]; !seen {
-			profiles[x.spec.IAMInstanceProfile] = x
+		if _, seen := groups[x.spec.IAMInstanceProfile]; !seen {
+			groups[x.spec.IAMInstanceProfile] = x
 		}
 	}
-	out.roles = map[string]bool{}
-	for _, profile := range slices.Sorted(maps.Keys(profiles)) {
-		x, role := profiles[profile], p.inv.NodeRoles[profile]
-		at := p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
-		unknown := role == "" && p.inv.NodeRoles != nil
-		switch {
+	for _, profile := range slices.Sorted(maps.Keys(groups)) {
+		switch x := groups[profile]; {
 		case profile == "":
-			remark("%s: without iamInstanceProfile the machines cannot join: it is its role that is let into the cluster", p.m.Origin(x.specAt, x.specPath))
-		case is(ekscontrolplanev1.EKSAuthenticationModeConfigMap) && unknown:
-			remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", p.m.Origin(p.m.InfraObject(), "spec.accessConfig"), profile)
+			out.remark("%s: without iamInstanceProfile the machines cannot join: it is its role that is let into the cluster", p.m.Origin(x.specAt, x.specPath))
 		case is(ekscontrolplanev1.EKSAuthenticationModeConfigMap):
-			if role != "" {
-				out.mappings = append(out.mappings, incluster.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
-			}
-		case unknown:
-			remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", at, profile)
-		case !hasEntry(g, role) && !out.roles[role]:
-			out.roles[role] = role != ""
-			id := graph.ID("access-entry/" + profile)
-			out.entries = append(out.entries, graph.Add(g, id, &eks.AccessEntry{
-				Cluster: p.eks, Principal: role, Type: "EC2_LINUX", Tags: p.eksTags(id, profile),
-			}, graph.From(at)))
+			out.mapRole(p, profile)
+		default:
+			out.addEntry(g, p, x)
 		}
 	}
 	if !is(ekscontrolplanev1.EKSAuthenticationModeAPI) {
 		out.mappings = append(out.mappings, givenMappings(plane.IAMAuthenticatorConfig)...)
 	}
 	return out
+}
+
+func (a *nodeAccess) remark(format string, args ...any) {
+	a.remarks = append(a.remarks, fmt.Sprintf(format, args...))
+}
+
+// mapRole lets the role of an instance profile in by the ConfigMap aws-auth.
+func (a *nodeAccess) mapRole(p platform, profile string) {
+	switch role := p.inv.NodeRoles[profile]; {
+	case role != "":
+		a.mappings = append(a.mappings, incluster.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
+	case p.inv.NodeRoles != nil:
+		a.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", p.m.Origin(p.m.InfraObject(), "spec.accessConfig"), profile)
+	}
+}
+
+// addEntry adds the access entry of a group's role, unless it has one.
+func (a *nodeAccess) addEntry(g *graph.Graph, p platform, x group) {
+	profile := x.spec.IAMInstanceProfile
+	id, role, at := graph.ID("access-entry/"+profile), p.inv.NodeRoles[profile], p.m.Origin(x.specAt, x.specPath+".iamInstanceProfile")
+	switch {
+	case role == "" && p.inv.NodeRoles != nil:
+		a.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster with an entry of type ec2_linux in spec.accessEntries", at, profile)
+	case !hasEntry(g, role) && !a.roles[role]:
+		a.roles[role] = role != ""
+		a.entries = append(a.entries, graph.Add(g, id, &eks.AccessEntry{
+			Cluster: p.eks, Principal: role, Type: "EC2_LINUX", Tags: p.eksTags(id, profile),
+		}, graph.From(at)))
+	}
 }
 
 // hasEntry reports whether a role has an access entry: the manifest has one for

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
@@ -90,7 +89,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 // image: then EKS adds nothing, and knows of no version.
 func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
 	x := p.poolGroup(pool, p.eks)
-	x.spec.UncompressedUserData = aws.Bool(true) // EKS reads it
+	x.spec.UncompressedUserData = new(true) // EKS reads it
 	t := newLaunchTemplate(g, p, x, *pool.Managed.Spec.AWSLaunchTemplate)
 	if manifest.OwnImage(pool.Managed) {
 		image, err := addImage(g, p.base, x)

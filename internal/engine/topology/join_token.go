@@ -1,8 +1,10 @@
 package topology
 
 import (
+	"slices"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -19,7 +21,7 @@ const (
 	// only pools use it: a plan is not to find a change in them every day.
 	tokenDay, tokenWeek = 24 * time.Hour, 7 * 24 * time.Hour
 	// tokenTag marks machines of the control plane that keep the token valid.
-	tokenTag = "clusterawsadm/keeps-join-token"
+	tokenTag = "clusterawsadm/keeps-join-token" //nolint:gosec // a tag
 )
 
 // addJoinToken adds the token with which machines join a cluster that exists
@@ -31,27 +33,50 @@ func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePl
 		return nil
 	}
 	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(p.bucket)}
-	used := false
-	for _, x := range plan.groups {
-		for _, at := range x.launch {
-			if x.kubeadm != nil && boot.ByToken(x.kubeadm) && !at.initializes {
-				used, token.Most = true, tokenDay
-			}
-		}
+	joins := slices.ContainsFunc(plan.groups, groupPlan.joinsByToken)
+	if joins {
+		token.Most = tokenDay
 	}
-	for _, pool := range p.m.Pools {
-		if pool.Scaling == nil || pool.Bootstrap.Kubeadm == nil || !boot.ByToken(&pool.Bootstrap.Kubeadm.Spec) {
-			continue
-		}
-		used = true
-		if x := p.poolGroup(pool, nil); backendOf(x) == boot.UserData {
+	pools := p.poolsByToken()
+	for _, x := range pools {
+		if backendOf(x) == boot.UserData {
 			token.Inline = true
 		} else {
 			token.Shared = append(token.Shared, p.poolData(x))
 		}
 	}
-	if !used {
+	if !joins && len(pools) == 0 {
 		return nil
 	}
 	return &incluster.CurrentToken{Ref: graph.Add(g, "join-token", token), Token: token}
+}
+
+// joinsByToken reports whether a machine of the group is launched that joins with
+// the token.
+func (p groupPlan) joinsByToken() bool {
+	return p.kubeadm != nil && boot.ByToken(p.kubeadm) && slices.ContainsFunc(p.launch, func(at place) bool { return !at.initializes })
+}
+
+// poolsByToken lists the pools whose machines Auto Scaling launches, and that join
+// with the token.
+func (in inputs) poolsByToken() (out []group) {
+	for _, pool := range in.m.Pools {
+		if pool.Scaling != nil && pool.Bootstrap.Kubeadm != nil && boot.ByToken(&pool.Bootstrap.Kubeadm.Spec) {
+			out = append(out, in.poolGroup(pool, nil))
+		}
+	}
+	return out
+}
+
+// renewsToken reports whether the machines of a group are to keep the token valid:
+// those of the control plane, where Auto Scaling may launch machines between runs.
+func (in inputs) renewsToken(g group) bool {
+	return g.controlPlane && g.kubeadm != nil && len(in.poolsByToken()) > 0
+}
+
+// keepsToken reports whether a machine of the control plane keeps the token valid:
+// one of the inventory, or one that is launched and replaces none.
+func (in inputs) keepsToken(groups []groupPlan) bool {
+	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" && m.Status != shuttingDown }) ||
+		slices.ContainsFunc(groups, func(p groupPlan) bool { return in.renewsToken(p.group) && len(p.launch) > 0 && !p.rolls() })
 }

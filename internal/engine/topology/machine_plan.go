@@ -16,21 +16,17 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
 // machinePlan says which machines stay, which are launched and which are
 // terminated. It follows from the manifest and the inventory alone.
 type machinePlan struct {
-	groups  []groupPlan
-	leaving []ec2.InstanceState // that belong to no group any more, or are too many in it
-	// unknown are IDs of machines that do not say which template they were
-	// launched from: Cluster API launched them.
-	unknown    []string
-	keepsToken bool // a machine of the control plane keeps the join token valid
-	remarks    []string
+	groups     []groupPlan
+	leaving    []ec2.InstanceState // that belong to no group any more, or are too many in it
+	unknown    []string            // as in groupPlan, of all groups
+	keepsToken bool                // a machine of the control plane keeps the join token valid
+	remarks    []string            // what the user should know
 }
 
 // groupPlan says what becomes of the machines of a group.
@@ -41,6 +37,8 @@ type groupPlan struct {
 	stay     []place             // machines that exist and are kept
 	launch   []place             // machines that do not exist yet
 	outdated []ec2.InstanceState // that a rollout replaces, the oldest first
+	unknown  []string            // IDs of machines that do not say which template they were launched from: those of Cluster API
+	remarks  []string
 }
 
 // place is the place of a machine in its group: "md-0/2".
@@ -78,9 +76,9 @@ func (p machinePlan) rollsControlPlane() bool {
 func planMachines(in inputs, groups []group, bastion bool) (p machinePlan) {
 	begun := in.inv.Initialized && in.hasControlPlane()
 	for _, g := range groups {
-		plan, unknown, remarks := in.planGroup(g, !begun)
-		begun = begun || len(plan.stay) > 0 || len(plan.launch) > 0 && !plan.rolls()
-		p.groups, p.unknown, p.remarks = append(p.groups, plan), append(p.unknown, unknown...), append(p.remarks, remarks...)
+		x := in.planGroup(g, !begun)
+		begun = begun || len(x.stay) > 0 || len(x.launch) > 0 && !x.rolls()
+		p.groups, p.unknown, p.remarks = append(p.groups, x), append(p.unknown, x.unknown...), append(p.remarks, x.remarks...)
 	}
 	slices.Sort(p.unknown)
 	p.leaving = in.leaving(p.groups, bastion)
@@ -88,34 +86,24 @@ func planMachines(in inputs, groups []group, bastion bool) (p machinePlan) {
 	return p
 }
 
-// planGroup plans one group. It returns also the machines of which it is not
-// known what they were launched from, and what the user should know. With first,
-// no machine has initialized the control plane.
-func (in inputs) planGroup(g group, first bool) (p groupPlan, unknown, remarks []string) {
-	p = groupPlan{group: g, template: templateOf(g)}
+// planGroup plans one group. With first, no machine has initialized the control
+// plane.
+func (in inputs) planGroup(g group, first bool) groupPlan {
+	p := groupPlan{group: g, template: templateOf(g)}
 	taken := in.assign(g)
-	if remark := in.expiryRemark(g, taken); remark != "" {
-		remarks = append(remarks, remark)
-	}
-	current, outdated := map[int]existingMachine{}, 0
+	current := map[int]existingMachine{}
 	for i, e := range taken {
-		switch why := in.outdatedBecause(p, e.state); {
-		case why != "" && in.replacesOutdated(g):
+		if in.replacesOutdated(g) && in.outdatedBecause(p, e.state) != "" {
 			p.outdated = append(p.outdated, e.state)
-			continue
-		case why != "" && g.onDelete:
-			outdated++
-		case !g.onDelete && e.state.Tags[cloud.TemplateTag] == "":
-			unknown = append(unknown, e.state.ID)
+		} else {
+			current[i] = e
 		}
-		current[i] = e
-	}
-	if outdated > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", g.origin, isOrAre(outdated, "machine")))
 	}
 	slices.SortStableFunc(p.outdated, func(x, y ec2.InstanceState) int {
 		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
 	})
+	p.unknown = unknownTemplates(g, current)
+	p.remarks = slices.Concat(in.expiryRemarks(g, taken), in.onDeleteRemarks(p, current))
 	stay, launch := places(g.count, current, taken, g.deletionOrder)
 	for _, i := range stay {
 		p.stay = append(p.stay, place{index: i, existing: current[i]})
@@ -123,7 +111,33 @@ func (in inputs) planGroup(g group, first bool) (p groupPlan, unknown, remarks [
 	for _, i := range launch {
 		p.launch = append(p.launch, place{index: i, initializes: first && g.controlPlane && i == 0 && !p.rolls()})
 	}
-	return p, unknown, remarks
+	return p
+}
+
+// unknownTemplates lists machines that do not say which template they were launched
+// from.
+func unknownTemplates(g group, machines map[int]existingMachine) (ids []string) {
+	for _, e := range machines {
+		if !g.onDelete && e.state.Tags[cloud.TemplateTag] == "" {
+			ids = append(ids, e.state.ID)
+		}
+	}
+	return ids
+}
+
+// onDeleteRemarks say how many outdated machines stay because of the strategy
+// OnDelete.
+func (in inputs) onDeleteRemarks(p groupPlan, machines map[int]existingMachine) []string {
+	outdated := 0
+	for _, e := range machines {
+		if p.onDelete && in.outdatedBecause(p, e.state) != "" {
+			outdated++
+		}
+	}
+	if outdated == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", p.origin, isOrAre(outdated, "machine"))}
 }
 
 func isOrAre(n int, what string) string {
@@ -304,11 +318,11 @@ func (in inputs) expiry(m ec2.InstanceState) time.Time {
 	return m.LaunchedAt.Add(time.Duration(cmp.Or(config.CertificateValidityPeriodDays, 365)) * day).UTC()
 }
 
-// expiryRemark warns of a control plane whose certificates expire within two
-// months, where the manifest does not say when to renew them.
-func (in inputs) expiryRemark(g group, taken map[int]existingMachine) string {
+// expiryRemarks warn of a control plane whose certificates expire within two months,
+// where the manifest does not say when to renew them.
+func (in inputs) expiryRemarks(g group, taken map[int]existingMachine) []string {
 	if !g.controlPlane || g.renewBefore > 0 || in.inv.Now.IsZero() {
-		return ""
+		return nil
 	}
 	var first time.Time
 	for _, e := range taken {
@@ -317,26 +331,7 @@ func (in inputs) expiryRemark(g group, taken map[int]existingMachine) string {
 		}
 	}
 	if first.IsZero() || !in.inv.Now.After(first.Add(-60*day)) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s: certificates of the control plane expire on %s; rollout.before.certificatesExpiryDays says when machines are replaced for it", g.origin, first.Format(time.DateOnly))
-}
-
-// grows reports whether Auto Scaling adds machines that join by token, when no
-// run of this program goes on.
-func (in inputs) grows() bool {
-	return slices.ContainsFunc(in.m.Pools, func(p manifest.Pool) bool {
-		return p.Scaling != nil && p.Bootstrap.Kubeadm != nil && boot.ByToken(&p.Bootstrap.Kubeadm.Spec)
-	})
-}
-
-// renewsToken reports whether the machines of a group are to keep the join token
-// valid: those of the control plane, where Auto Scaling adds machines.
-func (in inputs) renewsToken(g group) bool { return g.controlPlane && g.kubeadm != nil && in.grows() }
-
-// keepsToken reports whether a machine of the control plane keeps the join token
-// valid: one of the inventory, or one that is launched and replaces none.
-func (in inputs) keepsToken(groups []groupPlan) bool {
-	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" && m.Status != shuttingDown }) ||
-		slices.ContainsFunc(groups, func(p groupPlan) bool { return in.renewsToken(p.group) && len(p.launch) > 0 && !p.rolls() })
+	return []string{fmt.Sprintf("%s: certificates of the control plane expire on %s; rollout.before.certificatesExpiryDays says when machines are replaced for it", g.origin, first.Format(time.DateOnly))}
 }

@@ -132,20 +132,10 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 			return err
 		}
 	}
-	users := map[Resource][]wait{}
-	for _, n := range g.resources {
-		for _, e := range n.Needs() {
-			switch {
-			case e.Outlives:
-				users[n] = append(users[n], wait{e.Resource, false})
-			case !e.Loose:
-				users[e.Resource] = append(users[e.Resource], wait{n, false})
-			}
-		}
-	}
+	before := g.deletedBefore()
 	backwards := slices.Clone(g.resources)
 	slices.Reverse(backwards)
-	return x.walk(ctx, backwards, func(n Resource) []wait { return users[n] }, func(ctx context.Context, n Resource) error {
+	return x.walk(ctx, backwards, func(n Resource) []wait { return before[n] }, func(ctx context.Context, n Resource) error {
 		return n.remove(ctx, x)
 	})
 }

@@ -108,8 +108,9 @@ func (m Metadata) String() string {
 }
 
 var (
-	_ graph.Managed[InstanceState] = (*Instance)(nil)
-	_ graph.Timed                  = (*Instance)(nil)
+	_ graph.Managed[InstanceState]  = (*Instance)(nil)
+	_ graph.Follower[InstanceState] = (*Instance)(nil)
+	_ graph.Timed                   = (*Instance)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -130,6 +131,12 @@ func (i *Instance) Takes() (create, remove time.Duration) { return InstanceTakes
 
 // Find implements graph.Desired.
 func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	return i.Follow(ctx, c, &InstanceState{})
+}
+
+// Follow implements graph.Follower: a machine that was launched together with
+// others is found by its ID until it carries its own tags.
+func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceState) (*InstanceState, error) {
 	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
 		return nil, nil // the inventory has not seen it, and there is no place where it could be
 	}
@@ -139,6 +146,9 @@ func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, 
 	}
 	if i.Claimed != "" {
 		return all.ByID[i.Claimed], nil
+	}
+	if known := all.ByID[last.ID]; known != nil && last.Tags[cloud.ResourceTag] != i.Tags[cloud.ResourceTag] && last.Tags[cloud.ResourceTag] != "" {
+		return known, nil
 	}
 	found := all.byNode[i.Tags[cloud.ResourceTag]]
 	if len(found) == 0 {

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -125,6 +126,9 @@ func (x *Executor) lookBack(ctx context.Context, g *Graph) {
 
 // Delete removes every node that is not somebody else's, in the reverse order.
 func (x *Executor) Delete(ctx context.Context, g *Graph) error {
+	if ids := g.circle(); ids != nil {
+		return fmt.Errorf("each of these would be deleted before the next, and the last before the first: %v", ids)
+	}
 	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
 		// Deleting a thing may need the IDs of what it hangs on: look first.
 		x.Cloud.Snapshot()

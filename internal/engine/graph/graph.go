@@ -336,6 +336,36 @@ func (g *Graph) deletedBefore() map[Resource][]wait {
 	return before
 }
 
+// circle returns resources of which each is deleted before the next, and the last
+// before the first; nil where there are none. Only Outlives can write one.
+func (g *Graph) circle() []ID {
+	before := g.deletedBefore()
+	var path []ID
+	state := map[Resource]int{} // 1: on the path, 2: done
+	var visit func(n Resource) bool
+	visit = func(n Resource) bool {
+		state[n], path = 1, append(path, n.ID())
+		for _, w := range before[n] {
+			if state[w.resource] == 1 {
+				path = path[slices.Index(path, w.resource.ID()):]
+				slices.Reverse(path)
+				return true
+			}
+			if state[w.resource] == 0 && visit(w.resource) {
+				return true
+			}
+		}
+		state[n], path = 2, path[:len(path)-1]
+		return false
+	}
+	for _, n := range g.resources {
+		if state[n] == 0 && visit(n) {
+			return path
+		}
+	}
+	return nil
+}
+
 // Before lists the resources that are deleted before r, directly or by way of
 // others.
 func (g *Graph) Before(r Resource) map[Resource]bool {

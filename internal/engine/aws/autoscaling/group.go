@@ -11,11 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -616,4 +618,47 @@ func mixedWritten(p *types.MixedInstancesPolicy) string {
 	}
 	return fmt.Sprintf("%s; on demand %d and %d %% of the rest, %s; spot %s", strings.Join(kinds, ", "), aws.ToInt32(d.OnDemandBaseCapacity), share,
 		cmp.Or(aws.ToString(d.OnDemandAllocationStrategy), "prioritized"), cmp.Or(aws.ToString(d.SpotAllocationStrategy), "lowest-price"))
+}
+
+// groupKind declares Auto Scaling groups.
+func groupKind() *kind.Any {
+	return kind.Of(kind.Kind[GroupState]{
+		Name: "auto-scaling-group", SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
+		Refers: func(s GroupState) []string {
+			template, _, _ := strings.Cut(s.Template, ":")
+			return append(slices.Clone(s.Subnets), template)
+		},
+		Status:    func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
+		Looks:     []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
+		Statement: kind.Pools,
+		Actions: []string{
+			"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
+			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
+		},
+	})
+}
+
+// summary says how many machines a group has, and which.
+func (s *GroupState) summary() string {
+	const most = 10 // of hundreds, the number says more
+	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
+	for n, i := range s.Instances {
+		if n == most {
+			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
+			break
+		}
+		word := kind.Words(i.ID, i.Zone, i.Type)
+		if i.State != inService {
+			word += " " + i.State
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ") + s.Refreshing()
+}
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		groupKind(),
+	}
 }

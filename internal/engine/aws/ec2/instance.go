@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -469,4 +470,38 @@ func deviceIndex(n types.InstanceNetworkInterface) int32 {
 		return 0
 	}
 	return aws.ToInt32(n.Attachment.DeviceIndex)
+}
+
+// instanceKind declares machines.
+func instanceKind() *kind.Any {
+	return kind.Of(kind.Kind[InstanceState]{
+		Name: "machine", Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
+		Refers: func(s InstanceState) []string {
+			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesOf(s.VPC))
+			if s.PublicIP != "" {
+				refers = append(refers, InternetOf(s.VPC))
+			}
+			return refers
+		},
+		Status: func(s InstanceState) (state, detail string) {
+			return s.Status, kind.Words(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
+		},
+		Looks: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
+		Actions: []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"},
+	})
+}
+
+func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
+	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
+	}})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeInstancesOutput) (out []string) {
+			for _, r := range o.Reservations {
+				for _, x := range r.Instances {
+					out = append(out, aws.ToString(x.InstanceId))
+				}
+			}
+			return out
+		})
 }

@@ -660,5 +660,6 @@ func (s *GroupState) summary() string {
 func Kinds() []*kind.Any {
 	return []*kind.Any{
 		groupKind(),
+		hookKind(),
 	}
 }

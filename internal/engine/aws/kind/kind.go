@@ -189,6 +189,9 @@ func (a *Any) List(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, er
 // Seen returns what a state says, if it is one of the kinds'.
 func Seen(kinds []*Any, have graph.State) (Found, bool) {
 	for _, k := range kinds {
+		if k.of == nil {
+			continue // it has no state of its own
+		}
 		if f, ok := k.of(have); ok {
 			return f, true
 		}

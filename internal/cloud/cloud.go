@@ -44,8 +44,6 @@ type Clients struct {
 	Config  aws.Config // as given to New; used to presign requests
 	Region  string
 	Cluster string       // name of the Cluster object; part of every tag
-	Inside  string       // what the cluster is called by what runs in it; "" while that is not known
-	Managed bool         // EKS runs its control plane, as far as is known
 	Clock   *clock.Clock // nil means the system clock
 	Lock    *Lock        // checked before every write; nil means no check (tests, single calls)
 

@@ -14,3 +14,10 @@ func (l *Lock) HeartbeatForTest(ctx context.Context, n int) {
 	me.Beats = n
 	_ = l.records.write(ctx, me)
 }
+
+// LoseForTest has the lock be another run's.
+func (l *Lock) LoseForTest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost = true
+}

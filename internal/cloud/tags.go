@@ -76,10 +76,6 @@ func Filter(name string, values ...string) types.Filter {
 // OwnerTag is the key of the owned tag of this cluster.
 func (c *Clients) OwnerTag() string { return ClusterTagPrefix + c.Cluster }
 
-// InsideTag is the key of the tag of resources that controllers in the cluster have
-// created.
-func (c *Clients) InsideTag() string { return CloudProviderTagPrefix + c.Inside }
-
 // OwnedFilters returns EC2 filters that match only resources that the cluster owns.
 func (c *Clients) OwnedFilters(more ...types.Filter) []types.Filter {
 	return append(more, Filter("tag:"+c.OwnerTag(), Owned))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -44,7 +45,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	}
 	before := graph.Exists(r.built.Resources()...)
 	add := func(id graph.ID, in *teardown.InCluster) {
-		in.Warn, in.Patience = warn, r.c.target.Timeout/3 // that of the node is longer than twice of it
+		in.Warn, in.Timeout = warn, r.c.target.Timeout/3 // that of the node is longer than twice of it
 		in.Sweep(r.built.Graph, id, before)
 	}
 	add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
@@ -80,8 +81,8 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 
 // apiServer returns the API server of the cluster; nil where none can run.
 func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
-	if r.cloud.Managed {
-		s, err := teardown.EKSByName(ctx, r.cloud, r.cloud.Inside)
+	if r.owner.EKS {
+		s, err := eks.ClusterByName(ctx, r.cloud, r.owner.Kubernetes)
 		if s == nil || err != nil || s.Status != "ACTIVE" && s.Status != "UPDATING" || s.Endpoint == "" {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
@@ -28,6 +29,7 @@ type run struct {
 	plan  graph.Plan
 
 	deletes     bool
+	owner       kind.Owner // what tells the cluster's resources from others'
 	keepVolumes bool
 	asksCluster bool // to give up what was made in it; a look does not
 }
@@ -39,11 +41,12 @@ func (c *Cluster) begin(o Options) *run {
 		cfg = as(cfg, c.manifest)
 	}
 	clients := cloud.New(cfg, c.Name, c.target.options())
+	owner := kind.Owner{Cluster: c.Name}
 	if c.manifest != nil {
-		clients.Inside, clients.Managed = c.manifest.KubernetesName(), c.managed()
+		owner.Kubernetes, owner.EKS = c.manifest.KubernetesName(), c.managed()
 	}
 	r := &run{
-		c: c, cloud: clients, began: clients.Clock.Now(), keepVolumes: o.KeepVolumes,
+		c: c, cloud: clients, began: clients.Clock.Now(), owner: owner, keepVolumes: o.KeepVolumes,
 		x: &graph.Executor{Cloud: clients, Timeout: c.target.Timeout},
 	}
 	if o.Observe != nil {
@@ -150,30 +153,30 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	for _, n := range r.built.Resources() {
 		claimed[n.CloudID()] = true
 	}
-	all, err := teardown.List(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, claimed)
+	all, owner, err := teardown.Search(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.owner, claimed)
 	if err != nil {
 		return refused(err)
 	}
-	if r.cloud.Inside == ec2.Nobody {
+	if r.owner = owner; owner.Shared {
 		r.warn("resources that controllers of a cluster named %s created are not deleted: another cluster uses that name in its tags", r.c.Name)
 	}
 	all, kept := r.split(all)
-	topology.AddRemains(r.built.Graph, all)
+	teardown.Add(r.built.Graph, all)
 	if err := r.askCluster(ctx); err != nil {
 		return err
 	}
 	r.plan, err = r.x.PlanDelete(ctx, r.built.Graph)
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
 	for _, v := range kept {
-		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin()})
+		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
 	return refused(err)
 }
 
 // split sets apart what is to be kept.
-func (r *run) split(all teardown.Remains) (going, kept teardown.Remains) {
+func (r *run) split(all teardown.Leftovers) (going, kept teardown.Leftovers) {
 	for _, x := range all {
-		if x.Kind == teardown.KindVolume && r.keepVolumes {
+		if x.Kind.Name == ec2.VolumeKind && r.keepVolumes {
 			kept = append(kept, x)
 		} else {
 			going = append(going, x)
@@ -323,14 +326,14 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	r.cloud.Snapshot()
-	left, err := teardown.List(cloud.InSnapshot(ctx), r.cloud, nil)
+	left, _, err := teardown.Search(cloud.InSnapshot(ctx), r.cloud, r.owner, nil)
 	if err != nil {
 		return r.result(fmt.Errorf("check after the deletion: %w", err))
 	}
 	left, _ = r.split(left)
 	var names []string
 	for _, l := range left {
-		if l.Kind != teardown.KindInterfaces {
+		if l.Kind.Name != ec2.InterfacesKind {
 			names = append(names, l.String())
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -35,12 +35,13 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	if err := look(ctx, &s); err != nil {
 		return s, public(err)
 	}
+	kinds := aws.Kinds()
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
 		if n == nil || step.Action == graph.Leave || n.Role() == graph.RoleSwept {
 			continue
 		}
-		state, detail := seen(n)
+		state, detail := kind.Status(kinds, n.Seen())
 		s.Resources = append(s.Resources, ResourceStatus{
 			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
@@ -86,7 +87,7 @@ func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
 	if s.Endpoint, err = elb.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
 		return err
 	}
-	if e, err := teardown.TaggedEKS(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
+	if e, err := eks.Tagged(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
 		s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
 	}
 	return nil
@@ -137,74 +138,6 @@ func orOK(state string) string {
 	return "pending"
 }
 
-// seen returns the state that AWS gives a thing, and what a reader looks for.
-func seen(n graph.Resource) (state, detail string) {
-	have := n.Seen()
-	if t, ok := have.(*teardown.Thing); ok {
-		have = t.State
-	}
-	switch s := have.(type) {
-	case *ec2.InstanceState:
-		return s.Status, joined(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
-	case *elb.LoadBalancerState:
-		return s.Status, s.DNS
-	case *elb.ClassicLoadBalancerState:
-		return "", s.DNS
-	case *ec2.VPCState:
-		return "", joined(s.CIDR, s.IPv6CIDR)
-	case *ec2.SubnetState:
-		return "", joined(s.CIDR, s.IPv6CIDR)
-	case *ec2.NATGatewayState:
-		return string(s.Status), s.PublicIP
-	case *ec2.ElasticIPState:
-		return "", s.PublicIP
-	case *ec2.ImageState:
-		return "", s.Name
-	}
-	return seenOfEKS(have)
-}
-
-// seenOfEKS is seen for what is of EKS.
-func seenOfEKS(have graph.State) (state, detail string) {
-	switch s := have.(type) {
-	case *eks.ClusterState:
-		return strings.ToLower(s.Status), joined(s.Version, s.Endpoint)
-	case *eks.NodeGroupState:
-		return strings.ToLower(s.Status), joined(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
-	case *autoscaling.GroupState:
-		return strings.ToLower(s.Status), poolDetail(*s)
-	case *ec2.LaunchTemplateState:
-		return "", joined(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
-	case *eks.AddonState:
-		return strings.ToLower(s.Status), joined(s.Version, strings.Join(s.Issues, "; "))
-	case *eks.FargateProfileState:
-		return strings.ToLower(s.Status), ""
-	}
-	return "", ""
-}
-
-// poolDetail says how many machines a pool has, and which.
-func poolDetail(s autoscaling.GroupState) string {
-	const most = 10 // of hundreds, the number says more
-	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
-	for n, i := range s.Instances {
-		if n == most {
-			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
-			break
-		}
-		word := joined(i.ID, i.Zone, i.Type)
-		if i.State != "InService" {
-			word += " " + i.State
-		}
-		words = append(words, word)
-	}
-	return strings.Join(words, ", ") + s.Refreshing()
-}
-
-func joined(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
-}
-
 // KubeconfigOptions say how kubectl gets into a cluster of EKS. They mean
 // nothing to others.
 type KubeconfigOptions struct {
@@ -223,7 +156,7 @@ func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	r := c.begin(Options{})
 	if c.manifest != nil && c.manifest.EKS != nil {
-		s, err := teardown.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
+		s, err := eks.ClusterByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
 		if err == nil && s == nil {
 			err = fmt.Errorf("EKS cluster %s does not exist in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
 		}
@@ -237,7 +170,7 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 		return nil, unassumed(fmt.Errorf("read the keys of the cluster: %w", err))
 	}
 	if keys == nil {
-		if s, err := teardown.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
+		if s, err := eks.Tagged(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
 			return c.eksKubeconfig(s, o)
 		}
 		return nil, fmt.Errorf("the account has no keys of cluster %s in %s: create the cluster first", c.Name, c.Region)

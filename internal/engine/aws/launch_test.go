@@ -294,10 +294,18 @@ func TestLaunchThatSucceedsInPart(t *testing.T) {
 func TestLaunchOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlace(t, ec2.SubnetState{})
-		e := &ear{}
+		e, unnamed := &ear{}, ""
 		e.answer = func(in any) (any, error) {
-			if tags, ok := in.(*awsec2.CreateTagsInput); ok && cloud.FromEC2(tags.Tags)["Name"] == "md-3" {
-				return nil, &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound"}
+			switch in := in.(type) {
+			case *awsec2.CreateTagsInput:
+				if cloud.FromEC2(in.Tags)["Name"] == "md-3" {
+					return nil, &smithy.GenericAPIError{Code: "InvalidInstanceID.NotFound"}
+				}
+			case *awsec2.DescribeInstancesInput:
+				return &awsec2.DescribeInstancesOutput{Reservations: []types.Reservation{{Instances: []types.Instance{
+					{InstanceId: aws.String("i-other"), Tags: cloud.Tags{cloud.ResourceTag: "machine/md"}.EC2()},
+					{InstanceId: &unnamed, Tags: cloud.Tags{cloud.ResourceTag: "machine/md"}.EC2()},
+				}}}}, nil
 			}
 			return launches(in)
 		}
@@ -312,9 +320,12 @@ func TestLaunchOfMany(t *testing.T) {
 			d := machines[i].Diff(states[i])
 			require.Equal(t, i == 3, d.HasTags(), i)
 		}
-		require.Equal(t, states[3].ID, machines[3].Claimed)
 		require.Equal(t, "machine/md", states[3].Tags[cloud.ResourceTag])
-		require.Empty(t, machines[4].Claimed)
+		unnamed = states[3].ID
+		followed, err := machines[3].Follow(t.Context(), cloud.New(e.config(), "demo", cloud.Options{}), states[3])
+		require.NoError(t, err)
+		require.Equal(t, unnamed, followed.ID)
+		require.Empty(t, machines[3].Claimed, "the wanted machine stays as it is")
 		runs := 0
 		for _, in := range e.asked {
 			if run, ok := in.(*awsec2.RunInstancesInput); ok {

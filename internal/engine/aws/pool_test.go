@@ -23,6 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
@@ -303,15 +304,15 @@ func TestPoolRefreshFails(t *testing.T) {
 }
 
 // What is left of a pool is found by its tag.
-func TestPoolRemains(t *testing.T) {
+func TestPoolLeftovers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.apply()
 		w.run()
-		all, err := teardown.List(t.Context(), w.c, nil)
+		all, _, err := teardown.Search(t.Context(), w.c, kind.Owner{}, nil)
 		require.NoError(t, err)
 		var got []string
 		for _, r := range all {
-			got = append(got, r.Kind+" "+r.Name)
+			got = append(got, r.Kind.Name+" "+r.Name)
 		}
 		require.Equal(t, []string{"launch-template pool", "auto-scaling-group pool"}, got)
 	})

@@ -12,7 +12,7 @@ import (
 
 // see looks for the thing and remembers what it saw.
 func (n *resource) see(ctx context.Context, x *Executor) (State, error) {
-	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud)
+	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud, n.state())
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("look: %w", err)
@@ -292,11 +292,10 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	switch {
 	case err == nil:
 		a.mended, a.absent = d, time.Time{}
-		if after == nil || a.proving {
-			a.stale = true
-			return nil
+		if after != nil {
+			a.set(after)
 		}
-		a.set(after)
+		a.stale = after == nil || a.proving
 		return nil
 	case cloud.NotFound(err) && a.patientWith(now):
 		return NotYet(fmt.Errorf("what it needs to appear: %w", err))

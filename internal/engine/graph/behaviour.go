@@ -12,7 +12,7 @@ import (
 // Its states are *S, or nil for none.
 type behaviour interface {
 	wants() any // the Desired[S]
-	find(ctx context.Context, c *cloud.Clients) (State, error)
+	find(ctx context.Context, c *cloud.Clients, last State) (State, error)
 	diff(have State) Diff // have nil: from nothing
 	create(ctx context.Context, c *cloud.Clients) (State, error)
 	update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error)
@@ -25,7 +25,10 @@ type desired[S State] struct{ Desired[S] }
 
 func (r desired[S]) wants() any { return r.Desired }
 
-func (r desired[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+func (r desired[S]) find(ctx context.Context, c *cloud.Clients, last State) (State, error) {
+	if r, ok := r.Desired.(Follower[S]); ok && last != nil {
+		return untyped(r.Follow(ctx, c, typed[S](last)))
+	}
 	return untyped(r.Find(ctx, c))
 }
 
@@ -76,7 +79,7 @@ type lookup[S State] struct {
 
 func (l lookup[S]) wants() any { return nil }
 
-func (l lookup[S]) find(ctx context.Context, c *cloud.Clients) (State, error) {
+func (l lookup[S]) find(ctx context.Context, c *cloud.Clients, _ State) (State, error) {
 	return untyped(l.look(ctx, c))
 }
 

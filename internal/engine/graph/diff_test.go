@@ -34,3 +34,23 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, []string{"a"}, d.Removed("rule"))
 	require.Equal(t, `size from "1" to "2"`, d[0].String())
 }
+
+// Advice is given to differences that nothing can close, and that have none yet.
+func TestAdvice(t *testing.T) {
+	var d graph.Diff
+	d.Set("size", 1, 2)
+	d.Fixed("zone", "a", "b")
+	d.Advise("first")
+	d.Fixed("subnet", "a", "b")
+	d.Advise("second")
+	require.Equal(t, []string{"", "first", "second"}, []string{d[0].Advice, d[1].Advice, d[2].Advice})
+}
+
+// Steps are counted by kind and by action.
+func TestCountKind(t *testing.T) {
+	p := graph.Plan{Steps: []graph.Step{
+		{Resource: "subnet/a", Action: graph.Create}, {Resource: "subnet/b", Action: graph.Keep}, {Resource: "vpc", Action: graph.Create},
+	}}
+	require.Equal(t, 1, p.CountKind("subnet", graph.Create))
+	require.Zero(t, p.CountKind("vpc", graph.Keep))
+}

@@ -98,15 +98,15 @@ func TestExpected(t *testing.T) {
 			y.hint = time.Duration(seconds) * time.Second
 			return b.add(y)
 		}
-		require.Zero(t, b.g.Expected())
+		require.Zero(t, b.g.CreateTime(nil))
 		vpc := timed("vpc", 1)
 		nat := timed("nat", 100, graph.On(vpc))
 		lb := timed("lb", 150, graph.Exists(vpc))
-		require.Equal(t, 150*time.Second, b.g.Expected())
+		require.Equal(t, 150*time.Second, b.g.CreateTime(nil))
 		timed("machine", 30, graph.On(nat), graph.Exists(lb))
-		require.Equal(t, 150*time.Second, b.g.Expected())
+		require.Equal(t, 150*time.Second, b.g.CreateTime(nil))
 		timed("second", 30, graph.On(b.g.Resource("machine")))
-		require.Equal(t, 161*time.Second, b.g.Expected())
+		require.Equal(t, 161*time.Second, b.g.CreateTime(nil))
 		for _, n := range b.g.Resources() {
 			n.(*graph.Ref[seen]).Desired().(*toy).takes, _ = n.Takes()
 		}

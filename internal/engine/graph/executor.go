@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -125,6 +126,9 @@ func (x *Executor) lookBack(ctx context.Context, g *Graph) {
 
 // Delete removes every node that is not somebody else's, in the reverse order.
 func (x *Executor) Delete(ctx context.Context, g *Graph) error {
+	if ids := g.circle(); ids != nil {
+		return fmt.Errorf("each of these would be deleted before the next, and the last before the first: %v", ids)
+	}
 	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
 		// Deleting a thing may need the IDs of what it hangs on: look first.
 		x.Cloud.Snapshot()
@@ -132,20 +136,10 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 			return err
 		}
 	}
-	users := map[Resource][]wait{}
-	for _, n := range g.resources {
-		for _, e := range n.Needs() {
-			switch {
-			case e.Outlives:
-				users[n] = append(users[n], wait{e.Resource, false})
-			case !e.Loose:
-				users[e.Resource] = append(users[e.Resource], wait{n, false})
-			}
-		}
-	}
+	before := g.deletedBefore()
 	backwards := slices.Clone(g.resources)
 	slices.Reverse(backwards)
-	return x.walk(ctx, backwards, func(n Resource) []wait { return users[n] }, func(ctx context.Context, n Resource) error {
+	return x.walk(ctx, backwards, func(n Resource) []wait { return before[n] }, func(ctx context.Context, n Resource) error {
 		return n.remove(ctx, x)
 	})
 }

@@ -89,11 +89,19 @@ type Timed interface {
 	Takes() (create, remove time.Duration)
 }
 
-// TimeLimited is implemented by a resource of which some changes take much
-// longer than its creation.
+// TimeLimited is implemented by a resource, or by its state, of which some
+// changes take much longer than its creation.
 type TimeLimited interface {
-	// TimeLimit returns how long to wait before a run gives up.
+	// TimeLimit returns how long to wait before a run gives up; 0: as long as
+	// for others.
 	TimeLimit() time.Duration
+}
+
+// Follower is implemented by a resource of which a look depends on what the
+// last one saw, or on what the last call started.
+type Follower[S State] interface {
+	// Follow does what Find does; last is the state that is known.
+	Follow(ctx context.Context, c *cloud.Clients, last *S) (*S, error)
 }
 
 // Explained is implemented by a resource that can say what keeps it from
@@ -261,10 +269,10 @@ func (g *Graph) Resources() []Resource { return g.resources }
 // Resource returns the node of that ID, or nil.
 func (g *Graph) Resource(id ID) Resource { return g.byID[id] }
 
-// Expected returns how long AWS may be expected to take to make all of the
-// graph from nothing: the critical path through the times that resources say
-// they take.
-func (g *Graph) Expected() time.Duration {
+// CreateTime returns how long AWS is expected to take for the creation of those
+// resources that busy names: the longest path through the times that kinds say
+// they take. Nil stands for all resources.
+func (g *Graph) CreateTime(busy func(ID) bool) time.Duration {
 	settled, exists := map[Resource]time.Duration{}, map[Resource]time.Duration{}
 	var end time.Duration
 	for _, n := range g.resources {
@@ -276,9 +284,101 @@ func (g *Graph) Expected() time.Duration {
 				start = max(start, settled[e.Resource])
 			}
 		}
-		create, _ := n.Takes()
-		exists[n], settled[n] = start, start+create
+		exists[n], settled[n] = start, start
+		if create, _ := n.Takes(); busy == nil || busy(n.ID()) {
+			settled[n] += create
+		}
 		end = max(end, settled[n])
 	}
 	return end
+}
+
+// DeleteTime is the same for a deletion, in which a resource waits for those
+// that it outlives.
+func (g *Graph) DeleteTime(busy func(ID) bool) time.Duration {
+	before := g.deletedBefore()
+	gone := map[Resource]time.Duration{}
+	var visit func(n Resource) time.Duration
+	visit = func(n Resource) time.Duration {
+		if end, ok := gone[n]; ok {
+			return end
+		}
+		var end time.Duration
+		for _, w := range before[n] {
+			end = max(end, visit(w.resource))
+		}
+		if _, remove := n.Takes(); busy == nil || busy(n.ID()) {
+			end += remove
+		}
+		gone[n] = end
+		return end
+	}
+	var end time.Duration
+	for _, n := range g.resources {
+		end = max(end, visit(n))
+	}
+	return end
+}
+
+// deletedBefore lists, for each resource, those that are deleted before it.
+func (g *Graph) deletedBefore() map[Resource][]wait {
+	before := map[Resource][]wait{}
+	for _, n := range g.resources {
+		for _, e := range n.Needs() {
+			switch {
+			case e.Outlives:
+				before[n] = append(before[n], wait{e.Resource, false})
+			case !e.Loose:
+				before[e.Resource] = append(before[e.Resource], wait{n, false})
+			}
+		}
+	}
+	return before
+}
+
+// circle returns resources of which each is deleted before the next, and the last
+// before the first; nil where there are none. Only Outlives can write one.
+func (g *Graph) circle() []ID {
+	before := g.deletedBefore()
+	var path []ID
+	state := map[Resource]int{} // 1: on the path, 2: done
+	var visit func(n Resource) bool
+	visit = func(n Resource) bool {
+		state[n], path = 1, append(path, n.ID())
+		for _, w := range before[n] {
+			if state[w.resource] == 1 {
+				path = path[slices.Index(path, w.resource.ID()):]
+				slices.Reverse(path)
+				return true
+			}
+			if state[w.resource] == 0 && visit(w.resource) {
+				return true
+			}
+		}
+		state[n], path = 2, path[:len(path)-1]
+		return false
+	}
+	for _, n := range g.resources {
+		if state[n] == 0 && visit(n) {
+			return path
+		}
+	}
+	return nil
+}
+
+// Before lists the resources that are deleted before r, directly or by way of
+// others.
+func (g *Graph) Before(r Resource) map[Resource]bool {
+	before, out := g.deletedBefore(), map[Resource]bool{}
+	var visit func(Resource)
+	visit = func(n Resource) {
+		for _, w := range before[n] {
+			if !out[w.resource] {
+				out[w.resource] = true
+				visit(w.resource)
+			}
+		}
+	}
+	visit(r)
+	return out
 }

@@ -91,8 +91,10 @@ func (a *attempt) timeout() time.Duration {
 	if a.x.Timeout > 0 {
 		return a.x.Timeout
 	}
-	if l, ok := a.Desired().(TimeLimited); ok {
-		return l.TimeLimit()
+	for _, x := range []any{a.state(), a.Desired()} {
+		if l, ok := x.(TimeLimited); ok && l.TimeLimit() > 0 {
+			return l.TimeLimit()
+		}
 	}
 	create, remove := a.Takes()
 	return max(15*time.Minute, 5*create, 5*remove)

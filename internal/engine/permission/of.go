@@ -38,7 +38,7 @@ func Of(m *manifest.Cluster) Scope {
 		s.Kind = EKS
 		s.ofEKS(m, keys)
 	}
-	s.Roles, s.Prefixes, s.Keys = sorted(roles), sorted(prefixes), sorted(keys)
+	s.Roles, s.Prefixes, s.Keys = names(roles), names(prefixes), names(keys)
 	if b := m.Infra.Spec.S3Bucket; b != nil {
 		s.Buckets = []string{b.Name}
 	}
@@ -64,7 +64,7 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 			roles["*"+p.Managed.Spec.RoleName] = true
 		}
 	}
-	s.EKSRoles = sorted(roles)
+	s.EKSRoles = names(roles)
 	if m.EKS.EnableIAM {
 		s.MadeRoles = s.EKSRoles
 	}
@@ -137,4 +137,4 @@ func value(v *infrav1.Volume) infrav1.Volume {
 	return *v
 }
 
-func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+func names(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }

@@ -6,6 +6,7 @@ package permission
 import (
 	"strings"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
@@ -63,24 +64,24 @@ func Policy(s Scope) Document {
 	}
 	statements := []Statement{
 		look(),
-		s.regional(allow("Network", anywhere(), network()...)),
+		s.regional(allow("Network", anywhere(), actions(kind.Network)...)),
 		s.regional(allow("Machines", anywhere(), machines(s.Kind)...)),
-		allow("Keep", s.kept(), parameters()...),
+		allow("Keep", s.kept(), actions(kind.Parameters)...),
 	}
 	if !s.NoPools {
-		statements = append(statements, s.regional(allow("Pools", anywhere(), pools()...)))
+		statements = append(statements, s.regional(allow("Pools", anywhere(), actions(kind.Pools, kind.LaunchTemplates)...)))
 	} else if s.Templates {
-		statements = append(statements, s.regional(allow("LaunchTemplates", anywhere(), templates()...)))
+		statements = append(statements, s.regional(allow("LaunchTemplates", anywhere(), actions(kind.LaunchTemplates)...)))
 	}
 	if s.Kind != EKS {
-		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), loadBalancers()...)))
+		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), actions(kind.LoadBalancers)...)))
 		if s.Buckets == nil || len(s.Buckets) > 0 {
-			statements = append(statements, allow("BootDataInBuckets", s.buckets(), buckets()...))
+			statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))
 		}
 	}
-	statements = append(statements, allow("BootData", s.bootData(), append(secrets(), parameters()...)...), s.passRole(), s.serviceRoles())
+	statements = append(statements, allow("BootData", s.bootData(), actions(kind.Secrets, kind.Parameters)...), s.passRole(), s.serviceRoles())
 	if s.Kind != SelfManaged {
-		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), clustersOfEKS()...)), s.imagesOfEKS(), s.passRoleToEKS(), s.makeProvider())
+		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), actions(kind.EKS)...)), s.imagesOfEKS(), s.passRoleToEKS(), s.makeProvider())
 	}
 	if len(s.MadeRoles) > 0 {
 		statements = append(statements, s.makeRoles())

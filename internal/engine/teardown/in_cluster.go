@@ -1,6 +1,7 @@
 package teardown
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,39 +18,45 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// InCluster are objects of one sort in a cluster that is to go, for which
-// controllers in it made something in AWS. To delete them is to ask the cluster
-// to give that up, and to wait for its controllers. It never fails for what the
-// cluster does or does not do: what stays is found in AWS by its tags.
+// InCluster are objects of one sort in a cluster that is to be deleted, for which
+// controllers in it created something in AWS. They are deleted first, and the
+// controllers are waited for. It never fails for what the cluster does or does not
+// do: what is left is found in AWS by its tags.
 type InCluster struct {
 	Kube *kube.Client
-	Warn func(string) // told once, when not all was given up
-	// Patience is how long to wait while nothing becomes less, and twice of it
-	// how long in all; 0: five minutes.
-	Patience time.Duration
+	Warn func(string) // called when not everything was given up
+	// Timeout is how long to wait while nothing becomes less, and half of how long
+	// in all; 0: five minutes.
+	Timeout time.Duration
 
 	list func(context.Context, *kube.Client) (*InClusterState, error)
 	ask  func(context.Context, *kube.Client, *InClusterState) error
+}
 
-	asked          map[string]bool // by UID: what controllers of others make anew is not asked for again
-	over           bool            // it is as far as the cluster goes
+// InClusterState are objects that still exist, and what has been asked for.
+type InClusterState struct {
+	objects []object
+	users   []inClusterObject // pods that keep them from being deleted
+
+	asked          map[string]bool // by UID; what others' controllers create anew is not asked for again
+	told, scaled   map[string]bool // claims that were deleted, StatefulSets that were scaled down
 	began, changed time.Time
 	least          int
-	last           *InClusterState // as it was when last seen
-	failed         error           // why the last request came to nothing
+	failed         error // why the last request failed
+	over           bool  // the cluster could not be asked at all
 }
 
-// InClusterState are objects that are still there.
-type InClusterState struct {
-	objects []held
-	users   []inClusterObject // pods that keep them
-}
-
-// held is an object that something in AWS was made for.
-type held struct {
+// object is an object that something in AWS was created for.
+type object struct {
 	name, path, uid string // "Service default/web"
-	going           bool
+	deleting        bool
 }
+
+var (
+	_ graph.Desired[InClusterState]  = (*InCluster)(nil)
+	_ graph.Follower[InClusterState] = (*InCluster)(nil)
+	_ graph.Deleter[InClusterState]  = (*InCluster)(nil)
+)
 
 // CloudID implements graph.State.
 func (s InClusterState) CloudID() string { return strings.Join(s.names(), ", ") }
@@ -62,115 +69,104 @@ func (s InClusterState) names() []string {
 	return names
 }
 
-// inClusterPatience is how long the controllers in a cluster may do nothing.
-// They wait for load balancers, whose network interfaces stay for two minutes.
-const inClusterPatience = 5 * time.Minute
+// inClusterTimeout is how long the controllers in a cluster may do nothing. They
+// wait for load balancers, whose network interfaces stay for two minutes.
+const inClusterTimeout = 5 * time.Minute
 
-// hurry is how long to go on with an API server that has stopped to answer, or
-// does not allow what is asked of it.
-const hurry = time.Minute
+// unansweredTimeout is how long to go on with an API server that has stopped to
+// answer, or does not allow what is asked of it.
+const unansweredTimeout = time.Minute
 
-// Sweep adds the objects to a graph, to be given up before anything else goes.
+// Sweep adds the objects to a graph, to be deleted before anything else.
 func (i *InCluster) Sweep(g *graph.Graph, id graph.ID, before []graph.Edge) {
-	graph.Sweep(g, id, &Found{
-		Again: func(ctx context.Context, _ *cloud.Clients) (graph.State, error) {
-			s, err := i.find(ctx)
-			if s == nil {
-				return nil, err
-			}
-			return s, err
-		},
-		Remove: func(ctx context.Context, c *cloud.Clients, have graph.State) error {
-			s, _ := have.(*InClusterState)
-			return i.remove(ctx, c, s)
-		},
-		Hangs: before,
-	}, graph.From("which the cluster is asked to give up"))
+	graph.Sweep(g, id, i, graph.From("which the cluster is asked to give up"), graph.With(before))
 }
 
-func (i *InCluster) find(ctx context.Context) (*InClusterState, error) {
-	if i.over {
+// Needs implements graph.Desired.
+func (i *InCluster) Needs() []graph.Edge { return nil }
+
+// Find implements graph.Desired.
+func (i *InCluster) Find(ctx context.Context, c *cloud.Clients) (*InClusterState, error) {
+	return i.Follow(ctx, c, &InClusterState{})
+}
+
+// Follow implements graph.Follower. Once something was asked for, the rest does not
+// count; and an API server that does not answer is taken to have what it had.
+func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InClusterState) (*InClusterState, error) {
+	if last.over {
 		return nil, nil // the rest is found by its tags
 	}
-	s, err := i.list(ctx, i.Kube)
-	if err != nil && stopped(ctx, err) {
+	seen, err := i.list(ctx, i.Kube)
+	have := *last
+	have.failed = err
+	switch {
+	case err != nil && stopped(ctx, err):
 		return nil, err
+	case err != nil && last.asked == nil:
+		i.giveUp(&have)
+		return &InClusterState{over: true}, nil
+	case err != nil:
+		return &have, nil
 	}
-	if i.failed = err; err != nil {
-		if i.asked == nil {
-			i.end(err)
-			return nil, nil // nor was it told what there is
-		}
-		return i.last, nil
+	have.objects, have.users = seen.objects, seen.users
+	if have.asked != nil {
+		have.objects = slices.DeleteFunc(have.objects, func(o object) bool { return !have.asked[o.uid] })
 	}
-	if i.asked != nil {
-		s.only(i.asked)
+	if len(have.objects) == 0 {
+		return nil, nil // everything was given up
 	}
-	if len(s.objects) == 0 {
-		return nil, nil // all was given up
-	}
-	i.last = s
-	return s, nil
+	return &have, nil
 }
 
-// only leaves out objects that are not asked for.
-func (s *InClusterState) only(asked map[string]bool) {
-	var left []held
-	for _, o := range s.objects {
-		if asked[o.uid] {
-			left = append(left, o)
-		}
-	}
-	s.objects = left
-}
+// Diff implements graph.Desired.
+func (i *InCluster) Diff(*InClusterState) graph.Diff { return nil }
 
-func (i *InCluster) remove(ctx context.Context, c *cloud.Clients, have *InClusterState) error {
+// Delete implements graph.Deleter: one round. What it has asked for, and when, it
+// notes in the state, for the next.
+func (i *InCluster) Delete(ctx context.Context, c *cloud.Clients, have *InClusterState) error {
 	now := c.Clock.Now()
-	if i.asked == nil {
-		i.asked, i.began, i.changed = map[string]bool{}, now, now
+	left := len(have.objects) + len(have.users)
+	if have.asked == nil {
+		have.asked, have.told, have.scaled = map[string]bool{}, map[string]bool{}, map[string]bool{}
+		have.began, have.changed, have.least = now, now, left
 		for _, o := range have.objects {
-			i.asked[o.uid] = true
+			have.asked[o.uid] = true
 		}
-		i.least = len(have.objects) + len(have.users)
 	}
-	if i.failed == nil {
-		if left := len(have.objects) + len(have.users); left < i.least {
-			i.least, i.changed = left, now
+	if have.failed == nil {
+		if left < have.least {
+			have.least, have.changed = left, now
 		}
 		if err := i.ask(ctx, i.Kube, have); err != nil {
 			if stopped(ctx, err) {
 				return err
 			}
-			i.failed = err
+			have.failed = err
 		}
 	}
-	limit := i.Patience
-	if limit == 0 {
-		limit = inClusterPatience
-	}
+	limit := cmp.Or(i.Timeout, inClusterTimeout)
 	idle := limit
-	if i.failed != nil {
-		idle = min(idle, hurry)
+	if have.failed != nil {
+		idle = min(idle, unansweredTimeout)
 	}
-	if now.Sub(i.changed) >= idle || now.Sub(i.began) >= 2*limit {
-		i.end(i.failed)
+	if now.Sub(have.changed) >= idle || now.Sub(have.began) >= 2*limit {
+		i.giveUp(have)
 		return nil
 	}
-	if i.failed != nil {
-		return graph.NotYet(fmt.Errorf("the API server: %s", kube.Reason(i.failed)))
+	if have.failed != nil {
+		return graph.NotYet(fmt.Errorf("the API server: %s", kube.Reason(have.failed)))
 	}
 	return graph.NotYet(fmt.Errorf("the cluster to give up %s", text.Several(have.names())))
 }
 
-// end is as far as the cluster goes.
-func (i *InCluster) end(err error) {
-	i.over = true
+// giveUp warns of what the cluster has not given up.
+func (i *InCluster) giveUp(have *InClusterState) {
 	what, why := "what it made in AWS", "in time"
-	if i.last != nil {
-		what = text.Several(i.last.names())
+	if len(have.objects) > 0 {
+		what = text.Several(have.names())
 	}
-	if err != nil {
-		why = "(" + kube.Reason(err) + ")"
+	if have.failed != nil {
+		why = "(" + kube.Reason(have.failed) + ")"
 	}
 	i.Warn(fmt.Sprintf("the cluster has not given up %s %s: what was made for that is found in AWS by its tags", what, why))
 }
@@ -179,6 +175,164 @@ func (i *InCluster) end(err error) {
 // stopped, or lost its lock.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError))
+}
+
+// BalancersInCluster are the objects for which there are load balancers:
+// Services, and those Ingresses and Gateways that the AWS Load Balancer Controller
+// has created some for.
+func BalancersInCluster(k *kube.Client) *InCluster {
+	return &InCluster{Kube: k, list: balancersInCluster, ask: func(ctx context.Context, k *kube.Client, have *InClusterState) error {
+		var paths []string
+		for _, o := range have.objects {
+			if !o.deleting {
+				paths = append(paths, o.path)
+			}
+		}
+		return deleteAll(ctx, k, paths)
+	}}
+}
+
+func balancersInCluster(ctx context.Context, k *kube.Client) (*InClusterState, error) {
+	s := &InClusterState{}
+	for _, of := range []struct {
+		kind, group, plural string
+		has                 func(*inClusterObject) bool
+	}{
+		{"Service", "/api/v1", "services", hasLoadBalancer},
+		{"Ingress", "/apis/networking.k8s.io/v1", "ingresses", heldByAWS},
+		{"Gateway", "/apis/gateway.networking.k8s.io/v1", "gateways", heldByAWS},
+	} {
+		all, err := inClusterObjects(ctx, k, of.group+"/"+of.plural)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range all {
+			if m := o.Metadata; of.has(&o) {
+				s.objects = append(s.objects, object{
+					of.kind + " " + m.Namespace + "/" + m.Name, of.group + "/namespaces/" + m.Namespace + "/" + of.plural + "/" + m.Name,
+					m.UID, m.DeletionTimestamp != "",
+				})
+			}
+		}
+	}
+	return s, nil
+}
+
+// hasLoadBalancer reports whether a Service may have a load balancer of AWS's: its
+// class is none, that of the AWS Load Balancer Controller or that of EKS's.
+func hasLoadBalancer(o *inClusterObject) bool {
+	class := o.Spec.LoadBalancerClass
+	return o.Spec.Type == "LoadBalancer" && (class == "" || strings.HasPrefix(class, "service.k8s.aws/") || strings.HasPrefix(class, "eks.amazonaws.com/"))
+}
+
+// heldByAWS reports whether a controller of AWS holds an object until it has deleted
+// what it created for it. Its finalizers say so.
+func heldByAWS(o *inClusterObject) bool {
+	return slices.ContainsFunc(o.Metadata.Finalizers, func(f string) bool {
+		domain, _, _ := strings.Cut(f, "/")
+		return strings.HasSuffix(domain, ".k8s.aws") || strings.HasSuffix(domain, "eks.amazonaws.com")
+	})
+}
+
+// VolumesInCluster are the claims that EBS volumes were made for which are to
+// go with them. Once a claim is being deleted no new pod that uses it is
+// scheduled, so it is enough to delete those that do; but StatefulSets would
+// make the claims anew, and are scaled down.
+func VolumesInCluster(k *kube.Client) *InCluster {
+	return &InCluster{Kube: k, list: volumesInCluster, ask: func(ctx context.Context, k *kube.Client, have *InClusterState) error {
+		var paths []string
+		for _, p := range have.users {
+			set := statefulSet(&p)
+			if set == "" || have.scaled[set] {
+				continue
+			}
+			err := k.Merge(ctx, set, map[string]any{"spec": map[string]any{"replicas": 0}})
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+			have.scaled[set] = true
+		}
+		for _, o := range have.objects {
+			if !have.told[o.uid] {
+				paths = append(paths, o.path)
+			}
+		}
+		if err := deleteAll(ctx, k, paths); err != nil {
+			return err
+		}
+		for _, o := range have.objects {
+			have.told[o.uid] = true
+		}
+		paths = nil
+		for _, p := range have.users {
+			if p.Metadata.DeletionTimestamp == "" {
+				paths = append(paths, "/api/v1/namespaces/"+p.Metadata.Namespace+"/pods/"+p.Metadata.Name)
+			}
+		}
+		return deleteAll(ctx, k, paths)
+	}}
+}
+
+// statefulSet is the path of the StatefulSet that makes a pod; "" for none.
+func statefulSet(pod *inClusterObject) string {
+	for _, o := range pod.Metadata.OwnerReferences {
+		if o.Controller && o.Kind == "StatefulSet" {
+			return "/apis/apps/v1/namespaces/" + pod.Metadata.Namespace + "/statefulsets/" + o.Name
+		}
+	}
+	return ""
+}
+
+// volumesInCluster lists claims by the volumes they are bound to, which last
+// until they are gone from AWS.
+func volumesInCluster(ctx context.Context, k *kube.Client) (*InClusterState, error) {
+	volumes, err := inClusterObjects(ctx, k, "/api/v1/persistentvolumes")
+	if err != nil {
+		return nil, err
+	}
+	s, claims := &InClusterState{}, map[string]bool{}
+	for _, v := range volumes {
+		claim := v.Spec.ClaimRef
+		if claim.Name == "" || !deletedWithClaim(&v) {
+			continue
+		}
+		claims[claim.Namespace+"/"+claim.Name] = true
+		s.objects = append(s.objects, object{
+			name: "PersistentVolumeClaim " + claim.Namespace + "/" + claim.Name, uid: v.Metadata.UID,
+			path: "/api/v1/namespaces/" + claim.Namespace + "/persistentvolumeclaims/" + claim.Name,
+		})
+	}
+	if len(claims) == 0 {
+		return s, nil
+	}
+	pods, err := inClusterObjects(ctx, k, "/api/v1/pods")
+	for _, p := range pods {
+		if p.Spec.NodeName != "" && uses(&p, claims) {
+			s.users = append(s.users, p)
+		}
+	}
+	return s, err
+}
+
+// deletedWithClaim reports whether a PersistentVolume is one of EBS that is deleted
+// when its claim is. One that could not be is not tried again.
+func deletedWithClaim(v *inClusterObject) bool {
+	driver := v.Spec.CSI.Driver
+	ebs := driver == "ebs.csi.aws.com" || driver == "ebs.csi.eks.amazonaws.com" || v.Spec.AWSElasticBlockStore != nil
+	return ebs && v.Spec.PersistentVolumeReclaimPolicy == "Delete" && v.Status.Phase != "Failed"
+}
+
+func uses(pod *inClusterObject, claims map[string]bool) bool {
+	for _, v := range pod.Spec.Volumes {
+		name := v.PersistentVolumeClaim.ClaimName
+		if v.Ephemeral != nil {
+			name = pod.Metadata.Name + "-" + v.Name
+		}
+		if name != "" && claims[pod.Metadata.Namespace+"/"+name] {
+			return true
+		}
+	}
+	return false
 }
 
 // inClusterObject is what matters here of objects of all kinds.

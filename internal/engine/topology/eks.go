@@ -15,7 +15,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
 // eksPlane is the control plane of EKS, and what it tells the other stages.
@@ -212,18 +211,28 @@ func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AW
 // ARNs of roles whose access entries are named after instance profiles.
 func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired []graph.Resource) {
 	for _, part := range []struct {
-		kind  string
-		names []string
+		kind   string
+		names  []string
+		retire func(*graph.Graph, graph.ID, string, *graph.Ref[eks.ClusterState])
 	}{
-		{"node-group", p.inv.EKS.NodeGroups}, {"fargate-profile", p.inv.EKS.Fargate}, {"addon", p.inv.EKS.Addons}, {"access-entry", p.inv.EKS.Accesses},
+		{"node-group", p.inv.EKS.NodeGroups, eks.RetireNodeGroup}, {"fargate-profile", p.inv.EKS.Fargate, eks.RetireFargateProfile},
+		{"addon", p.inv.EKS.Addons, eks.RetireAddon}, {"access-entry", p.inv.EKS.Accesses, eks.RetireAccessEntry},
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)
 			if g.Resource(id) == nil && (part.kind != "access-entry" || !nodeRoles[name]) {
-				teardown.RetireEKS(g, id, part.kind, name, p.eks)
+				part.retire(g, id, name, p.eks)
 				retired = append(retired, g.Resource(id))
 			}
 		}
 	}
 	return retired
+}
+
+// eksName is the name of the EKS cluster; "" for none.
+func (in inputs) eksName() string {
+	if in.m.EKS == nil {
+		return ""
+	}
+	return in.m.EKS.ControlPlane.Spec.EKSClusterName
 }

@@ -52,7 +52,7 @@ func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, gr
 	for _, s := range n.subnets {
 		subnets = append(subnets, s.ref)
 	}
-	return groups, graph.Sweep(g, "network-interfaces", &ec2.NetworkInterfaces{VPC: n.vpc, Groups: managed},
+	return groups, graph.Sweep(g, "network-interfaces", &ec2.NetworkInterfaces{VPC: n.vpc, Groups: managed, EKS: in.eksName()},
 		graph.With(graph.Exists(subnets...), graph.Exists(n.internet)))
 }
 

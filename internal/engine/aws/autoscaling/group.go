@@ -11,11 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -40,9 +42,6 @@ type Group struct {
 
 	// Needed lists what has to be there before a machine may boot.
 	Needed []graph.Edge
-
-	refreshing bool   // an instance refresh was seen under way
-	started    string // the ID of the one that this run has started
 }
 
 // GroupState is a group that exists. Its ID is its name.
@@ -60,6 +59,7 @@ type GroupState struct {
 	Hooks             map[string]string // lifecycle hooks, written down, by name
 	Instances         []PoolInstance
 	Refresh           Refresh // the last instance refresh, where machines differ
+	Started           string  // ID of the instance refresh that this run has started
 	Trouble           string  // why the last launch failed; "" unless machines are missing
 }
 
@@ -77,6 +77,7 @@ type Refresh struct {
 	Percent            int32
 	Running            bool
 	Began              time.Time
+	Limit              time.Duration // how long it may take while it runs
 }
 
 // String prints a refresh: "08b91cf7 InProgress, 40 %".
@@ -110,9 +111,10 @@ func (s *GroupState) Serving() (n int) {
 }
 
 var (
-	_ graph.Managed[GroupState] = (*Group)(nil)
-	_ graph.Timed               = (*Group)(nil)
-	_ graph.TimeLimited             = (*Group)(nil)
+	_ graph.Managed[GroupState]  = (*Group)(nil)
+	_ graph.Follower[GroupState] = (*Group)(nil)
+	_ graph.Timed                = (*Group)(nil)
+	_ graph.TimeLimited          = GroupState{}
 )
 
 // Needs implements graph.Desired.
@@ -132,12 +134,15 @@ func (g *Group) Takes() (create, remove time.Duration) {
 
 // TimeLimit implements graph.TimeLimited: an instance refresh may replace one
 // machine after the other.
-func (g *Group) TimeLimit() time.Duration {
-	usual := 15 * time.Minute
-	if !g.refreshing {
-		return usual
+func (s GroupState) TimeLimit() time.Duration {
+	if s.Refresh.Running {
+		return s.Refresh.Limit
 	}
-	return usual + time.Duration(max(g.Spec.MaxSize, 1))*(g.warmup()+2*time.Minute)
+	return 0
+}
+
+func (g *Group) refreshLimit() time.Duration {
+	return 15*time.Minute + time.Duration(max(g.Spec.MaxSize, 1))*(g.warmup()+2*time.Minute)
 }
 
 func (g *Group) warmup() time.Duration {
@@ -152,6 +157,12 @@ func usually(d time.Duration) time.Duration { return cmp.Or(d, 300*time.Second) 
 
 // Find implements graph.Desired.
 func (g *Group) Find(ctx context.Context, c *cloud.Clients) (*GroupState, error) {
+	return g.Follow(ctx, c, &GroupState{})
+}
+
+// Follow implements graph.Follower: an instance refresh that was under way is
+// looked at until it is over, also when all machines are alike.
+func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) (*GroupState, error) {
 	all, err := Groups(ctx, c)
 	if err != nil {
 		return nil, err
@@ -164,12 +175,13 @@ func (g *Group) Find(ctx context.Context, c *cloud.Clients) (*GroupState, error)
 	if have.Hooks, err = LifecycleHooks(ctx, c, have.ID); err != nil {
 		return nil, err
 	}
-	if g.refreshing || g.uneven(&have) { // it warms the last machine up when all are alike
+	have.Started = last.Started
+	if last.Refresh.Running || g.uneven(&have) { // it warms the last machine up when all are alike
 		if have.Refresh, err = lastRefresh(ctx, c, have.ID); err != nil {
 			return nil, err
 		}
+		have.Refresh.Limit = g.refreshLimit()
 	}
-	g.refreshing = have.Refresh.Running
 	if have.Serving() < int(have.Desired) {
 		have.Trouble, err = trouble(ctx, c, have.ID)
 	}
@@ -241,7 +253,7 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	case stale:
 		slices.Sort(old)
 		text := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))
-		if g.failed(have) {
+		if have.failed() {
 			text += ", after instance refresh " + have.Refresh.String()
 		}
 		d.Set("machines", text, "all of version "+g.version())
@@ -252,8 +264,8 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 
 // failed reports whether the instance refresh that this run has started is
 // over.
-func (g *Group) failed(have *GroupState) bool {
-	return g.started != "" && have.Refresh.ID == g.started && !have.Refresh.Running
+func (s *GroupState) failed() bool {
+	return s.Started != "" && s.Refresh.ID == s.Started && !s.Refresh.Running
 }
 
 func closing(s string) string {
@@ -421,13 +433,16 @@ func trouble(ctx context.Context, c *cloud.Clients, group string) (string, error
 // else, and machines replaced when all else is as wanted.
 func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
 	for _, step := range []func(context.Context, *cloud.Clients, *GroupState, graph.Diff) error{
-		g.updateProcesses, g.updateSettings, g.updateHooks, g.updateTags, g.refresh,
+		g.updateProcesses, g.updateSettings, g.updateHooks, g.updateTags,
 	} {
 		if err := step(ctx, c, have, d); err != nil {
 			return nil, err
 		}
 	}
-	return nil, nil // look again
+	if !d.Has("machines") {
+		return nil, nil // look again
+	}
+	return g.refresh(ctx, c, have, d)
 }
 
 func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
@@ -474,12 +489,9 @@ func (g *Group) updateTags(ctx context.Context, c *cloud.Clients, _ *GroupState,
 
 // refresh has the machines replaced. One that this run has started and that
 // came to nothing is not started again.
-func (g *Group) refresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
-	if !d.Has("machines") {
-		return nil
-	}
-	if g.failed(have) {
-		return fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
+func (g *Group) refresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
+	if have.failed() {
+		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
 	}
 	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling}
 	if p := g.Spec.RefreshPreferences; p != nil {
@@ -492,10 +504,24 @@ func (g *Group) refresh(ctx context.Context, c *cloud.Clients, have *GroupState,
 	}
 	out, err := c.AutoScaling.StartInstanceRefresh(ctx, in)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	g.refreshing, g.started = true, aws.ToString(out.InstanceRefreshId)
-	return nil
+	after := *g.changed(have)
+	after.Started = aws.ToString(out.InstanceRefreshId)
+	after.Refresh = Refresh{ID: after.Started, Status: string(types.InstanceRefreshStatusPending), Running: true, Limit: g.refreshLimit()}
+	return &after, nil
+}
+
+// changed is the state of the group when all that Update changes is as wanted.
+func (g *Group) changed(have *GroupState) *GroupState {
+	after := *have
+	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(g.Subnets), g.template(), g.mixed()
+	if g.Desired != nil {
+		after.Desired = *g.Desired
+	}
+	after.Rebalance, after.Cooldown, after.Warmup = g.Spec.CapacityRebalance, usually(g.Spec.DefaultCoolDown.Duration), usually(g.Spec.DefaultInstanceWarmup.Duration)
+	after.Suspended, after.Hooks, after.Tags = g.suspended(), HooksWritten(g.Spec.AWSLifecycleHooks), have.Tags.With(g.Tags)
+	return &after
 }
 
 func narrow(n *int64) *int32 {
@@ -592,4 +618,48 @@ func mixedWritten(p *types.MixedInstancesPolicy) string {
 	}
 	return fmt.Sprintf("%s; on demand %d and %d %% of the rest, %s; spot %s", strings.Join(kinds, ", "), aws.ToInt32(d.OnDemandBaseCapacity), share,
 		cmp.Or(aws.ToString(d.OnDemandAllocationStrategy), "prioritized"), cmp.Or(aws.ToString(d.SpotAllocationStrategy), "lowest-price"))
+}
+
+// groupKind declares Auto Scaling groups.
+func groupKind() *kind.Any {
+	return kind.Of(kind.Kind[GroupState]{
+		Name: "auto-scaling-group", SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
+		Refers: func(s GroupState) []string {
+			template, _, _ := strings.Cut(s.Template, ":")
+			return append(slices.Clone(s.Subnets), template)
+		},
+		Status:    func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
+		Looks:     []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
+		Statement: kind.Pools,
+		Actions: []string{
+			"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
+			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
+		},
+	})
+}
+
+// summary says how many machines a group has, and which.
+func (s *GroupState) summary() string {
+	const most = 10 // of hundreds, the number says more
+	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
+	for n, i := range s.Instances {
+		if n == most {
+			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
+			break
+		}
+		word := kind.Words(i.ID, i.Zone, i.Type)
+		if i.State != inService {
+			word += " " + i.State
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ") + s.Refreshing()
+}
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		groupKind(),
+		hookKind(),
+	}
 }

@@ -15,6 +15,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -103,4 +104,13 @@ func hookWritten(h types.LifecycleHook) string {
 	}
 	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), "ABANDON")) +
 		text.Prefixed(", tells ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
+}
+
+// hookKind declares lifecycle hooks, which are a part of the state of their group:
+// that of a pool, or of a managed node group.
+func hookKind() *kind.Any {
+	return &kind.Any{
+		Name: "lifecycle-hook", Looks: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
+		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -102,3 +103,11 @@ func (g *DefaultGroup) Update(ctx context.Context, c *cloud.Clients, have *Defau
 
 // AnywhereIPv4 is every IPv4 address.
 const AnywhereIPv4 = "0.0.0.0/0"
+
+// defaultGroupKind declares default security groups.
+func defaultGroupKind() *kind.Any {
+	return kind.Of(kind.Kind[DefaultGroupState]{
+		Name: "default-security-group", Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
+	})
+}

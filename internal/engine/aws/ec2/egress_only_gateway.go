@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -90,5 +91,15 @@ func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGate
 			}
 			return out
 		})
+	})
+}
+
+// egressOnlyGatewayKind declares egress-only internet gateways.
+func egressOnlyGatewayKind() *kind.Any {
+	return kind.Of(kind.Kind[EgressOnlyGatewayState]{
+		Name: "egress-only-gateway", Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), Delete: &EgressOnlyGateway{},
+		Refers: func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
+		Looks:  []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},
 	})
 }

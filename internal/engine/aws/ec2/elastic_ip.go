@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -125,4 +126,20 @@ func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 func CountAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
 	all, err := Addresses(ctx, c)
 	return len(all), err
+}
+
+// elasticIPKind declares elastic IP addresses.
+func elasticIPKind() *kind.Any {
+	return kind.Of(kind.Kind[ElasticIPState]{
+		Name: "elastic-ip", Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownAddresses), Delete: &ElasticIP{},
+		Status: func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
+		Looks:  []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
+		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},
+	})
+}
+
+// ownAddresses lists the addresses of the cluster.
+func ownAddresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
+	all, err := Addresses(ctx, c)
+	return slices.DeleteFunc(slices.Clone(all), func(s ElasticIPState) bool { return !s.Ours(c) }), err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -162,4 +163,12 @@ func imageSeen(x types.Image) *ImageState {
 		}
 	}
 	return s
+}
+
+// imageKind declares machine images.
+func imageKind() *kind.Any {
+	return kind.Of(kind.Kind[ImageState]{
+		Name: "image", Looks: []string{"ec2:DescribeImages"},
+		Status: func(s ImageState) (state, detail string) { return "", s.Name },
+	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -108,8 +109,9 @@ func (m Metadata) String() string {
 }
 
 var (
-	_ graph.Managed[InstanceState] = (*Instance)(nil)
-	_ graph.Timed                  = (*Instance)(nil)
+	_ graph.Managed[InstanceState]  = (*Instance)(nil)
+	_ graph.Follower[InstanceState] = (*Instance)(nil)
+	_ graph.Timed                   = (*Instance)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -130,6 +132,12 @@ func (i *Instance) Takes() (create, remove time.Duration) { return InstanceTakes
 
 // Find implements graph.Desired.
 func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
+	return i.Follow(ctx, c, &InstanceState{})
+}
+
+// Follow implements graph.Follower: a machine that was launched together with
+// others is found by its ID until it carries its own tags.
+func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceState) (*InstanceState, error) {
 	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
 		return nil, nil // the inventory has not seen it, and there is no place where it could be
 	}
@@ -139,6 +147,9 @@ func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, 
 	}
 	if i.Claimed != "" {
 		return all.ByID[i.Claimed], nil
+	}
+	if known := all.ByID[last.ID]; known != nil && last.Tags[cloud.ResourceTag] != i.Tags[cloud.ResourceTag] && last.Tags[cloud.ResourceTag] != "" {
+		return known, nil
 	}
 	found := all.byNode[i.Tags[cloud.ResourceTag]]
 	if len(found) == 0 {
@@ -459,4 +470,38 @@ func deviceIndex(n types.InstanceNetworkInterface) int32 {
 		return 0
 	}
 	return aws.ToInt32(n.Attachment.DeviceIndex)
+}
+
+// instanceKind declares machines.
+func instanceKind() *kind.Any {
+	return kind.Of(kind.Kind[InstanceState]{
+		Name: "machine", Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
+		Refers: func(s InstanceState) []string {
+			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesOf(s.VPC))
+			if s.PublicIP != "" {
+				refers = append(refers, InternetOf(s.VPC))
+			}
+			return refers
+		},
+		Status: func(s InstanceState) (state, detail string) {
+			return s.Status, kind.Words(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
+		},
+		Looks: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
+		Actions: []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"},
+	})
+}
+
+func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
+	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
+	}})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeInstancesOutput) (out []string) {
+			for _, r := range o.Reservations {
+				for _, x := range r.Instances {
+					out = append(out, aws.ToString(x.InstanceId))
+				}
+			}
+			return out
+		})
 }

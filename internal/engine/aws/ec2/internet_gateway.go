@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -126,3 +127,18 @@ func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayS
 			})
 	})
 }
+
+// internetGatewayKind declares internet gateways.
+func internetGatewayKind() *kind.Any {
+	return kind.Of(kind.Kind[InternetGatewayState]{
+		Name: "internet-gateway", Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), Delete: &InternetGateway{},
+		Refers:  func(s InternetGatewayState) []string { return []string{s.VPC} },
+		Aliases: func(s InternetGatewayState) []string { return []string{InternetOf(s.VPC)} },
+		Looks:   []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,
+		Actions: []string{"ec2:AttachInternetGateway", "ec2:CreateInternetGateway", "ec2:CreateTags", "ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"},
+	})
+}
+
+// InternetOf is an alias of the internet gateway of a VPC. What has a public
+// address refers to it: AWS does not detach the gateway before.
+func InternetOf(vpc string) string { return "internet of " + vpc }

@@ -41,9 +41,8 @@ type asked struct {
 // launch1 is what became of one machine of a launch: some may run where others
 // were refused, for want of quota or capacity.
 type launch1 struct {
-	state   *InstanceState
-	unnamed bool // it runs, but does not carry its own tags yet
-	err     error
+	state *InstanceState
+	err   error
 }
 
 // launch runs the machine, together with those that differ in nothing but
@@ -72,9 +71,6 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 		g.Wait()
 		return out, nil
 	})
-	if made.unnamed {
-		i.Claimed = made.state.ID // by which it is found until it has its tags
-	}
 	return made.state, cmp.Or(err, made.err)
 }
 
@@ -153,7 +149,7 @@ func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 		g.Go(func() {
 			out[n].state = launched(x, common.With(part[n].tags))
 			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // AWS may not know a machine yet that it has just launched
-				out[n].state.Tags, out[n].unnamed = group, true
+				out[n].state.Tags = group
 			}
 		})
 	}

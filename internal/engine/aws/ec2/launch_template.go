@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -471,4 +472,16 @@ func writtenFields(v reflect.Value) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// launchTemplateKind declares launch templates.
+func launchTemplateKind() *kind.Any {
+	return kind.Of(kind.Kind[LaunchTemplateState]{
+		Name: "launch-template", Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
+		Status: func(s LaunchTemplateState) (state, detail string) {
+			return "", kind.Words(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
+		},
+		Looks: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
+		Actions: []string{"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions"},
+	})
 }

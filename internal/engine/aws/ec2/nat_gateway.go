@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -24,9 +25,9 @@ type NATGateway struct {
 // NATGatewayState is a NAT gateway that exists.
 type NATGatewayState struct {
 	identity.Object
-	Subnet, Address, PublicIP string
-	Status                    types.NatGatewayState
-	Failure                   string
+	VPC, Subnet, Address, PublicIP string
+	Status                         types.NatGatewayState
+	Failure                        string
 }
 
 var (
@@ -119,7 +120,7 @@ func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, erro
 }
 
 func natGatewaySeen(x types.NatGateway) NATGatewayState {
-	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: aws.ToString(x.FailureMessage)}
+	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: aws.ToString(x.FailureMessage)}
 	for _, a := range x.NatGatewayAddresses {
 		s.Address, s.PublicIP = aws.ToString(a.AllocationId), aws.ToString(a.PublicIp)
 	}
@@ -131,3 +132,27 @@ const (
 	natGatewayTakes = 100 * time.Second
 	NATGatewayGoes  = 60 * time.Second
 )
+
+// natGatewayKind declares NAT gateways.
+func natGatewayKind() *kind.Any {
+	return kind.Of(kind.Kind[NATGatewayState]{
+		Name: "nat-gateway", Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", List: kind.Tagged(NATGateways), Existing: existingNATGateways, Delete: &NATGateway{},
+		Refers: func(s NATGatewayState) []string {
+			return []string{s.Subnet, s.Address, InternetOf(s.VPC), InterfacesOf(s.VPC)}
+		},
+		Status: func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
+		Looks:  []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
+	})
+}
+
+func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
+	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{tagged, cloud.Filter("state", "pending", "available", "deleting")}})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
+			for _, x := range o.NatGateways {
+				out = append(out, aws.ToString(x.NatGatewayId))
+			}
+			return out
+		})
+}

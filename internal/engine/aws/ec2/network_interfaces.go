@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -24,6 +25,7 @@ import (
 type NetworkInterfaces struct {
 	VPC    *graph.Ref[VPCState]
 	Groups []*graph.Ref[SecurityGroupState]
+	EKS    string // name of the EKS cluster; "" for none
 }
 
 // NetworkInterfacesState are the network interfaces that are still there.
@@ -68,24 +70,21 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 	if !ok || len(groups) == 0 {
 		return nil, nil
 	}
-	return InGroups(ctx, c, vpc.ID, groups)
+	return InGroups(ctx, c, vpc.ID, groups, n.EKS)
 }
 
-// InGroups lists the network interfaces of a VPC that are in one of the
-// groups, and, of a cluster of EKS, those in the group that EKS has made for
-// it, which EKS leaves behind on their account. By then the cluster is gone.
-func InGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string) (*NetworkInterfacesState, error) {
+// InGroups lists the network interfaces of a VPC that are in one of the groups,
+// and, of a cluster of EKS, those in the group that EKS has created for it, which
+// EKS leaves behind on their account. By then the cluster is deleted.
+func InGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string, cluster string) (*NetworkInterfacesState, error) {
 	var left []string
-	// Only the name may be known, and EKS have forgotten the cluster: by its tags
-	// it is called otherwise than self-managed ones are.
-	managed := c.Managed || c.Inside != "" && c.Inside != c.Cluster && c.Inside != Nobody
-	if managed && !cloud.IsBrief(ctx) {
+	if cluster != "" && !cloud.IsBrief(ctx) {
 		all, err := SecurityGroups(ctx, c, vpc)
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range all {
-			if g.Tags[EKSClusterTag] == c.Inside {
+			if g.Tags[kind.EKSClusterTag] == cluster {
 				left = append(left, g.ID)
 			}
 		}
@@ -172,11 +171,20 @@ func interfaceName(x types.NetworkInterface) string {
 	return fmt.Sprintf("%s (%s)", aws.ToString(x.NetworkInterfaceId), cmp.Or(aws.ToString(x.Description), string(x.InterfaceType)))
 }
 
-// Nobody is the name of no cluster: no tag has it.
-const Nobody = "/"
-
 // InterfacesGo is how long AWS usually takes to remove the interfaces of a load balancer.
 const InterfacesGo = 75 * time.Second
 
-// EKSClusterTag is on what EKS creates for a cluster; the value is its name.
-const EKSClusterTag = "aws:eks:cluster-name"
+// NetworkInterfacesKind declares network interfaces that are left behind.
+func NetworkInterfacesKind() *kind.Any {
+	return kind.Of(kind.Kind[NetworkInterfacesState]{
+		Name: InterfacesKind, Looks: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
+		Actions: []string{"ec2:DeleteNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},
+	})
+}
+
+// InterfacesKind is the kind of what stands for network interfaces.
+const InterfacesKind = "network-interfaces"
+
+// InterfacesOf is an alias of what stands for the network interfaces that are left
+// behind in a VPC or a security group. What has interfaces there refers to it.
+func InterfacesOf(id string) string { return "interfaces of " + id }

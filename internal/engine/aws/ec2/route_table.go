@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -228,4 +230,15 @@ func routeTableSeen(x types.RouteTable) RouteTableState {
 		}
 	}
 	return s
+}
+
+// routeTableKind declares route tables.
+func routeTableKind() *kind.Any {
+	return kind.Of(kind.Kind[RouteTableState]{
+		Name: "route-table", Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), Delete: &RouteTable{},
+		Refers:   func(s RouteTableState) []string { return []string{s.VPC} },
+		Outlives: func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // a subnet that is deleted takes its association along
+		Looks:    []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
+		Actions: []string{"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable", "ec2:ReplaceRoute", "ec2:ReplaceRouteTableAssociation"},
+	})
 }

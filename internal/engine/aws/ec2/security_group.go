@@ -3,6 +3,9 @@ package ec2
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -27,6 +31,10 @@ type SecurityGroupState struct {
 	identity.Object
 	VPC, Name, Description string
 	Ingress, Egress        []types.IpPermission
+
+	// LetIn are the rules of other groups that name this one, by group; only of one
+	// that a controller created.
+	LetIn map[string][]string
 }
 
 var (
@@ -100,13 +108,11 @@ func (g *SecurityGroup) Blockers(ctx context.Context, c *cloud.Clients, have *Se
 // SecurityGroups lists the security groups of a VPC, whoever they belong to.
 func SecurityGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]SecurityGroupState, error) {
 	return cloud.Remember(ctx, c, "security groups of "+vpc, func(ctx context.Context) ([]SecurityGroupState, error) {
-		p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{cloud.Filter("vpc-id", vpc)}})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) },
-			SecurityGroupsSeen)
+		return describeSecurityGroups(ctx, c, cloud.Filter("vpc-id", vpc))
 	})
 }
 
-func SecurityGroupsSeen(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGroupState) {
+func securityGroupsSeen(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGroupState) {
 	for _, x := range o.SecurityGroups {
 		out = append(out, SecurityGroupState{
 			Object: identity.Object{ID: aws.ToString(x.GroupId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
@@ -131,4 +137,87 @@ func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[Securit
 		}
 		return nil, fmt.Errorf("security group %s is not in VPC %s", id, in)
 	}
+}
+
+// securityGroupKind declares security groups.
+func securityGroupKind() *kind.Any {
+	return kind.Of(kind.Kind[SecurityGroupState]{
+		Name: "security-group", Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, Delete: &leftoverGroup{},
+		Refers: func(s SecurityGroupState) []string { return []string{s.VPC} },
+		Looks:  []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},
+	})
+}
+
+// leftoverGroup deletes a security group of which the rules are in no graph: they
+// may name another group that is deleted too, and so may the rules of others.
+type leftoverGroup struct{ SecurityGroup }
+
+// Delete implements graph.Deleter. Rules are revoked once.
+func (g *leftoverGroup) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
+	for _, in := range slices.Sorted(maps.Keys(have.LetIn)) {
+		if err := revokeLines(ctx, c, in, have.LetIn[in]); err != nil {
+			return err
+		}
+	}
+	if err := revokeLines(ctx, c, have.ID, PermissionLines(have.Ingress)); err != nil {
+		return err
+	}
+	have.LetIn, have.Ingress = nil, nil
+	return g.SecurityGroup.Delete(ctx, c, have)
+}
+
+func revokeLines(ctx context.Context, c *cloud.Clients, group string, lines []string) error {
+	return (&SecurityGroupRules{}).Delete(ctx, c, &SecurityGroupRulesState{Group: group, Lines: lines})
+}
+
+// securityGroupsOf lists the security groups that are deleted with a cluster.
+func securityGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]SecurityGroupState, error) {
+	return cloud.Remember(ctx, c, "security groups by tag", func(ctx context.Context) (out []SecurityGroupState, err error) {
+		all, err := describeSecurityGroups(ctx, c, cloud.Filter("tag-key", c.OwnerTag(), of.Tag(), kind.LoadBalancerControllerTag))
+		if err != nil {
+			return nil, err
+		}
+		var created []string
+		for _, s := range all {
+			if of.Has(s.Tags) {
+				out = append(out, s)
+			}
+			if of.Created(s.Tags) {
+				created = append(created, s.ID)
+			}
+		}
+		if len(created) == 0 {
+			return out, nil
+		}
+		naming, err := describeSecurityGroups(ctx, c, cloud.Filter("ip-permission.group-id", created...))
+		for n, s := range out {
+			if of.Created(s.Tags) {
+				out[n].LetIn = rulesNaming(s.ID, naming, created)
+			}
+		}
+		return out, err
+	})
+}
+
+// rulesNaming lists the rules that let a group in, by the group that has them, but
+// for those of groups that are deleted too.
+func rulesNaming(id string, all []SecurityGroupState, deleted []string) map[string][]string {
+	rules := map[string][]string{}
+	for _, g := range all {
+		if slices.Contains(deleted, g.ID) {
+			continue
+		}
+		for _, line := range PermissionLines(g.Ingress) {
+			if strings.Fields(line)[2] == id {
+				rules[g.ID] = append(rules[g.ID], line)
+			}
+		}
+	}
+	return rules
+}
+
+func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filter types.Filter) ([]SecurityGroupState, error) {
+	p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter}})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupsSeen)
 }

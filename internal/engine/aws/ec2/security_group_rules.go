@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -299,4 +300,12 @@ func ports(s string) (first, last int32) {
 		last = first
 	}
 	return first, last
+}
+
+// securityGroupRulesKind declares rules of security groups.
+func securityGroupRulesKind() *kind.Any {
+	return kind.Of(kind.Kind[SecurityGroupRulesState]{
+		Name: "security-group-rules", Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Actions: []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -229,3 +230,18 @@ func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
 func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState, error) {
 	return DescribeSubnets(ctx, c, "subnets of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
 }
+
+// subnetKind declares subnets.
+func subnetKind() *kind.Any {
+	return kind.Of(kind.Kind[SubnetState]{
+		Name: "subnet", Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
+		Refers:  func(s SubnetState) []string { return []string{s.VPC} },
+		Aliases: func(s SubnetState) []string { return []string{SubnetsIn(s.VPC)} },
+		Status:  func(s SubnetState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
+		Looks:   []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
+	})
+}
+
+// SubnetsIn is an alias of all subnets of a VPC.
+func SubnetsIn(vpc string) string { return "subnets of " + vpc }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -148,4 +149,12 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 		}
 	}
 	return out, err
+}
+
+// subnetTagsKind declares the tags of existing subnets.
+func subnetTagsKind() *kind.Any {
+	return kind.Of(kind.Kind[SubnetTagsState]{
+		Name: "subnet-tags", Type: types.ResourceTypeSubnet, List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},
+		Looks: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
+	})
 }

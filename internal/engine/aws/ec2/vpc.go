@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -224,4 +225,25 @@ func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) erro
 func retagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
 	have.Tags = have.Tags.With(tags)
 	return have, tag(ctx, c, have.ID, tags)
+}
+
+// vpcKind declares VPCs.
+func vpcKind() *kind.Any {
+	return kind.Of(kind.Kind[VPCState]{
+		Name: "vpc", Type: types.ResourceTypeVpc, List: kind.Tagged(ownVPCs), Delete: &VPC{},
+		Status: func(s VPCState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
+		Looks:  []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:ModifyVpcAttribute"},
+	})
+}
+
+// ownVPCs lists the VPCs of the cluster.
+func ownVPCs(ctx context.Context, c *cloud.Clients) (out []VPCState, err error) {
+	all, err := VPCs(ctx, c)
+	for _, x := range all {
+		if s := VPCSeen(x); s.Ours(c) {
+			out = append(out, s)
+		}
+	}
+	return out, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -67,4 +68,11 @@ func (b *VPCBlock) Create(ctx context.Context, c *cloud.Clients) (*VPCBlockState
 func (b *VPCBlock) Delete(ctx context.Context, c *cloud.Clients, have *VPCBlockState) error {
 	_, err := c.EC2.DisassociateVpcCidrBlock(ctx, &ec2.DisassociateVpcCidrBlockInput{AssociationId: &have.Association})
 	return err
+}
+
+// vpcBlockKind declares secondary IPv4 blocks of VPCs.
+func vpcBlockKind() *kind.Any {
+	return kind.Of(kind.Kind[VPCBlockState]{
+		Name: "vpc-block", Statement: kind.Network, Actions: []string{"ec2:AssociateVpcCidrBlock", "ec2:DisassociateVpcCidrBlock"},
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -26,6 +27,7 @@ type GatewayEndpoint struct {
 // GatewayEndpointState is a gateway endpoint that exists.
 type GatewayEndpointState struct {
 	identity.Object
+	VPC         string
 	Service     string
 	RouteTables []string
 	Status      string
@@ -138,7 +140,7 @@ func Endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, e
 
 func endpointSeen(x types.VpcEndpoint) GatewayEndpointState {
 	return GatewayEndpointState{
-		Object: identity.Object{ID: aws.ToString(x.VpcEndpointId), Tags: cloud.FromEC2(x.Tags)}, Service: aws.ToString(x.ServiceName),
+		Object: identity.Object{ID: aws.ToString(x.VpcEndpointId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Service: aws.ToString(x.ServiceName),
 		RouteTables: x.RouteTableIds, Status: SeenState(x.State),
 	}
 }
@@ -149,3 +151,13 @@ func SeenState(s types.State) string { return strings.ToLower(string(s)) }
 
 // EndpointGoes is how long AWS usually takes to delete an endpoint.
 const EndpointGoes = 10 * time.Second
+
+// gatewayEndpointKind declares gateway endpoints.
+func gatewayEndpointKind() *kind.Any {
+	return kind.Of(kind.Kind[GatewayEndpointState]{
+		Name: "vpc-endpoint", Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), Delete: &GatewayEndpoint{},
+		Refers: func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
+		Looks:  []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},
+	})
+}

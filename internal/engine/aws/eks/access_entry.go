@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -45,6 +46,7 @@ func (p EKSAccessPolicy) String() string {
 // AccessEntryState is an access entry that exists.
 type AccessEntryState struct {
 	identity.Object       // the ID is its ARN
+	Cluster               string
 	Principal, Type, User string
 	Groups                []string
 	Policies              []EKSAccessPolicy
@@ -125,7 +127,7 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 		return nil, eksNotYet(err)
 	}
 	s := accessSeen(out.AccessEntry)
-	s.Tags = a.Tags
+	s.Cluster, s.Tags = cluster.Name, a.Tags
 	return &s, nil
 }
 
@@ -133,7 +135,7 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *AccessEntryState, d graph.Diff) (*AccessEntryState, error) {
 	cluster, _ := a.Cluster.Found()
 	if d.Has("type") {
-		if err := DeleteAccessEntry(ctx, c, cluster.Name, have); err != nil {
+		if err := a.Delete(ctx, c, have); err != nil {
 			return nil, err
 		}
 		return a.Create(ctx, c)
@@ -195,15 +197,7 @@ func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster
 
 // Delete implements graph.Deleter.
 func (a *AccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *AccessEntryState) error {
-	cluster, ok := a.Cluster.Found()
-	if !ok {
-		return nil
-	}
-	return DeleteAccessEntry(ctx, c, cluster.Name, have)
-}
-
-func DeleteAccessEntry(ctx context.Context, c *cloud.Clients, cluster string, have *AccessEntryState) error {
-	_, err := c.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &cluster, PrincipalArn: &have.Principal})
+	_, err := c.EKS.DeleteAccessEntry(ctx, &eks.DeleteAccessEntryInput{ClusterName: &have.Cluster, PrincipalArn: &have.Principal})
 	return cloud.IgnoreNotFound(err)
 }
 
@@ -215,6 +209,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 			return nil, cloud.IgnoreNotFound(err)
 		}
 		s := accessSeen(out.AccessEntry)
+		s.Cluster = cluster
 		if s.Type != standardEntry || cloud.IsBrief(ctx) {
 			return &s, nil
 		}
@@ -239,4 +234,13 @@ func accessSeen(x *types.AccessEntry) AccessEntryState {
 	return AccessEntryState{
 		Object: identity.Object{ID: aws.ToString(x.AccessEntryArn), Tags: x.Tags}, Principal: aws.ToString(x.PrincipalArn), Type: aws.ToString(x.Type), User: aws.ToString(x.Username), Groups: x.KubernetesGroups,
 	}
+}
+
+// accessEntryKind declares access entries.
+func accessEntryKind() *kind.Any {
+	return kind.Of(kind.Kind[AccessEntryState]{
+		Name:  "access-entry",
+		Looks: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
+		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
+	})
 }

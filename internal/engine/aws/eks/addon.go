@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -30,6 +31,7 @@ type Addon struct {
 // AddonState is an add-on that is installed.
 type AddonState struct {
 	identity.Object                               // the ID is its ARN
+	Cluster                                       string
 	Name, Status, Version, Configuration, RoleARN string
 	Issues                                        []string
 }
@@ -103,7 +105,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 		return nil, eksNotYet(err)
 	}
 	s := addonSeen(out.Addon)
-	s.Tags = a.Tags
+	s.Cluster, s.Tags = cluster.Name, a.Tags
 	return &s, nil
 }
 
@@ -134,18 +136,10 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 
 // Delete implements graph.Deleter.
 func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) error {
-	cluster, ok := a.Cluster.Found()
-	if !ok {
-		return nil
-	}
-	return DeleteAddon(ctx, c, cluster.Name, have, a.Preserve)
-}
-
-func DeleteAddon(ctx context.Context, c *cloud.Clients, cluster string, have *AddonState, preserve bool) error {
 	if have.Status == string(types.AddonStatusDeleting) {
 		return nil
 	}
-	_, err := c.EKS.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: &cluster, AddonName: &have.Name, Preserve: preserve})
+	_, err := c.EKS.DeleteAddon(ctx, &eks.DeleteAddonInput{ClusterName: &have.Cluster, AddonName: &have.Name, Preserve: a.Preserve})
 	return err
 }
 
@@ -157,6 +151,7 @@ func AddonByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*
 			return nil, cloud.IgnoreNotFound(err)
 		}
 		s := addonSeen(out.Addon)
+		s.Cluster = cluster
 		return &s, nil
 	})
 }
@@ -172,4 +167,16 @@ func addonSeen(x *types.Addon) AddonState {
 		}
 	}
 	return s
+}
+
+// addonKind declares add-ons.
+func addonKind() *kind.Any {
+	return kind.Of(kind.Kind[AddonState]{
+		Name: "addon",
+		Status: func(s AddonState) (state, detail string) {
+			return strings.ToLower(s.Status), kind.Words(s.Version, strings.Join(s.Issues, "; "))
+		},
+		Looks: []string{"eks:DescribeAddon", "eks:ListAddons"}, Statement: kind.EKS,
+		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
+	})
 }

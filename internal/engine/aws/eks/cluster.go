@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
@@ -450,4 +451,62 @@ func (s ClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
 		ca, err := base64.StdEncoding.DecodeString(s.CA)
 		return kube.Access{Server: s.Endpoint, CA: ca, Token: pkgeks.Tokens(c.Config, s.Name)}, err
 	})
+}
+
+// clusterKind declares control planes of EKS.
+func clusterKind() *kind.Any {
+	return kind.Of(kind.Kind[ClusterState]{
+		Name: "eks-cluster", ByNameOnly: true, List: ownClusters, Delete: &Cluster{},
+		Find: func(ctx context.Context, c *cloud.Clients, s ClusterState) (*ClusterState, error) {
+			return ClusterByName(ctx, c, s.Name)
+		},
+		Refers: func(s ClusterState) []string {
+			return slices.Concat([]string{s.RoleARN, ec2.InterfacesOf(s.VPC)}, s.Subnets, s.Groups)
+		},
+		Aliases:    func(s ClusterState) []string { return []string{clusterNamed(s.Name), issuer(s.Issuer)} },
+		Identifies: func(s ClusterState) kind.Owner { return kind.Owner{Kubernetes: s.Name, EKS: true} },
+		Status: func(s ClusterState) (state, detail string) {
+			return strings.ToLower(s.Status), kind.Words(s.Version, s.Endpoint)
+		},
+		Looks: []string{"eks:DescribeCluster", "eks:ListClusters"}, Statement: kind.EKS,
+		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
+	})
+}
+
+// clusterNamed is an alias of a cluster, by which its parts refer to it.
+func clusterNamed(name string) string { return "EKS cluster " + name }
+
+// issuer is an alias of a cluster, by which its OIDC provider refers to it.
+func issuer(url string) string { return "issuer " + strings.TrimPrefix(url, "https://") }
+
+// Names lists the clusters of EKS in the region.
+func Names(ctx context.Context, c *cloud.Clients) ([]string, error) {
+	return cloud.Remember(ctx, c, "EKS clusters", func(ctx context.Context) ([]string, error) {
+		p := eks.NewListClustersPaginator(c.EKS, &eks.ListClustersInput{})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListClustersOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListClustersOutput) []string { return o.Clusters })
+	})
+}
+
+func ownClusters(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []ClusterState, err error) {
+	names, err := Names(ctx, c)
+	for _, name := range names {
+		s, err := ClusterByName(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && s.Ours(c) {
+			out = append(out, *s)
+		}
+	}
+	return out, err
+}
+
+// Tagged returns the cluster that carries the tag of Cluster API, or nil.
+func Tagged(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
+	all, err := ownClusters(ctx, c, kind.Owner{})
+	if len(all) == 0 {
+		return nil, err
+	}
+	return &all[0], nil
 }

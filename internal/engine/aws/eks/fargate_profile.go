@@ -2,6 +2,7 @@ package eks
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -42,6 +44,7 @@ func (s EKSSelector) String() string {
 // FargateProfileState is a profile that exists.
 type FargateProfileState struct {
 	identity.Object       // the ID is its ARN
+	Cluster               string
 	Name, Status, RoleARN string
 	Subnets               []string
 	Selectors             []EKSSelector
@@ -115,7 +118,7 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 		return nil, eksNotYet(err)
 	}
 	s := fargateSeen(out.FargateProfile)
-	s.Tags = f.Tags
+	s.Cluster, s.Tags = cluster.Name, f.Tags
 	return &s, nil
 }
 
@@ -129,15 +132,10 @@ func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *Far
 
 // Delete implements graph.Deleter.
 func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *FargateProfileState) error {
-	cluster, _ := f.Cluster.Found()
-	return DeleteFargateProfile(ctx, c, cluster.Name, have)
-}
-
-func DeleteFargateProfile(ctx context.Context, c *cloud.Clients, cluster string, have *FargateProfileState) error {
 	if have.Status == string(types.FargateProfileStatusDeleting) {
 		return nil
 	}
-	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &cluster, FargateProfileName: &have.Name})
+	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &have.Cluster, FargateProfileName: &have.Name})
 	return eksNotYet(err) // one at a time
 }
 
@@ -149,6 +147,7 @@ func FargateProfileByName(ctx context.Context, c *cloud.Clients, cluster, name s
 			return nil, cloud.IgnoreNotFound(err)
 		}
 		s := fargateSeen(out.FargateProfile)
+		s.Cluster = cluster
 		return &s, nil
 	})
 }
@@ -161,4 +160,21 @@ func fargateSeen(x *types.FargateProfile) FargateProfileState {
 		s.Selectors = append(s.Selectors, EKSSelector{aws.ToString(sel.Namespace), sel.Labels})
 	}
 	return s
+}
+
+// fargateProfileKind declares Fargate profiles.
+func fargateProfileKind() *kind.Any {
+	return kind.Of(kind.Kind[FargateProfileState]{
+		Name: "fargate-profile", ByNameOnly: true, RunsPods: true, Delete: &FargateProfile{},
+		List: partsOf(fargateNames, FargateProfileByName),
+		Find: func(ctx context.Context, c *cloud.Clients, s FargateProfileState) (*FargateProfileState, error) {
+			return FargateProfileByName(ctx, c, s.Cluster, s.Name)
+		},
+		Refers: func(s FargateProfileState) []string {
+			return append(slices.Clone(s.Subnets), clusterNamed(s.Cluster), s.RoleARN)
+		},
+		Status: func(s FargateProfileState) (state, detail string) { return strings.ToLower(s.Status), "" },
+		Looks:  []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
+		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -137,5 +138,13 @@ func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name strin
 			Client: aws.ToString(x.ClientId), UserClaim: aws.ToString(x.UsernameClaim), UserPrefix: aws.ToString(x.UsernamePrefix), GroupsClaim: aws.ToString(x.GroupsClaim),
 			GroupsPrefix: aws.ToString(x.GroupsPrefix), RequiredClaims: x.RequiredClaims,
 		}, nil
+	})
+}
+
+// identityProviderKind declares identity providers.
+func identityProviderKind() *kind.Any {
+	return kind.Of(kind.Kind[IdentityProviderState]{
+		Name: "identity-provider", Looks: []string{"eks:DescribeIdentityProviderConfig"}, Statement: kind.EKS,
+		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	})
 }

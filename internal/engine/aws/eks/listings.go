@@ -82,6 +82,7 @@ func NodeGroupByName(ctx context.Context, c *cloud.Clients, cluster, name string
 			return nil, cloud.IgnoreNotFound(err)
 		}
 		s := nodeGroupSeen(out.Nodegroup)
+		s.Cluster = cluster
 		return &s, nil
 	})
 }

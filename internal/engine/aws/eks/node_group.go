@@ -18,6 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -67,6 +68,7 @@ func (t EKSTaint) String() string { return t.Key + "=" + t.Value + ":" + t.Effec
 // NodeGroupState is a node group that exists.
 type NodeGroupState struct {
 	identity.Object                                         // the ID is its ARN
+	Cluster                                                 string
 	Name, Status, Version, Release, Kind, Capacity, RoleARN string
 	Subnets, InstanceTypes                                  []string
 	DiskSize, Least, Most, Desired                          int32
@@ -261,6 +263,7 @@ func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupSta
 		return nil, eksNotYet(err)
 	}
 	s := nodeGroupSeen(out.Nodegroup)
+	s.Cluster = cluster.Name
 	return &s, nil
 }
 
@@ -375,14 +378,28 @@ func (g *NodeGroup) changedTaints(have *NodeGroupState) *types.UpdateTaintsPaylo
 
 // Delete implements graph.Deleter.
 func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGroupState) error {
-	cluster, _ := g.Cluster.Found()
-	return DeleteNodeGroup(ctx, c, cluster.Name, have)
-}
-
-func DeleteNodeGroup(ctx context.Context, c *cloud.Clients, cluster string, have *NodeGroupState) error {
 	if have.Status == string(types.NodegroupStatusDeleting) {
 		return nil
 	}
-	_, err := c.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &cluster, NodegroupName: &have.Name})
+	_, err := c.EKS.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: &have.Cluster, NodegroupName: &have.Name})
 	return err
+}
+
+// nodeGroupKind declares managed node groups.
+func nodeGroupKind() *kind.Any {
+	return kind.Of(kind.Kind[NodeGroupState]{
+		Name: "node-group", ByNameOnly: true, RunsPods: true, Delete: &NodeGroup{},
+		List: partsOf(nodeGroupNames, NodeGroupByName),
+		Find: func(ctx context.Context, c *cloud.Clients, s NodeGroupState) (*NodeGroupState, error) {
+			return NodeGroupByName(ctx, c, s.Cluster, s.Name)
+		},
+		Refers: func(s NodeGroupState) []string {
+			return append(slices.Clone(s.Subnets), clusterNamed(s.Cluster), s.RoleARN, s.Template)
+		},
+		Status: func(s NodeGroupState) (state, detail string) {
+			return strings.ToLower(s.Status), kind.Words(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+		},
+		Looks: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
+		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
+	})
 }

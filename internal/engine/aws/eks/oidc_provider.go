@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -111,4 +112,43 @@ func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDC
 		}
 		return &OIDCProviderState{identity.Object{ID: arn, Tags: iam.FromIAM(out.Tags)}, out.ClientIDList}, nil
 	})
+}
+
+// oidcProviderKind declares OIDC providers.
+func oidcProviderKind() *kind.Any {
+	return kind.Of(kind.Kind[OIDCProviderState]{
+		Name: "oidc-provider", ByNameOnly: true, List: ownOIDCProviders, Delete: &OIDCProvider{},
+		Find: func(ctx context.Context, c *cloud.Clients, s OIDCProviderState) (*OIDCProviderState, error) {
+			return OIDCProviderByARN(ctx, c, s.ID)
+		},
+		Refers: func(s OIDCProviderState) []string {
+			_, url, _ := strings.Cut(s.ID, ":oidc-provider/")
+			return []string{issuer(url)}
+		},
+		Looks: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
+		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
+	})
+}
+
+// ownOIDCProviders lists the providers of a cluster. IAM cannot be asked for tags:
+// only those of EKS in the region are looked at.
+func ownOIDCProviders(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []OIDCProviderState, err error) {
+	all, err := c.IAM.ListOpenIDConnectProviders(ctx, &awsiam.ListOpenIDConnectProvidersInput{})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all.OpenIDConnectProviderList {
+		arn := aws.ToString(p.Arn)
+		if !strings.Contains(arn, "/oidc.eks."+c.Region+".") {
+			continue
+		}
+		s, err := OIDCProviderByARN(ctx, c, arn)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && s.Ours(c) {
+			out = append(out, *s)
+		}
+	}
+	return out, nil
 }

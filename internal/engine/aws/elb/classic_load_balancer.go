@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -324,21 +325,27 @@ func ForeignClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name stri
 	return tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// ClassicOf lists the classic load balancers that are of those looked for.
-func ClassicOf(ctx context.Context, c *cloud.Clients, of whose) (out []ClassicLoadBalancerState, err error) {
+// ClassicOf lists the classic load balancers of a cluster, as BalancersOf does.
+func ClassicOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicLoadBalancerState, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	tags := make([]cloud.Tags, len(all))
-	err = AllAtOnce(len(all), func(i int) (err error) {
-		tags[i], err = classicTagsOf(ctx, c, all[i].ID)
-		return err
+	return tagged(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return classicTagsOf(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+}
+
+// classicLoadBalancerKind declares classic load balancers.
+func classicLoadBalancerKind() *kind.Any {
+	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
+		Name: "load-balancer", List: ClassicOf, Delete: &ClassicLoadBalancer{},
+		Refers:    func(s ClassicLoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Status:    func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
+		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Statement: kind.LoadBalancers,
+		Actions: []string{
+			"elasticloadbalancing:AddTags", "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer", "elasticloadbalancing:AttachLoadBalancerToSubnets",
+			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
+			"elasticloadbalancing:DetachLoadBalancerFromSubnets", "elasticloadbalancing:ModifyLoadBalancerAttributes",
+		},
 	})
-	for i, s := range all {
-		if s.Tags = tags[i]; of(c, s.Tags) {
-			out = append(out, s)
-		}
-	}
-	return out, err
 }

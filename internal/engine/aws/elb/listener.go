@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -130,4 +131,12 @@ func listenerSeen(x types.Listener) ListenerState {
 		s.Target = aws.ToString(a.TargetGroupArn)
 	}
 	return s
+}
+
+// listenerKind declares listeners.
+func listenerKind() *kind.Any {
+	return kind.Of(kind.Kind[ListenerState]{
+		Name: "listener", Looks: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
+		Actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
+	})
 }

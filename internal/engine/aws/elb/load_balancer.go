@@ -2,6 +2,7 @@ package elb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -293,7 +295,7 @@ func retagELB(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags
 // TaggedEndpoint returns host and port of the API server at the load balancer
 // that carries the cluster's tag; "" when there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
-	balancers, err := BalancersOf(ctx, c, identity.Owned)
+	balancers, err := BalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
 	if err != nil {
 		return "", err
 	}
@@ -313,7 +315,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 			return "", err
 		}
 	}
-	classic, err := ClassicOf(ctx, c, identity.Owned)
+	classic, err := ClassicOf(ctx, c, kind.Owner{Cluster: c.Cluster})
 	for _, lb := range classic {
 		for _, l := range lb.Listeners {
 			var port int
@@ -325,48 +327,60 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	return "", err
 }
 
-// BalancersOf lists the load balancers that are of those looked for.
-func BalancersOf(ctx context.Context, c *cloud.Clients, of whose) (out []LoadBalancerState, err error) {
+// BalancersOf lists the load balancers of a cluster: those that were created for
+// it, and those that controllers in it created.
+func BalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LoadBalancerState, error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	tags := make([]cloud.Tags, len(all))
-	err = AllAtOnce(len(all), func(i int) (err error) {
-		tags[i], err = Tags(ctx, c, all[i].ID)
-		return err
-	})
+	return tagged(all, of, func(s LoadBalancerState) (cloud.Tags, error) { return Tags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+}
+
+// tagged asks for the tags of all of a listing at the same time, so that they share
+// calls, and returns those of a cluster.
+func tagged[S any](all []S, of kind.Owner, ask func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
+	var wg sync.WaitGroup
+	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
 	for i, s := range all {
-		if s.Tags = tags[i]; of(c, s.Tags) {
+		wg.Go(func() { tags[i], errs[i] = ask(s) })
+	}
+	wg.Wait()
+	for i, s := range all {
+		if of.Has(tags[i]) {
+			set(&s, tags[i])
 			out = append(out, s)
 		}
 	}
-	return out, err
+	return out, errors.Join(errs...)
 }
-
-// AllAtOnce does something for each of n, all at the same time, so that they
-// share calls; it returns the error of one of those that failed.
-func AllAtOnce(n int, do func(int) error) error {
-	var wg sync.WaitGroup
-	failed := make(chan error, n)
-	for i := range n {
-		wg.Go(func() {
-			if err := do(i); err != nil {
-				failed <- err
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return nil
-	}
-}
-
-// whose says whether tags are of what is looked for.
-type whose func(*cloud.Clients, cloud.Tags) bool
 
 // loadBalancerTakes is how long AWS usually takes to provision a load balancer.
 const loadBalancerTakes = 150 * time.Second
+
+// loadBalancerKind declares network load balancers, and those that the AWS Load Balancer Controller creates.
+func loadBalancerKind() *kind.Any {
+	return kind.Of(kind.Kind[LoadBalancerState]{
+		Name: "load-balancer", List: BalancersOf, Delete: &LoadBalancer{},
+		Refers:    func(s LoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Status:    func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
+		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Statement: kind.LoadBalancers,
+		Actions: []string{
+			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
+			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",
+		},
+	})
+}
+
+// refers lists what a load balancer refers to.
+func refers(vpc string, subnets, groups []string, internal bool) []string {
+	out := slices.Concat([]string{vpc, ec2.InterfacesOf(vpc)}, subnets, groups)
+	for _, g := range groups {
+		out = append(out, ec2.InterfacesOf(g))
+	}
+	if !internal {
+		out = append(out, ec2.InternetOf(vpc))
+	}
+	return out
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -257,4 +258,28 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 	}
 	s.Tags, err = Tags(ctx, c, s.ID)
 	return err
+}
+
+// targetGroupKind declares target groups.
+func targetGroupKind() *kind.Any {
+	return kind.Of(kind.Kind[TargetGroupState]{
+		Name: "target-group", List: targetGroupsOf, Delete: &TargetGroup{},
+		Refers:    func(s TargetGroupState) []string { return []string{s.VPC} },
+		Outlives:  func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS keeps a group that a listener sends to
+		Looks:     []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
+		Statement: kind.LoadBalancers,
+		Actions: []string{
+			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup",
+			"elasticloadbalancing:ModifyTargetGroup", "elasticloadbalancing:ModifyTargetGroupAttributes",
+		},
+	})
+}
+
+// targetGroupsOf lists the target groups that are deleted with a cluster.
+func targetGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]TargetGroupState, error) {
+	all, err := TargetGroups(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(all, of, func(s TargetGroupState) (cloud.Tags, error) { return Tags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
 }

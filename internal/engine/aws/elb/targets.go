@@ -11,6 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -164,4 +165,15 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 		}
 		return nil, nil
 	}
+}
+
+// targetsKind declares targets of load balancers.
+func targetsKind() *kind.Any {
+	return kind.Of(kind.Kind[TargetsState]{
+		Name: "targets", Looks: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
+		Actions: []string{
+			"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:DeregisterTargets",
+			"elasticloadbalancing:RegisterInstancesWithLoadBalancer", "elasticloadbalancing:RegisterTargets",
+		},
+	})
 }

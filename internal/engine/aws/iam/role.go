@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -129,10 +131,6 @@ func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) er
 	if have.Theirs {
 		return nil
 	}
-	return DeleteRole(ctx, c, have)
-}
-
-func DeleteRole(ctx context.Context, c *cloud.Clients, have *RoleState) error {
 	policies, err := attachedPolicies(ctx, c, have.Name)
 	if err != nil {
 		return err
@@ -206,4 +204,52 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 		out[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return out
+}
+
+// roleKind declares roles.
+func roleKind() *kind.Any {
+	return kind.Of(kind.Kind[RoleState]{
+		Name: "role", ByNameOnly: true, List: ownRoles, Delete: &Role{},
+		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
+			return GetRole(ctx, c, s.Name)
+		},
+		Looks: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
+		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
+	})
+}
+
+// ownRoles lists the roles that were created for a cluster of EKS. IAM cannot be
+// asked for tags: only those are looked at that have its name, or that of Cluster
+// API's generated names, in theirs.
+func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
+	names, err := cloud.Remember(ctx, c, "role names", func(ctx context.Context) ([]string, error) {
+		p := iam.NewListRolesPaginator(c.IAM, &iam.ListRolesInput{})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListRolesOutput, error) { return p.NextPage(ctx) },
+			func(o *iam.ListRolesOutput) (out []string) {
+				for _, r := range o.Roles {
+					name := aws.ToString(r.RoleName)
+					if strings.Contains(name, c.Cluster) || strings.HasPrefix(name, "capa_") {
+						out = append(out, name)
+					}
+				}
+				return out
+			})
+	})
+	for _, name := range names {
+		s, err := GetRole(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && s.Ours(c) {
+			out = append(out, *s)
+		}
+	}
+	return out, err
+}
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		roleKind(),
+	}
 }

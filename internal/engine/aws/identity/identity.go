@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -19,16 +20,20 @@ type Object struct {
 // CloudID implements graph.State.
 func (o Object) CloudID() string { return o.ID }
 
-// Identity returns the ID and the tags of a state that embeds Object.
-func (o Object) Identity() Object { return o }
+// ResourceTags returns the tags, of a state of any kind.
+func (o Object) ResourceTags() cloud.Tags { return o.Tags }
 
 // Ours reports whether a thing carries the tag of the cluster.
 func (o Object) Ours(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
 
-// IfOwned returns what a lookup has found if it carries the tag of the cluster.
-func IfOwned(c *cloud.Clients, s graph.State, err error) (graph.State, error) {
-	if o, ok := s.(interface{ Identity() Object }); err != nil || !ok || !o.Identity().Ours(c) {
+// Owned returns what a lookup finds, if it carries the tag of the cluster.
+func Owned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
+	s, err := find(ctx, c)
+	if s == nil || err != nil {
 		return nil, err
+	}
+	if t, ok := any(*s).(interface{ ResourceTags() cloud.Tags }); !ok || t.ResourceTags()[c.OwnerTag()] != cloud.Owned {
+		return nil, nil
 	}
 	return s, nil
 }
@@ -81,9 +86,6 @@ func CloudIDs[S graph.State](refs []*graph.Ref[S]) (out []string) {
 	}
 	return out
 }
-
-// Owned reports whether tags are of something that was made for the cluster.
-func Owned(c *cloud.Clients, tags cloud.Tags) bool { return tags[c.OwnerTag()] == cloud.Owned }
 
 // TrueFirst orders two things of which one may have a property: that one first.
 func TrueFirst(a, b bool) int {

@@ -15,6 +15,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
@@ -207,7 +208,7 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 // Delete implements graph.Deleter. Every version of every object goes first,
 // and the name last.
 func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
-	err := cloud.IgnoreNotFound(b.empty(ctx, c))
+	err := cloud.IgnoreNotFound(empty(ctx, c, have.Name))
 	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
 		return err
 	}
@@ -219,8 +220,8 @@ func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState
 	return cloud.IgnoreNotFound(err)
 }
 
-func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
-	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &b.Name}); p.HasMorePages(); {
+func empty(ctx context.Context, c *cloud.Clients, bucket string) error {
+	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &bucket}); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {
 			return err
@@ -235,7 +236,7 @@ func (b *Bucket) empty(ctx context.Context, c *cloud.Clients) error {
 		if len(gone) == 0 {
 			continue
 		}
-		out, err := c.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: &types.Delete{Objects: gone, Quiet: aws.Bool(true)}})
+		out, err := c.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &bucket, Delete: &types.Delete{Objects: gone, Quiet: aws.Bool(true)}})
 		if err != nil {
 			return err
 		}
@@ -252,4 +253,32 @@ const bucketName = "bucket"
 // when none was.
 func KeptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
 	return secrets.KeptParameter(ctx, c, bucketName)
+}
+
+// bucketKind declares the buckets that machines read boot data from.
+func bucketKind() *kind.Any {
+	return kind.Of(kind.Kind[BucketState]{
+		Name: "bucket", Secret: true, List: keptBuckets, Delete: &Bucket{}, Statement: kind.Buckets,
+		Actions: []string{
+			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
+			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",
+		},
+	})
+}
+
+// keptBuckets finds the bucket, or what a run that died has left of it, by the name
+// that is kept in the account.
+func keptBuckets(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketState, error) {
+	name, err := KeptBucket(ctx, c)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	return []BucketState{{Name: name}}, nil
+}
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		bucketKind(),
+	}
 }

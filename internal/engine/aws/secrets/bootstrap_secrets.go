@@ -11,6 +11,7 @@ import (
 	ssmtypes "github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
@@ -103,4 +104,35 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 		}
 	}
 	return names, nil
+}
+
+// bootstrapSecretsKind declares what machines boot with, in Secrets Manager.
+func bootstrapSecretsKind() *kind.Any {
+	return bootstrapKind("bootstrap-secrets", boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
+		Looks: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
+		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
+	})
+}
+
+// bootstrapParametersKind declares the same in Parameter Store.
+func bootstrapParametersKind() *kind.Any {
+	return bootstrapKind("bootstrap-parameters", boot.ParameterStore, kind.Kind[BootstrapSecretsState]{
+		Looks: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
+	})
+}
+
+func bootstrapKind(name string, backend boot.Backend, k kind.Kind[BootstrapSecretsState]) *kind.Any {
+	b := &BootstrapSecrets{Backend: backend}
+	k.Name, k.Secret, k.Single, k.Delete = name, true, true, b
+	k.Find = func(ctx context.Context, c *cloud.Clients, _ BootstrapSecretsState) (*BootstrapSecretsState, error) {
+		return b.Find(ctx, c)
+	}
+	k.List = func(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BootstrapSecretsState, error) {
+		s, err := b.Find(ctx, c)
+		if s == nil {
+			return nil, err
+		}
+		return []BootstrapSecretsState{*s}, err
+	}
+	return kind.Of(k)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -75,4 +76,23 @@ func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, 
 		}
 		return aws.ToString(out.Parameter.Value), nil
 	})
+}
+
+// initMarkerKind declares the note that a control plane was begun.
+func initMarkerKind() *kind.Any {
+	return kind.Of(kind.Kind[ec2.Named]{
+		Name: "init-marker", Secret: true, Single: true, List: marked, Delete: &InitMarker{},
+		Find: func(ctx context.Context, c *cloud.Clients, _ ec2.Named) (*ec2.Named, error) {
+			return (&InitMarker{}).Find(ctx, c)
+		},
+		Statement: kind.Parameters, Actions: []string{"ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+	})
+}
+
+func marked(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]ec2.Named, error) {
+	machine, err := Initialized(ctx, c)
+	if err != nil || machine == "" {
+		return nil, err
+	}
+	return []ec2.Named{ec2.Named(c.ParameterPath("init"))}, nil
 }

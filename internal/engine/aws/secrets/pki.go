@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
@@ -223,4 +224,25 @@ func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return aws.ToTime(out.Parameter.LastModifiedDate), nil
+}
+
+// pkiKind declares the keys of clusters.
+func pkiKind() *kind.Any {
+	return kind.Of(kind.Kind[PKIState]{
+		Name: "certificates", Secret: true, Single: true, List: kept, Delete: &PKI{},
+		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {
+			return (&PKI{}).Kept(ctx, c)
+		},
+		Statement: kind.Parameters,
+		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
+	})
+}
+
+// kept lists the keys that the account keeps, whole or not.
+func kept(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState, error) {
+	keys, err := PKIParameters(ctx, c)
+	if err != nil || len(keys.Parts) == 0 {
+		return nil, err
+	}
+	return []PKIState{{Path: c.ParameterPath("pki")}}, nil
 }

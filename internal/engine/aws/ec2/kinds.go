@@ -1,0 +1,27 @@
+package ec2
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		vpcKind(),
+		vpcBlockKind(),
+		subnetKind(),
+		subnetTagsKind(),
+		internetGatewayKind(),
+		egressOnlyGatewayKind(),
+		securityGroupKind(),
+		securityGroupRulesKind(),
+		defaultGroupKind(),
+		routeTableKind(),
+		elasticIPKind(),
+		natGatewayKind(),
+		gatewayEndpointKind(),
+		NetworkInterfacesKind(),
+		imageKind(),
+		launchTemplateKind(),
+		instanceKind(),
+		volumeKind(),
+	}
+}

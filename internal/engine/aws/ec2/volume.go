@@ -1,0 +1,65 @@
+package ec2
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Volume is an EBS volume that a CSI driver in the cluster created for a
+// PersistentVolumeClaim. Those of machines are deleted with them.
+type Volume struct{}
+
+// VolumeState is a volume that exists.
+type VolumeState struct{ identity.Object }
+
+var _ graph.Deleter[VolumeState] = (*Volume)(nil)
+
+// Delete implements graph.Deleter.
+func (v *Volume) Delete(ctx context.Context, c *cloud.Clients, have *VolumeState) error {
+	_, err := c.EC2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: &have.ID})
+	if cloud.Is(err, "IncorrectState") {
+		return graph.NotYet(fmt.Errorf("its creation to end: %w", err))
+	}
+	return err
+}
+
+// VolumeKind is the kind of volumes.
+const VolumeKind = "volume"
+
+// volumeKind declares volumes.
+func volumeKind() *kind.Any {
+	return kind.Of(kind.Kind[VolumeState]{
+		Name: VolumeKind, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true, List: volumes, Delete: &Volume{},
+		Looks: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
+	})
+}
+
+// volumes lists the volumes that were created in a cluster.
+func volumes(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]VolumeState, error) {
+	return cloud.Remember(ctx, c, "volumes", func(ctx context.Context) ([]VolumeState, error) {
+		p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: []types.Filter{cloud.Filter("tag:"+of.Tag(), cloud.Owned)}})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVolumesOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeVolumesOutput) (out []VolumeState) {
+				for _, v := range o.Volumes {
+					s := VolumeState{identity.Object{ID: aws.ToString(v.VolumeId), Tags: cloud.FromEC2(v.Tags)}}
+					gone := v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
+					if of.Created(s.Tags) && !gone && !slices.ContainsFunc(v.Attachments, deletedWithMachine) {
+						out = append(out, s)
+					}
+				}
+				return out
+			})
+	})
+}
+
+func deletedWithMachine(a types.VolumeAttachment) bool { return aws.ToBool(a.DeleteOnTermination) }

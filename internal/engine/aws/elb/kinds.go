@@ -1,0 +1,14 @@
+package elb
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		targetGroupKind(),
+		loadBalancerKind(),
+		classicLoadBalancerKind(),
+		listenerKind(),
+		targetsKind(),
+	}
+}

@@ -1,0 +1,69 @@
+package kind
+
+import (
+	"context"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// leftover is a resource that is only there to be shown and deleted.
+type leftover[S graph.State] struct {
+	graph.Deleter[S]
+	find  graph.Lookup[S]
+	needs []graph.Edge
+}
+
+// Leftover returns a resource that was found by its tags, which the graph can
+// show and delete.
+func Leftover[S graph.State](find graph.Lookup[S], by graph.Deleter[S], needs []graph.Edge) interface {
+	graph.Desired[S]
+	graph.Deleter[S]
+} {
+	return &leftover[S]{by, find, needs}
+}
+
+// leftover returns what adds one of a listing to a graph.
+func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, graph.ID, []graph.Edge, string) graph.Resource {
+	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
+		all, err := k.List(ctx, c, of)
+		for _, x := range all {
+			if x.CloudID() == s.CloudID() {
+				return &x, err
+			}
+		}
+		return nil, err
+	}
+	if k.Find != nil {
+		find = func(ctx context.Context, c *cloud.Clients) (*S, error) { return k.Find(ctx, c, s) }
+	}
+	return func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
+		return graph.Retire(g, id, Leftover(find, k.Delete, needs), graph.From(origin))
+	}
+}
+
+// Needs implements graph.Desired.
+func (l *leftover[S]) Needs() []graph.Edge { return l.needs }
+
+// Find implements graph.Desired.
+func (l *leftover[S]) Find(ctx context.Context, c *cloud.Clients) (*S, error) { return l.find(ctx, c) }
+
+// Diff implements graph.Desired.
+func (l *leftover[S]) Diff(*S) graph.Diff { return nil }
+
+// Takes implements graph.Timed.
+func (l *leftover[S]) Takes() (create, remove time.Duration) {
+	if t, ok := l.Deleter.(graph.Timed); ok {
+		_, remove = t.Takes()
+	}
+	return 0, remove
+}
+
+// Blockers implements graph.Explained.
+func (l *leftover[S]) Blockers(ctx context.Context, c *cloud.Clients, have *S) string {
+	if e, ok := l.Deleter.(graph.Explained[S]); ok {
+		return e.Blockers(ctx, c, have)
+	}
+	return ""
+}

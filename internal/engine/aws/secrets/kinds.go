@@ -1,0 +1,13 @@
+package secrets
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		pkiKind(),
+		initMarkerKind(),
+		bootstrapSecretsKind(),
+		bootstrapParametersKind(),
+	}
+}

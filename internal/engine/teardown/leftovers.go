@@ -1,0 +1,268 @@
+package teardown
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Add adds leftovers to a graph, so that they are deleted with what is in it; an
+// empty graph becomes that of a cluster of which only the name is known. The graph
+// has to have been looked at: what it found is known by ID. The order of deletion
+// follows from what the leftovers refer to, and from three rules: what controllers
+// in the cluster created is deleted after everything that runs pods, since the
+// controllers might create it again, and before what that uses, by which the
+// cluster is known; and the secrets by which the cluster is reached are deleted
+// last.
+func Add(g *graph.Graph, all Leftovers) {
+	a := newAdder(g)
+	var own, created, secrets []*pending
+	for _, l := range all {
+		if p := a.pending(l); p != nil {
+			switch {
+			case l.Kind.Secret:
+				secrets = append(secrets, p)
+			case l.Created:
+				created = append(created, p)
+			default:
+				own = append(own, p)
+			}
+		}
+	}
+	for _, p := range inOrder(own) {
+		a.add(p, a.rules(p)...)
+	}
+	between := a.between()
+	for _, p := range inOrder(created) {
+		a.add(p, between...)
+	}
+	rest := slices.Clone(g.Resources())
+	for _, p := range secrets {
+		a.add(p, graph.Outlives(rest...)...)
+	}
+}
+
+// pending is a leftover that is to be added to a graph.
+type pending struct {
+	Leftover
+	id graph.ID
+}
+
+// names are the ID and the aliases; what stands for network interfaces has no ID of
+// its own.
+func (p *pending) names() []string {
+	if p.State == nil {
+		return p.Aliases
+	}
+	return append(slices.Clone(p.Aliases), p.ID)
+}
+
+// adder adds leftovers to a graph.
+type adder struct {
+	g         *graph.Graph
+	kinds     []*kind.Any
+	claimed   map[string]bool
+	named     map[string][]graph.Resource // by ID and alias
+	referrers map[string][]graph.Resource // of what is in the graph, by ID and alias of what it refers to
+	known     []graph.Resource            // of which others tell what the cluster is called
+}
+
+func newAdder(g *graph.Graph) *adder {
+	a := &adder{g: g, kinds: aws.Kinds(), claimed: map[string]bool{}, named: map[string][]graph.Resource{}, referrers: map[string][]graph.Resource{}}
+	for _, n := range g.Resources() {
+		a.claimed[n.CloudID()] = true
+		if n.CloudID() != graph.Unknown {
+			a.named[n.CloudID()] = append(a.named[n.CloudID()], n)
+		}
+		if f, ok := kind.Seen(a.kinds, n.Seen()); ok {
+			for _, alias := range f.Aliases {
+				a.named[alias] = append(a.named[alias], n)
+			}
+			a.note(n, f)
+		}
+		if n.ID() == ec2.InterfacesKind { // there is no state before the rest is deleted
+			for _, e := range n.Needs() {
+				alias := ec2.InterfacesOf(e.Resource.CloudID())
+				a.named[alias] = append(a.named[alias], n)
+			}
+		}
+	}
+	return a
+}
+
+// note remembers what a resource refers to.
+func (a *adder) note(n graph.Resource, f kind.Found) {
+	for _, r := range f.Refers {
+		a.referrers[r] = append(a.referrers[r], n)
+	}
+	if f.Owner.EKS {
+		a.known = append(a.known, n)
+	}
+}
+
+// pending names a leftover; nil for one that is in the graph.
+func (a *adder) pending(l Leftover) *pending {
+	p := &pending{l, graph.ID(l.Kind.Name + "/" + shortID(l.ID))}
+	if l.Kind.Single {
+		p.id = graph.ID(l.Kind.Name)
+	}
+	swept := l.Kind.Name == ec2.InterfacesKind && !l.Created && a.g.Resource(ec2.InterfacesKind) != nil
+	if swept || a.claimed[l.ID] || a.g.Resource(p.id) != nil {
+		return nil
+	}
+	if tagged := graph.ID(l.Tags[cloud.ResourceTag]); tagged != "" && a.g.Resource(tagged) == nil {
+		p.id = tagged
+	}
+	return p
+}
+
+// shortID is an ID, or what an ARN says of the resource after its type.
+func shortID(id string) string {
+	if _, short, is := strings.Cut(id, "/"); is && strings.HasPrefix(id, "arn:") {
+		return short
+	}
+	return id
+}
+
+// add adds a leftover with edges to what it refers to, and to what refers to it.
+func (a *adder) add(p *pending, more ...graph.Edge) {
+	needs := slices.Clone(more)
+	for _, r := range p.Refers {
+		needs = append(needs, graph.Exists(a.named[r]...)...)
+	}
+	for _, r := range p.Outlives {
+		needs = append(needs, graph.Outlives(a.named[r]...)...)
+	}
+	for _, name := range p.names() {
+		for _, n := range a.referrers[name] {
+			if !a.deletedAfter(n, needs) {
+				needs = append(needs, graph.Outlives(n)...)
+			}
+		}
+	}
+	n := p.Add(a.g, p.id, needs, p.Origin)
+	for _, name := range p.names() {
+		a.named[name] = append(a.named[name], n)
+	}
+	a.note(n, p.Found)
+}
+
+// deletedAfter reports whether n is deleted after one of those that outlive a
+// leftover with these needs.
+func (a *adder) deletedAfter(n graph.Resource, needs []graph.Edge) bool {
+	before := a.g.Before(n)
+	return slices.ContainsFunc(needs, func(e graph.Edge) bool {
+		return !e.Outlives && !e.Loose && (e.Resource == n || before[e.Resource])
+	})
+}
+
+// rules are the edges of a leftover that do not follow from what it refers to: what
+// runs pods is deleted before the network interfaces that are left behind, and
+// before the EKS cluster that it is a part of.
+func (a *adder) rules(p *pending) []graph.Edge {
+	switch {
+	case p.Kind.Name == ec2.InterfacesKind:
+		return graph.Outlives(a.runsPods()...)
+	case p.Kind.RunsPods:
+		edges := graph.Exists(a.known...)
+		for _, n := range a.g.Resources() {
+			if n.ID().Kind() == ec2.InterfacesKind {
+				edges = append(edges, graph.Exists(n)...)
+			}
+		}
+		return edges
+	}
+	return nil
+}
+
+// runsPods lists what runs pods.
+func (a *adder) runsPods() (out []graph.Resource) {
+	for _, n := range a.g.Resources() {
+		f, _ := kind.Seen(a.kinds, n.Seen())
+		if f.Kind != nil && f.Kind.RunsPods || slices.ContainsFunc(a.kinds, func(k *kind.Any) bool { return k.RunsPods && k.Name == n.ID().Kind() }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// between are the edges of what controllers in the cluster created: it is deleted
+// after what runs pods, and before what that uses. Where nothing runs pods, before
+// everything that something uses.
+func (a *adder) between() []graph.Edge {
+	runs := a.runsPods()
+	users, first := runs, map[graph.Resource]bool{}
+	if len(runs) == 0 {
+		users = a.g.Resources()
+	}
+	for _, n := range runs {
+		first[n] = true
+		for x := range a.g.Before(n) {
+			first[x] = true
+		}
+	}
+	used := map[graph.Resource]bool{}
+	var use func(n graph.Resource)
+	use = func(n graph.Resource) {
+		for _, e := range n.Needs() {
+			if !e.Loose && !used[e.Resource] {
+				used[e.Resource] = true
+				use(e.Resource)
+			}
+		}
+	}
+	for _, n := range users {
+		use(n)
+	}
+	edges := graph.Outlives(runs...)
+	for _, n := range a.g.Resources() {
+		if used[n] && !first[n] {
+			edges = append(edges, graph.Exists(n)...)
+		}
+	}
+	return edges
+}
+
+// inOrder sorts leftovers so that each comes after those that it refers to, and
+// those that it outlives. What runs pods comes after interfaces that are left
+// behind, and after an EKS cluster. References in a circle are left out.
+func inOrder(all []*pending) (sorted []*pending) {
+	named := map[string][]*pending{}
+	var before []*pending // of what runs pods
+	for _, p := range all {
+		for _, name := range p.names() {
+			named[name] = append(named[name], p)
+		}
+		if p.Kind.Name == ec2.InterfacesKind || p.Owner.EKS {
+			before = append(before, p)
+		}
+	}
+	visited := map[*pending]bool{}
+	var visit func(p *pending)
+	visit = func(p *pending) {
+		if visited[p] {
+			return
+		}
+		visited[p] = true
+		for _, r := range append(slices.Clone(p.Refers), p.Outlives...) {
+			for _, x := range named[r] {
+				visit(x)
+			}
+		}
+		if p.Kind.RunsPods {
+			for _, x := range before {
+				visit(x)
+			}
+		}
+		sorted = append(sorted, p)
+	}
+	for _, p := range all {
+		visit(p)
+	}
+	return sorted
+}

@@ -1,0 +1,252 @@
+package teardown
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	awsec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+)
+
+// Leftover is a resource that carries the tags of a cluster, and is in no graph.
+type Leftover struct {
+	kind.Found
+	Name   string // by which users know it; "" for none
+	Origin string // how it was found, or who created it
+	// Created: a controller in the cluster created it.
+	Created bool
+}
+
+// Leftovers are the leftovers of one cluster.
+type Leftovers []Leftover
+
+// String prints a leftover as users are told of it:
+// "subnet subnet-0123 (demo-subnet-public-us-east-1a)".
+func (l Leftover) String() string {
+	if l.Name == "" || l.Name == l.ID {
+		return l.Kind.Name + " " + l.ID
+	}
+	return l.Kind.Name + " " + l.ID + " (" + l.Name + ")"
+}
+
+// search is the search for what belongs to a cluster.
+type search struct {
+	c       *cloud.Clients
+	of      kind.Owner
+	claimed map[string]bool // IDs of what is in a graph
+
+	types map[types.ResourceType]bool // of EC2, of which there is something that is not claimed
+	pods  []string                    // IDs of network interfaces that the network of pods has created
+	found Leftovers
+}
+
+// Search lists everything that carries the tags of a cluster, or was created in
+// it, but for what is claimed by ID; nothing claimed stands for a cluster of which
+// only the name is known. One question finds out what there is: only kinds of which
+// something is not claimed are listed. What it learns about the cluster is in the
+// owner that it returns.
+func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[string]bool) (Leftovers, kind.Owner, error) {
+	ctx = cloud.Briefly(ctx)
+	of.Cluster = c.Cluster
+	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}}
+	kinds := aws.Kinds()
+	for _, k := range kinds {
+		if !k.Searchable() || !k.ByNameOnly || len(claimed) > 0 {
+			continue
+		}
+		if err := s.list(ctx, k); err != nil && !cloud.Denied(err) { // who may not ask has created none
+			return nil, s.of, err
+		}
+	}
+	if err := s.readTags(ctx); err != nil {
+		return nil, s.of, err
+	}
+	for _, k := range kinds {
+		of := cmp.Or(k.Type, k.SearchedWith)
+		if !k.Searchable() || k.ByNameOnly || of != "" && !s.types[of] {
+			continue
+		}
+		if err := s.list(ctx, k); err != nil {
+			return nil, s.of, err
+		}
+	}
+	return append(s.found, s.interfaces()...), s.of, nil
+}
+
+func (s *search) list(ctx context.Context, k *kind.Any) error {
+	all, err := k.List(ctx, s.c, s.of)
+	for _, f := range all {
+		if f.Owner.EKS {
+			s.of.Kubernetes, s.of.EKS = f.Owner.Kubernetes, true
+		}
+		s.found = append(s.found, s.leftover(f))
+	}
+	return err
+}
+
+func (s *search) leftover(f kind.Found) Leftover {
+	l := Leftover{Found: f, Name: f.Tags["Name"], Origin: "found by its tag", Created: s.of.Created(f.Tags)}
+	if l.Created {
+		what := createdFor(f.Tags)
+		l.Name, l.Origin = cmp.Or(what, l.Name), "made in the cluster"
+		if what != "" {
+			l.Origin += " for " + what
+		}
+	}
+	return l
+}
+
+// createdFor says what a controller created something for, as far as its tags
+// tell: "default/web". The tags are those of the AWS cloud controller manager, of
+// the AWS Load Balancer Controller and of CSI's external provisioner.
+func createdFor(tags cloud.Tags) string {
+	const claim = "kubernetes.io/created-for/pvc/"
+	name := tags[claim+"name"]
+	if name != "" {
+		name = tags[claim+"namespace"] + "/" + name
+	}
+	return cmp.Or(tags["kubernetes.io/service-name"], tags["service.k8s.aws/stack"], tags["ingress.k8s.aws/stack"], name)
+}
+
+// readTags asks which resources of EC2 carry the tags of the cluster, and of what
+// runs in it. Some may be deleted: AWS shows their tags for an hour.
+func (s *search) readTags(ctx context.Context) error {
+	tags, err := s.tags(ctx)
+	if err != nil {
+		return err
+	}
+	own := map[string]bool{}
+	for _, t := range tags {
+		id := awssdk.ToString(t.ResourceId)
+		own[id] = own[id] || s.of.Owns(one(t))
+	}
+	if err := s.learnName(ctx, tags, own); err != nil {
+		return err
+	}
+	if len(s.claimed) == 0 && !s.of.EKS {
+		names, err := eks.Names(ctx, s.c) // known by now
+		s.of.Shared = s.of.Shared || err == nil && slices.Contains(names, s.of.Kubernetes)
+	}
+	created, owned := map[types.ResourceType]bool{}, map[types.ResourceType]bool{}
+	for _, k := range aws.Kinds() {
+		created[k.Type], owned[k.Type] = created[k.Type] || k.InCluster, owned[k.Type] || !k.InClusterOnly
+	}
+	for _, t := range tags {
+		id, key := awssdk.ToString(t.ResourceId), awssdk.ToString(t.Key)
+		switch {
+		case s.claimed[id]:
+		case key == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(one(t)):
+			s.types[t.ResourceType] = s.types[t.ResourceType] || owned[t.ResourceType]
+		case own[id]:
+		case t.ResourceType == types.ResourceTypeNetworkInterface:
+			if s.of.Created(one(t)) || !s.of.Shared && key == kind.CNITag && awssdk.ToString(t.Value) == s.of.Kubernetes {
+				s.pods = append(s.pods, id)
+			}
+		case s.of.Created(one(t)) && created[t.ResourceType]:
+			s.types[t.ResourceType] = true
+		}
+	}
+	return nil
+}
+
+func one(t types.TagDescription) cloud.Tags {
+	return cloud.Tags{awssdk.ToString(t.Key): awssdk.ToString(t.Value)}
+}
+
+// tags lists the tags of EC2's resources that tell of the cluster.
+func (s *search) tags(ctx context.Context) ([]types.TagDescription, error) {
+	keys := []string{s.c.OwnerTag(), ec2.AddedTagPrefix + s.c.Cluster, kind.LoadBalancerControllerTag, s.of.Tag()}
+	if s.of.Kubernetes == "" {
+		keys[len(keys)-1] += "*"
+	}
+	if s.of.EKS || s.of.Kubernetes == "" { // elsewhere interfaces of pods are in the groups of machines, and found in them
+		keys = append(keys, kind.CNITag)
+	}
+	return describeTags(ctx, s.c, cloud.Filter("key", keys...))
+}
+
+func describeTags(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.TagDescription, error) {
+	prefixes := map[string]types.ResourceType{}
+	for _, k := range aws.Kinds() {
+		if k.IDPrefix != "" {
+			prefixes[k.IDPrefix] = k.Type
+		}
+	}
+	p := awsec2.NewDescribeTagsPaginator(c.EC2, &awsec2.DescribeTagsInput{Filters: filters})
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*awsec2.DescribeTagsOutput, error) { return p.NextPage(ctx) },
+		func(o *awsec2.DescribeTagsOutput) []types.TagDescription {
+			for n, t := range o.Tags {
+				prefix, _, _ := strings.Cut(awssdk.ToString(t.ResourceId), "-")
+				o.Tags[n].ResourceType = cmp.Or(prefixes[prefix+"-"], t.ResourceType)
+			}
+			return o.Tags
+		})
+}
+
+// learnName finds out what the cluster is called in the tags that controllers set,
+// where only its own name is known: what was created for it may carry both. Where
+// there is nothing of the cluster, but machines of another one that has that name
+// in its tags, what controllers created is the other one's.
+func (s *search) learnName(ctx context.Context, tags []types.TagDescription, own map[string]bool) error {
+	names, others := s.names(tags, own)
+	if s.of.Kubernetes == "" {
+		s.of.Kubernetes = s.c.Cluster
+		switch {
+		case len(names) == 0 || slices.Contains(names, s.c.Cluster):
+		case len(names) == 1:
+			s.of.Kubernetes = names[0]
+		default:
+			s.of.Shared = true
+		}
+	}
+	for _, is := range own {
+		others = others && !is
+	}
+	if !others {
+		return nil
+	}
+	lives, err := s.otherLives(ctx)
+	s.of.Shared = s.of.Shared || lives
+	return err
+}
+
+// names lists the names in the tags of what is the cluster's own, and reports
+// whether something that machines are or live in has the cluster's.
+func (s *search) names(tags []types.TagDescription, own map[string]bool) (names []string, others bool) {
+	for _, t := range tags {
+		name, is := strings.CutPrefix(awssdk.ToString(t.Key), cloud.CloudProviderTagPrefix)
+		if !is || awssdk.ToString(t.Value) != cloud.Owned {
+			continue
+		}
+		if own[awssdk.ToString(t.ResourceId)] && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		others = others || name == cmp.Or(s.of.Kubernetes, s.c.Cluster) && slices.Contains([]types.ResourceType{
+			types.ResourceTypeVpc, types.ResourceTypeSubnet, types.ResourceTypeInstance,
+		}, t.ResourceType)
+	}
+	return names, others
+}
+
+// otherLives reports whether there are subnets or machines that have the cluster's
+// name in their tags. Machines keep their tags for an hour.
+func (s *search) otherLives(ctx context.Context) (bool, error) {
+	tagged := cloud.Filter("tag:"+s.of.Tag(), cloud.Owned)
+	subnets, err := ec2.DescribeSubnets(ctx, s.c, "subnets of "+s.of.Kubernetes, []types.Filter{tagged})
+	if err != nil || len(subnets) > 0 {
+		return true, err
+	}
+	out, err := s.c.EC2.DescribeInstances(ctx, &awsec2.DescribeInstancesInput{Filters: []types.Filter{
+		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped"),
+	}})
+	return err == nil && len(out.Reservations) > 0, err
+}

@@ -142,7 +142,7 @@ func TestAMIListWithoutARegion(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(s.out.Bytes(), &list), "stdout is the answer and nothing else")
 		assert.Contains(t, []int{14, 15}, len(list.Items), "the region without an answer may be one without images")
-		assert.Contains(t, s.err.String(), "error: 1 of 18 regions could not be asked, and are missing: ")
+		assert.Contains(t, s.err.String(), "error: 1 of 18 regions did not answer and are missing: ")
 		assert.Contains(t, s.err.String(), "UnauthorizedOperation")
 	})
 }

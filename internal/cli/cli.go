@@ -51,15 +51,16 @@ func newRoot(e *env.Env) (root *cobra.Command, begun *bool) {
 	begun = new(bool)
 	root = &cobra.Command{
 		Use:   name,
-		Short: "Prepare AWS for Cluster API, and make clusters of its manifests",
-		Long: `clusterawsadm is the admin's tool of Cluster API Provider AWS: it prepares AWS
-accounts, finds machine images and sees to management clusters. And it creates,
-shows and deletes clusters itself ("cluster"), from the Cluster API manifests you
-have, unchanged and without a management cluster.
+		Short: "Prepare AWS accounts for Cluster API, and create clusters from its manifests",
+		Long: `clusterawsadm is the admin tool of Cluster API Provider AWS (CAPA). It prepares
+AWS accounts, finds machine images and manages the credentials of management
+clusters. With "clusterawsadm cluster" it also creates, shows and deletes
+clusters itself: from unchanged Cluster API manifests, without a management
+cluster.
 
 Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 --region) or in the configuration file (region: us-east-1). A region that is set
-so is for what has none: that of a manifest goes before it.`,
+there is only a default: the region of a manifest has priority.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
@@ -74,7 +75,7 @@ so is for what has none: that of a manifest goes before it.`,
 		},
 	}
 	root.PersistentFlags().String("config", "", "configuration file (default "+defaultConfig(e, "…")+")")
-	root.PersistentFlags().IntVarP(&e.LogLevel, "v", "v", 2, "log level: from 4 on, every call to AWS is told of")
+	root.PersistentFlags().IntVarP(&e.LogLevel, "v", "v", 2, "log level; 4 and above log every AWS call")
 	root.SetIn(e.In)
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
@@ -141,7 +142,7 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 				e.Leave(env.Interrupted)
 				return
 			}
-			e.Story("stopping once the calls under way have ended; press Ctrl-C again to exit at once")
+			e.Story("stopping after the current AWS calls; press Ctrl-C again to exit immediately")
 			cancel(env.ErrInterrupted)
 		}
 	})
@@ -159,7 +160,7 @@ func goOn(e *env.Env, err error, args []string) {
 		return
 	}
 	if errors.As(err, &end) && end.Command != "" {
-		e.Story("To see more of what the machine says:\n\n  %s\n", end.Command)
+		e.Story("For more output of the machine:\n\n  %s\n", end.Command)
 	}
-	e.Story("Nothing has to be cleaned up. To go on, run it again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
+	e.Story("No cleanup is needed. To continue, run the command again:\n\n  %s\n", env.Shell(append([]string{name}, args...)))
 }

@@ -127,24 +127,24 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	}{
 		{[]string{"cluster", "crate"}, `did you mean create?`},
 		{[]string{"cluster", "plan", "--nope"}, `error: unknown flag: --nope (see 'clusterawsadm cluster plan --help')`},
-		{[]string{"cluster", "plan"}, "error: no manifest: name one with -f FILE, or - for standard input"},
-		{[]string{"cluster", "create"}, "error: no manifest: name one with -f FILE, or - for standard input"},
-		{[]string{"cluster", "delete"}, "error: which cluster? Name it, or its manifest with -f FILE"},
-		{[]string{"cluster", "validate"}, "error: no manifest: name one with -f FILE, or - for standard input"},
-		{[]string{"cluster", "plan", "-f", "nope.yaml"}, "error: nope.yaml: there is no such file"},
-		{[]string{"cluster", "plan", "-f", dir}, "there is no YAML file in this directory"},
+		{[]string{"cluster", "plan"}, "error: no manifest: use -f FILE, or -f - for standard input"},
+		{[]string{"cluster", "create"}, "error: no manifest: use -f FILE, or -f - for standard input"},
+		{[]string{"cluster", "delete"}, "error: no cluster: use its name, or -f FILE for its manifest"},
+		{[]string{"cluster", "validate"}, "error: no manifest: use -f FILE, or -f - for standard input"},
+		{[]string{"cluster", "plan", "-f", "nope.yaml"}, "error: nope.yaml: no such file"},
+		{[]string{"cluster", "plan", "-f", dir}, "this directory contains no YAML file"},
 		{[]string{"cluster", "plan", "demo"}, `unknown command "demo"`},
 		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, json, yaml"},
-		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set "nothing": want KEY=VALUE`},
-		{[]string{"cluster", "describe", "demo", "-f", "x.yaml"}, "but not both"},
+		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set "nothing": use KEY=VALUE`},
+		{[]string{"cluster", "describe", "demo", "-f", "x.yaml"}, "not both"},
 		{[]string{"cluster", "describe", "demo"}, "error: no AWS region: use --region, set AWS_REGION, or choose a profile that has one\n"},
 		{[]string{"cluster", "list"}, "error: no AWS region: use --region, set AWS_REGION, or choose a profile that has one\n"},
-		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" cannot be the name of a cluster`},
+		{[]string{"cluster", "generate", "Demo_1"}, `"Demo_1" is not a valid cluster name`},
 		{[]string{"cluster", "generate", "demo", "--flavor", "nope"}, "must be one of"},
 		{[]string{"cluster", "list", "--config", "/nope.yaml"}, "configuration: "},
-		{[]string{"cluster", "list", "--parallel", "-1"}, "error: --parallel: there cannot be -1 calls under way"},
-		{[]string{"cluster", "list", "--simulate-speed", "-5"}, "error: --simulate-speed: want 1 or more, not -5"},
-		{[]string{"cluster", "list", "--timeout", "-5s"}, "error: --timeout: -5s is over before it begins"},
+		{[]string{"cluster", "list", "--parallel", "-1"}, "error: --parallel: must not be negative, is -1"},
+		{[]string{"cluster", "list", "--simulate-speed", "-5"}, "error: --simulate-speed: must be 1 or more, is -5"},
+		{[]string{"cluster", "list", "--timeout", "-5s"}, "error: --timeout: must not be negative, is -5s"},
 	} {
 		s := newShell(t)
 		assert.Equal(t, env.Wrong, s.run(c.args...), c.args)
@@ -203,7 +203,7 @@ func TestValidate(t *testing.T) {
 	assert.True(t, v.Valid)
 	assert.Equal(t, "eu-west-1", v.Region, "the flag goes before the manifest")
 	require.Len(t, v.Warnings, 1)
-	assert.Regexp(t, `demo\.yaml:\d+: AWSCluster/demo spec\.region: the manifest says us-east-1, and --region eu-west-1 goes before it`, v.Warnings[0])
+	assert.Regexp(t, `demo\.yaml:\d+: AWSCluster/demo spec\.region: the manifest has region us-east-1, and --region overrides it with eu-west-1`, v.Warnings[0])
 	assert.Contains(t, s.err.String(), "warning: "+v.Warnings[0])
 	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file, "--region", "eu-west-1", "--strict"))
 	assert.Contains(t, s.err.String(), "error: 1 problem")

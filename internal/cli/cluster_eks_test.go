@@ -19,7 +19,7 @@ func TestEKSIsValid(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", configured("eks-addons")), s.err.String())
-	assert.Contains(t, s.out.String(), "cluster eks-addons in us-east-1, Kubernetes v1.34, control plane by EKS, 3 workers in 2 pools, 1 Fargate profile\n")
+	assert.Contains(t, s.out.String(), "cluster eks-addons in us-east-1, Kubernetes v1.34, EKS control plane, 3 workers in 2 pools, 1 Fargate profile\n")
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", configured("machine-pool")), s.err.String())
 	assert.Contains(t, s.out.String(), "1 control plane, 2 workers in 1 pool\n")
 }
@@ -40,7 +40,7 @@ func TestLifeOfAnEKSCluster(t *testing.T) {
 	assert.Contains(t, s.out.String(), "+ eks-cluster\n")
 	assert.Contains(t, s.out.String(), "AWS takes about 12 minutes.")
 	step(1, "kubeconfig", "-f", file)
-	assert.Contains(t, s.err.String(), "there is no EKS cluster default_eks in us-east-1: create it first")
+	assert.Contains(t, s.err.String(), "EKS cluster default_eks does not exist in us-east-1: create it first")
 	step(0, "create", "-f", file, "--yes")
 	assert.Contains(t, s.err.String(), "The API server answers at https://")
 	step(0, "plan", "-f", file, "--detailed-exitcode")
@@ -56,7 +56,7 @@ func TestLifeOfAnEKSCluster(t *testing.T) {
 	step(0, "delete", "eks", "--yes")
 	assert.Contains(t, s.err.String(), "is deleted (")
 	step(0, "delete", "-f", file, "--yes")
-	assert.Contains(t, s.err.String(), "There was nothing of cluster eks")
+	assert.Contains(t, s.err.String(), "Cluster eks in us-east-1 has no resources")
 }
 
 // TestLifeOfAPool has a user try out a cluster with a machine pool.
@@ -95,5 +95,5 @@ func TestRolesOfEKSByVariable(t *testing.T) {
 	assert.Empty(t, s.err.String())
 	s.variables["CAPA_EKS_IAM"] = "maybe"
 	require.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", file))
-	assert.Equal(t, "error: CAPA_EKS_IAM is \"maybe\": want true or false\n", s.err.String())
+	assert.Equal(t, "error: CAPA_EKS_IAM is \"maybe\": it must be true or false\n", s.err.String())
 }

@@ -73,7 +73,7 @@ func readConfig(cmd *cobra.Command, e *env.Env) (c configuration, err error) {
 	known := settings(cmd.Root())
 	for _, key := range slices.Sorted(maps.Keys(c.values)) {
 		if !slices.Contains(known, key) {
-			return c, fmt.Errorf("configuration: %s: there is no setting %q; settings are named like flags", file, key)
+			return c, fmt.Errorf("configuration: %s: unknown setting %q; settings have the names of flags", file, key)
 		}
 	}
 	return c, nil

@@ -38,13 +38,13 @@ func TestDescribeWhenTheAPIServerIsSilent(t *testing.T) {
 
 	require.Equal(t, 0, s.run("cluster", "describe", "demo"), s.err.String())
 	assert.NotContains(t, s.err.String(), "give up", "nothing is to go")
-	assert.Regexp(t, `\n\d+ things found\.\n$`, s.out.String(), "without a manifest nothing is wanted")
+	assert.Regexp(t, `\n\d+ resources found\.\n$`, s.out.String(), "without a manifest nothing is wanted")
 
 	require.Equal(t, env.Wrong, s.run("cluster", "describe", "demo", "--wait", "nodes"))
-	assert.Contains(t, s.err.String(), "give it with -f FILE")
+	assert.Contains(t, s.err.String(), "use it with -f FILE")
 	s.variables["CLUSTERAWSADM_WAIT"] = "nodes"
 	require.Equal(t, 0, s.run("cluster", "describe", "demo"), "a setting is for commands that it means something to")
 
 	require.Equal(t, 0, s.run("cluster", "delete", "demo", "--yes", "--dry-run"))
-	assert.Contains(t, s.err.String(), "the cluster is not asked to give up what it made in AWS")
+	assert.Contains(t, s.err.String(), "the API server of the cluster cannot be used")
 }

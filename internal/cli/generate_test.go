@@ -21,15 +21,15 @@ func TestGenerate(t *testing.T) {
 	assert.True(t, strings.HasPrefix(s.out.String(), "# "), "it begins with an explanation")
 
 	for args, want := range map[string]string{
-		"--kubernetes-version 1.33":                      "--kubernetes-version: machine images have a version of three numbers, like v1.33.2",
-		"--kubernetes-version newest":                    `--kubernetes-version: "newest" is not a version of Kubernetes, like v1.34.2`,
-		"--control-plane-machine-count 2":                "--control-plane-machine-count: etcd wants an odd number of machines, not 2",
-		"--control-plane-machine-count 3 --flavor eks":   "--control-plane-machine-count: the flavor eks has no such machines",
-		"--worker-machine-count 3 --flavor eks-fargate":  "--worker-machine-count: the flavor eks-fargate has no such machines",
-		"--worker-machine-count -1":                      "--worker-machine-count: there cannot be -1 machines",
-		"--control-plane-machine-count -1":               "--control-plane-machine-count: there cannot be -1 machines",
-		"--region foo":                                   `--region: "foo" is not a region of AWS, like eu-west-1`,
-		"--region eu-west-1a":                            `--region: "eu-west-1a" is not a region of AWS`,
+		"--kubernetes-version 1.33":                      "--kubernetes-version: machine images need a full version, such as v1.33.2",
+		"--kubernetes-version newest":                    `--kubernetes-version: "newest" is not a Kubernetes version, such as v1.34.2`,
+		"--control-plane-machine-count 2":                "--control-plane-machine-count: etcd needs an odd number of machines, not 2",
+		"--control-plane-machine-count 3 --flavor eks":   "--control-plane-machine-count: the flavor eks has no machines of this type",
+		"--worker-machine-count 3 --flavor eks-fargate":  "--worker-machine-count: the flavor eks-fargate has no machines of this type",
+		"--worker-machine-count -1":                      "--worker-machine-count: -1 is not a number of machines",
+		"--control-plane-machine-count -1":               "--control-plane-machine-count: -1 is not a number of machines",
+		"--region foo":                                   `--region: "foo" is not an AWS region, such as eu-west-1`,
+		"--region eu-west-1a":                            `--region: "eu-west-1a" is not an AWS region`,
 		"--worker-machine-count many":                    `invalid argument "many" for "--worker-machine-count" flag`,
 		"--control-plane-machine-count 3 --flavor sales": `invalid argument "sales" for "--flavor" flag`,
 	} {

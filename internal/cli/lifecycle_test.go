@@ -64,7 +64,7 @@ func TestLifeOfACluster(t *testing.T) {
 	step(0, "create", "-f", file)
 	assert.Contains(t, s.err.String(), "✓ network ")
 	assert.Contains(t, s.err.String(), "The API server answers at https://")
-	assert.Contains(t, s.err.String(), "install one with kubectl, or with --cni FILE", "the manifest brings no pod network")
+	assert.Contains(t, s.err.String(), "use kubectl, or --cni FILE", "the manifest brings no pod network")
 	assert.Contains(t, s.err.String(), "Next: clusterawsadm cluster kubeconfig -f "+file+" --simulate")
 	assert.Contains(t, s.err.String(), "\x1b[?25h", "the cursor is back")
 	assert.Empty(t, s.out.String())
@@ -100,7 +100,7 @@ func TestLifeOfACluster(t *testing.T) {
 	step(0, "list", "-o", "json")
 	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
 	step(0, "delete", "demo", "--yes")
-	assert.Contains(t, s.err.String(), "There was nothing of cluster demo")
+	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 has no resources: nothing to delete.")
 }
 
 func testKubeconfig(t *testing.T, s *shellEnv, manifest string) {
@@ -213,7 +213,7 @@ func TestAnInterruptStopsTheRunAndTheNextGoesOn(t *testing.T) {
 	s.Interrupts = interrupts
 	s.Err = &watched{Writer: &serial{w: &s.err}, word: "nat-gateway/us-east-1a", then: func() { go func() { interrupts <- os.Interrupt }() }}
 	require.Equal(t, env.Interrupted, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
-	assert.Contains(t, s.err.String(), "To go on, run it again:\n\n  clusterawsadm cluster create -f "+file+" --yes")
+	assert.Contains(t, s.err.String(), "To continue, run the command again:\n\n  clusterawsadm cluster create -f "+file+" --yes")
 	s.Err = &serial{w: &s.err}
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	assert.NotContains(t, s.err.String(), "vpc  ", "what was made is not made again")

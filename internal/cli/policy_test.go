@@ -21,5 +21,5 @@ func TestPolicy(t *testing.T) {
 	assert.Equal(t, 3, s.run("cluster", "policy", "-f", "nope.yaml"))
 	assert.Equal(t, 3, s.run("cluster", "policy", "demo"))
 	assert.Equal(t, 3, s.run("cluster", "policy", "--kind", "eks", "-f", file))
-	assert.Equal(t, "error: --kind or -f, but not both: the manifest says who runs the control plane\n", s.err.String())
+	assert.Equal(t, "error: use --kind or -f, not both: the manifest says who runs the control plane\n", s.err.String())
 }

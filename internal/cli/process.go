@@ -85,7 +85,7 @@ func who() string {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		host = "a machine without a name"
+		host = "unknown"
 	}
 	return fmt.Sprintf("%s@%s pid %d", login, host, os.Getpid())
 }

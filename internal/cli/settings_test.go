@@ -37,11 +37,11 @@ func TestSettings(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, []byte("region: eu-west-1\nset: [A=b]\nparallel: 7\n"), 0o600))
 	assert.Equal(t, "eu-west-1", region("-f", anywhere), "the configuration file's")
 	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's all the same")
-	assert.Regexp(t, `^note: \S+demo\.yaml:\d+ AWSCluster/demo spec\.region, us-east-1, goes before the region of \S+config\.yaml, eu-west-1\n$`, s.err.String())
+	assert.Regexp(t, `^note: using region us-east-1 of the manifest \(\S+demo\.yaml:\d+ AWSCluster/demo spec\.region\), not eu-west-1 of \S+config\.yaml\n$`, s.err.String())
 	s.variables["CLUSTERAWSADM_REGION"] = "eu-west-2"
 	assert.Equal(t, "eu-west-2", region("-f", anywhere), "the environment's")
 	assert.Equal(t, "us-east-1", region("-f", file), "the manifest's still")
-	assert.Contains(t, s.err.String(), "goes before the region of CLUSTERAWSADM_REGION, eu-west-2")
+	assert.Contains(t, s.err.String(), ", not eu-west-2 of CLUSTERAWSADM_REGION")
 	assert.Equal(t, "eu-west-3", region("-f", file, "--region", "eu-west-3"), "the flag's")
 
 	s.variables["CLUSTERAWSADM_FILENAME"] = file
@@ -60,7 +60,7 @@ func TestSettings(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(config, []byte("regin: eu-west-1\n"), 0o600))
 	assert.Equal(t, env.Wrong, s.run("cluster", "validate"))
-	assert.Contains(t, s.err.String(), `there is no setting "regin"`)
+	assert.Contains(t, s.err.String(), `unknown setting "regin"`)
 }
 
 func TestVariablesOfTheManifest(t *testing.T) {

@@ -153,15 +153,15 @@ func TestRegionOfTheBootstrapStack(t *testing.T) {
 	assert.Contains(t, missing(), "stack none does not exist in eu-west-2: nothing was deleted")
 	story := missing("--config", config)
 	assert.Contains(t, story, "stack none does not exist in eu-west-1")
-	assert.Contains(t, story, "spec.region of the configuration, eu-west-1, goes before the environment's region, eu-west-2")
+	assert.Contains(t, story, "spec.region of the configuration, eu-west-1, is used instead of the region of the environment, eu-west-2")
 	story = missing("--config", config, "--region", "eu-west-3")
 	assert.Contains(t, story, "stack none does not exist in eu-west-3")
-	assert.NotContains(t, story, "goes before")
+	assert.NotContains(t, story, "is used instead of")
 	s.variables["CLUSTERAWSADM_REGION"] = "eu-south-1"
 	assert.Contains(t, missing(), "in eu-south-1")
 	story = missing("--config", config)
 	assert.Contains(t, story, "stack none does not exist in eu-west-1", "a setting is not typed")
-	assert.Contains(t, story, "goes before the environment's region, eu-south-1")
+	assert.Contains(t, story, "is used instead of the region of the environment, eu-south-1")
 	delete(s.variables, "CLUSTERAWSADM_REGION")
 	delete(s.variables, "AWS_REGION")
 	s.variables["DEFAULT_AWS_REGION"] = "eu-north-1"

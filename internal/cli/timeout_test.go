@@ -30,7 +30,7 @@ func TestTimeout(t *testing.T) {
 	create := []string{"cluster", "create", "--yes", "-f", file, "--timeout", "2500ms"}
 	require.Equal(t, env.Halfway, s.run(create...), s.err.String())
 	assert.Contains(t, s.err.String(), "not done after 2.5s (--timeout)")
-	assert.Contains(t, s.err.String(), "To go on, run it again")
+	assert.Contains(t, s.err.String(), "To continue, run the command again")
 }
 
 // TestWaitThatIsOutOfTimeIsToldInTheUsersTime waits for an API server that

@@ -31,7 +31,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		r.warn("the cluster is not asked to give up what it made in AWS, which is found there by its tags (%s)", kube.Reason(err))
+		r.warn("the API server of the cluster cannot be used, so AWS resources of its controllers are found by their tags (%s)", kube.Reason(err))
 		return nil
 	case k == nil:
 		return nil
@@ -95,7 +95,7 @@ func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 		return nil, err
 	}
 	if keys == nil {
-		return nil, errors.New("its keys are not in this account")
+		return nil, errors.New("the keys of the cluster are not in this account")
 	}
 	endpoint, err := r.apiEndpoint(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *run) apiEndpoint(ctx context.Context) (string, error) {
 	}
 	e, err := elb.TaggedEndpoint(ctx, r.cloud)
 	if e == "" && err == nil {
-		err = errors.New("it has no load balancer")
+		err = errors.New("the cluster has no load balancer")
 	}
 	return e, err
 }

@@ -188,7 +188,7 @@ func TestNobodyAnswers(t *testing.T) {
 				clear(b.Instances)
 			}
 		}, false},
-		{"no keys", "its keys are not in this account", func(s *awssim.State) {
+		{"no keys", "the keys of the cluster are not in this account", func(s *awssim.State) {
 			for name := range s.SSM.Parameters {
 				if strings.Contains(name, "/pki/") {
 					delete(s.SSM.Parameters, name)

@@ -45,7 +45,7 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {
 		who, err := c.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
-			return inv, fmt.Errorf("number of the account: %w", err)
+			return inv, fmt.Errorf("account ID: %w", err)
 		}
 		inv.Account = *who.Account
 	}

@@ -73,7 +73,7 @@ func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (re
 		return nil, nil //nolint:nilerr // what may not be read cannot be told
 	}
 	if limit := int(*out.Quota.Value); used+wanted > limit {
-		reason = fmt.Errorf("%d %s are wanted, but of %d that %s allows %d are in use: delete some, or ask for more (quota %s)", wanted, q.name, limit, c.Region, used, q.code)
+		reason = fmt.Errorf("the plan creates %d %s, but %[4]s allows %[3]d and %[5]d are in use: delete some, or request a higher quota (%[6]s)", wanted, q.name, limit, c.Region, used, q.code)
 	}
 	return reason, nil
 }

@@ -96,11 +96,11 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 	}
 	made, err := secrets.TokenMade(cloud.ReadOnly(ctx), r.cloud)
 	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
-		r.warn("%s to be added, but the token that machines join with was made %s ago and is valid for %s: they will boot, and not join; --wait=api makes another one", late, age.Round(time.Minute), topology.TokenTTL)
+		r.warn("%s added, but the join token was created %s ago and is valid for %s: the machines will boot but not join; --wait=api creates a new token", late, age.Round(time.Minute), topology.TokenTTL)
 	}
 }
 
-// lateMachines says which machines the plan adds: "2 machines are"; "" for
+// lateMachines says which machines the plan adds: "2 machines will be"; "" for
 // none.
 func (r *run) lateMachines() string {
 	machines, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
@@ -111,11 +111,11 @@ func (r *run) lateMachines() string {
 	}
 	switch {
 	case pools > 0 && machines > 0:
-		return fmt.Sprintf("%d machines and those of %d pools are", machines, pools)
+		return fmt.Sprintf("%d machines and those of %d pools will be", machines, pools)
 	case pools > 0:
-		return fmt.Sprintf("machines of %d pools are", pools)
+		return fmt.Sprintf("machines of %d pools will be", pools)
 	case machines > 0:
-		return fmt.Sprintf("%d machines are", machines)
+		return fmt.Sprintf("%d machines will be", machines)
 	}
 	return ""
 }
@@ -138,7 +138,7 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
 	if errors.As(err, new(*RefusedError)) && !hopeless {
 		// What cannot be made any more can still be removed: by its tags.
-		r.warn("the manifest does not fit the account (%v); what is there is found by its tags", err)
+		r.warn("the manifest does not match the account (%v); its resources are found by their tags", err)
 		r.built = topology.Cluster{Graph: graph.New()}
 	} else if err != nil {
 		return refused(err)
@@ -155,7 +155,7 @@ func (r *run) lookToDelete(ctx context.Context) error {
 		return refused(err)
 	}
 	if r.cloud.Inside == ec2.Nobody {
-		r.warn("what controllers in a cluster named %s made is left alone: another cluster goes by that name in its tags", r.c.Name)
+		r.warn("resources that controllers of a cluster named %s created are not deleted: another cluster uses that name in its tags", r.c.Name)
 	}
 	all, kept := r.split(all)
 	topology.AddRemains(r.built.Graph, all)
@@ -187,11 +187,11 @@ func (r *run) split(all teardown.Remains) (going, kept teardown.Remains) {
 func (r *run) lock(ctx context.Context, command string) error {
 	t := r.c.target
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
-		r.warn("%s holds the lock (%s, since %s) and may be dead; it is taken over in %s unless it shows a sign of life", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
+		r.warn("%s holds the lock (%s, since %s) but may be dead; this run takes over in %s unless the other one renews the lock", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
 	err := unassumed(r.cloud.AcquireLock(ctx, o))
 	if cloud.Denied(err) && !errors.As(err, new(*RefusedError)) && t.StateDir != "" {
-		r.warn("SSM Parameter Store is denied (%v): the lock is kept on this machine, where a run on another one does not see it", cloud.Code(err))
+		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
 	if errors.As(err, new(*cloud.LockedError)) || cloud.Denied(err) {
@@ -205,7 +205,7 @@ func (r *run) unlock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	if err := r.cloud.Lock.Release(ctx, r.x.LostAnswers()); err != nil && !errors.Is(err, cloud.ErrLockLost) {
-		r.warn("the lock could not be given back (%v); the next run takes it over after a minute", err)
+		r.warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}
 }
 
@@ -325,7 +325,7 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	r.cloud.Snapshot()
 	left, err := teardown.List(cloud.InSnapshot(ctx), r.cloud, nil)
 	if err != nil {
-		return r.result(fmt.Errorf("last look: %w", err))
+		return r.result(fmt.Errorf("check after the deletion: %w", err))
 	}
 	left, _ = r.split(left)
 	var names []string

@@ -225,7 +225,7 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 	if c.manifest != nil && c.manifest.EKS != nil {
 		s, err := teardown.EKSByName(cloud.ReadOnly(ctx), r.cloud, c.manifest.EKS.ControlPlane.Spec.EKSClusterName)
 		if err == nil && s == nil {
-			err = fmt.Errorf("there is no EKS cluster %s in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
+			err = fmt.Errorf("EKS cluster %s does not exist in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
 		}
 		if err != nil {
 			return nil, unassumed(err)
@@ -234,13 +234,13 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 	}
 	keys, err := secrets.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
-		return nil, unassumed(fmt.Errorf("keys of the cluster: %w", err))
+		return nil, unassumed(fmt.Errorf("read the keys of the cluster: %w", err))
 	}
 	if keys == nil {
 		if s, err := teardown.TaggedEKS(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {
 			return c.eksKubeconfig(s, o)
 		}
-		return nil, fmt.Errorf("the account keeps no keys of cluster %s in %s: create it first", c.Name, c.Region)
+		return nil, fmt.Errorf("the account has no keys of cluster %s in %s: create the cluster first", c.Name, c.Region)
 	}
 	endpoint, err := r.endpoint(ctx)
 	if err != nil {

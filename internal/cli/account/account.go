@@ -56,15 +56,15 @@ func (f *Flags) RegionSetting() string {
 
 // AddProfile makes only the flag of the profile.
 func (f *Flags) AddProfile(p *pflag.FlagSet) {
-	p.StringVar(&f.Profile, "profile", "", "profile of the AWS configuration files")
+	p.StringVar(&f.Profile, "profile", "", "profile in the AWS configuration files")
 }
 
 // AddSimulate makes only the flags of the simulated account.
 func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	f.simulable = true
-	p.BoolVar(&f.Simulate, "simulate", false, "work on a simulated AWS account that is kept in a file")
-	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the user's state directory)")
-	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "how many times faster than life the simulated account is")
+	p.BoolVar(&f.Simulate, "simulate", false, "use a simulated AWS account, stored in a file, instead of AWS")
+	p.StringVar(&f.SimulateState, "simulate-state", "", "`FILE` of the simulated account (default: in the state directory of the user)")
+	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "speed of the simulated account, as a multiple of real time")
 }
 
 // Account is an account that is open, in one region.
@@ -104,7 +104,7 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 // CheckSpeed refuses a speed that no clock has.
 func (f *Flags) CheckSpeed() error {
 	if f.SimulateSpeed < 1 {
-		return env.Usagef("--simulate-speed: want 1 or more, not %v", f.SimulateSpeed)
+		return env.Usagef("--simulate-speed: must be 1 or more, is %v", f.SimulateSpeed)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (f *Flags) openSimulated(region string) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Env.Story("simulated AWS account in %s, kept in %s", region, file)
+	f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
 	return &Account{
 		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
 		release: f.Env.OnExit(func() { _ = a.Save() }), // on the way out there is nobody to tell
@@ -156,7 +156,7 @@ func (f *Flags) credentials(ctx context.Context, cfg aws.Config) error {
 	defer cancel()
 	hint := ""
 	if f.simulable {
-		hint = ", or try it out with --simulate"
+		hint = ", or use --simulate to try it without an account"
 	}
 	if cfg.Credentials == nil {
 		return fmt.Errorf("%w%s", errNoCredentials, hint)

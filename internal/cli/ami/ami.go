@@ -15,8 +15,8 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ami",
-		Short: "Find and copy machine images that Kubernetes nodes boot with",
-		Long:  "Find and copy the machine images that are published for Cluster API Provider AWS.",
+		Short: "List and copy machine images for Kubernetes nodes",
+		Long:  "List and copy the machine images that are published for Cluster API Provider AWS.",
 	}
 	cmd.AddCommand(newList(e), newCopy(e), newEncryptedCopy(e))
 	return cmd

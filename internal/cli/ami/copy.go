@@ -31,12 +31,11 @@ func newCopy(e *env.Env) *cobra.Command {
 		Long: `Copy the newest machine image of a version of Kubernetes and an operating
 system into the account.
 
-A copy that is there already, or under way, is not made again: its ID is
-printed. With --dry-run nothing is copied; the exit code says whether the copy
-would be allowed.
+If the copy exists already, or is in progress, its ID is printed. With --dry-run
+nothing is copied; the exit code says whether the copy is allowed.
 
-Needed are the permissions ec2:CopyImage and ec2:DescribeImages, and
-ec2:CreateTags where the image has tags that can be seen.`,
+Required permissions: ec2:CopyImage and ec2:DescribeImages, and ec2:CreateTags if
+the image has visible tags.`,
 		Example: `  clusterawsadm ami copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --region eu-central-1
   clusterawsadm ami copy --kubernetes-version v1.34.2 --os ubuntu-24.04 --source-region us-east-1 --region eu-north-1 --wait`,
 		Args: cobra.NoArgs,
@@ -55,10 +54,10 @@ func newEncryptedCopy(e *env.Env) *cobra.Command {
 		Long: `Copy the newest machine image of a version of Kubernetes and an operating
 system into the account, with all of its snapshots encrypted.
 
-A copy that is there already, or under way, is not made again: it is waited for
-and its ID is printed. One that failed is removed, and made anew. With --dry-run
-nothing is copied; the exit code says whether the copy would be allowed. AWS
-looks at the key only when it copies.
+If the copy exists already, or is in progress, the command waits for it and prints
+its ID. A failed copy is deleted and created again. With --dry-run nothing is
+copied; the exit code says whether the copy is allowed. AWS checks the key only
+during the copy.
 
 Needed are the permissions ec2:CopyImage, ec2:DescribeImages and
 ec2:DescribeSnapshots, and ec2:DeregisterImage to remove what failed. AWS copies
@@ -70,22 +69,22 @@ data and billing codes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.flags(cmd, true)
-	cmd.Flags().StringVar(&o.Key, "kms-key-id", "", "KMS key to encrypt with: ID, ARN or alias (default: the one that AWS manages for EBS)")
+	cmd.Flags().StringVar(&o.Key, "kms-key-id", "", "KMS key for the encryption: ID, ARN or alias (default: the AWS managed key for EBS)")
 	return cmd
 }
 
 func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
 	o.arch = choice{ami.X8664, ami.X8664, []string{ami.X8664, ami.Arm64}, "unknown architecture"}
 	p := cmd.Flags()
-	o.Add(p, "", "AWS_REGION, AWS_DEFAULT_REGION or DEFAULT_AWS_REGION, then the profile's")
-	p.StringVar(&o.From, "source-region", "", "region to copy from (default: the same)")
+	o.Add(p, "", "AWS_REGION, AWS_DEFAULT_REGION or DEFAULT_AWS_REGION, then from the profile")
+	p.StringVar(&o.From, "source-region", "", "region of the image to copy (default: the value of --region)")
 	p.StringVar(&o.OS, "os", "", "operating system")
-	p.StringVar(&o.Version, "kubernetes-version", "", "version of Kubernetes, with or without a v")
+	p.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version, with or without a v")
 	p.StringVar(&o.Owner, "owner-id", ami.Owner, "account that owns the image, or self")
 	p.Var(&o.arch, "arch", "architecture: x86_64 or arm64")
-	p.BoolVar(&o.DryRun, "dry-run", false, "only ask AWS whether the copy would be allowed")
+	p.BoolVar(&o.DryRun, "dry-run", false, "only check whether AWS allows the copy")
 	p.BoolVar(&o.wait, "wait", wait, "wait until the copy is ready")
-	p.DurationVar(&o.timeout, "timeout", patience, "how long to wait at most")
+	p.DurationVar(&o.timeout, "timeout", patience, "maximum time to wait")
 	for _, name := range []string{"os", "kubernetes-version"} {
 		_ = cmd.MarkFlagRequired(name) // it exists: there is no other error
 	}
@@ -95,7 +94,7 @@ func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
 
 func (o *copyOptions) run(ctx context.Context) (err error) {
 	if o.Version == "" {
-		return env.Usagef("--kubernetes-version is empty: which version is to be copied?")
+		return env.Usagef("--kubernetes-version is empty: set the version to copy")
 	}
 	a, err := o.OpenPlain(ctx, "")
 	if err != nil {
@@ -127,11 +126,11 @@ func (o *copyOptions) tell(copied *ami.Copied, c ami.CopyOptions) {
 	case copied.ID == "":
 		o.Env.Story("dry run: %s would be copied from %s to %s as %s", copied.Source, c.From, c.To, copied.Name)
 		if c.Encrypt {
-			o.Env.Story("whether the key can be used, AWS says only when it copies")
+			o.Env.Story("AWS checks the permissions on the key only during the copy")
 		}
 	case copied.Reused:
-		o.Env.Story("%s in %s was that copy already; no other was made", copied.ID, c.To)
+		o.Env.Story("%s in %s is an existing copy; no other copy was created", copied.ID, c.To)
 	case !o.wait:
-		o.Env.Story("AWS is copying %s to %s in %s; run it again with --wait to wait for it", copied.Source, copied.ID, c.To)
+		o.Env.Story("AWS is copying %s to %s in %s; to wait for it, run the command again with --wait", copied.Source, copied.ID, c.To)
 	}
 }

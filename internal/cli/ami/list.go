@@ -32,16 +32,16 @@ func newList(e *env.Env) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the machine images that there are",
-		Long: `List the newest machine image of every version of Kubernetes, operating system
-and region, those of x86_64 before those of arm64.
+		Short: "List the published machine images",
+		Long: `List the newest machine image of every Kubernetes version, operating system and
+region, x86_64 before arm64.
 
-Versions are those of the four newest minors, as dl.k8s.io tells; where that is
-out of reach, those that there are images of. Regions are those that the account
-has switched on, unless --region or the environment names one.
+The default versions are those of the four newest minor releases, from dl.k8s.io; if
+that is not reachable, all versions with images. The default regions are those that
+are enabled in the account, unless --region or the environment sets one.
 
-A region that cannot be asked does not hide the others: they are printed, and
-the exit code is 1.`,
+If a region does not answer, the images of the others are printed, and the exit code
+is 1.`,
 		Example: `  clusterawsadm ami list --kubernetes-version v1.34.2 --os ubuntu-24.04
   clusterawsadm ami list --region eu-central-1 -o json`,
 		Args: cobra.NoArgs,
@@ -49,12 +49,12 @@ the exit code is 1.`,
 	}
 	p := cmd.Flags()
 	o.Add(p, "", "AWS_REGION, AWS_DEFAULT_REGION or DEFAULT_AWS_REGION; otherwise all")
-	p.BoolVar(&o.allRegions, "all-regions", false, "all regions, whatever the environment says")
-	p.StringVar(&o.os, "os", "", "operating system (default: all that images are published for)")
-	p.StringVar(&o.version, "kubernetes-version", "", "version of Kubernetes, with or without a v (default: the supported ones)")
+	p.BoolVar(&o.allRegions, "all-regions", false, "list all regions, even if the environment sets one")
+	p.StringVar(&o.os, "os", "", "operating system (default: all)")
+	p.StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, with or without a v (default: the supported versions)")
 	p.StringVar(&o.owner, "owner-id", "", "account that owns the images, or self (default: "+ami.Owner+")")
 	p.Var(&o.arch, "arch", "architecture: x86_64 or arm64 (default: both)")
-	p.VarP(&o.output, "output", "o", "format of the answer: table, json, yaml")
+	p.VarP(&o.output, "output", "o", "output format: table, json, yaml")
 	complete(cmd, "os", ami.OperatingSystems())
 	complete(cmd, "arch", o.arch.of)
 	complete(cmd, "output", o.output.of)
@@ -63,7 +63,7 @@ the exit code is 1.`,
 
 func (o *listOptions) run(ctx context.Context) (err error) {
 	if o.allRegions && o.Region != "" {
-		return env.Usagef("--region and --all-regions exclude each other")
+		return env.Usagef("use --region or --all-regions, not both")
 	}
 	a, err := o.open(ctx)
 	if err != nil {
@@ -76,16 +76,16 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 		return err
 	}
 	if found.Releases != nil {
-		o.Env.Story("the release server does not tell the supported versions of Kubernetes, so those are listed that there are images of (%v)", found.Releases)
+		o.Env.Story("the list of supported Kubernetes versions is not available, so all versions with images are listed (%v)", found.Releases)
 	}
 	if len(found.Failed) == len(q.Regions) {
-		return fmt.Errorf("no region could be asked: %w", o.failures(found.Failed))
+		return fmt.Errorf("no region answered: %w", o.failures(found.Failed))
 	}
 	if err := o.print(ctx, a, q, found); err != nil {
 		return err
 	}
 	if len(found.Failed) > 0 {
-		return fmt.Errorf("%d of %d regions could not be asked, and are missing: %w", len(found.Failed), len(q.Regions), o.failures(found.Failed))
+		return fmt.Errorf("%d of %d regions did not answer and are missing: %w", len(found.Failed), len(q.Regions), o.failures(found.Failed))
 	}
 	return nil
 }
@@ -117,14 +117,14 @@ func (o *listOptions) open(ctx context.Context) (*account.Account, error) {
 func (o *listOptions) regions(ctx context.Context, a *account.Account) []string {
 	if one := o.RegionOr(""); one != "" && !o.allRegions {
 		if o.Region == "" {
-			o.Env.Story("only in %s, which the environment names; for all regions add --all-regions", one)
+			o.Env.Story("listing region %s of the environment only; for all regions use --all-regions", one)
 		}
 		return []string{one}
 	}
 	all, err := ami.Regions(ctx, a.Config)
 	if err != nil {
 		all = ami.BuiltInRegions()
-		o.Env.Story("the account's regions are not known, so the %d are asked that images are published in (%v)", len(all), err)
+		o.Env.Story("the list of the enabled regions is not available, so the %d regions with published images are listed (%v)", len(all), err)
 	}
 	return all
 }
@@ -182,8 +182,8 @@ func (o *listOptions) hint(ctx context.Context, a *account.Account, q ami.Query,
 	switch {
 	case err != nil: // the answer stands without it
 	case len(known.Versions) == 0:
-		o.Env.Story("account %s has no images named capa-ami-* in %s that can be seen", q.Owner, region)
+		o.Env.Story("account %s has no images named capa-ami-* in %s, or none that this account can see", q.Owner, region)
 	default:
-		o.Env.Story("in %s, account %s has images of Kubernetes %s for %s", region, q.Owner, strings.Join(known.Versions, ", "), strings.Join(known.OS, ", "))
+		o.Env.Story("account %[2]s has images in %[1]s for Kubernetes %[3]s and %[4]s", region, q.Owner, strings.Join(known.Versions, ", "), strings.Join(known.OS, ", "))
 	}
 }

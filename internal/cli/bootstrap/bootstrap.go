@@ -26,9 +26,9 @@ that Cluster API Provider AWS and the machines of clusters need.`,
 func newIAM(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "iam",
-		Short: "Make or print the IAM objects that clusters need",
-		Long: `Make or print the IAM objects that clusters need, as an AWSIAMConfiguration
-describes them. Without --config, they are the usual ones.`,
+		Short: "Create or print the IAM objects that clusters need",
+		Long: `Create or print the IAM objects that clusters need, as an AWSIAMConfiguration
+describes them. Without --config the default configuration is used.`,
 	}
 	cmd.AddCommand(newPrintConfig(e), newPrintPolicy(e), newPrintTemplate(e), newCreateStack(e), newDeleteStack(e))
 	return cmd

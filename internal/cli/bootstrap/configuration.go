@@ -20,8 +20,8 @@ type configuration struct {
 }
 
 func (c *configuration) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.file, "config", "", "`FILE` of the AWSIAMConfiguration, or - for standard input (default: the usual one)")
-	cmd.Flags().BoolVar(&c.strict, "strict", false, "make errors of warnings about the file")
+	cmd.Flags().StringVar(&c.file, "config", "", "`FILE` with the AWSIAMConfiguration, or - for standard input (default: the default configuration)")
+	cmd.Flags().BoolVar(&c.strict, "strict", false, "treat warnings about the file as errors")
 }
 
 // load reads the file, and tells its warnings.
@@ -51,7 +51,7 @@ func (c *configuration) read() ([]byte, error) {
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, env.Usagef("--config: %s: there is no such file", c.file)
+		return nil, env.Usagef("--config: %s: no such file", c.file)
 	case errors.As(err, &path):
 		return nil, env.Usagef("--config: %s: %w", c.file, path.Err)
 	}

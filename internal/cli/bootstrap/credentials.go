@@ -60,15 +60,15 @@ func newEncodeAsProfile(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encode-as-profile",
 		Short: "Encode credentials as a profile, for AWS_B64ENCODED_CREDENTIALS",
-		Long: `Print credentials as a configuration file with one profile, named default, for
-the controllers of Cluster API Provider AWS to begin with.
+		Long: `Print credentials as an AWS configuration file with one profile, named default,
+for the controllers of Cluster API Provider AWS.
 
-The credentials are those of --profile or of the environment. The region is that
-of --region or of the environment, otherwise us-east-1; the profile's does not
-count, as it does not with upstream.
+The credentials come from --profile or from the environment. The region comes
+from --region or from the environment, otherwise it is us-east-1. The region of
+the profile is not used, as in upstream's clusterawsadm.
 
-With 'export X=$(...)' a shell does not notice that the command failed, and X is
-empty: assign first, as below.`,
+With 'export X=$(...)' the shell ignores an error of the command and X is empty:
+assign first, then export, as in the example.`,
 		Example: `  AWS_B64ENCODED_CREDENTIALS=$(clusterawsadm bootstrap credentials encode-as-profile) && export AWS_B64ENCODED_CREDENTIALS
   clusterawsadm bootstrap credentials encode-as-profile --output rawSharedConfig`,
 		Args: cobra.ArbitraryArgs, // upstream passes them over

@@ -20,8 +20,8 @@ func newPrintPolicy(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print-policy",
 		Short: "Print the IAM policies",
-		Long: `Print the IAM policies that a configuration brings, or the one that --document
-names, in one of these formats:
+		Long: `Print the IAM policies of a configuration, or the policy that --document names, in
+one of these formats:
 
   cloudformation  the resource of the template; its Properties.PolicyDocument is
                   the policy document
@@ -37,8 +37,8 @@ The policies are ` + strings.Join(bootstrap.Documents(), ",\n") + ".",
 		RunE: func(*cobra.Command, []string) error { return o.run() },
 	}
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.document, "document", "", "print only the policy of this `NAME`")
-	cmd.Flags().StringVar(&o.format, "format", bootstrap.Formats()[0], "format of the answer: "+strings.Join(bootstrap.Formats(), ", "))
+	cmd.Flags().StringVar(&o.document, "document", "", "print only the policy `NAME`")
+	cmd.Flags().StringVar(&o.format, "format", bootstrap.Formats()[0], "output format: "+strings.Join(bootstrap.Formats(), ", "))
 	for flag, values := range map[string][]string{"document": bootstrap.Documents(), "format": bootstrap.Formats()} {
 		// The flag exists, and has no completion yet: there is no other error.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

@@ -11,8 +11,8 @@ func newPrintConfig(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print-config",
 		Short: "Print the configuration with all its defaults",
-		Long: `Print the AWSIAMConfiguration with all its defaults, in its newest version. What
-is printed can be used in place of the file it was printed from.`,
+		Long: `Print the AWSIAMConfiguration with all its defaults, in its newest version. The
+output can replace the input file.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return printConfig(c) },
 	}

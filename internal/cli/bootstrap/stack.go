@@ -34,7 +34,7 @@ func newStackFlags(e *env.Env, command string) *stackFlags {
 
 func (f *stackFlags) add(cmd *cobra.Command) {
 	f.configuration.add(cmd)
-	f.Add(cmd.Flags(), "", "spec.region of the configuration, then the environment's")
+	f.Add(cmd.Flags(), "", "spec.region of the configuration, then from the environment")
 	cmd.Flags().StringVar(&f.name, "stack-name", "", "name of the stack (default: spec.stackName of the configuration)")
 }
 
@@ -79,7 +79,7 @@ func (f *stackFlags) tellRegion(c *bootstrap.Config) {
 		return
 	}
 	if other := f.RegionOr(""); other != "" && other != want {
-		f.env.Story("spec.region of the configuration, %s, goes before the environment's region, %s", want, other)
+		f.env.Story("spec.region of the configuration, %s, is used instead of the region of the environment, %s", want, other)
 	}
 }
 
@@ -142,7 +142,7 @@ func (f *stackFlags) advise(err error) error {
 	case errors.As(err, &stuck) && stuck.Deletable():
 		advice = "Delete it and make it anew with:\n  " + f.again(stuck.Region, "--replace-failed")
 	case errors.As(err, &stuck):
-		advice = fmt.Sprintf("Once that is mended, have AWS finish what it began, and run this command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", stuck.Name, stuck.Region)
+		advice = fmt.Sprintf("Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", stuck.Name, stuck.Region)
 	case errors.As(err, &left):
 		advice = fmt.Sprintf("Look at it with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor wait on by running this again:\n  %s", left.Name, left.Region, f.again(left.Region))
 	case errors.As(err, &failed):
@@ -157,11 +157,11 @@ func (f *stackFlags) advise(err error) error {
 func (f *stackFlags) mend(failed *stack.FailedError) string {
 	switch failed.Status { //nolint:exhaustive // the others end nothing
 	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusCreateFailed:
-		return "Once that is mended, delete what is left of it and make it anew with:\n  " + f.again(failed.Region, "--replace-failed")
+		return "Fix the problem, then delete and recreate the stack with:\n  " + f.again(failed.Region, "--replace-failed")
 	case types.StackStatusUpdateRollbackComplete:
-		return "The stack is as it was before. Once that is mended, run this command again."
+		return "The stack is unchanged. Fix the problem and run the command again."
 	case types.StackStatusUpdateRollbackFailed:
-		return fmt.Sprintf("Once that is mended, have AWS finish what it began, and run this command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", failed.Name, failed.Region)
+		return fmt.Sprintf("Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", failed.Name, failed.Region)
 	}
-	return "Once that is mended, run this command again."
+	return "Fix the problem and run the command again."
 }

@@ -25,14 +25,14 @@ func newCreateStack(e *env.Env) *cobra.Command {
 		Use:     "create-cloudformation-stack",
 		Aliases: []string{"update-cloudformation-stack"},
 		Short:   "Create or update the CloudFormation stack of the IAM objects",
-		Long: `Create the CloudFormation stack of the IAM objects, or update it, and wait until
-AWS is done. A stack that is as wanted is left alone.
+		Long: `Create or update the CloudFormation stack of the IAM objects, and wait until AWS
+has finished. A stack that is up to date is not changed.
 
-IAM is the same in all regions: one stack serves them all. IAM objects of the same
-names that the stack did not make are found before anything is sent.
+IAM is global: one stack is enough for all regions. IAM objects with the same names
+that are not part of the stack are reported before anything is changed.
 
-The stack is made in the region of --region, of spec.region of the configuration,
-or of the environment, in this order.`,
+The region of the stack comes from --region, from spec.region of the configuration
+or from the environment, in this order.`,
 		Example: `  clusterawsadm bootstrap iam create-cloudformation-stack --dry-run
   clusterawsadm bootstrap iam create-cloudformation-stack --config iam.yaml --region eu-west-1`,
 		Args: cobra.NoArgs,
@@ -40,7 +40,7 @@ or of the environment, in this order.`,
 	}
 	c.add(cmd)
 	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "show what would change, and change nothing")
-	cmd.Flags().BoolVar(&c.replace, "replace-failed", false, "delete a stack that AWS does not let be updated, and make it anew")
+	cmd.Flags().BoolVar(&c.replace, "replace-failed", false, "delete and recreate a stack that AWS cannot update")
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (c *createStack) preview(ctx context.Context, s *stack.Stack, w stack.Wante
 		return err
 	}
 	if p.Status == "" && len(p.Steps) > 0 {
-		e.Story("dry run: stack %s would be created in %s; there is none", s.Name, s.Region)
+		e.Story("dry run: stack %s would be created in %s", s.Name, s.Region)
 	} else if p.Status != "" {
 		e.Story("dry run: stack %s in %s is in %s", s.Name, s.Region, p.Status)
 	}

@@ -15,8 +15,8 @@ func newDeleteStack(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete-cloudformation-stack",
 		Short: "Delete the CloudFormation stack of the IAM objects",
-		Long: `Delete the CloudFormation stack of the IAM objects, and wait until it is gone. Of
-the configuration only spec.stackName and spec.region matter.`,
+		Long: `Delete the CloudFormation stack of the IAM objects, and wait until it is deleted.
+Only spec.stackName and spec.region of the configuration are used.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return deleteStack(cmd.Context(), f) },
 	}

@@ -23,8 +23,8 @@ func New(e *env.Env) *cobra.Command {
 		Short: "Create, show and delete clusters from Cluster API manifests",
 		Long: `Create, show and delete Kubernetes clusters on AWS from Cluster API manifests.
 
-Nothing is kept but what is in the AWS account: every command can be stopped at
-any time and run again, here or on another machine.`,
+There is no state file: all state is in the AWS account. Every command can be
+stopped at any time and run again, on this machine or on another one.`,
 		Example: `  clusterawsadm cluster generate demo > demo.yaml
   clusterawsadm cluster create -f demo.yaml --simulate
   clusterawsadm cluster describe demo --simulate`,
@@ -66,24 +66,24 @@ type flags struct {
 
 func (f *flags) addTo(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
-	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of them, or - for standard input; can be repeated")
-	p.StringArrayVar(&f.set, "set", nil, "value of a ${VARIABLE} of the manifest, as `KEY=VALUE`; goes before the environment; can be repeated")
-	p.BoolVar(&f.strict, "strict", false, "make errors of warnings about the manifest")
-	f.Add(p, "", "the manifest's, then the environment's")
-	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "how many times faster than AWS the emulator at AWS_ENDPOINT_URL is: all waits, the lock's too, get that much shorter")
+	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
+	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; can be repeated")
+	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
+	f.Add(p, "", "from the manifest, then from the environment")
+	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
 	_ = p.MarkHidden("emulator-speed") // it exists: there is no other error
-	p.IntVar(&f.parallel, "parallel", 0, "calls to AWS under way at once (0: a good number)")
-	p.DurationVar(&f.timeout, "timeout", 0, "stop after so long, with exit code 130 before the first write and 5 after it (0: never)")
+	p.IntVar(&f.parallel, "parallel", 0, "maximum number of concurrent AWS calls (0: 32)")
+	p.DurationVar(&f.timeout, "timeout", 0, "stop after this time, with exit code 130 before the first write and 5 after it (0: no limit)")
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
-	p.BoolVar(&f.verbose, "verbose", false, "tell of every call to AWS, as -v 4 does")
+	p.BoolVar(&f.verbose, "verbose", false, "log every AWS call, as -v 4 does")
 	complete(cmd, "progress", f.progress.of)
 }
 
 // bringing adds the flags that say what is to be brought into the cluster
 // beside what the manifest says.
 func (f *flags) bringing(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` of the Kubernetes objects that make the pod network, kept as they are written there; can be repeated")
-	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` of Kubernetes objects for the cluster, kept as they are written there; can be repeated")
+	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` with the Kubernetes objects of the pod network, to apply to the cluster; can be repeated")
+	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` with Kubernetes objects to apply to the cluster; can be repeated")
 }
 
 // choice is the value of a flag that has to be one of a few words.
@@ -118,7 +118,7 @@ func typed(cmd *cobra.Command, flag string) bool {
 // first format is the default.
 func output(cmd *cobra.Command, c *choice, formats ...string) {
 	*c = choice{formats[0], formats}
-	cmd.Flags().VarP(c, "output", "o", "format of the answer: "+strings.Join(formats, ", "))
+	cmd.Flags().VarP(c, "output", "o", "output format: "+strings.Join(formats, ", "))
 	complete(cmd, "output", formats)
 }
 

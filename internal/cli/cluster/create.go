@@ -22,10 +22,11 @@ func newCreate(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create -f FILE",
 		Aliases: []string{"apply"},
-		Short:   "Make the cluster of a manifest, or change it to be as the manifest says",
-		Long: `Make the cluster of a manifest, or change it to be as the manifest says. What
-there is already is found by its tags and kept; a run that was stopped goes on
-where it was. On a terminal it shows the plan and asks; elsewhere it needs --yes.`,
+		Short:   "Create the cluster of a manifest, or update it to match the manifest",
+		Long: `Create the cluster of a manifest, or update it to match the manifest. Resources
+that exist already are found by their tags and kept, so a run that was stopped
+continues where it stopped. On a terminal the command shows the plan and asks for
+confirmation; otherwise it requires --yes.`,
 		Example: `  clusterawsadm cluster create -f demo.yaml
   clusterawsadm cluster create -f demo.yaml --set WORKER_MACHINE_COUNT=5 --yes`,
 		Args: cobra.NoArgs,
@@ -35,8 +36,8 @@ where it was. On a terminal it shows the plan and asks; elsewhere it needs --yes
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	f.bringing(cmd)
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
 	return cmd
 }
 

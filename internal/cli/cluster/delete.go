@@ -21,24 +21,28 @@ func newDelete(f *flags) *cobra.Command {
 	o := &deleteOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "delete {-f FILE | NAME}",
-		Short: "Remove everything of a cluster, and make sure that it is gone",
-		Long: `Remove everything of a cluster: all that carries its tag, whether or not the
-manifest is at hand, and what controllers in it made for Services, Ingresses and
-volume claims. If the cluster answers, it is asked first to give that up itself:
-those objects are deleted, with the pods that use the claims, and their
-controllers waited for, until nothing has moved for five minutes. All volumes of
-the cluster go, also those with the reclaim policy Retain, unless --keep-volumes
-is given; snapshots stay. It waits until AWS says that it is gone, and then looks
-again. On a terminal it asks for the cluster's name; elsewhere it needs --yes.`,
+		Short: "Delete a cluster with all its AWS resources",
+		Long: `Delete a cluster with all its AWS resources: those that carry its tag, with or
+without the manifest, and those that controllers in the cluster created for
+Services, Ingresses and volume claims.
+
+If the API server of the cluster answers, these objects are deleted first, with
+the pods that use the claims, so that the controllers clean up themselves. The
+command waits for them until nothing has changed for five minutes. All volumes of
+the cluster are deleted, also those with the reclaim policy Retain, unless
+--keep-volumes is given. Snapshots are kept.
+
+The command waits until AWS has deleted every resource, and then checks again. On
+a terminal it asks for the name of the cluster; otherwise it requires --yes.`,
 		Example: `  clusterawsadm cluster delete -f demo.yaml
   clusterawsadm cluster delete demo --region eu-west-1 --yes`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes that claims in the cluster were given, and say which")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed, and do nothing")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
+	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes of the volume claims in the cluster, and list them")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be deleted, and change nothing")
 	return cmd
 }
 

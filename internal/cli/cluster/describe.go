@@ -20,18 +20,18 @@ func newDescribe(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "describe {-f FILE | NAME}",
 		Aliases: []string{"status"},
-		Short:   "Show a cluster as a tree with the live state of everything in it",
+		Short:   "Show the live state of a cluster as a tree of its resources",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && typed(cmd, "wait") {
-				return env.Usagef("--wait says how far the cluster of a manifest has to be: give it with -f FILE in place of the name")
+				return env.Usagef("--wait requires a manifest: use it with -f FILE instead of the name")
 			}
 			return o.run(cmd.Context(), args)
 		},
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
-	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine")
+	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine")
 	return cmd
 }
 

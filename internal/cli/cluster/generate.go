@@ -25,7 +25,7 @@ func newGenerate(f *flags) *cobra.Command {
 	o, counts := &generateOptions{flags: f, flavor: choice{"quickstart", flavors()}}, []string{"control-plane-machine-count", "worker-machine-count"}
 	cmd := &cobra.Command{
 		Use:   "generate NAME",
-		Short: "Print a manifest to start from",
+		Short: "Print an example manifest",
 		Example: `  clusterawsadm cluster generate demo > demo.yaml
   clusterawsadm cluster generate demo --flavor three-zones --kubernetes-version v1.34.2 --worker-machine-count 5
   clusterawsadm cluster generate demo --region eu-west-1 | clusterawsadm cluster create -f - --simulate --yes`,
@@ -33,16 +33,16 @@ func newGenerate(f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range counts {
 				if f := cmd.Flags().Lookup(name); f.Changed && strings.HasPrefix(f.Value.String(), "-") {
-					return env.Usagef("--%s: there cannot be %s machines", name, f.Value)
+					return env.Usagef("--%s: %s is not a number of machines", name, f.Value)
 				}
 			}
 			return o.run(args[0])
 		},
 	}
-	cmd.Flags().Var(&o.flavor, "flavor", "what kind of cluster: "+strings.Join(o.flavor.of, ", "))
-	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "version of Kubernetes, v1.34.2; of EKS v1.34 will do (default: the flavor's)")
-	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "machines of the control plane (default: the flavor's)")
-	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "machines of each group of workers (default: the flavor's)")
+	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: "+strings.Join(o.flavor.of, ", "))
+	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
+	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
+	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
 	for _, name := range counts {
 		cmd.Flags().Lookup(name).DefValue = "0" // which is not shown
 	}
@@ -61,7 +61,7 @@ func flavors() (out []string) {
 
 func (o *generateOptions) run(name string) error {
 	if len(name) > 63 || !regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`).MatchString(name) {
-		return env.Usagef("%q cannot be the name of a cluster: it has to begin with a letter and may have lower-case letters, digits and dashes, 63 at most", name)
+		return env.Usagef("%q is not a valid cluster name: use lower-case letters, digits and dashes, 63 at most, and start with a letter", name)
 	}
 	data, err := configs.Manifests.ReadFile(o.flavor.value + ".yaml")
 	if err != nil {
@@ -80,7 +80,7 @@ func (o *generateOptions) asAsked(text string) (string, error) {
 	var err error
 	if o.Region != "" {
 		if !regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`).MatchString(o.Region) {
-			return "", env.Usagef("--region: %q is not a region of AWS, like eu-west-1", o.Region)
+			return "", env.Usagef("--region: %q is not an AWS region, such as eu-west-1", o.Region)
 		}
 		if text, err = inRegion(text, o.Region); err != nil {
 			return "", err
@@ -92,7 +92,7 @@ func (o *generateOptions) asAsked(text string) (string, error) {
 		}
 	}
 	if n := o.controlPlanes; n >= 0 && n%2 == 0 {
-		return "", env.Usagef("--control-plane-machine-count: etcd wants an odd number of machines, not %d", n)
+		return "", env.Usagef("--control-plane-machine-count: etcd needs an odd number of machines, not %d", n)
 	}
 	if text, err = o.sized(text, "control-plane-machine-count", controlPlanes, o.controlPlanes); err != nil {
 		return "", err
@@ -111,7 +111,7 @@ func (o *generateOptions) sized(text, flag string, of parameter, count int) (str
 	}
 	text, err := say(text, of, func(string) string { return strconv.Itoa(count) })
 	if errors.Is(err, errNotSaid) {
-		return "", env.Usagef("--%s: the flavor %s has no such machines", flag, o.flavor.value)
+		return "", env.Usagef("--%s: the flavor %s has no machines of this type", flag, o.flavor.value)
 	}
 	return text, err
 }
@@ -124,7 +124,7 @@ func roomFor(text string, size int) (string, error) {
 	number := func(was string) int {
 		n, err := strconv.Atoi(was)
 		if err != nil {
-			return size // the manifest does not say it plainly
+			return size // the manifest does not set it plainly
 		}
 		return n
 	}
@@ -152,11 +152,11 @@ func inRegion(text, to string) (string, error) {
 func ofVersion(text, to string) (string, error) {
 	v := regexp.MustCompile(`^v?(1\.\d+)(\.\d+.*)?$`).FindStringSubmatch(to)
 	if v == nil {
-		return "", env.Usagef("--kubernetes-version: %q is not a version of Kubernetes, like v1.34.2", to)
+		return "", env.Usagef("--kubernetes-version: %q is not a Kubernetes version, such as v1.34.2", to)
 	}
 	minor, patch := v[1], v[2]
 	if _, err := said(text, versionOfEKS); patch == "" && err != nil {
-		return "", env.Usagef("--kubernetes-version: machine images have a version of three numbers, like v%s.2", minor)
+		return "", env.Usagef("--kubernetes-version: machine images need a full version, such as v%s.2", minor)
 	}
 	return say(text, version, func(was string) string {
 		if strings.Count(was, ".") == 1 {

@@ -20,15 +20,16 @@ func newGraph(f *flags) *cobra.Command {
 	o := &graphOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "graph -f FILE",
-		Short: "Draw what a cluster is made of, and what needs what",
-		Long: `Draw what a cluster is made of, and what needs what, from its manifest alone.
-Mermaid is what GitHub draws in Markdown; DOT is the language of Graphviz.`,
+		Short: "Draw the graph of the resources of a cluster",
+		Long: `Draw the resources of a cluster and their dependencies. Only the manifest is read;
+AWS is not called. GitHub renders Mermaid in Markdown; DOT is the language of
+Graphviz.`,
 		Example: `  clusterawsadm cluster graph -f demo.yaml -o svg > demo.svg`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "text", "mermaid", "dot", "svg", "json", "yaml")
-	cmd.Flags().BoolVar(&o.full, "full", false, "draw every machine, and arrows that follow from others")
+	cmd.Flags().BoolVar(&o.full, "full", false, "draw every machine, and also the arrows that follow from others")
 	return cmd
 }
 

@@ -23,7 +23,7 @@ import (
 func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	f.tellInRecords()
 	if len(f.files) == 0 {
-		return nil, env.Usagef("no manifest: name one with -f FILE, or - for standard input")
+		return nil, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
 	}
 	variables, err := f.variables()
 	if err != nil {
@@ -75,13 +75,13 @@ func (f *flags) move(m *reconcile.Manifest) error {
 	}
 	at, object, path := m.RegionField()
 	if setting := f.RegionSetting(); setting != "" {
-		f.Env.Story("note: %s %s %s, %s, goes before the region of %s, %s", at, object, path, m.Region(), setting, f.Region)
+		f.Env.Story("note: using region %s of the manifest (%s %s %s), not %s of %s", m.Region(), at, object, path, f.Region, setting)
 		return nil
 	}
 	what := input.Problem{
 		Position: at, Object: object, Path: path,
-		What: fmt.Sprintf("the manifest says %s, and --region %s goes before it: the cluster is that of %s", m.Region(), f.Region, f.Region),
-		Fix:  "name the same region, or leave --region out",
+		What: fmt.Sprintf("the manifest has region %s, and --region overrides it with %s", m.Region(), f.Region),
+		Fix:  "use the same region, or omit --region",
 	}
 	if f.strict {
 		return &input.InvalidError{Problems: append(m.Warnings, what)}
@@ -99,7 +99,7 @@ func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
 	}
 	on, err := strconv.ParseBool(value)
 	if err != nil {
-		return false, env.Usagef("%s is %q: want true or false", name, value)
+		return false, env.Usagef("%s is %q: it must be true or false", name, value)
 	}
 	return on, nil
 }
@@ -118,7 +118,7 @@ func (f *flags) variables() (map[string]string, error) {
 	for _, s := range f.set {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok || key == "" {
-			return nil, env.Usagef("--set %q: want KEY=VALUE", s)
+			return nil, env.Usagef("--set %q: use KEY=VALUE", s)
 		}
 		out[key] = value
 	}
@@ -173,7 +173,7 @@ func (f *flags) brought() (cni, addons []reconcile.Source, err error) {
 func (f *flags) objects(names []string) (out []reconcile.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
-			return nil, env.Usagef("--addon and --cni take files: - is not one")
+			return nil, env.Usagef("--addon and --cni need a file: standard input is not supported")
 		}
 		data, err := f.read(name)
 		if err != nil {
@@ -197,7 +197,7 @@ func manifestsIn(dir string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, env.Usagef("%s: there is no YAML file in this directory", dir)
+		return nil, env.Usagef("%s: this directory contains no YAML file", dir)
 	}
 	return files, nil
 }
@@ -209,7 +209,7 @@ func (f *flags) read(file string) ([]byte, error) {
 	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, env.Usagef("%s: there is no such file", file)
+		return nil, env.Usagef("%s: no such file", file)
 	case err != nil:
 		return nil, &env.UsageError{Err: err}
 	}

@@ -34,22 +34,25 @@ func newKubeconfig(f *flags) *cobra.Command {
 	o := &kubeconfigOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "kubeconfig {-f FILE | NAME}",
-		Short: "Get an administrator's kubeconfig",
-		Long: `Get an administrator's kubeconfig. That of a self-managed cluster is a secret:
-whoever has it is master of the cluster. The certificate in it is valid for a year;
-a file that has one for this cluster is left as it is, until half of that is over.
-In that of an EKS cluster there is no secret: kubectl asks a program for a token,
-this one unless another is named.`,
+		Short: "Get the kubeconfig of an administrator",
+		Long: `Get the kubeconfig of an administrator of a cluster.
+
+The kubeconfig of a self-managed cluster is a secret: it gives full control of the
+cluster. Its certificate is valid for one year. A file that has a certificate for
+this cluster is not changed until half of that year is over.
+
+The kubeconfig of an EKS cluster contains no secret: kubectl runs a program to get a
+token. The default is clusterawsadm.`,
 		Example: `  clusterawsadm cluster kubeconfig demo --region us-east-1 --merge
   clusterawsadm cluster kubeconfig -f demo.yaml -o demo.kubeconfig`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, for the user's eyes only; - is standard output")
-	cmd.Flags().BoolVar(&o.merge, "merge", false, "add it to $KUBECONFIG, or else ~/.kube/config, and make it the current context")
-	cmd.Flags().BoolVar(&o.renew, "renew", false, "make a new certificate, however long that in the file is valid")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
+	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context")
+	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")
 	o.method = choice{string(eks.Clusterawsadm), []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
-	cmd.Flags().Var(&o.method, "token-method", "program that makes tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))
+	cmd.Flags().Var(&o.method, "token-method", "program that creates tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))
 	complete(cmd, "token-method", o.method.of)
 	return cmd
 }
@@ -85,11 +88,11 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 	switch {
 	case o.merge && o.output != "-":
-		return "", nil, env.Usagef("--merge or -o, but not both: where is it to go?")
+		return "", nil, env.Usagef("use --merge or -o, not both")
 	case o.merge:
 		file = o.file()
 	case o.output == "":
-		return "", nil, env.Usagef("-o needs the name of a file")
+		return "", nil, env.Usagef("-o needs a file name")
 	case o.output != "-":
 		file = o.output
 	default:
@@ -102,7 +105,7 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 	case errors.As(err, new(*fs.PathError)):
 		return file, nil, &env.UsageError{Err: err}
 	case err != nil: // what is wrong with it may quote it
-		return file, nil, env.Usagef("%s is there, and is no kubeconfig: mend it, or name another file", file)
+		return file, nil, env.Usagef("%s exists and is not a kubeconfig: fix it, or use another file", file)
 	}
 	return file, old, nil
 }
@@ -136,7 +139,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	kept, why := o.kept(old, made, now)
 	if kept != nil {
 		if old.CurrentContext == made.CurrentContext {
-			o.tell(kept, file+" is left as it is: it has a certificate for this cluster, valid")
+			o.tell(kept, file+" is not changed: its certificate for this cluster is valid")
 			return nil
 		}
 		made = kept
@@ -159,7 +162,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	}
 	switch {
 	case kept != nil:
-		o.tell(made, "the certificate stays as it was, valid")
+		o.tell(made, "the certificate is not changed: it is valid")
 	case why != "":
 		o.tell(made, "renewed the certificate ("+why+"): valid")
 	default:
@@ -183,13 +186,13 @@ func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.C
 	had, hadContext := old.Clusters[context.Cluster], old.Contexts[made.CurrentContext]
 	switch {
 	case o.renew:
-		return nil, "as asked for"
+		return nil, "--renew"
 	case why != "":
 		return nil, why
 	case had == nil || had.Server != cluster.Server || !bytes.Equal(had.CertificateAuthorityData, cluster.CertificateAuthorityData):
-		return nil, "the cluster answers elsewhere"
+		return nil, "the address or the CA of the cluster has changed"
 	case hadContext == nil || hadContext.Cluster != context.Cluster || hadContext.AuthInfo != context.AuthInfo:
-		return nil, "the context is another"
+		return nil, "the context has changed"
 	}
 	kept := made.DeepCopy()
 	kept.AuthInfos[context.AuthInfo], kept.Clusters[context.Cluster], kept.Contexts[made.CurrentContext] = user, had, hadContext

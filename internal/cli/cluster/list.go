@@ -33,7 +33,7 @@ func newList(f *flags) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	output(cmd, &o.output, "text", "wide", "json", "yaml")
-	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "look in every region that the account has switched on")
+	cmd.Flags().BoolVar(&o.allRegions, "all-regions", false, "list all regions that are enabled in the account")
 	return cmd
 }
 

@@ -59,7 +59,7 @@ func places(of parameter) []place {
 }
 
 // errNotSaid says that a manifest does not say what is to be replaced.
-var errNotSaid = errors.New("the manifest does not say it")
+var errNotSaid = errors.New("the manifest does not set it")
 
 // said lists the values that a manifest has for a parameter, in order.
 func said(text string, of parameter) (out []*yaml.Node, err error) {
@@ -123,7 +123,7 @@ func say(text string, of parameter, value func(was string) string) (string, erro
 		line, rest := lines[n.Line-1][:n.Column-1], lines[n.Line-1][n.Column-1:]
 		after, ok := strings.CutPrefix(rest, n.Value)
 		if !ok {
-			return "", fmt.Errorf("line %d: %q is not plain", n.Line, n.Value)
+			return "", fmt.Errorf("line %d: %q is not a plain YAML value", n.Line, n.Value)
 		}
 		lines[n.Line-1] = line + value(n.Value) + after
 	}

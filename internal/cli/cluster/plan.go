@@ -24,11 +24,10 @@ func newPlan(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what create would do",
-		Long: `Show what create would do, field by field, without changing anything: it is
-the same program with every write refused.
+		Long: `Show what create would do, field by field, and change nothing.
 
-The exit code is 0 whether or not there is anything to do; with
---detailed-exitcode it is 2 when there is.`,
+The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
+there are changes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
@@ -36,8 +35,8 @@ The exit code is 0 whether or not there is anything to do; with
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	f.bringing(cmd)
-	cmd.Flags().BoolVar(&o.full, "full", false, "name every machine and every tag")
-	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there is something to do")
+	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
+	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd
 }
 

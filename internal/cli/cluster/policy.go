@@ -22,23 +22,23 @@ func newPolicy(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy [-f FILE]",
 		Short: "Print the IAM policy that the cluster commands need",
-		Long: `Print the IAM policy of somebody who runs the cluster commands: exactly the
-actions that they call. With a manifest it is narrowed down to what that cluster
-needs: its region, its buckets, the roles of its machines, the identities it names.
-It calls nobody.`,
+		Long: `Print the IAM policy that a user of the cluster commands needs: exactly the actions
+that they call. With a manifest the policy is limited to that cluster: to its
+region, its buckets, the roles of its machines and its identities. AWS is not
+called.`,
 		Example: `  clusterawsadm cluster policy > policy.json
   clusterawsadm cluster policy -f demo.yaml | aws iam create-policy --policy-name demo --policy-document file:///dev/stdin`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(o.files) > 0 && typed(cmd, "kind") {
-				return env.Usagef("--kind or -f, but not both: the manifest says who runs the control plane")
+				return env.Usagef("use --kind or -f, not both: the manifest says who runs the control plane")
 			}
 			return o.run(cmd.Context())
 		},
 	}
 	output(cmd, &o.output, "json", "yaml")
 	o.kind = choice{"any", []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
-	cmd.Flags().Var(&o.kind, "kind", "who runs the control planes, where there is no manifest: "+strings.Join(o.kind.of, ", "))
+	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))
 	complete(cmd, "kind", o.kind.of)
 	return cmd
 }

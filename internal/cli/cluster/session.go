@@ -43,7 +43,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	}
 	if f.emulatorSpeed != 1 && !f.Simulate {
 		if a.Config.BaseEndpoint == nil {
-			return nil, env.Usagef("--emulator-speed is for an emulator, and AWS_ENDPOINT_URL names none")
+			return nil, env.Usagef("--emulator-speed requires an emulator: set AWS_ENDPOINT_URL")
 		}
 		s.Clock = clock.Fast(time.Now(), f.emulatorSpeed)
 		s.target.Clock = s.Clock
@@ -75,11 +75,11 @@ func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc
 func (f *flags) check() error {
 	switch {
 	case f.parallel < 0:
-		return env.Usagef("--parallel: there cannot be %d calls under way", f.parallel)
+		return env.Usagef("--parallel: must not be negative, is %d", f.parallel)
 	case f.timeout < 0:
-		return env.Usagef("--timeout: %s is over before it begins", f.timeout)
+		return env.Usagef("--timeout: must not be negative, is %s", f.timeout)
 	case f.emulatorSpeed < 1:
-		return env.Usagef("--emulator-speed: want 1 or more, not %v", f.emulatorSpeed)
+		return env.Usagef("--emulator-speed: must be 1 or more, is %v", f.emulatorSpeed)
 	}
 	return f.CheckSpeed()
 }
@@ -102,7 +102,7 @@ func (f *flags) timed(cmd *cobra.Command) {
 // the one that is named with the arguments.
 func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
 	if len(args) > 0 && len(f.files) > 0 {
-		return nil, nil, env.Usagef("name the cluster, or its manifest with -f, but not both")
+		return nil, nil, env.Usagef("use the name of the cluster or -f FILE, not both")
 	}
 	if len(args) > 0 {
 		s, err := f.open(ctx, f.Region)
@@ -112,7 +112,7 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 		return reconcile.OpenByName(args[0], s.target), s, nil
 	}
 	if len(f.files) == 0 {
-		return nil, nil, env.Usagef("which cluster? Name it, or its manifest with -f FILE")
+		return nil, nil, env.Usagef("no cluster: use its name, or -f FILE for its manifest")
 	}
 	return f.wanted(ctx)
 }

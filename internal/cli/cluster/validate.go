@@ -20,9 +20,9 @@ func newValidate(f *flags) *cobra.Command {
 	o := &validateOptions{flags: f}
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE",
-		Short: "Check a manifest without asking AWS",
-		Long: `Check a manifest as an API server with the webhooks of Cluster API and of its
-AWS provider would, and say what it describes. AWS is not asked.`,
+		Short: "Check a manifest without calling AWS",
+		Long: `Check a manifest as an API server with the webhooks of Cluster API and CAPA does,
+and summarize it. AWS is not called.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
@@ -75,10 +75,10 @@ func describe(m *reconcile.Manifest) valid {
 func (v valid) String() string {
 	plane, version := text.Count(v.ControlPlanes, "control plane"), v.Kubernetes
 	if v.EKS {
-		plane = "control plane by EKS"
+		plane = "EKS control plane"
 	}
 	if version == "" {
-		version = "as EKS has it"
+		version = "default of EKS"
 	}
 	line := fmt.Sprintf("cluster %s in %s, Kubernetes %s, %s, %s", v.Cluster, v.Region, version, plane, text.Count(v.Workers, "worker"))
 	var groups []string

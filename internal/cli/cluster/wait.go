@@ -9,15 +9,15 @@ import (
 // addWait adds the flag that says how far a run waits, or looks.
 func (f *flags) addWait(cmd *cobra.Command) {
 	f.wait = choice{"", []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesReady)}}
-	cmd.Flags().Var(&f.wait, "wait", "`HOW` far the cluster has to be: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
-		"nodes (all nodes are ready); default: nodes where the manifest brings a pod network, else api")
+	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
+		"nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise api")
 	complete(cmd, "wait", f.wait.of)
 }
 
 // addDrain adds the flag that says how machines go.
 func (f *flags) addDrain(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.drain, "drain", true, "let machines that go leave in good order: their pods are moved as disruption budgets allow, etcd is told, and their nodes are deleted; "+
-		"false terminates them without asking the API server, and replaces none")
+	cmd.Flags().BoolVar(&f.drain, "drain", true, "drain Nodes before terminating machines, within pod disruption budgets, remove their etcd members and delete the Nodes; "+
+		"false terminates machines without using the API server, and replaces no machine")
 }
 
 // waitsFor returns how far a run on a cluster waits, and, where that is not the

@@ -17,10 +17,10 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller",
-		Short: "See to the AWS credentials of the controller in a management cluster",
-		Long: `See to the AWS credentials of the controller of Cluster API Provider AWS in a
-management cluster. It reads them from a secret when it starts: after a change
-it has to be restarted by 'controller rollout-controller'.`,
+		Short: "Manage the AWS credentials of the controller in a management cluster",
+		Long: `Manage the AWS credentials of the controller of Cluster API Provider AWS in a
+management cluster. The controller reads them from a Secret when it starts: after a
+change restart it with 'controller rollout-controller'.`,
 	}
 	cmd.AddCommand(newPrint(e), newUpdate(e), newZero(e), newRollout(e), newPodIdentity(e))
 	return cmd
@@ -35,7 +35,7 @@ type options struct {
 
 func (o *options) add(cmd *cobra.Command) {
 	o.Add(cmd.Flags())
-	cmd.Flags().StringVar(&o.namespace, "namespace", management.DefaultNamespace, "namespace that the provider is installed in")
+	cmd.Flags().StringVar(&o.namespace, "namespace", management.DefaultNamespace, "namespace of the provider")
 }
 
 type rolloutOptions struct {
@@ -48,13 +48,13 @@ func newRollout(e *env.Env) *cobra.Command {
 	o := &rolloutOptions{options: options{Flags: kube.Flags{Env: e}}}
 	cmd := &cobra.Command{
 		Use:   "rollout-controller",
-		Short: "Restart the controller, so that it reads its credentials",
+		Short: "Restart the controller, so that it reads its credentials again",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.add(cmd)
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the new pods are available")
-	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait with --wait (0: without end)")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "maximum time to wait with --wait (0: no limit)")
 	return cmd
 }
 
@@ -78,7 +78,7 @@ func (o *rolloutOptions) run(ctx context.Context) error {
 	if err := c.AwaitRollout(ctx, o.namespace, func(state string) { o.Env.Story("%s", state) }); err != nil {
 		return err
 	}
-	o.Env.Story("all pods are new, and available")
+	o.Env.Story("all pods are updated and available")
 	return nil
 }
 
@@ -86,5 +86,5 @@ func (o *rolloutOptions) run(ctx context.Context) error {
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string {
-	return "the rollout is not done after " + e.after.String() + " (--timeout); it goes on"
+	return "the rollout is not complete after " + e.after.String() + " (--timeout) and continues in the background"
 }

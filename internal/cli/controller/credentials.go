@@ -23,7 +23,7 @@ func newPrint(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print-credentials",
 		Short: "Print the credentials that the controller uses",
-		Long:  "Print the AWS profile that the controller uses, as it is in the secret. It is a secret.",
+		Long:  "Print the AWS profile in the Secret of the controller. The output is secret.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.Connect()
@@ -47,7 +47,7 @@ func (o *options) print(is management.Credentials) (err error) {
 	case is.IsZeroed():
 		_, err = fmt.Fprintln(o.Env.Out, "Credentials are zeroed")
 	case is.Empty():
-		o.Env.Story("secret %s/%s holds no credentials", o.namespace, management.CredentialsSecret)
+		o.Env.Story("Secret %s/%s has no credentials", o.namespace, management.CredentialsSecret)
 	default:
 		_, err = o.Env.Out.Write(is.Reveal())
 	}
@@ -64,13 +64,12 @@ func newUpdate(e *env.Env) *cobra.Command {
 	o := &updateOptions{options: options{Flags: kube.Flags{Env: e}}}
 	cmd := &cobra.Command{
 		Use:   "update-credentials",
-		Short: "Give the controller other credentials",
-		Long: `Give the controller the AWS profile that the environment variable
-AWS_B64ENCODED_CREDENTIALS holds in base64, as 'bootstrap credentials
-encode-as-profile' prints it. An empty one takes the controller's away, as
-zero-credentials does.
+		Short: "Change the credentials of the controller",
+		Long: `Give the controller the AWS profile in the environment variable
+AWS_B64ENCODED_CREDENTIALS, in base64, as 'bootstrap credentials encode-as-profile'
+prints it. An empty profile removes the credentials, as zero-credentials does.
 
-The credentials are not printed, unless --show is given.`,
+The credentials are printed only with --show.`,
 		Example: `  export AWS_B64ENCODED_CREDENTIALS=$(clusterawsadm bootstrap credentials encode-as-profile)
   clusterawsadm controller update-credentials
   clusterawsadm bootstrap credentials encode-as-profile | clusterawsadm controller update-credentials --from-file -
@@ -79,7 +78,7 @@ The credentials are not printed, unless --show is given.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.add(cmd)
-	cmd.Flags().StringVar(&o.file, "from-file", "", "`FILE` to read the base64 from instead of the variable, or - for standard input")
+	cmd.Flags().StringVar(&o.file, "from-file", "", "`FILE` with the base64 text, instead of the variable; - is standard input")
 	cmd.Flags().BoolVar(&o.show, "show", false, "print the new credentials, as print-credentials does")
 	return cmd
 }
@@ -118,7 +117,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 	case "-":
 		data, err := io.ReadAll(o.Env.In)
 		if err == nil && strings.TrimSpace(string(data)) == "" {
-			err = env.Usagef("there is nothing in it; zero-credentials takes the controller's credentials away")
+			err = env.Usagef("it is empty; to remove the credentials of the controller use zero-credentials")
 		}
 		if err != nil {
 			return "", "", fmt.Errorf("standard input: %w", err)
@@ -127,7 +126,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 	}
 	data, err := os.ReadFile(o.file)
 	if err == nil && strings.TrimSpace(string(data)) == "" {
-		err = env.Usagef("%s is empty; zero-credentials takes the controller's credentials away", o.file)
+		err = env.Usagef("%s is empty; to remove the credentials of the controller use zero-credentials", o.file)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("--from-file: %w", err)
@@ -140,7 +139,7 @@ func (o *options) set(ctx context.Context, c *management.Cluster, to management.
 	if err := c.SetCredentials(ctx, o.namespace, to); err != nil {
 		return err
 	}
-	o.Env.Story("changed secret %s/%s in %s", o.namespace, management.CredentialsSecret, c.Name())
+	o.Env.Story("changed Secret %s/%s in %s", o.namespace, management.CredentialsSecret, c.Name())
 	words := append([]string{"clusterawsadm", "controller", "rollout-controller"}, o.Args()...)
 	if o.namespace != management.DefaultNamespace {
 		words = append(words, "--namespace", o.namespace)
@@ -153,9 +152,9 @@ func newZero(e *env.Env) *cobra.Command {
 	o := &options{Flags: kube.Flags{Env: e}}
 	cmd := &cobra.Command{
 		Use:   "zero-credentials",
-		Short: "Take the controller's credentials away",
-		Long: `Take the controller's credentials away. Once it is restarted it looks for others:
-those of its instance profile, its service account or EKS Pod Identity.`,
+		Short: "Remove the credentials of the controller",
+		Long: `Remove the credentials of the controller. After a restart it uses those of its
+instance profile, its service account or EKS Pod Identity.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := o.Connect()

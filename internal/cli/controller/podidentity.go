@@ -21,12 +21,11 @@ func newPodIdentity(e *env.Env) *cobra.Command {
 	o := &podIdentityOptions{Flags: account.Flags{Env: e}}
 	cmd := &cobra.Command{
 		Use:   "use-pod-identity",
-		Short: "Let the controller use an IAM role by EKS Pod Identity",
-		Long: `Let the controller of a management cluster that is an EKS cluster use an IAM role
-by EKS Pod Identity. An association that is there already gets the role; one that
-has it is left alone.
+		Short: "Give the controller an IAM role with EKS Pod Identity",
+		Long: `Give the controller of a management cluster in EKS an IAM role with EKS Pod
+Identity. An existing association is updated if it has another role.
 
-The cluster needs the add-on eks-pod-identity-agent, and the role has to trust
+The cluster requires the add-on eks-pod-identity-agent, and the role must trust
 pods.eks.amazonaws.com.`,
 		Example: `  clusterawsadm controller use-pod-identity -n management
   clusterawsadm controller zero-credentials && clusterawsadm controller rollout-controller`,
@@ -39,7 +38,7 @@ pods.eks.amazonaws.com.`,
 	p.StringVar(&o.Namespace, "namespace", management.DefaultNamespace, "namespace of the service account")
 	p.StringVar(&o.ServiceAccount, "service-account", management.ControllerDeployment, "service account of the controller")
 	p.StringVar(&o.RoleName, "role-name", "controllers.cluster-api-provider-aws.sigs.k8s.io", "`NAME` of the role, or its ARN")
-	o.Add(p, "r", "the environment's")
+	o.Add(p, "r", "from the environment")
 	return cmd
 }
 
@@ -68,8 +67,8 @@ func (o *podIdentityOptions) run(ctx context.Context) (err error) {
 		_, err = fmt.Fprintf(o.Env.Out, "Pod identity association (%s) already uses role %s, no action taken\n", done.ID, o.RoleName)
 	}
 	if err == nil && done.Outcome != eks.Unchanged {
-		o.Env.Story("%s/%s has role %s once its pods are restarted, provided that they get no other credentials "+
-			"(see 'clusterawsadm controller zero-credentials') and that the add-on eks-pod-identity-agent is installed", o.Namespace, o.ServiceAccount, done.RoleARN)
+		o.Env.Story("%s/%s has role %s after its pods are restarted, if they have no other credentials "+
+			"(see 'clusterawsadm controller zero-credentials') and the add-on eks-pod-identity-agent is installed", o.Namespace, o.ServiceAccount, done.RoleARN)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ const none = "No EKS addons found"
 
 // New returns the command that has all the others below it.
 func New(e *env.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "eks", Short: "Look at EKS clusters, and get into them"}
+	cmd := &cobra.Command{Use: "eks", Short: "Show the add-ons of EKS clusters, and create tokens for them"}
 	addons := &cobra.Command{Use: "addons", Short: "List the add-ons of EKS clusters"}
 	addons.AddCommand(newAvailable(e), newInstalled(e))
 	cmd.AddCommand(addons, newToken(e))
@@ -37,7 +37,7 @@ type options struct {
 func (o *options) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.cluster, "cluster-name", "n", "", "`NAME` of the cluster in EKS (required)")
 	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
-	o.Add(cmd.Flags(), "r", "the environment's")
+	o.Add(cmd.Flags(), "r", "from the environment")
 	o.output.Add(cmd)
 }
 
@@ -47,7 +47,7 @@ func newAvailable(e *env.Env) *cobra.Command {
 		Use:   "list-available",
 		Short: "List the add-ons that EKS offers for a cluster",
 		Long: `List all versions of all add-ons that EKS offers for the Kubernetes version of a
-cluster, whether they are installed or not.`,
+cluster.`,
 		Example: `  clusterawsadm eks addons list-available -n demo
   clusterawsadm eks addons list-available -n demo -o json | jq -r '.addons[] | select(.compatibilities[].defaultVersion) | .name + " " + .version'`,
 		Args: cobra.ArbitraryArgs, // upstream passes over arguments

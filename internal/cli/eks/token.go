@@ -19,14 +19,14 @@ func newToken(e *env.Env) *cobra.Command {
 	o := &tokenOptions{Flags: account.Flags{Env: e}}
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make a token for an EKS cluster, as kubectl's credential plugin",
-		Long: `Make a token that lets you into an EKS cluster as who you are in AWS, and print
-it as the ExecCredential that kubectl asks its credential plugins for, in the
-version that KUBERNETES_EXEC_INFO says. kubectl asks again when the token
-expires, after 14 minutes. The token is a secret.
+		Short: "Create a token for an EKS cluster, as a credential plugin of kubectl",
+		Long: `Create a token for an EKS cluster with your AWS identity, and print it as the
+ExecCredential of a kubectl credential plugin, in the version that
+KUBERNETES_EXEC_INFO requests. The token expires after 14 minutes; kubectl then
+requests a new one. The token is secret.
 
-No call is made to EKS: whether the cluster exists and lets you in turns out when
-the token is used. With --role-arn the role is assumed first.`,
+EKS is not called: an unknown cluster or missing access is detected only when the
+token is used. With --role-arn the role is assumed first.`,
 		Example: `  clusterawsadm eks token -n default_demo -r eu-west-1
   kubectl config set-credentials demo --exec-api-version=client.authentication.k8s.io/v1 --exec-interactive-mode=IfAvailable \
     --exec-command=clusterawsadm --exec-arg=eks,token,--cluster-name=default_demo,--region=eu-west-1`,
@@ -35,8 +35,8 @@ the token is used. With --role-arn the role is assumed first.`,
 	}
 	cmd.Flags().StringVarP(&o.cluster, "cluster-name", "n", "", "`NAME` of the cluster in EKS (required)")
 	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
-	cmd.Flags().StringVar(&o.role, "role-arn", "", "`ARN` of the role to assume first")
-	o.Add(cmd.Flags(), "r", "the environment's")
+	cmd.Flags().StringVar(&o.role, "role-arn", "", "`ARN` of a role to assume")
+	o.Add(cmd.Flags(), "r", "from the environment")
 	return cmd
 }
 

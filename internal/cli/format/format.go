@@ -24,7 +24,7 @@ func formats() []string { return []string{table, string(render.JSON), string(ren
 // Add adds the flag to a command.
 func (f *Flag) Add(cmd *cobra.Command) {
 	f.value = table
-	cmd.Flags().VarP(f, "output", "o", "format of the answer: "+strings.Join(formats(), ", "))
+	cmd.Flags().VarP(f, "output", "o", "output format: "+strings.Join(formats(), ", "))
 	// The flag exists, and has no completion yet: there is no other error.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 }

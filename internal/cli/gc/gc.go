@@ -16,13 +16,13 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
-		Short: "Steer the garbage collection of clusters in a management cluster",
-		Long: `Steer what Cluster API Provider AWS does, when a cluster is deleted, with the
-load balancers, target groups and security groups that the cloud controller made
-in AWS.
+		Short: "Configure the garbage collection of clusters in a management cluster",
+		Long: `Configure the garbage collection of Cluster API Provider AWS: whether the deletion
+of a cluster also deletes the load balancers, target groups and security groups
+that the cloud controller created.
 
-For an EKS cluster the annotation is put on its AWSManagedControlPlane, whose
-controller goes by it, and on the AWSManagedCluster.`,
+For an EKS cluster the annotation is set on the AWSManagedControlPlane, whose
+controller reads it, and on the AWSManagedCluster.`,
 	}
 	cmd.AddCommand(newSwitch(e, true), newSwitch(e, false), newConfigure(e))
 	return cmd
@@ -45,10 +45,10 @@ func (o *options) add(cmd *cobra.Command) {
 func newSwitch(e *env.Env, on bool) *cobra.Command {
 	o := &options{Flags: kube.Flags{Env: e}}
 	word, done := "disable", "Disabled"
-	long := "Have a cluster's deletion leave behind what the cloud controller made in AWS."
+	long := "When the cluster is deleted, keep the AWS resources that the cloud controller created."
 	if on {
 		word, done = "enable", "Enabled"
-		long = "Have a cluster's deletion take along what the cloud controller made in AWS."
+		long = "When the cluster is deleted, also delete the AWS resources that the cloud controller created."
 	}
 	cmd := &cobra.Command{
 		Use:     word,
@@ -70,8 +70,8 @@ func newConfigure(e *env.Env) *cobra.Command {
 	o := &options{Flags: kube.Flags{Env: e}}
 	cmd := &cobra.Command{
 		Use:   "configure",
-		Short: "Say which tasks the garbage collection for a cluster has",
-		Long:  "Say which tasks the garbage collection for a cluster has. Without --gc-task it has all.",
+		Short: "Set the tasks of the garbage collection for a cluster",
+		Long:  "Set the tasks of the garbage collection for a cluster. Without --gc-task it runs all tasks.",
 		Example: `  clusterawsadm gc configure --cluster-name demo --gc-task load-balancer --gc-task target-group
   clusterawsadm gc configure --cluster-name demo`,
 		Args: cobra.NoArgs,
@@ -102,7 +102,7 @@ func (o *options) run(done string, annotate func(*management.Cluster) ([]managem
 	for _, a := range annotated {
 		verb := "annotated"
 		if a.Already {
-			verb = "nothing to change on"
+			verb = "unchanged:"
 		}
 		o.Env.Story("%s %s %s/%s", verb, a.Kind, a.Namespace, a.Name)
 	}

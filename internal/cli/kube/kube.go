@@ -23,7 +23,7 @@ type Flags struct {
 
 // Add makes flags of them.
 func (f *Flags) Add(p *pflag.FlagSet) {
-	p.StringVar(&f.kubeconfig, "kubeconfig", f.byDefault, "`FILE` that says how to reach the management cluster; unless it is given, KUBECONFIG goes before the default")
+	p.StringVar(&f.kubeconfig, "kubeconfig", f.byDefault, "kubeconfig `FILE` of the management cluster; if not set, $KUBECONFIG, then ~/.kube/config")
 	f.flag = p.Lookup("kubeconfig")
 	p.StringVar(&f.context, "kubeconfig-context", "", "`NAME` of the context to use (default: the current one)")
 }

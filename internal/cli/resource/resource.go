@@ -16,7 +16,7 @@ import (
 
 // New returns the command that has all the others below it.
 func New(e *env.Env) *cobra.Command {
-	cmd := &cobra.Command{Use: "resource", Short: "Look at what clusters have in AWS"}
+	cmd := &cobra.Command{Use: "resource", Short: "Show the AWS resources of clusters"}
 	cmd.AddCommand(newList(e))
 	return cmd
 }
@@ -31,17 +31,17 @@ func newList(e *env.Env) *cobra.Command {
 	o := &listOptions{Flags: account.Flags{Env: e}}
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what a cluster has in AWS, found by tag",
-		Long: `List what Cluster API Provider AWS made for a cluster in a region: all that
-carries the tag "sigs.k8s.io/cluster-api-provider-aws/cluster/NAME" with the
-value "owned". With --all also what carries the tag "kubernetes.io/cluster/NAME":
-load balancers, volumes and security groups of the cloud controller and of
-drivers, and what is only shared with the cluster.
+		Short: "List the AWS resources of a cluster by tag",
+		Long: `List the resources that Cluster API Provider AWS created for a cluster in a region:
+those with the tag "sigs.k8s.io/cluster-api-provider-aws/cluster/NAME" and the
+value "owned". With --all also those with the tag "kubernetes.io/cluster/NAME":
+load balancers, volumes and security groups of the cloud controller and of CSI
+drivers, and resources that are shared with the cluster.
 
-IAM roles and instance profiles are not listed: they are of no region. AWS's
-list runs behind: something new may be missing for some minutes, and something
-deleted may be listed for hours. 'clusterawsadm cluster describe NAME' asks the
-services themselves.`,
+IAM roles and instance profiles are not listed, because they have no region. The
+list of the AWS tagging API is delayed: new resources may be missing for minutes,
+and deleted resources may be listed for hours. 'clusterawsadm cluster describe NAME'
+reads the state from each AWS service.`,
 		Example: `  clusterawsadm resource list -n demo
   clusterawsadm resource list -n demo --all -o json | jq -r '.aws_resources[] | select(.ownership == "owned") | .arn'`,
 		Args: cobra.NoArgs,
@@ -49,8 +49,8 @@ services themselves.`,
 	}
 	cmd.Flags().StringVarP(&o.Cluster, "cluster-name", "n", "", "`NAME` of the cluster (required)")
 	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
-	cmd.Flags().BoolVar(&o.All, "all", false, "also what the cloud controller made, and what is shared with the cluster")
-	o.Add(cmd.Flags(), "r", "the environment's")
+	cmd.Flags().BoolVar(&o.All, "all", false, "also list resources of the cloud controller, and resources that are shared with the cluster")
+	o.Add(cmd.Flags(), "r", "from the environment")
 	o.output.Add(cmd)
 	return cmd
 }

@@ -62,7 +62,7 @@ func Open(o Options) (*Account, error) {
 	}
 	a := &Account{file: o.File, lock: lock, stop: make(chan struct{})}
 	if err := a.load(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; remove the file to begin anew", o.File, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("simulated account %s: %w; delete the file to start again", o.File, err), lock.Close())
 	}
 	p := a.sim.Process()
 	a.Config, a.Kubernetes = p.Config(), func(to reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(to)) }

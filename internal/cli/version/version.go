@@ -85,7 +85,7 @@ func New(e *env.Env) *cobra.Command {
 			return Print(e.Out, output, e.Program, Get())
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "format of the answer: short, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: short, json or yaml")
 	return cmd
 }
 

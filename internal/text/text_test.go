@@ -1,0 +1,19 @@
+package text_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+func TestCount(t *testing.T) {
+	for want, noun := range map[string]string{
+		"2 subnets": "subnet", "2 policies": "policy", "2 gateways": "gateway", "2 keys": "key", "2 bootstrap-secrets": "bootstrap-secrets", "2 user-data": "user-data",
+	} {
+		assert.Equal(t, want, text.Count(2, noun))
+	}
+	assert.Equal(t, "1 policy", text.Count(1, "policy"))
+	assert.Equal(t, "0 subnets", text.Count(0, "subnet"))
+}

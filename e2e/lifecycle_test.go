@@ -80,5 +80,5 @@ func live(t *testing.T, server *moto.Server, cluster, manifest string, env ...st
 	s.run(t, 0, "delete", cluster, "--yes")
 	assert.Equal(t, before, inventory(t, server), "the account is as it was before")
 	_, story := s.run(t, 0, "delete", "-f", manifest, "--yes")
-	assert.Contains(t, story, "There was nothing of cluster "+cluster)
+	assert.Contains(t, story, "Cluster "+cluster+" in us-east-1 has no resources")
 }

@@ -34,7 +34,7 @@ func TestAdoption(t *testing.T) {
 			}
 		}
 		mustApply(t, m, a)
-		requireEmpty(t, m, a)
+		requireNoChange(t, m, a)
 		require.Equal(t, unnumbered(standing), unnumbered(a.Detailed()))
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Detailed())

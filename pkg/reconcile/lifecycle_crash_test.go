@@ -30,7 +30,7 @@ func TestLifecycleAfterCrash(t *testing.T) {
 					})
 					if n%2 == 0 {
 						mustApply(t, m, a)
-						requireEmpty(t, m, a)
+						requireNoChange(t, m, a)
 					}
 					mustDelete(t, m, a)
 					require.Equal(t, before, a.Detailed(), "call %d", n)

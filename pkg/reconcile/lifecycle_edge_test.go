@@ -54,7 +54,7 @@ func TestSmallPages(t *testing.T) {
 	each(t, awssim.Options{Page: 2}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
 		mustApply(t, m, a)
-		requireEmpty(t, m, a)
+		requireNoChange(t, m, a)
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Detailed())
 	})
@@ -83,12 +83,12 @@ func TestTwoClusters(t *testing.T) {
 					time.Sleep(booting) // its machines have booted, and deleted what they booted with
 					alone := a.Detailed()
 					mustApply(t, second, a)
-					requireEmpty(t, first, a)
-					requireEmpty(t, second, a)
+					requireNoChange(t, first, a)
+					requireNoChange(t, second, a)
 					require.Subset(t, a.Detailed(), alone)
 					remove(t, second, a)
 					require.Equal(t, alone, a.Detailed())
-					requireEmpty(t, first, a)
+					requireNoChange(t, first, a)
 					remove(t, first, a)
 					require.Empty(t, a.Inventory())
 				})
@@ -127,7 +127,7 @@ func TestLongName(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := account(m, 0)
 				mustApply(t, m, a)
-				requireEmpty(t, m, a)
+				requireNoChange(t, m, a)
 				at := slices.IndexFunc(a.Inventory(), func(l string) bool { return strings.Contains(l, "LoadBalancer ") })
 				require.Regexp(t, `LoadBalancer [a-z0-9]{28}-k8s$`, a.Inventory()[at])
 				mustDelete(t, m, a)
@@ -206,7 +206,7 @@ func TestScale(t *testing.T) {
 			quick(m) // as it was made
 			require.ElementsMatch(t, want, does(mustPlan(t, m, a)))
 			mustApply(t, m, a)
-			requireEmpty(t, m, a)
+			requireNoChange(t, m, a)
 		}
 		const md = "machine/three-zones-md-0/"
 		step(withWorkers(t, threeZones, 5), "create "+md+"3", "create "+md+"4")
@@ -229,7 +229,7 @@ func TestBastionOff(t *testing.T) {
 			"update security-group-rules/controlplane", "update security-group-rules/node", "delete retired/bastion",
 		}, does(mustPlan(t, m, a)))
 		mustApply(t, m, a)
-		requireEmpty(t, m, a)
+		requireNoChange(t, m, a)
 		mustDelete(t, m, a)
 		require.Empty(t, a.Inventory())
 	})

@@ -84,7 +84,7 @@ func TestEKSUpgrade(t *testing.T) {
 		require.Equal(t, []string{"v1.32.6-eksbuild.12 v1.34.0-eksbuild.2"}, versions(stepOf(t, p, "addon/kube-proxy")))
 		calls := len(a.Calls())
 		mustApply(t, after, a)
-		requireEmpty(t, after, a)
+		requireNoChange(t, after, a)
 		var versioned []string
 		for _, c := range since(a, calls) {
 			if c.Operation == "UpdateClusterVersion" || c.Operation == "UpdateNodegroupVersion" {
@@ -138,7 +138,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 					}
 					requireSkew(t, a)
 					mustApply(t, after, a)
-					requireEmpty(t, after, a)
+					requireNoChange(t, after, a)
 					a.Edit(func(s *awssim.State) {
 						require.Equal(t, "1.34", plane(s).Version, "call %d", n)
 						for _, g := range plane(s).NodeGroups {
@@ -167,7 +167,7 @@ func TestEKSUpgradeLeavesNoNodesBehind(t *testing.T) {
 		between := ofVersion(t, 32)
 		mustApply(t, between, a)
 		mustApply(t, after, a)
-		requireEmpty(t, after, a)
+		requireNoChange(t, after, a)
 	})
 }
 
@@ -189,7 +189,7 @@ func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
 	slices.Sort(want)
 	require.Equal(t, want, does)
 	mustApply(t, m, a)
-	requireEmpty(t, m, a)
+	requireNoChange(t, m, a)
 }
 
 // What a pool is like is changed in place.
@@ -245,7 +245,7 @@ func TestEKSPartsComeAndGo(t *testing.T) {
 			fargate.Name, fargate.ARN, fargate.Tags = "theirs", fargate.ARN+"0", nil
 			c.NodeGroups["theirs"], c.Addons["metrics-server"], c.Access[access.Principal], c.Fargate["theirs"] = &group, &addon, &access, &fargate
 		})
-		requireEmpty(t, m, a)
+		requireNoChange(t, m, a)
 		standing := a.Inventory()
 		cp := &m.EKS.ControlPlane.Spec
 		addons := (*cp.Addons)[:3]

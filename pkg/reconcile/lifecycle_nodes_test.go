@@ -119,7 +119,7 @@ func TestLinux2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := prepared(t, eksMachines, old)
 		mustApply(t, old, a)
-		requireEmpty(t, old, a)
+		requireNoChange(t, old, a)
 		a.Edit(func(s *awssim.State) {
 			for _, i := range s.EC2.Instances {
 				data, err := base64.StdEncoding.DecodeString(i.UserData)

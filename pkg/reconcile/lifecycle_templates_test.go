@@ -48,7 +48,7 @@ func TestUpstreamTemplates(t *testing.T) {
 				before := a.Inventory()
 				require.NotZero(t, mustPlan(t, m, a).Count(reconcile.Create))
 				mustApply(t, m, a)
-				requireEmpty(t, m, a)
+				requireNoChange(t, m, a)
 				mustDelete(t, m, a)
 				require.Equal(t, before, a.Inventory())
 			})

@@ -52,14 +52,6 @@ func quick(m *manifest.Cluster) *manifest.Cluster {
 	return m
 }
 
-// requireEmpty makes sure that a new process finds nothing to do.
-func requireEmpty(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
-	t.Helper()
-	for _, s := range mustPlan(t, m, a).Steps {
-		require.False(t, s.Does(), "%s: %s %v", s.Resource, s.Action, s.Diff)
-	}
-}
-
 // writes lists the calls that change something. Those of the lock, which come
 // before it is known whether there is anything to write, do not count.
 func writes(calls []awssim.Call) (out []string) {
@@ -85,7 +77,7 @@ func TestLifecycle(t *testing.T) {
 		}
 		applied := mustApply(t, m, a)
 		require.Equal(t, p.Steps, applied.Plan.Steps)
-		requireEmpty(t, m, a)
+		requireNoChange(t, m, a)
 		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		mustDelete(t, m, a)

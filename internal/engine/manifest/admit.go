@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -367,7 +368,7 @@ func (l *loader) setNamespace(o metav1.Object) {
 // home returns the namespace of the Cluster.
 func (l *loader) home() string {
 	for _, o := range l.ofKind(kindCluster) {
-		return orElse(o.namespace, corev1.NamespaceDefault)
+		return cmp.Or(o.namespace, corev1.NamespaceDefault)
 	}
 	return corev1.NamespaceDefault
 }

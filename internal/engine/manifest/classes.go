@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -144,7 +145,7 @@ func (t *topology) find(kind, name string) *object {
 	if o := t.sources[key{kind: kind, name: name}]; o != nil {
 		return o
 	}
-	for _, namespace := range []string{t.namespace, t.cluster.namespace, orElse(t.cluster.namespace, "default"), ""} {
+	for _, namespace := range []string{t.namespace, t.cluster.namespace, cmp.Or(t.cluster.namespace, "default"), ""} {
 		if o := t.byKey[key{kind, namespace, name}]; o != nil {
 			t.sources[key{kind: kind, name: name}] = o
 			return o

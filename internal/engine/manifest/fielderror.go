@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -39,9 +40,9 @@ func describe(e *field.Error) (what, fix string) {
 		if strings.Contains(detail, "is required") {
 			return detail, "set it"
 		}
-		return orElse(detail, "must not be set"), "remove or change it"
+		return cmp.Or(detail, "must not be set"), "remove or change it"
 	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
-		return orElse(detail, "is too long"), "shorten it"
+		return cmp.Or(detail, "is too long"), "shorten it"
 	case field.ErrorTypeTypeInvalid:
 		return wrongType(e, detail)
 	case field.ErrorTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
@@ -137,13 +138,6 @@ func joinNonEmpty(a, b string) string {
 		return a + b
 	}
 	return a + ": " + b
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // lowerFirst makes the first letter lower case, for use within a sentence. Abbreviations

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,7 @@ type object struct {
 }
 
 // title identifies the object in problems: "Kind/name".
-func (o *object) title() string { return orElse(o.titled, o.kind+"/"+o.name) }
+func (o *object) title() string { return cmp.Or(o.titled, o.kind+"/"+o.name) }
 
 // position returns the line of a path, or of its nearest parent that is set.
 func (o *object) position(path string) Position {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func (l *loader) assemble() {
 	}
 	l.cluster.Object = c
 	l.cluster.Name = c.Name
-	l.cluster.Namespace = orElse(c.Namespace, "default")
+	l.cluster.Namespace = cmp.Or(c.Namespace, "default")
 	l.fillNamespaces()
 	if l.managed = isManaged(c); l.managed {
 		l.resolveEKS(o, c)
@@ -198,7 +199,7 @@ func (l *loader) resolveInfrastructure(o *object, c *clusterv1.Cluster) {
 func (l *loader) useInfrastructure(o *object, infra *infrav1.AWSCluster) {
 	l.cluster.Infra, l.infra = infra, o
 	l.cluster.infra = o.title()
-	l.cluster.SetRegion(orElse(infra.Spec.Region, l.options.Region))
+	l.cluster.SetRegion(cmp.Or(infra.Spec.Region, l.options.Region))
 	if l.cluster.Region == "" {
 		l.fail(o.problem("spec.region", "no region is set", "set it, or use --region"))
 	}

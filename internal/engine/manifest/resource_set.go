@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func (d *Document) group() string {
 
 // identity is equal for two documents that describe the same object.
 func (d *Document) identity() string {
-	return strings.Join([]string{d.group(), d.Kind(), orElse(d.metadata("namespace"), "default"), d.metadata("name")}, "/")
+	return strings.Join([]string{d.group(), d.Kind(), cmp.Or(d.metadata("namespace"), "default"), d.metadata("name")}, "/")
 }
 
 // HasPodNetwork reports whether the cluster gets a pod network: from EKS, unless that is

@@ -87,7 +87,7 @@ spec:
 		}
 	}
 	// Output:
-	// demo.yaml:6: Cluster/demo spec.controlPlaneRef: the cluster has no control plane — name a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane
+	// demo.yaml:6: Cluster/demo spec.controlPlaneRef: the cluster has no control plane — set a KubeadmControlPlane, or add Machines with the label cluster.x-k8s.io/control-plane
 	// demo.yaml:17: AWSCluster/demo spec.regoin: the field does not exist — did you mean "region"?
 }
 

@@ -1,4 +1,4 @@
-// Package configs holds manifests to start from. Each is an example, a flavour
+// Package configs has example manifests. Each is an example for users, a flavor
 // of "clusterawsadm cluster generate", and a test case.
 package configs
 

@@ -1,0 +1,90 @@
+package teardown_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+)
+
+// deleter deletes nothing.
+type deleter struct{}
+
+func (deleter) Delete(context.Context, *cloud.Clients, *ec2.VPCState) error { return nil }
+
+// found makes a leftover of a kind that refers to others.
+func found(k kind.Any, id string, refers ...string) teardown.Leftover {
+	s := ec2.VPCState{Object: identity.Object{ID: id}}
+	f := kind.Found{Kind: &k, State: s, ID: id, Refers: refers}
+	return teardown.Leftover{Found: f.AddedBy(func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
+		return graph.Retire(g, id, kind.Leftover(func(context.Context, *cloud.Clients) (*ec2.VPCState, error) { return &s, nil }, deleter{}, needs), graph.From(origin))
+	})}
+}
+
+// created makes a leftover that a controller in the cluster created.
+func created(k kind.Any, id string, refers ...string) teardown.Leftover {
+	l := found(k, id, refers...)
+	l.Created = true
+	return l
+}
+
+// The order of deletion follows from what leftovers refer to, whatever the order in
+// which they are found.
+func TestOrderOfDeletion(t *testing.T) {
+	machine := kind.Any{Name: "machine", RunsPods: true}
+	table := found(kind.Any{Name: "route-table"}, "rtb-1", "vpc-1")
+	table.Outlives = []string{"subnet-1"}
+	gateway := found(kind.Any{Name: "internet-gateway"}, "igw-1", "vpc-1")
+	gateway.Aliases = []string{ec2.InternetOf("vpc-1")}
+	left := found(kind.Any{Name: ec2.InterfacesKind}, "vpc-1", "sg-1", "subnet-1", "vpc-1")
+	left.State, left.Aliases = nil, []string{ec2.InterfacesOf("vpc-1")}
+	g := graph.New()
+	teardown.Add(g, teardown.Leftovers{
+		found(kind.Any{Name: "certificates", Secret: true, Single: true}, "/clusterawsadm/demo/pki"),
+		created(kind.Any{Name: "load-balancer"}, "web", "subnet-1", "sg-web", ec2.InterfacesOf("vpc-1"), ec2.InternetOf("vpc-1")),
+		created(kind.Any{Name: "security-group"}, "sg-web", "vpc-1"),
+		found(machine, "i-1", "subnet-1", "sg-1", ec2.InterfacesOf("vpc-1")),
+		found(kind.Any{Name: "nat-gateway"}, "nat-1", "subnet-1", "eipalloc-1", ec2.InternetOf("vpc-1"), ec2.InterfacesOf("vpc-1")),
+		left, table, gateway,
+		found(kind.Any{Name: "elastic-ip"}, "eipalloc-1"),
+		found(kind.Any{Name: "security-group"}, "sg-1", "vpc-1"),
+		found(kind.Any{Name: "subnet"}, "subnet-1", "vpc-1"),
+		found(kind.Any{Name: "vpc"}, "vpc-1"),
+	})
+	require.Len(t, g.Resources(), 12)
+	for _, x := range []struct {
+		first, then graph.ID
+	}{
+		{"machine/i-1", "load-balancer/web"}, {"load-balancer/web", "security-group/sg-web"}, {"load-balancer/web", "internet-gateway/igw-1"},
+		{"machine/i-1", "network-interfaces/vpc-1"}, {"load-balancer/web", "network-interfaces/vpc-1"}, {"network-interfaces/vpc-1", "security-group/sg-1"},
+		{"security-group/sg-web", "subnet/subnet-1"}, {"nat-gateway/nat-1", "elastic-ip/eipalloc-1"}, {"nat-gateway/nat-1", "internet-gateway/igw-1"},
+		{"subnet/subnet-1", "route-table/rtb-1"}, {"route-table/rtb-1", "vpc/vpc-1"}, {"security-group/sg-1", "vpc/vpc-1"}, {"vpc/vpc-1", "certificates"},
+		{"elastic-ip/eipalloc-1", "certificates"},
+	} {
+		require.True(t, g.Before(g.Resource(x.then))[g.Resource(x.first)], "%s before %s", x.first, x.then)
+		require.False(t, g.Before(g.Resource(x.first))[g.Resource(x.then)], "%s before %s", x.then, x.first)
+	}
+	require.Empty(t, g.Before(g.Resource("machine/i-1")))
+	require.Empty(t, g.Before(g.Resource("nat-gateway/nat-1")), "a NAT gateway waits for nothing")
+}
+
+// What controllers created is deleted before what tells the cluster's name also
+// where nothing runs pods any more; and what refers to each other in a circle is
+// deleted all the same.
+func TestOrderWithoutMachines(t *testing.T) {
+	g := graph.New()
+	teardown.Add(g, teardown.Leftovers{
+		created(kind.Any{Name: "volume"}, "vol-1"),
+		found(kind.Any{Name: "subnet"}, "subnet-1", "vpc-1"), found(kind.Any{Name: "vpc"}, "vpc-1"),
+		found(kind.Any{Name: "odd"}, "a", "b"), found(kind.Any{Name: "odd"}, "b", "a"),
+	})
+	require.True(t, g.Before(g.Resource("vpc/vpc-1"))[g.Resource("volume/vol-1")])
+	require.NotEqual(t, g.Before(g.Resource("odd/a"))[g.Resource("odd/b")], g.Before(g.Resource("odd/b"))[g.Resource("odd/a")])
+}

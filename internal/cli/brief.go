@@ -5,16 +5,16 @@ import (
 	"net/http"
 )
 
-// brief is an HTTP client that gives up soon. It makes its own transport: the
+// brief is an HTTP client with a short timeout. It has its own transport: the
 // metadata service is never behind a proxy.
 type brief struct{}
 
 // Do sends one request.
 func (*brief) Do(r *http.Request) (*http.Response, error) {
 	client := http.Client{
-		Timeout: patience,
+		Timeout: metadataTimeout,
 		Transport: &http.Transport{
-			DialContext:       (&net.Dialer{Timeout: patience}).DialContext,
+			DialContext:       (&net.Dialer{Timeout: metadataTimeout}).DialContext,
 			DisableKeepAlives: true,
 		},
 	}

@@ -1,5 +1,5 @@
-// Package cli is the command line: the root command, its settings, and what
-// the outcome of a command is to the shell.
+// Package cli is the command line: the root command, its settings and the exit
+// codes.
 package cli
 
 import (
@@ -34,19 +34,19 @@ func Main(args []string, e *env.Env) int {
 	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !*begun {
-		err = &env.UsageError{Err: err} // cobra's own: what was typed makes no command
+		err = &env.UsageError{Err: err} // an error of cobra: the command line is wrong
 	}
 	code := env.ExitCode(ctx, err)
 	if upstream(cmd) && code != env.Interrupted {
-		code = min(code, env.Failed) // scripts know two codes
+		code = min(code, env.Failed) // upstream has no other codes
 	}
 	e.Explain(err)
 	goOn(e, err, args)
 	return code
 }
 
-// newRoot returns the root command, and whether a command of it has begun to
-// run: what goes wrong before that is a matter of what was typed.
+// newRoot returns the root command, and whether one of its commands has begun to
+// run: errors before that are errors of the command line.
 func newRoot(e *env.Env) (root *cobra.Command, begun *bool) {
 	begun = new(bool)
 	root = &cobra.Command{
@@ -98,7 +98,7 @@ func upstream(cmd *cobra.Command) bool {
 	return true
 }
 
-// groups has every command that only has others below it help.
+// groups makes every command that only has subcommands print its help.
 func groups(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		if c.HasSubCommands() && !c.Runnable() {
@@ -108,7 +108,7 @@ func groups(cmd *cobra.Command) {
 	}
 }
 
-// group is what a command does that only has others below it: it helps.
+// group prints the help of a command that only has subcommands.
 func group(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -123,8 +123,8 @@ func group(cmd *cobra.Command, args []string) error {
 	return env.Usagef("unknown command %q for %q%s (see '%s --help')", args[0], cmd.CommandPath(), text, cmd.CommandPath())
 }
 
-// watch stops the command at the user's first wish, as soon as the calls under
-// way have ended, and the process at the second.
+// watch stops the command at the first interrupt, after the current calls, and the
+// process at the second.
 func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 	done := make(chan struct{})
 	var ended sync.WaitGroup
@@ -152,7 +152,7 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 	}
 }
 
-// goOn says how to go on after a run that ended half way.
+// goOn prints how to continue a run that stopped half way.
 func goOn(e *env.Env, err error, args []string) {
 	var halfway *reconcile.HalfwayError
 	var end *reconcile.TimeoutError

@@ -40,14 +40,13 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 	return errors.Join(errs...)
 }
 
-// configuration is what a configuration file says.
+// configuration is the content of a configuration file.
 type configuration struct {
 	name   string
 	values map[string]any // by the name of the flag
 }
 
-// readConfig reads the configuration file. Only one that was asked for has to
-// be there.
+// readConfig reads the configuration file. The default file need not exist.
 func readConfig(cmd *cobra.Command, e *env.Env) (c configuration, err error) {
 	file, asked := cmd.Root().PersistentFlags().Lookup("config").Value.String(), true // some commands have a --config of their own
 	if file == "" {
@@ -79,7 +78,7 @@ func readConfig(cmd *cobra.Command, e *env.Env) (c configuration, err error) {
 	return c, nil
 }
 
-// defaultConfig is where the configuration file is looked for.
+// defaultConfig is the path of the default configuration file.
 func defaultConfig(e *env.Env, unknown string) string {
 	if e.ConfigDir == "" {
 		return unknown
@@ -111,8 +110,7 @@ func variable(flag string) string {
 	return "CLUSTERAWSADM_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// split takes the value of a variable apart for a flag that can be repeated:
-// at its commas.
+// split splits the value of a variable at commas, for a flag that can be repeated.
 func split(f *pflag.Flag, value string) []string {
 	if _, many := f.Value.(pflag.SliceValue); many {
 		return strings.Split(value, ",")
@@ -132,8 +130,8 @@ func listed(value any) (out []string) {
 	return out
 }
 
-// set gives a flag its value. A general wish for a format means nothing to a
-// command that does not have it.
+// set sets the value of a flag. An output format that a command does not have is
+// ignored.
 func set(f *pflag.Flag, source string, values []string) error {
 	for _, value := range values {
 		if err := f.Value.Set(value); err != nil && f.Name != "output" {

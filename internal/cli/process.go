@@ -25,7 +25,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// Process returns the world of this process. It takes over the handling of
+// Process returns the environment of this process. It takes over the handling of
 // interrupts.
 func Process() *env.Env {
 	interrupts := make(chan os.Signal, 2)
@@ -63,8 +63,8 @@ func size(f *os.File) (columns, rows int) {
 	return columns, rows
 }
 
-// stateDir is where programs keep what is worth keeping: XDG_STATE_HOME and
-// its default, or the local application data on Windows.
+// stateDir is the folder for state: XDG_STATE_HOME and its default, or the local
+// application data on Windows.
 func stateDir(home string) string {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { //nolint:forbidigo // part of Process
 		return dir
@@ -90,9 +90,8 @@ func who() string {
 	return fmt.Sprintf("%s@%s pid %d", login, host, os.Getpid())
 }
 
-// awsConfig returns what the environment and the user's files say. Credentials
-// of an EC2 instance are asked for last, and once: a laptop has none, and
-// nobody wants to wait for that.
+// awsConfig returns the configuration of the environment and of the user's files.
+// The metadata service of EC2 is asked last, and once, since a laptop has none.
 func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithEC2RoleCredentialOptions(func(o *ec2rolecreds.Options) {
@@ -111,11 +110,11 @@ func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) 
 	return config.LoadDefaultConfig(ctx, options...)
 }
 
-// patience is how long the metadata service of an instance may take. It is a
-// hop away, and answers within milliseconds.
-const patience = time.Second
+// metadataTimeout limits a request to the metadata service of EC2, which is one hop
+// away and answers within milliseconds.
+const metadataTimeout = time.Second
 
-// serial is a writer that several may use.
+// serial is a writer for concurrent use.
 type serial struct {
 	mu sync.Mutex
 	w  io.Writer

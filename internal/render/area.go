@@ -26,9 +26,8 @@ func areas() []Area {
 	return []Area{Prerequisites, Network, Security, LoadBalancer, ControlPlane, Workers, Kubernetes, Other}
 }
 
-// AreaOf tells the area of a node by the words of its ID, and that of a
-// machine by the object of the manifest that it comes from. Where the origin
-// is unknown, the name of the machine's group has to do.
+// AreaOf returns the area of a resource by its kind, and that of a machine by the
+// object of the manifest that it comes from, or else by the name of its group.
 func AreaOf(id reconcile.ID, origin string) Area {
 	kind := id.Kind()
 	switch {
@@ -56,7 +55,7 @@ func AreaOf(id reconcile.ID, origin string) Area {
 	return Other
 }
 
-// ofMachine reports whether a node of that kind is a machine, or a part of one.
+// ofMachine reports whether a resource of that kind is a machine, or a part of one.
 func ofMachine(kind string) bool {
 	return contains(kind, "machine", "instance", "retired", "interface", "user-data", "volume", "launch-template", "node-group")
 }
@@ -82,7 +81,7 @@ func contains(kind string, words ...string) bool {
 
 // group is what the names of machines of one kind and one group have in
 // common: "machine/md-0" of "machine/md-0/17", and "retired/machine/md-0" of
-// "retired/machine/md-0/17/i-0123". It is "" for a node that is not one of
+// "retired/machine/md-0/17/i-0123". It is "" for a resource that is not one of
 // many.
 func group(id reconcile.ID) string {
 	words := strings.Split(string(id), "/")

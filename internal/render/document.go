@@ -7,19 +7,19 @@ import (
 )
 
 // Version is the version of the documents and event streams that programs
-// read. It grows when a field changes its meaning or goes; new fields may
-// come at any time.
+// read. It is increased when a field changes its meaning or is removed; fields may
+// be added at any time.
 const Version = 1
 
-// Counts are how many things a plan does what to.
+// Counts are the numbers of resources for each action of a plan.
 type Counts struct {
 	Create   int `json:"create"`
 	Update   int `json:"update"`
 	Delete   int `json:"delete"`
 	Conflict int `json:"conflict"`
-	Settle   int `json:"settle"` // on their way: nothing to do but to wait
-	Await    int `json:"await"`  // that come by themselves, of what is made
-	Keep     int `json:"keep"`   // as wanted, or not ours
+	Settle   int `json:"settle"` // AWS is still working on them
+	Await    int `json:"await"`  // created by others, such as Nodes by their machines
+	Keep     int `json:"keep"`   // up to date, existing, or managed by the cluster
 }
 
 // Summarize counts the steps of a plan.

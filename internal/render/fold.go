@@ -8,14 +8,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// fewMachines is how many machines of one group are still named one by one.
+// fewMachines is the largest group of machines of which each is listed.
 const fewMachines = 3
 
-// block is what a plan does to one thing, or to many that differ only in name.
+// block is what a plan does to one resource, or to many that differ only in name.
 type block struct {
 	area   Area
 	action reconcile.Action
-	title  string // the node, or "instance/md-0/…"
+	title  string // the ID, or "machine/md-0/…"
 	id     string // what AWS calls it
 	origin string
 	count  int
@@ -108,8 +108,8 @@ func several(values []string) string {
 	return strings.Join(values, " | ")
 }
 
-// briefTags puts the tags of a new thing on one line: its name, and how many
-// more there are.
+// briefTags puts the tags of a new resource on one line: its name, and the number
+// of the others.
 func briefTags(lines []line) []line {
 	var out []line
 	var name string

@@ -8,10 +8,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// named is how many nodes an area names at most.
+// named is how many active resources an area lists at most.
 const named = 5
 
-// spinner returns the n-th picture of something that goes round.
+// spinner returns the n-th frame of a spinner.
 func spinner(n int) string {
 	const wheel = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 	r := []rune(wheel)
@@ -36,7 +36,8 @@ func (t *tree) frame(wide, high int) []string {
 	return append([]string{t.header(wide, now)}, lines...)
 }
 
-// header says what goes on, for how long, and how long it may take.
+// header shows the verb and the cluster, the progress, and the elapsed and the
+// expected time.
 func (t *tree) header(wide int, now time.Time) string {
 	s := t.t.Style
 	elapsed := now.Sub(t.tally.began)
@@ -59,8 +60,8 @@ func (t *tree) header(wide int, now time.Time) string {
 	return s.paint(bold, title) + bar + text
 }
 
-// tell describes the areas, each with up to so many of the nodes that
-// something goes on with.
+// tell returns the lines of the areas, each with at most that many of its active
+// resources.
 func (t *tree) tell(wide, most int) (out []string) {
 	for _, a := range areas() {
 		if t.tally.total[a] == 0 {
@@ -84,7 +85,7 @@ func (t *tree) tell(wide, most int) (out []string) {
 }
 
 // area is the line of one area, with what takes longest in it.
-func (t *tree) area(a Area, wide int, active []*node) string {
+func (t *tree) area(a Area, wide int, active []*item) string {
 	s := t.t.Style
 	code, mark := t.mark(a)
 	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, reconcile.Done), t.tally.total[a]), 9)
@@ -102,8 +103,8 @@ func (t *tree) area(a Area, wide int, active []*node) string {
 	return s.paint(code, mark) + " " + strings.TrimRight(head+s.paint(dim, cut(detail, wide-2-width(head))), " ")
 }
 
-// working is the line of one node that something goes on with.
-func (t *tree) working(n *node, wide int) string {
+// working is the line of one active resource.
+func (t *tree) working(n *item, wide int) string {
 	text := n.text(t.t.Clock.Now())
 	if n.What == reconcile.Waiting && n.Detail != "" {
 		text += "  " + n.Detail
@@ -111,7 +112,7 @@ func (t *tree) working(n *node, wide int) string {
 	return cut("    "+pad(string(n.Resource), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Resource))+5)))
 }
 
-// mark says how an area does.
+// mark returns the symbol of the state of an area, and its colour.
 func (t *tree) mark(a Area) (code, mark string) {
 	total := t.tally.total[a]
 	switch {
@@ -125,7 +126,7 @@ func (t *tree) mark(a Area) (code, mark string) {
 	return dim, "·"
 }
 
-// final is what stays on the screen when the run is over.
+// final returns the lines that stay on the screen after the run.
 func (t *tree) final() (out []string) {
 	wide, _ := t.size()
 	for _, a := range areas() {

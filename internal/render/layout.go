@@ -44,7 +44,7 @@ type drawing struct {
 
 func layOut(p Picture) *drawing {
 	d := &drawing{byID: map[string]*placed{}}
-	for _, n := range p.Nodes {
+	for _, n := range p.Resources {
 		b := &placed{Box: n, high: boxHigh}
 		for _, a := range n.Needs {
 			if from := d.byID[a.ID]; from != nil {

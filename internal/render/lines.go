@@ -13,11 +13,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// heartbeat is how often plain progress says what is still waited for.
+// heartbeat is how often plain progress lists what is in progress.
 const heartbeat = 30 * time.Second
 
-// manyMachines is from how many machines in one group on they are counted
-// instead of told one by one.
+// manyMachines is the largest group of machines of which each gets its own lines.
 const manyMachines = 10
 
 // The column of names is that wide, and up to that wide in a run that has
@@ -35,14 +34,14 @@ type lines struct {
 	mu      sync.Mutex
 	tally   *tally
 	began   time.Time
-	wide    int // of the names of nodes
+	wide    int // of the names of resources
 	ended   bool
 	cancel  context.CancelFunc
 	stopped sync.WaitGroup
 }
 
-// NewLines returns a Progress for logs: one plain line for each event, and a
-// sign of life every 30 seconds.
+// NewLines returns a Progress for logs: one plain line for each event, and every
+// 30 seconds a line with what is in progress.
 func NewLines(w io.Writer, t Terminal) Progress { return &lines{w: w, t: t} }
 
 // Look implements Progress.
@@ -52,7 +51,7 @@ func (l *lines) Look(r Run) {
 	l.began = l.t.Clock.Now()
 	l.tally = newTally(r, l.began)
 	l.print(l.began, fmt.Sprintf("reading the state of cluster %s in %s", r.Cluster, r.Region))
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // lives until End, whatever becomes of the run
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // ends with End, not with the context of the run
 	l.cancel = cancel
 	l.stopped.Go(func() { l.live(ctx) })
 }
@@ -89,7 +88,7 @@ func (l *lines) Event(e reconcile.Event) {
 	l.print(e.At, l.column(string(e.Resource))+l.tally.sentence(e))
 }
 
-// sentence says what an event is about.
+// sentence describes an event.
 func (t *tally) sentence(e reconcile.Event) string {
 	text := string(e.What)
 	switch e.What {
@@ -143,7 +142,7 @@ func (l *lines) End() {
 	l.stopped.Wait()
 }
 
-// live gives a sign of life from time to time.
+// live prints what is in progress from time to time.
 func (l *lines) live(ctx context.Context) {
 	for l.t.Clock.Sleep(ctx, heartbeat) == nil {
 		l.mu.Lock()
@@ -154,7 +153,7 @@ func (l *lines) live(ctx context.Context) {
 	}
 }
 
-// waiting names what goes on.
+// waiting lists what is in progress.
 func (l *lines) waiting() string {
 	active := l.tally.active("")
 	if len(active) == 0 {
@@ -183,9 +182,9 @@ func (l *lines) waiting() string {
 	return "still in progress: " + strings.Join(parts, "; ")
 }
 
-// done counts the nodes of a group that are done.
+// done counts the resources of a group that are done.
 func (l *lines) done(g string) (c int) {
-	for _, n := range l.tally.nodes {
+	for _, n := range l.tally.items {
 		if n.What == reconcile.Done && n.group == g {
 			c++
 		}
@@ -198,5 +197,5 @@ func (l *lines) print(at time.Time, text string) {
 	_, _ = fmt.Fprintf(l.w, "%6s  %s\n", short(at.Sub(l.began)), text)
 }
 
-// column puts the name of a node before what is said about it.
+// column returns a name, padded to the width of the column of names.
 func (l *lines) column(name string) string { return pad(name, max(usualName, l.wide)) + "  " }

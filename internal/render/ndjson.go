@@ -30,12 +30,12 @@ type Record struct {
 	Result   *Outcome       `json:"result,omitempty"`
 }
 
-// Outcome counts what has become of the nodes of a run.
+// Outcome counts how the resources of a run ended.
 type Outcome struct {
 	Done    int `json:"done"`
 	Kept    int `json:"kept"`
 	Failed  int `json:"failed"`
-	Blocked int `json:"blocked"` // not begun, since one before it failed
+	Blocked int `json:"blocked"` // not started: a resource that it needs failed
 }
 
 // stream is a Progress that writes one JSON object on a line for each event.

@@ -12,12 +12,12 @@ import (
 
 // Picture is a graph to be drawn.
 type Picture struct {
-	Version int    `json:"version"`
-	Title   string `json:"title"`
-	Nodes   []Box  `json:"resources"` // each only after those it needs
+	Version   int    `json:"version"`
+	Title     string `json:"title"`
+	Resources []Box  `json:"resources"` // each only after those it needs
 }
 
-// Box is one node of a picture.
+// Box is one resource of a picture.
 type Box struct {
 	ID    string  `json:"id"`
 	Area  Area    `json:"area"`
@@ -50,11 +50,11 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 		name[n.ID] = id
 		at, ok := boxes[id]
 		if !ok {
-			at = len(p.Nodes)
+			at = len(p.Resources)
 			boxes[id] = at
-			p.Nodes = append(p.Nodes, Box{ID: id, Area: AreaOf(n.ID, n.Origin)})
+			p.Resources = append(p.Resources, Box{ID: id, Area: AreaOf(n.ID, n.Origin)})
 		}
-		box := &p.Nodes[at]
+		box := &p.Resources[at]
 		box.Count++
 		for _, e := range n.Needs {
 			a := Arrow{name[e.Resource], e.Existing, e.Loose}
@@ -73,8 +73,8 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 // needs b and b needs c.
 func (p *Picture) reduce() {
 	above := map[string]map[string]bool{} // all that a box needs, near and far
-	for i := range p.Nodes {
-		box := &p.Nodes[i]
+	for i := range p.Resources {
+		box := &p.Resources[i]
 		far := map[string]bool{}
 		for _, a := range box.Needs {
 			for id := range above[a.ID] {
@@ -100,7 +100,7 @@ func (b Box) label() string {
 	return b.ID
 }
 
-// Outline prints a picture as text: below each node what it needs.
+// Outline prints a picture as text: below each resource what it needs.
 func (p Picture) Outline(w io.Writer, s Style) error {
 	var b strings.Builder
 	for _, a := range p.areas() {
@@ -141,7 +141,7 @@ func (p Picture) Mermaid(w io.Writer) error {
 		}
 		b.WriteString("  end\n")
 	}
-	for _, n := range p.Nodes {
+	for _, n := range p.Resources {
 		for _, k := range n.Needs {
 			arrow := "-->"
 			if k.Existing {
@@ -167,7 +167,7 @@ func (p Picture) DOT(w io.Writer) error {
 		}
 		b.WriteString("  }\n")
 	}
-	for _, n := range p.Nodes {
+	for _, n := range p.Resources {
 		for _, k := range n.Needs {
 			style := ""
 			if k.Existing {
@@ -184,7 +184,7 @@ func (p Picture) DOT(w io.Writer) error {
 // names gives every box a name that every language accepts.
 func (p Picture) names() map[string]string {
 	out := map[string]string{}
-	for i, n := range p.Nodes {
+	for i, n := range p.Resources {
 		out[n.ID] = "n" + strconv.Itoa(i)
 	}
 	return out
@@ -196,7 +196,7 @@ func (p Picture) areas() []Area {
 }
 
 func (p Picture) in(a Area) (out []Box) {
-	for _, n := range p.Nodes {
+	for _, n := range p.Resources {
 		if n.Area == a {
 			out = append(out, n)
 		}

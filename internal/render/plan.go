@@ -12,15 +12,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// PlanView says how to show a plan, and of what it is one.
+// PlanView says how to show a plan, and of which cluster it is.
 type PlanView struct {
 	Cluster, Region string
 	Full            bool // name every machine and every tag
 	Style           Style
 }
 
-// Plan prints a plan for a person, in the manner of terraform: a block for
-// each thing that changes, a line for each thing that stays as a whole.
+// Plan prints a plan as terraform does: a block for each resource that changes, and
+// a summary of those that do not.
 func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	var b strings.Builder
 	for _, s := range sections(p, v.Full) {
@@ -210,7 +210,7 @@ func kinds(p reconcile.Plan, a reconcile.Action) string {
 	parts := make([]string, len(order))
 	for i, k := range order {
 		if parts[i] = text.Count(n[k], k); a == reconcile.Leave {
-			parts[i] = k // how many there are is nobody's business
+			parts[i] = k // their number is not known
 		}
 	}
 	return strings.Join(parts, ", ")

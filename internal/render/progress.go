@@ -9,32 +9,32 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// Progress shows a run while it goes on. Look and Begin each come at most
-// once, in this order; End comes always. All methods may be called
-// from several goroutines.
+// Progress shows a run while it goes on. Look and Begin are each called at most
+// once, in this order; End is always called. All methods may be called
+// concurrently.
 type Progress interface {
-	// Look says that the run has begun to look at what there is.
+	// Look is called when the run starts to read the state.
 	Look(Run)
-	// Pause makes room for a question to the user, until Begin.
+	// Pause clears the screen for a question to the user, until Begin.
 	Pause()
-	// Begin says that the run carries out a plan from now on.
+	// Begin is called when the run starts to carry out a plan.
 	Begin(p reconcile.Plan)
-	// Event tells of one node.
+	// Event is called for every event of a resource.
 	Event(e reconcile.Event)
-	// Note tells what is not about a node, such as a warning.
+	// Note prints a line that is not about a resource, such as a warning.
 	Note(text string)
-	// End says that the run is over: a terminal is as it was before. Only
-	// notes may follow.
+	// End is called when the run is over, and restores the terminal. Only notes may
+	// follow.
 	End()
 }
 
-// Run names what a run does to which cluster.
+// Run says what a run does, and with which cluster.
 type Run struct {
 	Verb            string // "create", "delete"
 	Cluster, Region string
 }
 
-// doing is the verb as it is going on: "creating".
+// doing is the present participle of the verb: "creating".
 func (r Run) doing() string {
 	return r.Verb[:len(r.Verb)-1] + "ing" // create, delete
 }
@@ -46,17 +46,17 @@ type Terminal struct {
 	Size  func() (width, height int) // zero where that is unknown; may be nil
 }
 
-// node is what is known of one node that something is done to.
-type node struct {
+// item is the state of one resource of the plan.
+type item struct {
 	reconcile.Event
 	began time.Time
-	order int // when it was first heard of
+	order int // of its first event
 	area  Area
 	group string
 }
 
-// active reports whether something goes on with the node.
-func (n *node) active() bool {
+// active reports whether work on the resource is in progress.
+func (n *item) active() bool {
 	switch n.What {
 	case reconcile.Creating, reconcile.Updating, reconcile.Deleting, reconcile.Waiting:
 		return true
@@ -65,27 +65,27 @@ func (n *node) active() bool {
 	return false
 }
 
-// tally counts what has become of the nodes of a run.
+// tally counts the events of a run.
 type tally struct {
 	run      Run
 	began    time.Time
 	expected time.Duration
-	nodes    map[reconcile.ID]*node
-	planned  map[reconcile.ID]Area // what there is something to do with
+	items    map[reconcile.ID]*item
+	planned  map[reconcile.ID]Area // the resources that the plan does something with
 	total    map[Area]int
-	groups   map[string]int // how many nodes of a group there is something to do for
+	groups   map[string]int // the size of each group
 	deleting map[reconcile.ID]bool
 	kept     int
 }
 
 func newTally(r Run, now time.Time) *tally {
 	return &tally{
-		run: r, began: now, nodes: map[reconcile.ID]*node{}, planned: map[reconcile.ID]Area{},
+		run: r, began: now, items: map[reconcile.ID]*item{}, planned: map[reconcile.ID]Area{},
 		total: map[Area]int{}, groups: map[string]int{}, deleting: map[reconcile.ID]bool{},
 	}
 }
 
-// plan notes what there is to do.
+// plan takes in a plan.
 func (t *tally) plan(p reconcile.Plan, now time.Time) {
 	t.began, t.expected = now, p.Expected
 	for _, s := range p.Steps {
@@ -104,7 +104,7 @@ func (t *tally) add(id reconcile.ID, origin string) {
 	t.groups[group(id)]++
 }
 
-// note takes in an event, and reports whether it is worth telling.
+// note takes in an event, and reports whether to show it.
 func (t *tally) note(e reconcile.Event) bool {
 	if e.What == reconcile.Kept {
 		t.kept++
@@ -114,10 +114,10 @@ func (t *tally) note(e reconcile.Event) bool {
 	if e.What == reconcile.Deleting {
 		t.deleting[e.Resource] = true
 	}
-	n := t.nodes[e.Resource]
+	n := t.items[e.Resource]
 	if n == nil {
-		n = &node{order: len(t.nodes), area: t.planned[e.Resource], group: group(e.Resource)}
-		t.nodes[e.Resource] = n
+		n = &item{order: len(t.items), area: t.planned[e.Resource], group: group(e.Resource)}
+		t.items[e.Resource] = n
 	}
 	if !n.active() {
 		n.began = e.At.Add(-e.Took)
@@ -129,9 +129,9 @@ func (t *tally) note(e reconcile.Event) bool {
 	return e.What != reconcile.Blocked
 }
 
-// count returns how many nodes of an area ended in one of the ways.
+// count returns how many resources of an area had one of these events last.
 func (t *tally) count(a Area, ends ...reconcile.What) (c int) {
-	for _, n := range t.nodes {
+	for _, n := range t.items {
 		if (a == "" || n.area == a) && slices.Contains(ends, n.What) {
 			c++
 		}
@@ -146,22 +146,22 @@ func (t *tally) all() (c int) {
 	return c
 }
 
-// active lists the nodes of an area with which something goes on, the one
-// that will take longest first; the area "" stands for all.
-func (t *tally) active(a Area) (out []*node) {
-	for _, n := range t.nodes {
+// active lists the resources of an area that are in progress, the one that will
+// take longest first; the area "" stands for all.
+func (t *tally) active(a Area) (out []*item) {
+	for _, n := range t.items {
 		if n.active() && (a == "" || n.area == a) {
 			out = append(out, n)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y *node) int {
+	slices.SortStableFunc(out, func(x, y *item) int {
 		return cmp.Or(y.began.Add(y.Expected).Compare(x.began.Add(x.Expected)), cmp.Compare(x.order, y.order))
 	})
 	return out
 }
 
-// text says what goes on with a node: "waiting 42s of ~1m40s".
-func (n *node) text(now time.Time) string {
+// text describes what is in progress: "waiting 42s of ~1m40s".
+func (n *item) text(now time.Time) string {
 	text := string(n.What) + " " + short(now.Sub(n.began))
 	if n.Expected >= 5*time.Second {
 		text += " of ~" + short(n.Expected)

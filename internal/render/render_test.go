@@ -115,7 +115,7 @@ func TestSVGIsXMLAndNothingOverlaps(t *testing.T) {
 		require.NoError(t, err)
 	}
 	d := layOut(p)
-	require.Len(t, d.boxes, len(p.Nodes))
+	require.Len(t, d.boxes, len(p.Resources))
 	for i, a := range d.boxes {
 		assert.LessOrEqual(t, a.x+a.wide, d.wide)
 		assert.LessOrEqual(t, a.y+a.high, d.high)
@@ -130,15 +130,15 @@ func TestSVGIsXMLAndNothingOverlaps(t *testing.T) {
 }
 
 func TestReduceKeepsWhatDoesNotFollow(t *testing.T) {
-	p := Picture{Nodes: []Box{
+	p := Picture{Resources: []Box{
 		{ID: "a"},
 		{ID: "b", Needs: []Arrow{{ID: "a"}}},
 		{ID: "c", Needs: []Arrow{{ID: "b"}, {ID: "a"}}},
 		{ID: "d", Needs: []Arrow{{ID: "a"}}},
 	}}
 	p.reduce()
-	assert.Equal(t, []Arrow{{ID: "b"}}, p.Nodes[2].Needs)
-	assert.Equal(t, []Arrow{{ID: "a"}}, p.Nodes[3].Needs)
+	assert.Equal(t, []Arrow{{ID: "b"}}, p.Resources[2].Needs)
+	assert.Equal(t, []Arrow{{ID: "a"}}, p.Resources[3].Needs)
 }
 
 func TestNumbers(t *testing.T) {

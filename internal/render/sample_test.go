@@ -97,7 +97,7 @@ func picture() Picture {
 		for _, n := range needs {
 			b.Needs = append(b.Needs, Arrow{ID: n})
 		}
-		p.Nodes = append(p.Nodes, b)
+		p.Resources = append(p.Resources, b)
 	}
 	box("vpc")
 	box("internet-gateway", "vpc")
@@ -120,11 +120,11 @@ func picture() Picture {
 	for i := range 3 {
 		id := fmt.Sprintf("machine/demo-control-plane/%d", i)
 		box(id, "subnet/private/"+zones()[i], "security-group-rules/control-plane")
-		p.Nodes[len(p.Nodes)-1].Needs = append(p.Nodes[len(p.Nodes)-1].Needs, Arrow{ID: "load-balancer/network", Existing: true, Loose: true})
+		p.Resources[len(p.Resources)-1].Needs = append(p.Resources[len(p.Resources)-1].Needs, Arrow{ID: "load-balancer/network", Existing: true, Loose: true})
 		control = append(control, id)
 	}
 	box("targets/api-server", control...)
 	box("machine/demo-md-0/…", "security-group-rules/node", "route-table/private/us-east-1a", "targets/api-server")
-	p.Nodes[len(p.Nodes)-1].Count = 40
+	p.Resources[len(p.Resources)-1].Count = 40
 	return p
 }

@@ -50,8 +50,8 @@ func StackWait(working []stack.Event, after time.Duration) string {
 	return fmt.Sprintf("%6s  still waiting for %s", short(after), strings.Join(parts, ", "))
 }
 
-// StackResources prints the resources of a stack as clusterawsadm always did,
-// so that scripts find their columns, but with the titles where they belong.
+// StackResources prints the resources of a stack in the columns of upstream's
+// clusterawsadm, which scripts parse, with the correct titles.
 func StackResources(w io.Writer, all []stack.Resource) error {
 	if _, err := io.WriteString(w, "\nFollowing resources are in the stack: \n\n"); err != nil {
 		return err

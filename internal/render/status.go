@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// manyAlike is how many machines of one group, all in the same state, are
-// still listed one by one.
+// manyAlike is the largest number of machines of one group in one state of which
+// each is listed.
 const manyAlike = 12
 
 // StatusView says how to show a cluster.
@@ -21,8 +21,8 @@ type StatusView struct {
 	Style Style
 }
 
-// Status prints a cluster as a tree: its areas, and in each the things with
-// the state that they are in.
+// Status prints a cluster as a tree: its areas, and in each the resources with
+// their state.
 func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 	var b strings.Builder
 	b.WriteString(v.Style.paint(bold, s.Name) + "  " + s.Region)
@@ -62,14 +62,14 @@ type leaf struct {
 	changes                  reconcile.Diff
 }
 
-func branchOf(a Area, nodes []reconcile.ResourceStatus, v StatusView) branch {
+func branchOf(a Area, all []reconcile.ResourceStatus, v StatusView) branch {
 	k := branch{area: a, worst: "ok"}
 	alike := map[string]int{}
-	for _, n := range nodes {
+	for _, n := range all {
 		alike[group(n.Resource)+" "+n.State]++
 	}
 	told := map[string]bool{}
-	for _, n := range nodes {
+	for _, n := range all {
 		if AreaOf(n.Resource, n.Origin) != a {
 			continue
 		}
@@ -90,10 +90,10 @@ func branchOf(a Area, nodes []reconcile.ResourceStatus, v StatusView) branch {
 	return k
 }
 
-// fine reports whether a state is what one hopes for.
+// fine reports whether a state needs no attention.
 func fine(state string) bool { return state == "ok" || state == "existing" }
 
-// rank orders states by how much they ask for attention.
+// rank orders states by how much attention they need.
 func rank(state string) int {
 	switch state {
 	case "ok", "existing":
@@ -171,7 +171,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 	}
 }
 
-// stateText says a state in words.
+// stateText returns the words for a state.
 func stateText(state string) string {
 	switch state {
 	case "existing":

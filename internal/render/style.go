@@ -1,5 +1,4 @@
-// Package render turns plans, states and events into what a person or a
-// program reads. It writes to what it is given and knows nothing of AWS.
+// Package render prints plans, statuses and events, for people and for programs.
 package render
 
 import (
@@ -51,8 +50,8 @@ func cut(text string, to int) string {
 	return string([]rune(text)[:to-1]) + "…"
 }
 
-// brief returns what identifies a thing within its account: of an ARN, the
-// part behind the account.
+// brief returns what identifies a resource within its account: of an ARN, the part
+// after the account.
 func brief(id string) string {
 	if parts := strings.SplitN(id, ":", 6); len(parts) == 6 && parts[0] == "arn" {
 		return parts[5]
@@ -76,7 +75,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
 }
 
-// roughly prints a duration in words, as one would say it.
+// roughly prints a duration in words, rounded.
 func roughly(d time.Duration) string {
 	if d < 90*time.Second {
 		return text.Count(max(5, int(d.Round(5*time.Second).Seconds())), "second")

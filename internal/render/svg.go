@@ -8,7 +8,7 @@ import (
 )
 
 // SVG draws a picture: a band for each area, time from left to right, an
-// arrow from each node to those that need it.
+// arrow from each resource to those that need it.
 func (p Picture) SVG(w io.Writer) error {
 	d := layOut(p)
 	wide := max(d.wide, 640)

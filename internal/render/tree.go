@@ -97,7 +97,7 @@ func (t *tree) End() {
 	}
 	t.ended, t.looking = true, false
 	lines := []string(nil)
-	if len(t.tally.nodes) > 0 {
+	if len(t.tally.items) > 0 {
 		lines = t.final()
 	}
 	var b strings.Builder
@@ -158,8 +158,8 @@ func (t *tree) erase() string {
 	return s
 }
 
-// home moves to where the painted lines begin. A terminal that has become
-// narrower since has broken them.
+// home moves the cursor to where the painted lines begin. If the terminal has
+// become narrower since, they are wrapped.
 func (t *tree) home(wide int) string {
 	rows := 0
 	for _, l := range t.painted {
@@ -184,7 +184,7 @@ func (t *tree) size() (wide, high int) {
 	return wide, high
 }
 
-// write draws. That a terminal has gone away is no reason to stop a run.
+// write draws. A closed terminal does not stop the run.
 func (t *tree) write(s string) { _, _ = io.WriteString(t.w, s) }
 
 // plain returns a text without its colours.

@@ -16,13 +16,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// answersWithin is how long an API server is tried that is to be asked before
-// its cluster goes.
+// answersWithin limits the time to connect to the API server before a deletion.
 const answersWithin = 10 * time.Second
 
-// askCluster adds to the graph what the cluster itself is to give up of what
-// its controllers made in AWS, before anything else goes. A cluster that cannot
-// be asked goes all the same.
+// askCluster adds to the graph the Services, Ingresses and volume claims of the
+// cluster, which are deleted first, so that its controllers delete what they created
+// in AWS. A cluster that does not answer is deleted all the same.
 func (r *run) askCluster(ctx context.Context) error {
 	if !r.asksCluster {
 		return nil
@@ -55,8 +54,8 @@ func (r *run) askCluster(ctx context.Context) error {
 	return nil
 }
 
-// answering returns the API server of the cluster once it answers; nil where
-// there is none to ask any more.
+// answering returns the API server of the cluster when it answers; nil if there is
+// none any more.
 func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	k, err := r.apiServer(ctx)
 	if k == nil || err != nil {
@@ -70,7 +69,7 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 		if _, unanswered := kube.Unavailable(now); !unanswered {
 			return k, now
 		}
-		if err == nil || limited.Err() == nil { // else it says no more than that time is over
+		if err == nil || limited.Err() == nil { // else it only says that the time is over
 			err = now
 		}
 		if clock.Sleep(limited, 2*time.Second) != nil || clock.Since(began) >= answersWithin {
@@ -79,7 +78,7 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	}
 }
 
-// apiServer returns the API server of the cluster; nil where none can run.
+// apiServer returns the API server of the cluster; nil if none can run.
 func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 	if r.owner.EKS {
 		s, err := eks.ClusterByName(ctx, r.cloud, r.owner.Kubernetes)

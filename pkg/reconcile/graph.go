@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"errors"
-	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
@@ -53,59 +52,4 @@ func (c *Cluster) graph() (*graph.Graph, error) {
 	}
 	built, err := topology.Build(c.manifest, inv, topology.Options{Wait: topology.Wait(c.target.Wait)})
 	return built.Graph, err
-}
-
-// toApply returns how long AWS usually takes for a plan: the critical path
-// through what there is to do.
-func toApply(g *graph.Graph, p graph.Plan) time.Duration {
-	busy := busy(p)
-	settled, exists := map[graph.ID]time.Duration{}, map[graph.ID]time.Duration{}
-	var end time.Duration
-	for _, n := range g.Resources() {
-		var start time.Duration
-		for _, e := range n.Needs() {
-			if e.Existing {
-				start = max(start, exists[e.Resource.ID()])
-			} else {
-				start = max(start, settled[e.Resource.ID()])
-			}
-		}
-		exists[n.ID()], settled[n.ID()] = start, start
-		if create, _ := n.Takes(); busy[n.ID()] {
-			settled[n.ID()] += create
-		}
-		end = max(end, settled[n.ID()])
-	}
-	return end
-}
-
-// toDelete is the same for the plan of a deletion, which goes backwards.
-func toDelete(g *graph.Graph, p graph.Plan) time.Duration {
-	busy := busy(p)
-	begins := map[graph.ID]time.Duration{} // when the last user of a resource is deleted
-	var end time.Duration
-	all := g.Resources()
-	for i := len(all) - 1; i >= 0; i-- {
-		n := all[i]
-		deleted := begins[n.ID()]
-		if _, remove := n.Takes(); busy[n.ID()] {
-			deleted += remove
-		}
-		end = max(end, deleted)
-		for _, e := range n.Needs() {
-			if !e.Loose {
-				begins[e.Resource.ID()] = max(begins[e.Resource.ID()], deleted)
-			}
-		}
-	}
-	return end
-}
-
-// busy says which resources a plan does something with.
-func busy(p graph.Plan) map[graph.ID]bool {
-	busy := map[graph.ID]bool{}
-	for _, s := range p.Steps {
-		busy[s.Resource] = s.Does()
-	}
-	return busy
 }

@@ -37,9 +37,8 @@ func (e *IdentityError) Error() string {
 // Unwrap returns what AWS says.
 func (e *IdentityError) Unwrap() error { return e.Err }
 
-// unassumed says that AWS does not let us be who the manifest says, if that is
-// what an error comes from: whatever was called then, was not. Nothing was
-// written by it.
+// unassumed makes a RefusedError of the IdentityError in an error: the call that
+// needed the role was never sent, so nothing was written.
 func unassumed(err error) error {
 	var identity *IdentityError
 	if errors.As(err, &identity) && cloud.Code(identity.Err) != "" {
@@ -65,9 +64,9 @@ func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
-// as returns the configuration with the credentials of the manifest's chain of
-// identities (AWSCluster.spec.identityRef): static keys, and roles that are
-// assumed one from the other. An empty chain leaves the caller's own.
+// as returns the configuration with the credentials of the identities of the manifest
+// (AWSCluster.spec.identityRef): static keys, and roles that are assumed one after the
+// other. Without an identity the credentials of the caller are used.
 func as(cfg aws.Config, m *manifest.Cluster) aws.Config {
 	for _, id := range m.Identity {
 		cfg = cfg.Copy()

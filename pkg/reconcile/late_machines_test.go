@@ -29,7 +29,7 @@ func TestLateMachinesAreToldOf(t *testing.T) {
 		time.Sleep(26 * time.Hour)
 		plan()
 		require.Len(t, told, 1)
-		require.Contains(t, told[0], "1 machines will be added")
-		require.Contains(t, told[0], "was made 26h3m0s ago and is valid for 2h0m0s")
+		require.Contains(t, told[0], "1 machine will be added")
+		require.Contains(t, told[0], "was created 26h3m0s ago and is valid for 2h0m0s")
 	})
 }

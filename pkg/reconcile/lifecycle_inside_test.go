@@ -389,7 +389,7 @@ func TestSweepTakesNoOtherClusterForOurs(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, res.Plan.Empty(), "%v", res.Plan)
 		}
-		require.Contains(t, warned, "another cluster goes by that name")
+		require.Contains(t, warned, "another cluster uses that name")
 		require.Equal(t, before, a.Detailed())
 	})
 }

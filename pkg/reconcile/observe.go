@@ -18,13 +18,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// observe finds out what has to be known of the account before the graph can
-// be built, and asks for no more than that.
+// observe reads the inventory: what the graph depends on, and no more.
 func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory, err error) {
 	spec := &m.Infra.Spec
 	inv.Now = c.Clock.Now()
 	if spec.NetworkSpec.VPC.ID != "" {
-		err = observeForeign(ctx, c, m, &inv)
+		err = observeExisting(ctx, c, m, &inv)
 	} else {
 		err = observeNetwork(ctx, c, m, &inv)
 	}
@@ -39,7 +38,7 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 	if err := observeEKS(ctx, c, m, &inv); err != nil {
 		return inv, err
 	}
-	if inv.Balancers, err = foreignBalancers(ctx, c, spec); err != nil {
+	if inv.Balancers, err = existingBalancers(ctx, c, spec); err != nil {
 		return inv, fmt.Errorf("load balancers: %w", err)
 	}
 	if b := spec.S3Bucket; b != nil && b.PresignedURLDuration == nil {
@@ -52,7 +51,7 @@ func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv to
 	return inv, nil
 }
 
-// observeEKS looks at what hangs on a cluster of EKS, and at who is to join it.
+// observeEKS reads the parts of an EKS cluster, and the roles of its nodes.
 func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) (err error) {
 	if m.EKS == nil {
 		return nil
@@ -69,7 +68,7 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 	return nil
 }
 
-// observeMachines looks at the machines that the cluster has.
+// observeMachines reads the existing machines of the cluster.
 func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Inventory) (err error) {
 	if inv.Machines, err = ec2.Instances(ctx, c); err != nil {
 		return fmt.Errorf("machines of the cluster: %w", err)
@@ -88,9 +87,8 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 	return nil
 }
 
-// observeNetwork looks at the subnets that the cluster has, and at the zones
-// for more where they are too few. Without a VPC of its own there is nothing
-// to look at: neither a subnet nor a machine.
+// observeNetwork reads the existing subnets of the cluster, and the zones for more.
+// Without a VPC the cluster has neither subnets nor machines.
 func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
 	spec := &m.Infra.Spec.NetworkSpec
 	begun, err := ec2.OwnsVPC(ctx, c)
@@ -118,9 +116,9 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	return nil
 }
 
-// observeForeign looks at the subnets that somebody else brings, and at the
-// NAT gateways in them.
-func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
+// observeExisting reads existing subnets that are not managed, and the NAT gateways in
+// them.
+func observeExisting(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
 	spec := &m.Infra.Spec.NetworkSpec
 	all, err := ec2.SubnetsOf(ctx, c, spec.VPC.ID)
 	if err != nil {
@@ -143,8 +141,8 @@ func observeForeign(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	return nil
 }
 
-// missingTypes lists the types of machines of which there are fewer than
-// wanted: only those have to be looked up; and those of pools.
+// missingTypes lists the instance types of machines that will be created, and of
+// pools: only those are looked up.
 func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 	wanted := map[string]int{}
 	if cp := m.ControlPlane; cp != nil {
@@ -195,9 +193,8 @@ func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[
 	return roles, nil
 }
 
-// foreignBalancers finds out which of the load balancers that the manifest
-// names are somebody else's.
-func foreignBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSClusterSpec) (map[string]bool, error) {
+// existingBalancers finds out which load balancers of the manifest are not managed.
+func existingBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSClusterSpec) (map[string]bool, error) {
 	foreign := map[string]bool{}
 	for _, lb := range []*infrav1.AWSLoadBalancerSpec{spec.ControlPlaneLoadBalancer, spec.SecondaryControlPlaneLoadBalancer} {
 		if lb == nil || lb.Name == nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// quota is a limit of the account that a plan may run into.
+// quota is a limit of the account that a plan may exceed.
 type quota struct {
 	kind, service, code, name string
-	least                     int // what AWS gives every account: up to that, nobody has to be asked
+	least                     int // the default of every account: up to that, the quota is not read
 	used                      func(context.Context, *cloud.Clients) (int, error)
 }
 
@@ -25,8 +25,7 @@ func quotas() []quota {
 	}
 }
 
-// preflight finds what would stop the plan half way: conflicts, and quotas
-// that it would exceed.
+// preflight finds what would stop the run half way: conflicts and exceeded quotas.
 func preflight(ctx context.Context, c *cloud.Clients, p graph.Plan) error {
 	reasons := conflicts(p)
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
@@ -45,7 +44,7 @@ func preflight(ctx context.Context, c *cloud.Clients, p graph.Plan) error {
 	return nil
 }
 
-// conflicts lists what AWS does not let us change.
+// conflicts lists the differences that cannot be changed.
 func conflicts(p graph.Plan) (reasons []error) {
 	for _, s := range p.Conflicts() {
 		for _, d := range s.Diff {
@@ -57,8 +56,8 @@ func conflicts(p graph.Plan) (reasons []error) {
 	return reasons
 }
 
-// exceeded says why the plan wants more than the account may have, if it does.
-// A quota that may not be read is left to AWS.
+// exceeded says why the plan exceeds the quota, if it does. A quota that cannot be read
+// is not checked.
 func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (reason, err error) {
 	wanted := p.CountKind(q.kind, graph.Create)
 	if wanted == 0 {
@@ -70,7 +69,7 @@ func (q quota) exceeded(ctx context.Context, c *cloud.Clients, p graph.Plan) (re
 	}
 	out, unread := c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.service, QuotaCode: &q.code})
 	if unread != nil || out.Quota == nil || out.Quota.Value == nil {
-		return nil, nil //nolint:nilerr // what may not be read cannot be told
+		return nil, nil //nolint:nilerr // a quota that cannot be read is not checked
 	}
 	if limit := int(*out.Quota.Value); used+wanted > limit {
 		reason = fmt.Errorf("the plan creates %d %s, but %[4]s allows %[3]d and %[5]d are in use: delete some, or request a higher quota (%[6]s)", wanted, q.name, limit, c.Region, used, q.code)

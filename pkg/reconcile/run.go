@@ -17,9 +17,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// run is one command at work on one cluster.
+// run is one run on one cluster.
 type run struct {
 	c     *Cluster
 	cloud *cloud.Clients
@@ -31,7 +32,7 @@ type run struct {
 	deletes     bool
 	owner       kind.Owner // what tells the cluster's resources from others'
 	keepVolumes bool
-	asksCluster bool // to give up what was made in it; a look does not
+	asksCluster bool // a deletion first deletes Services, Ingresses and claims
 }
 
 func (c *Cluster) begin(o Options) *run {
@@ -55,7 +56,7 @@ func (c *Cluster) begin(o Options) *run {
 	return r
 }
 
-// build reads what has to be known and builds the graph.
+// build reads the inventory and builds the graph.
 func (r *run) build(ctx context.Context) (err error) {
 	r.cloud.Snapshot()
 	if r.c.manifest == nil {
@@ -67,7 +68,7 @@ func (r *run) build(ctx context.Context) (err error) {
 		return err
 	}
 	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{
-		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // what goes as a whole is not drained
+		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
 	})
 	if err != nil {
 		return &RefusedError{[]error{err}}
@@ -75,7 +76,7 @@ func (r *run) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// look builds the graph and plans it.
+// look builds the graph and the plan.
 func (r *run) look(ctx context.Context) (err error) {
 	if err := r.build(ctx); err != nil {
 		return refused(err)
@@ -90,8 +91,7 @@ func (r *run) look(ctx context.Context) (err error) {
 	return refused(err)
 }
 
-// warnOfLateMachines tells of machines that are added when the token has
-// expired with which they would join.
+// warnOfLateMachines warns about new machines whose join token has expired.
 func (r *run) warnOfLateMachines(ctx context.Context) {
 	late := r.lateMachines()
 	if late == "" || r.built.Joinable {
@@ -99,12 +99,11 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 	}
 	made, err := secrets.TokenMade(cloud.ReadOnly(ctx), r.cloud)
 	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
-		r.warn("%s added, but the join token was created %s ago and is valid for %s: the machines will boot but not join; --wait=api creates a new token", late, age.Round(time.Minute), topology.TokenTTL)
+		r.warn("%s will be added, but the join token was created %s ago and is valid for %s: the machines will boot but not join; --wait=api creates a new token", late, age.Round(time.Minute), topology.TokenTTL)
 	}
 }
 
-// lateMachines says which machines the plan adds: "2 machines will be"; "" for
-// none.
+// lateMachines says which machines the plan adds: "2 machines"; "" for none.
 func (r *run) lateMachines() string {
 	machines, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
 	for _, s := range r.plan.Steps {
@@ -114,18 +113,17 @@ func (r *run) lateMachines() string {
 	}
 	switch {
 	case pools > 0 && machines > 0:
-		return fmt.Sprintf("%d machines and those of %d pools will be", machines, pools)
+		return text.Count(machines, "machine") + " and those of " + text.Count(pools, "pool")
 	case pools > 0:
-		return fmt.Sprintf("machines of %d pools will be", pools)
+		return "machines of " + text.Count(pools, "pool")
 	case machines > 0:
-		return fmt.Sprintf("%d machines will be", machines)
+		return text.Count(machines, "machine")
 	}
 	return ""
 }
 
-// refused says that what a plan has found stands in the way: nothing was
-// written. That AWS could not be reached, or could not answer, is no such
-// thing.
+// refused makes a RefusedError of what a plan has found. Network errors and errors of
+// AWS itself are returned unchanged.
 func refused(err error) error {
 	if err = unassumed(err); err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, new(*smithyhttp.RequestSendError)) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
@@ -134,13 +132,13 @@ func refused(err error) error {
 	return &RefusedError{[]error{err}}
 }
 
-// lookToDelete builds the graph of what is there, by manifest and by tag, and
+// lookToDelete builds the graph of the existing resources, by manifest and by tag, and
 // plans its deletion.
 func (r *run) lookToDelete(ctx context.Context) error {
 	err := r.build(cloud.Briefly(ctx))
 	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
 	if errors.As(err, new(*RefusedError)) && !hopeless {
-		// What cannot be made any more can still be removed: by its tags.
+		// A cluster that cannot be created any more can still be deleted by its tags.
 		r.warn("the manifest does not match the account (%v); its resources are found by their tags", err)
 		r.built = topology.Cluster{Graph: graph.New()}
 	} else if err != nil {
@@ -173,7 +171,7 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	return refused(err)
 }
 
-// split sets apart what is to be kept.
+// split separates the resources that are kept.
 func (r *run) split(all teardown.Leftovers) (going, kept teardown.Leftovers) {
 	for _, x := range all {
 		if x.Kind.Name == ec2.VolumeKind && r.keepVolumes {
@@ -185,8 +183,8 @@ func (r *run) split(all teardown.Leftovers) (going, kept teardown.Leftovers) {
 	return going, kept
 }
 
-// lock takes the lock of the cluster: the account's, or this machine's where
-// SSM is denied.
+// lock takes the lock of the cluster: in SSM Parameter Store, or in a file of this
+// machine if SSM is denied.
 func (r *run) lock(ctx context.Context, command string) error {
 	t := r.c.target
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
@@ -203,7 +201,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 	return err
 }
 
-// unlock gives the lock back, also after an interrupt.
+// unlock releases the lock, also after an interrupt.
 func (r *run) unlock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -218,8 +216,8 @@ func (r *run) warn(format string, args ...any) {
 	}
 }
 
-// result says what the run has done; an error after the first write is one of
-// a run that stopped half way.
+// result returns what the run has done. An error after the first write becomes a
+// HalfwayError.
 func (r *run) result(err error) (Result, error) {
 	s := r.cloud.Stats()
 	res := Result{
@@ -232,22 +230,25 @@ func (r *run) result(err error) (Result, error) {
 	return res, public(err)
 }
 
-// publicPlan returns the plan in its public form. How long a deletion without a
-// manifest takes is not known.
+// publicPlan returns the plan in its public form.
 func (r *run) publicPlan() Plan {
-	var expected time.Duration
-	switch {
-	case r.c.manifest == nil || r.built.Graph == nil:
-	case r.deletes:
-		expected = toDelete(r.built.Graph, r.plan)
-	default:
-		expected = toApply(r.built.Graph, r.plan)
+	g := r.built.Graph
+	if g == nil {
+		return planOf(r.plan, 0)
 	}
-	return planOf(r.plan, expected)
+	busy := map[graph.ID]bool{}
+	for _, s := range r.plan.Steps {
+		busy[s.Resource] = s.Does()
+	}
+	time := g.CreateTime
+	if r.deletes {
+		time = g.DeleteTime
+	}
+	return planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }))
 }
 
-// confirmed shows the plan and asks whether to go on. The time that the user
-// takes is not the run's.
+// confirmed calls Options.Confirm. The time for that does not count as time of the
+// run.
 func (r *run) confirmed(o Options) error {
 	if o.Confirm == nil || r.plan.Empty() {
 		return nil
@@ -261,8 +262,8 @@ func (r *run) confirmed(o Options) error {
 	return err
 }
 
-// Plan says what Apply would do. It changes nothing. What would stop the run
-// before its first write is a RefusedError, and the plan is returned with it.
+// Plan returns what Apply would do. It changes nothing. If Apply would be refused, the
+// error is a RefusedError, and the plan is returned with it.
 func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	r := c.begin(Options{})
 	err := r.look(ctx)
@@ -272,8 +273,8 @@ func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	return r.publicPlan(), public(err)
 }
 
-// PlanDelete says what Delete would do. It changes nothing. Volumes that are
-// kept are in the plan, as such.
+// PlanDelete returns what Delete would do. It changes nothing. Kept volumes are in the
+// plan, with the action Keep.
 func (c *Cluster) PlanDelete(ctx context.Context, o Options) (Plan, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster
@@ -281,8 +282,8 @@ func (c *Cluster) PlanDelete(ctx context.Context, o Options) (Plan, error) {
 	return r.publicPlan(), public(err)
 }
 
-// Apply makes the cluster as the manifest says. It can be stopped at any time,
-// and run again.
+// Apply creates the cluster of the manifest, or updates it. It can be stopped at any
+// time, and run again.
 func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	r := c.begin(o)
 	if err := r.lock(ctx, "create"); err != nil {
@@ -304,8 +305,8 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	return r.result(r.x.Apply(ctx, r.built.Graph))
 }
 
-// Delete removes everything of the cluster, and looks again whether anything
-// is left, which is a LeftoverError.
+// Delete deletes all resources of the cluster, and then checks for leftovers, which
+// are a LeftoverError.
 func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster

@@ -23,8 +23,8 @@ import (
 	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
-// Status looks at the cluster. Without a manifest it shows what carries the
-// cluster's tag.
+// Status reads the state of the cluster: of the resources of the manifest, or, without
+// one, of those with the tag of the cluster.
 func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	r := c.begin(Options{})
 	s := Status{Name: c.Name, Region: c.Region}
@@ -49,7 +49,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// word says in one word how a thing is.
+// word returns the state of a resource.
 func (r *run) word(s graph.Step, state string) string {
 	if r.outOfSight(s) {
 		return "unknown"
@@ -57,8 +57,8 @@ func (r *run) word(s graph.Step, state string) string {
 	return word(s, state, r.c.manifest == nil)
 }
 
-// outOfSight reports whether a thing in the cluster could not be looked at: it
-// was not seen, and there is an API server that does not answer.
+// outOfSight reports whether the state of a resource in the cluster is unknown, because
+// the API server does not answer.
 func (r *run) outOfSight(s graph.Step) bool {
 	n, server := r.built.Resource(s.Resource), r.built.Resource("api-server")
 	if server == nil || n == server || s.CloudID != "" || n.Role() != graph.RoleInstalled && n.Role() != graph.RoleExpected {
@@ -68,7 +68,7 @@ func (r *run) outOfSight(s graph.Step) bool {
 	return seen && !have.Answers()
 }
 
-// lookByManifest looks at what the manifest wants.
+// lookByManifest reads the state of the resources of the manifest.
 func (r *run) lookByManifest(ctx context.Context, s *Status) error {
 	if err := r.look(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *run) lookByManifest(ctx context.Context, s *Status) error {
 	return nil
 }
 
-// lookByTag looks at what carries the cluster's tag.
+// lookByTag reads the state of the resources with the tag of the cluster.
 func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
 	if err := r.lookToDelete(ctx); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (r *run) lookByTag(ctx context.Context, s *Status) (err error) {
 	if s.Endpoint, err = elb.TaggedEndpoint(ctx, r.cloud); err != nil || s.Endpoint != "" {
 		return err
 	}
-	if e, err := eks.Tagged(ctx, r.cloud); err == nil && e != nil { // who may not ask has none
+	if e, err := eks.Tagged(ctx, r.cloud); err == nil && e != nil { // without the permission there is none to show
 		s.Endpoint, s.Version = strings.TrimPrefix(e.Endpoint, "https://"), e.Version
 	}
 	return nil
@@ -100,7 +100,7 @@ func known(endpoint string) string {
 	return endpoint
 }
 
-// changes are the differences of a thing that exists.
+// changes returns the differences of a resource that exists.
 func changes(s graph.Step) Diff {
 	if s.Action == graph.Create {
 		return nil
@@ -138,16 +138,16 @@ func orOK(state string) string {
 	return "pending"
 }
 
-// KubeconfigOptions say how kubectl gets into a cluster of EKS. They mean
-// nothing to others.
+// KubeconfigOptions say how kubectl gets tokens for an EKS cluster. Other clusters
+// ignore them.
 type KubeconfigOptions struct {
 	Profile string // of the AWS configuration that tokens are made with; "" for that of the environment
 	Method  string // clusterawsadm, aws-cli or iam-authenticator: the program that makes the tokens
 }
 
-// Kubeconfig returns an administrator's kubeconfig. That of a self-managed
-// cluster needs the cluster CA's key, which lives in the account; in that of
-// EKS there is no secret.
+// Kubeconfig returns the kubeconfig of an administrator. That of a self-managed
+// cluster is made with the key of the cluster CA, which is in the account. That of an
+// EKS cluster has no secret.
 func (c *Cluster) Kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, error) {
 	data, err := c.kubeconfig(ctx, o)
 	return data, public(err)
@@ -205,8 +205,8 @@ func (c *Cluster) eksKubeconfig(s *eks.ClusterState, o KubeconfigOptions) ([]byt
 	return k.Encode()
 }
 
-// endpoint returns where the API server answers, by the manifest or by the
-// load balancer that carries the cluster's tag.
+// endpoint returns the address of the API server, from the manifest or from the load
+// balancer with the tag of the cluster.
 func (r *run) endpoint(ctx context.Context) (string, error) {
 	if r.c.manifest != nil {
 		if err := r.look(ctx); err != nil {
@@ -221,7 +221,7 @@ func (r *run) endpoint(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("cluster %s has no load balancer in %s yet", r.c.Name, r.c.Region)
 }
 
-// List finds the clusters of the target's region by their tags alone.
+// List finds the clusters of the region of the target by their tags.
 func List(ctx context.Context, t Target) ([]ClusterSummary, error) {
 	c := cloud.New(t.Config, "", t.options())
 	all, err := teardown.Clusters(cloud.ReadOnly(ctx), c)

@@ -1,5 +1,5 @@
-// Package account opens the AWS account that a command works on: AWS, what
-// stands in for it at AWS_ENDPOINT_URL, or the simulated one.
+// Package account opens the AWS account of a command: in AWS, in an emulator at
+// AWS_ENDPOINT_URL, or a simulated one.
 package account
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// DefaultRegion is where a simulated account is, unless a region is named.
+// DefaultRegion is the default region of a simulated account.
 const DefaultRegion = "us-east-1"
 
-// askingCredentials is how long credentials may take to come.
-const askingCredentials = 15 * time.Second
+// credentialsTimeout limits the time to get credentials.
+const credentialsTimeout = 15 * time.Second
 
-// Flags say which account it is.
+// Flags are the flags that select the account.
 type Flags struct {
 	Env *env.Env
 
@@ -37,7 +37,7 @@ type Flags struct {
 	region    *pflag.Flag
 }
 
-// Add makes flags of them. The region's flag gets the shorthand, "" for none.
+// Add defines the flags. The region's flag gets the shorthand, "" for none.
 func (f *Flags) Add(p *pflag.FlagSet, regionShorthand, regionDefault string) {
 	p.StringVarP(&f.Region, "region", regionShorthand, "", "AWS region (default: "+regionDefault+")")
 	f.region = p.Lookup("region")
@@ -45,8 +45,8 @@ func (f *Flags) Add(p *pflag.FlagSet, regionShorthand, regionDefault string) {
 	f.AddSimulate(p)
 }
 
-// RegionSetting returns the setting that the region comes from; "" when it was
-// typed. Only what was typed goes before the region that a file names.
+// RegionSetting returns the setting that the region comes from; "" when it is from
+// the command line. Only the command line overrides the region of a file.
 func (f *Flags) RegionSetting() string {
 	if f.region == nil {
 		return ""
@@ -54,12 +54,12 @@ func (f *Flags) RegionSetting() string {
 	return env.SettingOf(f.region)
 }
 
-// AddProfile makes only the flag of the profile.
+// AddProfile defines only the flag of the profile.
 func (f *Flags) AddProfile(p *pflag.FlagSet) {
 	p.StringVar(&f.Profile, "profile", "", "profile in the AWS configuration files")
 }
 
-// AddSimulate makes only the flags of the simulated account.
+// AddSimulate defines only the flags of the simulated account.
 func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	f.simulable = true
 	p.BoolVar(&f.Simulate, "simulate", false, "use a simulated AWS account, stored in a file, instead of AWS")
@@ -67,7 +67,7 @@ func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 	p.Float64Var(&f.SimulateSpeed, "simulate-speed", 60, "speed of the simulated account, as a multiple of real time")
 }
 
-// Account is an account that is open, in one region.
+// Account is an open account, in one region.
 type Account struct {
 	Config aws.Config
 	Clock  *clock.Clock // of the account; nil: the machine's own
@@ -79,11 +79,10 @@ type Account struct {
 	release   func()
 }
 
-// Simulated reports whether the account is.
+// Simulated reports whether the account is simulated.
 func (a *Account) Simulated() bool { return a.simulated != nil }
 
-// Open gets access to the account. The region may be "" for whatever the
-// environment says.
+// Open opens the account. The region may be "" for that of the environment.
 func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if f.Simulate {
 		return f.openSimulated(region)
@@ -101,7 +100,7 @@ func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	return &Account{Config: cfg, Kubernetes: f.Env.Kubernetes, release: func() {}}, nil
 }
 
-// CheckSpeed refuses a speed that no clock has.
+// CheckSpeed checks the speed of the simulated account.
 func (f *Flags) CheckSpeed() error {
 	if f.SimulateSpeed < 1 {
 		return env.Usagef("--simulate-speed: must be 1 or more, is %v", f.SimulateSpeed)
@@ -127,7 +126,7 @@ func (f *Flags) openSimulated(region string) (*Account, error) {
 	f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
 	return &Account{
 		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
-		release: f.Env.OnExit(func() { _ = a.Save() }), // on the way out there is nobody to tell
+		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends: there is nowhere to report it
 	}, nil
 }
 
@@ -140,8 +139,7 @@ func simulatedFile(region string) string {
 	return "simulated-" + region + ".json"
 }
 
-// Close gives up the account, and adds to the outcome of the command what
-// goes wrong with that.
+// Close closes the account, and adds an error of that to the error of the command.
 func (a *Account) Close(err *error) {
 	if a.simulated == nil {
 		return
@@ -150,9 +148,9 @@ func (a *Account) Close(err *error) {
 	a.release()
 }
 
-// credentials makes sure that there are some, before anything is begun.
+// credentials checks that there are credentials.
 func (f *Flags) credentials(ctx context.Context, cfg aws.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, askingCredentials)
+	ctx, cancel := context.WithTimeout(ctx, credentialsTimeout)
 	defer cancel()
 	hint := ""
 	if f.simulable {
@@ -167,9 +165,9 @@ func (f *Flags) credentials(ctx context.Context, cfg aws.Config) error {
 	return nil
 }
 
-// errNoCredentials says what to do where AWS cannot be asked for anything.
+// errNoCredentials lists the ways to set credentials.
 var errNoCredentials = errors.New("no AWS credentials: use --profile, set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
 	"log in with 'aws sso login'")
 
-// ErrNoRegion says that nothing names a region.
+// ErrNoRegion says that no region is set.
 var ErrNoRegion = env.Usagef("no AWS region: use --region, set AWS_REGION, or choose a profile that has one")

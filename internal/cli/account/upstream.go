@@ -8,13 +8,13 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// Talkative is the log level from which on every call to AWS is told of.
-const Talkative = 4
+// LogCalls is the lowest log level with which every AWS call is logged.
+const LogCalls = 4
 
 // RegionOr returns the region of a command that upstream's clusterawsadm has
 // too: that of --region, else the preferred one, else that of the settings,
 // AWS_REGION, AWS_DEFAULT_REGION and DEFAULT_AWS_REGION, which only
-// clusterawsadm knows. It returns "" where the profile is to say. Upstream took a
+// clusterawsadm knows. It returns "" for the region of the profile. Upstream takes a
 // variable that is set but empty for a region.
 func (f *Flags) RegionOr(preferred string) string {
 	if f.Region != "" && (preferred == "" || f.RegionSetting() == "") {
@@ -32,21 +32,21 @@ func (f *Flags) RegionOr(preferred string) string {
 }
 
 // OpenPlain opens the account for a command that upstream's clusterawsadm has
-// too, whose clients are made straight from Config. From log level 4 on every
-// call to AWS is told of. The preferred region is "" unless a file names one.
+// too, whose clients are made straight from Config. At log level 4 and
+// above every AWS call is logged. The preferred region is "" unless a file names one.
 func (f *Flags) OpenPlain(ctx context.Context, preferred string) (*Account, error) {
 	a, err := f.Open(ctx, f.RegionOr(preferred))
 	if err != nil {
 		return nil, err
 	}
-	if f.Env.LogLevel >= Talkative {
+	if f.Env.LogLevel >= LogCalls {
 		a.Config = a.Config.Copy()
 		a.Config.APIOptions = append([]func(*middleware.Stack) error{f.tell}, a.Config.APIOptions...)
 	}
 	return a, nil
 }
 
-// tell has a client tell of its calls.
+// tell makes a client log its calls.
 func (f *Flags) tell(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Tell",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {

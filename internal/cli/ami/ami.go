@@ -1,4 +1,4 @@
-// Package ami is the noun ami of the command line: one file for each command.
+// Package ami has the commands below "ami": one file for each.
 package ami
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// New returns the command that has all the others below it.
+// New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ami",
@@ -22,12 +22,12 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// choice is the value of a flag that has to be one of a few words. Where it is
-// empty to begin with, it can be made so again.
+// choice is the value of a flag that has to be one of a few words. If its default is
+// empty, it can be set to "".
 type choice struct {
 	value, begun string
 	of           []string
-	wrong        string // what is said of any other
+	wrong        string // the message for any other value
 }
 
 // String implements pflag.Value.
@@ -45,8 +45,8 @@ func (c *choice) Set(v string) error {
 	return nil
 }
 
-// complete tells the shell what a flag may be.
+// complete sets the values that the shell completes for a flag.
 func complete(cmd *cobra.Command, flag string, values []string) {
-	// The flag exists, and has no completion yet: there is no other error.
+	// Fails only for an unknown flag, or one with a completion.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -86,7 +86,7 @@ func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
 	p.BoolVar(&o.wait, "wait", wait, "wait until the copy is ready")
 	p.DurationVar(&o.timeout, "timeout", patience, "maximum time to wait")
 	for _, name := range []string{"os", "kubernetes-version"} {
-		_ = cmd.MarkFlagRequired(name) // it exists: there is no other error
+		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
 	}
 	complete(cmd, "os", ami.OperatingSystems())
 	complete(cmd, "arch", o.arch.of)
@@ -120,7 +120,7 @@ func (o *copyOptions) run(ctx context.Context) (err error) {
 	return encode(o.Env.Out, "yaml", d)
 }
 
-// tell says what the answer does not.
+// tell prints what the answer does not contain.
 func (o *copyOptions) tell(copied *ami.Copied, c ami.CopyOptions) {
 	switch {
 	case copied.ID == "":

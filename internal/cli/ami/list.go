@@ -104,7 +104,7 @@ func (o *listOptions) query(ctx context.Context, a *account.Account) ami.Query {
 	return q
 }
 
-// open opens the account, in any region where none is named.
+// open opens the account, in any region if none is set.
 func (o *listOptions) open(ctx context.Context) (*account.Account, error) {
 	a, err := o.OpenPlain(ctx, "")
 	if errors.Is(err, account.ErrNoRegion) {
@@ -129,7 +129,7 @@ func (o *listOptions) regions(ctx context.Context, a *account.Account) []string 
 	return all
 }
 
-// progress paints, at a terminal, how many regions have answered.
+// progress shows on a terminal how many regions have answered.
 func (o *listOptions) progress() func(done, total int, region string, err error) {
 	if !o.Env.ErrIsTerminal {
 		return nil
@@ -139,11 +139,11 @@ func (o *listOptions) progress() func(done, total int, region string, err error)
 		if done == total {
 			text = "\r\x1b[K"
 		}
-		_, _ = fmt.Fprint(o.Env.Err, text) // that nobody sees it is no reason to stop
+		_, _ = fmt.Fprint(o.Env.Err, text) // an error of the terminal stops nothing
 	}
 }
 
-// failures is one error for all regions that failed: each is told, in order.
+// failures joins the errors of all regions that failed, in order.
 func (o *listOptions) failures(failed map[string]error) error {
 	var all []error
 	for _, region := range slices.Sorted(maps.Keys(failed)) {
@@ -174,13 +174,12 @@ func (o *listOptions) print(ctx context.Context, a *account.Account, q ami.Query
 	return render.Table(o.Env.Out, []string{"KUBERNETES VERSION", "REGION", "OS", "NAME", "AMI ID", "ARCHITECTURE"}, rows)
 }
 
-// hint tells somebody who found nothing what there is, in the first region
-// that answers.
+// hint lists the images of the first region that answers, when nothing was found.
 func (o *listOptions) hint(ctx context.Context, a *account.Account, q ami.Query, found ami.Listing) {
 	region := q.Regions[slices.IndexFunc(q.Regions, func(r string) bool { return found.Failed[r] == nil })]
 	known, err := ami.Known(ctx, a.Config, region, q.Owner)
 	switch {
-	case err != nil: // the answer stands without it
+	case err != nil: // the hint is optional
 	case len(known.Versions) == 0:
 		o.Env.Story("account %s has no images named capa-ami-* in %s, or none that this account can see", q.Owner, region)
 	default:

@@ -1,5 +1,5 @@
-// Package bootstrap is the noun bootstrap of the command line: what an AWS
-// account needs before there are clusters in it.
+// Package bootstrap has the commands below "bootstrap", which prepare an AWS account
+// for clusters.
 package bootstrap
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// New returns the command that has all the others below it.
+// New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bootstrap",

@@ -24,7 +24,7 @@ func (c *configuration) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&c.strict, "strict", false, "treat warnings about the file as errors")
 }
 
-// load reads the file, and tells its warnings.
+// load reads the file, and prints its warnings.
 func (c *configuration) load() (*bootstrap.Config, error) {
 	if c.file == "" {
 		return bootstrap.Default(), nil

@@ -109,7 +109,7 @@ func (o *encodeOptions) run(ctx context.Context) error {
 	return err
 }
 
-// warn tells of credentials that will not last.
+// warn warns about temporary credentials.
 func (o *encodeOptions) warn(c aws.Credentials) {
 	switch {
 	case c.CanExpire:

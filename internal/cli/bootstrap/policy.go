@@ -40,7 +40,7 @@ The policies are ` + strings.Join(bootstrap.Documents(), ",\n") + ".",
 	cmd.Flags().StringVar(&o.document, "document", "", "print only the policy `NAME`")
 	cmd.Flags().StringVar(&o.format, "format", bootstrap.Formats()[0], "output format: "+strings.Join(bootstrap.Formats(), ", "))
 	for flag, values := range map[string][]string{"document": bootstrap.Documents(), "format": bootstrap.Formats()} {
-		// The flag exists, and has no completion yet: there is no other error.
+		// Fails only for an unknown flag, or one with a completion.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
 	return cmd
@@ -58,7 +58,7 @@ func (o *policyOptions) run() error {
 	if err != nil {
 		return err
 	}
-	if o.format != string(bootstrap.CloudFormation) { // which has never ended in a newline
+	if o.format != string(bootstrap.CloudFormation) { // as upstream, without a newline at the end
 		out = append(out, '\n')
 	}
 	_, err = o.env.Out.Write(out)

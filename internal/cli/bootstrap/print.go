@@ -29,7 +29,7 @@ func printConfig(c *configuration) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.env.Out.Write(append(out, '\n')) // a blank line, as ever
+	_, err = c.env.Out.Write(append(out, '\n')) // a blank line, as upstream prints it
 	return err
 }
 
@@ -54,6 +54,6 @@ func printTemplate(c *configuration) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.env.Out.Write(append(out, '\n')) // a blank line, as ever
+	_, err = c.env.Out.Write(append(out, '\n')) // a blank line, as upstream prints it
 	return err
 }

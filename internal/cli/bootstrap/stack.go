@@ -83,8 +83,8 @@ func (f *stackFlags) tellRegion(c *bootstrap.Config) {
 	}
 }
 
-// elsewhere are the regions that every account has, in which the stack may be
-// that made an IAM object. A simulated account has only one region.
+// elsewhere are the regions that are enabled in every account, in which the stack of
+// an existing IAM object may be. A simulated account has only one region.
 func elsewhere(a *account.Account) (all []aws.Config) {
 	if a.Simulated() {
 		return nil
@@ -130,7 +130,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// advise adds to an error what can be done about it.
+// advise adds to an error how to fix it.
 func (f *stackFlags) advise(err error) error {
 	var (
 		stuck  *stack.StuckError

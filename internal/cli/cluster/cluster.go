@@ -1,5 +1,5 @@
-// Package cluster is the noun cluster of the command line: one file for each
-// command, with its options, its constructor and what it does.
+// Package cluster has the commands below "cluster": one file for each, with its
+// options, its constructor and what it does.
 package cluster
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// New returns the command that has all the others below it.
+// New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	f := &flags{Flags: account.Flags{Env: e}, progress: choice{"auto", []string{"auto", "tree", "plain", "json", "none"}}}
 	cmd := &cobra.Command{
@@ -40,7 +40,7 @@ stopped at any time and run again, on this machine or on another one.`,
 	return cmd
 }
 
-// flags are what all commands have in common.
+// flags are the flags that all commands share.
 type flags struct {
 	account.Flags
 
@@ -56,12 +56,12 @@ type flags struct {
 	progress      choice
 	verbose       bool
 
-	wait  choice         // how far the user wants the cluster to be
-	waits bool           // the command looks at what becomes of the machines
-	drain bool           // machines leave in good order
+	wait  choice         // the value of --wait
+	waits bool           // the command has --wait
+	drain bool           // the value of --drain
 	eks   bool           // the manifest has EKS run the control plane
-	until reconcile.Wait // how far it looks
-	far   string         // why no further; "" where that needs no word
+	until reconcile.Wait // how far the run waits
+	far   string         // why it does not wait longer; "" for no message
 }
 
 func (f *flags) addTo(cmd *cobra.Command) {
@@ -71,7 +71,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
 	f.Add(p, "", "from the manifest, then from the environment")
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
-	_ = p.MarkHidden("emulator-speed") // it exists: there is no other error
+	_ = p.MarkHidden("emulator-speed") // fails only for an unknown flag
 	p.IntVar(&f.parallel, "parallel", 0, "maximum number of concurrent AWS calls (0: 32)")
 	p.DurationVar(&f.timeout, "timeout", 0, "stop after this time, with exit code 130 before the first write and 5 after it (0: no limit)")
 	p.Var(&f.progress, "progress", "how to show progress: "+strings.Join(f.progress.of, ", "))
@@ -79,9 +79,8 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	complete(cmd, "progress", f.progress.of)
 }
 
-// bringing adds the flags that say what is to be brought into the cluster
-// beside what the manifest says.
-func (f *flags) bringing(cmd *cobra.Command) {
+// addObjects adds the flags for Kubernetes objects that are not in the manifest.
+func (f *flags) addObjects(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.cni, "cni", nil, "`FILE` with the Kubernetes objects of the pod network, to apply to the cluster; can be repeated")
 	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` with Kubernetes objects to apply to the cluster; can be repeated")
 }
@@ -107,23 +106,21 @@ func (c *choice) Set(v string) error {
 	return nil
 }
 
-// typed reports whether a flag is on the command line. A setting is for the
-// commands that it means something to.
+// typed reports whether a flag is on the command line, and not from a setting.
 func typed(cmd *cobra.Command, flag string) bool {
 	f := cmd.Flags().Lookup(flag)
 	return f != nil && f.Changed && env.SettingOf(f) == ""
 }
 
-// output adds the flag that says in which format the answer is printed; the
-// first format is the default.
+// output adds the flag of the output format; the first format is the default.
 func output(cmd *cobra.Command, c *choice, formats ...string) {
 	*c = choice{formats[0], formats}
 	cmd.Flags().VarP(c, "output", "o", "output format: "+strings.Join(formats, ", "))
 	complete(cmd, "output", formats)
 }
 
-// complete tells the shell what a flag may be.
+// complete sets the values that the shell completes for a flag.
 func complete(cmd *cobra.Command, flag string, values []string) {
-	// The flag exists, and has no completion yet: there is no other error.
+	// Fails only for an unknown flag, or one with a completion.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

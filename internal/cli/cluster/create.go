@@ -35,7 +35,7 @@ confirmation; otherwise it requires --yes.`,
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)
-	f.bringing(cmd)
+	f.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
 	return cmd
@@ -61,7 +61,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	return o.tell(r, res)
 }
 
-// state says how far the cluster is.
+// state describes how far the cluster is.
 func (o *createOptions) state(r *run, res reconcile.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():
@@ -76,7 +76,7 @@ func (o *createOptions) state(r *run, res reconcile.Result, endpoint string) str
 	return " Its machines are booting; the API server will answer at " + endpoint + "."
 }
 
-// tell sums up what has been done.
+// tell prints the result.
 func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
 	text := fmt.Sprintf("Cluster %s in %s is up to date: nothing to change (%s).", r.cluster.Name, r.cluster.Region, rounded(res.Took))

@@ -102,7 +102,7 @@ func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
 	return render.Encode(o.Env.Out, render.Format(o.output.value), out)
 }
 
-// kept lists the volumes that a deletion leaves.
+// kept lists the volumes that a deletion keeps.
 func kept(p reconcile.Plan) (out []reconcile.Step) {
 	for _, s := range p.Steps {
 		if s.Action == reconcile.Keep {

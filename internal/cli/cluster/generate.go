@@ -75,7 +75,7 @@ func (o *generateOptions) run(name string) error {
 	return err
 }
 
-// asAsked returns a manifest with what the flags say in place of what it says.
+// asAsked returns a manifest with the values of the flags.
 func (o *generateOptions) asAsked(text string) (string, error) {
 	var err error
 	if o.Region != "" {
@@ -103,8 +103,7 @@ func (o *generateOptions) asAsked(text string) (string, error) {
 	return roomFor(text, o.workers)
 }
 
-// sized returns a manifest with another number of machines; -1: with that it
-// has.
+// sized returns a manifest with another number of machines; -1 is the same number.
 func (o *generateOptions) sized(text, flag string, of parameter, count int) (string, error) {
 	if count < 0 {
 		return text, nil
@@ -116,7 +115,7 @@ func (o *generateOptions) sized(text, flag string, of parameter, count int) (str
 	return text, err
 }
 
-// roomFor lets pools be of that size; -1: of any they may be.
+// roomFor extends the limits of pools to that size; -1 changes nothing.
 func roomFor(text string, size int) (string, error) {
 	if size < 0 {
 		return text, nil
@@ -138,7 +137,7 @@ func roomFor(text string, size int) (string, error) {
 	return say(text, most, func(was string) string { return strconv.Itoa(max(number(was), size)) })
 }
 
-// inRegion moves a manifest to a region, with the zones that it names.
+// inRegion returns a manifest with another region, and with its zones.
 func inRegion(text, to string) (string, error) {
 	was, err := said(text, region)
 	if err != nil {
@@ -166,9 +165,8 @@ func ofVersion(text, to string) (string, error) {
 	})
 }
 
-// personal returns a manifest with the cluster's name in place of that it has,
-// wherever names are. An example may be named after what else is in it: a field,
-// a value.
+// personal returns a manifest with another cluster name, in all fields with names.
+// The old name may also be part of other fields and values, which do not change.
 func personal(text, name string) string {
 	old := regexp.MustCompile(`(?m)^kind: Cluster\nmetadata:\n(?:  .*\n)*?  name: (\S+)$`).FindStringSubmatch(text)
 	if old == nil {

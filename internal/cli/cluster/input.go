@@ -19,7 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// load reads the manifest and tells its warnings.
+// load reads the manifest and prints its warnings.
 func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	f.tellInRecords()
 	if len(f.files) == 0 {
@@ -33,7 +33,7 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	cni, addons, err := f.brought()
+	cni, addons, err := f.addedObjects()
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	return m, nil
 }
 
-// move takes a cluster to the region that was typed, and says so where the
-// manifest names another one. A setting is for manifests without a region.
+// move changes the region of a cluster to that of --region, with a warning if the
+// manifest has another one. A setting is only for manifests without a region.
 func (f *flags) move(m *reconcile.Manifest) error {
 	if f.Region == "" || f.Region == m.Region() {
 		return nil
@@ -91,7 +91,7 @@ func (f *flags) move(m *reconcile.Manifest) error {
 	return nil
 }
 
-// isTrue reads a variable that switches something on.
+// isTrue reads a boolean variable.
 func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
 	value, _ := lookup(name)
 	if value == "" {
@@ -104,8 +104,8 @@ func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
 	return on, nil
 }
 
-// tellInRecords has every line of the story be a record where a program reads
-// it: warnings and errors too.
+// tellInRecords prints every message as a JSON record, with --progress json:
+// warnings and errors too.
 func (f *flags) tellInRecords() {
 	if f.progress.value == "json" {
 		f.Env.TellThrough(render.NewNDJSON(f.Env.Err, render.Terminal{}).Note)
@@ -135,12 +135,12 @@ func (f *flags) ambientRegion(ctx context.Context) string {
 	}
 	cfg, err := f.Env.AWS(ctx, "", f.Profile)
 	if err != nil {
-		return "" // whoever needs a region says so
+		return "" // a missing region is reported where it is used
 	}
 	return cfg.Region
 }
 
-// sources reads all that -f names.
+// sources reads the files and directories of -f.
 func (f *flags) sources() (out []reconcile.Source, err error) {
 	for _, name := range f.files {
 		files := []string{name}
@@ -160,8 +160,8 @@ func (f *flags) sources() (out []reconcile.Source, err error) {
 	return out, nil
 }
 
-// brought reads the files of --cni and --addon.
-func (f *flags) brought() (cni, addons []reconcile.Source, err error) {
+// addedObjects reads the files of --cni and --addon.
+func (f *flags) addedObjects() (cni, addons []reconcile.Source, err error) {
 	if cni, err = f.objects(f.cni); err != nil {
 		return nil, nil, err
 	}

@@ -83,8 +83,8 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	return o.put(file, old, made, s.Clock.Now())
 }
 
-// target is the file that the kubeconfig goes to, and what it holds: nil when
-// it is not there. Standard output is no file.
+// target returns the file to write, and its content: nil if it does not exist. The
+// file is "" for standard output.
 func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 	switch {
 	case o.merge && o.output != "-":
@@ -104,14 +104,14 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 		return file, nil, nil
 	case errors.As(err, new(*fs.PathError)):
 		return file, nil, &env.UsageError{Err: err}
-	case err != nil: // what is wrong with it may quote it
+	case err != nil: // the error may quote secrets of the file
 		return file, nil, env.Usagef("%s exists and is not a kubeconfig: fix it, or use another file", file)
 	}
 	return file, old, nil
 }
 
-// loadKubeconfig reads a file that is to be overwritten: it is a kubeconfig, or
-// has nothing in it. Whoever only reads it takes for one whatever has no kind.
+// loadKubeconfig reads a file that will be overwritten: it must be a kubeconfig, or
+// empty. (clientcmd accepts any YAML without a kind.)
 func loadKubeconfig(file string) (*api.Config, error) {
 	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
 	if err != nil {
@@ -134,7 +134,7 @@ func loadKubeconfig(file string) (*api.Config, error) {
 	return clientcmd.LoadFromFile(file)
 }
 
-// put writes what was made to a file, unless what the file has will do.
+// put writes the new kubeconfig to a file, unless that of the file is still good.
 func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Time) error {
 	kept, why := o.kept(old, made, now)
 	if kept != nil {
@@ -171,8 +171,8 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	return nil
 }
 
-// kept returns what was made with the certificate that the file has for the
-// same cluster, or nil and why that will not do: "" when there is none.
+// kept returns the new kubeconfig with the certificate that the file has for the
+// same cluster, or nil and why it cannot be used: "" if there is none.
 func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.Config, why string) {
 	if old == nil {
 		return nil, ""
@@ -199,7 +199,7 @@ func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.C
 	return kept, ""
 }
 
-// tell says until when the certificate of a kubeconfig is valid, if it has one.
+// tell prints until when the certificate of a kubeconfig is valid, if it has one.
 func (o *kubeconfigOptions) tell(c *api.Config, what string) {
 	for _, user := range c.AuthInfos {
 		if pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err == nil {
@@ -219,7 +219,7 @@ func (o *kubeconfigOptions) file() string {
 	return filepath.Join(o.Env.HomeDir, clientcmd.RecommendedHomeDir, clientcmd.RecommendedFileName)
 }
 
-// merged adds a kubeconfig to what a file holds, in place of what has the same
+// merged adds a kubeconfig to that of a file, and replaces entries of the same
 // names.
 func merged(all, added *api.Config) *api.Config {
 	if all == nil {
@@ -232,8 +232,8 @@ func merged(all, added *api.Config) *api.Config {
 	return all
 }
 
-// write replaces a file, all of it or nothing, with one that nobody but the
-// user can read. A link stays a link.
+// write replaces a file atomically with one that only the user can read. A symbolic
+// link is followed.
 func write(file string, data []byte) error {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target

@@ -66,7 +66,7 @@ type clusterList struct {
 	Clusters []reconcile.ClusterSummary `json:"clusters"`
 }
 
-// find looks in one region, or in all. A simulated account has only one.
+// find lists the clusters of one region, or of all. A simulated account has only one.
 func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.ClusterSummary, error) {
 	if !o.allRegions || s.Simulated() {
 		return reconcile.List(ctx, s.target)
@@ -93,7 +93,7 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	return slices.Concat(found...), err
 }
 
-// regions lists those that the account has switched on.
+// regions lists the regions that are enabled in the account.
 func regions(ctx context.Context, s *session) (names []string, err error) {
 	out, err := ec2.NewFromConfig(s.target.Config).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parameter is something that a manifest can be given in place of what it has.
+// parameter is a value of a manifest that flags can change.
 type parameter int
 
 const (
@@ -23,8 +23,8 @@ const (
 	most
 )
 
-// place is where manifests say something: in objects of a kind, at a path. At
-// "[]" it is in every item of a list, at "[x]" in that whose name is x.
+// place is the kind of an object and a path in it. "[]" stands for every item of a
+// list, "[x]" for the item with the name x.
 type place struct{ kind, path string }
 
 func places(of parameter) []place {
@@ -58,7 +58,7 @@ func places(of parameter) []place {
 	return nil
 }
 
-// errNotSaid says that a manifest does not say what is to be replaced.
+// errNotSaid says that a manifest does not have the parameter.
 var errNotSaid = errors.New("the manifest does not set it")
 
 // said lists the values that a manifest has for a parameter, in order.
@@ -102,7 +102,7 @@ func walk(n *yaml.Node, path ...string) (out []*yaml.Node) {
 		}
 		return out
 	}
-	for i, key := range n.Content { // of a mapping: keys and values by turns
+	for i, key := range n.Content { // a mapping: keys and values alternate
 		if i%2 == 0 && key.Value == step && i+1 < len(n.Content) {
 			out = append(out, walk(n.Content[i+1], rest...)...)
 		}
@@ -110,15 +110,15 @@ func walk(n *yaml.Node, path ...string) (out []*yaml.Node) {
 	return out
 }
 
-// say returns a manifest with other values for a parameter, and all else,
-// comments too, as it was. The values are plain, and in a line each.
+// say returns a manifest with other values for a parameter. All else, also the
+// comments, is unchanged. The values are plain scalars.
 func say(text string, of parameter, value func(was string) string) (string, error) {
 	nodes, err := said(text, of)
 	if err != nil {
 		return text, err
 	}
 	lines := strings.Split(text, "\n")
-	slices.Reverse(nodes) // of two in a line the last one first
+	slices.Reverse(nodes) // the last one of a line first
 	for _, n := range nodes {
 		line, rest := lines[n.Line-1][:n.Column-1], lines[n.Line-1][n.Column-1:]
 		after, ok := strings.CutPrefix(rest, n.Value)

@@ -34,7 +34,7 @@ there are changes.`,
 	output(cmd, &o.output, "text", "json", "yaml")
 	o.addWait(cmd)
 	o.addDrain(cmd)
-	f.bringing(cmd)
+	f.addObjects(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")
 	return cmd
@@ -63,9 +63,8 @@ func (o *planOptions) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// worthShowing reports whether a plan that cannot be carried out is complete
-// all the same: what stands in the way was found only after everything had
-// been looked at.
+// worthShowing reports whether a refused plan is complete: the reason was found after
+// the state of all resources had been read.
 func worthShowing(p reconcile.Plan, err error) bool {
 	var node *reconcile.ResourceError
 	switch {

@@ -13,14 +13,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// run is one command that changes a cluster: what is shown of it, and what is
-// asked.
+// run is one run of a command that changes a cluster: its progress and its
+// confirmation.
 type run struct {
 	*flags
 	verb    string // "create", "delete"
 	cluster *reconcile.Cluster
 	yes     bool
-	word    string // what the user has to type to go on
+	word    string // what the user has to type to confirm
 
 	progress render.Progress
 }
@@ -45,7 +45,7 @@ func (r *run) newProgress(s *session) render.Progress {
 	kind := r.flags.progress.value
 	if kind == "auto" {
 		kind = "plain"
-		if r.Env.ErrIsTerminal && !r.talkative() && r.Env.Getenv("TERM") != "dumb" && r.Env.Getenv("CI") == "" {
+		if r.Env.ErrIsTerminal && !r.logsCalls() && r.Env.Getenv("TERM") != "dumb" && r.Env.Getenv("CI") == "" {
 			kind = "tree"
 		}
 	}
@@ -60,7 +60,7 @@ func (r *run) newProgress(s *session) render.Progress {
 	return render.NewLines(r.Env.Err, t)
 }
 
-// options are how the engine tells and asks.
+// options connects the engine with the progress and the confirmation.
 func (r *run) options(ctx context.Context) reconcile.Options {
 	return reconcile.Options{
 		Observe: r.progress.Event,
@@ -68,7 +68,7 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 	}
 }
 
-// confirm shows the plan and asks whether to go on.
+// confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Style: r.Env.ErrStyle()}
 	if r.yes {
@@ -97,8 +97,7 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 	return ok, err
 }
 
-// ask puts the question and waits for the answer, or for the end of the
-// context.
+// ask asks the user and waits for the answer, or for the end of the context.
 func (r *run) ask(ctx context.Context) (bool, error) {
 	question := fmt.Sprintf("\n%s cluster %s in %s? [y/N] ", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region)
 	if r.word != "" {
@@ -109,7 +108,7 @@ func (r *run) ask(ctx context.Context) (bool, error) {
 	}
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.Env.In).ReadString('\n') // no answer is an answer
+		line, _ := bufio.NewReader(r.Env.In).ReadString('\n') // the end of the input means no
 		answer <- strings.TrimSpace(line)
 	}()
 	select {
@@ -124,7 +123,7 @@ func (r *run) ask(ctx context.Context) (bool, error) {
 	}
 }
 
-// outcome is what a command that changes a cluster prints for a program.
+// outcome is the JSON answer of a command that changes a cluster.
 type outcome struct {
 	Version  int           `json:"version"`
 	Cluster  string        `json:"cluster"`
@@ -158,7 +157,7 @@ func changed(res reconcile.Result) string {
 	return strings.Join(append(parts, rounded(res.Took).String()), ", ")
 }
 
-// rounded leaves out what nobody wants to know of a duration.
+// rounded rounds a duration for people.
 func rounded(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -166,7 +165,7 @@ func rounded(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// again is the command line that does something else with the same cluster.
+// again returns the command line of another command for the same cluster.
 func (r *run) again(command string) string {
 	words := "clusterawsadm cluster " + command
 	for _, file := range r.files {

@@ -13,14 +13,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// session is an account that a command works on.
+// session is the account of a command.
 type session struct {
 	*account.Account
 	target reconcile.Target
 }
 
-// open gets access to the account. The region may be "" for whatever the
-// environment says.
+// open opens the account. The region may be "" for that of the environment.
 func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	f.tellInRecords()
 	a, err := f.Open(ctx, region)
@@ -38,7 +37,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Transport:  a.Kubernetes,
 		Warn:       func(text string) { f.Env.Story("warning: %s", text) },
 	}}
-	if f.talkative() {
+	if f.logsCalls() {
 		s.target.Log = f.tell
 	}
 	if f.emulatorSpeed != 1 && !f.Simulate {
@@ -51,8 +50,8 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	return s, nil
 }
 
-// talkative reports whether every call to AWS is told of.
-func (f *flags) talkative() bool { return f.verbose || f.Env.LogLevel >= account.Talkative }
+// logsCalls reports whether every AWS call is logged.
+func (f *flags) logsCalls() bool { return f.verbose || f.Env.LogLevel >= account.LogCalls }
 
 // tell logs one call.
 func (f *flags) tell(c reconcile.Call) {
@@ -63,7 +62,7 @@ func (f *flags) tell(c reconcile.Call) {
 	f.Env.Story("%s %s %s", c.Service, c.Operation, c.Took.Round(time.Millisecond))
 }
 
-// within returns a context that ends when the user's patience does.
+// within returns a context that ends after --timeout.
 func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if f.timeout <= 0 {
 		return ctx, func() {}
@@ -71,7 +70,7 @@ func (f *flags) within(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, f.timeout, &env.TimeoutError{After: f.timeout})
 }
 
-// check refuses numbers that mean nothing.
+// check checks the values of numeric flags.
 func (f *flags) check() error {
 	switch {
 	case f.parallel < 0:
@@ -84,7 +83,7 @@ func (f *flags) check() error {
 	return f.CheckSpeed()
 }
 
-// timed has a command end when the user's patience does.
+// timed makes a command end after --timeout.
 func (f *flags) timed(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -98,8 +97,8 @@ func (f *flags) timed(cmd *cobra.Command) {
 	}
 }
 
-// subject opens the cluster that a command is about: that of the manifest, or
-// the one that is named with the arguments.
+// subject opens the cluster of a command: that of the manifest, or the one that the
+// arguments name.
 func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
 	if len(args) > 0 && len(f.files) > 0 {
 		return nil, nil, env.Usagef("use the name of the cluster or -f FILE, not both")

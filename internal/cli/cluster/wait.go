@@ -6,7 +6,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// addWait adds the flag that says how far a run waits, or looks.
+// addWait adds --wait.
 func (f *flags) addWait(cmd *cobra.Command) {
 	f.wait = choice{"", []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesReady)}}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
@@ -14,14 +14,14 @@ func (f *flags) addWait(cmd *cobra.Command) {
 	complete(cmd, "wait", f.wait.of)
 }
 
-// addDrain adds the flag that says how machines go.
+// addDrain adds --drain.
 func (f *flags) addDrain(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.drain, "drain", true, "drain Nodes before terminating machines, within pod disruption budgets, remove their etcd members and delete the Nodes; "+
 		"false terminates machines without using the API server, and replaces no machine")
 }
 
-// waitsFor returns how far a run on a cluster waits, and, where that is not the
-// user's choice nor as far as it goes, why.
+// waitsFor returns how far a run waits, and why it does not wait for more, unless the
+// user has chosen that.
 func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string) {
 	if f.wait.value != "" {
 		return reconcile.Wait(f.wait.value), ""

@@ -34,7 +34,7 @@ pods.eks.amazonaws.com.`,
 	}
 	p := cmd.Flags()
 	p.StringVarP(&o.Cluster, "cluster-name", "n", "", "`NAME` of the management cluster in EKS (required)")
-	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	_ = cmd.MarkFlagRequired("cluster-name") // fails only for an unknown flag
 	p.StringVar(&o.Namespace, "namespace", management.DefaultNamespace, "namespace of the service account")
 	p.StringVar(&o.ServiceAccount, "service-account", management.ControllerDeployment, "service account of the controller")
 	p.StringVar(&o.RoleName, "role-name", "controllers.cluster-api-provider-aws.sigs.k8s.io", "`NAME` of the role, or its ARN")

@@ -19,7 +19,7 @@ import (
 // none is what a table says where there is nothing.
 const none = "No EKS addons found"
 
-// New returns the command that has all the others below it.
+// New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "eks", Short: "Show the add-ons of EKS clusters, and create tokens for them"}
 	addons := &cobra.Command{Use: "addons", Short: "List the add-ons of EKS clusters"}
@@ -36,7 +36,7 @@ type options struct {
 
 func (o *options) add(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.cluster, "cluster-name", "n", "", "`NAME` of the cluster in EKS (required)")
-	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	_ = cmd.MarkFlagRequired("cluster-name") // fails only for an unknown flag
 	o.Add(cmd.Flags(), "r", "from the environment")
 	o.output.Add(cmd)
 }

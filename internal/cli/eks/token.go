@@ -34,7 +34,7 @@ token is used. With --role-arn the role is assumed first.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVarP(&o.cluster, "cluster-name", "n", "", "`NAME` of the cluster in EKS (required)")
-	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	_ = cmd.MarkFlagRequired("cluster-name") // fails only for an unknown flag
 	cmd.Flags().StringVar(&o.role, "role-arn", "", "`ARN` of a role to assume")
 	o.Add(cmd.Flags(), "r", "from the environment")
 	return cmd

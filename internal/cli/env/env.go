@@ -1,5 +1,5 @@
-// Package env is what commands get from the process that runs them, and a
-// test gives them instead.
+// Package env is the environment of a command: its streams, variables, folders and
+// clients. Tests replace it.
 package env
 
 import (
@@ -17,35 +17,34 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// Env is the world of a command.
+// Env is the environment of a command.
 type Env struct {
 	In       io.Reader
-	Out, Err io.Writer // the answer, and the story
+	Out, Err io.Writer // the answer on stdout; messages and progress on stderr
 
 	InIsTerminal, OutIsTerminal, ErrIsTerminal bool
 
-	// Size returns the columns and rows of the terminal; 0 where it has none.
+	// Size returns the columns and rows of the terminal; 0 without a terminal.
 	Size func() (columns, rows int)
 	// LookupEnv looks up an environment variable.
 	LookupEnv func(name string) (string, bool)
-	// HomeDir, ConfigDir and StateDir are the user's own, "" where unknown.
+	// HomeDir, ConfigDir and StateDir are folders of the user, "" if unknown.
 	HomeDir, ConfigDir, StateDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.
 	Who string
 	// Program is what the process was called by: clusterawsadm, or another name
 	// it was installed under.
 	Program string
-	// LogLevel is what -v says: 2 by default, and every call to AWS is told of
-	// from 4 on.
+	// LogLevel is the value of -v: 2 by default; 4 and above log every AWS call.
 	LogLevel int
 	// AWS returns the configuration for a region and a profile, either of
 	// which may be "" for whatever the environment says. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
 	// Kubernetes carries requests to API servers; nil: the network.
 	Kubernetes reconcile.Transport
-	// HTTP asks whoever is not AWS.
+	// HTTP is for servers that are not AWS.
 	HTTP *http.Client
-	// Interrupts delivers the user's wish to stop.
+	// Interrupts delivers Ctrl-C and SIGTERM.
 	Interrupts <-chan os.Signal
 	// Exit ends the process at once.
 	Exit func(code int)
@@ -53,7 +52,7 @@ type Env struct {
 	mu      sync.Mutex
 	onExit  map[int]func()
 	serials int
-	teller  func(string) // where the story goes while a terminal is being painted
+	teller  func(string) // prints messages while the progress is on the screen
 }
 
 // Getenv returns an environment variable, "" when it is not set.
@@ -62,8 +61,8 @@ func (e *Env) Getenv(name string) string {
 	return v
 }
 
-// OnExit has something done should the process have to end at once. The
-// function it returns takes that back.
+// OnExit registers a function to call if the process has to end at once. The function
+// that it returns removes it again.
 func (e *Env) OnExit(do func()) (cancel func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,8 +79,7 @@ func (e *Env) OnExit(do func()) (cancel func()) {
 	}
 }
 
-// Leave does what OnExit was asked to do, the last first, and ends the
-// process.
+// Leave calls the functions of OnExit, the last first, and ends the process.
 func (e *Env) Leave(code int) {
 	e.mu.Lock()
 	hooks := e.onExit
@@ -98,8 +96,7 @@ func (e *Env) Leave(code int) {
 	e.Exit(code)
 }
 
-// Story writes one line to where the story goes. That nobody listens to it is
-// no reason to stop.
+// Story prints one message. An error of stderr stops nothing.
 func (e *Env) Story(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.mu.Lock()
@@ -111,18 +108,18 @@ func (e *Env) Story(format string, args ...any) {
 	tell(text)
 }
 
-// TellThrough has the lines of the story passed on to somebody who knows what
-// else is on the screen; nil ends that.
+// TellThrough passes all messages to a function that knows what else is on the
+// screen; nil ends that.
 func (e *Env) TellThrough(teller func(string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.teller = teller
 }
 
-// OutStyle is the style for the answer.
+// OutStyle is the style for stdout.
 func (e *Env) OutStyle() render.Style { return render.Style{Colour: e.colour(e.OutIsTerminal)} }
 
-// ErrStyle is the style for the story.
+// ErrStyle is the style for stderr.
 func (e *Env) ErrStyle() render.Style { return render.Style{Colour: e.colour(e.ErrIsTerminal)} }
 
 // colour follows https://no-color.org.

@@ -16,42 +16,42 @@ import (
 const (
 	OK          = 0
 	Failed      = 1
-	Changes     = 2   // plan --detailed-exitcode: there is something to do
-	Wrong       = 3   // the input is: a flag, a file, the manifest
+	Changes     = 2   // plan --detailed-exitcode: there are changes
+	Wrong       = 3   // wrong input: a flag, a file, the manifest
 	Refused     = 4   // nothing was written: a conflict, a permission, a quota, "no"
-	Halfway     = 5   // stopped after something was written, or waited in vain; run it again
-	Leftover    = 6   // delete left something behind
+	Halfway     = 5   // stopped after something was written, or a timeout; run it again
+	Leftover    = 6   // delete left resources behind
 	Interrupted = 130 // by the user, or by --timeout before anything was written
 )
 
-// UsageError says that a command was not called as it wants to be.
+// UsageError says that the command line is wrong.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
 // Usagef returns a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// ErrChanges says that a plan has something to do. It is no failure, and
-// nothing is printed for it.
+// ErrChanges says that a plan has changes. It sets the exit code, and is not
+// printed.
 var ErrChanges = errors.New("there are changes")
 
-// ErrInterrupted is the cause of the end of a context that the user ended.
+// ErrInterrupted is the cause of a context that the user has cancelled.
 var ErrInterrupted = errors.New("interrupted")
 
-// TimeoutError says that the time that the user gave a command is over.
+// TimeoutError says that --timeout has ended a command.
 type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("not done after %s (--timeout)", e.After) }
 
-// Is makes it one of those that say that time is over.
+// Is makes it a context.DeadlineExceeded.
 func (e *TimeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
-// Late returns the outcome of a command whose time may have been over. What
-// failed for that says so.
+// Late returns the error of a command that may have been ended by --timeout: if it
+// was, the error says so.
 func Late(ctx context.Context, err error) error {
 	var over *TimeoutError
 	if !errors.As(context.Cause(ctx), &over) || !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*lateError)) {
@@ -60,8 +60,8 @@ func Late(ctx context.Context, err error) error {
 	return &lateError{over, err}
 }
 
-// lateError is an error that has the words of a TimeoutError for the end of
-// the time.
+// lateError is an error with the text of the TimeoutError instead of that of
+// context.DeadlineExceeded.
 type lateError struct {
 	over *TimeoutError
 	err  error
@@ -71,11 +71,11 @@ func (e *lateError) Error() string {
 	return strings.ReplaceAll(e.err.Error(), context.DeadlineExceeded.Error(), e.over.Error())
 }
 
-// Unwrap returns the error, and that the time is over.
+// Unwrap returns the error and the TimeoutError.
 func (e *lateError) Unwrap() []error { return []error{e.err, e.over} }
 
-// ExitCode tells the exit code for the outcome of a command. The context is
-// that of the command.
+// ExitCode returns the exit code for the error of a command. The context is that of
+// the command.
 func ExitCode(ctx context.Context, err error) int {
 	var (
 		usage    *UsageError
@@ -107,8 +107,8 @@ func ExitCode(ctx context.Context, err error) int {
 	return Failed
 }
 
-// Explain prints an error as the last word of a command: every problem of a
-// manifest on a line of its own, anything else once.
+// Explain prints the error of a command: every problem of a manifest on a line of its
+// own, any other error once.
 func (e *Env) Explain(err error) {
 	var invalid *input.InvalidError
 	switch {
@@ -123,8 +123,7 @@ func (e *Env) Explain(err error) {
 	}
 }
 
-// told is what an error says, with the possible causes of a wait that failed
-// below it.
+// told returns the text of an error, followed by the possible causes of a timeout.
 func told(err error) (lines []string) {
 	var many interface{ Unwrap() []error }
 	if errors.As(err, &many) && errors.Join(many.Unwrap()...).Error() == err.Error() {

@@ -2,7 +2,7 @@ package env
 
 import "strings"
 
-// Shell quotes words so that a shell reads them as they are.
+// Shell quotes words for a shell.
 func Shell(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {

@@ -25,7 +25,7 @@ func formats() []string { return []string{table, string(render.JSON), string(ren
 func (f *Flag) Add(cmd *cobra.Command) {
 	f.value = table
 	cmd.Flags().VarP(f, "output", "o", "output format: "+strings.Join(formats(), ", "))
-	// The flag exists, and has no completion yet: there is no other error.
+	// Fails only for an unknown flag, or one with a completion.
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
-// New returns the command that has all the others below it.
+// New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
@@ -38,7 +38,7 @@ func (o *options) add(cmd *cobra.Command) {
 	o.DefaultToHome()
 	o.Add(cmd.Flags())
 	cmd.Flags().StringVar(&o.cluster, "cluster-name", "", "`NAME` of the Cluster object (required)")
-	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	_ = cmd.MarkFlagRequired("cluster-name") // fails only for an unknown flag
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "namespace of the Cluster object")
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/resources"
 )
 
-// New returns the command that has all the others below it.
+// New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{Use: "resource", Short: "Show the AWS resources of clusters"}
 	cmd.AddCommand(newList(e))
@@ -48,7 +48,7 @@ reads the state from each AWS service.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVarP(&o.Cluster, "cluster-name", "n", "", "`NAME` of the cluster (required)")
-	_ = cmd.MarkFlagRequired("cluster-name") // it exists: there is no other error
+	_ = cmd.MarkFlagRequired("cluster-name") // fails only for an unknown flag
 	cmd.Flags().BoolVar(&o.All, "all", false, "also list resources of the cloud controller, and resources that are shared with the cluster")
 	o.Add(cmd.Flags(), "r", "from the environment")
 	o.output.Add(cmd)

@@ -1,6 +1,5 @@
-// Package simulated keeps a simulated AWS account in a file between the
-// commands of a user, so that create, plan, describe and delete can be tried
-// one after the other without an account.
+// Package simulated stores a simulated AWS account in a file between commands, so
+// that users can try create, plan, describe and delete without an account.
 package simulated
 
 import (
@@ -22,18 +21,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// saving is how often an account in use is written to its file: what a
-// process that is killed leaves behind is at most that old.
+// saving is how often an open account is written to its file: the state that a killed
+// process leaves is at most that old.
 const saving = 500 * time.Millisecond
 
 // Options say which account to open.
 type Options struct {
-	File   string  // where the account lives; made when it is not there
+	File   string  // the file of the account; created if it does not exist
 	Region string  // the one region it has
-	Speed  float64 // how much faster than the machine's its clock runs
+	Speed  float64 // of its clock, as a multiple of real time
 }
 
-// Account is a simulated account that is open.
+// Account is an open simulated account.
 type Account struct {
 	Config     aws.Config
 	Kubernetes reconcile.Transport
@@ -44,14 +43,14 @@ type Account struct {
 	lock *os.File
 
 	mu     sync.Mutex // one writer at a time
-	saved  int        // how many calls had come in when it was last written
+	saved  int        // number of calls when it was last written
 	closed bool
 	stop   chan struct{}
 	done   sync.WaitGroup
 }
 
-// Open opens the account in a file, which nobody else may use until Close.
-// Its clock goes on where it stopped.
+// Open opens the account in a file, and locks the file until Close. The clock of the
+// account continues where it stopped.
 func Open(o Options) (*Account, error) {
 	if err := os.MkdirAll(filepath.Dir(o.File), 0o700); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
@@ -101,13 +100,12 @@ func (a *Account) keep() {
 		case <-a.stop:
 			return
 		case <-tick.C:
-			_ = a.Save() // Close says what is wrong, should it last
+			_ = a.Save() // Close reports the error
 		}
 	}
 }
 
-// Save writes the account to its file, all of it or nothing, if it has been
-// called since.
+// Save writes the account to its file, atomically, if it has changed.
 func (a *Account) Save() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +128,7 @@ func (a *Account) Save() error {
 	return nil
 }
 
-// Close writes the account and lets others have it.
+// Close writes the account and unlocks the file.
 func (a *Account) Close() error {
 	close(a.stop)
 	a.done.Wait()

@@ -61,6 +61,7 @@ cluster.
 Every flag can also be set by an environment variable (CLUSTERAWSADM_REGION for
 --region) or in the configuration file (region: us-east-1). A region that is set
 there is only a default: the region of a manifest has priority.`,
+		Version:           version.Get().String(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,

@@ -2,6 +2,7 @@
 package version
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -18,7 +19,7 @@ import (
 var gitVersion string
 
 // Info is what is known of the binary. Its fields and their order are those
-// that clusterawsadm has always printed.
+// that Cluster API Provider AWS's clusterawsadm prints; what is ours is last.
 type Info struct {
 	Major         string `json:"major,omitempty"`
 	Minor         string `json:"minor,omitempty"`
@@ -30,6 +31,22 @@ type Info struct {
 	AwsSdkVersion string `json:"awsSdkVersion,omitempty"`
 	Compiler      string `json:"compiler,omitempty"`
 	Platform      string `json:"platform,omitempty"`
+
+	// UpstreamVersion is the version of Cluster API Provider AWS's clusterawsadm
+	// whose commands, flags and output this program has.
+	UpstreamVersion string `json:"upstreamVersion,omitempty"`
+}
+
+// Upstream is the version that docs/compatibility.md compares with.
+const Upstream = "v2.13.0"
+
+// String is the answer to --version: version, commit and the version of upstream.
+func (i Info) String() string {
+	text := cmp.Or(i.GitVersion, "unknown")
+	if i.GitCommit != "" {
+		text += ", commit " + i.GitCommit
+	}
+	return text + ", compatible with clusterawsadm " + i.UpstreamVersion
 }
 
 // document is the shape of the answer for programs.
@@ -44,6 +61,8 @@ func Get() Info {
 		GoVersion:  runtime.Version(),
 		Compiler:   runtime.Compiler,
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
+
+		UpstreamVersion: Upstream,
 	}
 	build, ok := debug.ReadBuildInfo()
 	if !ok {

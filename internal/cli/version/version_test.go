@@ -2,6 +2,7 @@ package version
 
 import (
 	"bytes"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,11 +12,11 @@ import (
 func TestPrint(t *testing.T) {
 	i := Info{
 		Major: "2", Minor: "13", GitVersion: "v2.13.0", GitCommit: "0123", GitTreeState: "clean", BuildDate: "2026-11-20T00:00:00Z",
-		GoVersion: "go1.26.8", AwsSdkVersion: "v1.47.5", Compiler: "gc", Platform: "linux/amd64",
+		GoVersion: "go1.26.8", AwsSdkVersion: "v1.47.5", Compiler: "gc", Platform: "linux/amd64", UpstreamVersion: Upstream,
 	}
 	for _, c := range []struct{ program, output, want string }{
 		{"clusterawsadm", "", `clusterawsadm version: &version.Info{Major:"2", Minor:"13", GitVersion:"v2.13.0", GitCommit:"0123", GitTreeState:"clean", ` +
-			`BuildDate:"2026-11-20T00:00:00Z", GoVersion:"go1.26.8", AwsSdkVersion:"v1.47.5", Compiler:"gc", Platform:"linux/amd64"}` + "\n"},
+			`BuildDate:"2026-11-20T00:00:00Z", GoVersion:"go1.26.8", AwsSdkVersion:"v1.47.5", Compiler:"gc", Platform:"linux/amd64", UpstreamVersion:"v2.13.0"}` + "\n"},
 		{"clusterctl-aws", "short", "v2.13.0\n"},
 		{"x", "json", `{
   "awsProviderVersion": {
@@ -28,7 +29,8 @@ func TestPrint(t *testing.T) {
     "goVersion": "go1.26.8",
     "awsSdkVersion": "v1.47.5",
     "compiler": "gc",
-    "platform": "linux/amd64"
+    "platform": "linux/amd64",
+    "upstreamVersion": "v2.13.0"
   }
 }
 `},
@@ -43,6 +45,7 @@ func TestPrint(t *testing.T) {
   major: "2"
   minor: "13"
   platform: linux/amd64
+  upstreamVersion: v2.13.0
 
 `},
 	} {
@@ -54,4 +57,17 @@ func TestPrint(t *testing.T) {
 	require.NoError(t, Print(&out, "", "clusterctl-aws", i))
 	assert.Contains(t, out.String(), "clusterctl-aws version: &version.Info{")
 	require.EqualError(t, Print(&out, "xml", "", i), "invalid output format: xml")
+}
+
+// The commands are those of the version whose types go.mod requires.
+func TestUpstream(t *testing.T) {
+	mod, err := os.ReadFile("../../../go.mod")
+	require.NoError(t, err)
+	assert.Contains(t, string(mod), "sigs.k8s.io/cluster-api-provider-aws/v2 "+Upstream+"\n")
+	assert.Equal(t, Upstream, Get().UpstreamVersion)
+}
+
+func TestString(t *testing.T) {
+	assert.Equal(t, "v1.2.3, commit 0123, compatible with clusterawsadm v2.13.0", Info{GitVersion: "v1.2.3", GitCommit: "0123", UpstreamVersion: Upstream}.String())
+	assert.Equal(t, "v1.2.3, compatible with clusterawsadm v2.13.0", Info{GitVersion: "v1.2.3", UpstreamVersion: Upstream}.String())
 }

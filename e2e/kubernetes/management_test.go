@@ -132,7 +132,7 @@ func garbageFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig stri
 		{kubeconfig, []string{"enable", "--cluster-name", "dangling"}, "names the AWSCluster nobody, which does not exist"},
 		{kubeconfig, []string{"enable", "--cluster-name", "elsewhere"}, "has no kind DockerCluster in the group infrastructure.cluster.x-k8s.io"},
 		{kubeconfig, []string{"configure", "--cluster-name", "demo", "--gc-task", "foo"}, "unsupported gc task: foo"},
-		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig-context", "nope"}, `context "nope" does not exist; there is: test`},
+		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig-context", "nope"}, `context "nope" does not exist; contexts: test`},
 		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig", "/nope"}, "there is no file /nope"},
 		{kubeconfig, []string{"enable"}, `required flag(s) "cluster-name" not set`},
 		{nobody, []string{"enable", "--cluster-name", "demo"}, `clusters.cluster.x-k8s.io "demo" is forbidden: User "nobody" cannot get resource`},

@@ -56,7 +56,7 @@ func TestAwaitRollout(t *testing.T) {
 	var told []string
 	require.NoError(t, c.AwaitRollout(t.Context(), DefaultNamespace, func(s string) { told = append(told, s) }))
 	assert.Equal(t, []string{
-		"waiting for the deployment to take notice", "0 of 2 new pods have been made", "1 old pods are still there", "1 of 2 new pods are available",
+		"waiting for the deployment spec update to be observed", "0 of 2 pods are updated", "1 old pods are terminating", "1 of 2 updated pods are available",
 	}, told, "each state once")
 	assert.Len(t, states, at)
 }
@@ -66,7 +66,7 @@ func TestAwaitRolloutGivesUp(t *testing.T) {
 		_, _ = w.Write([]byte(deployment(`{"observedGeneration": 5, "conditions": [{"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "it has timed out"}]}`)))
 	})
 	err := c.AwaitRollout(t.Context(), DefaultNamespace, func(string) {})
-	require.ErrorContains(t, err, "deployment capa-system/capa-controller-manager: it has timed out; 'kubectl -n capa-system describe pods' says why")
+	require.ErrorContains(t, err, "deployment capa-system/capa-controller-manager: it has timed out; 'kubectl -n capa-system describe pods' shows the reason")
 
 	c = connected(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(deployment(`{}`))) })
 	late := errors.New("late")
@@ -142,12 +142,12 @@ func TestConnectExplainsKubeconfigs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(file, []byte("{contexts: [{name: c, context: {cluster: c}}]}"), 0o600))
 	_, err := Connect(Options{Kubeconfig: file, Context: "c"})
-	require.ErrorContains(t, err, "no kubeconfig of a management cluster (looked in "+file+")")
+	require.ErrorContains(t, err, "no kubeconfig of a management cluster (searched: "+file+")")
 	require.NoError(t, os.WriteFile(file, []byte("nonsense: ["), 0o600))
 	_, err = Connect(Options{Kubeconfig: file})
 	require.ErrorContains(t, err, "kubeconfig: ")
 	_, err = Connect(Options{Files: []string{"/nope/a", "/nope/b"}})
 	require.ErrorContains(t, err, "looked in /nope/a, /nope/b")
 	_, err = Connect(Options{Files: []string{"/nope/a"}, Context: "c"})
-	require.ErrorContains(t, err, "no kubeconfig of a management cluster (looked in /nope/a)")
+	require.ErrorContains(t, err, "no kubeconfig of a management cluster (searched: /nope/a)")
 }

@@ -257,7 +257,7 @@ func credentialFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig s
 		"SECRET!!":       "AWS_B64ENCODED_CREDENTIALS: it is not base64",
 		newProfile:       "AWS_B64ENCODED_CREDENTIALS: it is a profile in plain text",
 		"U0VDUkVU":       "has no [profile]",
-		"W2RlZmF1bHRdCg": "it is not base64",
+		"W2RlZmF1bHRdCg": "the value is not base64",
 	} {
 		s := newShell(t, "KUBECONFIG="+kubeconfig, "AWS_B64ENCODED_CREDENTIALS="+value)
 		s.run(1, "controller", "update-credentials")

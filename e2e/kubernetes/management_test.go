@@ -132,7 +132,7 @@ func garbageFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig stri
 		{kubeconfig, []string{"enable", "--cluster-name", "dangling"}, "names the AWSCluster nobody, which does not exist"},
 		{kubeconfig, []string{"enable", "--cluster-name", "elsewhere"}, "has no kind DockerCluster in the group infrastructure.cluster.x-k8s.io"},
 		{kubeconfig, []string{"configure", "--cluster-name", "demo", "--gc-task", "foo"}, "unsupported gc task: foo"},
-		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig-context", "nope"}, `context "nope" does not exist; there is: test`},
+		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig-context", "nope"}, `context "nope" does not exist; contexts: test`},
 		{kubeconfig, []string{"enable", "--cluster-name", "demo", "--kubeconfig", "/nope"}, "there is no file /nope"},
 		{kubeconfig, []string{"enable"}, `required flag(s) "cluster-name" not set`},
 		{nobody, []string{"enable", "--cluster-name", "demo"}, `clusters.cluster.x-k8s.io "demo" is forbidden: User "nobody" cannot get resource`},
@@ -257,7 +257,7 @@ func credentialFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig s
 		"SECRET!!":       "AWS_B64ENCODED_CREDENTIALS: it is not base64",
 		newProfile:       "AWS_B64ENCODED_CREDENTIALS: it is a profile in plain text",
 		"U0VDUkVU":       "has no [profile]",
-		"W2RlZmF1bHRdCg": "it is not base64",
+		"W2RlZmF1bHRdCg": "the value is not base64",
 	} {
 		s := newShell(t, "KUBECONFIG="+kubeconfig, "AWS_B64ENCODED_CREDENTIALS="+value)
 		s.run(1, "controller", "update-credentials")

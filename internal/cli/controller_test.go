@@ -93,12 +93,12 @@ func TestControllerRefusesWhatIsNoProfile(t *testing.T) {
 	server.kubeconfig(t, filepath.Join(s.HomeDir, ".kube", "config"))
 	file := filepath.Join(t.TempDir(), "value")
 	for value, want := range map[string]string{
-		"SECRET-not-base64":            "it is not base64",
-		newProfile:                     "it is a profile in plain text",
+		"SECRET-not-base64":            "the value is not base64",
+		newProfile:                     "the profile is plain text",
 		encode("SECRET"):               "has no [profile]",
-		encode("[default]\nSECRET=1"):  "neither aws_access_key_id nor role_arn",
+		encode("[default]\nSECRET=1"):  "has no aws_access_key_id, role_arn",
 		encode(encode(newProfile)):     "has no [profile]",
-		encode(newProfile)[:30] + "=!": "it is not base64",
+		encode(newProfile)[:30] + "=!": "the value is not base64",
 	} {
 		s.variables["AWS_B64ENCODED_CREDENTIALS"] = value
 		assert.Equal(t, 1, s.run("controller", "update-credentials"))

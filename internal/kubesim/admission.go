@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// How long what others wait for takes. Nobody names figures.
+// Durations of asynchronous steps. Kubernetes documents no figures.
 const (
-	// definedTakes is how long a custom resource takes to be served once it is
-	// defined.
+	// definedTakes is the time from the creation of a CustomResourceDefinition until its
+	// objects are served.
 	definedTakes = 1500 * time.Millisecond
-	// podsTake is how long the pods of a webhook take once a node is ready.
+	// podsTake is the time from the first ready Node until the pods of a webhook answer.
 	podsTake = 20 * time.Second
 )
 
-// store puts an object in place as put does, with all that the API server adds
-// beside.
+// store stores an object like put, with everything else that the API server adds.
 func (c *Cluster) store(path string, o Object, now time.Time) {
 	old := c.Objects[path]
 	defaults(o, old)
@@ -34,8 +33,8 @@ func (c *Cluster) store(path string, o Object, now time.Time) {
 	c.put(path, o, now)
 }
 
-// defaults fills in what the API server does, as far as it could be taken for
-// a difference: in lists too, and what is chosen once and stays.
+// defaults sets the defaults of the API server that could look like differences: also in
+// lists, and values that are chosen once.
 func defaults(o, old Object) {
 	spec, _ := o["spec"].(Object)
 	if spec == nil {
@@ -85,7 +84,7 @@ func unset(o Object, key string, v any) {
 	}
 }
 
-// managed notes who applied an object, and when.
+// managed records in managedFields who applied an object, and when.
 func managed(o Object, manager string, now time.Time) {
 	meta, _ := o["metadata"].(Object)
 	meta["managedFields"] = []any{Object{"manager": manager, "operation": "Apply", "time": now.UTC().Format(time.RFC3339Nano)}}
@@ -104,7 +103,7 @@ func (c *Cluster) settleDefinitions(now time.Time) {
 	}
 }
 
-// authorize refuses what nobody may do.
+// authorize rejects requests to resources in Denied.
 func (c *Cluster) authorize(at place, method string) (int, any) {
 	what := strings.TrimSuffix(at.resource.Name+"/"+at.sub, "/")
 	if method == http.MethodGet || !slices.Contains(c.Denied, what) {
@@ -114,8 +113,8 @@ func (c *Cluster) authorize(at place, method string) (int, any) {
 		"%s %q is forbidden: User \"kubernetes-admin\" cannot write resource %q in the namespace %q", at.resource.Name, at.name, what, at.namespace))
 }
 
-// hooked refuses what a webhook has to see that does not answer yet. What
-// webhooks say once they answer is not simulated.
+// hooked rejects a request for a webhook that does not answer yet. The answers of
+// webhooks are not simulated.
 func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 	if method == http.MethodGet || method == http.MethodDelete || at.sub != "" {
 		return 0, nil
@@ -138,7 +137,7 @@ func (c *Cluster) hooked(now time.Time, at place, method string) (int, any) {
 	return 0, nil
 }
 
-// concerns reports whether a rule of a webhook is about a place.
+// concerns reports whether a rule of a webhook matches a request.
 func concerns(hook Object, at place) bool {
 	group, _, ok := strings.Cut(at.resource.gv, "/")
 	if !ok {
@@ -155,9 +154,8 @@ func concerns(hook Object, at place) bool {
 	})
 }
 
-// answers reports whether the pods behind a webhook's service run: some node
-// has been ready for long enough, and there is a Deployment or DaemonSet beside
-// the service.
+// answers reports whether the pods of a webhook's service run: a Node has been ready for
+// long enough, and there is a Deployment or DaemonSet in the namespace of the service.
 func (c *Cluster) answers(now time.Time, hook Object) bool {
 	name, namespace := text(hook, "clientConfig", "service", "name"), text(hook, "clientConfig", "service", "namespace")
 	if c.Running.IsZero() || now.Sub(c.Running) < podsTake || c.Objects["/api/v1/namespaces/"+namespace+"/services/"+name] == nil {

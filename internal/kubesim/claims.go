@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// protection keeps a claim that a pod uses.
+// protection is the finalizer of claims that a pod uses.
 const protection = "kubernetes.io/pvc-protection"
 
-// All lists the objects of a kind, in order of their paths.
+// All returns the objects of a kind, sorted by path.
 func (c *Cluster) All(kind string) (out []Object) {
 	for _, path := range c.paths(kind) {
 		out = append(out, c.Objects[path])
@@ -18,21 +18,21 @@ func (c *Cluster) All(kind string) (out []Object) {
 	return out
 }
 
-// Runs reports whether a controller runs that has one of the words in the name
-// of its DaemonSet or Deployment: it needs a node that is heard of.
+// Runs reports whether a controller runs whose DaemonSet or Deployment has one of the
+// words in its name. It needs a Node with a running kubelet.
 func (c *Cluster) Runs(words ...string) bool {
 	return c.Quorate() && c.runs(words...) && slices.ContainsFunc(c.All("Node"), func(o Object) bool { return !unreachable(o) })
 }
 
-// Finalize gives an object a finalizer.
+// Finalize adds a finalizer to an object.
 func (c *Cluster) Finalize(now time.Time, o Object, finalizer string) {
 	meta, _ := o["metadata"].(Object)
 	meta["finalizers"] = append(finalizers(o), finalizer)
 	c.Put(now, o)
 }
 
-// Release takes a finalizer away. An object that is being deleted goes with the
-// last one.
+// Release removes a finalizer. If an object is being deleted, it is deleted with its last
+// finalizer.
 func (c *Cluster) Release(now time.Time, o Object, finalizer string) {
 	meta, _ := o["metadata"].(Object)
 	meta["finalizers"] = slices.DeleteFunc(finalizers(o), func(f any) bool { return f == finalizer })
@@ -53,16 +53,17 @@ func Finalized(o Object, finalizer string) bool {
 	return slices.Contains(finalizers(o), any(finalizer))
 }
 
-// Going says since when an object is being deleted; zero: it is not.
+// Going returns the deletionTimestamp of an object, or the zero time.
 func Going(o Object) time.Time {
-	at, _ := time.Parse(time.RFC3339, text(o, "metadata", "deletionTimestamp")) // what is no time is none
+	at, _ := time.Parse(time.RFC3339, text(o, "metadata", "deletionTimestamp")) // an invalid time is no time
 	return at
 }
 
-// Value is the string at a path of an object; "" for none.
+// Value returns the string at a path of an object, or "".
 func Value(o Object, path ...string) string { return text(o, path...) }
 
-// settleClaims protects claims, and releases the volumes of those that are gone.
+// settleClaims adds the protection finalizer to claims, and releases the volumes of
+// deleted claims.
 func (c *Cluster) settleClaims(now time.Time) {
 	for _, o := range c.All("PersistentVolumeClaim") {
 		switch {
@@ -82,7 +83,7 @@ func (c *Cluster) settleClaims(now time.Time) {
 	}
 }
 
-// UserOf is a scheduled pod that uses a claim; nil for none.
+// UserOf returns a scheduled pod that uses a claim, or nil.
 func (c *Cluster) UserOf(claim Object) Object {
 	for _, pod := range c.All("Pod") {
 		if text(pod, "spec", "nodeName") != "" && text(pod, "metadata", "namespace") == text(claim, "metadata", "namespace") &&
@@ -93,7 +94,7 @@ func (c *Cluster) UserOf(claim Object) Object {
 	return nil
 }
 
-// claims names the claims that a pod uses.
+// claims returns the names of the claims that a pod uses.
 func claims(pod Object) (out []string) {
 	for _, v := range list(pod, "spec", "volumes") {
 		if name := text(v, "persistentVolumeClaim", "claimName"); name != "" {
@@ -103,8 +104,8 @@ func claims(pod Object) (out []string) {
 	return out
 }
 
-// claimed reports whether a pod has all its claims. One that is being deleted
-// keeps it from being scheduled.
+// claimed reports whether all claims of a pod exist. A claim that is being deleted
+// prevents the pod from being scheduled.
 func (c *Cluster) claimed(pod Object) bool {
 	for _, name := range claims(pod) {
 		claim := c.Objects["/api/v1/namespaces/"+text(pod, "metadata", "namespace")+"/persistentvolumeclaims/"+name]
@@ -115,8 +116,8 @@ func (c *Cluster) claimed(pod Object) bool {
 	return true
 }
 
-// stateful keeps the pods of a StatefulSet, each with claims of its own, all at
-// once. What is being deleted has to be gone before it is made anew.
+// stateful creates the missing pods of a StatefulSet with their claims, all at once. A
+// pod that is being deleted must be gone before it is created again.
 func (c *Cluster) stateful(set Object, now time.Time) {
 	want, given := value(set, "spec", "replicas").(float64)
 	if !given {
@@ -166,7 +167,7 @@ func (c *Cluster) statefulPod(set Object, within, id string, now time.Time) {
 	}, now)
 }
 
-// Drop removes an object for good, whatever keeps it.
+// Drop removes an object without regard to finalizers.
 func (c *Cluster) Drop(o Object) {
 	for path, have := range c.Objects {
 		if text(have, "metadata", "uid") == text(o, "metadata", "uid") {

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Member is a member of etcd, on the node of its name.
+// Member is an etcd member on the Node with the same name.
 type Member struct {
 	Name, IP string
 	ID       uint64
 	Learner  bool
-	Gone     bool // its machine does not run any more: it is counted, and does not answer
+	Gone     bool // its machine does not run any more: the member counts, but does not answer
 }
 
-// addMember lets a machine of the control plane join etcd.
+// addMember adds a control-plane machine to etcd.
 func (c *Cluster) addMember(m Machine) {
 	if c.member(m.Name) != nil {
 		return
@@ -41,8 +41,8 @@ func (c *Cluster) member(name string) *Member {
 	return nil
 }
 
-// Quorate reports whether etcd has a quorum: without one an API server does not
-// even read. A cluster of EKS keeps its etcd to itself.
+// Quorate reports whether etcd has a quorum. Without one, an API server cannot even read.
+// In an EKS cluster etcd is not visible.
 func (c *Cluster) Quorate() bool {
 	voting, up := 0, 0
 	for _, m := range c.Members {
@@ -56,21 +56,20 @@ func (c *Cluster) Quorate() bool {
 	return c.EKS != "" || up > voting/2
 }
 
-// Whole reports whether every voting member of etcd runs: its strict check of
-// reconfigurations takes no new member otherwise, not even a learner
-// ("unhealthy cluster").
+// Whole reports whether all voting members of etcd run. Otherwise etcd's strict
+// reconfiguration check accepts no new member, not even a learner ("unhealthy cluster").
 func (c *Cluster) Whole() bool {
 	return !slices.ContainsFunc(c.Members, func(m *Member) bool { return !m.Learner && m.Gone })
 }
 
-// unwell is what shows of a member of etcd that does not run.
+// unwell sets the status of the etcd pod of a member that does not run.
 func (c *Cluster) unwell(name string) {
 	if etcd := c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+name]; etcd != nil {
 		etcd["status"] = Object{"phase": "Running", "conditions": []any{Object{"type": "Ready", "status": "False"}}}
 	}
 }
 
-// elect lets another member lead when the leader is gone.
+// elect chooses another leader when the leader is gone.
 func (c *Cluster) elect() {
 	if i := slices.IndexFunc(c.Members, func(m *Member) bool { return m.ID == c.Leader }); i >= 0 && !c.Members[i].Gone {
 		return
@@ -83,8 +82,7 @@ func (c *Cluster) elect() {
 	}
 }
 
-// etcdctl is what etcdctl prints, and whether it got through, on a node that
-// has the certificates.
+// etcdctl returns the output of etcdctl on a Node, and whether it succeeded.
 func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) {
 	flags, words := readArgs(args)
 	for _, f := range []string{"--cacert", "--cert", "--key"} {
@@ -102,7 +100,7 @@ func (c *Cluster) etcdctl(node string, args []string) (printed string, ok bool) 
 	return c.answer(at, flags, words)
 }
 
-// readArgs tells flags from words.
+// readArgs separates flags and words.
 func readArgs(args []string) (flags map[string]string, words []string) {
 	flags = map[string]string{}
 	for i := 1; i < len(args); i++ {
@@ -119,10 +117,10 @@ func readArgs(args []string) (flags map[string]string, words []string) {
 	return flags, words
 }
 
-// answer is what a member answers.
+// answer returns the answer of a member.
 func (c *Cluster) answer(at *Member, flags map[string]string, words []string) (printed string, ok bool) {
 	c.elect()
-	warning := `{"level":"warn","msg":"a line that is none of the answer"}` + "\n" // of the client's log
+	warning := `{"level":"warn","msg":"a line that is none of the answer"}` + "\n" // a line of the client's log
 	switch what := strings.Join(words[:min(2, len(words))], " "); {
 	case what == "member list" && flags["-w"] == "json":
 		return warning + c.printMembers(at), true
@@ -136,7 +134,7 @@ func (c *Cluster) answer(at *Member, flags map[string]string, words []string) (p
 	return "Error: not simulated: " + strings.Join(words, " ") + "\n", false
 }
 
-// endpoint is the member that answers at a URL, asked on a node.
+// endpoint returns the member at a URL, as seen from a Node.
 func (c *Cluster) endpoint(node, url string) *Member {
 	for _, m := range c.Members {
 		if url == "https://127.0.0.1:2379" && m.Name == node || url == "https://"+m.IP+":2379" {
@@ -170,8 +168,8 @@ func (c *Cluster) byHex(hex string) int {
 	return slices.IndexFunc(c.Members, func(m *Member) bool { return m.ID == id })
 }
 
-// removeMember removes a member, unless etcd's strict check of reconfigurations
-// forbids it: those that stay and have started have to be a quorum.
+// removeMember removes a member, unless etcd's strict reconfiguration check forbids it:
+// the remaining started members must be a quorum.
 func (c *Cluster) removeMember(hex string) (string, bool) {
 	i := c.byHex(hex)
 	if i < 0 {
@@ -208,11 +206,11 @@ func (c *Cluster) moveLeader(at *Member, hex string) (string, bool) {
 	return "Leadership transferred\n", true
 }
 
-// toolTakes is how long a pod takes that runs etcdctl.
+// toolTakes is the duration of a pod that runs etcdctl.
 const toolTakes = 3 * time.Second
 
-// settleTools runs pods that run etcdctl. They need the network of a node that
-// is there, and the certificates of etcd on it.
+// settleTools runs pods with etcdctl. They need the network of an existing Node and the
+// etcd certificates on it.
 func (c *Cluster) settleTools(now time.Time) {
 	for _, path := range c.paths("Pod") {
 		o := c.Objects[path]
@@ -265,7 +263,7 @@ func (c *Cluster) runTool(pod, container Object) (printed string, ok bool) {
 	return c.etcdctl(node, args)
 }
 
-// log is what a container of a pod has printed.
+// log returns the output of a container.
 func (c *Cluster) log(at place, container string) (int, any) {
 	pod := c.Objects[at.full()]
 	if pod == nil {
@@ -278,10 +276,10 @@ func (c *Cluster) log(at place, container string) (int, any) {
 	return 200, Text(printed)
 }
 
-// Text is an answer that is no JSON.
+// Text is a response that is not JSON.
 type Text string
 
-// list is the objects in a list of an object.
+// list returns the objects in a list of an object.
 func list(o Object, path ...string) (out []Object) {
 	all, _ := value(o, path...).([]any)
 	for _, x := range all {

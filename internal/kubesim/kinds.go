@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// resource is a kind and the group and version that serves it.
+// resource is a kind with the group and version that serves it.
 type resource struct {
 	metav1.APIResource
 	gv string
 }
 
-// builtin lists the kinds that are known from the start: "resource Kind" by
-// group and version, those without a namespace with a star.
+// builtin lists the built-in kinds: "resource Kind" by group and version. Kinds without
+// namespace have a star.
 func builtin() map[string]string {
 	return map[string]string{
 		"v1": "namespaces Namespace*,nodes Node*,pods Pod,configmaps ConfigMap,secrets Secret,services Service,serviceaccounts ServiceAccount," +
@@ -37,7 +37,7 @@ func builtin() map[string]string {
 	}
 }
 
-// kinds lists what a group and version serves.
+// kinds returns the kinds of a group and version.
 func (c *Cluster) kinds(gv string) (all []metav1.APIResource) {
 	for kind := range strings.SplitSeq(builtin()[gv], ",") {
 		if name, kind, ok := strings.Cut(kind, " "); ok {
@@ -64,7 +64,7 @@ func (c *Cluster) discover(gv string) (int, any) {
 	return http.StatusOK, metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv, APIResources: all}
 }
 
-// define serves a custom resource from now on.
+// define starts to serve a custom resource.
 func (c *Cluster) define(crd Object) {
 	versions, _ := value(crd, "spec", "versions").([]any)
 	for _, v := range versions {
@@ -77,7 +77,7 @@ func (c *Cluster) define(crd Object) {
 	}
 }
 
-// place is where a request goes: an object, a list of them, or a part of one.
+// place is the target of a request: an object, a list, or a subresource.
 type place struct {
 	resource             resource
 	namespace, name, sub string
@@ -100,7 +100,7 @@ func (r resource) path(namespace, name string) string {
 
 func (p place) full() string { return p.resource.path(p.namespace, p.name) }
 
-// parse reads a path.
+// parse parses a path.
 func (c *Cluster) parse(path string) (at place, ok bool) {
 	words := strings.Split(strings.Trim(path, "/"), "/")
 	skip := 3
@@ -132,7 +132,7 @@ func (c *Cluster) parse(path string) (at place, ok bool) {
 
 func isNamespacePart(word string) bool { return word == "status" || word == "finalize" }
 
-// selected reports whether an object is one that is asked for.
+// selected reports whether an object matches the selectors.
 func selected(o Object, labelText, fieldText string) (bool, error) {
 	want, err := labels.Parse(labelText)
 	if err != nil {

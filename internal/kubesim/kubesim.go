@@ -1,10 +1,9 @@
-// Package kubesim is a Kubernetes that lives in the process: an API server with
-// the objects of a cluster, and as much of its controllers as those who make
-// clusters wait for. It speaks HTTP to client-go.
+// Package kubesim simulates a Kubernetes cluster in the process: an API server with the
+// objects of a cluster, and those parts of its controllers that tools for clusters wait
+// for. It speaks HTTP to client-go.
 //
-// Like the simulated AWS it is part of, it is no mock: it keeps state, takes
-// its time, and says no. What it does not know fails loudly: a kind or a way of
-// patching that is "not simulated".
+// Like the simulated AWS, it is not a mock: it has state, operations take time, and it
+// rejects invalid requests. Unsupported kinds and patch types fail with "not simulated".
 package kubesim
 
 import (
@@ -20,32 +19,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Object is one object, as JSON has it.
+// Object is one object as decoded JSON.
 type Object = map[string]any
 
-// Cluster is all that one cluster holds. It can be written to a file and read
-// back.
+// Cluster is the state of one cluster. It can be written to a file and read again.
 type Cluster struct {
-	CA      []byte    // PEM: clients show a certificate that it has signed
-	EKS     string    // name of the cluster of EKS, whose clients show tokens; "" for none
-	Up      time.Time // from when on it answers
+	CA      []byte    // PEM; client certificates must be signed by it
+	EKS     string    // name of the EKS cluster, whose clients use tokens; "" for none
+	Up      time.Time // when the API server starts to answer
 	Version string    // "v1.34.2"
 	Members []*Member // of etcd
-	Leader  uint64    // one of them
-	Left    []string  // nodes whose members have been removed: their API servers have nothing to answer from
+	Leader  uint64    // ID of the leader
+	Left    []string  // Nodes whose members were removed: their API servers cannot answer
 	Serial  int
 	Objects map[string]Object               // by path
-	Applied map[string]map[string]any       // by path and manager: what was last applied
-	Dying   map[string]time.Time            // by path: when an object will be gone
+	Applied map[string]map[string]any       // by path and manager: the last applied configuration
+	Dying   map[string]time.Time            // by path: when an object will be deleted
 	Kinds   map[string][]metav1.APIResource // of custom resources, by group and version
-	Joined  map[string]time.Time            // by name of the node
-	Logs    map[string]map[string]string    // by path and container: what those have printed that have ended
-	Defined map[string]time.Time            // by path: when a definition of custom resources will be served
-	Running time.Time                       // since when pods can run somewhere
-	Denied  []string                        // resources, "pods/eviction", that nobody may write
+	Joined  map[string]time.Time            // by name of the Node
+	Logs    map[string]map[string]string    // by path and container: output of ended containers
+	Defined map[string]time.Time            // by path: when a CustomResourceDefinition will be served
+	Running time.Time                       // since when pods can run
+	Denied  []string                        // resources that nobody may write, such as "pods/eviction"
 }
 
-// New returns the cluster that kubeadm init, or EKS, begins with.
+// New returns the cluster that kubeadm init or EKS creates.
 func New(version string, up time.Time) *Cluster {
 	c := &Cluster{Version: version, Up: up}
 	c.fill()
@@ -66,7 +64,8 @@ func (c *Cluster) fill() {
 	}
 }
 
-// Put stores an object behind everybody's back, in place of what is there.
+// Put stores an object without the checks of the API server, and replaces an existing
+// one.
 func (c *Cluster) Put(now time.Time, o Object) {
 	r, ok := c.resourceOf(text(o, "apiVersion"), text(o, "kind"))
 	if !ok {
@@ -78,7 +77,7 @@ func (c *Cluster) Put(now time.Time, o Object) {
 // Get returns the object at a path, or nil.
 func (c *Cluster) Get(path string) Object { return c.Objects[path] }
 
-// put stores an object with what the API server adds to it.
+// put stores an object with the metadata that the API server adds.
 func (c *Cluster) put(path string, o Object, now time.Time) {
 	meta, _ := o["metadata"].(Object)
 	c.Serial++
@@ -99,7 +98,7 @@ func (c *Cluster) put(path string, o Object, now time.Time) {
 	}
 }
 
-// Settle brings about what time has brought about.
+// Settle updates everything that changes over time.
 func (c *Cluster) Settle(now time.Time) {
 	for path, at := range c.Dying {
 		if !at.After(now) {
@@ -117,7 +116,7 @@ func (c *Cluster) Settle(now time.Time) {
 	}
 }
 
-// Serve answers one request that has been authenticated.
+// Serve answers an authenticated request.
 func (c *Cluster) Serve(now time.Time, r *http.Request, body []byte) (code int, answer any) {
 	c.fill()
 	c.Settle(now)
@@ -166,7 +165,7 @@ func (c *Cluster) serve(now time.Time, at place, r *http.Request, body []byte) (
 	return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "not simulated: "+r.Method)
 }
 
-// failure is an error as the API server tells it.
+// failure returns an error in the form of the API server.
 func failure(code int, reason, message string) (int, any) {
 	return code, Object{
 		"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Failure", "message": message, "reason": reason, "code": code,
@@ -227,7 +226,7 @@ func (c *Cluster) post(now time.Time, at place, body []byte) (int, any) {
 	return http.StatusCreated, o
 }
 
-// admit refuses objects that are not of the place they are sent to.
+// admit rejects objects that do not match the path of the request.
 func (c *Cluster) admit(at place, o Object) (int, any) {
 	meta, _ := o["metadata"].(Object)
 	switch {
@@ -244,7 +243,7 @@ func (c *Cluster) admit(at place, o Object) (int, any) {
 	return labelled(o)
 }
 
-// labelled refuses labels that are none.
+// labelled rejects invalid labels.
 func labelled(o Object) (int, any) {
 	marks, _ := value(o, "metadata", "labels").(Object)
 	for _, k := range slices.Sorted(maps.Keys(marks)) {
@@ -277,7 +276,7 @@ func (c *Cluster) replace(now time.Time, at place, body []byte) (int, any) {
 	return http.StatusOK, o
 }
 
-// grace is how long a pod takes to go.
+// grace is how long a pod takes to terminate.
 const grace = 5 * time.Second
 
 func (c *Cluster) remove(now time.Time, at place) (int, any) {
@@ -295,7 +294,7 @@ func (c *Cluster) remove(now time.Time, at place) (int, any) {
 	if given, ok := value(o, "spec", "terminationGracePeriodSeconds").(float64); at.resource.Name == "pods" && text(o, "spec", "nodeName") != "" && (!ok || given > 0) {
 		if _, dying := c.Dying[at.full()]; !dying {
 			meta["deletionTimestamp"] = now.UTC().Format(time.RFC3339)
-			if node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]; node == nil || !unreachable(node) { // else nobody finishes it
+			if node := c.Objects["/api/v1/nodes/"+text(o, "spec", "nodeName")]; node == nil || !unreachable(node) { // otherwise nobody completes the deletion
 				c.Dying[at.full()] = now.Add(grace)
 			}
 		}
@@ -309,13 +308,13 @@ func (c *Cluster) remove(now time.Time, at place) (int, any) {
 	return http.StatusOK, Object{"kind": "Status", "apiVersion": "v1", "metadata": Object{}, "status": "Success"}
 }
 
-// text is the string at a path of an object; "" for none.
+// text returns the string at a path of an object, or "".
 func text(o Object, path ...string) string {
 	s, _ := value(o, path...).(string)
 	return s
 }
 
-// value is what is at a path of an object; nil for nothing.
+// value returns the value at a path of an object, or nil.
 func value(o Object, path ...string) any {
 	var at any = o
 	for _, p := range path {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// emptiedIn is how long a namespace that is being deleted keeps what is in it.
+// emptiedIn is how long the content of a namespace remains after its deletion.
 const emptiedIn = 30 * time.Second
 
-// terminating refuses something new in a namespace that is being deleted.
+// terminating rejects new objects in a namespace that is being deleted.
 func (c *Cluster) terminating(at place) (int, any) {
 	if !at.resource.Namespaced || Going(c.Objects["/api/v1/namespaces/"+at.namespace]).IsZero() {
 		return 0, nil
@@ -24,8 +24,8 @@ func (c *Cluster) terminating(at place) (int, any) {
 	return code, answer
 }
 
-// settleNamespaces deletes what is in namespaces that are being deleted, and
-// them when nothing is.
+// settleNamespaces deletes the content of namespaces that are being deleted, and then the
+// namespaces.
 func (c *Cluster) settleNamespaces(now time.Time) {
 	for _, path := range c.paths("Namespace") {
 		since := Going(c.Objects[path])

@@ -11,24 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Machine is what joins as a node.
+// Machine is a machine that joins as a Node.
 type Machine struct {
-	Name, IP, ProviderID string // the provider ID shows only when it is told to the kubelet, or once there is a cloud controller manager
+	Name, IP, ProviderID string // visible only if the kubelet knows it, or with a cloud controller manager
 	Version              string
 	ControlPlane         bool
-	Local                bool // the kubelet knows its provider ID itself
+	Local                bool // the kubelet knows its provider ID
 	Labels               map[string]string
-	Taints               []any // nil: those that kubeadm gives
+	Taints               []any // nil means those of kubeadm
 }
 
-// Taints that others wait for.
+// Taints that other components wait for.
 const (
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	controlPlane  = "node-role.kubernetes.io/control-plane"
 )
 
-// Join registers a node, and on a control plane its etcd member and static
-// pods.
+// Join registers a Node, and on a control plane its etcd member and static pods.
 func (c *Cluster) Join(now time.Time, m Machine) {
 	c.fill()
 	taints := slices.Clone(m.Taints)
@@ -74,8 +73,8 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 	}, now)
 }
 
-// Lose is what becomes of a node whose machine is gone: it is not heard of any
-// more, and a cloud controller manager removes it.
+// Lose simulates the loss of a Node's machine: its kubelet reports no status any more,
+// and a cloud controller manager deletes the Node.
 func (c *Cluster) Lose(now time.Time, name string) {
 	if m := c.member(name); m != nil {
 		m.Gone = true
@@ -95,7 +94,7 @@ func (c *Cluster) Lose(now time.Time, name string) {
 		}
 		return
 	}
-	if len(conditions(o)) > 0 && text(conditions(o)[0].(Object), "status") != "Unknown" { //nolint:forcetypeassert // we made it
+	if len(conditions(o)) > 0 && text(conditions(o)[0].(Object), "status") != "Unknown" { //nolint:forcetypeassert // set by this package
 		status, _ := o["status"].(Object)
 		status["conditions"] = []any{ready("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")}
 		c.put(path, o, now)
@@ -111,8 +110,8 @@ func ready(status, reason, message string) Object {
 	return Object{"type": "Ready", "status": status, "reason": reason, "message": message}
 }
 
-// runs reports whether there is a DaemonSet or Deployment with one of the words
-// in its name.
+// runs reports whether there is a DaemonSet or Deployment with one of the words in its
+// name.
 func (c *Cluster) runs(words ...string) bool {
 	for path, o := range c.Objects {
 		if !strings.HasPrefix(path, "/apis/apps/v1/") {
@@ -125,8 +124,8 @@ func (c *Cluster) runs(words ...string) bool {
 	return false
 }
 
-// network reports whether there is a pod network: a DaemonSet that brings the
-// configuration of a CNI plugin to every node.
+// network reports whether there is a pod network: a DaemonSet that installs the
+// configuration of a CNI plugin on every Node.
 func (c *Cluster) network() bool {
 	for path, o := range c.Objects {
 		if !strings.HasPrefix(path, "/apis/apps/v1/") || text(o, "kind") != "DaemonSet" {
@@ -143,7 +142,7 @@ func (c *Cluster) network() bool {
 	return c.EKS != "" && c.runs("aws-node")
 }
 
-// becomesReady is how long a node takes once it has joined and has a network.
+// becomesReady is the time from the join of a Node with a network until it is ready.
 const becomesReady = 10 * time.Second
 
 func (c *Cluster) settleNodes(now time.Time) {
@@ -176,7 +175,7 @@ func (c *Cluster) settleNodes(now time.Time) {
 	}
 }
 
-// evict removes a pod unless a disruption budget forbids it.
+// evict removes a pod, unless a PodDisruptionBudget forbids it.
 func (c *Cluster) evict(now time.Time, at place, eviction Object) (int, any) {
 	pod := c.Objects[at.full()]
 	if pod == nil {
@@ -185,7 +184,7 @@ func (c *Cluster) evict(now time.Time, at place, eviction Object) (int, any) {
 	if uid := text(eviction, "deleteOptions", "preconditions", "uid"); uid != "" && uid != text(pod, "metadata", "uid") {
 		return failure(http.StatusConflict, "Conflict", "the UID in the precondition does not match the UID in record")
 	}
-	if code, answer := c.terminating(at); code != 0 { // an eviction is something new
+	if code, answer := c.terminating(at); code != 0 { // an eviction creates an object
 		return code, answer
 	}
 	for _, path := range c.paths("PodDisruptionBudget") {
@@ -220,8 +219,8 @@ func (c *Cluster) covered(budget, pod Object) bool {
 	return labels.SelectorFromSet(want).Matches(has)
 }
 
-// spare counts the pods that a budget, of which only minAvailable as a number
-// is simulated, wants to be healthy, and those that are.
+// spare returns the number of pods that a budget requires to be healthy, and the number
+// of those that are. Only minAvailable as a number is simulated.
 func (c *Cluster) spare(budget Object, namespace string) (least, healthy int) {
 	n, _ := value(budget, "spec", "minAvailable").(float64)
 	for path, o := range c.Objects {

@@ -54,8 +54,8 @@ func (c *Cluster) patch(now time.Time, at place, p patch) (int, any) {
 	return http.StatusOK, after
 }
 
-// apply is a server-side apply: what its manager applied before and does not
-// any more goes.
+// apply is a server-side apply: fields that the manager applied before and omits now are
+// removed.
 func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any) {
 	if p.manager == "" {
 		return failure(http.StatusBadRequest, "BadRequest", "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch")
@@ -89,7 +89,7 @@ func (c *Cluster) apply(now time.Time, at place, p patch, want Object) (int, any
 	return code, after
 }
 
-// merged is a JSON merge patch (RFC 7396): lists are replaced.
+// merged applies a JSON merge patch (RFC 7396): lists are replaced.
 func merged(have, change any) any {
 	c, ok := change.(Object)
 	if !ok {
@@ -108,8 +108,8 @@ func merged(have, change any) any {
 	return out
 }
 
-// joined is what an apply makes of a value. Lists whose items are known by
-// something keep those that others have put in; others are replaced.
+// joined returns a value after an apply. Lists whose items have keys keep items of
+// others; other lists are replaced.
 func joined(list string, have, want any) any {
 	switch w := want.(type) {
 	case Object:
@@ -140,8 +140,7 @@ func joined(list string, have, want any) any {
 	return want
 }
 
-// itemID is what an item of a list is known by; "" where the list is replaced
-// as a whole.
+// itemID returns the key of a list item, or "" if the list is replaced as a whole.
 func itemID(list string, item any) string {
 	o, _ := item.(Object)
 	switch list {
@@ -167,8 +166,7 @@ func indexOf(list string, items []any, item any) int {
 	return slices.IndexFunc(items, func(x any) bool { return itemID(list, x) == itemID(list, item) })
 }
 
-// without removes the items of a list that were applied last and are not
-// wanted any more.
+// without removes list items that were applied before and are omitted now.
 func without(list string, have, last, want []any) []any {
 	if !known(list, have) || !known(list, last) || !known(list, want) {
 		return have
@@ -189,7 +187,7 @@ func without(list string, have, last, want []any) []any {
 	})
 }
 
-// drop removes what was applied last and is not wanted any more.
+// drop removes fields that were applied before and are omitted now.
 func drop(have, last, want Object) {
 	for k, v := range last {
 		if l, isList := v.([]any); isList && want[k] != nil {
@@ -246,7 +244,7 @@ func hasLists(o any) bool {
 	return false
 }
 
-// stringData makes data of a Secret's, as the API server does.
+// stringData merges stringData of a Secret into data, as the API server does.
 func stringData(o Object) {
 	plain, _ := o["stringData"].(Object)
 	if text(o, "kind") != "Secret" || plain == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// paths lists the objects of a kind, in order.
+// paths returns the paths of the objects of a kind, sorted.
 func (c *Cluster) paths(kind string) (out []string) {
 	for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
 		if text(c.Objects[path], "kind") == kind {
@@ -18,11 +18,11 @@ func (c *Cluster) paths(kind string) (out []string) {
 	return out
 }
 
-// startsIn is how long a pod takes to run.
+// startsIn is how long a pod takes to start.
 const startsIn = 4 * time.Second
 
-// settlePods keeps the pods of ReplicaSets, schedules them, and forgets those
-// whose node is gone.
+// settlePods creates the pods of ReplicaSets, schedules them, and removes those whose
+// Node is gone.
 func (c *Cluster) settlePods(now time.Time) {
 	for _, path := range c.paths("Pod") {
 		o := c.Objects[path]
@@ -53,7 +53,7 @@ func (c *Cluster) settlePods(now time.Time) {
 	}
 }
 
-// schedule gives a pod the emptiest node that takes any.
+// schedule assigns a pod to the Node with the fewest pods, among those that accept it.
 func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 	best, fewest := "", 0
 	for _, p := range c.paths("Node") {
@@ -82,7 +82,7 @@ func (c *Cluster) schedule(path string, pod Object, now time.Time) {
 	c.put(path, pod, now)
 }
 
-// replicate makes the pods of a ReplicaSet that are missing.
+// replicate creates the missing pods of a ReplicaSet.
 func (c *Cluster) replicate(set Object, now time.Time) {
 	want, _ := value(set, "spec", "replicas").(float64)
 	name, namespace := text(set, "metadata", "name"), text(set, "metadata", "namespace")
@@ -107,7 +107,7 @@ func (c *Cluster) replicate(set Object, now time.Time) {
 	}
 }
 
-// attach has a volume attached that is to be.
+// attach attaches a volume.
 func (c *Cluster) attach(path string, now time.Time) {
 	if o := c.Objects[path]; o["status"] == nil {
 		o["status"] = Object{"attached": true}
@@ -115,16 +115,15 @@ func (c *Cluster) attach(path string, now time.Time) {
 	}
 }
 
-// detachIn is how long a volume takes to be detached, once no pod uses it.
+// detachIn is how long a volume takes to be detached after no pod uses it.
 const detachIn = 6 * time.Second
 
-// detach detaches a volume of which the pod, named by an annotation, has left
-// the node.
+// detach detaches a volume after the pod in its annotation has left the Node.
 func (c *Cluster) detach(path string, now time.Time) {
 	o := c.Objects[path]
 	pod := text(o, "metadata", "annotations", "kubesim/pod")
 	if pod == "" {
-		return // nobody says when
+		return // no annotation: attached until the test detaches it
 	}
 	namespace, name, _ := strings.Cut(pod, "/")
 	user := c.Objects["/api/v1/namespaces/"+namespace+"/pods/"+name]
@@ -133,7 +132,7 @@ func (c *Cluster) detach(path string, now time.Time) {
 	}
 }
 
-// unreachable reports whether a node's kubelet is not heard of.
+// unreachable reports whether the kubelet of a Node reports no status.
 func unreachable(node Object) bool {
 	return slices.ContainsFunc(list(node, "status", "conditions"), func(x Object) bool { return text(x, "type") == "Ready" && text(x, "status") == "Unknown" })
 }

@@ -8,7 +8,7 @@ import (
 
 const tokens = "/api/v1/namespaces/kube-system/secrets/bootstrap-token-" //nolint:gosec // a path
 
-// TokenValid reports whether a bootstrap token lets machines join at a time.
+// TokenValid reports whether machines can join with a bootstrap token at a time.
 func (c *Cluster) TokenValid(token string, at time.Time) bool {
 	id, secret, _ := strings.Cut(token, ".")
 	o := c.Objects[tokens+id]
@@ -18,7 +18,7 @@ func (c *Cluster) TokenValid(token string, at time.Time) bool {
 	return !expired(o, at)
 }
 
-// expired reports whether a token has expired. What cannot be read has.
+// expired reports whether a token has expired. An invalid expiry counts as expired.
 func expired(o Object, at time.Time) bool {
 	expires := decoded(o, "expiration")
 	if expires == "" {
@@ -28,8 +28,8 @@ func expired(o Object, at time.Time) bool {
 	return err != nil || !at.Before(t)
 }
 
-// KeepTokens makes the tokens with a description, in base64, that have not
-// expired valid for some time from then on.
+// KeepTokens extends the validity of all valid tokens with a description (in base64) to
+// ttl.
 func (c *Cluster) KeepTokens(at time.Time, description string, ttl time.Duration) {
 	for path, o := range c.Objects {
 		data, _ := o["data"].(Object)
@@ -40,7 +40,7 @@ func (c *Cluster) KeepTokens(at time.Time, description string, ttl time.Duration
 	}
 }
 
-// cleanTokens removes tokens that have expired, as the token cleaner does.
+// cleanTokens removes expired tokens, as the token cleaner does.
 func (c *Cluster) cleanTokens(now time.Time) {
 	for path, o := range c.Objects {
 		if strings.HasPrefix(path, tokens) && expired(o, now) {
@@ -50,6 +50,6 @@ func (c *Cluster) cleanTokens(now time.Time) {
 }
 
 func decoded(o Object, key string) string {
-	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) // what is no base64 is nothing
+	data, _ := base64.StdEncoding.DecodeString(text(o, "data", key)) // invalid base64 is an empty value
 	return string(data)
 }

@@ -17,71 +17,70 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DefaultNamespace is where clusterctl installs CAPA.
+// DefaultNamespace is the namespace in which clusterctl installs CAPA.
 const DefaultNamespace = "capa-system"
 
-// The secret that CAPA's controller reads its AWS profile from.
+// The Secret from which CAPA's controller reads its AWS profile.
 const (
 	CredentialsSecret = "capa-manager-bootstrap-credentials"
 	credentialsKey    = "credentials"
 )
 
-// hintInstalled is added where something of CAPA is missing.
+// hintInstalled is added to errors if a part of CAPA is missing.
 const hintInstalled = "is Cluster API Provider AWS installed ('clusterctl init --infrastructure aws')?"
 
-// Credentials is the content of the secret: the text of an AWS profile. It is
-// no string, lest it is printed by accident.
+// Credentials is the content of the Secret: the text of an AWS profile. It is not a
+// string, so that it is not printed by accident.
 type Credentials struct{ text []byte }
 
-// Zeroed are the credentials that say that there are none: a line break, since
-// the controller wants the file.
+// Zeroed returns empty credentials: a line break, because the controller requires the
+// file.
 func Zeroed() Credentials { return Credentials{[]byte("\n")} }
 
 // Reveal returns the text.
 func (c Credentials) Reveal() []byte { return c.text }
 
-// String keeps the text out of logs and errors.
+// String hides the text from logs and errors.
 func (c Credentials) String() string { return "(credentials)" }
 
-// GoString keeps the text out of logs and errors.
+// GoString hides the text from logs and errors.
 func (c Credentials) GoString() string { return c.String() }
 
-// IsZeroed reports whether there are none.
+// IsZeroed reports whether the credentials are those of Zeroed.
 func (c Credentials) IsZeroed() bool { return string(c.text) == "\n" }
 
-// Empty reports whether the secret has no key for them.
+// Empty reports whether the Secret has no credentials.
 func (c Credentials) Empty() bool { return len(c.text) == 0 }
 
-// isProfile reports whether a text has an AWS profile in it.
+// isProfile reports whether a text contains an AWS profile.
 func isProfile(text []byte) bool { return regexp.MustCompile(`(?m)^\s*\[[^\]\n]+\]`).Match(text) }
 
-// saysWho reports whether a profile says whose it is, by one of the keys of
-// the AWS shared configuration that do.
+// saysWho reports whether a profile contains credentials or a source of credentials, by
+// the keys of the AWS shared configuration.
 func saysWho(text []byte) bool {
 	return regexp.MustCompile(`(?m)^\s*(aws_access_key_id|role_arn|credential_process|web_identity_token_file|sso_session|sso_start_url|credential_source)\s*=\s*\S`).Match(text)
 }
 
-// ParseCredentials reads credentials as encode-as-profile prints them: an AWS
-// profile in base64. The empty text stands for zeroed ones. Errors do not
-// quote it.
+// ParseCredentials parses the output of encode-as-profile: an AWS profile in base64. An
+// empty text means Zeroed. Errors do not contain the text.
 func ParseCredentials(encoded string) (Credentials, error) {
 	encoded = strings.TrimSpace(encoded)
 	if encoded == "" {
 		return Zeroed(), nil
 	}
 	if isProfile([]byte(encoded)) {
-		return Credentials{}, errors.New("it is a profile in plain text, and has to be in base64; 'clusterawsadm bootstrap credentials encode-as-profile' prints it so")
+		return Credentials{}, errors.New("the profile is plain text and must be base64; use the output of 'clusterawsadm bootstrap credentials encode-as-profile'")
 	}
 	text, err := base64.StdEncoding.DecodeString(encoded)
 	switch {
 	case err != nil:
-		return Credentials{}, errors.New("it is not base64; 'clusterawsadm bootstrap credentials encode-as-profile' prints what is wanted")
+		return Credentials{}, errors.New("the value is not base64; use the output of 'clusterawsadm bootstrap credentials encode-as-profile'")
 	case len(bytes.TrimSpace(text)) == 0:
 		return Zeroed(), nil
 	case !isProfile(text):
-		return Credentials{}, errors.New("what is in the base64 has no [profile]; 'clusterawsadm bootstrap credentials encode-as-profile' prints what is wanted")
+		return Credentials{}, errors.New("the decoded value has no [profile]; use the output of 'clusterawsadm bootstrap credentials encode-as-profile'")
 	case !saysWho(text):
-		return Credentials{}, errors.New("the profile in the base64 has neither aws_access_key_id nor role_arn nor anything else that says whose it is")
+		return Credentials{}, errors.New("the decoded profile has no aws_access_key_id, role_arn or other source of credentials")
 	}
 	return Credentials{text}, nil
 }
@@ -101,7 +100,7 @@ func (c *Cluster) Credentials(ctx context.Context, namespace string) (Credential
 	}
 	encoded, _, err := unstructured.NestedString(secret.Object, "data", credentialsKey)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("secret %s/%s: its data is of another form", namespace, CredentialsSecret)
+		return Credentials{}, fmt.Errorf("secret %s/%s: its data is invalid", namespace, CredentialsSecret)
 	}
 	text, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -110,8 +109,8 @@ func (c *Cluster) Credentials(ctx context.Context, namespace string) (Credential
 	return Credentials{text}, nil
 }
 
-// SetCredentials gives CAPA's controller other credentials. It reads them when
-// it starts. The secret is never made: where it is missing, CAPA is.
+// SetCredentials changes the credentials of CAPA's controller, which reads them when it
+// starts. It does not create the Secret: if it does not exist, CAPA is not installed.
 func (c *Cluster) SetCredentials(ctx context.Context, namespace string, to Credentials) error {
 	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{credentialsKey: to.text}})
 	if err != nil {

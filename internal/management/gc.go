@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The annotations by which CAPA's garbage collection of what the cloud
-// controller made is steered.
+// The annotations that control CAPA's garbage collection of resources of the cloud
+// controller.
 const (
 	gcAnnotation      = "aws.cluster.x-k8s.io/external-resource-gc"       // "true" or "false"
-	gcTasksAnnotation = "aws.cluster.x-k8s.io/external-resource-tasks-gc" // tasks, apart by commas; absent: all
+	gcTasksAnnotation = "aws.cluster.x-k8s.io/external-resource-tasks-gc" // tasks, separated by commas; absent means all
 )
 
 const (
@@ -27,33 +27,33 @@ const (
 	managedKind       = "AWSManagedControlPlane"
 )
 
-// GCTasks are the tasks of the garbage collection.
+// GCTasks returns the tasks of the garbage collection.
 func GCTasks() []string { return []string{"load-balancer", "target-group", "security-group"} }
 
-// CheckGCTasks refuses a task that CAPA does not know.
+// CheckGCTasks returns an error for a task that CAPA does not support.
 func CheckGCTasks(tasks []string) error {
 	for _, t := range tasks {
 		if !slices.Contains(GCTasks(), t) {
-			return fmt.Errorf("unsupported gc task: %s; there are: %s", t, strings.Join(GCTasks(), ", "))
+			return fmt.Errorf("unsupported gc task: %s; supported: %s", t, strings.Join(GCTasks(), ", "))
 		}
 	}
 	return nil
 }
 
-// Annotated is an object on which an annotation is as wanted.
+// Annotated is an object with the desired annotation.
 type Annotated struct {
 	Kind, Namespace, Name string
-	Already               bool // it was so before
+	Already               bool // the annotation was up to date before
 }
 
-// SetGC switches the garbage collection of a cluster on or off.
+// SetGC enables or disables the garbage collection of a cluster.
 func (c *Cluster) SetGC(ctx context.Context, namespace, cluster string, on bool) ([]Annotated, error) {
 	value := fmt.Sprint(on)
 	return c.annotate(ctx, namespace, cluster, gcAnnotation, &value)
 }
 
-// SetGCTasks limits the garbage collection of a cluster to some tasks; without
-// any, it does them all.
+// SetGCTasks limits the garbage collection of a cluster to some tasks. Without tasks it
+// removes the limit.
 func (c *Cluster) SetGCTasks(ctx context.Context, namespace, cluster string, tasks []string) ([]Annotated, error) {
 	if err := CheckGCTasks(tasks); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (c *Cluster) SetGCTasks(ctx context.Context, namespace, cluster string, tas
 	return c.annotate(ctx, namespace, cluster, gcTasksAnnotation, &value)
 }
 
-// annotate sets an annotation, or removes it, on what CAPA's controllers look
-// at for a cluster. All objects are looked up before the first is changed.
+// annotate sets or removes an annotation on the objects that CAPA's controllers read. It
+// reads all objects before it changes the first one.
 func (c *Cluster) annotate(ctx context.Context, namespace, cluster, key string, value *string) (done []Annotated, err error) {
 	targets, err := c.steered(ctx, namespace, cluster)
 	if err != nil {
@@ -96,8 +96,8 @@ type target struct {
 	object   *unstructured.Unstructured
 }
 
-// ref is a reference of a Cluster to what is behind it: v1beta2 has a group,
-// v1beta1 a group with a version.
+// ref is a reference in a Cluster. In v1beta2 it has an API group, in v1beta1 a group and
+// version.
 type ref struct{ APIGroup, APIVersion, Kind, Name string }
 
 func (r ref) group() string {
@@ -108,10 +108,9 @@ func (r ref) group() string {
 	return group
 }
 
-// steered returns the objects whose annotations CAPA's controllers go by: for
-// EKS first the AWSManagedControlPlane, since its controller collects the
-// garbage; and what the infrastructureRef names, which is where
-// clusterawsadm has always put the annotation.
+// steered returns the objects to annotate: for EKS first the AWSManagedControlPlane,
+// whose controller does the garbage collection; and the object of infrastructureRef,
+// which upstream's clusterawsadm annotates.
 func (c *Cluster) steered(ctx context.Context, namespace, cluster string) (all []target, err error) {
 	gvr, err := c.kind(ctx, clusterGroup, "Cluster")
 	if err != nil {
@@ -120,7 +119,7 @@ func (c *Cluster) steered(ctx context.Context, namespace, cluster string) (all [
 	object, err := c.objects.Resource(gvr).Namespace(namespace).Get(ctx, cluster, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, c.missing(ctx, "Cluster "+cluster, namespace, "'kubectl get clusters -A' lists what there is")
+		return nil, c.missing(ctx, "Cluster "+cluster, namespace, "'kubectl get clusters -A' lists all clusters")
 	case err != nil:
 		return nil, c.explain(err, fmt.Sprintf("look up Cluster %s/%s", namespace, cluster))
 	}

@@ -1,5 +1,5 @@
-// Package management works on a management cluster: a cluster that Cluster API
-// and its AWS provider run in.
+// Package management changes objects in a management cluster: a cluster in which Cluster
+// API and its AWS provider run.
 package management
 
 import (
@@ -26,26 +26,26 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// fieldManager is who the API server says made a change.
+// fieldManager is the name with which changes are recorded in managedFields.
 const fieldManager = "clusterawsadm"
 
-// Options say which cluster it is.
+// Options select the management cluster.
 type Options struct {
-	// Kubeconfig is the one file to read. When it is "", Files are: those that
-	// exist, the first that names a thing wins. When none exists, the cluster
-	// is the one that the program runs in.
+	// Kubeconfig is the file to read. If it is "", existing ones of Files are merged; the
+	// first file with an entry takes precedence. If no file exists, the cluster is the
+	// one in which the program runs.
 	Kubeconfig string
 	Files      []string
-	Context    string // "": the current one
+	Context    string // "" means the current context
 	UserAgent  string
-	Clock      *clock.Clock // nil: the machine's own
+	Clock      *clock.Clock // nil means the system clock
 }
 
 // Cluster is a management cluster.
 type Cluster struct {
 	objects dynamic.Interface
 	raw     rest.Interface
-	name    string // for people: its context, and its address
+	name    string // for messages: address and context
 	clock   *clock.Clock
 }
 
@@ -60,7 +60,7 @@ func Connect(o Options) (*Cluster, error) {
 	case err != nil:
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	none := fmt.Errorf("no kubeconfig of a management cluster (looked in %s): use --kubeconfig FILE, or set KUBECONFIG",
+	none := fmt.Errorf("no kubeconfig of a management cluster (searched: %s): use --kubeconfig FILE, or set KUBECONFIG",
 		strings.Join(append(o.Files, o.Kubeconfig)[:max(1, len(o.Files))], ", "))
 	if o.Context != "" && api.IsConfigEmpty(&raw) {
 		return nil, none
@@ -77,7 +77,7 @@ func Connect(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	cfg.UserAgent = o.UserAgent
-	cfg.WarningHandler = rest.NoWarnings{} // deprecations of the API are not the user's doing
+	cfg.WarningHandler = rest.NoWarnings{} // API deprecations do not concern the user
 	c := &Cluster{name: "the management cluster at " + cfg.Host, clock: o.Clock}
 	if current != "" {
 		c.name += " (context " + current + ")"
@@ -86,7 +86,7 @@ func Connect(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // or what the API server says of an error cannot be read
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // needed to decode the Status of an error
 	cfg = rest.CopyConfig(cfg)
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	if c.raw, err = rest.UnversionedRESTClientFor(cfg); err != nil {
@@ -95,8 +95,8 @@ func Connect(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// context returns the context to use: the one that is asked for, which has to
-// be there, or the current one; "" where there is neither.
+// context returns the context to use: the given one, which must exist, or the current
+// one, or "" if there is none.
 func (o Options) context(raw *api.Config) (string, error) {
 	current := raw.CurrentContext
 	if o.Context != "" {
@@ -107,17 +107,17 @@ func (o Options) context(raw *api.Config) (string, error) {
 		if len(raw.Contexts) > 0 {
 			known = strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", ")
 		}
-		return "", fmt.Errorf("kubeconfig: context %q does not exist; there is: %s", current, known)
+		return "", fmt.Errorf("kubeconfig: context %q does not exist; contexts: %s", current, known)
 	}
 	return current, nil
 }
 
-// Name says which cluster it is.
+// Name identifies the cluster in messages.
 func (c *Cluster) Name() string { return c.name }
 
-// kind finds under which version and name the cluster serves a kind: the
-// version that it prefers, unless that lacks the kind. It asks what every user
-// may ask, other than for the CustomResourceDefinition.
+// kind returns the version and resource name of a kind: in the version that the cluster
+// prefers, unless that lacks the kind. It uses the discovery API, which all users may
+// read, unlike CustomResourceDefinitions.
 func (c *Cluster) kind(ctx context.Context, group, kind string) (schema.GroupVersionResource, error) {
 	none := schema.GroupVersionResource{}
 	var found metav1.APIGroup
@@ -167,8 +167,7 @@ func (c *Cluster) get(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(data, into)
 }
 
-// explain says what was to be done, and, of errors that do not speak for
-// themselves, what they mean.
+// explain adds the operation to an error, and explains common errors.
 func (c *Cluster) explain(err error, what string) error {
 	var unreachable *url.Error
 	switch {
@@ -182,12 +181,12 @@ func (c *Cluster) explain(err error, what string) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// missing says of something in a namespace that it is not there, and whether
-// the namespace is.
+// missing returns the error for an object that does not exist, and says whether its
+// namespace exists.
 func (c *Cluster) missing(ctx context.Context, what, namespace, hint string) error {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	if _, err := c.objects.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no %s, and no namespace %s, in %s: name the right one with --namespace; %s", what, namespace, c.name, hint)
+		return fmt.Errorf("there is no %s, and no namespace %s, in %s: set the namespace with --namespace; %s", what, namespace, c.name, hint)
 	}
 	return fmt.Errorf("there is no %s in namespace %s of %s; %s", what, namespace, c.name, hint)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// connected returns a cluster whose API server is that handler.
+// connected returns a cluster whose API server is the handler.
 func connected(t *testing.T, serve http.HandlerFunc) *Cluster {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +33,7 @@ func connected(t *testing.T, serve http.HandlerFunc) *Cluster {
 	return c
 }
 
-// deployment is a Deployment of two replicas in some state.
+// deployment returns a Deployment with two replicas and a status.
 func deployment(status string) string {
 	return `{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "capa-controller-manager", "namespace": "capa-system", "generation": 5},
 		"spec": {"replicas": 2}, "status": ` + status + `}`
@@ -41,7 +41,7 @@ func deployment(status string) string {
 
 func TestAwaitRollout(t *testing.T) {
 	states := []string{
-		`{"observedGeneration": 4, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}`, // of the generation before
+		`{"observedGeneration": 4, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}`, // of the previous generation
 		`{"observedGeneration": 5, "replicas": 2, "updatedReplicas": 0, "availableReplicas": 2}`,
 		`{"observedGeneration": 5, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 2}`,
 		`{"observedGeneration": 5, "replicas": 3, "updatedReplicas": 2, "availableReplicas": 2}`,
@@ -50,13 +50,13 @@ func TestAwaitRollout(t *testing.T) {
 	}
 	at := 0
 	c := connected(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(deployment(states[at]))) // the client says when it does not arrive
+		_, _ = w.Write([]byte(deployment(states[at]))) // the client fails if the response does not arrive
 		at++
 	})
 	var told []string
 	require.NoError(t, c.AwaitRollout(t.Context(), DefaultNamespace, func(s string) { told = append(told, s) }))
 	assert.Equal(t, []string{
-		"waiting for the deployment to take notice", "0 of 2 new pods have been made", "1 old pods are still there", "1 of 2 new pods are available",
+		"waiting for the deployment spec update to be observed", "0 of 2 pods are updated", "1 old pods are terminating", "1 of 2 updated pods are available",
 	}, told, "each state once")
 	assert.Len(t, states, at)
 }
@@ -66,7 +66,7 @@ func TestAwaitRolloutGivesUp(t *testing.T) {
 		_, _ = w.Write([]byte(deployment(`{"observedGeneration": 5, "conditions": [{"type": "Progressing", "reason": "ProgressDeadlineExceeded", "message": "it has timed out"}]}`)))
 	})
 	err := c.AwaitRollout(t.Context(), DefaultNamespace, func(string) {})
-	require.ErrorContains(t, err, "deployment capa-system/capa-controller-manager: it has timed out; 'kubectl -n capa-system describe pods' says why")
+	require.ErrorContains(t, err, "deployment capa-system/capa-controller-manager: it has timed out; 'kubectl -n capa-system describe pods' shows the reason")
 
 	c = connected(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(deployment(`{}`))) })
 	late := errors.New("late")
@@ -87,8 +87,8 @@ func TestErrorsOfTheAPIServer(t *testing.T) {
 		})
 		_, err := c.SetGC(t.Context(), "default", "demo", true)
 		require.ErrorContains(t, err, want)
-		if code != http.StatusUnauthorized { // client-go has words of its own for this one
-			require.ErrorContains(t, err, "out of order", "what the API server says is told")
+		if code != http.StatusUnauthorized { // client-go has its own message for this status
+			require.ErrorContains(t, err, "out of order", "contains the message of the API server")
 		}
 		_, err = c.Credentials(t.Context(), DefaultNamespace)
 		require.ErrorContains(t, err, want)
@@ -96,7 +96,7 @@ func TestErrorsOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestHalfOfAnEKSCluster has the second annotation fail: what was done is told.
+// TestHalfOfAnEKSCluster makes the second annotation fail: the first one is reported.
 func TestHalfOfAnEKSCluster(t *testing.T) {
 	c := connected(t, func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
@@ -142,12 +142,12 @@ func TestConnectExplainsKubeconfigs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(file, []byte("{contexts: [{name: c, context: {cluster: c}}]}"), 0o600))
 	_, err := Connect(Options{Kubeconfig: file, Context: "c"})
-	require.ErrorContains(t, err, "no kubeconfig of a management cluster (looked in "+file+")")
+	require.ErrorContains(t, err, "no kubeconfig of a management cluster (searched: "+file+")")
 	require.NoError(t, os.WriteFile(file, []byte("nonsense: ["), 0o600))
 	_, err = Connect(Options{Kubeconfig: file})
 	require.ErrorContains(t, err, "kubeconfig: ")
 	_, err = Connect(Options{Files: []string{"/nope/a", "/nope/b"}})
-	require.ErrorContains(t, err, "looked in /nope/a, /nope/b")
+	require.ErrorContains(t, err, "searched: /nope/a, /nope/b")
 	_, err = Connect(Options{Files: []string{"/nope/a"}, Context: "c"})
-	require.ErrorContains(t, err, "no kubeconfig of a management cluster (looked in /nope/a)")
+	require.ErrorContains(t, err, "no kubeconfig of a management cluster (searched: /nope/a)")
 }

@@ -16,18 +16,18 @@ import (
 // ControllerDeployment is the Deployment of CAPA's controller.
 const ControllerDeployment = "capa-controller-manager"
 
-// restartedAt is the annotation by which kubectl restarts pods too.
+// restartedAt is the annotation with which kubectl rollout restart restarts pods.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// pollEvery is how often a rollout is looked at.
+// pollEvery is the time between two checks of a rollout.
 const pollEvery = time.Second
 
 func deployments() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 }
 
-// Rollout restarts the pods of CAPA's controller in a namespace, one after the
-// other as its Deployment says. It does not wait for them.
+// Rollout restarts the pods of CAPA's controller by the strategy of its Deployment. It
+// does not wait for them.
 func (c *Cluster) Rollout(ctx context.Context, namespace string) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{
 		"metadata": map[string]any{"annotations": map[string]string{restartedAt: c.clock.Now().Format(time.RFC3339)}},
@@ -46,8 +46,8 @@ func (c *Cluster) Rollout(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// AwaitRollout waits until all pods of CAPA's controller are new and
-// available, or the Deployment gives up, or the context ends.
+// AwaitRollout waits until all pods of CAPA's controller are updated and available, the
+// Deployment fails, or the context ends.
 func (c *Cluster) AwaitRollout(ctx context.Context, namespace string, tell func(string)) error {
 	for said := ""; ; {
 		d, err := c.objects.Resource(deployments()).Namespace(namespace).Get(ctx, ControllerDeployment, metav1.GetOptions{})
@@ -55,7 +55,7 @@ func (c *Cluster) AwaitRollout(ctx context.Context, namespace string, tell func(
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			return c.explain(err, fmt.Sprintf("look at deployment %s/%s", namespace, ControllerDeployment))
+			return c.explain(err, fmt.Sprintf("read deployment %s/%s", namespace, ControllerDeployment))
 		}
 		done, state, err := progress(d)
 		if done || err != nil {
@@ -71,7 +71,7 @@ func (c *Cluster) AwaitRollout(ctx context.Context, namespace string, tell func(
 	}
 }
 
-// progress tells how far a Deployment is, as "kubectl rollout status" does.
+// progress returns the progress of a Deployment, as "kubectl rollout status" does.
 func progress(d *unstructured.Unstructured) (done bool, state string, err error) {
 	number := func(fields ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(d.Object, fields...)
@@ -83,21 +83,21 @@ func progress(d *unstructured.Unstructured) (done bool, state string, err error)
 	}
 	updated, all, available := number("status", "updatedReplicas"), number("status", "replicas"), number("status", "availableReplicas")
 	if number("status", "observedGeneration") < d.GetGeneration() {
-		return false, "waiting for the deployment to take notice", nil
+		return false, "waiting for the deployment spec update to be observed", nil
 	}
 	conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
 	for _, each := range conditions {
 		if c, ok := each.(map[string]any); ok && c["type"] == "Progressing" && c["reason"] == "ProgressDeadlineExceeded" {
-			return false, "", fmt.Errorf("deployment %s/%s: %v; 'kubectl -n %s describe pods' says why", d.GetNamespace(), d.GetName(), c["message"], d.GetNamespace())
+			return false, "", fmt.Errorf("deployment %s/%s: %v; 'kubectl -n %s describe pods' shows the reason", d.GetNamespace(), d.GetName(), c["message"], d.GetNamespace())
 		}
 	}
 	switch {
 	case updated < wanted:
-		return false, fmt.Sprintf("%d of %d new pods have been made", updated, wanted), nil
+		return false, fmt.Sprintf("%d of %d pods are updated", updated, wanted), nil
 	case all > updated:
-		return false, fmt.Sprintf("%d old pods are still there", all-updated), nil
+		return false, fmt.Sprintf("%d old pods are terminating", all-updated), nil
 	case available < updated:
-		return false, fmt.Sprintf("%d of %d new pods are available", available, updated), nil
+		return false, fmt.Sprintf("%d of %d updated pods are available", available, updated), nil
 	}
 	return true, "", nil
 }

@@ -1,4 +1,4 @@
-// Package suggest names what was probably meant by a word that is not known.
+// Package suggest finds the name that was probably meant by an unknown word.
 package suggest
 
 import (

@@ -30,7 +30,7 @@ func wanted() ami.CopyOptions {
 	return ami.CopyOptions{OS: "ubuntu-24.04", Version: "v1.34.2", From: "us-east-1", To: "us-west-2", Encrypt: true, Key: key, Wait: time.Hour}
 }
 
-// story collects what is told.
+// story records the messages.
 func story(o *ami.CopyOptions) *[]string {
 	var lines []string
 	o.Tell = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -46,7 +46,7 @@ func describe(t *testing.T, a *awssim.AWS, region, id string) types.Image {
 	return out.Images[0]
 }
 
-// demanding makes the source an image with all that an image can have.
+// demanding makes the source an image with all properties that an image can have.
 func demanding(s *awssim.State) {
 	for _, i := range s.EC2.Images {
 		if i.Name == "capa-ami-ubuntu-24.04-v1.34.2-1765664000" {
@@ -96,7 +96,7 @@ func TestEncryptedCopyKeepsEverything(t *testing.T) {
 	})
 }
 
-// Running again gives the copy that is there.
+// A second run returns the existing copy.
 func TestCopyAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -126,7 +126,7 @@ func TestCopyAgain(t *testing.T) {
 	})
 }
 
-// A copy that was removed is made anew, although AWS remembers the token.
+// A deleted copy is created again, although AWS remembers the client token.
 func TestCopyAfterRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -151,9 +151,10 @@ func TestCopyWithAKeyThatCannotBeUsed(t *testing.T) {
 		_, err := ami.Copy(t.Context(), a.Config(), o)
 		require.ErrorContains(t, err, "Given key ID is not accessible")
 		require.ErrorContains(t, err, "the key alias/nobody must be symmetric and in us-west-2")
-		assert.Equal(t, before, a.Inventory(), "nothing is left")
+		assert.Equal(t, before, a.Inventory(), "nothing remains")
 
-		// Nobody waited: the next run finds what failed, removes it, and asks anew.
+		// The first run did not wait: the next run finds the failed copy, deletes it and
+		// starts again.
 		o.Wait = 0
 		_, err = ami.Copy(t.Context(), a.Config(), o)
 		require.NoError(t, err)
@@ -244,7 +245,7 @@ func TestCopyRefused(t *testing.T) {
 	})
 }
 
-// An own image is copied with its tags.
+// An image of the own account is copied with its tags.
 func TestCopyKeepsTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -262,8 +263,8 @@ func TestCopyKeepsTags(t *testing.T) {
 	})
 }
 
-// Whichever call fails, and however, running again ends with one image and no
-// snapshot besides its own.
+// Whichever call fails, and however, a second run ends with one image and no snapshots
+// but its own.
 func TestEncryptedCopyMayFailAnywhere(t *testing.T) {
 	total, want := 0, []string(nil)
 	synctest.Test(t, func(t *testing.T) {
@@ -305,7 +306,7 @@ func TestEncryptedCopyMayFailAnywhere(t *testing.T) {
 	}
 }
 
-// A connection that is lost for a while does not end the waiting.
+// A temporary loss of the connection does not end the wait.
 func TestWaitingOutlastsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -324,8 +325,8 @@ func TestWaitingOutlastsAnOutage(t *testing.T) {
 	})
 }
 
-// A run that dies while it removes a copy that failed leaves nothing to the
-// next one.
+// A run that dies while it deletes a failed copy leaves nothing that disturbs the next
+// run.
 func TestRemovalMayFailAnywhere(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillBefore, awssim.KillAfter} {
 		for n := 1; ; n++ {

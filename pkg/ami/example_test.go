@@ -10,7 +10,7 @@ import (
 
 // The newest image of one version in two regions.
 func Example() {
-	cfg := awssim.New(awssim.Options{}).Config() // of AWS: config.LoadDefaultConfig
+	cfg := awssim.New(awssim.Options{}).Config() // for AWS, use config.LoadDefaultConfig
 	found, err := ami.List(context.Background(), cfg, ami.Query{
 		Owner: ami.Owner, OS: []string{"ubuntu-24.04"}, Version: "v1.34.2", Architectures: []string{ami.X8664},
 		Regions: []string{"us-east-1", "eu-west-1"},

@@ -63,7 +63,7 @@ func TestListOrder(t *testing.T) {
 	})
 }
 
-// What upstream's list crashes on, or takes for something else.
+// Images on which upstream's list panics or that it misinterprets.
 func TestListStrangeImages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -93,7 +93,7 @@ func TestListStrangeImages(t *testing.T) {
 	})
 }
 
-// A region that fails is told of, and does not spoil the rest.
+// An error in a region is reported and does not affect the others.
 func TestListWithoutSomeRegions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -115,7 +115,7 @@ func TestListWithoutSomeRegions(t *testing.T) {
 	})
 }
 
-// Without the release server the images tell what there is.
+// Without the release server, the images determine the versions.
 func TestListOffline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -140,7 +140,7 @@ func TestListOffline(t *testing.T) {
 	})
 }
 
-// All regions are asked at once, with one call each.
+// All regions are queried at the same time, with one call each.
 func TestListIsQuick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Latency: 400 * time.Millisecond})

@@ -19,7 +19,7 @@ func TestMatches(t *testing.T) {
 		{"capa-ami-ubuntu-24.04-1.34.2-1760000000", "ubuntu-24.04", "v1.34.2", true},
 		{"capa-ami-ubuntu-24.04-1.34.2-00-1760000000", "ubuntu-24.04", "v1.34.2", true},
 		{"capa-ami-ubuntu-24.04-v1.34.2-1760000000enc1a2b3c4d", "ubuntu-24.04", "v1.34.2", true},
-		{"capa-ami-ubuntu-24.04-v1.34.2-1760000000x7q1763629200", "ubuntu-24.04", "v1.34.2", true}, // as upstream names encrypted copies
+		{"capa-ami-ubuntu-24.04-v1.34.2-1760000000x7q1763629200", "ubuntu-24.04", "v1.34.2", true}, // upstream's name of an encrypted copy
 		{"capa-ami-ubuntu-24.04-v1.31.0-rc.1-1760000000", "ubuntu-24.04", "v1.31.0", false},
 		{"capa-ami-ubuntu-24.04-v1.31.0-rc.1-00-1760000000", "ubuntu-24.04", "v1.31.0", false},
 		{"capa-ami-ubuntu-24.04-v1.31.0-rc.1", "ubuntu-24.04", "v1.31.0", false},
@@ -31,15 +31,14 @@ func TestMatches(t *testing.T) {
 		{"capa-ami-ubuntu-22.04-v1.34.2-1760000000", "ubuntu-24.04", "v1.34.2", false},
 		{"capa-ami-flatcar-3510.2.1-v1.34.2-1760000000", "flatcar-3510.2.1", "v1.34.2", true},
 		{"capa-ami-", "", "", false},
-		{"nohyphen", "ubuntu-24.04", "v1.34.2", false}, // upstream's list crashes on it
+		{"nohyphen", "ubuntu-24.04", "v1.34.2", false}, // upstream's list panics on it
 		{"", "", "", false},
 	} {
 		assert.Equal(t, c.want, Matches(c.name, c.os, c.version), "%s as %s %s", c.name, c.os, c.version)
 	}
 }
 
-// Whatever a name is built of, what it was built of is read back, and nothing
-// else.
+// The parts from which a name is built can be parsed from it, and no others.
 func TestNamesSayWhatTheyAreBuiltOf(t *testing.T) {
 	number := rapid.IntRange(0, 99)
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,7 +65,7 @@ func TestNamesSayWhatTheyAreBuiltOf(t *testing.T) {
 	})
 }
 
-// No name makes a reader of names fail.
+// No name causes a panic.
 func TestAnyName(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, os := rapid.OneOf(rapid.String(), rapid.StringMatching(`(capa-ami-)?[-0-9a-z.]*`)).Draw(t, "name"), rapid.StringMatching(`[-0-9a-z.]*`).Draw(t, "os")

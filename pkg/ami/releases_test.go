@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// server answers for the release server.
+// server replaces the release server.
 type server struct {
 	files map[string]string
 	slow  time.Duration
@@ -49,7 +49,7 @@ func TestSupported(t *testing.T) {
 	assert.Equal(t, []string{"v1.34.1", "v1.34.0", "v1.34.2", "v1.33.1", "v1.33.0", "v1.32.0", "v1.31.2", "v1.31.1", "v1.31.0"}, got)
 	assert.Len(t, s.asked, 4)
 
-	// A minor counts from its second release on.
+	// A minor counts from its second release.
 	s.files["stable.txt"] = "v1.34.0"
 	got, err = Supported(t.Context(), &http.Client{Transport: s})
 	require.NoError(t, err)

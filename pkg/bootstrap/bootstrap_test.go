@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/iamconfig"
 )
 
-// plain is a value as JSON would have it.
+// plain converts a value to decoded JSON.
 func plain(tb assert.TestingT, v any) (out any) {
 	text, err := json.Marshal(v)
 	if assert.NoError(tb, err) {
@@ -39,9 +39,9 @@ func rendered(tb require.TestingT, c *bootstrap.Config) (v any) {
 	return v
 }
 
-// expected is the template that the model makes of a file, but for the one
-// place where ours is meant to differ: in China, the policies of two roles are
-// not there under the names that the model, like upstream, gives them.
+// expected returns the template of the model for a file, with the one intended
+// difference: in China, the policies of two roles have other ARNs than in the model and
+// in upstream.
 func expected(tb require.TestingT, all map[string][]fact, configuration any) any {
 	m := newModel(all, configuration.(object))
 	want := plain(tb, m.template())
@@ -62,7 +62,7 @@ func expected(tb require.TestingT, all map[string][]fact, configuration any) any
 
 func asText(v any) string { s, _ := v.(string); return s }
 
-// TestTemplate holds the templates of many configurations against the model.
+// TestTemplate compares the templates of many configurations with the model.
 func TestTemplate(t *testing.T) {
 	all := facts(t)
 	compared, old := 0, 0
@@ -81,7 +81,7 @@ func TestTemplate(t *testing.T) {
 	assert.Greater(t, old, compared/10)
 }
 
-// TestTemplateOfConfigurations does so with the configurations in testdata.
+// TestTemplateOfConfigurations does the same with the configurations in testdata.
 func TestTemplateOfConfigurations(t *testing.T) {
 	all := facts(t)
 	files, err := filepath.Glob("testdata/configs/*.yaml")
@@ -95,8 +95,7 @@ func TestTemplateOfConfigurations(t *testing.T) {
 	assert.Empty(t, cmp.Diff(expected(t, all, object{}), rendered(t, bootstrap.Default())))
 }
 
-// TestPrintedConfigurationMeansTheSame: what print-config prints can be used in
-// place of what it was printed from.
+// TestPrintedConfigurationMeansTheSame: the output of print-config can replace its input.
 func TestPrintedConfigurationMeansTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, file := iamconfig.Draw(t)
@@ -112,7 +111,7 @@ func TestPrintedConfigurationMeansTheSame(t *testing.T) {
 	})
 }
 
-// TestChina: the policies of all roles are those of the partition.
+// TestChina: the policies of all roles are in the partition.
 func TestChina(t *testing.T) {
 	c := load(t, []byte(head+"spec: {partition: aws-cn, eks: {managedMachinePool: {}, fargate: {}}}\n"))
 	text, err := c.Template().YAML()

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
 )
 
-// The IAM objects of a configuration: what is in its CloudFormation template.
+// The IAM resources in the CloudFormation template of a configuration.
 func Example() {
 	c, err := bootstrap.Load("iam.yaml", []byte(`
 apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1

@@ -22,7 +22,7 @@ func policies(t require.TestingT, c *bootstrap.Config, name string, f bootstrap.
 	return v
 }
 
-// TestPolicies: the policies that are printed are those of the template.
+// TestPolicies: printed policies are those of the template.
 func TestPolicies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		_, file := iamconfig.Draw(t)
@@ -64,7 +64,7 @@ func TestMissingPolicy(t *testing.T) {
 	}
 }
 
-// terraformed has a bit of everything that Terraform would have to be told.
+// terraformed is a configuration with everything that Terraform supports.
 const terraformed = head + `spec:
   partition: aws-cn
   bootstrapUser: {enable: true, extraGroups: [admins], tags: {who: ada}, extraStatements: [{Effect: Allow, Action: "iam:GetUser", Resource: ["arn:aws-cn:iam::*:user/${aws:username}"]}]}
@@ -106,8 +106,8 @@ func TestTerraformRefused(t *testing.T) {
 	require.ErrorContains(t, err, "set spec.bootstrapUser.groupName")
 }
 
-// TestTerraformHasAll: every resource of the template has one of the same name,
-// and every reference leads to one.
+// TestTerraformHasAll: every resource of the template has a counterpart with the same
+// name, and every reference is valid.
 func TestTerraformHasAll(t *testing.T) {
 	kinds := map[string]string{
 		"AWS::IAM::Role": "aws_iam_role", "AWS::IAM::ManagedPolicy": "aws_iam_policy", "AWS::IAM::InstanceProfile": "aws_iam_instance_profile",

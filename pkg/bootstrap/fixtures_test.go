@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
 )
 
-// upstream is the folder of Cluster API Provider AWS's sources.
+// upstream is the folder with the sources of Cluster API Provider AWS.
 func upstream(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
@@ -29,8 +29,8 @@ func read(t *testing.T, text []byte) (v any) {
 	return v
 }
 
-// TestFixtures holds the templates of the configurations in testdata against
-// those that Cluster API Provider AWS keeps of them.
+// TestFixtures compares the templates of the configurations in testdata with upstream's
+// fixtures.
 func TestFixtures(t *testing.T) {
 	folder := filepath.Join(upstream(t), "cmd", "clusterawsadm", "cloudformation", "bootstrap", "fixtures")
 	fixtures, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -44,7 +44,7 @@ func TestFixtures(t *testing.T) {
 			c, err := bootstrap.Load(name, text, bootstrap.Options{Strict: true})
 			require.NoError(t, err)
 			if name == "with_eks_console.yaml" {
-				// The fixture was made by a program. In a file, spec.eks turns this on.
+				// A program created the fixture. In a file, spec.eks enables this.
 				require.True(t, c.Spec.Nodes.EC2ContainerRegistryReadOnly)
 				c.Spec.Nodes.EC2ContainerRegistryReadOnly = false
 			}
@@ -53,7 +53,7 @@ func TestFixtures(t *testing.T) {
 			want, err := os.ReadFile(fixture)
 			require.NoError(t, err)
 			assert.Equal(t, read(t, want), read(t, got))
-			assert.NotRegexp(t, `(?m)Version: \d`, string(got), "a date that is not quoted")
+			assert.NotRegexp(t, `(?m)Version: \d`, string(got), "an unquoted date")
 		})
 	}
 }

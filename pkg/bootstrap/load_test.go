@@ -25,7 +25,7 @@ func TestRemarks(t *testing.T) {
 	c, err = bootstrap.Load("remarks.yaml", text, bootstrap.Options{Strict: true})
 	assert.Nil(t, c)
 	require.Error(t, err)
-	assert.Equal(t, all, err.Error()+"\n", "strict makes errors of them")
+	assert.Equal(t, all, err.Error()+"\n", "strict turns them into errors")
 }
 
 func TestWrong(t *testing.T) {
@@ -58,7 +58,7 @@ func TestNoConfiguration(t *testing.T) {
 	}
 }
 
-// TestOld: a field that only the newer version has is told of.
+// TestOld: a field that only the newer version has causes a warning.
 func TestOld(t *testing.T) {
 	text := strings.Replace(head, "v1beta1", "v1alpha1", 1) + "spec:\n  allowAssumeRole: true\n  nodes:\n    path: /x/\n  bootstrapUser: {enable: true}\n"
 	c := load(t, []byte(text))
@@ -70,7 +70,7 @@ func TestOld(t *testing.T) {
 	assert.Empty(t, c.Spec.BootstrapUser.GroupName)
 }
 
-// TestYAML11: what YAML 1.1 takes for a truth value is one, as a key too.
+// TestYAML11: booleans of YAML 1.1 are booleans, also as keys.
 func TestYAML11(t *testing.T) {
 	c := load(t, []byte(head+`spec:
   bootstrapUser: {enable: on}
@@ -86,11 +86,11 @@ func TestYAML11(t *testing.T) {
 	assert.Equal(t, map[string]string{"false": "no", "1": "x"}, map[string]string(c.Spec.Nodes.Tags))
 	assert.Equal(t, c.Spec.Nodes.Tags, c.Spec.ControlPlane.Tags)
 	assert.Equal(t, input.Position{File: "iam.yaml", Line: 7}, c.At("spec.nodes.tags.false"))
-	assert.Equal(t, input.Position{File: "iam.yaml", Line: 5}, c.At("spec.nodes.path"), "the nearest there is")
+	assert.Equal(t, input.Position{File: "iam.yaml", Line: 5}, c.At("spec.nodes.path"), "the nearest parent")
 }
 
-// TestMark: with the mark, a file means what it says; the presence of spec.eks
-// does not turn anything on. A mark beside something else is one, too.
+// TestMark: in a file with the annotation, spec.eks enables nothing else. Other
+// annotations may be present.
 func TestMark(t *testing.T) {
 	const mark = "metadata:\n  annotations:\n    bootstrap.aws.infrastructure.cluster.x-k8s.io/defaulted: \"true\"\n"
 	const spec = "spec:\n  eks: {}\n  nodes: {ec2ContainerRegistryReadOnly: false}\n  bootstrapUser: {groupName: \"\"}\n"
@@ -98,14 +98,14 @@ func TestMark(t *testing.T) {
 	c := load(t, []byte(head+mark+spec))
 	assert.False(t, c.Spec.Nodes.EC2ContainerRegistryReadOnly)
 	assert.Empty(t, c.Spec.BootstrapUser.GroupName)
-	assert.Equal(t, "cluster-api-provider-aws-", c.Spec.S3Buckets.NamePrefix, "what is not said has its default")
+	assert.Equal(t, "cluster-api-provider-aws-", c.Spec.S3Buckets.NamePrefix, "missing values have their defaults")
 	assert.Empty(t, c.Warnings)
 	c = load(t, []byte(head+mark+"  name: x\n"+spec))
 	assert.False(t, c.Spec.Nodes.EC2ContainerRegistryReadOnly)
 	assert.Len(t, c.Warnings, 1)
 }
 
-// TestPrintedWithoutMark: the mark is there only where it is needed.
+// TestPrintedWithoutMark: the annotation is printed only if necessary.
 func TestPrintedWithoutMark(t *testing.T) {
 	for text, marked := range map[string]bool{
 		"": true, "spec: {eks: {}}\n": false, "spec: {eks: {disable: true}}\n": false, "spec: {nodes: {ec2ContainerRegistryReadOnly: true}}\n": false,
@@ -116,8 +116,8 @@ func TestPrintedWithoutMark(t *testing.T) {
 	}
 }
 
-// FuzzLoad: whatever the file is, Load gives a configuration that can be
-// printed and rendered, or an *input.InvalidError.
+// FuzzLoad: for every file, Load returns a configuration that can be printed and
+// rendered, or an *input.InvalidError.
 func FuzzLoad(f *testing.F) {
 	for _, file := range []string{"testdata/remarks.yaml", "testdata/wrong.yaml", "testdata/configs/with_extra_statements.yaml"} {
 		text, err := os.ReadFile(file)

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A model of what Cluster API Provider AWS's clusterawsadm makes of a
-// configuration, built of testdata/facts.yaml and of the tables it was written
-// down with. It works on plain values, and shares nothing with the package it
-// is held against.
+// A model of the template that upstream's clusterawsadm creates from a configuration,
+// based on testdata/facts.yaml and the tables it was written from. It works with plain
+// values and shares no code with the package under test.
 
 type (
 	object = map[string]any
@@ -98,7 +97,7 @@ func newModel(facts map[string][]fact, configuration object) *model {
 
 func (m *model) name(role string) string { return m.prefix + role + m.suffix }
 
-// newer is a value of a field that v1alpha1 does not have.
+// newer returns the value of a field that v1alpha1 does not have.
 func (m *model) newer(v any) any {
 	if m.alpha {
 		return nil
@@ -188,7 +187,7 @@ func (m *model) policies(r object, user bool) {
 	}
 }
 
-// policy makes a document of the facts about it.
+// policy returns a policy document from its facts.
 func (m *model) policy(id string) object {
 	var statements list
 	secretsDone := false
@@ -232,8 +231,7 @@ func (m *model) policy(id string) object {
 	return object{"Version": "2012-10-17", "Statement": statements}
 }
 
-// secrets are the statements for the backends, in the order of the
-// configuration.
+// secrets returns the statements for the backends, in the order of the configuration.
 func (m *model) secrets(policy, id string) (out list) {
 	for _, b := range m.backends {
 		i := slices.IndexFunc(m.facts[policy], func(f fact) bool { return f.ID == id+"-"+b })
@@ -343,7 +341,7 @@ func (m *model) eksRoles(r object) {
 	}
 }
 
-// inline is the policy of extraStatements, which is there even for none.
+// inline returns the policy with extraStatements, which exists even without statements.
 func (m *model) inline(spec any) list {
 	statements, given := under(spec, "extraStatements").(list)
 	if !given {
@@ -372,8 +370,8 @@ func policyOf(statements list) object {
 	return d
 }
 
-// written is a statement of a configuration: its known fields, with one text
-// where many could be made a list.
+// written returns a statement of a configuration: its known fields, with single strings
+// converted to lists where permitted.
 func written(s object) object {
 	out := object{"Effect": str(s, "Effect"), "Action": many(s["Action"])}
 	if sid := str(s, "Sid"); sid != "" {
@@ -416,7 +414,7 @@ func arn(partition, policy string) string { return "arn:" + partition + ":iam::a
 
 func refer(id string) object { return object{"Ref": id} }
 
-// thing is a resource. Empty properties are left out.
+// thing is a resource. Empty properties are omitted.
 func thing(kind string, properties object) object {
 	for k, v := range properties {
 		l, isList := v.(list)
@@ -427,7 +425,7 @@ func thing(kind string, properties object) object {
 	return object{"Type": "AWS::IAM::" + kind, "Properties": properties}
 }
 
-// decode turns strings that are base64 of an intrinsic function into it.
+// decode decodes strings that are the base64 of an intrinsic function.
 func decode(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/credentials"
 )
 
-// Upstream's own output, byte for byte.
+// The output of upstream, byte for byte.
 func TestProfile(t *testing.T) {
 	c := aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SEC"}
 	p := credentials.Profile(c, "us-east-1")

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
-// cluster makes an account with small pages and the cluster "demo" in it.
+// cluster returns an account with small pages and a cluster "demo".
 func cluster(t *testing.T) *awssim.AWS {
 	t.Helper()
 	a := awssim.New(awssim.Options{Page: 2})
@@ -52,7 +52,7 @@ func TestAvailableHasAllPages(t *testing.T) {
 			names[a.Name] = true
 			assert.Equal(t, "1.31", a.Compatibilities[0].ClusterVersion)
 		}
-		assert.Len(t, names, 11, "of pages of two")
+		assert.Len(t, names, 11, "in pages of two")
 	})
 }
 
@@ -81,7 +81,7 @@ func TestInstalled(t *testing.T) {
 			}
 			return awssim.None
 		}
-		assert.NotContains(t, list(p), "metrics-server", "what is removed meanwhile is left out")
+		assert.NotContains(t, list(p), "metrics-server", "an add-on deleted in the meantime is omitted")
 
 		p = a.Process()
 		p.Fault = func(_ int, _, op string) awssim.Fault {
@@ -95,7 +95,7 @@ func TestInstalled(t *testing.T) {
 	})
 }
 
-// TestAddonWithoutHealth is what upstream panics at.
+// TestAddonWithoutHealth: upstream panics in this case.
 func TestAddonWithoutHealth(t *testing.T) {
 	got := installed(&types.Addon{AddonName: aws.String("x"), Status: types.AddonStatusCreating})
 	assert.Equal(t, InstalledAddon{Name: "x", Status: "CREATING", HealthIssues: []HealthIssue{}}, got)

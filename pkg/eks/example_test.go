@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
-// A token with which kubectl is let into a cluster. Making it calls nobody.
+// A token for kubectl. Creating it makes no call.
 func Example() {
 	cfg := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", "")}
 	token, err := eks.NewToken(context.Background(), cfg, "demo")

@@ -19,12 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// issuer is a TLS server that shows more than its own certificate, as EKS's do.
-// The roots trust it, and dial reaches it under the name of its certificate.
+// issuer is a TLS server that presents several certificates, as EKS does. roots trusts
+// it, and dial connects to it under the name in its certificate.
 func issuer(t *testing.T) (last *x509.Certificate, roots *x509.CertPool, dial func(context.Context, string, string) (net.Conn, error), dialled *string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refusals are wanted
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // failed handshakes are expected
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	roots = x509.NewCertPool()
@@ -38,8 +38,7 @@ func issuer(t *testing.T) (last *x509.Certificate, roots *x509.CertPool, dial fu
 	}, dialled
 }
 
-// authority is some certificate other than the server's: that of the PKI in
-// package boot's testdata.
+// authority returns another certificate: that of the PKI in the testdata of package boot.
 func authority(t *testing.T) *x509.Certificate {
 	t.Helper()
 	const text = `-----BEGIN CERTIFICATE-----

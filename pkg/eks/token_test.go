@@ -35,7 +35,7 @@ const (
 	keyID   = "AKIDEXAMPLE"
 	secret  = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 	session = "AQoDYXdzEPT//////////wEXAMPLE=="
-	// emptyBody is the SHA-256 of nothing.
+	// emptyBody is the SHA-256 of an empty body.
 	emptyBody = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 )
 
@@ -43,7 +43,7 @@ func config(region string) aws.Config {
 	return aws.Config{Region: region, Credentials: credentials.NewStaticCredentialsProvider(keyID, secret, session)}
 }
 
-// opened is the request in a token.
+// opened returns the request in a token.
 func opened(t *testing.T, token string) *url.URL {
 	t.Helper()
 	rest, ok := strings.CutPrefix(token, "k8s-aws-v1.")
@@ -56,8 +56,8 @@ func opened(t *testing.T, token string) *url.URL {
 	return u
 }
 
-// TestToken checks a token as EKS does, the signature by two ways: computed
-// here from the description of Signature Version 4, and by the SDK's signer.
+// TestToken verifies a token as EKS does. The signature is checked in two ways: computed
+// here by the specification of Signature Version 4, and with the SDK's signer.
 func TestToken(t *testing.T) {
 	for region, host := range map[string]string{
 		"us-east-1": "sts.us-east-1.amazonaws.com", "eu-central-2": "sts.eu-central-2.amazonaws.com",
@@ -86,13 +86,13 @@ func TestToken(t *testing.T) {
 			q.Del("X-Amz-Signature")
 			assert.Equal(t, recomputed(q, host, "default_demo", date, region), signature)
 			assert.Equal(t, signedBySDK(t, u, "default_demo", region, time.Now()), signature)
-			assert.NotEqual(t, recomputed(q, host, "other", date, region), signature, "it holds for one cluster")
+			assert.NotEqual(t, recomputed(q, host, "other", date, region), signature, "it is valid for one cluster")
 		})
 	}
 }
 
-// recomputed is the signature of Signature Version 4 of a request for a
-// cluster's identity.
+// recomputed returns the Signature Version 4 of a request for the identity of the caller
+// at a cluster.
 func recomputed(q url.Values, host, cluster, date, region string) string {
 	query := strings.ReplaceAll(q.Encode(), "+", "%20")
 	canonical := "GET\n/\n" + query + "\nhost:" + host + "\nx-k8s-aws-id:" + cluster + "\n\nhost;x-k8s-aws-id\n" + emptyBody
@@ -107,7 +107,7 @@ func recomputed(q url.Values, host, cluster, date, region string) string {
 	return hex.EncodeToString(key)
 }
 
-// signedBySDK signs what is in a URL anew.
+// signedBySDK signs the request in a URL again.
 func signedBySDK(t *testing.T, u *url.URL, cluster, region string, at time.Time) string {
 	t.Helper()
 	q := url.Values{}
@@ -124,7 +124,7 @@ func signedBySDK(t *testing.T, u *url.URL, cluster, region string, at time.Time)
 	return again.Query().Get("X-Amz-Signature")
 }
 
-func TestTokenIsNotTold(t *testing.T) {
+func TestTokenIsNotPrinted(t *testing.T) {
 	token, err := NewToken(t.Context(), config("us-east-1"), "demo")
 	require.NoError(t, err)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
@@ -149,7 +149,7 @@ func TestTokenErrors(t *testing.T) {
 	require.ErrorContains(t, err, "the session has ended")
 }
 
-// TestTokenOfARole is signed with the keys of the role that is assumed first.
+// TestTokenOfARole: the token is signed with the keys of the assumed role.
 func TestTokenOfARole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
@@ -220,7 +220,7 @@ func TestKubeconfig(t *testing.T) {
 	assert.Equal(t, "/opt/bin/clusterawsadm", exec.Command)
 }
 
-// strip takes off what clientcmd adds on reading.
+// strip removes fields that clientcmd adds when it reads a kubeconfig.
 func strip(c *clientcmdapi.Context) *clientcmdapi.Context {
 	return &clientcmdapi.Context{Cluster: c.Cluster, AuthInfo: c.AuthInfo}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 )
 
-// Create the stack of a configuration, and delete it.
+// Create and delete the stack of a configuration.
 func Example() {
 	ctx := context.Background()
 	fast := clock.Fast(time.Now(), 500)
-	cfg := awssim.New(awssim.Options{Clock: fast}).Config() // of AWS: config.LoadDefaultConfig, and no Clock
+	cfg := awssim.New(awssim.Options{Clock: fast}).Config() // for AWS, use config.LoadDefaultConfig and no Clock
 
 	config, suffix := bootstrap.Default(), ".team-a"
 	config.Spec.StackName, config.Spec.NameSuffix = "team-a", &suffix

@@ -36,7 +36,7 @@ func TestPreviewOfAnUpdate(t *testing.T) {
 		assert.Equal(t, before, u.aws.Detailed(), "nothing has changed")
 		u.aws.Edit(func(s *awssim.State) {
 			for _, x := range s.CloudFormation.Stacks {
-				assert.Empty(t, x.ChangeSets, "nor is anything left behind")
+				assert.Empty(t, x.ChangeSets, "no change set remains")
 			}
 		})
 
@@ -49,7 +49,7 @@ func TestPreviewOfAnUpdate(t *testing.T) {
 		p, err = u.stack().Preview(t.Context(), w)
 		require.NoError(t, err)
 		assert.False(t, p.Asked)
-		assert.Equal(t, asked, p.Steps, "worked out here it is the same")
+		assert.Equal(t, asked, p.Steps, "computed locally it is the same")
 		u.p.Fault = nil
 
 		_, err = u.apply(w)
@@ -70,7 +70,7 @@ func TestPreviewOfACreation(t *testing.T) {
 		assert.Len(t, p.Steps, 11)
 		assert.False(t, p.Asked)
 		assert.Empty(t, u.aws.Inventory())
-		assert.Zero(t, u.count("CreateChangeSet"), "it would leave a stack behind, if killed")
+		assert.Zero(t, u.count("CreateChangeSet"), "it would leave a stack if killed")
 		p, err = u.stack().Preview(t.Context(), stack.Wanted{Template: "Resources: {X: {}}"})
 		require.NoError(t, err)
 		require.ErrorContains(t, p.Err, "must contain a Type member")
@@ -85,7 +85,7 @@ func TestTooLarge(t *testing.T) {
 		_, err = u.apply(stack.Wanted{Template: strings.Replace(body, "- ec2:DescribeIpamPools", "- ec2:"+strings.Repeat("x", 6144), 1)})
 		require.ErrorContains(t, err, "policy controllers.cluster-api-provider-aws.sigs.k8s.io has ")
 		require.ErrorContains(t, err, "the limit is 6144")
-		assert.Empty(t, u.aws.Calls(), "nothing was even asked")
+		assert.Empty(t, u.aws.Calls(), "no call was sent")
 		many := template(t, func(c *bootstrap.Config) {
 			for i := range 9 {
 				c.Spec.Nodes.ExtraPolicyAttachments = append(c.Spec.Nodes.ExtraPolicyAttachments, fmt.Sprintf("arn:aws:iam::aws:policy/%d", i))
@@ -97,7 +97,7 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
-// What is in the way is named before anything is sent.
+// Conflicts are reported before the first request.
 func TestForeignObjects(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		other := awssim.New(awssim.Options{Region: "eu-west-1"})
@@ -126,11 +126,11 @@ func TestForeignObjects(t *testing.T) {
 
 		p, err := u.stack().Preview(t.Context(), stack.Wanted{Template: template(t, nil)})
 		require.NoError(t, err)
-		require.ErrorAs(t, p.Err, &in, "a dry run says so too")
+		require.ErrorAs(t, p.Err, &in, "a dry run reports it, too")
 	})
 }
 
-// A lack of permission to look is none to bootstrap.
+// Bootstrapping does not need the permission to read IAM objects.
 func TestPreflightMayBeDenied(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		u.p.Fault = func(_ int, service, _ string) awssim.Fault {
@@ -143,7 +143,7 @@ func TestPreflightMayBeDenied(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, stack.Created, outcome)
 		assert.Contains(t, u.story[0], "warning: cannot check for conflicts with existing IAM objects")
-		assert.Contains(t, u.story[1], "CREATE_IN_PROGRESS", "told once")
+		assert.Contains(t, u.story[1], "CREATE_IN_PROGRESS", "one warning")
 	})
 	bare(t, func(t *testing.T, u *user) {
 		u.p.Fault = func(_ int, _, op string) awssim.Fault {
@@ -157,6 +157,6 @@ func TestPreflightMayBeDenied(t *testing.T) {
 		})
 		_, err := u.apply(stack.Wanted{})
 		var in *stack.ConflictError
-		require.ErrorAs(t, err, &in, "what can be seen is told")
+		require.ErrorAs(t, err, &in, "visible conflicts are reported")
 	})
 }

@@ -24,7 +24,7 @@ import (
 
 const name = "cluster-api-provider-aws-sigs-k8s-io"
 
-// user is somebody with an account.
+// user is a user with an account.
 type user struct {
 	t         *testing.T
 	aws       *awssim.AWS
@@ -59,7 +59,7 @@ func (u *user) stack() *stack.Stack {
 	})
 }
 
-// template is that of a configuration, changed.
+// template returns the template of a modified configuration.
 func template(t *testing.T, change func(*bootstrap.Config)) string {
 	t.Helper()
 	c := bootstrap.Default()
@@ -119,7 +119,7 @@ func TestLifeOfAStack(t *testing.T) {
 		}, slices.DeleteFunc(u.story, func(s string) bool { return strings.Contains(s, "UPDATE_COMPLETE") && !strings.HasPrefix(s, name) }))
 		out, err := cfn.NewFromConfig(u.aws.Config()).DescribeStacks(t.Context(), &cfn.DescribeStacksInput{StackName: aws.String(name)})
 		require.NoError(t, err)
-		assert.Len(t, out.Stacks[0].Tags, 1, "no tags leave those that there are")
+		assert.Len(t, out.Stacks[0].Tags, 1, "without tags, existing tags are kept")
 
 		existed, err := u.stack().Delete(t.Context())
 		require.NoError(t, err)
@@ -132,8 +132,8 @@ func TestLifeOfAStack(t *testing.T) {
 	})
 }
 
-// Events are told once each and in order, however AWS pages them.
-func TestEventsAreToldOnce(t *testing.T) {
+// Events are reported once and in order, however AWS pages them.
+func TestEventsAreReportedOnce(t *testing.T) {
 	var want []string
 	for _, page := range []int{0, 3, 1} {
 		with(t, awssim.Options{Bare: true, Page: page, Latency: 200 * time.Millisecond}, func(t *testing.T, u *user) {
@@ -182,7 +182,7 @@ func TestEventsMayBeDenied(t *testing.T) {
 	})
 }
 
-// roles that appear after the preflight are the way to make a stack fail.
+// roles that appear after the preflight make a stack fail.
 func (u *user) sabotage(role string) {
 	first := true
 	u.p.Fault = func(_ int, _, op string) awssim.Fault {
@@ -211,7 +211,7 @@ func TestFailureTellsItsCauses(t *testing.T) {
 		require.ErrorAs(t, err, &stuck)
 		assert.True(t, stuck.Deletable())
 		assert.Contains(t, err.Error(), "has the status ROLLBACK_COMPLETE: it cannot be updated")
-		assert.Contains(t, err.Error(), "Role with name "+role+" already exists.", "AWS still knows why")
+		assert.Contains(t, err.Error(), "Role with name "+role+" already exists.", "AWS still has the events")
 
 		p, err := u.stack().Preview(t.Context(), stack.Wanted{Template: template(t, nil), ReplaceFailed: true})
 		require.NoError(t, err)
@@ -224,7 +224,7 @@ func TestFailureTellsItsCauses(t *testing.T) {
 	})
 }
 
-func TestUpdateThatIsTakenBack(t *testing.T) {
+func TestUpdateThatIsRolledBack(t *testing.T) {
 	with(t, awssim.Options{}, func(t *testing.T, u *user) {
 		u.sabotage("eks-controlplane.cluster-api-provider-aws.sigs.k8s.io")
 		_, err := u.apply(stack.Wanted{})
@@ -241,7 +241,7 @@ func TestUpdateThatIsTakenBack(t *testing.T) {
 	})
 }
 
-func TestStatesThatNothingCanBeDoneIn(t *testing.T) {
+func TestStuckStates(t *testing.T) {
 	with(t, awssim.Options{}, func(t *testing.T, u *user) {
 		in := func(status types.StackStatus) {
 			u.aws.Edit(func(s *awssim.State) {
@@ -265,8 +265,7 @@ func TestStatesThatNothingCanBeDoneIn(t *testing.T) {
 	})
 }
 
-// Every answer may get lost, and every call be throttled for a while: the
-// stack is made all the same, and only once.
+// Any answer may be lost, and any call throttled for a while: the stack is created once.
 func TestFaults(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.Throttled, awssim.LostBefore, awssim.LostAfter, awssim.Broken} {
 		for _, op := range []string{"CreateStack", "DescribeStacks", "DescribeStackEvents", "GetRole", "ListPolicies", "UpdateStack", "DeleteStack"} {
@@ -287,7 +286,7 @@ func TestFaults(t *testing.T) {
 					existed, err := u.stack().Delete(t.Context())
 					require.NoError(t, err)
 					assert.True(t, existed)
-					assert.Equal(t, 3, n, "it happened")
+					assert.Equal(t, 3, n, "the fault occurred")
 					assert.Empty(t, u.aws.Inventory())
 				})
 			})
@@ -295,8 +294,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// When AWS stays silent to the end, it is told that nothing is known; and the
-// next run finds out.
+// If AWS never answers, the error says that the outcome is unknown, and the next run
+// finds out.
 func TestAnswerThatNeverCame(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		u.p.Fault = func(_ int, _, op string) awssim.Fault {
@@ -327,7 +326,7 @@ func TestAnswerThatNeverCame(t *testing.T) {
 	})
 }
 
-// Who is interrupted, or killed, can wait on with the next run.
+// After an interruption or a kill, the next run continues to wait.
 func TestInterruption(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -341,8 +340,8 @@ func TestInterruption(t *testing.T) {
 
 		outcome, err := u.apply(stack.Wanted{})
 		require.NoError(t, err)
-		assert.Equal(t, stack.Unchanged, outcome, "it was finished by itself")
-		assert.Contains(t, u.story, name+" CREATE_IN_PROGRESS", "what happened before is told again")
+		assert.Equal(t, stack.Unchanged, outcome, "AWS completed it")
+		assert.Contains(t, u.story, name+" CREATE_IN_PROGRESS", "earlier events are reported again")
 		assert.Equal(t, name+" CREATE_COMPLETE", u.story[len(u.story)-1])
 
 		ctx, cancel = context.WithCancelCause(t.Context())
@@ -351,12 +350,12 @@ func TestInterruption(t *testing.T) {
 		require.ErrorAs(t, err, &left)
 		existed, err := u.stack().Delete(t.Context())
 		require.NoError(t, err)
-		assert.True(t, existed, "it was still going")
+		assert.True(t, existed, "it was still being deleted")
 		assert.Empty(t, u.aws.Inventory())
 	})
 }
 
-// Two who do the same at the same time both succeed.
+// Two concurrent runs with the same input both succeed.
 func TestTwoAtOnce(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		results, body := make(chan string, 2), template(t, nil)

@@ -172,19 +172,19 @@ func TestLockCheckNeedsNoSlot(t *testing.T) {
 // Every call is logged once, however many attempts it took.
 func TestLog(t *testing.T) {
 	in(t, func(t *testing.T) {
-		var told []cloud.Call
+		var logged []cloud.Call
 		w := newWire(func(n int, _ string) (any, error) {
 			if n == 1 {
 				return nil, refusal("RequestLimitExceeded")
 			}
 			return &ec2.DescribeVpcsOutput{}, nil
 		})
-		c := cloud.New(w.config(), "demo", cloud.Options{Log: func(call cloud.Call) { told = append(told, call) }})
+		c := cloud.New(w.config(), "demo", cloud.Options{Log: func(call cloud.Call) { logged = append(logged, call) }})
 		_, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
 		require.NoError(t, err)
-		require.Len(t, told, 1)
-		require.Equal(t, "EC2 DescribeVpcs", told[0].Service+" "+told[0].Operation)
-		require.NoError(t, told[0].Err)
-		require.Positive(t, told[0].Took)
+		require.Len(t, logged, 1)
+		require.Equal(t, "EC2 DescribeVpcs", logged[0].Service+" "+logged[0].Operation)
+		require.NoError(t, logged[0].Err)
+		require.Positive(t, logged[0].Took)
 	})
 }

@@ -14,6 +14,7 @@ func Pages[P, T any](ctx context.Context, more func() bool, next func(context.Co
 	return out, nil
 }
 
+// LastPart returns the part of an ARN after its last slash, or all of it.
 func LastPart(arn string) string {
 	for i := len(arn) - 1; i >= 0; i-- {
 		if arn[i] == '/' {

@@ -29,8 +29,8 @@ type CopyOptions struct {
 	DryRun                    bool          // only check whether the copy is possible
 	Wait                      time.Duration // how long to wait until the copy is ready; 0: do not wait
 	Clock                     Clock         // nil means the system clock
-	// Tell receives progress messages; may be nil.
-	Tell func(format string, args ...any)
+	// Progress receives progress messages; may be nil.
+	Progress func(format string, args ...any)
 }
 
 // Clock replaces the system clock where time runs faster: with an emulator of AWS, or in
@@ -57,8 +57,8 @@ type Copied struct {
 // copies of an image have different names if and only if their encryption differs.
 func Copy(ctx context.Context, cfg aws.Config, o CopyOptions) (*Copied, error) {
 	o.OS, o.Architecture, o.Owner = cmp.Or(o.OS, DefaultOS), cmp.Or(o.Architecture, X8664), cmp.Or(o.Owner, Owner)
-	if o.Tell == nil {
-		o.Tell = func(string, ...any) {}
+	if o.Progress == nil {
+		o.Progress = func(string, ...any) {}
 	}
 	source, err := o.find(ctx, client(cfg, o.From))
 	if err != nil {
@@ -267,7 +267,7 @@ func (c *copying) stopped(id string, why error) error {
 
 // remove deletes a failed copy and its snapshots.
 func (c *copying) remove(ctx context.Context, id string) error {
-	c.o.Tell("deleting the failed copy %s and its snapshots", id)
+	c.o.Progress("deleting the failed copy %s and its snapshots", id)
 	_, err := c.ec2.DeregisterImage(ctx, &ec2.DeregisterImageInput{ImageId: aws.String(id), DeleteAssociatedSnapshots: aws.Bool(true)})
 	if err = cloud.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("delete the failed copy %s: %w", id, err)

@@ -33,7 +33,7 @@ func wanted() ami.CopyOptions {
 // story records the messages.
 func story(o *ami.CopyOptions) *[]string {
 	var lines []string
-	o.Tell = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	o.Progress = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	return &lines
 }
 

@@ -24,26 +24,26 @@ const step = 20
 // wait returns the copy when it is ready. A failed copy is deleted, and the error
 // contains the reason.
 func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, error) {
-	began, told := c.clock.Now(), 0
+	began, reported := c.clock.Now(), 0
 	id := *image.ImageId
 	if image.State == types.ImageStatePending {
-		c.o.Tell("waiting for %s in %s; this takes several minutes", id, c.o.To)
+		c.o.Progress("waiting for %s in %s; this takes several minutes", id, c.o.To)
 	}
 	for image.State == types.ImageStatePending {
 		waited := c.clock.Since(began)
 		if waited >= c.o.Wait {
 			return nil, c.stopped(id, fmt.Errorf("not ready after %s (--timeout)", c.o.Wait))
 		}
-		if percent := c.progress(ctx, *image); percent >= told+step {
-			told = percent
-			c.o.Tell("%s: %d%% copied after %s", id, percent, waited.Round(time.Second))
+		if percent := c.progress(ctx, *image); percent >= reported+step {
+			reported = percent
+			c.o.Progress("%s: %d%% copied after %s", id, percent, waited.Round(time.Second))
 		}
 		if err := c.clock.Sleep(ctx, min(checkInterval, c.o.Wait-waited)); err != nil {
 			return nil, c.stopped(id, err)
 		}
 		seen, err := c.image(ctx, id)
 		if passing(ctx, err) {
-			c.o.Tell("%v; trying again", err)
+			c.o.Progress("%v; trying again", err)
 			continue
 		}
 		if err != nil {
@@ -58,7 +58,7 @@ func (c *copying) wait(ctx context.Context, image *types.Image) (*types.Image, e
 		return nil, c.failed(ctx, *image)
 	}
 	if waited := c.clock.Since(began).Round(time.Second); waited > 0 {
-		c.o.Tell("%s: ready after %s", id, waited)
+		c.o.Progress("%s: ready after %s", id, waited)
 	}
 	if c.o.Encrypt {
 		return image, c.checkEncrypted(ctx, *image)
@@ -107,7 +107,7 @@ func (c *copying) failed(ctx context.Context, image types.Image) error {
 	}
 	all, err := c.snapshots(ctx, image)
 	if err != nil {
-		c.o.Tell("cannot describe the snapshots of %s: %v", *image.ImageId, err)
+		c.o.Progress("cannot describe the snapshots of %s: %v", *image.ImageId, err)
 	}
 	for _, s := range all {
 		if text := aws.ToString(s.StateMessage); text != "" && !strings.Contains(why, text) {

@@ -82,7 +82,7 @@ func (f *terraformFile) add(id string, r Resource) {
 		f.user(id, r)
 	case *iam.Group:
 		if r.GroupName == nil {
-			f.errs = append(f.errs, errors.New("a group in Terraform needs a name: set spec.bootstrapUser.groupName")) //nolint:staticcheck // a name
+			f.errs = append(f.errs, errors.New("a group in Terraform needs a name: set spec.bootstrapUser.groupName"))
 		}
 		f.put("aws_iam_group", id, map[string]any{"name": f.optional(r.GroupName)})
 	case *iam.InstanceProfile:

@@ -103,7 +103,7 @@ func (o *copyOptions) run(ctx context.Context) (err error) {
 	defer a.Close(&err)
 	c := o.CopyOptions
 	c.To, c.From, c.Architecture = a.Config.Region, cmp.Or(o.From, a.Config.Region), o.arch.value
-	c.Clock, c.Tell = a.Clock, o.Env.Story
+	c.Clock, c.Progress = a.Clock, o.Env.Story
 	if o.wait {
 		c.Wait = max(o.timeout, time.Second)
 	}

@@ -138,7 +138,7 @@ func (l *loader) readFile(s Source, network bool) {
 
 // apart reads all objects of a text and sorts them in the order in which Cluster API
 // creates them.
-func (l *loader) apart(s Source, told func(Problem), origin func(line int) string) (all []*Document) {
+func (l *loader) apart(s Source, report func(Problem), origin func(line int) string) (all []*Document) {
 	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
 	for i := range t.lines {
 		t.from = append(t.from, i+1)
@@ -161,7 +161,7 @@ func (l *loader) apart(s Source, told func(Problem), origin func(line int) strin
 		}
 	}
 	for _, p := range problems {
-		told(p)
+		report(p)
 	}
 	slices.SortStableFunc(all, func(a, b *Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
 	return all

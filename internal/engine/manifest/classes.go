@@ -155,7 +155,7 @@ func (t *topology) find(kind, name string) *object {
 }
 
 // template returns a template of the class. Its problems are reported once.
-func (t *topology) template(ctx context.Context, kind, apiVersion, name string) (found *class.Template, told bool) {
+func (t *topology) template(ctx context.Context, kind, apiVersion, name string) (found *class.Template, reported bool) {
 	o := t.find(kind, name)
 	if o == nil {
 		return nil, false

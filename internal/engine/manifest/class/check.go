@@ -58,9 +58,9 @@ func (e *expander) reference(r clusterv1.ClusterClassTemplateReference, at Place
 		e.fail(at.Below("kind"), fmt.Sprintf("must be %s, not %s", strings.Join(kinds, " or "), r.Kind), "change the reference")
 		return
 	}
-	t, told := e.in.Template(r.Kind, r.APIVersion, r.Name)
+	t, reported := e.in.Template(r.Kind, r.APIVersion, r.Name)
 	e.broken = e.broken || t == nil
-	if t == nil && !told {
+	if t == nil && !reported {
 		e.fail(at.Below("name"), fmt.Sprintf("there is no %s/%s of %s in the input", r.Kind, r.Name, r.APIVersion), "add it, or change the reference")
 	}
 }

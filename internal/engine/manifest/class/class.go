@@ -62,9 +62,9 @@ type Template struct {
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Class   *clusterv1.ClusterClass
-	// Template returns a template, or nil if it does not exist or is invalid. If told is
+	// Template returns a template, or nil if it does not exist or is invalid. If reported is
 	// true, the problem has been reported.
-	Template func(kind, apiVersion, name string) (t *Template, told bool)
+	Template func(kind, apiVersion, name string) (t *Template, reported bool)
 }
 
 // Object is a plain object.

@@ -73,12 +73,12 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, template string) {
 		text, err := gotmpl.Render(template, data())
-		var told *gotmpl.Error
+		var evalErr *gotmpl.Error
 		switch {
-		case err != nil && !errors.As(err, &told):
+		case err != nil && !errors.As(err, &evalErr):
 			t.Fatalf("unexpected error: %v", err)
-		case err != nil && (told.What == "" || told.Line < 1):
-			t.Fatalf("an error without a message: %v", told)
+		case err != nil && (evalErr.What == "" || evalErr.Line < 1):
+			t.Fatalf("an error without a message: %v", evalErr)
 		case len(text) > 1<<20:
 			t.Fatalf("%d bytes", len(text))
 		}

@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build install quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'

@@ -3,36 +3,28 @@
 package e2e
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// maxSize is how many bytes the program may have: 50 MiB. What they go to is
-// in docs/adr/0016-binary-size.md.
-const maxSize = 50 << 20
+// reviewSize is the size at which somebody looks what the program links: 75 MiB
+// (docs/adr/0020-ordinary-build.md). It is no limit.
+const reviewSize = 75 << 20
 
-// TestSize keeps the program small. Dead-code elimination switched off by one
-// template engine would double it.
+// TestSize prints the size of the program, and warns where it is worth a look:
+// without the linker's dead-code elimination it would double.
 func TestSize(t *testing.T) {
 	info, err := os.Stat(binary(t))
 	require.NoError(t, err)
 	t.Logf("%.1f MiB", float64(info.Size())/(1<<20))
-	assert.LessOrEqual(t, info.Size(), int64(maxSize), "see docs/adr/0016-binary-size.md")
-}
-
-// TestStandIns holds the modules below hack that go.mod has in place of
-// libraries to their word: what they leave out is never called, or the linker
-// would have kept it, and with it what it panics with.
-func TestStandIns(t *testing.T) {
-	program, err := os.ReadFile(binary(t))
-	require.NoError(t, err)
-	assert.False(t, bytes.Contains(program, []byte("stand-in of ")), "a function that only panics is linked: see the replace lines of go.mod")
+	if info.Size() > reviewSize {
+		t.Log("WARNING: more than 75 MiB: see docs/adr/0020-ordinary-build.md")
+	}
+	require.Less(t, info.Size(), int64(2*reviewSize), "a linked package switches off dead-code elimination: text/template, or reflection by method name")
 }
 
 // BenchmarkStart prints how long the program takes to start, next to one that
@@ -43,8 +35,7 @@ func BenchmarkStart(b *testing.B) {
 	info, err := os.Stat(program)
 	require.NoError(b, err, "make build makes it")
 	bare := filepath.Join(b.TempDir(), "bare")
-	build := exec.CommandContext(b.Context(), "go", "build", "-tags", "nethttpomithttp2", "-trimpath",
-		"-gcflags=all=-l -dwarf=false -d=maxshapelen=64,variablemakethreshold=0", "-ldflags=-s -w", "-o", bare, "./testdata/bare")
+	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", bare, "./testdata/bare")
 	out, err := build.CombinedOutput()
 	require.NoError(b, err, "%s", out)
 	for _, c := range []struct {

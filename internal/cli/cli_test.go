@@ -155,9 +155,15 @@ func TestWhatIsTypedWrong(t *testing.T) {
 	}
 }
 
+func TestVersionFlag(t *testing.T) {
+	s := newShell(t)
+	assert.Equal(t, env.OK, s.run("--version"), s.err.String())
+	assert.Regexp(t, `^clusterawsadm version \S.*, compatible with clusterawsadm v2\.13\.0\n$`, s.out.String())
+}
+
 // TestUpstreamsExitCodes keeps to the two codes that scripts know.
 func TestUpstreamsExitCodes(t *testing.T) {
-	for _, args := range [][]string{{"version", "-o", "xml"}, {"version", "extra"}, {"version", "--nope"}, {"--version"}, {"clutser"}} {
+	for _, args := range [][]string{{"version", "-o", "xml"}, {"version", "extra"}, {"version", "--nope"}, {"--nope"}, {"clutser"}} {
 		s := newShell(t)
 		assert.Equal(t, env.Failed, s.run(args...), args)
 		assert.Equal(t, 1, strings.Count(s.err.String(), "error: "), s.err.String())

@@ -4,23 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cast"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
+	"github.com/spf13/viper"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// configure sets the flags that were not given from the environment and the
-// configuration file, in this order. The rest of the program reads flags.
+// configure sets the flags that were not given: from the environment, else
+// from the configuration file. The rest of the program reads flags.
 func configure(cmd *cobra.Command, e *env.Env) error {
-	file, err := readConfig(cmd, e)
+	v := viper.NewWithOptions(viper.KeyDelimiter("\n")) // no name of a setting has parts
+	file, err := readConfig(v, cmd, e)
 	if err != nil {
 		return err
 	}
@@ -29,25 +29,23 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 		if f.Changed || !settable(f.Name) {
 			return
 		}
+		source := file
+		// AutomaticEnv would read the environment of the process, which is not
+		// that of a test.
 		if value, ok := e.LookupEnv(variable(f.Name)); ok {
-			errs = append(errs, set(f, variable(f.Name), split(f, value)))
-			return
+			source = variable(f.Name)
+			v.Set(f.Name, split(f, value))
 		}
-		if value, ok := file.values[f.Name]; ok {
-			errs = append(errs, set(f, file.name, listed(value)))
+		if v.IsSet(f.Name) {
+			errs = append(errs, set(f, source, listed(v.Get(f.Name))))
 		}
 	})
 	return errors.Join(errs...)
 }
 
-// configuration is the content of a configuration file.
-type configuration struct {
-	name   string
-	values map[string]any // by the name of the flag
-}
-
-// readConfig reads the configuration file. The default file need not exist.
-func readConfig(cmd *cobra.Command, e *env.Env) (c configuration, err error) {
+// readConfig reads the configuration file and returns its name. The
+// default file need not exist.
+func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) (file string, err error) {
 	file, asked := cmd.Root().PersistentFlags().Lookup("config").Value.String(), true // some commands have a --config of their own
 	if file == "" {
 		file = e.Getenv(variable("config"))
@@ -56,26 +54,25 @@ func readConfig(cmd *cobra.Command, e *env.Env) (c configuration, err error) {
 		file, asked = defaultConfig(e, ""), false
 	}
 	if file == "" {
-		return c, nil
+		return "", nil
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
-	switch {
+	v.SetConfigFile(file)
+	v.SetConfigType("yaml")
+	switch err := v.ReadInConfig(); {
 	case errors.Is(err, fs.ErrNotExist) && !asked:
-		return c, nil
+		return "", nil
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return "", fmt.Errorf("configuration: %w", err)
 	case err != nil:
-		return c, fmt.Errorf("configuration: %w", err)
-	}
-	c = configuration{name: file, values: map[string]any{}}
-	if err := yaml.Unmarshal(data, &c.values); err != nil {
-		return c, fmt.Errorf("configuration: %s: %w", file, err)
+		return "", fmt.Errorf("configuration: %s: %w", file, err)
 	}
 	known := settings(cmd.Root())
-	for _, key := range slices.Sorted(maps.Keys(c.values)) {
+	for _, key := range slices.Sorted(slices.Values(v.AllKeys())) {
 		if !slices.Contains(known, key) {
-			return c, fmt.Errorf("configuration: %s: unknown setting %q; settings have the names of flags", file, key)
+			return "", fmt.Errorf("configuration: %s: unknown setting %q; settings have the names of flags", file, key)
 		}
 	}
-	return c, nil
+	return file, nil
 }
 
 // defaultConfig is the path of the default configuration file.
@@ -119,15 +116,14 @@ func split(f *pflag.Flag, value string) []string {
 }
 
 // listed returns the values that a setting has: those of a list, or one.
-func listed(value any) (out []string) {
-	all, many := value.([]any)
-	if !many {
-		all = []any{value}
+func listed(value any) []string {
+	switch value := value.(type) {
+	case []string:
+		return value
+	case []any:
+		return cast.ToStringSlice(value)
 	}
-	for _, v := range all {
-		out = append(out, fmt.Sprint(v))
-	}
-	return out
+	return []string{cast.ToString(value)}
 }
 
 // set sets the value of a flag. An output format that a command does not have is

@@ -75,3 +75,35 @@ func TestVariablesOfTheManifest(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", file, "--set", "N=5"), s.err.String())
 	assert.Contains(t, s.out.String(), "5 control planes, 5 workers")
 }
+
+func TestSettingsFile(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":        {"", ""},
+		"no value":       {"region:\n", ""},
+		"number":         {"parallel: 100000000\n", ""},
+		"no number":      {"parallel: many\n", `config.yaml: parallel: strconv.ParseInt: parsing "many": invalid syntax`},
+		"list":           {"set: [A=b, 'C=d,e']\n", ""},
+		"capitals":       {"Region: eu-west-1\n", ""},
+		"unknown":        {"region: eu-west-1\nregin: eu-west-2\n", `config.yaml: unknown setting "regin"`},
+		"below another":  {"region: {name: eu-west-1}\n", `config.yaml: unknown setting "region`},
+		"the file's own": {"config: other.yaml\n", `config.yaml: unknown setting "config"`},
+		"no YAML":        {"region: [\n", "config.yaml: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t)
+			file := s.generated(t)
+			config := filepath.Join(t.TempDir(), "config.yaml")
+			require.NoError(t, os.WriteFile(config, []byte(c.text), 0o600))
+			code := s.run("cluster", "validate", "-f", file, "--config", config)
+			if c.want == "" {
+				require.Equal(t, 0, code, s.err.String())
+				return
+			}
+			require.Equal(t, env.Wrong, code)
+			assert.Contains(t, s.err.String(), c.want)
+		})
+	}
+	s := newShell(t)
+	assert.Equal(t, env.Wrong, s.run("cluster", "validate", "-f", s.generated(t), "--config", "nowhere.yaml"))
+	assert.Contains(t, s.err.String(), "nowhere.yaml: no such file or directory")
+}

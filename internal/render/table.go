@@ -4,23 +4,33 @@ import (
 	"bytes"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Table prints rows below upper-case headers, columns apart by three blanks,
-// as kubectl does.
+// Table prints rows below upper-case headers, without lines and with three
+// blanks between columns, as kubectl does.
 func Table(w io.Writer, headers []string, rows [][]string) error {
 	var b bytes.Buffer
-	t := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-	for _, row := range append([][]string{headers}, rows...) {
-		if _, err := io.WriteString(t, cells(row)); err != nil {
+	t := tablewriter.NewTable(&b,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
+		})),
+		tablewriter.WithConfig(tablewriter.Config{Header: plainCells(), Row: plainCells(), Behavior: tw.Behavior{TrimSpace: tw.Off}}),
+	)
+	t.Header(cells(headers))
+	for _, row := range rows {
+		if err := t.Append(cells(row)); err != nil {
 			return err
 		}
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Render(); err != nil {
 		return err
 	}
-	for l := range strings.Lines(b.String()) {
+	for l := range strings.Lines(b.String()) { // tablewriter fills the last column with blanks
 		if _, err := io.WriteString(w, strings.TrimRight(l, " \n")+"\n"); err != nil {
 			return err
 		}
@@ -28,8 +38,17 @@ func Table(w io.Writer, headers []string, rows [][]string) error {
 	return nil
 }
 
-// cells makes a line of cells, without what would end one.
-func cells(texts []string) string {
+// plainCells leaves the text of cells as it is.
+func plainCells() tw.CellConfig {
+	return tw.CellConfig{
+		Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
+		Alignment:  tw.CellAlignment{Global: tw.AlignLeft},
+		Padding:    tw.CellPadding{Global: tw.Padding{Right: "   ", Overwrite: true}},
+	}
+}
+
+// cells replaces control characters, which would end a cell or a line.
+func cells(texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, text := range texts {
 		clean[i] = strings.Map(func(r rune) rune {
@@ -39,5 +58,5 @@ func cells(texts []string) string {
 			return r
 		}, text)
 	}
-	return strings.Join(clean, "\t") + "\n"
+	return clean
 }

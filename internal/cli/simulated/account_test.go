@@ -49,7 +49,7 @@ func TestBrokenFileIsNotOverwritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "account.json")
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err := Open(Options{File: file})
-	require.ErrorContains(t, err, "remove the file to begin anew")
+	require.ErrorContains(t, err, "delete the file to start again")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "{", string(data))

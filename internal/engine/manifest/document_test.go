@@ -28,7 +28,7 @@ func TestBadYAML(t *testing.T) {
 		{"nothing known", "a: b\n", "cluster.yaml:1: the document has no apiVersion and no kind — add them, or remove the document"},
 		{"no name", "apiVersion: v1\nkind: Secret\nmetadata: {}\n", "cluster.yaml:3: Secret/ metadata.name: the object has no name — set metadata.name"},
 		{"no version", "kind: Cluster\nmetadata: {name: a}\n", `cluster.yaml:1: Cluster/a apiVersion: "" is not an API version — use cluster.x-k8s.io/v1beta2 or cluster.x-k8s.io/v1beta1`},
-		{"wrong group", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: AWSCluster\nmetadata: {name: a}\n", "cluster.yaml:1: AWSCluster/a apiVersion: the kind AWSCluster in cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2 or infrastructure.cluster.x-k8s.io/v1beta1"},
+		{"wrong group", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: AWSCluster\nmetadata: {name: a}\n", "cluster.yaml:1: AWSCluster/a apiVersion: there is no kind AWSCluster in cluster.x-k8s.io/v1beta1 — use infrastructure.cluster.x-k8s.io/v1beta2 or infrastructure.cluster.x-k8s.io/v1beta1"},
 		{"number", head + "data: {a: .nan}\n", "cluster.yaml:4: ConfigMap/a data.a: .nan is not a number that JSON knows — write a finite number, or quote it"},
 		{"boolean of YAML 1.1", head + "data: {a: off}\n", "cluster.yaml:4: ConfigMap/a data.a: must be a string, not the boolean false — put the value in quotes"},
 		{"endless alias", head + "data: &a {a: *a}\n", "nested too deeply"},

@@ -26,20 +26,9 @@ func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int,
 			kinds[k.Type] = k
 		}
 	}
-	exist, asked := map[string]bool{}, map[types.ResourceType]bool{}
-	for _, t := range tags {
-		k := kinds[t.ResourceType]
-		if k == nil || k.Existing == nil || asked[t.ResourceType] {
-			continue
-		}
-		asked[t.ResourceType] = true
-		ids, err := k.Existing(ctx, c, cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"))
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range ids {
-			exist[id] = true
-		}
+	exist, asked, err := existing(ctx, c, tags, kinds)
+	if err != nil {
+		return nil, err
 	}
 	found := map[string]map[string]int{}
 	for _, t := range tags {
@@ -57,4 +46,25 @@ func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int,
 		found[name][of]++
 	}
 	return found, nil
+}
+
+// existing returns the IDs of what exists of those kinds that keep their tags for an
+// hour after they are deleted, and which types these are.
+func existing(ctx context.Context, c *cloud.Clients, tags []types.TagDescription, kinds map[types.ResourceType]*kind.Any) (exist map[string]bool, asked map[types.ResourceType]bool, err error) {
+	exist, asked = map[string]bool{}, map[types.ResourceType]bool{}
+	for _, t := range tags {
+		k := kinds[t.ResourceType]
+		if k == nil || k.Existing == nil || asked[t.ResourceType] {
+			continue
+		}
+		asked[t.ResourceType] = true
+		ids, err := k.Existing(ctx, c, cloud.Filter("tag-key", cloud.ClusterTagPrefix+"*"))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, id := range ids {
+			exist[id] = true
+		}
+	}
+	return exist, asked, nil
 }

@@ -106,7 +106,7 @@ func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InCluste
 		i.giveUp(&have)
 		return &InClusterState{over: true}, nil
 	case err != nil:
-		return &have, nil
+		return &have, nil //nolint:nilerr // Delete waits for an answer
 	}
 	have.objects, have.users = seen.objects, seen.users
 	if have.asked != nil {

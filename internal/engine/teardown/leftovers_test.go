@@ -62,10 +62,19 @@ func TestOrderOfDeletion(t *testing.T) {
 	for _, x := range []struct {
 		first, then graph.ID
 	}{
-		{"machine/i-1", "load-balancer/web"}, {"load-balancer/web", "security-group/sg-web"}, {"load-balancer/web", "internet-gateway/igw-1"},
-		{"machine/i-1", "network-interfaces/vpc-1"}, {"load-balancer/web", "network-interfaces/vpc-1"}, {"network-interfaces/vpc-1", "security-group/sg-1"},
-		{"security-group/sg-web", "subnet/subnet-1"}, {"nat-gateway/nat-1", "elastic-ip/eipalloc-1"}, {"nat-gateway/nat-1", "internet-gateway/igw-1"},
-		{"subnet/subnet-1", "route-table/rtb-1"}, {"route-table/rtb-1", "vpc/vpc-1"}, {"security-group/sg-1", "vpc/vpc-1"}, {"vpc/vpc-1", "certificates"},
+		{"machine/i-1", "load-balancer/web"},
+		{"load-balancer/web", "security-group/sg-web"},
+		{"load-balancer/web", "internet-gateway/igw-1"},
+		{"machine/i-1", "network-interfaces/vpc-1"},
+		{"load-balancer/web", "network-interfaces/vpc-1"},
+		{"network-interfaces/vpc-1", "security-group/sg-1"},
+		{"security-group/sg-web", "subnet/subnet-1"},
+		{"nat-gateway/nat-1", "elastic-ip/eipalloc-1"},
+		{"nat-gateway/nat-1", "internet-gateway/igw-1"},
+		{"subnet/subnet-1", "route-table/rtb-1"},
+		{"route-table/rtb-1", "vpc/vpc-1"},
+		{"security-group/sg-1", "vpc/vpc-1"},
+		{"vpc/vpc-1", "certificates"},
 		{"elastic-ip/eipalloc-1", "certificates"},
 	} {
 		require.True(t, g.Before(g.Resource(x.then))[g.Resource(x.first)], "%s before %s", x.first, x.then)

@@ -58,39 +58,42 @@ func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[st
 	ctx = cloud.Briefly(ctx)
 	of.Cluster = c.Cluster
 	s := &search{c: c, of: of, claimed: claimed, types: map[types.ResourceType]bool{}}
-	kinds := aws.Kinds()
-	for _, k := range kinds {
-		if !k.Searchable() || !k.ByNameOnly || len(claimed) > 0 {
-			continue
-		}
-		if err := s.list(ctx, k); err != nil && !cloud.Denied(err) { // who may not ask has created none
-			return nil, s.of, err
-		}
-	}
-	if err := s.readTags(ctx); err != nil {
-		return nil, s.of, err
-	}
-	for _, k := range kinds {
+	byName := func(k *kind.Any) bool { return k.ByNameOnly && len(claimed) == 0 }
+	byTag := func(k *kind.Any) bool {
 		of := cmp.Or(k.Type, k.SearchedWith)
-		if !k.Searchable() || k.ByNameOnly || of != "" && !s.types[of] {
-			continue
-		}
-		if err := s.list(ctx, k); err != nil {
-			return nil, s.of, err
-		}
+		return !k.ByNameOnly && (of == "" || s.types[of])
+	}
+	err := s.list(ctx, byName)
+	if err == nil {
+		err = s.readTags(ctx)
+	}
+	if err == nil {
+		err = s.list(ctx, byTag)
+	}
+	if err != nil {
+		return nil, s.of, err
 	}
 	return append(s.found, s.interfaces()...), s.of, nil
 }
 
-func (s *search) list(ctx context.Context, k *kind.Any) error {
-	all, err := k.List(ctx, s.c, s.of)
-	for _, f := range all {
-		if f.Owner.EKS {
-			s.of.Kubernetes, s.of.EKS = f.Owner.Kubernetes, true
+// list lists the kinds that are to be searched.
+func (s *search) list(ctx context.Context, searched func(*kind.Any) bool) error {
+	for _, k := range aws.Kinds() {
+		if !k.Searchable() || !searched(k) {
+			continue
 		}
-		s.found = append(s.found, s.leftover(f))
+		all, err := k.List(ctx, s.c, s.of)
+		if err != nil && !(k.ByNameOnly && cloud.Denied(err)) { // who may not ask has created none
+			return err
+		}
+		for _, f := range all {
+			if f.Owner.EKS {
+				s.of.Kubernetes, s.of.EKS = f.Owner.Kubernetes, true
+			}
+			s.found = append(s.found, s.leftover(f))
+		}
 	}
-	return err
+	return nil
 }
 
 func (s *search) leftover(f kind.Found) Leftover {
@@ -136,26 +139,36 @@ func (s *search) readTags(ctx context.Context) error {
 		names, err := eks.Names(ctx, s.c) // known by now
 		s.of.Shared = s.of.Shared || err == nil && slices.Contains(names, s.of.Kubernetes)
 	}
+	s.note(tags, own)
+	return nil
+}
+
+// note notes of which types there is something that is not claimed.
+func (s *search) note(tags []types.TagDescription, own map[string]bool) {
 	created, owned := map[types.ResourceType]bool{}, map[types.ResourceType]bool{}
 	for _, k := range aws.Kinds() {
 		created[k.Type], owned[k.Type] = created[k.Type] || k.InCluster, owned[k.Type] || !k.InClusterOnly
 	}
 	for _, t := range tags {
-		id, key := awssdk.ToString(t.ResourceId), awssdk.ToString(t.Key)
+		id := awssdk.ToString(t.ResourceId)
 		switch {
 		case s.claimed[id]:
-		case key == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(one(t)):
+		case awssdk.ToString(t.Key) == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(one(t)):
 			s.types[t.ResourceType] = s.types[t.ResourceType] || owned[t.ResourceType]
 		case own[id]:
-		case t.ResourceType == types.ResourceTypeNetworkInterface:
-			if s.of.Created(one(t)) || !s.of.Shared && key == kind.CNITag && awssdk.ToString(t.Value) == s.of.Kubernetes {
-				s.pods = append(s.pods, id)
-			}
+		case t.ResourceType == types.ResourceTypeNetworkInterface && s.ofPods(t):
+			s.pods = append(s.pods, id)
 		case s.of.Created(one(t)) && created[t.ResourceType]:
 			s.types[t.ResourceType] = true
 		}
 	}
-	return nil
+}
+
+// ofPods reports whether a tag of a network interface says that the network of pods
+// created it.
+func (s *search) ofPods(t types.TagDescription) bool {
+	named := awssdk.ToString(t.Key) == kind.CNITag && awssdk.ToString(t.Value) == s.of.Kubernetes
+	return s.of.Created(one(t)) || named && !s.of.Shared
 }
 
 func one(t types.TagDescription) cloud.Tags {

@@ -33,6 +33,7 @@ func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *
 	}
 }
 
+// HasHooks reports whether a lifecycle hook differs.
 func HasHooks(d graph.Diff) bool {
 	return slices.ContainsFunc(d, func(c graph.Change) bool { return strings.HasPrefix(c.Field, hookField) })
 }

@@ -306,7 +306,7 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	return out, nil
 }
 
-// LaunchTemplatesIfAllowed lists the launch templates of the cluster, without their
+// LaunchTemplates lists the launch templates of the cluster, without their
 // content.
 func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
 	return cloud.Remember(ctx, c, "launch templates", func(ctx context.Context) ([]LaunchTemplateState, error) {
@@ -321,7 +321,7 @@ func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 	})
 }
 
-// LaunchTemplates lists the launch templates of the cluster, without their
+// LaunchTemplatesIfAllowed lists the launch templates of the cluster, without their
 // content. Who may not ask has none.
 func LaunchTemplatesIfAllowed(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
 	all, err := LaunchTemplates(ctx, c)

@@ -83,6 +83,7 @@ func ProfileByName(name string) graph.Lookup[Named] {
 	}
 }
 
+// InstanceProfile looks up an instance profile with its role.
 func InstanceProfile(ctx context.Context, c *cloud.Clients, name string) (*iam.GetInstanceProfileOutput, error) {
 	return cloud.Remember(ctx, c, "instance profile "+name, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
 		return c.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})

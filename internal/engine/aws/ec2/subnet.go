@@ -179,6 +179,8 @@ func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
 	return DescribeSubnets(ctx, c, "subnets", c.OwnedFilters())
 }
 
+// DescribeSubnets lists the subnets that filters match; question names them for
+// cloud.Remember.
 func DescribeSubnets(ctx context.Context, c *cloud.Clients, question string, filters []types.Filter) ([]SubnetState, error) {
 	return cloud.Remember(ctx, c, question, func(ctx context.Context) ([]SubnetState, error) {
 		p := ec2.NewDescribeSubnetsPaginator(c.EC2, &ec2.DescribeSubnetsInput{Filters: filters})

@@ -159,6 +159,7 @@ func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
 	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
 }
 
+// VPCSeen returns a VPC as EC2 describes it.
 func VPCSeen(x types.Vpc) VPCState {
 	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {

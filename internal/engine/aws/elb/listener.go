@@ -112,6 +112,7 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 	return &after, nil
 }
 
+// Listeners lists the listeners of a load balancer.
 func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerState, error) {
 	return cloud.Remember(ctx, c, "listeners of "+lb, func(ctx context.Context) ([]ListenerState, error) {
 		p := elb.NewDescribeListenersPaginator(c.ELBV2, &elb.DescribeListenersInput{LoadBalancerArn: &lb})

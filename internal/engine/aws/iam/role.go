@@ -198,6 +198,7 @@ func RoleByName(name, hint string) graph.Lookup[RoleState] {
 	}
 }
 
+// FromIAM returns tags by key.
 func FromIAM(tags []types.Tag) cloud.Tags {
 	out := cloud.Tags{}
 	for _, t := range tags {

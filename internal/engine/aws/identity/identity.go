@@ -80,6 +80,8 @@ func One[T any](list []T, what string) (*T, error) {
 	return nil, fmt.Errorf("found %d things in AWS that are tagged as %s; delete the ones that are not in use", len(list), what)
 }
 
+// CloudIDs returns what AWS calls resources; graph.Unknown for those that do not
+// exist yet.
 func CloudIDs[S graph.State](refs []*graph.Ref[S]) (out []string) {
 	for _, r := range refs {
 		out = append(out, r.CloudID())

@@ -72,6 +72,7 @@ func (b *BootstrapSecrets) Delete(ctx context.Context, c *cloud.Clients, have *B
 	return nil
 }
 
+// TaggedSecrets lists the names of the cluster's secrets in Secrets Manager.
 func TaggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	in := &secretsmanager.ListSecretsInput{Filters: []secretstypes.Filter{{Key: secretstypes.FilterNameStringTypeTagKey, Values: []string{c.OwnerTag()}}}}
 	for p := secretsmanager.NewListSecretsPaginator(c.Secrets, in); p.HasMorePages(); {
@@ -90,6 +91,7 @@ func TaggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err e
 	return names, nil
 }
 
+// TaggedParameters lists the names of the cluster's boot data in Parameter Store.
 func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	in := &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{
 		{Key: aws.String("tag:" + c.OwnerTag()), Option: aws.String("Equals"), Values: []string{cloud.Owned}},

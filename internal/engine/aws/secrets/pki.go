@@ -40,6 +40,7 @@ func (s PKIState) CloudID() string { return s.Path }
 
 var _ graph.Managed[PKIState] = (*PKI)(nil)
 
+// TokenName names the bootstrap token among the keys.
 const TokenName = "token"
 
 // names lists what there has to be. A cluster that lives may have no token of
@@ -164,16 +165,16 @@ func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) erro
 	return nil
 }
 
-// keptKeys is what is kept, by name.
-type keptKeys struct {
+// KeptKeys are the keys that the account keeps, by name.
+type KeptKeys struct {
 	Parts     map[string][]byte
 	TokenMade time.Time
 }
 
 // PKIParameters reads what is kept.
-func PKIParameters(ctx context.Context, c *cloud.Clients) (*keptKeys, error) {
-	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*keptKeys, error) {
-		kept := &keptKeys{Parts: map[string][]byte{}}
+func PKIParameters(ctx context.Context, c *cloud.Clients) (*KeptKeys, error) {
+	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*KeptKeys, error) {
+		kept := &KeptKeys{Parts: map[string][]byte{}}
 		path := c.ParameterPath("pki")
 		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)

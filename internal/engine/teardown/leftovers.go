@@ -1,6 +1,7 @@
 package teardown
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,6 +34,9 @@ func Add(g *graph.Graph, all Leftovers) {
 				own = append(own, p)
 			}
 		}
+	}
+	for _, list := range [][]*pending{own, created, secrets} { // the same plan, in whatever order AWS lists
+		slices.SortFunc(list, func(x, y *pending) int { return cmp.Compare(x.id, y.id) })
 	}
 	for _, p := range inOrder(own) {
 		a.add(p, a.rules(p)...)

@@ -62,7 +62,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 }
 
 // state describes how far the cluster is.
-func (o *createOptions) state(r *run, res reconcile.Result, endpoint string) string {
+func (o *createOptions) state(res reconcile.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():
 		return ""
@@ -85,7 +85,7 @@ func (o *createOptions) tell(r *run, res reconcile.Result) error {
 	}
 	if res.Endpoint != "" {
 		out.Endpoint = "https://" + res.Endpoint
-		text += o.state(r, res, out.Endpoint)
+		text += o.state(res, out.Endpoint)
 	}
 	if o.progress.value != "json" {
 		r.Env.Story("%s\nNext: %s", text, r.again("kubeconfig"))

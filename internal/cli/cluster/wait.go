@@ -31,7 +31,7 @@ func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string
 		return most, "the API server can only be reached from inside the VPC, so this run did not wait for it; inside the VPC use --wait=nodes"
 	case reconcile.APIServer:
 		return most, "Nodes become ready once a pod network is installed: use kubectl, or --cni FILE"
-	default:
-		return most, ""
+	case reconcile.NodesReady:
 	}
+	return reconcile.NodesReady, ""
 }

@@ -83,7 +83,7 @@ func (s *search) list(ctx context.Context, searched func(*kind.Any) bool) error 
 			continue
 		}
 		all, err := k.List(ctx, s.c, s.of)
-		if err != nil && !(k.ByNameOnly && cloud.Denied(err)) { // who may not ask has created none
+		if err != nil && (!k.ByNameOnly || !cloud.Denied(err)) { // who may not ask has created none
 			return err
 		}
 		for _, f := range all {

@@ -215,8 +215,10 @@ func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired [
 		names  []string
 		retire func(*graph.Graph, graph.ID, string, *graph.Ref[eks.ClusterState])
 	}{
-		{"node-group", p.inv.EKS.NodeGroups, eks.RetireNodeGroup}, {"fargate-profile", p.inv.EKS.Fargate, eks.RetireFargateProfile},
-		{"addon", p.inv.EKS.Addons, eks.RetireAddon}, {"access-entry", p.inv.EKS.Accesses, eks.RetireAccessEntry},
+		{"node-group", p.inv.EKS.NodeGroups, eks.RetireNodeGroup},
+		{"fargate-profile", p.inv.EKS.Fargate, eks.RetireFargateProfile},
+		{"addon", p.inv.EKS.Addons, eks.RetireAddon},
+		{"access-entry", p.inv.EKS.Accesses, eks.RetireAccessEntry},
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)

@@ -23,9 +23,9 @@ func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSMa
 			Tags: p.eksTags(id, e.PrincipalARN[strings.LastIndex(e.PrincipalARN, "/")+1:]),
 		}
 		for _, policy := range e.AccessPolicies {
-			x.Policies = append(x.Policies, eks.EKSAccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})
+			x.Policies = append(x.Policies, eks.AccessPolicy{ARN: policy.PolicyARN, Namespaces: policy.AccessScope.Namespaces})
 		}
-		slices.SortStableFunc(x.Policies, func(x, y eks.EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		slices.SortStableFunc(x.Policies, func(x, y eks.AccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.accessEntries[%d]", i))))
 	}
 	return added

@@ -121,7 +121,7 @@ func updateNodes(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
 		expinfrav1.TaintEffectNoSchedule: "NO_SCHEDULE", expinfrav1.TaintEffectNoExecute: "NO_EXECUTE", expinfrav1.TaintEffectPreferNoSchedule: "PREFER_NO_SCHEDULE",
 	}
 	for _, t := range spec.Taints {
-		g.Taints = append(g.Taints, eks.EKSTaint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
+		g.Taints = append(g.Taints, eks.Taint{Key: t.Key, Value: t.Value, Effect: effects[t.Effect]})
 	}
 }
 
@@ -205,7 +205,7 @@ func addFargateProfiles(g *graph.Graph, p platform) (added []graph.Resource, err
 			return nil, err
 		}
 		for _, s := range x.Spec.Selectors {
-			f.Selectors = append(f.Selectors, eks.EKSSelector{Namespace: s.Namespace, Labels: s.Labels})
+			f.Selectors = append(f.Selectors, eks.Selector{Namespace: s.Namespace, Labels: s.Labels})
 		}
 		before = graph.Add(g, id, f, graph.With(graph.On(before)), graph.From(origin))
 		added = append(added, before)

@@ -25,18 +25,18 @@ type AccessEntry struct {
 	Type      string                    // STANDARD, EC2_LINUX…
 	User      string                    // "" for EKS's own choice
 	Groups    []string
-	Policies  []EKSAccessPolicy
+	Policies  []AccessPolicy
 	Tags      cloud.Tags
 }
 
-// EKSAccessPolicy is a policy of EKS's and where it holds.
-type EKSAccessPolicy struct {
+// AccessPolicy is a policy of EKS's and where it holds.
+type AccessPolicy struct {
 	ARN        string
 	Namespaces []string // none: in all of the cluster
 }
 
 // String prints a policy and where it holds.
-func (p EKSAccessPolicy) String() string {
+func (p AccessPolicy) String() string {
 	if len(p.Namespaces) == 0 {
 		return p.ARN
 	}
@@ -49,7 +49,7 @@ type AccessEntryState struct {
 	Cluster               string
 	Principal, Type, User string
 	Groups                []string
-	Policies              []EKSAccessPolicy
+	Policies              []AccessPolicy
 }
 
 var _ graph.Managed[AccessEntryState] = (*AccessEntry)(nil)
@@ -102,7 +102,7 @@ func (a *AccessEntry) Diff(have *AccessEntryState) (d graph.Diff) {
 
 const standardEntry = "STANDARD"
 
-func policyLines(all []EKSAccessPolicy) (out []string) {
+func policyLines(all []AccessPolicy) (out []string) {
 	for _, p := range all {
 		out = append(out, p.String())
 	}
@@ -170,7 +170,7 @@ func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *Access
 
 func (a *AccessEntry) setPolicies(ctx context.Context, c *cloud.Clients, cluster string, have *AccessEntryState) error {
 	for _, p := range have.Policies {
-		if !slices.ContainsFunc(a.Policies, func(x EKSAccessPolicy) bool { return x.ARN == p.ARN }) {
+		if !slices.ContainsFunc(a.Policies, func(x AccessPolicy) bool { return x.ARN == p.ARN }) {
 			if _, err := c.EKS.DisassociateAccessPolicy(ctx, &eks.DisassociateAccessPolicyInput{
 				ClusterName: &cluster, PrincipalArn: &have.Principal, PolicyArn: &p.ARN,
 			}); cloud.IgnoreNotFound(err) != nil {
@@ -215,9 +215,9 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 		}
 		p := eks.NewListAssociatedAccessPoliciesPaginator(c.EKS, &eks.ListAssociatedAccessPoliciesInput{ClusterName: &cluster, PrincipalArn: &principal})
 		s.Policies, err = cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAssociatedAccessPoliciesOutput, error) { return p.NextPage(ctx) },
-			func(o *eks.ListAssociatedAccessPoliciesOutput) (out []EKSAccessPolicy) {
+			func(o *eks.ListAssociatedAccessPoliciesOutput) (out []AccessPolicy) {
 				for _, x := range o.AssociatedAccessPolicies {
-					policy := EKSAccessPolicy{ARN: aws.ToString(x.PolicyArn)}
+					policy := AccessPolicy{ARN: aws.ToString(x.PolicyArn)}
 					if x.AccessScope != nil {
 						policy.Namespaces = x.AccessScope.Namespaces
 					}
@@ -225,7 +225,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 				}
 				return out
 			})
-		slices.SortStableFunc(s.Policies, func(x, y EKSAccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
+		slices.SortStableFunc(s.Policies, func(x, y AccessPolicy) int { return strings.Compare(x.ARN, y.ARN) })
 		return &s, err
 	})
 }

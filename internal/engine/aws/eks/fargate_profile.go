@@ -26,18 +26,18 @@ type FargateProfile struct {
 	Role      *graph.Ref[iam.RoleState]
 	Subnets   []*graph.Ref[ec2.SubnetState] // private ones
 	SubnetIDs []string                      // that the manifest names
-	Selectors []EKSSelector
+	Selectors []Selector
 	Tags      cloud.Tags
 }
 
-// EKSSelector selects pods by namespace and labels.
-type EKSSelector struct {
+// Selector selects pods by namespace and labels.
+type Selector struct {
 	Namespace string
 	Labels    map[string]string
 }
 
 // String prints a selector.
-func (s EKSSelector) String() string {
+func (s Selector) String() string {
 	return strings.Join(append([]string{s.Namespace}, pairs(s.Labels)...), " ")
 }
 
@@ -47,7 +47,7 @@ type FargateProfileState struct {
 	Cluster               string
 	Name, Status, RoleARN string
 	Subnets               []string
-	Selectors             []EKSSelector
+	Selectors             []Selector
 }
 
 var (
@@ -95,7 +95,7 @@ func (f *FargateProfile) Diff(have *FargateProfileState) (d graph.Diff) {
 	return d
 }
 
-func selectorList(all []EKSSelector) string {
+func selectorList(all []Selector) string {
 	var out []string
 	for _, s := range all {
 		out = append(out, s.String())
@@ -157,7 +157,7 @@ func fargateSeen(x *types.FargateProfile) FargateProfileState {
 		Object: identity.Object{ID: aws.ToString(x.FargateProfileArn), Tags: x.Tags}, Name: aws.ToString(x.FargateProfileName), Status: string(x.Status), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets,
 	}
 	for _, sel := range x.Selectors {
-		s.Selectors = append(s.Selectors, EKSSelector{aws.ToString(sel.Namespace), sel.Labels})
+		s.Selectors = append(s.Selectors, Selector{aws.ToString(sel.Namespace), sel.Labels})
 	}
 	return s
 }

@@ -112,7 +112,7 @@ func nodeGroupSeen(x *types.Nodegroup) NodeGroupState {
 		s.SSHKey = aws.ToString(v.Ec2SshKey)
 	}
 	for _, t := range x.Taints {
-		s.Taints = append(s.Taints, EKSTaint{aws.ToString(t.Key), aws.ToString(t.Value), string(t.Effect)})
+		s.Taints = append(s.Taints, Taint{aws.ToString(t.Key), aws.ToString(t.Value), string(t.Effect)})
 	}
 	if x.Health != nil {
 		for _, i := range x.Health.Issues {

@@ -41,7 +41,7 @@ type NodeGroup struct {
 	KeepDesired   bool // something else says how many there are (an autoscaler)
 
 	Labels                   map[string]string
-	Taints                   []EKSTaint
+	Taints                   []Taint
 	MaxUnavailable           int32 // nodes that may be away during an update; or else
 	MaxUnavailablePercentage int32
 	Repair                   bool
@@ -59,11 +59,11 @@ type NodeGroup struct {
 	Hooks []expinfrav1.AWSLifecycleHook
 }
 
-// EKSTaint is a taint of all nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
-type EKSTaint struct{ Key, Value, Effect string }
+// Taint is a taint of all nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
+type Taint struct{ Key, Value, Effect string }
 
 // String prints a taint as kubectl does.
-func (t EKSTaint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
+func (t Taint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
 
 // NodeGroupState is a node group that exists.
 type NodeGroupState struct {
@@ -75,7 +75,7 @@ type NodeGroupState struct {
 	MaxUnavailable, MaxUnavailablePercentage                int32
 	Repair                                                  bool
 	Labels                                                  map[string]string
-	Taints                                                  []EKSTaint
+	Taints                                                  []Taint
 	SSHKey                                                  string
 	Issues                                                  []string          // what EKS finds wrong
 	Template, TemplateVersion                               string            // ID and number; "" for EKS's own
@@ -223,7 +223,7 @@ func pairs(m map[string]string) (out []string) {
 	return out
 }
 
-func taintLines(taints []EKSTaint) (out []string) {
+func taintLines(taints []Taint) (out []string) {
 	for _, t := range taints {
 		out = append(out, t.String())
 	}
@@ -278,7 +278,7 @@ func (g *NodeGroup) updateConfig() *types.NodegroupUpdateConfig {
 	return &types.NodegroupUpdateConfig{MaxUnavailable: &g.MaxUnavailable}
 }
 
-func eksTaints(taints []EKSTaint) (out []types.Taint) {
+func eksTaints(taints []Taint) (out []types.Taint) {
 	for _, t := range taints {
 		x := types.Taint{Key: aws.String(t.Key), Effect: types.TaintEffect(t.Effect)}
 		if t.Value != "" {
@@ -359,18 +359,18 @@ func (g *NodeGroup) changed(cluster string, have *NodeGroupState, d graph.Diff) 
 }
 
 func (g *NodeGroup) changedTaints(have *NodeGroupState) *types.UpdateTaintsPayload {
-	is := func(t EKSTaint) func(EKSTaint) bool {
-		return func(x EKSTaint) bool { return x.Key == t.Key && x.Effect == t.Effect }
+	is := func(t Taint) func(Taint) bool {
+		return func(x Taint) bool { return x.Key == t.Key && x.Effect == t.Effect }
 	}
 	out := &types.UpdateTaintsPayload{}
 	for _, t := range have.Taints {
 		if !slices.ContainsFunc(g.Taints, is(t)) {
-			out.RemoveTaints = append(out.RemoveTaints, eksTaints([]EKSTaint{t})...)
+			out.RemoveTaints = append(out.RemoveTaints, eksTaints([]Taint{t})...)
 		}
 	}
 	for _, t := range g.Taints {
 		if !slices.Contains(have.Taints, t) {
-			out.AddOrUpdateTaints = append(out.AddOrUpdateTaints, eksTaints([]EKSTaint{t})...)
+			out.AddOrUpdateTaints = append(out.AddOrUpdateTaints, eksTaints([]Taint{t})...)
 		}
 	}
 	return out

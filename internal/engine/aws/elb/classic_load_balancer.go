@@ -64,7 +64,8 @@ var _ graph.Managed[ClassicLoadBalancerState] = (*ClassicLoadBalancer)(nil)
 
 const (
 	classicIdleTimeout = 600 // seconds, as CAPA sets it
-	ClassicTarget      = 6443
+	// ClassicTarget is the port of the API server on its machine.
+	ClassicTarget = 6443
 )
 
 // Needs implements graph.Desired.

@@ -36,7 +36,7 @@ func Add(g *graph.Graph, all Leftovers) {
 		}
 	}
 	for _, list := range [][]*pending{own, created, secrets} { // the same plan, in whatever order AWS lists
-		slices.SortFunc(list, func(x, y *pending) int { return cmp.Compare(x.id, y.id) })
+		slices.SortFunc(list, byID)
 	}
 	for _, p := range inOrder(own) {
 		a.add(p, a.rules(p)...)
@@ -56,6 +56,8 @@ type pending struct {
 	Leftover
 	id graph.ID
 }
+
+func byID(x, y *pending) int { return cmp.Compare(x.id, y.id) }
 
 // names are the ID and the aliases; what stands for network interfaces has no ID of
 // its own.
@@ -253,10 +255,13 @@ func inOrder(all []*pending) (sorted []*pending) {
 			return
 		}
 		visited[p] = true
+		var referred []*pending
 		for _, r := range append(slices.Clone(p.Refers), p.Outlives...) {
-			for _, x := range named[r] {
-				visit(x)
-			}
+			referred = append(referred, named[r]...)
+		}
+		slices.SortFunc(referred, byID)
+		for _, x := range referred {
+			visit(x)
 		}
 		if p.Kind.RunsPods {
 			for _, x := range before {

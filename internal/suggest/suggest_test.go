@@ -14,6 +14,6 @@ func TestDidYouMean(t *testing.T) {
 	assert.Equal(t, "region", suggest.Nearest("regoin", known))
 	assert.Empty(t, suggest.Nearest("tags", known))
 	assert.Equal(t, `did you mean "eks"?`, suggest.DidYouMean("EKS", known))
-	assert.Equal(t, "known here: eks, region, stackName", suggest.DidYouMean("somethingElse", known))
+	assert.Equal(t, "known names: eks, region, stackName", suggest.DidYouMean("somethingElse", known))
 	assert.Empty(t, suggest.DidYouMean("a", nil))
 }

@@ -40,7 +40,7 @@ v1.34.2              eu-west-1   flatcar-stable   capa-ami-flatcar-stable-v1.34.
 v1.33.4              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.33.4-1755000000     ami-0c0ffee0000000005   x86_64
 v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-1760000001     ami-0c0ffee0000000004   arm64
 `, stdout)
-	assert.Contains(t, stderr, "the release server does not tell the supported versions")
+	assert.Contains(t, stderr, "the list of supported Kubernetes versions is not available")
 
 	stdout, _ = images(t, server, "list", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--owner-id", "819546954734", "-o", "json")
 	var list struct {
@@ -65,7 +65,7 @@ v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-
 	first, _ := images(t, server, append(copyIt, "--wait")...)
 	assert.Contains(t, first, "name: capa-ami-ubuntu-24.04-v1.34.2-1760000000\n")
 	_, stderr = images(t, server, copyIt...)
-	assert.Contains(t, stderr, "was that copy already")
+	assert.Contains(t, stderr, "is an existing copy")
 	own, err := ec2.NewFromConfig(server.Config, func(o *ec2.Options) { o.Region = "us-west-2" }).DescribeImages(t.Context(), &ec2.DescribeImagesInput{Owners: []string{"self"}})
 	require.NoError(t, err)
 	require.Len(t, own.Images, 1)

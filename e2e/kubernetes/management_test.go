@@ -99,7 +99,7 @@ spec:
 	}
 	assert.Contains(t, managers, "clusterawsadm", "the API server notes who it was")
 	s.run(0, "gc", "enable", "--cluster-name", "demo")
-	assert.Equal(t, "nothing to change on AWSCluster default/demo\n", s.err)
+	assert.Equal(t, "unchanged: AWSCluster default/demo\n", s.err)
 	s.run(0, "gc", "disable", "--cluster-name", "demo", "-n", "default", "--kubeconfig", kubeconfig, "--kubeconfig-context", "test")
 	assert.Equal(t, "Disabled garbage collection for cluster default/demo\n", s.out)
 	assert.Equal(t, "false", annotation(awsClusters, "demo", gcAnnotation))
@@ -254,8 +254,8 @@ func TestControllerCredentials(t *testing.T) {
 func credentialFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig string) {
 	before := c.Get(t, "secrets/v1", "capa-system", "capa-manager-bootstrap-credentials").GetResourceVersion()
 	for value, want := range map[string]string{
-		"SECRET!!":       "AWS_B64ENCODED_CREDENTIALS: it is not base64",
-		newProfile:       "AWS_B64ENCODED_CREDENTIALS: it is a profile in plain text",
+		"SECRET!!":       "AWS_B64ENCODED_CREDENTIALS: the value is not base64",
+		newProfile:       "AWS_B64ENCODED_CREDENTIALS: the profile is plain text",
 		"U0VDUkVU":       "has no [profile]",
 		"W2RlZmF1bHRdCg": "the value is not base64",
 	} {
@@ -311,5 +311,5 @@ func rollout(t *testing.T, c *controlplane.ControlPlane, kubeconfig string) {
 		}
 	}()
 	s.run(0, "controller", "rollout-controller", "--wait")
-	assert.Contains(t, s.err, "all pods are new, and available\n")
+	assert.Contains(t, s.err, "all pods are updated and available\n")
 }

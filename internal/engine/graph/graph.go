@@ -209,8 +209,8 @@ func Expect[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleExpected, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
-// Install puts a thing into the graph that we make inside of another one, and
-// that goes with it: Apply makes and mends it, Delete does not even look.
+// Install adds a resource inside the Kubernetes cluster: Apply creates and updates
+// it, and Delete leaves it alone, because it is deleted together with the cluster.
 func Install[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleInstalled, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }

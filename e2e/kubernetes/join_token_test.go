@@ -45,7 +45,7 @@ func writtenFile(t *testing.T, userData, path string) string {
 	t.Helper()
 	root, err := controlplane.Root()
 	require.NoError(t, err)
-	text, err := os.ReadFile(filepath.Join(root, "pkg", "reconcile", "boot", "testdata", userData))
+	text, err := os.ReadFile(filepath.Join(root, "internal", "engine", "boot", "testdata", userData))
 	require.NoError(t, err)
 	var doc struct {
 		Files []struct{ Path, Content string } `json:"write_files"`

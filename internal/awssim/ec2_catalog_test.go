@@ -22,8 +22,8 @@ func TestZonesAndTypes(t *testing.T) {
 			}
 			return names
 		}
-		assert.Len(t, zones(true), 8)
-		assert.Len(t, zones(false), 7, "a local zone that the account has opted in to")
+		assert.Len(t, zones(true), 9)
+		assert.Len(t, zones(false), 8, "a Local Zone and a Wavelength Zone that the account has opted in to")
 		assert.Len(t, zones(false, filter("opt-in-status", "opt-in-not-required")...), 6)
 		out, err := n.ec2.DescribeInstanceTypeOfferings(ctx, &ec2.DescribeInstanceTypeOfferingsInput{
 			LocationType: "availability-zone", Filters: filter("instance-type", "m5.large"),

@@ -41,6 +41,9 @@ func (z zone) out(region string) types.AvailabilityZone {
 	if z.parent != "" {
 		out.ZoneType, out.ParentZoneName = aws.String("local-zone"), aws.String(z.parent)
 	}
+	if z.wavelength {
+		out.ZoneType = aws.String("wavelength-zone")
+	}
 	return out
 }
 

@@ -72,13 +72,14 @@ func GivenID(prefix, region, name string) string {
 
 // zone is a zone of the region.
 type zone struct {
-	name, id, parent string // parent: the availability zone of a local zone
+	name, id, parent string // parent: the availability zone of a Local or Wavelength Zone
+	wavelength       bool
 	group            string
 	optIn            types.AvailabilityZoneOptInStatus
 }
 
-// zonesOf returns the zones of a region: its availability zones, a local zone
-// that the account has opted in to, and one that it has not.
+// zonesOf returns the zones of a region: its availability zones, a Local Zone
+// that the account has opted in to, one that it has not, and a Wavelength Zone.
 func zonesOf(region string) (zones []zone) {
 	letters := "abc"
 	if region == "us-east-1" {
@@ -94,7 +95,11 @@ func zonesOf(region string) (zones []zone) {
 		group := region + "-" + place + "-1"
 		return zone{name: group + "a", id: abbreviated(region) + "-" + place + "1-az1", parent: region + "a", group: group, optIn: status}
 	}
-	return append(zones, local("bos", types.AvailabilityZoneOptInStatusOptedIn), local("chi", types.AvailabilityZoneOptInStatusNotOptedIn))
+	wavelength := zone{
+		name: region + "-wl1-bos-wlz-1", id: abbreviated(region) + "-wl1-bos-wlz1", parent: region + "a", group: region + "-wl1",
+		optIn: types.AvailabilityZoneOptInStatusOptedIn, wavelength: true,
+	}
+	return append(zones, local("bos", types.AvailabilityZoneOptInStatusOptedIn), local("chi", types.AvailabilityZoneOptInStatusNotOptedIn), wavelength)
 }
 
 // abbreviated is a region as zone IDs spell it: us-east-1 is use1.

@@ -256,6 +256,9 @@ func (svc *Service) modifySubnetAttribute(in *ec2.ModifySubnetAttributeInput) (*
 		err = needsIPv6(in.EnableDns64)
 		s.DNS64 = err == nil && on(in.EnableDns64)
 	case in.MapPublicIpOnLaunch != nil:
+		if z, _ := svc.zone(s.Zone); z.wavelength && on(in.MapPublicIpOnLaunch) { // carrier IP addresses take their place; AWS's code is not verified
+			return nil, core.Fail("InvalidParameterValue", "subnets in Wavelength Zones assign no public addresses")
+		}
 		if s.Native && on(in.MapPublicIpOnLaunch) {
 			return nil, core.Fail("InvalidParameterValue", "the subnet %s is IPv6-only", s.ID)
 		}

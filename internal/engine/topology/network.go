@@ -29,6 +29,8 @@ type subnet struct {
 	table      *graph.Ref[ec2.RouteTableState] // nil for an existing subnet
 	name, zone string
 	public     bool
+	wavelength bool   // it is in a Wavelength Zone
+	parent     string // the availability zone that the Wavelength Zone belongs to
 	cidr       string
 	ipv6       int    // index of its /64; 0: none
 	ipv6CIDR   string // as the manifest says
@@ -45,8 +47,11 @@ func (s subnet) role() string {
 }
 
 // loadBalancerTag is the tag by which the AWS cloud controller manager picks
-// subnets for load balancers of Services.
+// subnets for load balancers of Services; none in a Wavelength Zone, as in CAPA.
 func (s subnet) loadBalancerTag() cloud.Tags {
+	if s.wavelength {
+		return nil
+	}
 	if s.public {
 		return cloud.Tags{"kubernetes.io/role/elb": "1"}
 	}
@@ -56,10 +61,12 @@ func (s subnet) loadBalancerTag() cloud.Tags {
 // egress is what has to exist before machines in the subnet reach the internet.
 func (s subnet) egress() []graph.Edge { return graph.Awaits(s.table) }
 
-// of returns the public or the private subnets, in order.
+// of returns the public or the private subnets in availability zones, in order.
+// Subnets in Wavelength Zones have machines only where the manifest says so, and
+// neither load balancers nor NAT gateways, as in CAPA.
 func (n network) of(public bool) (out []subnet) {
 	for _, s := range n.subnets {
-		if s.public == public {
+		if s.public == public && !s.wavelength {
 			out = append(out, s)
 		}
 	}
@@ -69,8 +76,8 @@ func (n network) of(public bool) (out []subnet) {
 // first returns the first public or private subnet in a zone; in any zone if it
 // is "".
 func (n network) first(public bool, zone string) (subnet, bool) {
-	for _, s := range n.of(public) {
-		if zone == "" || s.zone == zone {
+	for _, s := range n.subnets {
+		if s.public == public && (zone == "" && !s.wavelength || s.zone == zone) {
 			return s, true
 		}
 	}
@@ -122,7 +129,9 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 	for _, x := range gateways {
 		n.addresses = append(n.addresses, x.address)
 	}
-	n.subnets = addRouteTables(g, in, n, gateways, egressOnly)
+	if n.subnets, err = addRouteTables(g, in, n, gateways, egressOnly); err != nil {
+		return n, err
+	}
 	addGatewayEndpoint(g, in, n)
 	return n, nil
 }
@@ -155,7 +164,8 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 			ipv6 = i + 1
 		}
 		out = append(out, subnet{
-			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
+			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, wavelength: s.IsEdgeWavelength(), parent: text(s.ParentZoneName),
+			cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(s.Tags),
 		})
 	}
@@ -206,7 +216,7 @@ func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks [
 		id = graph.ID("subnet/" + s.role() + "/" + s.name)
 	}
 	r := &ec2.Subnet{
-		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public,
+		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public && !s.wavelength, // a Wavelength Zone has carrier addresses instead of public ones
 		Tags: in.tags(id, fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone), s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), s.tags),
 	}
 	if spec.VPC.IPv6 != nil {
@@ -248,6 +258,19 @@ func natGatewayIn(zone string, all []natGateway) *graph.Ref[ec2.NATGatewayState]
 	return nil
 }
 
+// natGatewayFor returns the NAT gateway through which a private subnet reaches the
+// internet: that of its zone or, in a Wavelength Zone, as in CAPA, that of the
+// parent zone, or else the first one.
+func natGatewayFor(s subnet, all []natGateway) *graph.Ref[ec2.NATGatewayState] {
+	if !s.wavelength {
+		return natGatewayIn(s.zone, all)
+	}
+	if nat := natGatewayIn(s.parent, all); nat != nil || len(all) == 0 {
+		return nat
+	}
+	return slices.MinFunc(all, func(x, y natGateway) int { return strings.Compare(x.zone, y.zone) }).ref
+}
+
 // addNATGateways adds an address and a NAT gateway in each zone that has a
 // private subnet, and a public one for the gateway.
 func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
@@ -268,10 +291,12 @@ func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
 
 // addRouteTables adds a route table for each subnet. It returns the subnets
 // with their tables.
-func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway, egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]) (out []subnet) {
+func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway, egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]) (out []subnet, err error) {
 	for _, s := range n.subnets {
 		var routes []ec2.Route
-		switch nat := natGatewayIn(s.zone, gateways); {
+		switch nat := natGatewayFor(s, gateways); {
+		case s.public && s.wavelength:
+			return nil, &UnsupportedError{in.m.Origin(in.m.InfraObject(), s.path), "public subnets in Wavelength Zones"}
 		case s.public:
 			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: n.internet})
 			if n.ipv6 {
@@ -293,7 +318,7 @@ func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway,
 		}, in.infra(s.path))
 		out = append(out, s)
 	}
-	return out
+	return out, nil
 }
 
 // addGatewayEndpoint adds the gateway endpoint of S3 where machines load their

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,13 +53,15 @@ func unnumbered(lines []string) (out []string) {
 	return out
 }
 
-// allTags lists the tags of everything that an account holds.
+// allTags lists the tags of every resource of an account that is not part of
+// another one, as the volumes of instances are.
 func allTags(s *awssim.State) (all []map[string]string) {
-	e, b := s.EC2, s.ELB
-	for _, id := range slices.Concat(
-		ids(e.VPCs), ids(e.Subnets), ids(e.InternetGateways), ids(e.EgressOnlyGateways), ids(e.Addresses), ids(e.NATGateways), ids(e.RouteTables),
-		ids(e.SecurityGroups), ids(e.Endpoints), ids(e.Instances), ids(b.Classic), ids(b.LoadBalancers), ids(b.TargetGroups), ids(b.Listeners), ids(s.S3.Buckets),
-	) {
+	for id, tags := range s.EC2.AllTags() {
+		if !strings.HasPrefix(id, "vol-") {
+			all = append(all, tags)
+		}
+	}
+	for _, id := range slices.Concat(ids(s.ELB.Classic), ids(s.ELB.LoadBalancers), ids(s.ELB.TargetGroups), ids(s.ELB.Listeners), ids(s.S3.Buckets)) {
 		all = append(all, tagsOf(s, id))
 	}
 	for _, c := range s.EKS.Clusters {

@@ -204,31 +204,10 @@ func retag(s *awssim.State, id, field string) {
 	}
 }
 
-// tagsOf returns the tags of a thing of any kind.
+// tagsOf returns the tags of a resource of any kind.
 func tagsOf(s *awssim.State, id string) map[string]string {
-	switch prefix, _, _ := strings.Cut(id, "-"); prefix {
-	case "vpc":
-		return s.EC2.VPCs[id].Tags
-	case "subnet":
-		return s.EC2.Subnets[id].Tags
-	case "igw":
-		return s.EC2.InternetGateways[id].Tags
-	case "eigw":
-		return s.EC2.EgressOnlyGateways[id].Tags
-	case "eipalloc":
-		return s.EC2.Addresses[id].Tags
-	case "nat":
-		return s.EC2.NATGateways[id].Tags
-	case "rtb":
-		return s.EC2.RouteTables[id].Tags
-	case "vpce":
-		return s.EC2.Endpoints[id].Tags
-	case "sg":
-		return s.EC2.SecurityGroups[id].Tags
-	case "i":
-		return s.EC2.Instances[id].Tags
-	case "lt":
-		return s.EC2.LaunchTemplates[id].Tags
+	if tags := s.EC2.Tags(id); tags != nil {
+		return tags
 	}
 	if b := s.S3.Buckets[id]; b != nil {
 		return b.Tags

@@ -135,6 +135,29 @@ func (s *State) tables() (all []table) {
 	return all
 }
 
+// Tags are the tags of the resource with an ID; nil if there is none.
+func (s *State) Tags(id string) map[string]string {
+	for _, t := range s.tables() {
+		if r := t.get(id); r != nil {
+			return r.thing().Tags
+		}
+	}
+	return nil
+}
+
+// AllTags yields the ID and the tags of each resource.
+func (s *State) AllTags() iter.Seq2[string, map[string]string] {
+	return func(yield func(string, map[string]string) bool) {
+		for _, t := range s.tables() {
+			for r := range t.all() {
+				if !yield(r.thing().ID, r.thing().Tags) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // taggable returns all resources that can have tags.
 func (svc *Service) taggable() iter.Seq[resource] {
 	return func(yield func(resource) bool) {

@@ -12,7 +12,7 @@ func actions(of ...kind.Statement) []string {
 	return collect(of, func(k *kind.Any) []string { return k.Actions })
 }
 
-// looks lists the actions of the same kinds that only look.
+// looks lists the actions of the same kinds that only read.
 func looks(of ...kind.Statement) []string {
 	return collect(of, func(k *kind.Any) []string { return k.Looks })
 }
@@ -31,31 +31,20 @@ func sorted(list []string) []string {
 	return slices.Compact(list)
 }
 
-// look allows the questions that AWS cannot have limited to a resource: those of
-// the kinds, and what else has to be known of an account.
+// look allows the calls that only read and that IAM cannot limit to a resource:
+// those of the kinds, and those that describe the account.
 func look() Statement {
-	// what is left of any kind is looked for in every deletion
+	// every deletion searches for all kinds
 	kinds := looks("", kind.Network, kind.Machines, kind.Pools, kind.LaunchTemplates, kind.LoadBalancers, kind.Parameters, kind.Secrets, kind.Buckets)
-	return allow("Look", anywhere(), sorted(append(kinds,
+	return allow("Describe", anywhere(), sorted(append(kinds,
 		"ec2:DescribeAvailabilityZones", "ec2:DescribeInstanceAttribute", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes",
 		"ec2:DescribeKeyPairs", "ec2:DescribePlacementGroups", "ec2:DescribeRegions", "ec2:DescribeTags", "ec2:GetConsoleOutput",
 		"iam:GetInstanceProfile", "servicequotas:GetServiceQuota",
 	))...)
 }
 
-// machines are what is launched, and what is deleted with it: volumes of claims,
-// and the load balancers of Services, which for others than EKS are among the
-// cluster's own.
-func machines(k Kind) []string {
-	out := actions(kind.Machines)
-	if k == EKS {
-		out = append(out, "elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup")
-	}
-	return out
-}
-
-// keys are what EC2 does with a customer's key on behalf of who launches a
-// machine with an encrypted volume ("Amazon EBS encryption", EC2 user guide).
+// keys are the actions on a customer managed key that launching a machine with an
+// encrypted volume takes ("Amazon EBS encryption", EC2 user guide).
 func keys() []string {
 	return []string{
 		"kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo",

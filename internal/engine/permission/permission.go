@@ -64,33 +64,26 @@ func Policy(s Scope) Document {
 	}
 	statements := []Statement{
 		look(),
-		s.regional(allow("Network", anywhere(), actions(kind.Network)...)),
-		s.regional(allow("Machines", anywhere(), machines(s.Kind)...)),
-		allow("Keep", s.kept(), actions(kind.Parameters)...),
+		s.manage(),
+		allow("ClusterParameters", s.kept(), actions(kind.Parameters)...),
+		allow("BootData", s.bootData(), actions(kind.Secrets, kind.Parameters)...),
+		s.passRole(),
+		s.serviceRoles(),
 	}
-	if !s.NoPools {
-		statements = append(statements, s.regional(allow("Pools", anywhere(), actions(kind.Pools, kind.LaunchTemplates)...)))
-	} else if s.Templates {
-		statements = append(statements, s.regional(allow("LaunchTemplates", anywhere(), actions(kind.LaunchTemplates)...)))
+	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) {
+		statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))
 	}
-	if s.Kind != EKS {
-		statements = append(statements, s.regional(allow("LoadBalancers", anywhere(), actions(kind.LoadBalancers)...)))
-		if s.Buckets == nil || len(s.Buckets) > 0 {
-			statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))
-		}
-	}
-	statements = append(statements, allow("BootData", s.bootData(), actions(kind.Secrets, kind.Parameters)...), s.passRole(), s.serviceRoles())
 	if s.Kind != SelfManaged {
-		statements = append(statements, lookAtEKS(), s.regional(allow("EKS", anywhere(), actions(kind.EKS)...)), s.imagesOfEKS(), s.passRoleToEKS(), s.makeProvider())
+		statements = append(statements, lookAtEKS(), s.imagesOfEKS(), s.passRoleToEKS(), s.manageProviders())
 	}
 	if len(s.MadeRoles) > 0 {
-		statements = append(statements, s.makeRoles())
+		statements = append(statements, s.manageRoles())
 	}
 	if len(s.Assume) > 0 {
-		statements = append(statements, allow("BecomeTheIdentity", s.Assume, "sts:AssumeRole"))
+		statements = append(statements, allow("AssumeRolesOfIdentities", s.Assume, "sts:AssumeRole"))
 	}
 	if len(s.Keys) > 0 {
-		statements = append(statements, allow("UseKeys", s.Keys, keys()...))
+		statements = append(statements, allow("EncryptWithKeys", s.Keys, keys()...))
 	}
 	return Document{Version: "2012-10-17", Statement: statements}
 }
@@ -101,8 +94,27 @@ func allow(sid string, resources []string, actions ...string) Statement {
 
 func anywhere() []string { return []string{"*"} }
 
-// regional has a statement hold in the scope's region only.
-func (s Scope) regional(x Statement) Statement {
+// manage allows the changes that have no narrower resource: it is one statement,
+// since IAM counts the characters of a managed policy (6,144 at most).
+func (s Scope) manage() Statement {
+	of := []kind.Statement{kind.Network, kind.Machines}
+	if !s.NoPools {
+		of = append(of, kind.Pools)
+	}
+	if !s.NoPools || s.Templates {
+		of = append(of, kind.LaunchTemplates)
+	}
+	if s.Kind != EKS {
+		of = append(of, kind.LoadBalancers)
+	}
+	if s.Kind != SelfManaged {
+		of = append(of, kind.EKS)
+	}
+	changes := actions(of...)
+	if s.Kind == EKS { // deletion removes the load balancers of Services
+		changes = sorted(append(changes, "elasticloadbalancing:DeleteLoadBalancer", "elasticloadbalancing:DeleteTargetGroup"))
+	}
+	x := allow("Manage", anywhere(), changes...)
 	if s.Region != "" {
 		x.Condition = map[string]map[string][]string{"StringEquals": {"aws:RequestedRegion": {s.Region}}}
 	}
@@ -156,19 +168,20 @@ func (s Scope) roles(names []string, usual string) []string {
 	return arns
 }
 
-// passRole lets machines and lifecycle hooks be given their roles.
+// passRole allows passing roles to machines and to lifecycle hooks.
 func (s Scope) passRole() Statement {
 	to := []string{"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}
 	if !s.NoPools || s.Templates {
 		to = append(to, "autoscaling.amazonaws.com")
 	}
-	x := allow("GiveMachinesTheirRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
+	x := allow("PassRolesToMachines", s.roles(s.Roles, stockRoles), "iam:PassRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": to}}
 	return x
 }
 
-// serviceRoles lets AWS make the roles that it wants to have before the first
-// load balancer, Auto Scaling group, spot instance or EKS cluster of an account.
+// serviceRoles allows creating the service-linked roles: AWS creates one with the
+// first load balancer, Auto Scaling group, spot instance or EKS cluster of an
+// account.
 func (s Scope) serviceRoles() Statement {
 	names := []string{"spot.amazonaws.com"}
 	if s.Kind != EKS {
@@ -180,7 +193,7 @@ func (s Scope) serviceRoles() Statement {
 	if !s.NoPools {
 		names = append(names, "autoscaling.amazonaws.com")
 	}
-	x := allow("RolesOfAWSItself", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
+	x := allow("CreateServiceLinkedRoles", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}
 	return x
 }

@@ -45,7 +45,7 @@ func tampers() map[string]tamper {
 	maps.Copy(all, eksTampers())
 	maps.Copy(all, poolTampers())
 	for _, kind := range []string{
-		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
+		"vpc", "subnet", "internet-gateway", "egress-only-gateway", "carrier-gateway", "elastic-ip", "nat-gateway", "route-table", "vpc-endpoint", "security-group",
 		"machine", "bastion", "load-balancer", "target-group", "listener", "bucket", "subnet-tags", "launch-template",
 	} {
 		all[kind+" tag"] = retag
@@ -62,6 +62,7 @@ func conflicts() map[string]tamper {
 		"subnet zone":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].Zone = "us-east-1f" },
 		"subnet ipv6":             func(s *awssim.State, id, _ string) { s.EC2.Subnets[id].IPv6CIDR = "2001:db8::/64" },
 		"egress-only-gateway vpc": func(s *awssim.State, id, _ string) { s.EC2.EgressOnlyGateways[id].VPC = "vpc-00000000000000009" },
+		"carrier-gateway vpc":     func(s *awssim.State, id, _ string) { s.EC2.CarrierGateways[id].VPC = "vpc-00000000000000009" },
 		"nat-gateway subnet":      func(s *awssim.State, id, _ string) { s.EC2.NATGateways[id].Subnet = "subnet-00000000000000009" },
 		"nat-gateway address":     func(s *awssim.State, id, _ string) { s.EC2.NATGateways[id].Address = "eipalloc-00000000000000009" },
 		"vpc-endpoint service":    func(s *awssim.State, id, _ string) { s.EC2.Endpoints[id].Service = "com.amazonaws.us-east-1.dynamodb" },

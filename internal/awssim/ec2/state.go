@@ -7,6 +7,7 @@ type State struct {
 	Subnets            Table[*Subnet]
 	InternetGateways   Table[*InternetGateway]
 	EgressOnlyGateways Table[*EgressOnlyGateway]
+	CarrierGateways    Table[*CarrierGateway]
 	NATGateways        Table[*NATGateway]
 	Addresses          Table[*Address]
 	RouteTables        Table[*RouteTable]

@@ -129,9 +129,7 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 	for _, x := range gateways {
 		n.addresses = append(n.addresses, x.address)
 	}
-	if n.subnets, err = addRouteTables(g, in, n, gateways, egressOnly); err != nil {
-		return n, err
-	}
+	n.subnets = addRouteTables(g, in, n, gateways, egressOnly, addCarrierGateway(g, in, n))
 	addGatewayEndpoint(g, in, n)
 	return n, nil
 }
@@ -289,14 +287,25 @@ func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
 	return out
 }
 
+// addCarrierGateway adds the carrier gateway if there is a public subnet in a
+// Wavelength Zone. Its name is that of the internet gateway, as in CAPA.
+func addCarrierGateway(g *graph.Graph, in inputs, n network) *graph.Ref[ec2.CarrierGatewayState] {
+	if !slices.ContainsFunc(n.subnets, func(s subnet) bool { return s.public && s.wavelength }) {
+		return nil
+	}
+	return graph.Add(g, "carrier-gateway", &ec2.CarrierGateway{
+		VPC: n.vpc, Tags: in.tags("carrier-gateway", in.m.Name+"-igw", roleCommon),
+	}, in.infra("spec.network"))
+}
+
 // addRouteTables adds a route table for each subnet. It returns the subnets
 // with their tables.
-func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway, egressOnly *graph.Ref[ec2.EgressOnlyGatewayState]) (out []subnet, err error) {
+func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway, egressOnly *graph.Ref[ec2.EgressOnlyGatewayState], carrier *graph.Ref[ec2.CarrierGatewayState]) (out []subnet) {
 	for _, s := range n.subnets {
 		var routes []ec2.Route
 		switch nat := natGatewayFor(s, gateways); {
 		case s.public && s.wavelength:
-			return nil, &UnsupportedError{in.m.Origin(in.m.InfraObject(), s.path), "public subnets in Wavelength Zones"}
+			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: carrier})
 		case s.public:
 			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: n.internet})
 			if n.ipv6 {
@@ -318,7 +327,7 @@ func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway,
 		}, in.infra(s.path))
 		out = append(out, s)
 	}
-	return out, nil
+	return out
 }
 
 // addGatewayEndpoint adds the gateway endpoint of S3 where machines load their

@@ -11,6 +11,7 @@ func Kinds() []*kind.Any {
 		subnetTagsKind(),
 		internetGatewayKind(),
 		egressOnlyGatewayKind(),
+		carrierGatewayKind(),
 		securityGroupKind(),
 		securityGroupRulesKind(),
 		defaultGroupKind(),

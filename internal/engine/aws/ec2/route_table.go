@@ -28,7 +28,7 @@ type RouteTable struct {
 // Route sends what goes to a destination through a gateway.
 type Route struct {
 	To  string         // an IPv4 or IPv6 block
-	Via graph.Resource // an internet gateway, NAT gateway or egress-only gateway
+	Via graph.Resource // an internet, NAT, egress-only or carrier gateway
 }
 
 // RouteTableState is a route table that exists.
@@ -157,6 +157,8 @@ func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace 
 	switch {
 	case strings.HasPrefix(via, "nat-"):
 		create.NatGatewayId, change.NatGatewayId = &via, &via
+	case strings.HasPrefix(via, "cagw-"):
+		create.CarrierGatewayId, change.CarrierGatewayId = &via, &via
 	case strings.HasPrefix(via, "eigw-"):
 		create.EgressOnlyInternetGatewayId, change.EgressOnlyInternetGatewayId = &via, &via
 	default:
@@ -218,7 +220,7 @@ func routeTableSeen(x types.RouteTable) RouteTableState {
 	}
 	for _, r := range x.Routes {
 		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
-		targets := []string{aws.ToString(r.NatGatewayId), aws.ToString(r.EgressOnlyInternetGatewayId), aws.ToString(r.GatewayId), aws.ToString(r.TransitGatewayId), aws.ToString(r.NetworkInterfaceId), aws.ToString(r.VpcPeeringConnectionId)}
+		targets := []string{aws.ToString(r.NatGatewayId), aws.ToString(r.EgressOnlyInternetGatewayId), aws.ToString(r.GatewayId), aws.ToString(r.CarrierGatewayId), aws.ToString(r.TransitGatewayId), aws.ToString(r.NetworkInterfaceId), aws.ToString(r.VpcPeeringConnectionId)}
 		targets = slices.DeleteFunc(targets, func(t string) bool { return t == "" })
 		if to != "" && len(targets) > 0 && targets[0] != "local" {
 			s.Routes[to] = targets[0]

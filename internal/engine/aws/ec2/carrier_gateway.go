@@ -1,0 +1,129 @@
+package ec2
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// CarrierGateway connects subnets in Wavelength Zones to the network of the
+// telecommunication carrier, and through it to the internet.
+type CarrierGateway struct {
+	VPC  *graph.Ref[VPCState]
+	Tags cloud.Tags
+}
+
+// CarrierGatewayState is a carrier gateway that exists.
+type CarrierGatewayState struct {
+	identity.Object
+	VPC    string
+	Status types.CarrierGatewayState
+}
+
+var _ graph.Managed[CarrierGatewayState] = (*CarrierGateway)(nil)
+
+// carrierGatewayTakes is how long AWS takes to create and to delete a carrier
+// gateway; AWS publishes no figure, and this one is not measured.
+const carrierGatewayTakes = 5 * time.Second
+
+// Needs implements graph.Desired.
+func (g *CarrierGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
+
+// Takes implements graph.Timed.
+func (g *CarrierGateway) Takes() (create, remove time.Duration) {
+	return carrierGatewayTakes, carrierGatewayTakes
+}
+
+// Find implements graph.Desired.
+func (g *CarrierGateway) Find(ctx context.Context, c *cloud.Clients) (*CarrierGatewayState, error) {
+	if _, ok := g.VPC.Found(); !ok {
+		return nil, nil
+	}
+	all, err := CarrierGateways(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return identity.Find(all, g.Tags, func(x CarrierGatewayState) cloud.Tags { return x.Tags })
+}
+
+// Diff implements graph.Desired.
+func (g *CarrierGateway) Diff(have *CarrierGatewayState) (d graph.Diff) {
+	d.Fixed("vpc", have.VPC, g.VPC.CloudID())
+	d.Await("state", have.Status, types.CarrierGatewayStateAvailable)
+	d.Tags(have.Tags, g.Tags)
+	return d
+}
+
+// Create implements graph.Creator.
+func (g *CarrierGateway) Create(ctx context.Context, c *cloud.Clients) (*CarrierGatewayState, error) {
+	vpc := g.VPC.CloudID()
+	out, err := c.EC2.CreateCarrierGateway(ctx, &ec2.CreateCarrierGatewayInput{
+		VpcId:             &vpc,
+		ClientToken:       c.Token("carrier-gateway", vpc),
+		TagSpecifications: g.Tags.On(types.ResourceTypeCarrierGateway),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := carrierGatewaySeen(*out.CarrierGateway)
+	s.Tags = g.Tags
+	return &s, nil
+}
+
+// Update implements graph.Updater.
+func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState, _ graph.Diff) (*CarrierGatewayState, error) {
+	after, err := *have, error(nil)
+	after.Object, err = retagged(ctx, c, have.Object, g.Tags)
+	return &after, err
+}
+
+// Delete implements graph.Deleter. Routes to it stay, and lead nowhere
+// (DeleteCarrierGateway in the EC2 API reference).
+func (g *CarrierGateway) Delete(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState) error {
+	if have.Status == types.CarrierGatewayStateDeleting {
+		return nil
+	}
+	_, err := c.EC2.DeleteCarrierGateway(ctx, &ec2.DeleteCarrierGatewayInput{CarrierGatewayId: &have.ID})
+	return err
+}
+
+// CarrierGateways lists the carrier gateways of the cluster that are not deleted.
+func CarrierGateways(ctx context.Context, c *cloud.Clients) ([]CarrierGatewayState, error) {
+	return cloud.Remember(ctx, c, "carrier gateways", func(ctx context.Context) ([]CarrierGatewayState, error) {
+		p := ec2.NewDescribeCarrierGatewaysPaginator(c.EC2, &ec2.DescribeCarrierGatewaysInput{Filters: c.OwnedFilters()})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeCarrierGatewaysOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeCarrierGatewaysOutput) (out []CarrierGatewayState) {
+				for _, x := range o.CarrierGateways {
+					if x.State != types.CarrierGatewayStateDeleted {
+						out = append(out, carrierGatewaySeen(x))
+					}
+				}
+				return out
+			})
+	})
+}
+
+func carrierGatewaySeen(x types.CarrierGateway) CarrierGatewayState {
+	return CarrierGatewayState{
+		Object: identity.Object{ID: aws.ToString(x.CarrierGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Status: x.State,
+	}
+}
+
+// carrierGatewayKind declares carrier gateways.
+func carrierGatewayKind() *kind.Any {
+	return kind.Of(kind.Kind[CarrierGatewayState]{
+		Name: "carrier-gateway", Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), Delete: &CarrierGateway{},
+		Refers: func(s CarrierGatewayState) []string { return []string{s.VPC} },
+		Status: func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
+		Looks:  []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,
+		Actions: []string{"ec2:CreateCarrierGateway", "ec2:CreateTags", "ec2:DeleteCarrierGateway"},
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/module"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
@@ -85,6 +86,9 @@ func Get() Info {
 		if d.Path == "github.com/aws/aws-sdk-go-v2" {
 			i.AwsSdkVersion = d.Version
 		}
+	}
+	if rev, err := module.PseudoVersionRev(build.Main.Version); err == nil && i.GitCommit == "" {
+		i.GitCommit = rev // installed from a module proxy: the first 12 digits
 	}
 	numbers := strings.SplitN(strings.TrimPrefix(i.GitVersion, "v"), ".", 3)
 	if len(numbers) == 3 {

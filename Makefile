@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean requires-e2e requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -66,17 +66,27 @@ bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
 	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
 
-e2e: build oracle kubernetes ## run the binary against moto_server, and kill it at random moments
+e2e: requires-e2e build oracle kubernetes ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
 
 oracle: ## compare boot data with Cluster API's own code and Ignition's validator
 	cd test/oracle && go test ./...
 
-kubernetes: build ## run the binary against a real kube-apiserver; needs etcd, and minutes to build for the first time
+kubernetes: requires-kubernetes build ## run the binary against a real kube-apiserver; needs etcd, and minutes to build for the first time
 	cd e2e/kubernetes && go test -count 1 -timeout 20m -v . ./controlplane/...
 
-lab: build ## boot clusters from real user data: cloud-init, kubeadm, etcd, kube-*; needs root, and minutes to build for the first time
+lab: requires-lab build ## boot clusters from real user data: cloud-init, kubeadm, etcd, kube-*; needs root, and minutes to build for the first time
 	cd e2e/kubernetes && go test -count 1 -timeout 40m -v ./lab
+
+# What is not installed is told before anything is built.
+requires-e2e:
+	@hack/require.sh git moto_server cfn-lint aws etcd
+
+requires-kubernetes:
+	@hack/require.sh etcd
+
+requires-lab:
+	@hack/require.sh root moto_server aws cloud-init etcd ip
 
 ci: lint test sweep e2e lab ## what CI runs
 

@@ -13,7 +13,7 @@ const fewMachines = 3
 
 // block is what a plan does to one resource, or to many that differ only in name.
 type block struct {
-	area   Area
+	area   reconcile.Area
 	action reconcile.Action
 	title  string // the ID, or "machine/md-0/…"
 	id     string // what AWS calls it
@@ -59,7 +59,7 @@ func fold(s reconcile.Step) string {
 }
 
 func single(s reconcile.Step, full bool) block {
-	k := block{area: AreaOf(s.Resource, s.Origin), action: s.Action, title: string(s.Resource), id: s.CloudID, origin: s.Origin, count: 1}
+	k := block{area: reconcile.AreaOf(s.Resource, s.Origin), action: s.Action, title: string(s.Resource), id: s.CloudID, origin: s.Origin, count: 1}
 	for _, c := range s.Diff {
 		k.lines = append(k.lines, line{c.Field, c.Have, c.Want, c.Remedy})
 	}
@@ -73,7 +73,7 @@ func single(s reconcile.Step, full bool) block {
 // value, any other lists a few.
 func folded(steps []reconcile.Step) block {
 	first := steps[0]
-	k := block{area: AreaOf(first.Resource, first.Origin), action: first.Action, title: group(first.Resource) + "/…", origin: first.Origin, count: len(steps)}
+	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: first.Action, title: group(first.Resource) + "/…", origin: first.Origin, count: len(steps)}
 	for i, c := range first.Diff {
 		have, want := make([]string, len(steps)), make([]string, len(steps))
 		for n, s := range steps {

@@ -46,7 +46,7 @@ func (t *tree) header(wide int, now time.Time) string {
 		took += " of about " + short(t.tally.expected)
 	}
 	done, all := t.tally.count("", reconcile.Done), t.tally.all()
-	title := fmt.Sprintf("%s %s in %s", heading(Area(t.tally.run.doing())), t.tally.run.Cluster, t.tally.run.Region)
+	title := fmt.Sprintf("%s %s in %s", heading(reconcile.Area(t.tally.run.doing())), t.tally.run.Cluster, t.tally.run.Region)
 	text := fmt.Sprintf("  %d/%d  %s", done, all, took)
 	bar := ""
 	if room := wide - width(title) - width(text) - 2; room >= 10 {
@@ -85,7 +85,7 @@ func (t *tree) tell(wide, most int) (out []string) {
 }
 
 // area is the line of one area, with what takes longest in it.
-func (t *tree) area(a Area, wide int, active []*item) string {
+func (t *tree) area(a reconcile.Area, wide int, active []*item) string {
 	s := t.t.Style
 	code, mark := t.mark(a)
 	head := pad(string(a), 14) + " " + pad(fmt.Sprintf("%d/%d", t.tally.count(a, reconcile.Done), t.tally.total[a]), 9)
@@ -113,7 +113,7 @@ func (t *tree) working(n *item, wide int) string {
 }
 
 // mark returns the symbol of the state of an area, and its colour.
-func (t *tree) mark(a Area) (code, mark string) {
+func (t *tree) mark(a reconcile.Area) (code, mark string) {
 	total := t.tally.total[a]
 	switch {
 	case t.tally.count(a, reconcile.Failed) > 0:

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
 // Sizes of the drawing, in pixels.
@@ -29,7 +31,7 @@ type placed struct {
 
 // lane is the band of one area.
 type lane struct {
-	area    Area
+	area    reconcile.Area
 	y, high float64
 }
 
@@ -73,7 +75,7 @@ func (b *placed) words() (kind, rest string) {
 }
 
 // cell lists the boxes of one area in one column, from top to bottom.
-func (d *drawing) cell(a Area, column int) (out []*placed) {
+func (d *drawing) cell(a reconcile.Area, column int) (out []*placed) {
 	for _, b := range d.boxes {
 		if b.Area == a && b.column == column {
 			out = append(out, b)

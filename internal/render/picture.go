@@ -19,10 +19,10 @@ type Picture struct {
 
 // Box is one resource of a picture.
 type Box struct {
-	ID    string  `json:"id"`
-	Area  Area    `json:"area"`
-	Count int     `json:"count,omitempty"` // more than 1 for a box that stands for many
-	Needs []Arrow `json:"needs,omitempty"`
+	ID    string         `json:"id"`
+	Area  reconcile.Area `json:"area"`
+	Count int            `json:"count,omitempty"` // more than 1 for a box that stands for many
+	Needs []Arrow        `json:"needs,omitempty"`
 }
 
 // Arrow is a need of a box.
@@ -52,7 +52,7 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 		if !ok {
 			at = len(p.Resources)
 			boxes[id] = at
-			p.Resources = append(p.Resources, Box{ID: id, Area: AreaOf(n.ID, n.Origin)})
+			p.Resources = append(p.Resources, Box{ID: id, Area: reconcile.AreaOf(n.ID, n.Origin)})
 		}
 		box := &p.Resources[at]
 		box.Count++
@@ -191,11 +191,11 @@ func (p Picture) names() map[string]string {
 }
 
 // areas lists the areas that the picture has anything of.
-func (p Picture) areas() []Area {
-	return slices.DeleteFunc(areas(), func(a Area) bool { return len(p.in(a)) == 0 })
+func (p Picture) areas() []reconcile.Area {
+	return slices.DeleteFunc(areas(), func(a reconcile.Area) bool { return len(p.in(a)) == 0 })
 }
 
-func (p Picture) in(a Area) (out []Box) {
+func (p Picture) in(a reconcile.Area) (out []Box) {
 	for _, n := range p.Resources {
 		if n.Area == a {
 			out = append(out, n)
@@ -206,23 +206,23 @@ func (p Picture) in(a Area) (out []Box) {
 
 // palette returns the colours of an area: of its boxes, their borders and
 // their text.
-func palette(a Area) (fill, stroke, text string) {
+func palette(a reconcile.Area) (fill, stroke, text string) {
 	switch a {
-	case Prerequisites:
+	case reconcile.AreaPrerequisites:
 		return "#f2f3f5", "#6e7781", "#32383f"
-	case Network:
+	case reconcile.AreaNetwork:
 		return "#e7f0fb", "#3b78c4", "#173a66"
-	case Security:
+	case reconcile.AreaSecurity:
 		return "#fbe9ea", "#c4474f", "#661a1f"
-	case LoadBalancer:
+	case reconcile.AreaLoadBalancer:
 		return "#f1e9fb", "#7f4fc0", "#3c2066"
-	case ControlPlane:
+	case reconcile.AreaControlPlane:
 		return "#fdf1dd", "#c98516", "#5f3d04"
-	case Workers:
+	case reconcile.AreaWorkers:
 		return "#e6f5ea", "#379154", "#174a28"
-	case Kubernetes:
+	case reconcile.AreaKubernetes:
 		return "#e5f4f6", "#2b8d9b", "#0f4850"
-	case Other:
+	case reconcile.AreaOther:
 	}
 	return "#f0f0f0", "#777777", "#333333"
 }

@@ -78,11 +78,11 @@ func nothing(p reconcile.Plan) string {
 	return "everything is up to date (" + text.Count(p.Count(reconcile.Keep, reconcile.Existing, reconcile.Leave), "resource") + ")."
 }
 
-func heading(a Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
+func heading(a reconcile.Area) string { return strings.ToUpper(string(a[:1])) + string(a[1:]) }
 
 // section is the part of a plan in one area.
 type section struct {
-	area   Area
+	area   reconcile.Area
 	blocks []block
 }
 

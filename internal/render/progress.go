@@ -51,7 +51,7 @@ type item struct {
 	reconcile.Event
 	began time.Time
 	order int // of its first event
-	area  Area
+	area  reconcile.Area
 	group string
 }
 
@@ -71,8 +71,8 @@ type tally struct {
 	began    time.Time
 	expected time.Duration
 	items    map[reconcile.ID]*item
-	planned  map[reconcile.ID]Area // the resources that the plan does something with
-	total    map[Area]int
+	planned  map[reconcile.ID]reconcile.Area // the resources that the plan does something with
+	total    map[reconcile.Area]int
 	groups   map[string]int // the size of each group
 	deleting map[reconcile.ID]bool
 	kept     int
@@ -80,8 +80,8 @@ type tally struct {
 
 func newTally(r Run, now time.Time) *tally {
 	return &tally{
-		run: r, began: now, items: map[reconcile.ID]*item{}, planned: map[reconcile.ID]Area{},
-		total: map[Area]int{}, groups: map[string]int{}, deleting: map[reconcile.ID]bool{},
+		run: r, began: now, items: map[reconcile.ID]*item{}, planned: map[reconcile.ID]reconcile.Area{},
+		total: map[reconcile.Area]int{}, groups: map[string]int{}, deleting: map[reconcile.ID]bool{},
 	}
 }
 
@@ -99,7 +99,7 @@ func (t *tally) add(id reconcile.ID, origin string) {
 	if t.planned[id] != "" {
 		return
 	}
-	t.planned[id] = AreaOf(id, origin)
+	t.planned[id] = reconcile.AreaOf(id, origin)
 	t.total[t.planned[id]]++
 	t.groups[group(id)]++
 }
@@ -130,7 +130,7 @@ func (t *tally) note(e reconcile.Event) bool {
 }
 
 // count returns how many resources of an area had one of these events last.
-func (t *tally) count(a Area, ends ...reconcile.What) (c int) {
+func (t *tally) count(a reconcile.Area, ends ...reconcile.What) (c int) {
 	for _, n := range t.items {
 		if (a == "" || n.area == a) && slices.Contains(ends, n.What) {
 			c++
@@ -148,7 +148,7 @@ func (t *tally) all() (c int) {
 
 // active lists the resources of an area that are in progress, the one that will
 // take longest first; the area "" stands for all.
-func (t *tally) active(a Area) (out []*item) {
+func (t *tally) active(a reconcile.Area) (out []*item) {
 	for _, n := range t.items {
 		if n.active() && (a == "" || n.area == a) {
 			out = append(out, n)

@@ -126,7 +126,7 @@ func play(p Progress, workers int, well bool, at func(step string)) {
 		case slow[s.Resource.Kind()] == 0:
 		case s.Resource == "nat-gateway/us-east-1c" && !well:
 			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Failed, Err: errors.New("create: NatGatewayLimitExceeded"), Took: 42 * time.Second, At: time.Now()})
-			p.Event(reconcile.Event{Resource: "kubernetes/api-server", What: reconcile.Blocked, Detail: string(s.Resource), At: time.Now()})
+			p.Event(reconcile.Event{Resource: "api-server", What: reconcile.Blocked, Detail: string(s.Resource), At: time.Now()})
 		default:
 			p.Event(reconcile.Event{Resource: s.Resource, What: reconcile.Done, CloudID: "id-1", Took: 42 * time.Second, At: time.Now()})
 		}

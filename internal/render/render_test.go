@@ -159,23 +159,6 @@ func TestNumbers(t *testing.T) {
 	assert.Empty(t, cut("abcd", 0))
 }
 
-func TestAreaOf(t *testing.T) {
-	for id, want := range map[reconcile.ID]Area{
-		"vpc": Network, "subnet/private/us-east-1a": Network, "vpc-endpoint/s3": Network, "vpc-block/10.1.0.0/16": Network, "network-interfaces": Network,
-		"security-group/control-plane": Security, "bucket": Security, "certificates": Security, "image/ubuntu-24.04/1.34.2/x86_64": Prerequisites,
-		"load-balancer/network": LoadBalancer, "listener/api-server": LoadBalancer, "targets/api-server": LoadBalancer, "init-marker": ControlPlane,
-		"machine/demo-control-plane/0": ControlPlane, "machine/md-0/17": Workers, "retired/machine/demo-control-plane/0/i-1": ControlPlane,
-		"kubernetes/api-server": Kubernetes, "whatever": Other,
-	} {
-		assert.Equal(t, want, AreaOf(id, ""), id)
-	}
-}
-
-func TestAreaOfAMachineComesFromItsOrigin(t *testing.T) {
-	assert.Equal(t, ControlPlane, AreaOf("machine/cp/0", "a.yaml:3 KubeadmControlPlane/cp spec"))
-	assert.Equal(t, Workers, AreaOf("machine/control-plane-helpers/0", "a.yaml:3 MachineDeployment/control-plane-helpers spec"))
-}
-
 func TestGroup(t *testing.T) {
 	for id, want := range map[reconcile.ID]string{
 		"machine/md-0/17": "machine/md-0", "retired/machine/md-0/17/i-1": "retired/machine/md-0",

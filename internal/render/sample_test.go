@@ -93,7 +93,7 @@ func status() reconcile.Status {
 func picture() Picture {
 	p := Picture{Title: "demo in us-east-1"}
 	box := func(id string, needs ...string) {
-		b := Box{ID: id, Area: AreaOf(reconcile.ID(id), ""), Count: 1}
+		b := Box{ID: id, Area: reconcile.AreaOf(reconcile.ID(id), ""), Count: 1}
 		for _, n := range needs {
 			b.Needs = append(b.Needs, Arrow{ID: n})
 		}

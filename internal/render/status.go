@@ -50,7 +50,7 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 
 // branch is one area of the tree.
 type branch struct {
-	area   Area
+	area   reconcile.Area
 	ok, of int
 	worst  string // the state to be shown for the area
 	leaves []leaf
@@ -62,7 +62,7 @@ type leaf struct {
 	changes                  reconcile.Diff
 }
 
-func branchOf(a Area, all []reconcile.ResourceStatus, v StatusView) branch {
+func branchOf(a reconcile.Area, all []reconcile.ResourceStatus, v StatusView) branch {
 	k := branch{area: a, worst: "ok"}
 	alike := map[string]int{}
 	for _, n := range all {
@@ -70,7 +70,7 @@ func branchOf(a Area, all []reconcile.ResourceStatus, v StatusView) branch {
 	}
 	told := map[string]bool{}
 	for _, n := range all {
-		if AreaOf(n.Resource, n.Origin) != a {
+		if reconcile.AreaOf(n.Resource, n.Origin) != a {
 			continue
 		}
 		if k.of++; fine(n.State) {

@@ -35,7 +35,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	if err := look(ctx, &s); err != nil {
 		return s, public(err)
 	}
-	kinds := aws.Kinds()
+	kinds := slices.Concat(aws.Kinds(), incluster.Kinds())
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
 		if n == nil || step.Action == graph.Leave || n.Role() == graph.RoleSwept {

@@ -38,8 +38,7 @@ func look() Statement {
 	kinds := looks("", kind.Network, kind.Machines, kind.Pools, kind.LaunchTemplates, kind.LoadBalancers, kind.Parameters, kind.Secrets, kind.Buckets)
 	return allow("Describe", anywhere(), sorted(append(kinds,
 		"ec2:DescribeAvailabilityZones", "ec2:DescribeInstanceAttribute", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes",
-		"ec2:DescribeKeyPairs", "ec2:DescribePlacementGroups", "ec2:DescribeRegions", "ec2:DescribeTags", "ec2:GetConsoleOutput",
-		"iam:GetInstanceProfile", "servicequotas:GetServiceQuota",
+		"ec2:DescribeRegions", "ec2:DescribeTags", "ec2:GetConsoleOutput", "servicequotas:GetServiceQuota",
 	))...)
 }
 

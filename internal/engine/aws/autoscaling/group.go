@@ -623,7 +623,7 @@ func mixedWritten(p *types.MixedInstancesPolicy) string {
 // groupKind declares Auto Scaling groups.
 func groupKind() *kind.Any {
 	return kind.Of(kind.Kind[GroupState]{
-		Name: "auto-scaling-group", SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
+		Name: "auto-scaling-group", Area: kind.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
 		Refers: func(s GroupState) []string {
 			template, _, _ := strings.Cut(s.Template, ":")
 			return append(slices.Clone(s.Subnets), template)

@@ -111,7 +111,7 @@ func hookWritten(h types.LifecycleHook) string {
 // that of a pool, or of a managed node group.
 func hookKind() *kind.Any {
 	return &kind.Any{
-		Name: "lifecycle-hook", Looks: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
+		Name: "lifecycle-hook", Area: kind.AreaWorkers, Looks: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}
 }

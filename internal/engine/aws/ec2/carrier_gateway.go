@@ -120,7 +120,7 @@ func carrierGatewaySeen(x types.CarrierGateway) CarrierGatewayState {
 // carrierGatewayKind declares carrier gateways.
 func carrierGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[CarrierGatewayState]{
-		Name: "carrier-gateway", Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), Delete: &CarrierGateway{},
+		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), Delete: &CarrierGateway{},
 		Refers: func(s CarrierGatewayState) []string { return []string{s.VPC} },
 		Status: func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
 		Looks:  []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,

@@ -107,7 +107,7 @@ const AnywhereIPv4 = "0.0.0.0/0"
 // defaultGroupKind declares default security groups.
 func defaultGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[DefaultGroupState]{
-		Name: "default-security-group", Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: "default-group", Area: kind.AreaSecurity, Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
 	})
 }

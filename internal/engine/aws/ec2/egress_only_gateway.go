@@ -97,7 +97,7 @@ func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGate
 // egressOnlyGatewayKind declares egress-only internet gateways.
 func egressOnlyGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[EgressOnlyGatewayState]{
-		Name: "egress-only-gateway", Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), Delete: &EgressOnlyGateway{},
+		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), Delete: &EgressOnlyGateway{},
 		Refers: func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
 		Looks:  []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},

@@ -131,7 +131,7 @@ func CountAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
 // elasticIPKind declares elastic IP addresses.
 func elasticIPKind() *kind.Any {
 	return kind.Of(kind.Kind[ElasticIPState]{
-		Name: "elastic-ip", Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownAddresses), Delete: &ElasticIP{},
+		Name: "elastic-ip", Area: kind.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownAddresses), Delete: &ElasticIP{},
 		Status: func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
 		Looks:  []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
 		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},

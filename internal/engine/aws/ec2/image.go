@@ -168,7 +168,7 @@ func imageSeen(x types.Image) *ImageState {
 // imageKind declares machine images.
 func imageKind() *kind.Any {
 	return kind.Of(kind.Kind[ImageState]{
-		Name: "image", Looks: []string{"ec2:DescribeImages"},
+		Name: "image", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribeImages"},
 		Status: func(s ImageState) (state, detail string) { return "", s.Name },
 	})
 }

@@ -475,7 +475,7 @@ func deviceIndex(n types.InstanceNetworkInterface) int32 {
 // instanceKind declares machines.
 func instanceKind() *kind.Any {
 	return kind.Of(kind.Kind[InstanceState]{
-		Name: "machine", Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
+		Name: "machine", Area: kind.AreaMachines, Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
 		Refers: func(s InstanceState) []string {
 			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesOf(s.VPC))
 			if s.PublicIP != "" {
@@ -490,6 +490,9 @@ func instanceKind() *kind.Any {
 		Actions: []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"},
 	})
 }
+
+// bastionKind declares the bastion, which is a machine with another ID.
+func bastionKind() *kind.Any { return &kind.Any{Name: "bastion", Area: kind.AreaNetwork} }
 
 func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
 	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{

@@ -131,7 +131,7 @@ func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayS
 // internetGatewayKind declares internet gateways.
 func internetGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[InternetGatewayState]{
-		Name: "internet-gateway", Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), Delete: &InternetGateway{},
+		Name: "internet-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), Delete: &InternetGateway{},
 		Refers:  func(s InternetGatewayState) []string { return []string{s.VPC} },
 		Aliases: func(s InternetGatewayState) []string { return []string{InternetOf(s.VPC)} },
 		Looks:   []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,

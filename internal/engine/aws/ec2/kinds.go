@@ -21,8 +21,12 @@ func Kinds() []*kind.Any {
 		gatewayEndpointKind(),
 		NetworkInterfacesKind(),
 		imageKind(),
+		keyPairKind(),
+		placementGroupKind(),
+		instanceProfileKind(),
 		launchTemplateKind(),
 		instanceKind(),
+		bastionKind(),
 		volumeKind(),
 	}
 }

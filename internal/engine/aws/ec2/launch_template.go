@@ -477,7 +477,7 @@ func writtenFields(v reflect.Value) string {
 // launchTemplateKind declares launch templates.
 func launchTemplateKind() *kind.Any {
 	return kind.Of(kind.Kind[LaunchTemplateState]{
-		Name: "launch-template", Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
+		Name: "launch-template", Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
 		Status: func(s LaunchTemplateState) (state, detail string) {
 			return "", kind.Words(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 		},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -257,4 +258,20 @@ func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out 
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// keyPairKind declares key pairs, which are existing resources always.
+func keyPairKind() *kind.Any {
+	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribeKeyPairs"}}
+}
+
+// placementGroupKind declares placement groups, which are existing resources always.
+func placementGroupKind() *kind.Any {
+	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribePlacementGroups"}}
+}
+
+// instanceProfileKind declares instance profiles, which are existing resources
+// always.
+func instanceProfileKind() *kind.Any {
+	return &kind.Any{Name: "instance-profile", Area: kind.AreaPrerequisites, Looks: []string{"iam:GetInstanceProfile"}}
 }

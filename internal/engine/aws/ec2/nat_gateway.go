@@ -136,7 +136,7 @@ const (
 // natGatewayKind declares NAT gateways.
 func natGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[NATGatewayState]{
-		Name: "nat-gateway", Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", List: kind.Tagged(NATGateways), Existing: existingNATGateways, Delete: &NATGateway{},
+		Name: "nat-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", List: kind.Tagged(NATGateways), Existing: existingNATGateways, Delete: &NATGateway{},
 		Refers: func(s NATGatewayState) []string {
 			return []string{s.Subnet, s.Address, InternetOf(s.VPC), InterfacesOf(s.VPC)}
 		},

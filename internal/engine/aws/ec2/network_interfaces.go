@@ -177,7 +177,7 @@ const InterfacesGo = 75 * time.Second
 // NetworkInterfacesKind declares network interfaces that are left behind.
 func NetworkInterfacesKind() *kind.Any {
 	return kind.Of(kind.Kind[NetworkInterfacesState]{
-		Name: InterfacesKind, Looks: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
+		Name: InterfacesKind, Area: kind.AreaNetwork, Looks: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
 		Actions: []string{"ec2:DeleteNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},
 	})
 }

@@ -237,7 +237,7 @@ func routeTableSeen(x types.RouteTable) RouteTableState {
 // routeTableKind declares route tables.
 func routeTableKind() *kind.Any {
 	return kind.Of(kind.Kind[RouteTableState]{
-		Name: "route-table", Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), Delete: &RouteTable{},
+		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), Delete: &RouteTable{},
 		Refers:   func(s RouteTableState) []string { return []string{s.VPC} },
 		Outlives: func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // a subnet that is deleted takes its association along
 		Looks:    []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,

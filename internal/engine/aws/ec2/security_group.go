@@ -142,7 +142,7 @@ func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[Securit
 // securityGroupKind declares security groups.
 func securityGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupState]{
-		Name: "security-group", Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, Delete: &leftoverGroup{},
+		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, Delete: &leftoverGroup{},
 		Refers: func(s SecurityGroupState) []string { return []string{s.VPC} },
 		Looks:  []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},

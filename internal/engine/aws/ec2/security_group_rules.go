@@ -305,7 +305,7 @@ func ports(s string) (first, last int32) {
 // securityGroupRulesKind declares rules of security groups.
 func securityGroupRulesKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupRulesState]{
-		Name: "security-group-rules", Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: "security-group-rules", Area: kind.AreaSecurity, Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
 	})
 }

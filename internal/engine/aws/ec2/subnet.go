@@ -236,7 +236,7 @@ func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState
 // subnetKind declares subnets.
 func subnetKind() *kind.Any {
 	return kind.Of(kind.Kind[SubnetState]{
-		Name: "subnet", Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
+		Name: "subnet", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
 		Refers:  func(s SubnetState) []string { return []string{s.VPC} },
 		Aliases: func(s SubnetState) []string { return []string{SubnetsIn(s.VPC)} },
 		Status:  func(s SubnetState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },

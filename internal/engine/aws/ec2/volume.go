@@ -39,7 +39,7 @@ const VolumeKind = "volume"
 // volumeKind declares volumes.
 func volumeKind() *kind.Any {
 	return kind.Of(kind.Kind[VolumeState]{
-		Name: VolumeKind, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true, List: volumes, Delete: &Volume{},
+		Name: VolumeKind, Area: kind.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true, List: volumes, Delete: &Volume{},
 		Looks: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
 	})
 }

@@ -231,7 +231,7 @@ func retagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags 
 // vpcKind declares VPCs.
 func vpcKind() *kind.Any {
 	return kind.Of(kind.Kind[VPCState]{
-		Name: "vpc", Type: types.ResourceTypeVpc, List: kind.Tagged(ownVPCs), Delete: &VPC{},
+		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownVPCs), Delete: &VPC{},
 		Status: func(s VPCState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
 		Looks:  []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:ModifyVpcAttribute"},

@@ -155,7 +155,7 @@ const EndpointGoes = 10 * time.Second
 // gatewayEndpointKind declares gateway endpoints.
 func gatewayEndpointKind() *kind.Any {
 	return kind.Of(kind.Kind[GatewayEndpointState]{
-		Name: "vpc-endpoint", Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), Delete: &GatewayEndpoint{},
+		Name: "vpc-endpoint", Area: kind.AreaNetwork, Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), Delete: &GatewayEndpoint{},
 		Refers: func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
 		Looks:  []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},

@@ -239,7 +239,7 @@ func accessSeen(x *types.AccessEntry) AccessEntryState {
 // accessEntryKind declares access entries.
 func accessEntryKind() *kind.Any {
 	return kind.Of(kind.Kind[AccessEntryState]{
-		Name:  "access-entry",
+		Name: "access-entry", Area: kind.AreaSecurity,
 		Looks: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
 	})

@@ -172,7 +172,7 @@ func addonSeen(x *types.Addon) AddonState {
 // addonKind declares add-ons.
 func addonKind() *kind.Any {
 	return kind.Of(kind.Kind[AddonState]{
-		Name: "addon",
+		Name: "addon", Area: kind.AreaKubernetes,
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Words(s.Version, strings.Join(s.Issues, "; "))
 		},

@@ -456,7 +456,7 @@ func (s ClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
 // clusterKind declares control planes of EKS.
 func clusterKind() *kind.Any {
 	return kind.Of(kind.Kind[ClusterState]{
-		Name: "eks-cluster", ByNameOnly: true, List: ownClusters, Delete: &Cluster{},
+		Name: "eks-cluster", Area: kind.AreaControlPlane, ByNameOnly: true, List: ownClusters, Delete: &Cluster{},
 		Find: func(ctx context.Context, c *cloud.Clients, s ClusterState) (*ClusterState, error) {
 			return ClusterByName(ctx, c, s.Name)
 		},

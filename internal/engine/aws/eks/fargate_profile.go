@@ -165,7 +165,7 @@ func fargateSeen(x *types.FargateProfile) FargateProfileState {
 // fargateProfileKind declares Fargate profiles.
 func fargateProfileKind() *kind.Any {
 	return kind.Of(kind.Kind[FargateProfileState]{
-		Name: "fargate-profile", ByNameOnly: true, RunsPods: true, Delete: &FargateProfile{},
+		Name: "fargate-profile", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &FargateProfile{},
 		List: partsOf(fargateNames, FargateProfileByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s FargateProfileState) (*FargateProfileState, error) {
 			return FargateProfileByName(ctx, c, s.Cluster, s.Name)

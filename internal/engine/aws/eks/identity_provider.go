@@ -144,7 +144,7 @@ func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name strin
 // identityProviderKind declares identity providers.
 func identityProviderKind() *kind.Any {
 	return kind.Of(kind.Kind[IdentityProviderState]{
-		Name: "identity-provider", Looks: []string{"eks:DescribeIdentityProviderConfig"}, Statement: kind.EKS,
+		Name: "identity-provider", Area: kind.AreaSecurity, Looks: []string{"eks:DescribeIdentityProviderConfig"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	})
 }

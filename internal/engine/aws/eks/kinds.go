@@ -27,11 +27,15 @@ func Kinds() []*kind.Any {
 // byName looks up a part of a cluster of EKS.
 type byName[S graph.State] func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error)
 
-// partsOf lists parts of a cluster of EKS that were created for it.
+// partsOf lists parts of a cluster of EKS that were created for it. Without the
+// cluster, there are none: AWS deletes it only when it has no more parts.
 func partsOf[S graph.State](names func(context.Context, *cloud.Clients, string) ([]string, error), get byName[S]) func(context.Context, *cloud.Clients, kind.Owner) ([]S, error) {
 	return func(ctx context.Context, c *cloud.Clients, of kind.Owner) (out []S, err error) {
 		if !of.EKS {
 			return nil, nil
+		}
+		if in, err := ClusterByName(ctx, c, of.Kubernetes); err != nil || in == nil {
+			return nil, err
 		}
 		all, err := names(ctx, c, of.Kubernetes)
 		for _, name := range slices.Sorted(slices.Values(all)) {

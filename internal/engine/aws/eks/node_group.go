@@ -388,7 +388,7 @@ func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGrou
 // nodeGroupKind declares managed node groups.
 func nodeGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[NodeGroupState]{
-		Name: "node-group", ByNameOnly: true, RunsPods: true, Delete: &NodeGroup{},
+		Name: "node-group", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &NodeGroup{},
 		List: partsOf(nodeGroupNames, NodeGroupByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s NodeGroupState) (*NodeGroupState, error) {
 			return NodeGroupByName(ctx, c, s.Cluster, s.Name)

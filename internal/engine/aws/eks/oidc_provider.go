@@ -117,7 +117,7 @@ func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDC
 // oidcProviderKind declares OIDC providers.
 func oidcProviderKind() *kind.Any {
 	return kind.Of(kind.Kind[OIDCProviderState]{
-		Name: "oidc-provider", ByNameOnly: true, List: ownOIDCProviders, Delete: &OIDCProvider{},
+		Name: "oidc-provider", Area: kind.AreaSecurity, ByNameOnly: true, List: ownOIDCProviders, Delete: &OIDCProvider{},
 		Find: func(ctx context.Context, c *cloud.Clients, s OIDCProviderState) (*OIDCProviderState, error) {
 			return OIDCProviderByARN(ctx, c, s.ID)
 		},

@@ -338,7 +338,7 @@ func ClassicOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicL
 // classicLoadBalancerKind declares classic load balancers.
 func classicLoadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
-		Name: "load-balancer", List: ClassicOf, Delete: &ClassicLoadBalancer{},
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: ClassicOf, Delete: &ClassicLoadBalancer{},
 		Refers:    func(s ClassicLoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:    func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
 		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},

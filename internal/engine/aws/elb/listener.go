@@ -137,7 +137,7 @@ func listenerSeen(x types.Listener) ListenerState {
 // listenerKind declares listeners.
 func listenerKind() *kind.Any {
 	return kind.Of(kind.Kind[ListenerState]{
-		Name: "listener", Looks: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
+		Name: "listener", Area: kind.AreaLoadBalancer, Looks: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
 	})
 }

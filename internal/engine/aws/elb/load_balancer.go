@@ -361,7 +361,7 @@ const loadBalancerTakes = 150 * time.Second
 // loadBalancerKind declares network load balancers, and those that the AWS Load Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
-		Name: "load-balancer", List: BalancersOf, Delete: &LoadBalancer{},
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: BalancersOf, Delete: &LoadBalancer{},
 		Refers:    func(s LoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:    func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
 		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},

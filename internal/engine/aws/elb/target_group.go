@@ -263,7 +263,7 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 // targetGroupKind declares target groups.
 func targetGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetGroupState]{
-		Name: "target-group", List: targetGroupsOf, Delete: &TargetGroup{},
+		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, Delete: &TargetGroup{},
 		Refers:    func(s TargetGroupState) []string { return []string{s.VPC} },
 		Outlives:  func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS keeps a group that a listener sends to
 		Looks:     []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},

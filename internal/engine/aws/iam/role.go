@@ -210,7 +210,7 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 // roleKind declares roles.
 func roleKind() *kind.Any {
 	return kind.Of(kind.Kind[RoleState]{
-		Name: "role", ByNameOnly: true, List: ownRoles, Delete: &Role{},
+		Name: "role", Area: kind.AreaSecurity, ByNameOnly: true, List: ownRoles, Delete: &Role{},
 		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
 			return GetRole(ctx, c, s.Name)
 		},

@@ -18,6 +18,7 @@ import (
 // once, in the file of its Desired, and listed once, in its package's Kinds.
 type Kind[S graph.State] struct {
 	Name string // the first word of the IDs of its resources
+	Area Area
 
 	// Type is what DescribeTags of EC2 calls the kind; "" for other services. IDPrefix
 	// tells the kind where an emulator has another name for the type.
@@ -86,9 +87,26 @@ const (
 	OIDCProviders   Statement = "OIDC providers"
 )
 
+// Area is the part of a cluster to which the resources of a kind belong: output is
+// grouped by it.
+type Area string
+
+// The areas. That of a machine is the control plane or the workers.
+const (
+	AreaPrerequisites Area = "prerequisites"
+	AreaNetwork       Area = "network"
+	AreaSecurity      Area = "security"
+	AreaLoadBalancer  Area = "load balancer"
+	AreaControlPlane  Area = "control plane"
+	AreaWorkers       Area = "workers"
+	AreaMachines      Area = "machines"
+	AreaKubernetes    Area = "kubernetes"
+)
+
 // Any is a Kind without its S.
 type Any struct {
 	Name                                 string
+	Area                                 Area
 	Type, SearchedWith                   types.ResourceType
 	IDPrefix                             string
 	Existing                             func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
@@ -105,7 +123,7 @@ type Any struct {
 // Of drops the S of a kind.
 func Of[S graph.State](k Kind[S]) *Any {
 	a := &Any{
-		Name: k.Name, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
+		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
 		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, Looks: k.Looks, Actions: k.Actions, Statement: k.Statement,
 	}
 	a.of = func(have graph.State) (Found, bool) {

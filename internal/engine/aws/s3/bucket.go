@@ -258,7 +258,7 @@ func KeptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
 // bucketKind declares the buckets that machines read boot data from.
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{
-		Name: "bucket", Secret: true, List: keptBuckets, Delete: &Bucket{}, Statement: kind.Buckets,
+		Name: "bucket", Area: kind.AreaSecurity, Secret: true, List: keptBuckets, Delete: &Bucket{}, Statement: kind.Buckets,
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",

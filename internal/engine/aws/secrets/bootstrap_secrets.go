@@ -125,7 +125,7 @@ func bootstrapParametersKind() *kind.Any {
 
 func bootstrapKind(name string, backend boot.Backend, k kind.Kind[BootstrapSecretsState]) *kind.Any {
 	b := &BootstrapSecrets{Backend: backend}
-	k.Name, k.Secret, k.Single, k.Delete = name, true, true, b
+	k.Name, k.Area, k.Secret, k.Single, k.Delete = name, kind.AreaSecurity, true, true, b
 	k.Find = func(ctx context.Context, c *cloud.Clients, _ BootstrapSecretsState) (*BootstrapSecretsState, error) {
 		return b.Find(ctx, c)
 	}

@@ -81,7 +81,7 @@ func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, 
 // initMarkerKind declares the note that a control plane was begun.
 func initMarkerKind() *kind.Any {
 	return kind.Of(kind.Kind[ec2.Named]{
-		Name: "init-marker", Secret: true, Single: true, List: marked, Delete: &InitMarker{},
+		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: marked, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ ec2.Named) (*ec2.Named, error) {
 			return (&InitMarker{}).Find(ctx, c)
 		},

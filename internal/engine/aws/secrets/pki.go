@@ -230,7 +230,7 @@ func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 // pkiKind declares the keys of clusters.
 func pkiKind() *kind.Any {
 	return kind.Of(kind.Kind[PKIState]{
-		Name: "certificates", Secret: true, Single: true, List: kept, Delete: &PKI{},
+		Name: "certificates", Area: kind.AreaSecurity, Secret: true, Single: true, List: kept, Delete: &PKI{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {
 			return (&PKI{}).Kept(ctx, c)
 		},

@@ -1,0 +1,39 @@
+package incluster
+
+import (
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+)
+
+// Kinds lists the kinds of this package, with what a status line shows of them.
+func Kinds() []*kind.Any {
+	all := []*kind.Any{
+		kind.Of(kind.Kind[APIServerState]{Name: "api-server", Status: apiServerStatus}),
+		kind.Of(kind.Kind[NodeState]{Name: "node", Status: nodeStatus}),
+		kind.Of(kind.Kind[SystemImageState]{Name: "kube-proxy", Status: systemImageStatus}),
+	}
+	for _, name := range []string{
+		"addons", "aws-auth", "coredns", "drain", "etcd-member", "etcd-members", "join-token", "kubeadm-config", "node-object", "node-objects",
+	} {
+		all = append(all, &kind.Any{Name: name})
+	}
+	for _, k := range all {
+		k.Area = kind.AreaKubernetes
+	}
+	return all
+}
+
+func apiServerStatus(s APIServerState) (state, detail string) { return s.Status, s.Version }
+
+func nodeStatus(s NodeState) (state, detail string) {
+	switch {
+	case s.Name == "":
+		return "", ""
+	case !s.Ready:
+		state = "NotReady" // as kubectl shows it
+	case s.Cordoned:
+		state = "SchedulingDisabled"
+	}
+	return state, kind.Words(s.Version, s.IP, state)
+}
+
+func systemImageStatus(s SystemImageState) (state, detail string) { return "", s.Image }

@@ -1,0 +1,70 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+)
+
+// Area is a part of a cluster: output is grouped by it.
+type Area string
+
+// The areas, in the order in which a cluster is created.
+const (
+	AreaPrerequisites = Area(kind.AreaPrerequisites)
+	AreaNetwork       = Area(kind.AreaNetwork)
+	AreaSecurity      = Area(kind.AreaSecurity)
+	AreaLoadBalancer  = Area(kind.AreaLoadBalancer)
+	AreaControlPlane  = Area(kind.AreaControlPlane)
+	AreaWorkers       = Area(kind.AreaWorkers)
+	AreaKubernetes    = Area(kind.AreaKubernetes)
+	AreaOther         = Area("other") // of kinds that this version does not know
+)
+
+// areaOfKind returns the area of each kind, by its name.
+//
+//nolint:gochecknoglobals // computed once from declarations, and never changed
+var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
+	areas := map[string]kind.Area{}
+	for _, k := range slices.Concat(aws.Kinds(), incluster.Kinds()) {
+		areas[k.Name] = k.Area
+	}
+	return areas
+})
+
+// AreaOf returns the area of a resource: that which its kind declares. The area of a
+// machine follows from the object of the manifest that it comes from or, if the origin
+// is "", from the name of its group.
+func AreaOf(id ID, origin string) Area {
+	name := id.Kind()
+	if name == "retired" { // "retired/machine/md-0/17/i-0123"
+		name = ID(strings.TrimPrefix(string(id), "retired/")).Kind()
+	}
+	switch area := areaOfKind()[name]; area {
+	case "":
+		return AreaOther
+	case kind.AreaMachines:
+		return machineArea(id, origin)
+	default:
+		return Area(area)
+	}
+}
+
+func machineArea(id ID, origin string) Area {
+	switch {
+	case strings.Contains(origin, "KubeadmControlPlane/"):
+		return AreaControlPlane
+	case strings.Contains(origin, "MachineDeployment/"):
+		return AreaWorkers
+	}
+	for word := range strings.SplitSeq(string(id), "/") {
+		if strings.HasPrefix(word, "control-plane") || strings.HasSuffix(word, "control-plane") {
+			return AreaControlPlane
+		}
+	}
+	return AreaWorkers
+}

@@ -30,6 +30,7 @@ type Arrow struct {
 	ID       string `json:"id"`
 	Existing bool   `json:"existing,omitempty"` // it is enough that the other exists
 	Loose    bool   `json:"loose,omitempty"`    // either may be deleted first
+	Outlives bool   `json:"outlives,omitempty"` // the box is deleted after the other
 }
 
 // NewPicture returns the picture of a graph. Unless it is to be drawn in full,
@@ -57,7 +58,7 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 		box := &p.Resources[at]
 		box.Count++
 		for _, e := range n.Needs {
-			a := Arrow{name[e.Resource], e.Existing, e.Loose}
+			a := Arrow{name[e.Resource], e.Existing, e.Loose, e.Outlives}
 			if a.ID != id && !slices.ContainsFunc(box.Needs, func(b Arrow) bool { return b.ID == a.ID }) {
 				box.Needs = append(box.Needs, a)
 			}
@@ -119,6 +120,8 @@ func (p Picture) Outline(w io.Writer, s Style) error {
 // note says in words what is special about an arrow.
 func (a Arrow) note() string {
 	switch {
+	case a.Outlives:
+		return " (deleted before it)"
 	case a.Existing && a.Loose:
 		return " (only reads it)"
 	case a.Existing:

@@ -22,6 +22,7 @@ type Need struct {
 	Resource ID
 	Existing bool // it is enough that the other one exists: it need not be ready
 	Loose    bool // either may be deleted first
+	Outlives bool // the resource is deleted after the other one
 }
 
 // Graph returns the graph of the manifest, as it is built on an empty account
@@ -35,7 +36,7 @@ func (c *Cluster) Graph() (Graph, error) {
 	for _, n := range g.Resources() {
 		r := GraphResource{ID: ID(n.ID()), Origin: n.Origin()}
 		for _, e := range n.Needs() {
-			r.Needs = append(r.Needs, Need{ID(e.Resource.ID()), e.Existing, e.Loose})
+			r.Needs = append(r.Needs, Need{ID(e.Resource.ID()), e.Existing, e.Loose && !e.Outlives, e.Outlives})
 		}
 		out = append(out, r)
 	}

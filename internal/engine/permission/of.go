@@ -14,7 +14,7 @@ import (
 // become by their own trust policies is not in our hands.
 func Of(m *manifest.Cluster) Scope {
 	roles, prefixes, keys := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	s := Scope{Partition: partition(m.Region), Region: m.Region, Buckets: []string{}}
+	s := Scope{Partition: m.Partition(), Region: m.Region, Buckets: []string{}}
 	for _, spec := range machineSpecs(m) {
 		if spec.IAMInstanceProfile != "" {
 			roles["*"+spec.IAMInstanceProfile] = true // a role has the name of its profile, as a rule, and may have a path
@@ -105,17 +105,6 @@ func hookRoles(m *manifest.Cluster) map[string]bool {
 		}
 	}
 	return roles
-}
-
-// partition tells which part of AWS a region is in.
-func partition(region string) string {
-	switch {
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	}
-	return "aws"
 }
 
 // key returns the ARN of a KMS key. An alias names a key only to who looks it

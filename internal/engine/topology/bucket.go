@@ -28,7 +28,7 @@ func addBucket(g *graph.Graph, in inputs) *graph.Ref[s3.BucketState] {
 		}
 	}
 	return graph.Add(g, "bucket", &s3.Bucket{
-		Name: spec.Name, Partition: in.partition(), Account: in.inv.Account, Readers: readers,
+		Name: spec.Name, Partition: in.m.Partition(), Account: in.inv.Account, Readers: readers,
 		Tags: in.tags("bucket", spec.Name, roleNode), BestEffort: spec.BestEffortDeleteObjects != nil && *spec.BestEffortDeleteObjects,
 	}, in.infra("spec.s3Bucket"))
 }

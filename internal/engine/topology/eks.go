@@ -148,7 +148,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, Mark: in.cloudProviderKey(), Tags: in.eksTags(id, r.name),
 	}
 	for _, name := range r.policies {
-		role.Policies = append(role.Policies, "arn:"+in.partition()+":iam::aws:policy/"+name)
+		role.Policies = append(role.Policies, "arn:"+in.m.Partition()+":iam::aws:policy/"+name)
 	}
 	role.Policies = append(role.Policies, r.more...)
 	return graph.Add(g, id, role, in.infra(r.at))

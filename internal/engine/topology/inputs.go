@@ -71,23 +71,6 @@ func (in inputs) cloudProvider(value string) cloud.Tags {
 	return cloud.Tags{in.cloudProviderKey(): value}
 }
 
-// partition returns the partition of ARNs in the region.
-func (in inputs) partition() string {
-	switch region := in.m.Region; {
-	case in.spec.Partition != "":
-		return in.spec.Partition
-	case strings.HasPrefix(region, "cn-"):
-		return "aws-cn"
-	case strings.HasPrefix(region, "us-gov-"):
-		return "aws-us-gov"
-	case strings.HasPrefix(region, "us-iso-"):
-		return "aws-iso"
-	case strings.HasPrefix(region, "us-isob-"):
-		return "aws-iso-b"
-	}
-	return "aws"
-}
-
 // endpointPort is the port at which clients reach the API server.
 func (in inputs) endpointPort() int32 {
 	if p := in.spec.ControlPlaneEndpoint.Port; p != 0 {

@@ -118,7 +118,7 @@ func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: b.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
 		Tags: b.tags(id, name, roleAPIServer),
 	}
-	if r.Subnets, err = b.balancerSubnets(spec); err != nil {
+	if r.Subnets, err = b.balancerSubnets(spec, path); err != nil {
 		return out, err
 	}
 	if !r.Internal {
@@ -187,7 +187,7 @@ func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	if b.inv.Balancers[name] {
 		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
 	}
-	subnets, err := b.balancerSubnets(spec)
+	subnets, err := b.balancerSubnets(spec, path)
 	if err != nil {
 		return nil, err
 	}
@@ -208,11 +208,11 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 
 // balancerSubnets lists the subnets of a load balancer: those that the manifest
 // names, or one in each zone.
-func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec) (out []*graph.Ref[ec2.SubnetState], err error) {
+func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, name := range spec.Subnets {
 		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", b.m.Origin(b.m.InfraObject(), "spec.controlPlaneLoadBalancer.subnets"), name)
+			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", b.m.Origin(b.m.InfraObject(), path+".subnets"), name)
 		}
 		out = append(out, b.net.subnets[i].ref)
 	}

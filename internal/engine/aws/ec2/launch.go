@@ -180,8 +180,8 @@ func launchTags(in *ec2.RunInstancesInput, tags cloud.Tags) []types.TagSpecifica
 	return tags.On(kinds...)
 }
 
-// request returns what to ask of RunInstances, but for number, names and
-// token (facts C.4).
+// request returns the RunInstances input without count, tags and client token. It sets
+// the same fields as CAPA (pkg/cloud/services/ec2/instances.go).
 func (i *Instance) request(data []byte) (*ec2.RunInstancesInput, error) {
 	image, ok := i.Image.Found()
 	if !ok {

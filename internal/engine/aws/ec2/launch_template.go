@@ -24,9 +24,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// BootHashTag is the tag of what a launch template launches that tells the
-// user data of one version from that of another (facts C.6). Its value is
-// ours: Cluster API's own hash is of other bytes.
+// BootHashTag is a tag of the instances that a launch template launches: a hash of the
+// bootstrap data. The key is CAPA's (LaunchTemplateBootstrapDataHash). The value differs
+// from CAPA's, which hashes other bytes.
 const BootHashTag = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
 
 // LaunchTemplate is what the machines of a pool are launched from. Another
@@ -230,8 +230,9 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	return &after, nil
 }
 
-// prune deletes the oldest version that nothing goes by, where there are
-// three or more (facts C.6): the next one makes them three again.
+// prune deletes the oldest version that is not in use if there are three or more, so that
+// there are three again after the next one. CAPA does the same
+// (PruneLaunchTemplateVersions).
 func prune(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
 	var old []int64
 	p := ec2.NewDescribeLaunchTemplateVersionsPaginator(c.EC2, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &have.ID})

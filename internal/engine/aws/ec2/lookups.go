@@ -176,8 +176,8 @@ func assumed(names []string) map[string]InstanceType {
 	return out
 }
 
-// Zones lists the availability zones of the region that need no opting in, in
-// order of name (facts B.4).
+// Zones lists the Availability Zones of the region that do not require an opt-in
+// (DescribeAvailabilityZones, filter opt-in-status), sorted by name.
 func Zones(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	out, err := c.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{
 		Filters: []types.Filter{cloud.Filter("state", "available"), cloud.Filter("opt-in-status", "opt-in-not-required")},

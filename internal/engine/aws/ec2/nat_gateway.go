@@ -79,7 +79,7 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 		TagSpecifications: n.Tags.On(types.ResourceTypeNatgateway),
 	})
 	if cloud.Is(err, "InvalidSubnet") {
-		return nil, graph.NotYet(err) // a subnet made a moment ago (facts B.1)
+		return nil, graph.NotYet(err) // the API may not know a new subnet yet
 	}
 	if err != nil {
 		return nil, err

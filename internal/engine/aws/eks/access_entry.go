@@ -16,8 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// AccessEntry is what an IAM principal is in a cluster of EKS (CAPA:
-// AWSManagedControlPlane spec.accessEntries; facts E.4).
+// AccessEntry gives an IAM principal access to an EKS cluster (CAPA:
+// AWSManagedControlPlane spec.accessEntries).
 type AccessEntry struct {
 	Cluster   *graph.Ref[ClusterState]
 	Principal string                    // ARN; or else

@@ -15,8 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Addon is an add-on that EKS installs and keeps (CAPA:
-// AWSManagedControlPlane spec.addons; facts E.7).
+// Addon is an EKS add-on (CAPA: AWSManagedControlPlane spec.addons).
 type Addon struct {
 	Cluster       *graph.Ref[ClusterState]
 	Name, Version string // version "" for EKS's default, and then for whatever there is

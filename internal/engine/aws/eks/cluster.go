@@ -23,8 +23,7 @@ import (
 	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
-// Cluster is a control plane of EKS (CAPA: AWSManagedControlPlane; facts
-// E.3, E.4).
+// Cluster is an EKS cluster (CAPA: AWSManagedControlPlane).
 type Cluster struct {
 	Name    string
 	Version string // "1.34"; "" for EKS's default, and then for whatever there is

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// FargateProfile says which pods run on Fargate (CAPA: AWSFargateProfile;
-// facts E.11). EKS makes or removes one at a time.
+// FargateProfile selects the pods that run on Fargate (CAPA: AWSFargateProfile). EKS
+// creates or deletes only one profile of a cluster at a time.
 type FargateProfile struct {
 	Cluster   *graph.Ref[ClusterState]
 	Name      string

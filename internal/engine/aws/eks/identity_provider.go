@@ -14,9 +14,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// IdentityProvider is an OpenID Connect provider that users of a cluster
-// log in with (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig;
-// facts E.6). EKS takes one of a cluster, and changes none.
+// IdentityProvider is an OpenID Connect identity provider with which users authenticate to
+// a cluster (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig). EKS accepts
+// one per cluster and has no API to change it.
 type IdentityProvider struct {
 	Cluster                                          *graph.Ref[ClusterState]
 	Name, Issuer, Client                             string

@@ -22,8 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// NodeGroup is a managed node group (CAPA: AWSManagedMachinePool; facts
-// E.10).
+// NodeGroup is a managed node group (CAPA: AWSManagedMachinePool).
 type NodeGroup struct {
 	Cluster *graph.Ref[ClusterState]
 	Name    string

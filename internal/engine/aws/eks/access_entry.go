@@ -244,3 +244,17 @@ func accessEntryKind() *kind.Any {
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
 	})
 }
+
+// accessPrincipals lists the principals that have an access entry. A cluster
+// that goes by its ConfigMap has none.
+func accessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return cloud.Remember(ctx, c, "principals of access entries", func(ctx context.Context) ([]string, error) {
+		p := eks.NewListAccessEntriesPaginator(c.EKS, &eks.ListAccessEntriesInput{ClusterName: &cluster})
+		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAccessEntriesOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListAccessEntriesOutput) []string { return o.AccessEntries })
+		if cloud.Is(err, "InvalidRequestException") {
+			return nil, nil
+		}
+		return out, cloud.IgnoreNotFound(err)
+	})
+}

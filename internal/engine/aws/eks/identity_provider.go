@@ -123,6 +123,12 @@ func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *I
 	return err
 }
 
+// How long EKS usually takes to associate and to disassociate an identity provider.
+const (
+	eksProviderTakes = 15 * time.Minute
+	eksProviderGoes  = 15 * time.Minute
+)
+
 // identityProvider returns a provider, or nil.
 func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (*IdentityProviderState, error) {
 	return cloud.Remember(ctx, c, "identity provider "+name, func(ctx context.Context) (*IdentityProviderState, error) {

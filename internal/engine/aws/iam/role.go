@@ -247,10 +247,3 @@ func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleSt
 	}
 	return out, err
 }
-
-// Kinds lists the kinds of this package: one line each.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
-		roleKind(),
-	}
-}

@@ -276,10 +276,3 @@ func keptBuckets(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketS
 	}
 	return []BucketState{{Name: name}}, nil
 }
-
-// Kinds lists the kinds of this package: one line each.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
-		bucketKind(),
-	}
-}

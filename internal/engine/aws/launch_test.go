@@ -120,7 +120,7 @@ func (p *place) machine(n int, spec infrav1.AWSMachineSpec) *ec2.Instance {
 	}
 }
 
-// Every field of an AWSMachine becomes what facts C.4 say of RunInstances.
+// Each field of an AWSMachine sets the same field of RunInstances as in CAPA.
 func TestLaunchRequest(t *testing.T) {
 	type request = awsec2.RunInstancesInput
 	for name, c := range map[string]struct {

@@ -71,33 +71,6 @@ type PoolInstance struct {
 	Version        string // of the launch template
 }
 
-// Refresh is an instance refresh.
-type Refresh struct {
-	ID, Status, Reason string
-	Percent            int32
-	Running            bool
-	Began              time.Time
-	Limit              time.Duration // how long it may take while it runs
-}
-
-// String prints a refresh: "08b91cf7 InProgress, 40 %".
-func (r Refresh) String() string {
-	s := r.ID + " " + r.Status
-	if r.Running {
-		return s + fmt.Sprintf(", %d %%", r.Percent)
-	}
-	return s + text.Prefixed(": ", r.Reason)
-}
-
-// Refreshing says that an instance refresh is under way: "; 08b91cf7
-// InProgress, 40 %".
-func (s *GroupState) Refreshing() string {
-	if !s.Refresh.Running {
-		return ""
-	}
-	return "; " + s.Refresh.String()
-}
-
 const inService = string(types.LifecycleStateInService)
 
 // Serving counts the machines that are in service.
@@ -130,26 +103,6 @@ func (g *Group) Needs() []graph.Edge {
 // machine starts.
 func (g *Group) Takes() (create, remove time.Duration) {
 	return ec2.InstanceTakes + 10*time.Second, ec2.InstanceGoes + 10*time.Second
-}
-
-// TimeLimit implements graph.TimeLimited: an instance refresh may replace one
-// machine after the other.
-func (s GroupState) TimeLimit() time.Duration {
-	if s.Refresh.Running {
-		return s.Refresh.Limit
-	}
-	return 0
-}
-
-func (g *Group) refreshLimit() time.Duration {
-	return 15*time.Minute + time.Duration(max(g.Spec.MaxSize, 1))*(g.warmup()+2*time.Minute)
-}
-
-func (g *Group) warmup() time.Duration {
-	if p := g.Spec.RefreshPreferences; p != nil && p.InstanceWarmup != nil {
-		return time.Duration(*p.InstanceWarmup) * time.Second
-	}
-	return usually(g.Spec.DefaultInstanceWarmup.Duration)
 }
 
 // usually is CAPA's default for cooldown and warm-up.
@@ -262,12 +215,6 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	}
 }
 
-// failed reports whether the instance refresh that this run has started is
-// over.
-func (s *GroupState) failed() bool {
-	return s.Started != "" && s.Refresh.ID == s.Started && !s.Refresh.Running
-}
-
 func closing(s string) string {
 	if s == "" {
 		return ""
@@ -372,43 +319,6 @@ func autoScalingGroupSeen(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// LifecycleHooks returns the hooks of a group, written down, by name.
-func LifecycleHooks(ctx context.Context, c *cloud.Clients, group string) (map[string]string, error) {
-	out, err := cloud.Remember(ctx, c, "lifecycle hooks "+group, func(ctx context.Context) (*autoscaling.DescribeLifecycleHooksOutput, error) {
-		return c.AutoScaling.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
-	})
-	if err != nil {
-		return nil, cloud.IgnoreNotFound(err) // the group went in between
-	}
-	hooks := map[string]string{}
-	for _, h := range out.LifecycleHooks {
-		hooks[aws.ToString(h.LifecycleHookName)] = hookWritten(h)
-	}
-	return hooks, nil
-}
-
-// lastRefresh returns the instance refresh of a group that began last.
-func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refresh, err error) {
-	out, err := cloud.Remember(ctx, c, "instance refreshes "+group, func(ctx context.Context) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
-		return c.AutoScaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(100)})
-	})
-	if err != nil {
-		return last, cloud.IgnoreNotFound(err)
-	}
-	for _, r := range out.InstanceRefreshes {
-		seen := Refresh{ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason), Percent: aws.ToInt32(r.PercentageComplete), Began: aws.ToTime(r.StartTime)}
-		switch r.Status { //nolint:exhaustive // in the others it is over
-		case types.InstanceRefreshStatusPending, types.InstanceRefreshStatusInProgress, types.InstanceRefreshStatusCancelling,
-			types.InstanceRefreshStatusRollbackInProgress, types.InstanceRefreshStatusBaking:
-			seen.Running = true
-		}
-		if !seen.Began.Before(last.Began) {
-			last = seen
-		}
-	}
-	return last, nil
-}
-
 // trouble tells why the last launch of a group failed; "" when it did not, or
 // when that may not be read.
 func trouble(ctx context.Context, c *cloud.Clients, group string) (string, error) {
@@ -475,60 +385,12 @@ func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *Grou
 	return err
 }
 
-func (g *Group) updateHooks(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
-	return UpdateHooks(ctx, c, have.ID, g.Spec.AWSLifecycleHooks, d)
-}
-
 func (g *Group) updateTags(ctx context.Context, c *cloud.Clients, _ *GroupState, d graph.Diff) error {
 	if !d.HasTags() {
 		return nil
 	}
 	_, err := c.AutoScaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: g.tags()})
 	return err
-}
-
-// refresh has the machines replaced. One that this run has started and that
-// came to nothing is not started again.
-func (g *Group) refresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
-	if have.failed() {
-		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
-	}
-	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling}
-	if p := g.Spec.RefreshPreferences; p != nil {
-		in.Preferences = &types.RefreshPreferences{
-			InstanceWarmup: narrow(p.InstanceWarmup), MinHealthyPercentage: narrow(p.MinHealthyPercentage), MaxHealthyPercentage: narrow(p.MaxHealthyPercentage),
-		}
-		if s := aws.ToString(p.Strategy); s != "" {
-			in.Strategy = types.RefreshStrategy(s)
-		}
-	}
-	out, err := c.AutoScaling.StartInstanceRefresh(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	after := *g.changed(have)
-	after.Started = aws.ToString(out.InstanceRefreshId)
-	after.Refresh = Refresh{ID: after.Started, Status: string(types.InstanceRefreshStatusPending), Running: true, Limit: g.refreshLimit()}
-	return &after, nil
-}
-
-// changed is the state of the group when all that Update changes is as wanted.
-func (g *Group) changed(have *GroupState) *GroupState {
-	after := *have
-	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(g.Subnets), g.template(), g.mixed()
-	if g.Desired != nil {
-		after.Desired = *g.Desired
-	}
-	after.Rebalance, after.Cooldown, after.Warmup = g.Spec.CapacityRebalance, usually(g.Spec.DefaultCoolDown.Duration), usually(g.Spec.DefaultInstanceWarmup.Duration)
-	after.Suspended, after.Hooks, after.Tags = g.suspended(), HooksWritten(g.Spec.AWSLifecycleHooks), have.Tags.With(g.Tags)
-	return &after
-}
-
-func narrow(n *int64) *int32 {
-	if n == nil {
-		return nil
-	}
-	return aws.Int32(int32(*n)) //nolint:gosec // percentages, and seconds of less than a day
 }
 
 func seconds(d time.Duration) *int32 {
@@ -562,62 +424,6 @@ func (g *Group) suspended() []string {
 	out := own.ConvertSetValuesToStringSlice()
 	slices.Sort(out)
 	return out
-}
-
-// launches is what the group launches: one type of machine, or several.
-func (g *Group) launches() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
-	t := &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(g.Template.CloudID()), Version: aws.String(expinfrav1.LaunchTemplateLatestVersion)}
-	p := g.Spec.MixedInstancesPolicy
-	if p == nil {
-		return t, nil
-	}
-	out := &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: t}}
-	for _, o := range p.Overrides {
-		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, types.LaunchTemplateOverrides{InstanceType: aws.String(o.InstanceType)})
-	}
-	if d := p.InstancesDistribution; d != nil {
-		out.InstancesDistribution = &types.InstancesDistribution{
-			OnDemandAllocationStrategy: optional(string(d.OnDemandAllocationStrategy)), SpotAllocationStrategy: optional(string(d.SpotAllocationStrategy)),
-			OnDemandBaseCapacity: narrow(d.OnDemandBaseCapacity), OnDemandPercentageAboveBaseCapacity: narrow(d.OnDemandPercentageAboveBaseCapacity),
-		}
-	}
-	return nil, out
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func (g *Group) mixed() string {
-	_, p := g.launches()
-	return mixedWritten(p)
-}
-
-// mixedWritten writes a mixed instances policy down, with AWS's defaults for
-// what it leaves open.
-func mixedWritten(p *types.MixedInstancesPolicy) string {
-	if p == nil {
-		return ""
-	}
-	var kinds []string
-	if p.LaunchTemplate != nil {
-		for _, o := range p.LaunchTemplate.Overrides {
-			kinds = append(kinds, aws.ToString(o.InstanceType))
-		}
-	}
-	d := types.InstancesDistribution{}
-	if p.InstancesDistribution != nil {
-		d = *p.InstancesDistribution
-	}
-	share := int32(100)
-	if d.OnDemandPercentageAboveBaseCapacity != nil {
-		share = *d.OnDemandPercentageAboveBaseCapacity
-	}
-	return fmt.Sprintf("%s; on demand %d and %d %% of the rest, %s; spot %s", strings.Join(kinds, ", "), aws.ToInt32(d.OnDemandBaseCapacity), share,
-		cmp.Or(aws.ToString(d.OnDemandAllocationStrategy), "prioritized"), cmp.Or(aws.ToString(d.SpotAllocationStrategy), "lowest-price"))
 }
 
 // groupKind declares Auto Scaling groups.
@@ -654,12 +460,4 @@ func (s *GroupState) summary() string {
 		words = append(words, word)
 	}
 	return strings.Join(words, ", ") + s.Refreshing()
-}
-
-// Kinds lists the kinds of this package: one line each.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
-		groupKind(),
-		hookKind(),
-	}
 }

@@ -115,3 +115,22 @@ func hookKind() *kind.Any {
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}
 }
+
+// LifecycleHooks returns the hooks of a group, written down, by name.
+func LifecycleHooks(ctx context.Context, c *cloud.Clients, group string) (map[string]string, error) {
+	out, err := cloud.Remember(ctx, c, "lifecycle hooks "+group, func(ctx context.Context) (*autoscaling.DescribeLifecycleHooksOutput, error) {
+		return c.AutoScaling.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
+	})
+	if err != nil {
+		return nil, cloud.IgnoreNotFound(err) // the group went in between
+	}
+	hooks := map[string]string{}
+	for _, h := range out.LifecycleHooks {
+		hooks[aws.ToString(h.LifecycleHookName)] = hookWritten(h)
+	}
+	return hooks, nil
+}
+
+func (g *Group) updateHooks(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
+	return UpdateHooks(ctx, c, have.ID, g.Spec.AWSLifecycleHooks, d)
+}

@@ -28,8 +28,8 @@ type ImageState struct {
 // CloudID implements graph.State.
 func (s ImageState) CloudID() string { return s.ID }
 
-// ImageQuery is what CAPA looks for when the manifest names no image (facts
-// C.2).
+// ImageQuery is the query with which CAPA finds an image when the manifest does not set
+// spec.ami.id (pkg/cloud/services/ec2/ami.go).
 type ImageQuery struct {
 	Name         string // a pattern
 	Owner        string
@@ -115,8 +115,8 @@ const (
 	canonicalGovCloud = "513442679011"
 )
 
-// UbuntuImage looks up Canonical's newest Ubuntu 24.04, on which the bastion
-// runs (facts B.11).
+// UbuntuImage looks up the newest Ubuntu 24.04 image of Canonical. CAPA uses it for the
+// bastion (pkg/cloud/services/ec2/bastion.go).
 func UbuntuImage(region string) graph.Lookup[ImageState] {
 	owner := canonical
 	if strings.HasPrefix(region, "us-gov-") {

@@ -355,122 +355,11 @@ func (i *Instance) foreign(ctx context.Context, c *cloud.Clients, eni types.Netw
 	return keep, err
 }
 
-// Inventory is the listing of a cluster's machines, by what they are asked for.
-type Inventory struct {
-	List           []*InstanceState
-	ByID           map[string]*InstanceState
-	byNode, byName map[string][]*InstanceState
-}
-
-// InstanceInventory lists the machines of the cluster that are not terminated, but for
-// those that are an Auto Scaling group's.
-func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
-	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
-		in := &ec2.DescribeInstancesInput{
-			Filters:    c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
-			MaxResults: aws.Int32(1000),
-		}
-		all := &Inventory{ByID: map[string]*InstanceState{}, byNode: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
-		for p := ec2.NewDescribeInstancesPaginator(c.EC2, in); p.HasMorePages(); {
-			page, err := p.NextPage(ctx)
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range page.Reservations {
-				for _, x := range r.Instances {
-					if s := instanceSeen(x); s.Tags[GroupTag] == "" {
-						all.add(s)
-					}
-				}
-			}
-		}
-		return all, nil
-	})
-}
-
-func (l *Inventory) add(s *InstanceState) {
-	l.List, l.ByID[s.ID] = append(l.List, s), s
-	if node := s.Tags[cloud.ResourceTag]; node != "" {
-		l.byNode[node] = append(l.byNode[node], s)
-	}
-	l.byName[s.Tags["Name"]] = append(l.byName[s.Tags["Name"]], s)
-}
-
-// Instances lists the machines of the cluster that are not terminated, but for
-// those that are an Auto Scaling group's.
-func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
-	all, err := InstanceInventory(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range all.List {
-		out = append(out, *s)
-	}
-	return out, nil
-}
-
-// GroupTag is the tag by which AWS says of an instance which group
-// launched it.
-const GroupTag = "aws:autoscaling:groupName"
-
 // How long AWS usually takes to start and to terminate an instance.
 const (
 	InstanceTakes = 30 * time.Second
 	InstanceGoes  = 35 * time.Second
 )
-
-// instanceSeen returns a machine as EC2 describes it.
-func instanceSeen(x types.Instance) *InstanceState {
-	s := &InstanceState{
-		Object: identity.Object{ID: aws.ToString(x.InstanceId), Tags: cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: aws.ToString(x.ImageId),
-		Subnet: aws.ToString(x.SubnetId), VPC: aws.ToString(x.VpcId), Key: aws.ToString(x.KeyName), PrivateIP: aws.ToString(x.PrivateIpAddress), PublicIP: aws.ToString(x.PublicIpAddress),
-		PrivateDNS: aws.ToString(x.PrivateDnsName), LaunchedAt: launchedAt(x), Spot: x.InstanceLifecycle == types.InstanceLifecycleTypeSpot,
-	}
-	if x.State != nil {
-		s.Status = string(x.State.Name)
-		s.Stopped = x.State.Name == types.InstanceStateNameStopped || x.State.Name == types.InstanceStateNameStopping
-	}
-	if x.Placement != nil {
-		s.Zone = aws.ToString(x.Placement.AvailabilityZone)
-	}
-	if x.IamInstanceProfile != nil {
-		s.Profile = cloud.LastPart(aws.ToString(x.IamInstanceProfile.Arn))
-	}
-	slices.SortStableFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
-	groups := x.SecurityGroups
-	if len(x.NetworkInterfaces) > 0 {
-		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from
-	}
-	for _, g := range groups {
-		s.Groups = append(s.Groups, aws.ToString(g.GroupId))
-	}
-	for _, n := range x.NetworkInterfaces {
-		s.Interfaces = append(s.Interfaces, aws.ToString(n.NetworkInterfaceId))
-	}
-	if m := x.MetadataOptions; m != nil {
-		s.Metadata = Metadata{string(m.HttpEndpoint), cmp.Or(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), cmp.Or(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
-	}
-	return s
-}
-
-// launchedAt is when a machine was launched. Its LaunchTime begins anew whenever
-// it is started; what it was launched with stays attached.
-func launchedAt(x types.Instance) time.Time {
-	at := aws.ToTime(x.LaunchTime)
-	for _, n := range x.NetworkInterfaces {
-		if n.Attachment != nil && n.Attachment.AttachTime != nil && n.Attachment.AttachTime.Before(at) {
-			at = *n.Attachment.AttachTime
-		}
-	}
-	return at
-}
-
-func deviceIndex(n types.InstanceNetworkInterface) int32 {
-	if n.Attachment == nil {
-		return 0
-	}
-	return aws.ToInt32(n.Attachment.DeviceIndex)
-}
 
 // instanceKind declares machines.
 func instanceKind() *kind.Any {
@@ -493,18 +382,3 @@ func instanceKind() *kind.Any {
 
 // bastionKind declares the bastion, which is a machine with another ID.
 func bastionKind() *kind.Any { return &kind.Any{Name: "bastion", Area: kind.AreaNetwork} }
-
-func existingInstances(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {
-	p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
-		tagged, cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
-	}})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
-		func(o *ec2.DescribeInstancesOutput) (out []string) {
-			for _, r := range o.Reservations {
-				for _, x := range r.Instances {
-					out = append(out, aws.ToString(x.InstanceId))
-				}
-			}
-			return out
-		})
-}

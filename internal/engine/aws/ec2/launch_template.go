@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -24,9 +21,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// BootHashTag is the tag of what a launch template launches that tells the
-// user data of one version from that of another (facts C.6). Its value is
-// ours: Cluster API's own hash is of other bytes.
+// BootHashTag is a tag of the instances that a launch template launches: a hash of the
+// bootstrap data. The key is CAPA's (LaunchTemplateBootstrapDataHash). The value differs
+// from CAPA's, which hashes other bytes.
 const BootHashTag = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
 
 // LaunchTemplate is what the machines of a pool are launched from. Another
@@ -230,8 +227,9 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	return &after, nil
 }
 
-// prune deletes the oldest version that nothing goes by, where there are
-// three or more (facts C.6): the next one makes them three again.
+// prune deletes the oldest version that is not in use if there are three or more, so that
+// there are three again after the next one. CAPA does the same
+// (PruneLaunchTemplateVersions).
 func prune(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
 	var old []int64
 	p := ec2.NewDescribeLaunchTemplateVersionsPaginator(c.EC2, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &have.ID})
@@ -347,131 +345,6 @@ func (t *LaunchTemplate) machine() *Instance {
 		CapacityReservationID: s.CapacityReservationID, CapacityReservationPreference: s.CapacityReservationPreference,
 		AdditionalSecurityGroups: s.AdditionalSecurityGroups,
 	}}
-}
-
-// templateData says of a machine what a launch template can say: neither
-// where it is to be, nor its user data and tags.
-func (i *Instance) templateData(image ImageState) (*types.RequestLaunchTemplateData, error) {
-	in := &ec2.RunInstancesInput{}
-	i.market(in)
-	i.options(in)
-	volumes, err := i.volumes(image)
-	if err != nil {
-		return nil, err
-	}
-	m := i.metadata()
-	out := &types.RequestLaunchTemplateData{
-		InstanceType: types.InstanceType(i.Spec.InstanceType), SecurityGroupIds: i.groups(),
-		MetadataOptions: &types.LaunchTemplateInstanceMetadataOptionsRequest{
-			HttpEndpoint: types.LaunchTemplateInstanceMetadataEndpointState(m.Endpoint), HttpTokens: types.LaunchTemplateHttpTokensState(m.Tokens),
-			HttpPutResponseHopLimit: &m.HopLimit, InstanceMetadataTags: types.LaunchTemplateInstanceMetadataTagsState(m.Tags),
-		},
-		BlockDeviceMappings: templateVolumes(volumes),
-	}
-	if m.IPv6 == "enabled" { // CAPA forgets it here
-		out.MetadataOptions.HttpProtocolIpv6 = types.LaunchTemplateInstanceMetadataProtocolIpv6Enabled
-	}
-	if image.ID != "" {
-		out.ImageId = &image.ID
-	}
-	if i.Key != "" {
-		out.KeyName = &i.Key
-	}
-	if p := i.Spec.IAMInstanceProfile; p != "" {
-		out.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: &p}
-	}
-	if o := in.InstanceMarketOptions; o != nil {
-		out.InstanceMarketOptions = &types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: o.MarketType}
-		if s := o.SpotOptions; s != nil {
-			out.InstanceMarketOptions.SpotOptions = &types.LaunchTemplateSpotMarketOptionsRequest{
-				InstanceInterruptionBehavior: s.InstanceInterruptionBehavior, SpotInstanceType: s.SpotInstanceType, MaxPrice: s.MaxPrice,
-			}
-		}
-	}
-	if r := in.CapacityReservationSpecification; r != nil {
-		out.CapacityReservationSpecification = &types.LaunchTemplateCapacityReservationSpecificationRequest{
-			CapacityReservationPreference: r.CapacityReservationPreference, CapacityReservationTarget: r.CapacityReservationTarget,
-		}
-	}
-	if n := in.PrivateDnsNameOptions; n != nil {
-		out.PrivateDnsNameOptions = &types.LaunchTemplatePrivateDnsNameOptionsRequest{
-			EnableResourceNameDnsAAAARecord: n.EnableResourceNameDnsAAAARecord, EnableResourceNameDnsARecord: n.EnableResourceNameDnsARecord, HostnameType: n.HostnameType,
-		}
-	}
-	return out, nil
-}
-
-func templateVolumes(volumes []types.BlockDeviceMapping) (out []types.LaunchTemplateBlockDeviceMappingRequest) {
-	for _, v := range volumes {
-		out = append(out, types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: v.DeviceName, Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{
-			DeleteOnTermination: v.Ebs.DeleteOnTermination, VolumeType: v.Ebs.VolumeType, VolumeSize: v.Ebs.VolumeSize, Iops: v.Ebs.Iops,
-			Throughput: v.Ebs.Throughput, Encrypted: v.Ebs.Encrypted, KmsKeyId: v.Ebs.KmsKeyId,
-		}})
-	}
-	return out
-}
-
-// parameters writes down what the data of a launch template says, by
-// parameter, so that what is asked for and what AWS answers, which are of two
-// types with the same fields, can be compared.
-func parameters(data any) map[string]string {
-	out := map[string]string{}
-	v := reflect.ValueOf(data)
-	for i := range v.NumField() {
-		name := v.Type().Field(i).Name
-		if !v.Type().Field(i).IsExported() || name == "UserData" || name == "TagSpecifications" {
-			continue // the one is a secret, and both are compared elsewhere
-		}
-		if s := written(v.Field(i)); s != "" {
-			out[lowered(name)] = s
-		}
-	}
-	return out
-}
-
-func lowered(name string) string {
-	return string(unicode.ToLower(rune(name[0]))) + name[1:]
-}
-
-// written writes a value of the SDK; "" when nothing is set in it. What AWS
-// adds to an answer is left out: the state of a setting, that a volume is not
-// encrypted, and that the metadata service has no IPv6 address.
-func written(v reflect.Value) string {
-	switch v.Kind() { //nolint:exhaustive // the rest are plain values
-	case reflect.Pointer:
-		if v.IsNil() {
-			return ""
-		}
-		return written(v.Elem())
-	case reflect.Slice:
-		var parts []string
-		for i := range v.Len() {
-			parts = append(parts, written(v.Index(i)))
-		}
-		slices.Sort(parts)
-		return strings.Join(parts, "; ")
-	case reflect.Struct:
-		return writtenFields(v)
-	case reflect.String:
-		return v.String()
-	}
-	return fmt.Sprint(v.Interface())
-}
-
-func writtenFields(v reflect.Value) string {
-	var parts []string
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		s := ""
-		if f.IsExported() && f.Name != "State" {
-			s = written(v.Field(i))
-		}
-		added := f.Name == "Encrypted" && s == "false" || f.Name == "HttpProtocolIpv6" && s == "disabled"
-		if s != "" && !added {
-			parts = append(parts, lowered(f.Name)+" "+s)
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // launchTemplateKind declares launch templates.

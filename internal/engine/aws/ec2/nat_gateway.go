@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,7 +80,7 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 		TagSpecifications: n.Tags.On(types.ResourceTypeNatgateway),
 	})
 	if cloud.Is(err, "InvalidSubnet") {
-		return nil, graph.NotYet(err) // a subnet made a moment ago (facts B.1)
+		return nil, graph.NotYet(err) // the API may not know a new subnet yet
 	}
 	if err != nil {
 		return nil, err
@@ -155,4 +156,23 @@ func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Fil
 			}
 			return out
 		})
+}
+
+// NATAddresses returns the public addresses of the NAT gateways that stand in
+// subnets which are somebody else's.
+func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
+	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("subnet-id", subnets...), cloud.Filter("state", "pending", "available")}}
+	for p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, in); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range page.NatGateways {
+			if ip := natGatewaySeen(n).PublicIP; ip != "" {
+				out = append(out, ip)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }

@@ -221,3 +221,23 @@ func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filter types.
 	p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter}})
 	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupsSeen)
 }
+
+// SecurityGroupByFilters looks up the security group that EC2's filters match
+// (CAPA: additionalSecurityGroups[].filters).
+func SecurityGroupByFilters(vpc *graph.Ref[VPCState], filters map[string][]string) graph.Lookup[SecurityGroupState] {
+	return func(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
+		question, ec2Filters := filterList(filters)
+		out, err := cloud.Remember(ctx, c, "security groups "+question, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) {
+			return c.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: ec2Filters})
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out.SecurityGroups {
+			if aws.ToString(g.VpcId) == vpc.CloudID() {
+				return &SecurityGroupState{Object: identity.Object{ID: aws.ToString(g.GroupId), Tags: cloud.FromEC2(g.Tags)}, VPC: aws.ToString(g.VpcId), Name: aws.ToString(g.GroupName)}, nil
+			}
+		}
+		return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), question)
+	}
+}

@@ -1,9 +1,11 @@
 package ec2
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -13,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // Subnet is a subnet (CAPA: spec.network.subnets, or CAPA's own split).
@@ -247,3 +250,24 @@ func subnetKind() *kind.Any {
 
 // SubnetsIn is an alias of all subnets of a VPC.
 func SubnetsIn(vpc string) string { return "subnets of " + vpc }
+
+// SubnetByFilters looks up the first subnet that EC2's filters match, in the
+// zone if one is given (CAPA: subnet.filters). A subnet of the cluster's VPC
+// comes first.
+func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone string) graph.Lookup[SubnetState] {
+	return func(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
+		question, ec2Filters := filterList(filters)
+		all, err := DescribeSubnets(ctx, c, "subnets "+question, ec2Filters)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(slices.Clone(all), func(s SubnetState) bool { return zone != "" && s.Zone != zone })
+		slices.SortStableFunc(all, func(a, b SubnetState) int {
+			return cmp.Or(identity.TrueFirst(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
+		})
+		if len(all) == 0 {
+			return nil, fmt.Errorf("no subnet matches %s%s", question, text.Prefixed(" in ", zone))
+		}
+		return &all[0], nil
+	}
+}

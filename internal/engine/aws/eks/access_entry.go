@@ -16,8 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// AccessEntry is what an IAM principal is in a cluster of EKS (CAPA:
-// AWSManagedControlPlane spec.accessEntries; facts E.4).
+// AccessEntry gives an IAM principal access to an EKS cluster (CAPA:
+// AWSManagedControlPlane spec.accessEntries).
 type AccessEntry struct {
 	Cluster   *graph.Ref[ClusterState]
 	Principal string                    // ARN; or else
@@ -242,5 +242,19 @@ func accessEntryKind() *kind.Any {
 		Name: "access-entry", Area: kind.AreaSecurity,
 		Looks: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
+	})
+}
+
+// accessPrincipals lists the principals that have an access entry. A cluster
+// that goes by its ConfigMap has none.
+func accessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return cloud.Remember(ctx, c, "principals of access entries", func(ctx context.Context) ([]string, error) {
+		p := eks.NewListAccessEntriesPaginator(c.EKS, &eks.ListAccessEntriesInput{ClusterName: &cluster})
+		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAccessEntriesOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListAccessEntriesOutput) []string { return o.AccessEntries })
+		if cloud.Is(err, "InvalidRequestException") {
+			return nil, nil
+		}
+		return out, cloud.IgnoreNotFound(err)
 	})
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Addon is an add-on that EKS installs and keeps (CAPA:
-// AWSManagedControlPlane spec.addons; facts E.7).
+// Addon is an EKS add-on (CAPA: AWSManagedControlPlane spec.addons).
 type Addon struct {
 	Cluster       *graph.Ref[ClusterState]
 	Name, Version string // version "" for EKS's default, and then for whatever there is
@@ -143,6 +142,12 @@ func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) 
 	return err
 }
 
+// How long EKS usually takes to create and to delete an add-on.
+const (
+	eksAddonTakes = time.Minute
+	AddonGoes     = time.Minute
+)
+
 // AddonByName returns an add-on, or nil.
 func AddonByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*AddonState, error) {
 	return cloud.Remember(ctx, c, "add-on "+name, func(ctx context.Context) (*AddonState, error) {
@@ -178,5 +183,15 @@ func addonKind() *kind.Any {
 		},
 		Looks: []string{"eks:DescribeAddon", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
+	})
+}
+
+// addonNames lists the add-ons that EKS manages in a cluster.
+func addonNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return cloud.Remember(ctx, c, "names of add-ons", func(ctx context.Context) ([]string, error) {
+		p := eks.NewListAddonsPaginator(c.EKS, &eks.ListAddonsInput{ClusterName: &cluster})
+		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListAddonsOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListAddonsOutput) []string { return o.Addons })
+		return out, cloud.IgnoreNotFound(err)
 	})
 }

@@ -23,8 +23,7 @@ import (
 	pkgeks "github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
-// Cluster is a control plane of EKS (CAPA: AWSManagedControlPlane; facts
-// E.3, E.4).
+// Cluster is an EKS cluster (CAPA: AWSManagedControlPlane).
 type Cluster struct {
 	Name    string
 	Version string // "1.34"; "" for EKS's default, and then for whatever there is
@@ -362,21 +361,11 @@ func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	return err
 }
 
-// eksNotYet has a call repeated that EKS refuses since something is still on
-// its way: a role that IAM has not told everybody of, a thing of the same
-// name that goes, another one of which there may be only one at a time, an
-// update of the cluster.
-func eksNotYet(err error) error {
-	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
-	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
-	if role {
-		return graph.NotShown(err)
-	}
-	if busy || cloud.Is(err, "ResourceInUseException") {
-		return graph.NotYet(err)
-	}
-	return err
-}
+// How long EKS usually takes to create and to delete a cluster.
+const (
+	eksClusterTakes = 9 * time.Minute
+	ClusterGoes     = 3 * time.Minute
+)
 
 // ClusterByName returns a cluster, or nil.
 func ClusterByName(ctx context.Context, c *cloud.Clients, name string) (*ClusterState, error) {

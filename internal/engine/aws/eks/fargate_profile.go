@@ -18,8 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// FargateProfile says which pods run on Fargate (CAPA: AWSFargateProfile;
-// facts E.11). EKS makes or removes one at a time.
+// FargateProfile selects the pods that run on Fargate (CAPA: AWSFargateProfile). EKS
+// creates or deletes only one profile of a cluster at a time.
 type FargateProfile struct {
 	Cluster   *graph.Ref[ClusterState]
 	Name      string
@@ -139,6 +139,12 @@ func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *Far
 	return eksNotYet(err) // one at a time
 }
 
+// How long EKS usually takes to create and to delete a Fargate profile.
+const (
+	eksFargateTakes    = 2 * time.Minute
+	FargateProfileGoes = 2 * time.Minute
+)
+
 // FargateProfileByName returns a profile, or nil.
 func FargateProfileByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*FargateProfileState, error) {
 	return cloud.Remember(ctx, c, "Fargate profile "+name, func(ctx context.Context) (*FargateProfileState, error) {
@@ -176,5 +182,15 @@ func fargateProfileKind() *kind.Any {
 		Status: func(s FargateProfileState) (state, detail string) { return strings.ToLower(s.Status), "" },
 		Looks:  []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
+	})
+}
+
+// fargateNames lists the Fargate profiles of a cluster.
+func fargateNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return cloud.Remember(ctx, c, "names of Fargate profiles", func(ctx context.Context) ([]string, error) {
+		p := eks.NewListFargateProfilesPaginator(c.EKS, &eks.ListFargateProfilesInput{ClusterName: &cluster})
+		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListFargateProfilesOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListFargateProfilesOutput) []string { return o.FargateProfileNames })
+		return out, cloud.IgnoreNotFound(err)
 	})
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// IdentityProvider is an OpenID Connect provider that users of a cluster
-// log in with (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig;
-// facts E.6). EKS takes one of a cluster, and changes none.
+// IdentityProvider is an OpenID Connect identity provider with which users authenticate to
+// a cluster (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig). EKS accepts
+// one per cluster and has no API to change it.
 type IdentityProvider struct {
 	Cluster                                          *graph.Ref[ClusterState]
 	Name, Issuer, Client                             string
@@ -122,6 +122,12 @@ func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *I
 	})
 	return err
 }
+
+// How long EKS usually takes to associate and to disassociate an identity provider.
+const (
+	eksProviderTakes = 15 * time.Minute
+	eksProviderGoes  = 15 * time.Minute
+)
 
 // identityProvider returns a provider, or nil.
 func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name string) (*IdentityProviderState, error) {

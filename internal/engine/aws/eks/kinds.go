@@ -2,7 +2,11 @@ package eks
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/eks"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
@@ -24,65 +28,42 @@ func Kinds() []*kind.Any {
 	}
 }
 
-// byName looks up a part of a cluster of EKS.
-type byName[S graph.State] func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error)
+// eksRetagged sets tags on a thing of EKS and returns its object as it is then.
+func eksRetagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
+	have.Tags = have.Tags.With(tags)
+	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
+	return have, err
+}
 
-// partsOf lists parts of a cluster of EKS that were created for it. Without the
-// cluster, there are none: AWS deletes it only when it has no more parts.
-func partsOf[S graph.State](names func(context.Context, *cloud.Clients, string) ([]string, error), get byName[S]) func(context.Context, *cloud.Clients, kind.Owner) ([]S, error) {
-	return func(ctx context.Context, c *cloud.Clients, of kind.Owner) (out []S, err error) {
-		if !of.EKS {
-			return nil, nil
-		}
-		if in, err := ClusterByName(ctx, c, of.Kubernetes); err != nil || in == nil {
-			return nil, err
-		}
-		all, err := names(ctx, c, of.Kubernetes)
-		for _, name := range slices.Sorted(slices.Values(all)) {
-			s, err := identity.Owned(ctx, c, get.in(of.Kubernetes, name))
-			if err != nil {
-				return nil, err
-			}
-			if s != nil {
-				out = append(out, *s)
-			}
-		}
-		return out, err
+// idList writes IDs down; it is unknown until all of them are there.
+func idList(ids []string) string {
+	if slices.Contains(ids, graph.Unknown) {
+		return graph.Unknown
 	}
+	return sortedList(ids)
 }
 
-func (get byName[S]) in(cluster, name string) graph.Lookup[S] {
-	return func(ctx context.Context, c *cloud.Clients) (*S, error) { return get(ctx, c, cluster, name) }
-}
+func sortedList(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ",") }
 
-// RetireNodeGroup deletes a node group that is no longer wanted, if it was created
-// for the cluster.
-func RetireNodeGroup(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, name, cluster, NodeGroupByName, &NodeGroup{})
-}
-
-// RetireFargateProfile does the same with a Fargate profile.
-func RetireFargateProfile(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, name, cluster, FargateProfileByName, &FargateProfile{})
-}
-
-// RetireAddon does the same with an add-on.
-func RetireAddon(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, name, cluster, AddonByName, &Addon{})
-}
-
-// RetireAccessEntry does the same with an access entry.
-func RetireAccessEntry(g *graph.Graph, id graph.ID, principal string, cluster *graph.Ref[ClusterState]) {
-	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{})
-}
-
-func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], by graph.Deleter[S]) {
-	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
-		in, ok := cluster.Found()
-		if !ok {
-			return nil, nil
-		}
-		return identity.Owned(ctx, c, get.in(in.Name, name))
+func pairs(m map[string]string) (out []string) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
 	}
-	graph.Retire(g, id, kind.Leftover(find, by, graph.On(cluster)), graph.From("no longer in the manifest"))
+	return out
+}
+
+// eksNotYet has a call repeated that EKS refuses since something is still on
+// its way: a role that IAM has not told everybody of, a thing of the same
+// name that goes, another one of which there may be only one at a time, an
+// update of the cluster.
+func eksNotYet(err error) error {
+	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
+	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
+	if role {
+		return graph.NotShown(err)
+	}
+	if busy || cloud.Is(err, "ResourceInUseException") {
+		return graph.NotYet(err)
+	}
+	return err
 }

@@ -22,8 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// NodeGroup is a managed node group (CAPA: AWSManagedMachinePool; facts
-// E.10).
+// NodeGroup is a managed node group (CAPA: AWSManagedMachinePool).
 type NodeGroup struct {
 	Cluster *graph.Ref[ClusterState]
 	Name    string
@@ -216,13 +215,6 @@ func unavailable(number, percentage int32) string {
 	return fmt.Sprint(number)
 }
 
-func pairs(m map[string]string) (out []string) {
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, k+"="+m[k])
-	}
-	return out
-}
-
 func taintLines(taints []Taint) (out []string) {
 	for _, t := range taints {
 		out = append(out, t.String())
@@ -385,6 +377,12 @@ func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGrou
 	return err
 }
 
+// How long EKS usually takes to create and to delete a node group.
+const (
+	eksNodeGroupTakes = 3 * time.Minute
+	NodeGroupGoes     = 3 * time.Minute
+)
+
 // nodeGroupKind declares managed node groups.
 func nodeGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[NodeGroupState]{
@@ -402,4 +400,63 @@ func nodeGroupKind() *kind.Any {
 		Looks: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
 	})
+}
+
+// nodeGroupNames lists the node groups of a cluster.
+func nodeGroupNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+	return cloud.Remember(ctx, c, "names of node groups", func(ctx context.Context) ([]string, error) {
+		p := eks.NewListNodegroupsPaginator(c.EKS, &eks.ListNodegroupsInput{ClusterName: &cluster})
+		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListNodegroupsOutput, error) { return p.NextPage(ctx) },
+			func(o *eks.ListNodegroupsOutput) []string { return o.Nodegroups })
+		return out, cloud.IgnoreNotFound(err)
+	})
+}
+
+// NodeGroupByName returns a node group, or nil. The one listing tells of all
+// whether they are there.
+func NodeGroupByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*NodeGroupState, error) {
+	return cloud.Remember(ctx, c, "node group "+name, func(ctx context.Context) (*NodeGroupState, error) {
+		out, err := c.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})
+		if err != nil {
+			return nil, cloud.IgnoreNotFound(err)
+		}
+		s := nodeGroupSeen(out.Nodegroup)
+		s.Cluster = cluster
+		return &s, nil
+	})
+}
+
+func nodeGroupSeen(x *types.Nodegroup) NodeGroupState {
+	s := NodeGroupState{
+		Object: identity.Object{ID: aws.ToString(x.NodegroupArn), Tags: x.Tags}, Name: aws.ToString(x.NodegroupName), Status: string(x.Status), Version: aws.ToString(x.Version), Release: aws.ToString(x.ReleaseVersion),
+		Kind: string(x.AmiType), Capacity: string(x.CapacityType), RoleARN: aws.ToString(x.NodeRole), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes,
+		DiskSize: aws.ToInt32(x.DiskSize), Labels: x.Labels,
+	}
+	if v := x.ScalingConfig; v != nil {
+		s.Least, s.Most, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)
+	}
+	if v := x.LaunchTemplate; v != nil {
+		s.Template, s.TemplateVersion = aws.ToString(v.Id), aws.ToString(v.Version)
+	}
+	if v := x.Resources; v != nil && len(v.AutoScalingGroups) > 0 {
+		s.Scaling = aws.ToString(v.AutoScalingGroups[0].Name)
+	}
+	if v := x.UpdateConfig; v != nil {
+		s.MaxUnavailable, s.MaxUnavailablePercentage = aws.ToInt32(v.MaxUnavailable), aws.ToInt32(v.MaxUnavailablePercentage)
+	}
+	if v := x.NodeRepairConfig; v != nil {
+		s.Repair = aws.ToBool(v.Enabled)
+	}
+	if v := x.RemoteAccess; v != nil {
+		s.SSHKey = aws.ToString(v.Ec2SshKey)
+	}
+	for _, t := range x.Taints {
+		s.Taints = append(s.Taints, Taint{aws.ToString(t.Key), aws.ToString(t.Value), string(t.Effect)})
+	}
+	if x.Health != nil {
+		for _, i := range x.Health.Issues {
+			s.Issues = append(s.Issues, string(i.Code)+": "+aws.ToString(i.Message))
+		}
+	}
+	return s
 }

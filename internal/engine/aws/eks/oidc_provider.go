@@ -15,9 +15,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// OIDCProvider has IAM trust the tokens of a cluster's service accounts (CAPA:
-// AWSManagedControlPlane spec.associateOIDCProvider; facts E.6). IAM finds out
-// the thumbprint of the issuer's certificate itself.
+// OIDCProvider is an OpenID Connect provider in IAM for the service accounts of a cluster
+// (CAPA: AWSManagedControlPlane spec.associateOIDCProvider). IAM retrieves the thumbprint
+// of the issuer's certificate itself (CreateOpenIDConnectProvider).
 type OIDCProvider struct {
 	Cluster *graph.Ref[ClusterState] // it outlives the cluster's issuer by nothing
 	Tags    cloud.Tags

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Role is a role that AWS assumes on behalf of a cluster (CAPA: made with
-// the feature EKSEnableIAM; facts E.2).
+// Role is an IAM role that AWS services assume for an EKS cluster. CAPA creates it with
+// the feature gate EKSEnableIAM.
 type Role struct {
 	Name, Path, Boundary string
 	Services             []string // that may assume it: "eks.amazonaws.com"
@@ -246,11 +246,4 @@ func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleSt
 		}
 	}
 	return out, err
-}
-
-// Kinds lists the kinds of this package: one line each.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
-		roleKind(),
-	}
 }

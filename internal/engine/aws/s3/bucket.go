@@ -103,8 +103,9 @@ func (b *Bucket) Diff(have *BucketState) (d graph.Diff) {
 	return d
 }
 
-// policy returns the bucket's policy: nothing goes unencrypted, and each role
-// reads what is its own (facts B.12).
+// policy returns the bucket policy. It is the same as CAPA's
+// (pkg/cloud/services/s3/s3.go): it denies requests without TLS, and each role may read
+// its own prefixes.
 func (b *Bucket) policy() string {
 	arn := fmt.Sprintf("arn:%s:s3:::%s", b.Partition, b.Name)
 	statements := []map[string]any{{
@@ -274,11 +275,4 @@ func keptBuckets(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketS
 		return nil, err
 	}
 	return []BucketState{{Name: name}}, nil
-}
-
-// Kinds lists the kinds of this package: one line each.
-func Kinds() []*kind.Any {
-	return []*kind.Any{
-		bucketKind(),
-	}
 }

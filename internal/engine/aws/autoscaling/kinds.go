@@ -1,0 +1,11 @@
+package autoscaling
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		groupKind(),
+		hookKind(),
+	}
+}

@@ -1,0 +1,74 @@
+package autoscaling
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+)
+
+// launches is what the group launches: one type of machine, or several.
+func (g *Group) launches() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
+	t := &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(g.Template.CloudID()), Version: aws.String(expinfrav1.LaunchTemplateLatestVersion)}
+	p := g.Spec.MixedInstancesPolicy
+	if p == nil {
+		return t, nil
+	}
+	out := &types.MixedInstancesPolicy{LaunchTemplate: &types.LaunchTemplate{LaunchTemplateSpecification: t}}
+	for _, o := range p.Overrides {
+		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, types.LaunchTemplateOverrides{InstanceType: aws.String(o.InstanceType)})
+	}
+	if d := p.InstancesDistribution; d != nil {
+		out.InstancesDistribution = &types.InstancesDistribution{
+			OnDemandAllocationStrategy: optional(string(d.OnDemandAllocationStrategy)), SpotAllocationStrategy: optional(string(d.SpotAllocationStrategy)),
+			OnDemandBaseCapacity: narrow(d.OnDemandBaseCapacity), OnDemandPercentageAboveBaseCapacity: narrow(d.OnDemandPercentageAboveBaseCapacity),
+		}
+	}
+	return nil, out
+}
+
+func (g *Group) mixed() string {
+	_, p := g.launches()
+	return mixedWritten(p)
+}
+
+// mixedWritten writes a mixed instances policy down, with AWS's defaults for
+// what it leaves open.
+func mixedWritten(p *types.MixedInstancesPolicy) string {
+	if p == nil {
+		return ""
+	}
+	var kinds []string
+	if p.LaunchTemplate != nil {
+		for _, o := range p.LaunchTemplate.Overrides {
+			kinds = append(kinds, aws.ToString(o.InstanceType))
+		}
+	}
+	d := types.InstancesDistribution{}
+	if p.InstancesDistribution != nil {
+		d = *p.InstancesDistribution
+	}
+	share := int32(100)
+	if d.OnDemandPercentageAboveBaseCapacity != nil {
+		share = *d.OnDemandPercentageAboveBaseCapacity
+	}
+	return fmt.Sprintf("%s; on demand %d and %d %% of the rest, %s; spot %s", strings.Join(kinds, ", "), aws.ToInt32(d.OnDemandBaseCapacity), share,
+		cmp.Or(aws.ToString(d.OnDemandAllocationStrategy), "prioritized"), cmp.Or(aws.ToString(d.SpotAllocationStrategy), "lowest-price"))
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func narrow(n *int64) *int32 {
+	if n == nil {
+		return nil
+	}
+	return aws.Int32(int32(*n)) //nolint:gosec // percentages, and seconds of less than a day
+}

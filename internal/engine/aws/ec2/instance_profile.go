@@ -1,0 +1,58 @@
+package ec2
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// ProfileByName looks up an instance profile. Where IAM may not be read the
+// profile is taken to exist.
+func ProfileByName(name string) graph.Lookup[Named] {
+	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
+		n := Named(name)
+		_, err := InstanceProfile(ctx, c, name)
+		switch {
+		case cloud.NotFound(err):
+			return nil, fmt.Errorf("instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` makes Cluster API's own", name)
+		case cloud.Denied(err):
+			return &n, nil
+		}
+		return &n, err
+	}
+}
+
+// InstanceProfile looks up an instance profile with its role.
+func InstanceProfile(ctx context.Context, c *cloud.Clients, name string) (*iam.GetInstanceProfileOutput, error) {
+	return cloud.Remember(ctx, c, "instance profile "+name, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
+		return c.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	})
+}
+
+// RoleOfProfile returns the ARN of the role of an instance profile; "" where
+// there is none, or IAM may not be read.
+func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+	out, err := InstanceProfile(ctx, c, name)
+	switch {
+	case cloud.NotFound(err) || cloud.Denied(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	for _, r := range out.InstanceProfile.Roles {
+		return aws.ToString(r.Arn), nil
+	}
+	return "", nil
+}
+
+// instanceProfileKind declares instance profiles, which are existing resources
+// always.
+func instanceProfileKind() *kind.Any {
+	return &kind.Any{Name: "instance-profile", Area: kind.AreaPrerequisites, Looks: []string{"iam:GetInstanceProfile"}}
+}

@@ -1,0 +1,81 @@
+package ec2
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+)
+
+// InstanceType is what a cluster has to know of a type of machine.
+type InstanceType struct {
+	Architecture string   // x86_64 or arm64
+	Zones        []string // that offer it; nil when that is not known
+	VCPUs        int32
+}
+
+// InstanceTypes looks up types of machines, and the zones that offer them.
+func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
+	found := map[string]InstanceType{}
+	in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", names...)}} // a filter, since an unknown name fails the whole call
+	for p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, in); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if cloud.Denied(err) {
+			return assumed(names), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page.InstanceTypes {
+			found[string(t.InstanceType)] = instanceType(t)
+		}
+	}
+	zones := map[string][]string{}
+	offered := &ec2.DescribeInstanceTypeOfferingsInput{LocationType: types.LocationTypeAvailabilityZone, Filters: []types.Filter{cloud.Filter("instance-type", names...)}}
+	for p := ec2.NewDescribeInstanceTypeOfferingsPaginator(c.EC2, offered); p.HasMorePages(); {
+		page, err := p.NextPage(ctx)
+		if cloud.Denied(err) {
+			return found, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.InstanceTypeOfferings {
+			zones[string(o.InstanceType)] = append(zones[string(o.InstanceType)], aws.ToString(o.Location))
+		}
+	}
+	for _, name := range names {
+		t := found[name]
+		t.Zones = append([]string{}, slices.Sorted(slices.Values(zones[name]))...)
+		found[name] = t
+	}
+	return found, nil
+}
+
+func instanceType(t types.InstanceTypeInfo) InstanceType {
+	var out InstanceType
+	if t.ProcessorInfo != nil {
+		for _, a := range t.ProcessorInfo.SupportedArchitectures {
+			if out.Architecture == "" && (a == types.ArchitectureTypeX8664 || a == types.ArchitectureTypeArm64) {
+				out.Architecture = string(a)
+			}
+		}
+	}
+	if t.VCpuInfo != nil && t.VCpuInfo.DefaultVCpus != nil {
+		out.VCPUs = *t.VCpuInfo.DefaultVCpus
+	}
+	return out
+}
+
+// assumed is what CAPA assumes where types may not be read.
+func assumed(names []string) map[string]InstanceType {
+	out := map[string]InstanceType{}
+	for _, n := range names {
+		out[n] = InstanceType{Architecture: string(types.ArchitectureTypeX8664)}
+	}
+	return out
+}

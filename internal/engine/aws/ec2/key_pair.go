@@ -1,0 +1,38 @@
+package ec2
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// KeyPairByName looks up a key pair. All names in use are asked for at once.
+func KeyPairByName(name string, all []string) graph.Lookup[Named] {
+	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
+		out, err := cloud.Remember(ctx, c, "key pairs", func(ctx context.Context) (*ec2.DescribeKeyPairsOutput, error) {
+			return c.EC2.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{Filters: []types.Filter{cloud.Filter("key-name", all...)}})
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range out.KeyPairs {
+			if aws.ToString(k.KeyName) == name {
+				n := Named(name)
+				return &n, nil
+			}
+		}
+		return nil, fmt.Errorf(`key pair %q does not exist in %s: make it (aws ec2 create-key-pair), name another one in sshKeyName, or set sshKeyName: "" for none`, name, c.Region)
+	}
+}
+
+// keyPairKind declares key pairs, which are existing resources always.
+func keyPairKind() *kind.Any {
+	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribeKeyPairs"}}
+}

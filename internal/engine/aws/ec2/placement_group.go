@@ -1,0 +1,41 @@
+package ec2
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// PlacementGroupByName looks up a placement group. Where nobody may ask, or none
+// answers (emulators), it is taken to exist.
+func PlacementGroupByName(name string) graph.Lookup[Named] {
+	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
+		n := Named(name)
+		out, err := cloud.Remember(ctx, c, "placement group "+name, func(ctx context.Context) (*ec2.DescribePlacementGroupsOutput, error) {
+			return c.EC2.DescribePlacementGroups(ctx, &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{cloud.Filter("group-name", name)}})
+		})
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return &n, nil // AWS says the rest when it launches machines
+		case err != nil:
+			return nil, err
+		}
+		for _, g := range out.PlacementGroups {
+			if g.State == types.PlacementGroupStateAvailable || g.State == types.PlacementGroupStatePending {
+				return &n, nil
+			}
+		}
+		return nil, fmt.Errorf("placement group %q does not exist in %s: make it (aws ec2 create-placement-group), or name another one", name, c.Region)
+	}
+}
+
+// placementGroupKind declares placement groups, which are existing resources always.
+func placementGroupKind() *kind.Any {
+	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribePlacementGroups"}}
+}

@@ -1,0 +1,10 @@
+package s3
+
+import "github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+
+// Kinds lists the kinds of this package: one line each.
+func Kinds() []*kind.Any {
+	return []*kind.Any{
+		bucketKind(),
+	}
+}

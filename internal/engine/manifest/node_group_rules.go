@@ -1,0 +1,145 @@
+package manifest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+)
+
+// checkNodeGroup checks a node group of EKS.
+func (l *loader) checkNodeGroup(o, group *object, p Pool) {
+	spec := &p.Managed.Spec
+	l.checkEKSName(group, "spec.eksNodegroupName", spec.EKSNodegroupName, longestGroup)
+	l.checkRoleName(group, spec.RoleName)
+	l.warnNoEffectOnRole(group, spec.RolePath, spec.RolePermissionsBoundary, len(spec.RoleAdditionalPolicies))
+	if s := spec.Scaling; s != nil {
+		l.checkRange(o, p, s.MinSize, s.MaxSize)
+	}
+	l.checkLabels(group, spec.Labels)
+	l.checkTaints(group, spec.Taints)
+	own := OwnImage(p.Managed)
+	if version, without := l.withoutAL2(); without && !own && spec.AMIType != nil && strings.HasPrefix(string(*spec.AMIType), "AL2_") {
+		l.fail(group.problem("spec.amiType", fmt.Sprintf("EKS has no Amazon Linux 2 AMIs (%s) for %s", *spec.AMIType, version), "set amiType, for example to AL2023_x86_64_STANDARD"))
+	}
+	if !own && spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom {
+		l.fail(group.problem("spec.amiType", "CUSTOM needs an AMI", "set awsLaunchTemplate.ami.id"))
+	}
+	if spec.AWSLaunchTemplate != nil {
+		l.checkGroupTemplate(group, spec)
+		l.checkGroupImage(o, group, p)
+	}
+}
+
+// OwnImage reports whether the nodes of a node group use an AMI of its launch template: a
+// given one, or for the AMI type CUSTOM one that is looked up.
+func OwnImage(m *expinfrav1.AWSManagedMachinePool) bool {
+	t := m.Spec.AWSLaunchTemplate
+	return t != nil && (t.AMI.ID != nil || m.Spec.AMIType != nil && *m.Spec.AMIType == expinfrav1.Custom)
+}
+
+// checkGroupImage compares the AMI with the bootstrap configuration. For its own AMIs,
+// EKS adds user data in MIME multi-part format.
+func (l *loader) checkGroupImage(o, group *object, p Pool) {
+	const config = "spec.template.spec.bootstrap"
+	spec := &p.Managed.Spec
+	machine := asPoolMachine(group.name, spec.AWSLaunchTemplate, nil).Spec
+	if OwnImage(p.Managed) {
+		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
+		if secret := p.Object.Spec.Template.Spec.Bootstrap.DataSecretName; p.Bootstrap == (Bootstrap{}) && (secret == nil || *secret == "") {
+			l.warn(o.problem(config, "for custom AMIs EKS adds no user data, and none is set: the node joins only if the AMI does that by itself", "use a NodeadmConfig"))
+		}
+		return
+	}
+	if machine.AMI.EKSOptimizedLookupType != nil || machine.ImageLookupFormat+machine.ImageLookupOrg+machine.ImageLookupBaseOS != "" {
+		l.fail(group.problem("spec.awsLaunchTemplate", "EKS selects the AMI by amiType; no AMI is looked up", "remove ami.eksLookupType and imageLookup*, or set amiType: CUSTOM"))
+	}
+	switch {
+	case p.Bootstrap.EKS != nil:
+		l.fail(o.problem(config+".configRef", "for its own AMIs, EKS does not accept the script of an EKSConfig", "use a NodeadmConfig, or a custom AMI (awsLaunchTemplate.ami.id)"))
+	case p.Bootstrap.Nodeadm != nil && spec.AMIType != nil && !strings.HasPrefix(string(*spec.AMIType), "AL2023_"):
+		l.fail(group.problem("spec.amiType", fmt.Sprintf("AMIs of the type %s have no nodeadm", *spec.AMIType), "set it, for example to AL2023_x86_64_STANDARD"))
+	}
+}
+
+// checkGroupTemplate rejects settings of a launch template that EKS does not accept for a
+// node group.
+func (l *loader) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMachinePoolSpec) {
+	const path = "spec.awsLaunchTemplate"
+	t := spec.AWSLaunchTemplate
+	l.checkTemplateName(group, l.cluster.EKS.ControlPlane.Name+"-"+group.name)
+	l.checkMetadata(group, path, asPoolMachine(group.name, t, nil).Spec)
+	if t.IamInstanceProfile != "" {
+		l.fail(group.problem(path+".iamInstanceProfile", "EKS creates the instance profile of a node group", "remove it, and set roleName"))
+	}
+	if t.SpotMarketOptions != nil || t.MarketType == infrav1.MarketTypeSpot {
+		l.fail(group.problem(path+".spotMarketOptions", "EKS does not accept launch templates with spot instances", "set capacityType: spot"))
+	}
+	if t.MarketType == infrav1.MarketTypeCapacityBlock {
+		l.fail(group.problem(path+".marketType", "Cluster API Provider AWS does not support capacity blocks for node groups", "use an AWSMachinePool"))
+	}
+	if spec.RemoteAccess != nil {
+		l.fail(group.problem("spec.remoteAccess", "EKS does not accept remoteAccess together with a launch template", "use sshKeyName and additionalSecurityGroups of awsLaunchTemplate"))
+	}
+	if spec.AMIVersion != nil && (t.AMI.ID != nil || spec.AMIType != nil && *spec.AMIType == expinfrav1.Custom) {
+		l.fail(group.problem("spec.amiVersion", "the launch template has a custom AMI, which has no version in EKS", "remove it"))
+	}
+}
+
+// checkLabels rejects labels that EKS or the kubelet does not accept.
+func (l *loader) checkLabels(group *object, labels map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		path := "spec.labels." + key
+		domain, _, prefixed := strings.Cut(key, "/")
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			l.fail(group.problem(path, "is not a label: "+validation.IsQualifiedName(key)[0], "change the key"))
+		case prefixed && isReserved(domain):
+			l.fail(group.problem(path, "nodes may not set their own labels with the prefix "+domain, "choose another prefix, or label the nodes with kubectl"))
+		}
+		if bad := validation.IsValidLabelValue(labels[key]); len(bad) > 0 {
+			l.fail(group.problem(path, fmt.Sprintf("%q is not the value of a label: %s", labels[key], bad[0]), "change the value"))
+		}
+	}
+}
+
+// isReserved reports whether nodes may not set labels of a domain. EKS rejects some of
+// these labels; with others the kubelet does not start.
+func isReserved(domain string) bool {
+	for _, free := range []string{"node.kubernetes.io", "kubelet.kubernetes.io"} {
+		if domain == free || strings.HasSuffix(domain, "."+free) {
+			return false
+		}
+	}
+	for _, reserved := range []string{"kubernetes.io", "k8s.io", "eks.amazonaws.com"} {
+		if domain == reserved || strings.HasSuffix(domain, "."+reserved) {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loader) checkTaints(group *object, taints expinfrav1.Taints) {
+	if len(taints) > mostTaints {
+		l.fail(group.problem("spec.taints", fmt.Sprintf("a node group has at most %d taints, this one has %d", mostTaints, len(taints)), "remove some"))
+	}
+	seen := map[string]bool{}
+	for i, t := range taints {
+		path := fmt.Sprintf("spec.taints[%d]", i)
+		if bad := validation.IsQualifiedName(t.Key); len(bad) > 0 {
+			l.fail(group.problem(path+".key", fmt.Sprintf("%q is not the key of a taint: %s", t.Key, bad[0]), "change the key"))
+		}
+		if bad := validation.IsValidLabelValue(t.Value); len(bad) > 0 {
+			l.fail(group.problem(path+".value", fmt.Sprintf("%q is not the value of a taint: %s", t.Value, bad[0]), "change the value"))
+		}
+		if key := t.Key + " " + string(t.Effect); seen[key] {
+			l.fail(group.problem(path, fmt.Sprintf("duplicate taint %s with the effect %s", t.Key, t.Effect), "remove one of them"))
+		} else {
+			seen[key] = true
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package manifest
+
+import (
+	"fmt"
+
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Limits of AWS for pools.
+const (
+	shortestTemplate, longestTemplate = 3, 128 // length of a launch template's name
+	mostTaints                        = 50     // taints of a node group
+)
+
+// checkPools checks the MachinePools. Most rules for EKS need the control plane.
+func (l *loader) checkPools() {
+	if l.managed && l.cluster.EKS == nil {
+		return
+	}
+	users, names := map[string]string{}, map[string]string{}
+	for _, p := range l.cluster.Pools {
+		o := l.lookup(kindPool, p.Object.Name)
+		l.checkWorkerVersion(o, "spec.template.spec.version", p.Object.Spec.Template.Spec.Version)
+		ref := p.Object.Spec.Template.Spec.InfrastructureRef
+		if other := users[ref.Kind+"/"+ref.Name]; other != "" {
+			l.fail(o.problem("spec.template.spec.infrastructureRef.name", fmt.Sprintf("%s uses %s/%s already", other, ref.Kind, ref.Name), "create one for each pool"))
+		}
+		users[ref.Kind+"/"+ref.Name] = o.title()
+		if m := p.Managed; m != nil {
+			group := l.lookup(kindManagedPool, m.Name)
+			if other := names[m.Spec.EKSNodegroupName]; other != "" && other != group.title() {
+				l.fail(group.problem("spec.eksNodegroupName", fmt.Sprintf("%s has the same name in EKS, %s", other, m.Spec.EKSNodegroupName), "set eksNodegroupName"))
+			}
+			names[m.Spec.EKSNodegroupName] = group.title()
+			l.checkNodeGroup(o, group, p)
+		}
+		if p.Scaling != nil {
+			l.checkScaling(o, l.lookup(kindScalingPool, p.Scaling.Name), p)
+		}
+		l.checkBootstrap(p.Bootstrap)
+	}
+}
+
+// checkRange checks that the number of replicas is between minimum and maximum size,
+// unless an autoscaler sets it.
+func (l *loader) checkRange(o *object, p Pool, least, most *int32) {
+	if _, delegated := p.Object.Annotations[clusterv1.ReplicasManagedByAnnotation]; delegated {
+		return
+	}
+	n := int32(p.Replicas()) //nolint:gosec // converted from int32
+	title := kindScalingPool
+	if p.Managed != nil {
+		title = kindManagedPool
+	}
+	switch {
+	case least != nil && n < *least:
+		l.fail(o.problem("spec.replicas", fmt.Sprintf("%d is less than minSize of the %s, %d", n, title, *least), "change one of them"))
+	case most != nil && n > *most:
+		l.fail(o.problem("spec.replicas", fmt.Sprintf("%d is more than maxSize of the %s, %d", n, title, *most), "change one of them"))
+	}
+}
+
+// checkScaling checks an Auto Scaling group.
+func (l *loader) checkScaling(o, group *object, p Pool) {
+	spec := &p.Scaling.Spec
+	t := &spec.AWSLaunchTemplate
+	l.checkImage(o, "spec.template.spec.version", p.Object.Spec.Template.Spec.Version, t.AMI)
+	l.checkRange(o, p, &spec.MinSize, &spec.MaxSize)
+	l.checkTemplateName(group, p.Scaling.Name)
+	machine := asPoolMachine(group.name, t, spec.Ignition)
+	l.checkMetadata(group, "spec.awsLaunchTemplate", machine.Spec)
+	if t.InstanceType == "" && (spec.MixedInstancesPolicy == nil || len(spec.MixedInstancesPolicy.Overrides) == 0) {
+		l.fail(group.problem("spec.awsLaunchTemplate.instanceType", "no instance type is set", "set it, or mixedInstancesPolicy.overrides"))
+	}
+	if c := p.Bootstrap.Kubeadm; c != nil {
+		l.checkPoolIgnition(l.lookup(kindConfig, c.Name), c.Spec.Format, machine)
+	}
+	if l.managed {
+		l.checkNodeImage(group, "spec.awsLaunchTemplate", machine.Spec, p.Bootstrap.EKS != nil, p.Bootstrap.Nodeadm != nil)
+		if t.IamInstanceProfile == "" {
+			l.warn(group.problem("spec.awsLaunchTemplate.iamInstanceProfile", "without an instance profile the machines cannot join: they have no AWS credentials for EKS", "set it, for example to nodes.cluster-api-provider-aws.sigs.k8s.io"))
+		}
+	}
+}
+
+// checkPoolIgnition is checkIgnition for a pool. The user data contains all Ignition data
+// unless a bucket is set.
+func (l *loader) checkPoolIgnition(config *object, format bootstrapv1.Format, machine *infrav1.AWSMachine) {
+	if machine.Spec.Ignition == nil {
+		machine.Spec.Ignition = &infrav1.Ignition{StorageType: infrav1.IgnitionStorageTypeOptionUnencryptedUserData}
+		if format != bootstrapv1.Ignition {
+			return
+		}
+	}
+	l.checkIgnition(config, "spec.format", format, machine)
+}
+
+// checkTemplateName checks the name of a launch template.
+func (l *loader) checkTemplateName(o *object, name string) {
+	if n := len(name); n < shortestTemplate || n > longestTemplate {
+		l.fail(o.problem("metadata.name", fmt.Sprintf("the name of its launch template, %s, must have %d to %d characters", name, shortestTemplate, longestTemplate), "choose another name"))
+	}
+}
+
+// asPoolMachine returns a machine of an AWSMachinePool, with the fields that rules for
+// machines check.
+func asPoolMachine(name string, t *expinfrav1.AWSLaunchTemplate, ignition *infrav1.Ignition) *infrav1.AWSMachine {
+	m := &infrav1.AWSMachine{Spec: infrav1.AWSMachineSpec{
+		AMI: t.AMI, ImageLookupOrg: t.ImageLookupOrg, ImageLookupFormat: t.ImageLookupFormat, ImageLookupBaseOS: t.ImageLookupBaseOS,
+		Ignition: ignition, InstanceMetadataOptions: t.InstanceMetadataOptions,
+	}}
+	m.Name = name
+	return m
+}
+
+// checkBootstrap checks that the Secrets in the bootstrap configuration of a pool exist.
+func (l *loader) checkBootstrap(b Bootstrap) {
+	switch {
+	case b.Kubeadm != nil:
+		l.checkFiles(l.lookup(kindConfig, b.Kubeadm.Name), "spec", &b.Kubeadm.Spec)
+	case b.EKS != nil:
+		l.checkNodeFiles(l.lookup(kindEKSConfig, b.EKS.Name), "spec", b.EKS.Spec.Files, b.EKS.Spec.Users)
+	case b.Nodeadm != nil:
+		l.checkNodeFiles(l.lookup(kindNodeadm, b.Nodeadm.Name), "spec", b.Nodeadm.Spec.Files, b.Nodeadm.Spec.Users)
+	}
+}

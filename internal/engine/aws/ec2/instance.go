@@ -376,7 +376,7 @@ func instanceKind() *kind.Any {
 			return s.Status, kind.Words(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
 		},
 		Looks: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
-		Actions: []string{"ec2:ModifyInstanceMetadataOptions", "ec2:RunInstances", "ec2:TerminateInstances"},
+		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances", "ec2:TerminateInstances"},
 	})
 }
 

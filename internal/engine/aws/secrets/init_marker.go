@@ -85,7 +85,7 @@ func initMarkerKind() *kind.Any {
 		Find: func(ctx context.Context, c *cloud.Clients, _ ec2.Named) (*ec2.Named, error) {
 			return (&InitMarker{}).Find(ctx, c)
 		},
-		Statement: kind.Parameters, Actions: []string{"ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
+		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	})
 }
 

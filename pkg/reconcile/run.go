@@ -11,6 +11,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
@@ -105,9 +106,9 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 
 // lateMachines says which machines the plan adds: "2 machines"; "" for none.
 func (r *run) lateMachines() string {
-	machines, pools := r.plan.CountKind("machine", graph.Create), r.plan.CountKind("auto-scaling-group", graph.Create)
+	machines, pools := r.plan.CountKind(ec2.MachineKind, graph.Create), r.plan.CountKind(autoscaling.GroupKind, graph.Create)
 	for _, s := range r.plan.Steps {
-		if s.Resource.Kind() == "auto-scaling-group" && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
+		if s.Resource.Kind() == autoscaling.GroupKind && s.Action == graph.Update && s.Diff.Has("replicas", "machines") {
 			pools++
 		}
 	}

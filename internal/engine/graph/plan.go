@@ -2,39 +2,39 @@ package graph
 
 import "slices"
 
-// Action is what Apply or Delete would do with a node.
+// Action is what Apply or Delete would do with a resource.
 type Action string
 
 // The actions.
 const (
-	Keep     Action = "keep"     // it is as wanted
-	Existing Action = "borrow"   // somebody else owns it
+	Keep     Action = "keep"     // it is as desired
+	Existing Action = "existing" // somebody else owns it: it is only looked up
 	Create   Action = "create"   // it is missing
 	Update   Action = "update"   // it differs
-	Settle   Action = "settle"   // it is on its way
-	Conflict Action = "conflict" // it differs in a way we cannot mend
+	Settle   Action = "settle"   // AWS is still working on it
+	Conflict Action = "conflict" // it differs in a way that cannot be changed
 	Remove   Action = "delete"   // it exists, and should not
-	Leave    Action = "leave"    // it exists, and Apply has nothing to do with it
-	Await    Action = "await"    // it comes by itself, or comes to be as wanted
+	Leave    Action = "leave"    // it exists, and only Delete has to do with it
+	Await    Action = "await"    // it is created or changed by others
 )
 
-// Step is the plan for one node.
+// Step is the plan for one resource.
 type Step struct {
-	Resource ID     `json:"node"`
-	Action   Action `json:"action"`
-	CloudID  string `json:"cloudID,omitempty"`
-	Origin   string `json:"origin,omitempty"` // the part of the manifest it comes from
-	Diff     Diff   `json:"changes,omitempty"`
+	Resource ID
+	Action   Action
+	CloudID  string
+	Origin   string // the part of the manifest it comes from
+	Diff     Diff
 }
 
-// Does reports whether the step has anything to do.
+// Does reports whether the step does anything, if only wait.
 func (s Step) Does() bool {
 	return !slices.Contains([]Action{Keep, Existing, Leave}, s.Action)
 }
 
 // Plan is what Apply or Delete would do, in an order that works.
 type Plan struct {
-	Steps []Step `json:"steps"`
+	Steps []Step
 }
 
 // Empty reports whether there is nothing to do.
@@ -50,7 +50,7 @@ func (p Plan) Count(actions ...Action) (n int) {
 	return n
 }
 
-// CountKind returns how many steps of a kind of node have the action.
+// CountKind returns how many steps of a kind of resource have the action.
 func (p Plan) CountKind(kind string, action Action) (n int) {
 	for _, s := range p.Steps {
 		if s.Resource.Kind() == kind && s.Action == action {
@@ -60,7 +60,7 @@ func (p Plan) CountKind(kind string, action Action) (n int) {
 	return n
 }
 
-// Conflicts lists the steps that no apply can take.
+// Conflicts lists the steps that a run is refused for.
 func (p Plan) Conflicts() (out []Step) {
 	for _, s := range p.Steps {
 		if s.Action == Conflict {

@@ -44,7 +44,7 @@ type Role string
 // The roles: one for each function that puts a resource into a graph.
 const (
 	RoleManaged   Role = "own"    // Add: created and deleted
-	RoleExisting  Role = "borrow" // Use: looked up only
+	RoleExisting  Role = "existing" // Use: looked up only
 	RoleRetired   Role = "retire" // Retire: no longer wanted
 	RoleSwept     Role = "sweep"  // Sweep: comes and goes by itself; Delete removes it
 	RoleExpected  Role = "expect" // Expect: comes by itself, from what is managed

@@ -426,10 +426,13 @@ func (g *Group) suspended() []string {
 	return out
 }
 
+// GroupKind is the kind of Auto Scaling groups.
+const GroupKind = "auto-scaling-group"
+
 // groupKind declares Auto Scaling groups.
 func groupKind() *kind.Any {
 	return kind.Of(kind.Kind[GroupState]{
-		Name: "auto-scaling-group", Area: kind.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
+		Name: GroupKind, Area: kind.AreaWorkers, SearchedWith: ec2types.ResourceTypeLaunchTemplate, List: kind.Tagged(Groups), Delete: &Group{}, RunsPods: true,
 		Refers: func(s GroupState) []string {
 			template, _, _ := strings.Cut(s.Template, ":")
 			return append(slices.Clone(s.Subnets), template)

@@ -121,9 +121,9 @@ func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 	})
 }
 
-// CountAddresses returns how many elastic IP addresses the region has,
+// countAddresses returns how many elastic IP addresses the region has,
 // whoever they belong to.
-func CountAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
+func countAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
 	all, err := Addresses(ctx, c)
 	return len(all), err
 }
@@ -135,6 +135,7 @@ func elasticIPKind() *kind.Any {
 		Status: func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
 		Looks:  []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
 		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},
+		Quota:   &kind.Quota{Service: "ec2", Code: "L-0263D0A3", Name: "elastic IP addresses", Default: 5, Used: countAddresses},
 	})
 }
 

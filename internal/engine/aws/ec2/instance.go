@@ -361,10 +361,13 @@ const (
 	InstanceGoes  = 35 * time.Second
 )
 
+// MachineKind is the kind of machines.
+const MachineKind = "machine"
+
 // instanceKind declares machines.
 func instanceKind() *kind.Any {
 	return kind.Of(kind.Kind[InstanceState]{
-		Name: "machine", Area: kind.AreaMachines, Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
+		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
 		Refers: func(s InstanceState) []string {
 			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesOf(s.VPC))
 			if s.PublicIP != "" {

@@ -146,8 +146,8 @@ func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 	})
 }
 
-// CountVPCs returns how many VPCs the region has, whoever they belong to.
-func CountVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
+// countVPCs returns how many VPCs the region has, whoever they belong to.
+func countVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
 	all, err := VPCs(ctx, c)
 	return len(all), err
 }
@@ -219,6 +219,7 @@ func vpcKind() *kind.Any {
 		Status: func(s VPCState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
 		Looks:  []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:ModifyVpcAttribute"},
+		Quota:   &kind.Quota{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs", Default: 5, Used: countVPCs},
 	})
 }
 

@@ -67,6 +67,20 @@ type Kind[S graph.State] struct {
 	// that Actions are in.
 	Looks, Actions []string
 	Statement      Statement
+
+	Quota *Quota // nil for a kind whose quota is not checked
+}
+
+// Quota is a limit of Service Quotas to how many resources of a kind a region may have.
+type Quota struct {
+	Service, Code string // "vpc", "L-F678F1CE"
+	Name          string // of what it limits: "VPCs"
+
+	// Default is what every account has: up to that, the quota is not read.
+	Default int
+
+	// Used returns how many resources the region has, whoever owns them.
+	Used func(context.Context, *cloud.Clients) (int, error)
 }
 
 // Statement names a part of the policy document that "cluster policy" prints.
@@ -114,6 +128,7 @@ type Any struct {
 	InCluster, InClusterOnly             bool
 	Looks, Actions                       []string
 	Statement                            Statement
+	Quota                                *Quota
 
 	list   func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
 	status func(graph.State) (state, detail string)
@@ -124,7 +139,7 @@ type Any struct {
 func Of[S graph.State](k Kind[S]) *Any {
 	a := &Any{
 		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
-		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, Looks: k.Looks, Actions: k.Actions, Statement: k.Statement,
+		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, Looks: k.Looks, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
 	}
 	a.of = func(have graph.State) (Found, bool) {
 		s, is := any(have).(*S)

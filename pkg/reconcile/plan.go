@@ -121,16 +121,9 @@ const (
 func planOf(p graph.Plan, expected time.Duration) Plan {
 	out := Plan{Steps: make([]Step, len(p.Steps)), Expected: expected}
 	for i, s := range p.Steps {
-		out.Steps[i] = Step{Resource: ID(s.Resource), Action: actionOf(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff)}
+		out.Steps[i] = Step{Resource: ID(s.Resource), Action: Action(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff)}
 	}
 	return out
-}
-
-func actionOf(a graph.Action) Action {
-	if a == graph.Existing {
-		return Existing
-	}
-	return Action(a)
 }
 
 func diffOf(d graph.Diff) (out Diff) {

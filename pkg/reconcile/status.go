@@ -43,23 +43,27 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		}
 		state, detail := kind.Status(kinds, n.Seen())
 		s.Resources = append(s.Resources, ResourceStatus{
-			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.word(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
+			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
 	}
 	return s, nil
 }
 
-// word returns the state of a resource.
-func (r *run) word(s graph.Step, state string) string {
-	if r.outOfSight(s) {
+// stateOf returns the state of a resource, by its step in the plan and, in a plan to
+// delete by tag, by the state that AWS reports.
+func (r *run) stateOf(s graph.Step, reported string) string {
+	switch {
+	case r.behindAPIServer(s):
 		return "unknown"
+	case s.Action == graph.Remove && r.c.manifest == nil:
+		return okOrPending(reported)
 	}
-	return word(s, state, r.c.manifest == nil)
+	return stateByAction(s.Action)
 }
 
-// outOfSight reports whether the state of a resource in the cluster is unknown, because
-// the API server does not answer.
-func (r *run) outOfSight(s graph.Step) bool {
+// behindAPIServer reports whether a resource is in the cluster and cannot be read,
+// because the API server does not answer.
+func (r *run) behindAPIServer(s graph.Step) bool {
 	n, server := r.built.Resource(s.Resource), r.built.Resource("api-server")
 	if server == nil || n == server || s.CloudID != "" || n.Role() != graph.RoleInstalled && n.Role() != graph.RoleExpected {
 		return false
@@ -108,9 +112,8 @@ func changes(s graph.Step) Diff {
 	return diffOf(s.Diff)
 }
 
-// word says in one word how a thing is.
-func word(s graph.Step, state string, byTag bool) string {
-	switch s.Action {
+func stateByAction(a graph.Action) string {
+	switch a {
 	case graph.Create:
 		return "missing"
 	case graph.Update:
@@ -122,16 +125,13 @@ func word(s graph.Step, state string, byTag bool) string {
 	case graph.Existing:
 		return "existing"
 	case graph.Remove:
-		if !byTag {
-			return "extra"
-		}
-		return orOK(state)
+		return "extra"
 	case graph.Keep, graph.Leave:
 	}
 	return "ok"
 }
 
-func orOK(state string) string {
+func okOrPending(state string) string {
 	if state == "" || state == "running" || state == "available" || state == "active" {
 		return "ok"
 	}

@@ -111,12 +111,35 @@ func permits(d permission.Document, region string) func(service, op string, in a
 			}
 			return allowed(d, "ec2:"+op, "*")
 		}
+		for _, action := range dependent(service, op) {
+			if !allowed(d, action, "*") {
+				return false
+			}
+		}
 		prefix := map[string]string{
 			"Auto Scaling": "autoscaling", "EKS": "eks", "Service Quotas": "servicequotas",
 			"Elastic Load Balancing": "elasticloadbalancing", "Elastic Load Balancing v2": "elasticloadbalancing",
 		}[service]
 		return allowed(d, prefix+":"+op, "*")
 	}
+}
+
+// dependent lists the actions of other services that AWS checks when it carries out a
+// call: "Dependent actions" in the Service Authorization Reference. Elastic Load
+// Balancing asks for GetSecurityGroupsForVpc since 2024
+// (github.com/kubernetes-sigs/aws-load-balancer-controller/issues/3917), and, for the
+// first load balancer of an account, for DescribeAccountAttributes
+// (github.com/kubernetes/cloud-provider-aws/issues/59).
+func dependent(service, op string) []string {
+	switch {
+	case strings.HasPrefix(service, "Elastic Load Balancing") && op == "CreateLoadBalancer":
+		return []string{"ec2:DescribeAccountAttributes", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags"}
+	case service == "Elastic Load Balancing v2" && op == "SetSecurityGroups":
+		return []string{"ec2:GetSecurityGroupsForVpc"}
+	case service == "Auto Scaling" && op == "CreateAutoScalingGroup":
+		return []string{"autoscaling:CreateOrUpdateTags", "ec2:CreateTags", "ec2:RunInstances"}
+	}
+	return nil
 }
 
 // TestPolicySuffices runs the life of every example's cluster with nothing

@@ -25,8 +25,9 @@ func needs(c call) []string {
 		{"autoscaling", "CreateAutoScalingGroup"}:        {"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole"},
 		{"autoscaling", "PutLifecycleHook"}:              {"autoscaling:PutLifecycleHook", "iam:PassRole"},
 		{"ec2", "RunInstances"}:                          {"ec2:RunInstances", "ec2:CreateTags", "iam:PassRole", "iam:CreateServiceLinkedRole", "kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo"},
-		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
-		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
+		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
+		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
+		{"elasticloadbalancingv2", "SetSecurityGroups"}:  {"elasticloadbalancing:SetSecurityGroups", "ec2:GetSecurityGroupsForVpc"},
 		{"secretsmanager", "CreateSecret"}:               {"secretsmanager:CreateSecret", "secretsmanager:TagResource"},
 		{"ssm", "PutParameter"}:                          {"ssm:PutParameter", "ssm:AddTagsToResource"},
 	}

@@ -341,7 +341,7 @@ func classicLoadBalancerKind() *kind.Any {
 		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: ClassicOf, Delete: &ClassicLoadBalancer{},
 		Refers:    func(s ClassicLoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:    func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
-		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Looks:     []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement: kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer", "elasticloadbalancing:AttachLoadBalancerToSubnets",

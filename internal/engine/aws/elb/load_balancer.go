@@ -364,7 +364,7 @@ func loadBalancerKind() *kind.Any {
 		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: BalancersOf, Delete: &LoadBalancer{},
 		Refers:    func(s LoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:    func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
-		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Looks:     []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
 		Statement: kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",

@@ -39,7 +39,7 @@ func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState
 	if err != nil {
 		return nil, err
 	}
-	used, err := e.used(ctx, c, all)
+	used, err := e.addressOfNATGateway(ctx, c, all)
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +50,12 @@ func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState
 		}
 	}
 	tagsOf := func(x ElasticIPState) cloud.Tags { return x.Tags }
-	return identity.Find(identity.Narrowed(ours, tagsOf, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, tagsOf)
+	return identity.Find(identity.PreferMatching(ours, tagsOf, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, tagsOf)
 }
 
-// used returns the address of the NAT gateway that stands in the subnet, where
+// addressOfNATGateway returns the address of the NAT gateway that stands in the subnet, where
 // there are addresses that do not say what they are for.
-func (e *ElasticIP) used(ctx context.Context, c *cloud.Clients, all []ElasticIPState) (string, error) {
+func (e *ElasticIP) addressOfNATGateway(ctx context.Context, c *cloud.Clients, all []ElasticIPState) (string, error) {
 	subnet, ok := e.Subnet.Found()
 	nameless := func(x ElasticIPState) bool {
 		return x.Tags[c.OwnerTag()] == cloud.Owned && x.Tags[cloud.ResourceTag] == ""
@@ -92,7 +92,7 @@ func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPSta
 // Update implements graph.Updater.
 func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, _ graph.Diff) (*ElasticIPState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = retagged(ctx, c, have.Object, e.Tags)
+	after.Object, err = setTags(ctx, c, have.Object, e.Tags)
 	return &after, err
 }
 
@@ -131,15 +131,15 @@ func CountAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
 // elasticIPKind declares elastic IP addresses.
 func elasticIPKind() *kind.Any {
 	return kind.Of(kind.Kind[ElasticIPState]{
-		Name: "elastic-ip", Area: kind.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownAddresses), Delete: &ElasticIP{},
-		Status: func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
-		Looks:  []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
+		Name: "elastic-ip", Area: kind.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownedAddresses), Delete: &ElasticIP{},
+		Status:      func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
+		ReadActions: []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
 		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},
 	})
 }
 
-// ownAddresses lists the addresses of the cluster.
-func ownAddresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
+// ownedAddresses lists the addresses of the cluster.
+func ownedAddresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
 	all, err := Addresses(ctx, c)
-	return slices.DeleteFunc(slices.Clone(all), func(s ElasticIPState) bool { return !s.Ours(c) }), err
+	return slices.DeleteFunc(slices.Clone(all), func(s ElasticIPState) bool { return !s.IsOwned(c) }), err
 }

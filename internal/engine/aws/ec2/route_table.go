@@ -60,7 +60,7 @@ func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableSta
 		return nil, err
 	}
 	tagsOf := func(x RouteTableState) cloud.Tags { return x.Tags }
-	return identity.Find(identity.Narrowed(all, tagsOf, func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }), r.Tags, tagsOf)
+	return identity.Find(identity.PreferMatching(all, tagsOf, func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }), r.Tags, tagsOf)
 }
 
 // Diff implements graph.Desired.
@@ -103,7 +103,7 @@ func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTa
 		if !d.Has("route " + route.To) {
 			continue
 		}
-		if err := route.put(ctx, c, have.ID, have.Routes[route.To] != ""); err != nil {
+		if err := route.createOrReplace(ctx, c, have.ID, have.Routes[route.To] != ""); err != nil {
 			return nil, err
 		}
 		after.Routes[route.To] = route.Via.CloudID()
@@ -117,7 +117,7 @@ func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTa
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, r.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, r.Tags)
 	}
 	return &after, err
 }
@@ -139,7 +139,7 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 		return "", err
 	}
 	for _, x := range there.RouteTables {
-		if association := routeTableSeen(x).Associations[subnet]; association != "" {
+		if association := routeTableState(x).Associations[subnet]; association != "" {
 			out, err := c.EC2.ReplaceRouteTableAssociation(ctx, &ec2.ReplaceRouteTableAssociationInput{AssociationId: &association, RouteTableId: &id})
 			if err != nil {
 				return "", err
@@ -150,8 +150,8 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 	return "", graph.NotYet(taken) // by an association that is not shown yet
 }
 
-// put makes the route, in place of another to the same destination.
-func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace bool) error {
+// createOrReplace makes the route, in place of another to the same destination.
+func (r Route) createOrReplace(ctx context.Context, c *cloud.Clients, table string, replace bool) error {
 	via := r.Via.CloudID()
 	create, change := &ec2.CreateRouteInput{RouteTableId: &table}, &ec2.ReplaceRouteInput{RouteTableId: &table}
 	switch {
@@ -206,14 +206,14 @@ func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, erro
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
 				for _, x := range o.RouteTables {
-					out = append(out, routeTableSeen(x))
+					out = append(out, routeTableState(x))
 				}
 				return out
 			})
 	})
 }
 
-func routeTableSeen(x types.RouteTable) RouteTableState {
+func routeTableState(x types.RouteTable) RouteTableState {
 	s := RouteTableState{
 		Object: identity.Object{ID: aws.ToString(x.RouteTableId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
 		Routes: map[string]string{}, Associations: map[string]string{},
@@ -238,9 +238,9 @@ func routeTableSeen(x types.RouteTable) RouteTableState {
 func routeTableKind() *kind.Any {
 	return kind.Of(kind.Kind[RouteTableState]{
 		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), Delete: &RouteTable{},
-		Refers:   func(s RouteTableState) []string { return []string{s.VPC} },
-		Outlives: func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // a subnet that is deleted takes its association along
-		Looks:    []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
+		Refers:      func(s RouteTableState) []string { return []string{s.VPC} },
+		Outlives:    func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // a subnet that is deleted takes its association along
+		ReadActions: []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
 		Actions: []string{"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable", "ec2:ReplaceRoute", "ec2:ReplaceRouteTableAssociation"},
 	})
 }

@@ -73,7 +73,7 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 		}
 	}
 	tagsOf := func(x SubnetState) cloud.Tags { return x.Tags }
-	return identity.Find(identity.Narrowed(here, tagsOf, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags, tagsOf)
+	return identity.Find(identity.PreferMatching(here, tagsOf, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags, tagsOf)
 }
 
 // Diff implements graph.Desired.
@@ -128,7 +128,7 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 	if err != nil {
 		return nil, err
 	}
-	seen := subnetSeen(*out.Subnet)
+	seen := subnetState(*out.Subnet)
 	seen.Tags, seen.IPv6CIDR = s.Tags, aws.ToString(in.Ipv6CidrBlock)
 	return &seen, nil
 }
@@ -161,7 +161,7 @@ func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, s.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, s.Tags)
 	}
 	return &after, err
 }
@@ -174,7 +174,7 @@ func (s *Subnet) Delete(ctx context.Context, c *cloud.Clients, have *SubnetState
 
 // Blockers implements graph.Explained.
 func (s *Subnet) Blockers(ctx context.Context, c *cloud.Clients, have *SubnetState) string {
-	return interfacesIn(ctx, c, "subnet-id", have.ID)
+	return blockingInterfaces(ctx, c, "subnet-id", have.ID)
 }
 
 // Subnets lists the subnets of the cluster.
@@ -190,14 +190,14 @@ func DescribeSubnets(ctx context.Context, c *cloud.Clients, question string, fil
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeSubnetsOutput) (out []SubnetState) {
 				for _, x := range o.Subnets {
-					out = append(out, subnetSeen(x))
+					out = append(out, subnetState(x))
 				}
 				return out
 			})
 	})
 }
 
-func subnetSeen(x types.Subnet) SubnetState {
+func subnetState(x types.Subnet) SubnetState {
 	s := SubnetState{
 		Object: identity.Object{ID: aws.ToString(x.SubnetId), Tags: cloud.FromEC2(x.Tags)},
 		VPC:    aws.ToString(x.VpcId), CIDR: aws.ToString(x.CidrBlock), Zone: aws.ToString(x.AvailabilityZone),
@@ -240,16 +240,16 @@ func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState
 func subnetKind() *kind.Any {
 	return kind.Of(kind.Kind[SubnetState]{
 		Name: "subnet", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
-		Refers:  func(s SubnetState) []string { return []string{s.VPC} },
-		Aliases: func(s SubnetState) []string { return []string{SubnetsIn(s.VPC)} },
-		Status:  func(s SubnetState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
-		Looks:   []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
+		Refers:      func(s SubnetState) []string { return []string{s.VPC} },
+		Aliases:     func(s SubnetState) []string { return []string{SubnetsAlias(s.VPC)} },
+		Status:      func(s SubnetState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
+		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
 	})
 }
 
-// SubnetsIn is an alias of all subnets of a VPC.
-func SubnetsIn(vpc string) string { return "subnets of " + vpc }
+// SubnetsAlias is an alias of all subnets of a VPC.
+func SubnetsAlias(vpc string) string { return "subnets of " + vpc }
 
 // SubnetByFilters looks up the first subnet that EC2's filters match, in the
 // zone if one is given (CAPA: subnet.filters). A subnet of the cluster's VPC

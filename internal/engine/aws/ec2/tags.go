@@ -14,14 +14,14 @@ func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
 	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }
 }
 
-// tag sets tags on a thing of EC2.
-func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
+// createTags sets tags on a thing of EC2.
+func createTags(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
 	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
 	return err
 }
 
-// retagged sets tags on a thing of EC2 and returns its object as it is then.
-func retagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
+// setTags sets tags on a thing of EC2 and returns its object as it is then.
+func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
 	have.Tags = have.Tags.With(tags)
-	return have, tag(ctx, c, have.ID, tags)
+	return have, createTags(ctx, c, have.ID, tags)
 }

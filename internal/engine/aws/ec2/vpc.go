@@ -60,7 +60,7 @@ func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	if x == nil {
 		return nil, err
 	}
-	return vpcState(ctx, c, *x)
+	return describeVPC(ctx, c, *x)
 }
 
 // Diff implements graph.Desired.
@@ -85,7 +85,7 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := VPCSeen(*out.Vpc)
+	s := vpcState(*out.Vpc)
 	s.Tags, s.DNSSupport = v.Tags, true // a new VPC has DNS, and no host names
 	return &s, nil
 }
@@ -107,7 +107,7 @@ func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d gr
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, v.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, v.Tags)
 	}
 	return &after, err
 }
@@ -121,7 +121,7 @@ func (v *VPC) Delete(ctx context.Context, c *cloud.Clients, have *VPCState) erro
 // Blockers implements graph.Explained.
 func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) string {
 	var names []string
-	if in := interfacesIn(ctx, c, "vpc-id", have.ID); in != "" {
+	if in := blockingInterfaces(ctx, c, "vpc-id", have.ID); in != "" {
 		names = append(names, in)
 	}
 	all, err := SecurityGroups(ctx, c, have.ID)
@@ -159,8 +159,8 @@ func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
 	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
 }
 
-// VPCSeen returns a VPC as EC2 describes it.
-func VPCSeen(x types.Vpc) VPCState {
+// vpcState returns a VPC as EC2 describes it.
+func vpcState(x types.Vpc) VPCState {
 	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
 		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State != types.VpcCidrBlockStateCodeDisassociated {
@@ -175,8 +175,8 @@ func VPCSeen(x types.Vpc) VPCState {
 	return s
 }
 
-func vpcState(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, error) {
-	s := VPCSeen(x)
+func describeVPC(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, error) {
+	s := vpcState(x)
 	if cloud.IsBrief(ctx) {
 		return &s, nil
 	}
@@ -204,7 +204,7 @@ func VPCByID(id string) graph.Lookup[VPCState] {
 		all, err := VPCs(ctx, c)
 		for _, x := range all {
 			if aws.ToString(x.VpcId) == id {
-				s := VPCSeen(x)
+				s := vpcState(x)
 				return &s, err
 			}
 		}
@@ -215,18 +215,18 @@ func VPCByID(id string) graph.Lookup[VPCState] {
 // vpcKind declares VPCs.
 func vpcKind() *kind.Any {
 	return kind.Of(kind.Kind[VPCState]{
-		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownVPCs), Delete: &VPC{},
-		Status: func(s VPCState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
-		Looks:  []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
+		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownedVPCs), Delete: &VPC{},
+		Status:      func(s VPCState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
+		ReadActions: []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:ModifyVpcAttribute"},
 	})
 }
 
-// ownVPCs lists the VPCs of the cluster.
-func ownVPCs(ctx context.Context, c *cloud.Clients) (out []VPCState, err error) {
+// ownedVPCs lists the VPCs of the cluster.
+func ownedVPCs(ctx context.Context, c *cloud.Clients) (out []VPCState, err error) {
 	all, err := VPCs(ctx, c)
 	for _, x := range all {
-		if s := VPCSeen(x); s.Ours(c) {
+		if s := vpcState(x); s.IsOwned(c) {
 			out = append(out, s)
 		}
 	}

@@ -128,7 +128,7 @@ func (l *ClassicLoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*Cl
 		Listeners: []types.Listener{{
 			LoadBalancerPort: l.Port, Protocol: aws.String("TCP"), InstancePort: aws.Int32(ClassicTarget), InstanceProtocol: aws.String("TCP"),
 		}},
-		Tags: classicTags(l.Tags),
+		Tags: classicSDKTags(l.Tags),
 	}
 	if l.Internal {
 		in.Scheme = aws.String("internal")
@@ -169,7 +169,7 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 			_, err := c.ELB.ApplySecurityGroupsToLoadBalancer(ctx, &elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &have.ID, SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...)})
 			return err
 		}},
-		{[]string{"subnet"}, func() error { return l.move(ctx, c, have.ID, d.Added("subnet"), d.Removed("subnet")) }},
+		{[]string{"subnet"}, func() error { return l.setSubnets(ctx, c, have.ID, d.Added("subnet"), d.Removed("subnet")) }},
 	}
 	for _, call := range calls {
 		if d.Has(call.fields...) {
@@ -179,7 +179,7 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 		}
 	}
 	if d.HasTags() {
-		_, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{have.ID}, Tags: classicTags(l.Tags)})
+		_, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{have.ID}, Tags: classicSDKTags(l.Tags)})
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 	return nil, nil // several answers, none of them whole: look again
 }
 
-func (l *ClassicLoadBalancer) move(ctx context.Context, c *cloud.Clients, name string, to, from []string) error {
+func (l *ClassicLoadBalancer) setSubnets(ctx context.Context, c *cloud.Clients, name string, to, from []string) error {
 	if len(to) > 0 {
 		if _, err := c.ELB.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &name, Subnets: to}); err != nil {
 			return err
@@ -214,14 +214,14 @@ func ClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLoadB
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeLoadBalancersOutput, error) { return p.NextPage(ctx) },
 			func(o *elb.DescribeLoadBalancersOutput) (out []ClassicLoadBalancerState) {
 				for _, x := range o.LoadBalancerDescriptions {
-					out = append(out, classicSeen(x))
+					out = append(out, classicLoadBalancerState(x))
 				}
 				return out
 			})
 	})
 }
 
-func classicSeen(x types.LoadBalancerDescription) ClassicLoadBalancerState {
+func classicLoadBalancerState(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 	s := ClassicLoadBalancerState{
 		Object: identity.Object{ID: aws.ToString(x.LoadBalancerName)}, DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VPCId), Internal: aws.ToString(x.Scheme) == "internal",
 		Subnets: x.Subnets, Groups: x.SecurityGroups,
@@ -243,7 +243,7 @@ func classicSeen(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 // complete asks for what listings leave out: attributes and tags.
 func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
-		s.Tags, err = classicTagsOf(ctx, c, s.ID)
+		s.Tags, err = describeClassicTags(ctx, c, s.ID)
 		return err
 	}
 	attributes, err := cloud.Remember(ctx, c, "attributes of classic "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
@@ -258,13 +258,13 @@ func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Client
 			s.IdleTimeout = aws.ToInt32(a.ConnectionSettings.IdleTimeout)
 		}
 	}
-	s.Tags, err = classicTagsOf(ctx, c, s.ID)
+	s.Tags, err = describeClassicTags(ctx, c, s.ID)
 	return err
 }
 
-// classicTagsOf returns the tags of a classic load balancer. Askers at the
+// describeClassicTags returns the tags of a classic load balancer. Askers at the
 // same time share a call for up to 20 of them.
-func classicTagsOf(ctx context.Context, c *cloud.Clients, name string) (cloud.Tags, error) {
+func describeClassicTags(ctx context.Context, c *cloud.Clients, name string) (cloud.Tags, error) {
 	return cloud.Remember(ctx, c, "tags of classic "+name, func(ctx context.Context) (cloud.Tags, error) {
 		return cloud.Batch(ctx, c, "classic tags", name, func(ctx context.Context, names []string) ([]cloud.Tags, error) {
 			found := map[string]cloud.Tags{}
@@ -294,7 +294,7 @@ func inOrder(names []string, found map[string]cloud.Tags) (out []cloud.Tags) {
 	return out
 }
 
-func classicTags(t cloud.Tags) (out []types.Tag) {
+func classicSDKTags(t cloud.Tags) (out []types.Tag) {
 	for _, k := range slices.Sorted(maps.Keys(t)) {
 		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(t[k])})
 	}
@@ -315,34 +315,34 @@ func ClassicLoadBalancerByName(name string) graph.Lookup[ClassicLoadBalancerStat
 	}
 }
 
-// ForeignClassicLoadBalancer reports whether a classic load balancer of that
+// ExistingClassicLoadBalancer reports whether a classic load balancer of that
 // name exists that is not the cluster's: one that the user brings.
-func ForeignClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
+func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
 	s, err := ClassicLoadBalancerByName(name)(ctx, c)
 	if s == nil {
 		return false, err
 	}
-	tags, err := classicTagsOf(ctx, c, name)
+	tags, err := describeClassicTags(ctx, c, name)
 	return tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// ClassicOf lists the classic load balancers of a cluster, as BalancersOf does.
-func ClassicOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicLoadBalancerState, error) {
+// classicLoadBalancersOf lists the classic load balancers of a cluster, as BalancersOf does.
+func classicLoadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicLoadBalancerState, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return tagged(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return classicTagsOf(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
 // classicLoadBalancerKind declares classic load balancers.
 func classicLoadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: ClassicOf, Delete: &ClassicLoadBalancer{},
-		Refers:    func(s ClassicLoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
-		Status:    func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
-		Looks:     []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
-		Statement: kind.LoadBalancers,
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, Delete: &ClassicLoadBalancer{},
+		Refers:      func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Status:      func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
+		ReadActions: []string{"elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer", "elasticloadbalancing:AttachLoadBalancerToSubnets",
 			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",

@@ -18,7 +18,7 @@ type ClassicTargets struct {
 	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
 	Instances    []*graph.Ref[ec2.InstanceState]
 	Shared       bool     // the load balancer is somebody else's: instances that others registered stay
-	Gone         []string // machines of ours that are to go
+	Removed      []string // machines of ours that are to go
 }
 
 var _ graph.Managed[TargetsState] = (*ClassicTargets)(nil)
@@ -41,7 +41,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 	all, err := ClassicLoadBalancers(ctx, c)
 	for _, x := range all {
 		s := &TargetsState{Group: x.ID, Instances: x.Instances}
-		if x.ID == lb.ID && (!t.Shared || s.anyOf(t.Instances)) {
+		if x.ID == lb.ID && (!t.Shared || s.containsAny(t.Instances)) {
 			return s, err
 		}
 	}
@@ -50,7 +50,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 
 // Diff implements graph.Desired.
 func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
-	return (&Targets{Instances: t.Instances, Shared: t.Shared, Gone: t.Gone}).Diff(have)
+	return (&Targets{Instances: t.Instances, Shared: t.Shared, Removed: t.Removed}).Diff(have)
 }
 
 // Create implements graph.Creator.

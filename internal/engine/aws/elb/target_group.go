@@ -75,23 +75,23 @@ func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupS
 			return &x, x.complete(ctx, c)
 		}
 	}
-	x, err := t.adopted(ctx, c, vpc.ID, all)
+	x, err := t.createdByCAPA(ctx, c, vpc.ID, all)
 	if x == nil {
 		return nil, err
 	}
 	return x, x.complete(ctx, c)
 }
 
-// adopted returns the group that Cluster API made, whose name is random, among
+// createdByCAPA returns the group that Cluster API made, whose name is random, among
 // all of the region's. It matches them as we do: by stem, port and IP type.
-func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
+func (t *TargetGroup) createdByCAPA(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
 	lb, _ := t.LoadBalancer.Found()
 	var ours, here []TargetGroupState
 	for _, x := range all {
-		if x.VPC != vpc || !t.alike(x) {
+		if x.VPC != vpc || !t.mayBeCreatedByCAPA(x) {
 			continue
 		}
-		tags, err := Tags(ctx, c, x.ID)
+		tags, err := describeTags(ctx, c, x.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -107,11 +107,11 @@ func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string,
 	if len(ours) == 0 {
 		ours = here
 	}
-	return identity.One(ours, t.Tags[cloud.ResourceTag])
+	return identity.AtMostOne(ours, t.Tags[cloud.ResourceTag])
 }
 
-// alike reports whether a group may be what Cluster API makes in our place.
-func (t *TargetGroup) alike(x TargetGroupState) bool {
+// mayBeCreatedByCAPA reports whether a group may be what Cluster API makes in our place.
+func (t *TargetGroup) mayBeCreatedByCAPA(x TargetGroupState) bool {
 	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
 }
 
@@ -146,7 +146,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 		HealthCheckEnabled: aws.Bool(true), HealthCheckProtocol: types.ProtocolEnum(t.Check.Protocol), HealthCheckPort: &t.Check.Port,
 		HealthCheckIntervalSeconds: &t.Check.Interval, HealthCheckTimeoutSeconds: &t.Check.Timeout,
 		HealthyThresholdCount: &t.Check.Healthy, UnhealthyThresholdCount: &t.Check.Unhealthy,
-		Tags: elbTags(t.Tags),
+		Tags: sdkTags(t.Tags),
 	}
 	if t.Check.Path != "" {
 		in.HealthCheckPath = &t.Check.Path
@@ -155,7 +155,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 	if err != nil || len(out.TargetGroups) == 0 {
 		return nil, err
 	}
-	s := targetGroupSeen(out.TargetGroups[0])
+	s := targetGroupState(out.TargetGroups[0])
 	s.Tags, s.Attributes = t.Tags, map[string]string{}
 	return &s, nil
 }
@@ -185,7 +185,7 @@ func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *Target
 	}
 	if d.HasTags() {
 		after.Tags = have.Tags.With(t.Tags)
-		if err := retagELB(ctx, c, have.ID, t.Tags); err != nil {
+		if err := addTags(ctx, c, have.ID, t.Tags); err != nil {
 			return nil, err
 		}
 	}
@@ -218,14 +218,14 @@ func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, er
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) { return p.NextPage(ctx) },
 			func(o *elb.DescribeTargetGroupsOutput) (out []TargetGroupState) {
 				for _, x := range o.TargetGroups {
-					out = append(out, targetGroupSeen(x))
+					out = append(out, targetGroupState(x))
 				}
 				return out
 			})
 	})
 }
 
-func targetGroupSeen(x types.TargetGroup) TargetGroupState {
+func targetGroupState(x types.TargetGroup) TargetGroupState {
 	if x.HealthCheckProtocol != types.ProtocolEnumHttp && x.HealthCheckProtocol != types.ProtocolEnumHttps {
 		x.HealthCheckPath = nil // it may be left over from another protocol
 	}
@@ -243,7 +243,7 @@ func targetGroupSeen(x types.TargetGroup) TargetGroupState {
 // complete asks for what listings leave out: attributes and tags.
 func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
-		s.Tags, err = Tags(ctx, c, s.ID)
+		s.Tags, err = describeTags(ctx, c, s.ID)
 		return err
 	}
 	out, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeTargetGroupAttributesOutput, error) {
@@ -256,7 +256,7 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 	for _, a := range out.Attributes {
 		s.Attributes[aws.ToString(a.Key)] = aws.ToString(a.Value)
 	}
-	s.Tags, err = Tags(ctx, c, s.ID)
+	s.Tags, err = describeTags(ctx, c, s.ID)
 	return err
 }
 
@@ -264,10 +264,10 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 func targetGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetGroupState]{
 		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, Delete: &TargetGroup{},
-		Refers:    func(s TargetGroupState) []string { return []string{s.VPC} },
-		Outlives:  func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS keeps a group that a listener sends to
-		Looks:     []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
-		Statement: kind.LoadBalancers,
+		Refers:      func(s TargetGroupState) []string { return []string{s.VPC} },
+		Outlives:    func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS keeps a group that a listener sends to
+		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
+		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup",
 			"elasticloadbalancing:ModifyTargetGroup", "elasticloadbalancing:ModifyTargetGroupAttributes",
@@ -281,5 +281,5 @@ func targetGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	return tagged(all, of, func(s TargetGroupState) (cloud.Tags, error) { return Tags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(all, of, func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
 }

@@ -20,8 +20,8 @@ type Targets struct {
 	Group     *graph.Ref[TargetGroupState]
 	Instances []*graph.Ref[ec2.InstanceState]
 	// Shared groups are somebody else's: targets that others registered stay.
-	Shared bool
-	Gone   []string // machines of ours that are to go
+	Shared  bool
+	Removed []string // machines of ours that are to go
 	// Healthy says to wait until the machines answer, as far as the load
 	// balancer can tell.
 	Healthy bool
@@ -70,15 +70,15 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 			}
 		}
 	}
-	if t.Shared && !s.anyOf(t.Instances) {
+	if t.Shared && !s.containsAny(t.Instances) {
 		return nil, nil
 	}
 	return s, nil
 }
 
-// anyOf reports whether one of the machines is registered. There is nothing
+// containsAny reports whether one of the machines is registered. There is nothing
 // to register where there are none.
-func (s *TargetsState) anyOf(all []*graph.Ref[ec2.InstanceState]) bool {
+func (s *TargetsState) containsAny(all []*graph.Ref[ec2.InstanceState]) bool {
 	return len(all) == 0 || slices.ContainsFunc(identity.CloudIDs(all), func(id string) bool { return slices.Contains(s.Instances, id) })
 }
 
@@ -86,7 +86,7 @@ func (s *TargetsState) anyOf(all []*graph.Ref[ec2.InstanceState]) bool {
 func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
 	want, registered := identity.CloudIDs(t.Instances), have.Instances
 	if t.Shared {
-		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Gone, i) })
+		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Removed, i) })
 	}
 	d.Lines("target", registered, want)
 	if t.Healthy && len(d) == 0 {
@@ -109,13 +109,13 @@ func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, 
 // Update implements graph.Updater.
 func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
 	if gone := d.Removed("target"); len(gone) > 0 {
-		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
+		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(gone)})
 		if err != nil {
 			return nil, err
 		}
 	}
 	if added := d.Added("target"); len(added) > 0 {
-		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(added)})
+		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(added)})
 		if err != nil {
 			return nil, err
 		}
@@ -133,11 +133,11 @@ func (t *Targets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsSta
 	if !t.Shared || len(gone) == 0 {
 		return nil
 	}
-	_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
+	_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(gone)})
 	return err
 }
 
-func described(ids []string) (out []types.TargetDescription) {
+func targetDescriptions(ids []string) (out []types.TargetDescription) {
 	for _, id := range ids {
 		out = append(out, types.TargetDescription{Id: &id})
 	}
@@ -170,7 +170,7 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 // targetsKind declares targets of load balancers.
 func targetsKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetsState]{
-		Name: "targets", Area: kind.AreaLoadBalancer, Looks: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
+		Name: "targets", Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:DeregisterTargets",
 			"elasticloadbalancing:RegisterInstancesWithLoadBalancer", "elasticloadbalancing:RegisterTargets",

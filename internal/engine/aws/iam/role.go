@@ -24,7 +24,7 @@ type Role struct {
 	Name, Path, Boundary string
 	Services             []string // that may assume it: "eks.amazonaws.com"
 	Policies             []string // ARNs; the list is complete
-	Mark                 string   // the tag that says whose it is: kubernetes.io/cluster/NAME
+	ClusterTag           string   // the tag that says whose it is: kubernetes.io/cluster/NAME
 	Tags                 cloud.Tags
 }
 
@@ -33,7 +33,7 @@ type RoleState struct {
 	identity.Object          // the ID is its ARN
 	Name            string   //
 	Policy          []string // ARNs of the attached policies, sorted
-	Theirs          bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
+	Existing        bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
 }
 
 var _ graph.Managed[RoleState] = (*Role)(nil)
@@ -47,8 +47,8 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	s.Theirs = s.Tags[r.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
-	if s.Theirs || cloud.IsBrief(ctx) {
+	s.Existing = s.Tags[r.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
+	if s.Existing || cloud.IsBrief(ctx) {
 		return s, nil
 	}
 	s.Policy, err = attachedPolicies(ctx, c, r.Name)
@@ -58,7 +58,7 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 // Diff implements graph.Desired. The trust policy, the path and the boundary
 // are set once, as Cluster API does.
 func (r *Role) Diff(have *RoleState) (d graph.Diff) {
-	if have.Theirs {
+	if have.Existing {
 		return nil
 	}
 	d.Lines("policy", have.Policy, r.Policies)
@@ -128,7 +128,7 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 
 // Delete implements graph.Deleter. A role goes only without its policies.
 func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) error {
-	if have.Theirs {
+	if have.Existing {
 		return nil
 	}
 	policies, err := attachedPolicies(ctx, c, have.Name)
@@ -188,7 +188,7 @@ func Tags(tags cloud.Tags) (out []types.Tag) {
 func RoleByName(name, hint string) graph.Lookup[RoleState] {
 	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 		if cloud.IsBrief(ctx) {
-			return &RoleState{Name: name, Theirs: true}, nil
+			return &RoleState{Name: name, Existing: true}, nil
 		}
 		s, err := GetRole(ctx, c, name)
 		if s == nil && err == nil {
@@ -210,19 +210,19 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 // roleKind declares roles.
 func roleKind() *kind.Any {
 	return kind.Of(kind.Kind[RoleState]{
-		Name: "role", Area: kind.AreaSecurity, ByNameOnly: true, List: ownRoles, Delete: &Role{},
+		Name: "role", Area: kind.AreaSecurity, ByNameOnly: true, List: ownedRoles, Delete: &Role{},
 		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
 			return GetRole(ctx, c, s.Name)
 		},
-		Looks: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
+		ReadActions: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
 		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
 	})
 }
 
-// ownRoles lists the roles that were created for a cluster of EKS. IAM cannot be
+// ownedRoles lists the roles that were created for a cluster of EKS. IAM cannot be
 // asked for tags: only those are looked at that have its name, or that of Cluster
 // API's generated names, in theirs.
-func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
+func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
 	names, err := cloud.Remember(ctx, c, "role names", func(ctx context.Context) ([]string, error) {
 		p := iam.NewListRolesPaginator(c.IAM, &iam.ListRolesInput{})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListRolesOutput, error) { return p.NextPage(ctx) },
@@ -241,7 +241,7 @@ func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleSt
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.Ours(c) {
+		if s != nil && s.IsOwned(c) {
 			out = append(out, *s)
 		}
 	}

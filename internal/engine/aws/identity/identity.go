@@ -23,11 +23,11 @@ func (o Object) CloudID() string { return o.ID }
 // ResourceTags returns the tags, of a state of any kind.
 func (o Object) ResourceTags() cloud.Tags { return o.Tags }
 
-// Ours reports whether a thing carries the tag of the cluster.
-func (o Object) Ours(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
+// IsOwned reports whether a thing carries the tag of the cluster.
+func (o Object) IsOwned(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
 
-// Owned returns what a lookup finds, if it carries the tag of the cluster.
-func Owned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
+// FindOwned returns what a lookup finds, if it carries the tag of the cluster.
+func FindOwned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
 	s, err := find(ctx, c)
 	if s == nil || err != nil {
 		return nil, err
@@ -54,13 +54,13 @@ func Find[T any](list []T, want cloud.Tags, tagsOf func(T) cloud.Tags) (*T, erro
 	if len(found) == 0 {
 		found = named
 	}
-	return One(found, want[cloud.ResourceTag])
+	return AtMostOne(found, want[cloud.ResourceTag])
 }
 
-// Narrowed leaves out things that do not say which they are, as those that
+// PreferMatching leaves out things that do not say which they are, as those that
 // Cluster API made do not, where a better sign than their name tells that
 // another one is meant.
-func Narrowed[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []T {
+func PreferMatching[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []T {
 	nameless := func(t T) bool { return tagsOf(t)[cloud.ResourceTag] == "" }
 	if !slices.ContainsFunc(list, func(t T) bool { return nameless(t) && meant(t) }) {
 		return list
@@ -68,9 +68,9 @@ func Narrowed[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []
 	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return nameless(t) && !meant(t) })
 }
 
-// One returns the only element of a list, nil when it is empty, and an error
+// AtMostOne returns the only element of a list, nil when it is empty, and an error
 // when there are several: two things that claim to be the same one.
-func One[T any](list []T, what string) (*T, error) {
+func AtMostOne[T any](list []T, what string) (*T, error) {
 	switch len(list) {
 	case 0:
 		return nil, nil

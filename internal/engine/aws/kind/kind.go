@@ -51,8 +51,8 @@ type Kind[S graph.State] struct {
 	Outlives func(S) []string
 	// Aliases are names, besides its ID, by which others refer to a resource.
 	Aliases func(S) []string
-	// Identifies returns what a resource says of the cluster that it belongs to.
-	Identifies func(S) Owner
+	// OwnerOf returns what a resource says of the cluster that it belongs to.
+	OwnerOf func(S) Owner
 
 	RunsPods bool // it runs pods, among them controllers that create AWS resources
 	Secret   bool // access to the cluster needs it: it is deleted last
@@ -62,11 +62,11 @@ type Kind[S graph.State] struct {
 	// looks for in a status line: an address, a version.
 	Status func(S) (state, detail string)
 
-	// Looks are the IAM actions of calls that AWS does not limit to a resource,
+	// ReadActions are the IAM actions of calls that AWS does not limit to a resource,
 	// Actions those of the others, and Statement is the part of the policy document
 	// that Actions are in.
-	Looks, Actions []string
-	Statement      Statement
+	ReadActions, Actions []string
+	Statement            Statement
 }
 
 // Statement names a part of the policy document that "cluster policy" prints.
@@ -112,21 +112,21 @@ type Any struct {
 	Existing                             func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
 	ByNameOnly, RunsPods, Secret, Single bool
 	InCluster, InClusterOnly             bool
-	Looks, Actions                       []string
+	ReadActions, Actions                 []string
 	Statement                            Statement
 
-	list   func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
-	status func(graph.State) (state, detail string)
-	of     func(graph.State) (Found, bool)
+	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
+	status    func(graph.State) (state, detail string)
+	fromState func(graph.State) (Found, bool)
 }
 
 // Of drops the S of a kind.
 func Of[S graph.State](k Kind[S]) *Any {
 	a := &Any{
 		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
-		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, Looks: k.Looks, Actions: k.Actions, Statement: k.Statement,
+		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, ReadActions: k.ReadActions, Actions: k.Actions, Statement: k.Statement,
 	}
-	a.of = func(have graph.State) (Found, bool) {
+	a.fromState = func(have graph.State) (Found, bool) {
 		s, is := any(have).(*S)
 		if !is || s == nil {
 			return Found{}, false
@@ -179,14 +179,14 @@ func (k Kind[S]) found(a *Any, s S) Found {
 		return get(s)
 	}
 	f.Refers, f.Outlives, f.Aliases = list(k.Refers), list(k.Outlives), list(k.Aliases)
-	if k.Identifies != nil {
-		f.Owner = k.Identifies(s)
+	if k.OwnerOf != nil {
+		f.Owner = k.OwnerOf(s)
 	}
 	return f
 }
 
-// AddedBy returns the resource with another way of adding it to a graph.
-func (f Found) AddedBy(add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource) Found {
+// WithAdd returns the resource with another way of adding it to a graph.
+func (f Found) WithAdd(add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource) Found {
 	f.add = add
 	return f
 }
@@ -204,13 +204,13 @@ func (a *Any) List(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, er
 	return a.list(ctx, c, of)
 }
 
-// Seen returns what a state says, if it is one of the kinds'.
-func Seen(kinds []*Any, have graph.State) (Found, bool) {
+// FromState returns what a state says, if it is one of the kinds'.
+func FromState(kinds []*Any, have graph.State) (Found, bool) {
 	for _, k := range kinds {
-		if k.of == nil {
+		if k.fromState == nil {
 			continue // it has no state of its own
 		}
-		if f, ok := k.of(have); ok {
+		if f, ok := k.fromState(have); ok {
 			return f, true
 		}
 	}
@@ -219,13 +219,13 @@ func Seen(kinds []*Any, have graph.State) (Found, bool) {
 
 // Status returns the status line of a state; "" where its kind has none.
 func Status(kinds []*Any, have graph.State) (state, detail string) {
-	if f, ok := Seen(kinds, have); ok {
+	if f, ok := FromState(kinds, have); ok {
 		return f.Kind.status(have)
 	}
 	return "", ""
 }
 
-// Words joins the parts of a status line that are not empty.
-func Words(parts ...string) string {
+// Join joins the parts of a status line that are not empty.
+func Join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }

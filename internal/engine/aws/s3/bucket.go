@@ -65,12 +65,12 @@ func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 		case err != nil:
 			return nil, err
 		}
-		return b.seen(ctx, c)
+		return b.describe(ctx, c)
 	})
 }
 
-// seen returns the bucket, which exists, with its tags and its policy.
-func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+// describe returns the bucket, which exists, with its tags and its policy.
+func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	s := &BucketState{Name: b.Name, Tags: cloud.Tags{}}
 	tagging, err := c.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name})
 	if err != nil && !cloud.NotFound(err) {
@@ -81,7 +81,7 @@ func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 		}
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
-		kept, err := KeptBucket(ctx, c)
+		kept, err := storedBucketName(ctx, c)
 		if err != nil || kept != b.Name { // else a run died before it could tag it
 			return nil, cmp.Or(err, fmt.Errorf("bucket %s does not carry the tag %s=%s: add the tag, or give spec.s3Bucket.name another name", b.Name, c.OwnerTag(), cloud.Owned))
 		}
@@ -134,19 +134,19 @@ func canonicalJSON(text string) string {
 	if json.Unmarshal([]byte(text), &v) != nil {
 		return text
 	}
-	out, _ := json.Marshal(inOneWay(v)) //nolint:errchkjson // it was JSON
+	out, _ := json.Marshal(canonicalValue(v)) //nolint:errchkjson // it was JSON
 	return string(out)
 }
 
-func inOneWay(v any) any {
+func canonicalValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			v[k] = inOneWay(x)
+			v[k] = canonicalValue(x)
 		}
 	case []any:
 		for i, x := range v {
-			v[i] = inOneWay(x)
+			v[i] = canonicalValue(x)
 		}
 		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		if len(v) == 1 {
@@ -209,7 +209,7 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 // Delete implements graph.Deleter. Every version of every object goes first,
 // and the name last.
 func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
-	err := cloud.IgnoreNotFound(empty(ctx, c, have.Name))
+	err := cloud.IgnoreNotFound(deleteObjects(ctx, c, have.Name))
 	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
 		return err
 	}
@@ -221,7 +221,7 @@ func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState
 	return cloud.IgnoreNotFound(err)
 }
 
-func empty(ctx context.Context, c *cloud.Clients, bucket string) error {
+func deleteObjects(ctx context.Context, c *cloud.Clients, bucket string) error {
 	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &bucket}); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {
@@ -250,16 +250,16 @@ func empty(ctx context.Context, c *cloud.Clients, bucket string) error {
 
 const bucketName = "bucket"
 
-// KeptBucket returns the name of the bucket that was made for the cluster; ""
+// storedBucketName returns the name of the bucket that was made for the cluster; ""
 // when none was.
-func KeptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
-	return secrets.KeptParameter(ctx, c, bucketName)
+func storedBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
+	return secrets.StoredParameter(ctx, c, bucketName)
 }
 
 // bucketKind declares the buckets that machines read boot data from.
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{
-		Name: "bucket", Area: kind.AreaSecurity, Secret: true, List: keptBuckets, Delete: &Bucket{}, Statement: kind.Buckets,
+		Name: "bucket", Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets,
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",
@@ -267,10 +267,10 @@ func bucketKind() *kind.Any {
 	})
 }
 
-// keptBuckets finds the bucket, or what a run that died has left of it, by the name
+// listBucket finds the bucket, or what a run that died has left of it, by the name
 // that is kept in the account.
-func keptBuckets(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketState, error) {
-	name, err := KeptBucket(ctx, c)
+func listBucket(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketState, error) {
+	name, err := storedBucketName(ctx, c)
 	if err != nil || name == "" {
 		return nil, err
 	}

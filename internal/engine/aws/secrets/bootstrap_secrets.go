@@ -111,7 +111,7 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 // bootstrapSecretsKind declares what machines boot with, in Secrets Manager.
 func bootstrapSecretsKind() *kind.Any {
 	return bootstrapKind("bootstrap-secrets", boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
-		Looks: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
+		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
 		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
 	})
 }
@@ -119,7 +119,7 @@ func bootstrapSecretsKind() *kind.Any {
 // bootstrapParametersKind declares the same in Parameter Store.
 func bootstrapParametersKind() *kind.Any {
 	return bootstrapKind("bootstrap-parameters", boot.ParameterStore, kind.Kind[BootstrapSecretsState]{
-		Looks: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
+		ReadActions: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
 	})
 }
 

@@ -31,7 +31,7 @@ func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
 
 // Find implements graph.Desired.
 func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
-	id, err := Initialized(ctx, c)
+	id, err := InitializedBy(ctx, c)
 	if err != nil || id == "" {
 		return nil, err
 	}
@@ -57,15 +57,15 @@ func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *ec2.Named)
 	return err
 }
 
-// Initialized returns the machine that was launched to begin the control
+// InitializedBy returns the machine that was launched to begin the control
 // plane; "" when none was.
-func Initialized(ctx context.Context, c *cloud.Clients) (string, error) {
-	return KeptParameter(ctx, c, "init")
+func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
+	return StoredParameter(ctx, c, "init")
 }
 
-// KeptParameter returns what the account keeps for the cluster under a name;
+// StoredParameter returns what the account keeps for the cluster under a name;
 // "" when there is nothing.
-func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
 	return cloud.Remember(ctx, c, name, func(ctx context.Context) (string, error) {
 		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(name))})
 		if cloud.NotFound(err) {
@@ -81,7 +81,7 @@ func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, 
 // initMarkerKind declares the note that a control plane was begun.
 func initMarkerKind() *kind.Any {
 	return kind.Of(kind.Kind[ec2.Named]{
-		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: marked, Delete: &InitMarker{},
+		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ ec2.Named) (*ec2.Named, error) {
 			return (&InitMarker{}).Find(ctx, c)
 		},
@@ -89,8 +89,8 @@ func initMarkerKind() *kind.Any {
 	})
 }
 
-func marked(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]ec2.Named, error) {
-	machine, err := Initialized(ctx, c)
+func listInitMarker(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]ec2.Named, error) {
+	machine, err := InitializedBy(ctx, c)
 	if err != nil || machine == "" {
 		return nil, err
 	}

@@ -21,10 +21,10 @@ import (
 // SSM Parameter Store where node roles cannot read them. Each is written only
 // once: whoever comes first wins.
 type PKI struct {
-	Algorithm string // clusterConfiguration.encryptionAlgorithm
-	Days      int32  // clusterConfiguration.caCertificateValidityPeriodDays
-	Given     *boot.PKI
-	Used      bool // machines have been made with the keys, which therefore cannot be made anew
+	Algorithm    string // clusterConfiguration.encryptionAlgorithm
+	Days         int32  // clusterConfiguration.caCertificateValidityPeriodDays
+	FromManifest *boot.PKI
+	Used         bool // machines have been made with the keys, which therefore cannot be made anew
 }
 
 // PKIState is the keys as they are kept.
@@ -51,7 +51,7 @@ func (p *PKI) names() []string {
 	if !p.Used {
 		names = append(names, TokenName)
 	}
-	if p.Given != nil && len(p.Given.EtcdClient.Cert) > 0 { // an external etcd has its own authority
+	if p.FromManifest != nil && len(p.FromManifest.EtcdClient.Cert) > 0 { // an external etcd has its own authority
 		return append(names, "apiserver-etcd-client.crt", "apiserver-etcd-client.key", "etcd-ca.crt")
 	}
 	return append(names, "etcd-ca.crt", "etcd-ca.key")
@@ -63,8 +63,8 @@ func (p *PKI) Needs() []graph.Edge { return nil }
 // Find implements graph.Desired.
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	kept, err := PKIParameters(ctx, c)
-	if err == nil && len(kept.Parts) == 0 && p.Used && !p.given() && !cloud.IsBrief(ctx) {
-		return &PKIState{Path: KeptElsewhere}, nil
+	if err == nil && len(kept.Parts) == 0 && p.Used && !p.completeInManifest() && !cloud.IsBrief(ctx) {
+		return &PKIState{Path: KeysNotStored}, nil
 	}
 	if err != nil || len(kept.Parts) == 0 {
 		return nil, err
@@ -76,15 +76,15 @@ func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	return s, err
 }
 
-// KeptElsewhere stands for where the keys are of a cluster that Cluster API made:
+// KeysNotStored stands for where the keys are of a cluster that Cluster API made:
 // in its management cluster. Its machines live on; none can be added.
-const KeptElsewhere = "kept elsewhere"
+const KeysNotStored = "kept elsewhere"
 
-// given reports whether the manifest brings all that there has to be.
-func (p *PKI) given() bool {
+// completeInManifest reports whether the manifest brings all that there has to be.
+func (p *PKI) completeInManifest() bool {
 	whole := func(k boot.KeyPair) bool { return len(k.Cert) > 0 && len(k.Key) > 0 }
-	return p.Given != nil && whole(p.Given.CA) && whole(p.Given.FrontProxy) && whole(p.Given.ServiceAccount) &&
-		(whole(p.Given.Etcd) || len(p.Given.EtcdClient.Cert) > 0)
+	return p.FromManifest != nil && whole(p.FromManifest.CA) && whole(p.FromManifest.FrontProxy) && whole(p.FromManifest.ServiceAccount) &&
+		(whole(p.FromManifest.Etcd) || len(p.FromManifest.EtcdClient.Cert) > 0)
 }
 
 func (s *PKIState) missing(p *PKI) []string {
@@ -93,12 +93,12 @@ func (s *PKIState) missing(p *PKI) []string {
 
 // Diff implements graph.Desired. Names are all it shows.
 func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
-	if have.Path == KeptElsewhere {
+	if have.Path == KeysNotStored {
 		return nil
 	}
 	for _, n := range have.missing(p) {
 		switch {
-		case p.Used && p.given():
+		case p.Used && p.completeInManifest():
 			d.Set(n, "", "as in the manifest")
 		case p.Used:
 			d.Fixed(n, "", "as it was")
@@ -119,8 +119,8 @@ func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 // that the manifest gives for machines that live are added to what is there.
 func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
 	keys := &boot.PKI{}
-	if p.Given != nil {
-		*keys = *p.Given
+	if p.FromManifest != nil {
+		*keys = *p.FromManifest
 	}
 	if err := keys.Complete(p.Algorithm, p.Days, c.Clock.Now()); err != nil {
 		return nil, err
@@ -165,16 +165,16 @@ func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) erro
 	return nil
 }
 
-// KeptKeys are the keys that the account keeps, by name.
-type KeptKeys struct {
-	Parts     map[string][]byte
-	TokenMade time.Time
+// StoredKeys are the keys that the account keeps, by name.
+type StoredKeys struct {
+	Parts        map[string][]byte
+	TokenCreated time.Time
 }
 
 // PKIParameters reads what is kept.
-func PKIParameters(ctx context.Context, c *cloud.Clients) (*KeptKeys, error) {
-	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*KeptKeys, error) {
-		kept := &KeptKeys{Parts: map[string][]byte{}}
+func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
+	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*StoredKeys, error) {
+		kept := &StoredKeys{Parts: map[string][]byte{}}
 		path := c.ParameterPath("pki")
 		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)
@@ -184,7 +184,7 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*KeptKeys, error) {
 			for _, x := range page.Parameters {
 				name := cloud.LastPart(aws.ToString(x.Name))
 				if kept.Parts[name] = []byte(aws.ToString(x.Value)); name == TokenName {
-					kept.TokenMade = aws.ToTime(x.LastModifiedDate)
+					kept.TokenCreated = aws.ToTime(x.LastModifiedDate)
 				}
 			}
 		}
@@ -192,8 +192,8 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*KeptKeys, error) {
 	})
 }
 
-// KeptPKI returns the keys of the cluster, or nil when the account has none.
-func KeptPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
+// StoredPKI returns the keys of the cluster, or nil when the account has none.
+func StoredPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
 	kept, err := PKIParameters(ctx, c)
 	if err != nil || len(kept.Parts) == 0 {
 		return nil, err
@@ -201,8 +201,8 @@ func KeptPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
 	return boot.ParsePKI(kept.Parts)
 }
 
-// Kept finds the keys, whole or not.
-func (p *PKI) Kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
+// findStored finds the keys, whole or not.
+func (p *PKI) findStored(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	kept, err := PKIParameters(ctx, c)
 	if err != nil || len(kept.Parts) == 0 {
 		return nil, err
@@ -214,9 +214,9 @@ func (p *PKI) Kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	return s, nil
 }
 
-// TokenMade returns when the token was made with which machines join; the zero
+// TokenCreated returns when the token was made with which machines join; the zero
 // time when there is none.
-func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
+func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 	out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("pki", TokenName))})
 	if cloud.NotFound(err) {
 		return time.Time{}, nil
@@ -230,17 +230,17 @@ func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 // pkiKind declares the keys of clusters.
 func pkiKind() *kind.Any {
 	return kind.Of(kind.Kind[PKIState]{
-		Name: "certificates", Area: kind.AreaSecurity, Secret: true, Single: true, List: kept, Delete: &PKI{},
+		Name: "certificates", Area: kind.AreaSecurity, Secret: true, Single: true, List: listStored, Delete: &PKI{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {
-			return (&PKI{}).Kept(ctx, c)
+			return (&PKI{}).findStored(ctx, c)
 		},
 		Statement: kind.Parameters,
 		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
 	})
 }
 
-// kept lists the keys that the account keeps, whole or not.
-func kept(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState, error) {
+// listStored lists the keys that the account keeps, whole or not.
+func listStored(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState, error) {
 	keys, err := PKIParameters(ctx, c)
 	if err != nil || len(keys.Parts) == 0 {
 		return nil, err

@@ -120,7 +120,7 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := identity.Find(all, g.Tags, func(s GroupState) cloud.Tags { return s.Tags })
+	s, err := identity.Find(all, g.Tags)
 	if s == nil || err != nil || s.Status != "" || cloud.IsBrief(ctx) {
 		return s, err
 	}

@@ -47,11 +47,7 @@ func (g *CarrierGateway) Find(ctx context.Context, c *cloud.Clients) (*CarrierGa
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := CarrierGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, g.Tags, func(x CarrierGatewayState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, CarrierGateways, g.Tags)
 }
 
 // Diff implements graph.Desired.

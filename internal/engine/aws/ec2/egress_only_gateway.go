@@ -35,11 +35,7 @@ func (g *EgressOnlyGateway) Find(ctx context.Context, c *cloud.Clients) (*Egress
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := EgressOnlyGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, g.Tags, func(x EgressOnlyGatewayState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, EgressOnlyGateways, g.Tags)
 }
 
 // Diff implements graph.Desired.

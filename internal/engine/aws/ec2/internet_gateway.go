@@ -38,11 +38,7 @@ func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*Internet
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := InternetGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, g.Tags, func(x InternetGatewayState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, InternetGateways, g.Tags)
 }
 
 // Diff implements graph.Desired.

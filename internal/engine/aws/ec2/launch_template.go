@@ -78,7 +78,7 @@ func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTem
 	if err != nil {
 		return nil, err
 	}
-	s, err := identity.Find(all, t.Tags, func(s LaunchTemplateState) cloud.Tags { return s.Tags })
+	s, err := identity.Find(all, t.Tags)
 	if s == nil || err != nil || cloud.IsBrief(ctx) {
 		return s, err
 	}

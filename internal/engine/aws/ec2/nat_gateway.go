@@ -57,11 +57,11 @@ func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewaySta
 	}
 	var here []NATGatewayState
 	for _, x := range all {
-		if x.Tags[cloud.ResourceTag] != "" || x.Subnet == n.Subnet.CloudID() { // Cluster API gives all of them one name
+		if x.Tags[cloud.ResourceTag] != "" || x.Subnet == n.Subnet.CloudID() { // CAPA gives all of them the same name
 			here = append(here, x)
 		}
 	}
-	return identity.Find(here, n.Tags, func(x NATGatewayState) cloud.Tags { return x.Tags })
+	return identity.Find(here, n.Tags)
 }
 
 // Diff implements graph.Desired.

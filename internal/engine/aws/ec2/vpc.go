@@ -19,7 +19,7 @@ import (
 // VPC is a virtual private cloud with DNS (CAPA: spec.network.vpc).
 type VPC struct {
 	CIDR string
-	IPv6 bool // with a /56 that Amazon provides
+	IPv6 bool // with a /56 block that Amazon provides
 	Tags cloud.Tags
 }
 
@@ -28,7 +28,7 @@ type VPCState struct {
 	identity.Object
 	CIDR, IPv6CIDR           string
 	IPv6State                string
-	Blocks                   map[string]string // secondary IPv4 blocks: CIDR to association ID
+	Blocks                   map[string]string // association IDs of the secondary IPv4 blocks, by CIDR
 	DNSHostnames, DNSSupport bool
 }
 
@@ -46,21 +46,20 @@ func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ours []types.Vpc
+	var owned []VPCState
 	for _, x := range all {
-		tags := cloud.FromEC2(x.Tags)
-		if tags[c.OwnerTag()] == cloud.Owned {
-			ours = append(ours, x)
-		} else if tags["Name"] == v.Tags["Name"] {
-			return nil, fmt.Errorf("VPC %s is named %s, but does not carry the tag %s=%s: add the tag, or name the VPC in spec.network.vpc.id to use it as it is",
-				aws.ToString(x.VpcId), tags["Name"], c.OwnerTag(), cloud.Owned)
+		if s := vpcState(x); s.IsOwned(c) {
+			owned = append(owned, s)
+		} else if s.Tags["Name"] == v.Tags["Name"] {
+			return nil, fmt.Errorf("VPC %s is named %s, but does not have the tag %s=%s: add the tag, or set spec.network.vpc.id to use it as an existing VPC",
+				s.ID, s.Tags["Name"], c.OwnerTag(), cloud.Owned)
 		}
 	}
-	x, err := identity.Find(ours, v.Tags, ec2Tags(func(x types.Vpc) []types.Tag { return x.Tags }))
-	if x == nil {
-		return nil, err
+	s, err := identity.Find(owned, v.Tags)
+	if s == nil || cloud.IsBrief(ctx) {
+		return s, err
 	}
-	return describeVPC(ctx, c, *x)
+	return s, s.describeAttributes(ctx, c)
 }
 
 // Diff implements graph.Desired.
@@ -86,7 +85,7 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 		return nil, err
 	}
 	s := vpcState(*out.Vpc)
-	s.Tags, s.DNSSupport = v.Tags, true // a new VPC has DNS, and no host names
+	s.Tags, s.DNSSupport = v.Tags, true // the default of a new VPC; DNS host names are off
 	return &s, nil
 }
 
@@ -129,15 +128,14 @@ func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) st
 		return ""
 	}
 	for _, g := range all {
-		if g.Name != "default" { // which goes with the VPC
+		if g.Name != "default" { // deleted with the VPC
 			names = append(names, fmt.Sprintf("%s (security group %s)", g.ID, g.Name))
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// VPCs lists all VPCs of the region: there are few, and their number counts
-// against a quota.
+// VPCs lists all VPCs of the region, because their number counts against a quota.
 func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 	return cloud.Remember(ctx, c, "VPCs", func(ctx context.Context) ([]types.Vpc, error) {
 		p := ec2.NewDescribeVpcsPaginator(c.EC2, &ec2.DescribeVpcsInput{})
@@ -146,20 +144,20 @@ func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 	})
 }
 
-// CountVPCs returns how many VPCs the region has, whoever they belong to.
+// CountVPCs returns the number of VPCs in the region.
 func CountVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
 	all, err := VPCs(ctx, c)
 	return len(all), err
 }
 
-// OwnsVPC reports whether the cluster has a VPC of its own. Without one, it
-// has nothing that lives in a VPC.
+// OwnsVPC reports whether the cluster owns a VPC. If not, there are no resources in it to
+// search for.
 func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
 	all, err := VPCs(ctx, c)
 	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
 }
 
-// vpcState returns a VPC as EC2 describes it.
+// vpcState returns a VPC as DescribeVpcs returns it.
 func vpcState(x types.Vpc) VPCState {
 	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
@@ -175,11 +173,8 @@ func vpcState(x types.Vpc) VPCState {
 	return s
 }
 
-func describeVPC(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, error) {
-	s := vpcState(x)
-	if cloud.IsBrief(ctx) {
-		return &s, nil
-	}
+// describeAttributes sets the attributes that DescribeVpcs does not return.
+func (s *VPCState) describeAttributes(ctx context.Context, c *cloud.Clients) error {
 	attribute := func(name types.VpcAttributeName) (*ec2.DescribeVpcAttributeOutput, error) {
 		return cloud.Remember(ctx, c, "VPC attribute "+string(name)+" of "+s.ID, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
 			return c.EC2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &s.ID, Attribute: name})
@@ -187,18 +182,18 @@ func describeVPC(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState,
 	}
 	names, err := attribute(types.VpcAttributeNameEnableDnsHostnames)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	support, err := attribute(types.VpcAttributeNameEnableDnsSupport)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.DNSHostnames = names.EnableDnsHostnames != nil && aws.ToBool(names.EnableDnsHostnames.Value)
 	s.DNSSupport = support.EnableDnsSupport != nil && aws.ToBool(support.EnableDnsSupport.Value)
-	return &s, nil
+	return nil
 }
 
-// VPCByID looks up a VPC that is somebody else's.
+// VPCByID looks up an existing VPC.
 func VPCByID(id string) graph.Lookup[VPCState] {
 	return func(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 		all, err := VPCs(ctx, c)

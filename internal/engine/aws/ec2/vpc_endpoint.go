@@ -55,11 +55,7 @@ func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayE
 	if _, ok := e.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := Endpoints(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, e.Tags, func(x GatewayEndpointState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, Endpoints, e.Tags)
 }
 
 // Diff implements graph.Desired.

@@ -13,12 +13,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// ClassicTargets are the machines behind a classic load balancer.
+// ClassicTargets are the machines that are registered with a Classic Load Balancer.
 type ClassicTargets struct {
 	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
 	Instances    []*graph.Ref[ec2.InstanceState]
-	Shared       bool     // the load balancer is somebody else's: instances that others registered stay
-	Removed      []string // machines of ours that are to go
+	Shared       bool     // the load balancer is an existing resource: other instances stay registered
+	Removed      []string // machines to deregister, also from a shared load balancer
 }
 
 var _ graph.Managed[TargetsState] = (*ClassicTargets)(nil)
@@ -76,7 +76,7 @@ func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *Tar
 		}
 	}
 	if t.Shared {
-		return nil, nil // others are registered too: look again
+		return nil, nil // other instances are registered too: find them again
 	}
 	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
 }

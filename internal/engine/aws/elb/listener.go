@@ -14,8 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Listener sends what arrives at one TCP port of a load balancer to a target
-// group.
+// Listener forwards connections to a TCP port of a load balancer to a target group.
 type Listener struct {
 	LoadBalancer *graph.Ref[LoadBalancerState]
 	Target       *graph.Ref[TargetGroupState]
@@ -96,7 +95,7 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 	if d.Has("target") {
 		lb, _ := l.LoadBalancer.Found()
 		if to, _ := l.Target.Found(); to.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && lb.IPType != string(types.IpAddressTypeDualstack) {
-			return nil, graph.NotYet(errors.New("the load balancer to take IPv6"))
+			return nil, graph.NotYet(errors.New("the load balancer to become dual-stack"))
 		}
 		if _, err := c.ELBV2.ModifyListener(ctx, &elb.ModifyListenerInput{ListenerArn: &have.ID, DefaultActions: l.forward()}); err != nil {
 			return nil, err

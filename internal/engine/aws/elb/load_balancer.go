@@ -2,12 +2,9 @@ package elb
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,15 +18,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// LoadBalancer is a network load balancer (CAPA:
-// spec.controlPlaneLoadBalancer with loadBalancerType nlb).
+// LoadBalancer is a Network Load Balancer (CAPA: spec.controlPlaneLoadBalancer with
+// loadBalancerType nlb).
 type LoadBalancer struct {
 	Name      string
 	VPC       *graph.Ref[ec2.VPCState]
-	Internet  *graph.Ref[ec2.InternetGatewayState] // nil for an internal one, and in a VPC that is somebody else's
+	Internet  *graph.Ref[ec2.InternetGatewayState] // nil for an internal load balancer, and in an existing VPC
 	Subnets   []*graph.Ref[ec2.SubnetState]
 	Groups    []*graph.Ref[ec2.SecurityGroupState]
-	ExtraIDs  []string // security groups that somebody else brings
+	ExtraIDs  []string // existing security groups
 	Internal  bool
 	DualStack bool
 	CrossZone bool
@@ -76,15 +73,15 @@ func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalance
 	vpc, ok := l.VPC.Found()
 	switch {
 	case !ok || s.VPC != vpc.ID:
-		return nil, fmt.Errorf("there is a load balancer named %s in VPC %s: give this cluster's another name in spec.controlPlaneLoadBalancer.name", l.Name, s.VPC)
+		return nil, fmt.Errorf("a load balancer named %s exists in VPC %s: set another name in spec.controlPlaneLoadBalancer.name", l.Name, s.VPC)
 	case s.Status != string(types.LoadBalancerStateEnumActive):
-		return s, nil // nothing is changed before it is active, so nothing more is asked
+		return s, nil // it is not changed before it is active
 	}
 	if err := s.complete(ctx, c); err != nil {
 		return nil, err
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
-		return nil, fmt.Errorf("load balancer %s does not carry the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
+		return nil, fmt.Errorf("load balancer %s does not have the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
 	}
 	return s, nil
 }
@@ -100,7 +97,7 @@ func (l *LoadBalancer) Diff(have *LoadBalancerState) (d graph.Diff) {
 	d.Set("ipAddressType", have.IPType, l.ipType())
 	d.Set("crossZone", have.CrossZone, l.CrossZone)
 	d.Lines("subnet", have.Subnets, identity.CloudIDs(l.Subnets))
-	if len(have.Groups) > 0 || have.ID == "" { // one that was made without groups never gets any
+	if len(have.Groups) > 0 || have.ID == "" { // AWS adds no security groups to a load balancer that was created without any
 		d.Lines("securityGroup", have.Groups, append(identity.CloudIDs(l.Groups), l.ExtraIDs...))
 	}
 	d.Tags(have.Tags, l.Tags)
@@ -163,10 +160,10 @@ func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadB
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
-	return nil, nil // several answers, none of them whole: look again
+	return nil, nil // no call returns the complete state: find it again
 }
 
-// Delete implements graph.Deleter. Its listeners go with it.
+// Delete implements graph.Deleter. AWS deletes the listeners with the load balancer.
 func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadBalancerState) error {
 	_, err := c.ELBV2.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &have.ID})
 	return err
@@ -174,8 +171,8 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 
 const crossZoneAttribute = "load_balancing.cross_zone.enabled"
 
-// LoadBalancers lists all load balancers of the region that are not classic:
-// their names are unique in it.
+// LoadBalancers lists all load balancers of the region except Classic Load Balancers. Their
+// names are unique in the region.
 func LoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerState, error) {
 	return cloud.Remember(ctx, c, "load balancers", func(ctx context.Context) ([]LoadBalancerState, error) {
 		p := elb.NewDescribeLoadBalancersPaginator(c.ELBV2, &elb.DescribeLoadBalancersInput{})
@@ -213,7 +210,7 @@ func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 	return s
 }
 
-// complete asks for what listings leave out: attributes and tags.
+// complete sets the attributes and tags, which DescribeLoadBalancers does not return.
 func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
 		s.Tags, err = describeTags(ctx, c, s.ID)
@@ -234,7 +231,7 @@ func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err
 	return err
 }
 
-// LoadBalancerByName looks up a load balancer that is somebody else's.
+// LoadBalancerByName looks up an existing load balancer.
 func LoadBalancerByName(name string) graph.Lookup[LoadBalancerState] {
 	return func(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
 		s, err := loadBalancerByName(ctx, c, name)
@@ -245,8 +242,8 @@ func LoadBalancerByName(name string) graph.Lookup[LoadBalancerState] {
 	}
 }
 
-// ExistingLoadBalancer reports whether a load balancer of that name exists that
-// is not the cluster's: one that the user brings.
+// ExistingLoadBalancer reports whether a load balancer with the name exists that the
+// cluster does not own.
 func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
 	s, err := loadBalancerByName(ctx, c, name)
 	if s == nil {
@@ -256,44 +253,8 @@ func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (b
 	return s.Tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// describeTags returns the tags of one thing of Elastic Load Balancing. Askers at
-// the same time share a call for up to 20 of them.
-func describeTags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags, error) {
-	return cloud.Remember(ctx, c, "tags of "+arn, func(ctx context.Context) (cloud.Tags, error) {
-		return cloud.Batch(ctx, c, "elbv2 tags", arn, func(ctx context.Context, arns []string) ([]cloud.Tags, error) {
-			found := map[string]cloud.Tags{}
-			for part := range slices.Chunk(arns, 20) {
-				out, err := c.ELBV2.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: part})
-				if err != nil {
-					return nil, err
-				}
-				for _, d := range out.TagDescriptions {
-					tags := cloud.Tags{}
-					for _, t := range d.Tags {
-						tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-					}
-					found[aws.ToString(d.ResourceArn)] = tags
-				}
-			}
-			return inOrder(arns, found), nil
-		})
-	})
-}
-
-func sdkTags(t cloud.Tags) (out []types.Tag) {
-	for _, k := range slices.Sorted(maps.Keys(t)) {
-		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(t[k])})
-	}
-	return out
-}
-
-func addTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags) error {
-	_, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: sdkTags(tags)})
-	return err
-}
-
-// TaggedEndpoint returns host and port of the API server at the load balancer
-// that carries the cluster's tag; "" when there is none.
+// TaggedEndpoint returns the host and port of the API server from the load balancer with the
+// owned tag; "" if there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	balancers, err := loadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
 	if err != nil {
@@ -327,8 +288,8 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	return "", err
 }
 
-// loadBalancersOf lists the load balancers of a cluster: those that were created for
-// it, and those that controllers in it created.
+// loadBalancersOf lists the load balancers that are deleted with a cluster: its own, and
+// those that controllers in the cluster created.
 func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LoadBalancerState, error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
@@ -337,28 +298,11 @@ func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Lo
 	return filterByOwner(all, of, func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
-// filterByOwner asks for the tags of all of a listing at the same time, so that they share
-// calls, and returns those of a cluster.
-func filterByOwner[S any](all []S, of kind.Owner, ask func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
-	var wg sync.WaitGroup
-	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
-	for i, s := range all {
-		wg.Go(func() { tags[i], errs[i] = ask(s) })
-	}
-	wg.Wait()
-	for i, s := range all {
-		if of.Has(tags[i]) {
-			set(&s, tags[i])
-			out = append(out, s)
-		}
-	}
-	return out, errors.Join(errs...)
-}
-
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
 const loadBalancerCreateTime = 150 * time.Second
 
-// loadBalancerKind declares network load balancers, and those that the AWS Load Balancer Controller creates.
+// loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS Load
+// Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
 		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, Delete: &LoadBalancer{},
@@ -373,7 +317,7 @@ func loadBalancerKind() *kind.Any {
 	})
 }
 
-// refersTo lists what a load balancer refers to.
+// refersTo lists the resources that a load balancer refers to (kind.Kind.Refers).
 func refersTo(vpc string, subnets, groups []string, internal bool) []string {
 	out := slices.Concat([]string{vpc, ec2.InterfacesAlias(vpc)}, subnets, groups)
 	for _, g := range groups {

@@ -20,13 +20,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// TargetGroup is where a listener of a network load balancer sends what it
-// takes in.
+// TargetGroup is a target group of a Network Load Balancer.
 type TargetGroup struct {
 	Name         string
-	Stem         string // of the name: what Cluster API puts before five random characters
+	Stem         string // prefix of the name that CAPA generates, before five random characters
 	VPC          *graph.Ref[ec2.VPCState]
-	LoadBalancer *graph.Ref[LoadBalancerState] // that sends to it, and goes before it
+	LoadBalancer *graph.Ref[LoadBalancerState] // that forwards to it; deleted first
 	Port         int32
 	IPType       string // ipv4 or ipv6: how targets are reached
 	Check        HealthCheck
@@ -34,12 +33,12 @@ type TargetGroup struct {
 	Tags         cloud.Tags
 }
 
-// HealthCheck is how a load balancer tells whether a target works.
+// HealthCheck is the health check of a target group.
 type HealthCheck struct {
 	Protocol                              string // TCP, HTTP, HTTPS
 	Port                                  string // a number, or traffic-port
 	Path                                  string // "" unless HTTP or HTTPS
-	Interval, Timeout, Healthy, Unhealthy int32  // seconds, seconds, counts
+	Interval, Timeout, Healthy, Unhealthy int32  // seconds; Healthy and Unhealthy are counts
 }
 
 // TargetGroupState is a target group that exists.
@@ -50,14 +49,14 @@ type TargetGroupState struct {
 	IPType          string
 	Check           HealthCheck
 	Attributes      map[string]string
-	LoadBalancer    []string // ARNs of those that use it
+	LoadBalancer    []string // ARNs of the load balancers that use it
 }
 
 var _ graph.Managed[TargetGroupState] = (*TargetGroup)(nil)
 
 // Needs implements graph.Desired.
 func (t *TargetGroup) Needs() []graph.Edge {
-	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS keeps a group that a listener sends to
+	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS does not delete a target group that a listener uses
 }
 
 // Find implements graph.Desired.
@@ -82,11 +81,11 @@ func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupS
 	return x, x.complete(ctx, c)
 }
 
-// createdByCAPA returns the group that Cluster API made, whose name is random, among
-// all of the region's. It matches them as we do: by stem, port and IP type.
+// createdByCAPA returns the target group that CAPA created, or nil. Its name ends with
+// random characters.
 func (t *TargetGroup) createdByCAPA(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
 	lb, _ := t.LoadBalancer.Found()
-	var ours, here []TargetGroupState
+	var identified, used []TargetGroupState
 	for _, x := range all {
 		if x.VPC != vpc || !t.mayBeCreatedByCAPA(x) {
 			continue
@@ -96,28 +95,29 @@ func (t *TargetGroup) createdByCAPA(ctx context.Context, c *cloud.Clients, vpc s
 			return nil, err
 		}
 		x.Tags = tags
-		switch node := tags[cloud.ResourceTag]; {
+		switch id := tags[cloud.ResourceTag]; {
 		case tags[c.OwnerTag()] != cloud.Owned:
-		case node == t.Tags[cloud.ResourceTag]:
-			ours = append(ours, x)
-		case node == "" && slices.Contains(x.LoadBalancer, lb.ID):
-			here = append(here, x)
+		case id == t.Tags[cloud.ResourceTag]:
+			identified = append(identified, x)
+		case id == "" && slices.Contains(x.LoadBalancer, lb.ID):
+			used = append(used, x)
 		}
 	}
-	if len(ours) == 0 {
-		ours = here
+	if len(identified) == 0 {
+		identified = used
 	}
-	return identity.AtMostOne(ours, t.Tags[cloud.ResourceTag])
+	return identity.AtMostOne(identified, t.Tags[cloud.ResourceTag])
 }
 
-// mayBeCreatedByCAPA reports whether a group may be what Cluster API makes in our place.
+// mayBeCreatedByCAPA reports whether the name, port and IP address type are those that CAPA
+// gives to this target group.
 func (t *TargetGroup) mayBeCreatedByCAPA(x TargetGroupState) bool {
 	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
 }
 
 // Diff implements graph.Desired.
 func (t *TargetGroup) Diff(have *TargetGroupState) (d graph.Diff) {
-	if have.ID == "" { // one that exists keeps the name it has
+	if have.ID == "" { // the name of a target group cannot change
 		d.Fixed("name", have.Name, t.Name)
 	}
 	d.Fixed("port", have.Port, t.Port)
@@ -227,7 +227,7 @@ func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, er
 
 func targetGroupState(x types.TargetGroup) TargetGroupState {
 	if x.HealthCheckProtocol != types.ProtocolEnumHttp && x.HealthCheckProtocol != types.ProtocolEnumHttps {
-		x.HealthCheckPath = nil // it may be left over from another protocol
+		x.HealthCheckPath = nil // other protocols do not use it, but AWS may still return it
 	}
 	return TargetGroupState{
 		Object: identity.Object{ID: aws.ToString(x.TargetGroupArn)}, Name: aws.ToString(x.TargetGroupName), VPC: aws.ToString(x.VpcId), Port: aws.ToInt32(x.Port),
@@ -240,7 +240,7 @@ func targetGroupState(x types.TargetGroup) TargetGroupState {
 	}
 }
 
-// complete asks for what listings leave out: attributes and tags.
+// complete sets the attributes and tags, which DescribeTargetGroups does not return.
 func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
 		s.Tags, err = describeTags(ctx, c, s.ID)
@@ -265,7 +265,7 @@ func targetGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetGroupState]{
 		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, Delete: &TargetGroup{},
 		Refers:      func(s TargetGroupState) []string { return []string{s.VPC} },
-		Outlives:    func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS keeps a group that a listener sends to
+		Outlives:    func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS does not delete a target group that a listener uses
 		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
 		Statement:   kind.LoadBalancers,
 		Actions: []string{

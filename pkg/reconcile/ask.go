@@ -90,7 +90,7 @@ func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 	if there, err := teardown.ControlPlaneRuns(ctx, r.cloud); !there || err != nil {
 		return nil, err
 	}
-	keys, err := secrets.KeptPKI(ctx, r.cloud)
+	keys, err := secrets.StoredPKI(ctx, r.cloud)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 	if inv.Machines, err = ec2.Instances(ctx, c); err != nil {
 		return fmt.Errorf("machines of the cluster: %w", err)
 	}
-	id, err := secrets.Initialized(ctx, c)
+	id, err := secrets.InitializedBy(ctx, c)
 	if err != nil {
 		return fmt.Errorf("state of the control plane: %w", err)
 	}
@@ -200,9 +200,9 @@ func existingBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSC
 		if lb == nil || lb.Name == nil {
 			continue
 		}
-		find := elb.ForeignClassicLoadBalancer
+		find := elb.ExistingClassicLoadBalancer
 		if lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
-			find = elb.ForeignLoadBalancer
+			find = elb.ExistingLoadBalancer
 		}
 		is, err := find(ctx, c, *lb.Name)
 		if err != nil {

@@ -98,7 +98,7 @@ func (r *run) warnOfLateMachines(ctx context.Context) {
 	if late == "" || r.built.Joinable {
 		return
 	}
-	made, err := secrets.TokenMade(cloud.ReadOnly(ctx), r.cloud)
+	made, err := secrets.TokenCreated(cloud.ReadOnly(ctx), r.cloud)
 	if age := r.cloud.Clock.Since(made); err == nil && !made.IsZero() && age > topology.TokenTTL {
 		r.warn("%s will be added, but the join token was created %s ago and is valid for %s: the machines will boot but not join; --wait=api creates a new token", late, age.Round(time.Minute), topology.TokenTTL)
 	}

@@ -165,7 +165,7 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 		}
 		return c.eksKubeconfig(s, o)
 	}
-	keys, err := secrets.KeptPKI(cloud.ReadOnly(ctx), r.cloud)
+	keys, err := secrets.StoredPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
 		return nil, unassumed(fmt.Errorf("read the keys of the cluster: %w", err))
 	}

@@ -64,7 +64,7 @@ func TestRulesDiff(t *testing.T) {
 	twice := ssh
 	twice.CIDR, twice.Description = "192.0.2.7/24", "the same to AWS"
 	require.Len(t, rules(false, ssh, twice).Diff(&ec2.SecurityGroupRulesState{}), 1)
-	require.NotEqual(t, ec2.IngressRule{VPC: vpc}.Source(), ec2.IngressRule{VPC: vpc, IPv6: true}.Source())
+	require.NotEqual(t, ec2.IngressRule{VPC: vpc}.DuplicateKey(), ec2.IngressRule{VPC: vpc, IPv6: true}.DuplicateKey())
 }
 
 // What is asked of EC2 comes back as it was asked for, in every kind of rule.

@@ -1,3 +1,2 @@
-// Package aws holds nothing itself: below it is one package for each service of
-// AWS, and here are the tests that compare kinds of several services.
+// Package aws lists the kinds of AWS resources. Each AWS service has a package below it.
 package aws

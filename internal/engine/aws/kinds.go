@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 )
 
-// Kinds lists the kinds of all services.
+// Kinds lists the kinds of all AWS services.
 func Kinds() []*kind.Any {
 	return slices.Concat(eks.Kinds(), iam.Kinds(), ec2.Kinds(), autoscaling.Kinds(), elb.Kinds(), s3.Kinds(), secrets.Kinds())
 }

@@ -65,7 +65,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 			return cloud.Tags{"Name": "pool", cloud.ClusterTagPrefix + "demo": cloud.Owned, cloud.ResourceTag: node}
 		}
 		w.lt = ec2.LaunchTemplate{
-			Name: "pool", Tags: tags("launch-template/pool"), Launched: cloud.Tags{"Name": "pool", cloud.ClusterTagPrefix + "demo": cloud.Owned}, Boot: &bootdata.Data{Plain: []byte("#!/bin/sh")},
+			Name: "pool", Tags: tags("launch-template/pool"), InstanceTags: cloud.Tags{"Name": "pool", cloud.ClusterTagPrefix + "demo": cloud.Owned}, Boot: &bootdata.Data{Plain: []byte("#!/bin/sh")},
 			Spec: expinfrav1.AWSLaunchTemplate{
 				InstanceType: "t3.medium", RootVolume: &infrav1.Volume{Size: 30, Type: infrav1.VolumeTypeGP3}, IamInstanceProfile: "nodes.cluster-api-provider-aws.sigs.k8s.io",
 				InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{HTTPTokens: infrav1.HTTPTokensStateRequired, HTTPPutResponseHopLimit: 2},
@@ -350,7 +350,7 @@ func TestTemplateChanges(t *testing.T) {
 			{func(l *ec2.LaunchTemplate) {
 				l.Spec.EnclaveOptions = &infrav1.EnclaveOptions{Enabled: aws.Bool(true)}
 			}, `enclaveOptions from "" to "enabled true"`},
-			{func(l *ec2.LaunchTemplate) { l.Launched = l.Launched.With(cloud.Tags{"team": "red"}) }, `launched tag team from "" to "red"`},
+			{func(l *ec2.LaunchTemplate) { l.InstanceTags = l.InstanceTags.With(cloud.Tags{"team": "red"}) }, `launched tag team from "" to "red"`},
 		} {
 			c.change(&w.lt)
 			require.Equal(t, []string{"update launch-template/pool: " + c.want}, w.plan())

@@ -33,7 +33,7 @@ func (q *machineCheck) route(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, e := range endpoints.VpcEndpoints {
-		if e.VpcEndpointType == types.VpcEndpointTypeInterface && ec2.SeenState(e.State) == ec2.SeenState(types.StateAvailable) {
+		if e.VpcEndpointType == types.VpcEndpointTypeInterface && ec2.EndpointStatus(e.State) == ec2.EndpointStatus(types.StateAvailable) {
 			return "", nil // the machines may need no internet
 		}
 	}

@@ -47,7 +47,7 @@ func (a *API) Client(c *cloud.Clients) (*kube.Client, error) {
 	switch {
 	case !ok:
 		return nil, nil // its keys are not created yet
-	case keys.PKI == nil && keys.Path != secrets.KeptElsewhere:
+	case keys.PKI == nil && keys.Path != secrets.KeysNotStored:
 		return nil, nil // a run was interrupted while it wrote them; this one writes the rest
 	case keys.PKI == nil:
 		return nil, errors.New("the keys of the cluster are not in this account, and without them its API server cannot be asked: use " + a.Without)

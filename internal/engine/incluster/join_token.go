@@ -93,9 +93,9 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 		return nil, err
 	}
 	s := &JoinTokenState{Token: string(kept.Parts[secrets.TokenName]), Status: valid}
-	age := c.Clock.Since(kept.TokenMade)
+	age := c.Clock.Since(kept.TokenCreated)
 	if s.Token != "" && age < j.TTL-j.Least {
-		s.Until = kept.TokenMade.Add(j.TTL)
+		s.Until = kept.TokenCreated.Add(j.TTL)
 		return s, nil
 	}
 	k, err := j.API.Client(c)

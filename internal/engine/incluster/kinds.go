@@ -33,7 +33,7 @@ func nodeStatus(s NodeState) (state, detail string) {
 	case s.Cordoned:
 		state = "SchedulingDisabled"
 	}
-	return state, kind.Words(s.Version, s.IP, state)
+	return state, kind.Join(s.Version, s.IP, state)
 }
 
 func systemImageStatus(s SystemImageState) (state, detail string) { return "", s.Image }

@@ -14,7 +14,7 @@ func actions(of ...kind.Statement) []string {
 
 // looks lists the actions of the same kinds that only read.
 func looks(of ...kind.Statement) []string {
-	return collect(of, func(k *kind.Any) []string { return k.Looks })
+	return collect(of, func(k *kind.Any) []string { return k.ReadActions })
 }
 
 func collect(of []kind.Statement, get func(*kind.Any) []string) (out []string) {

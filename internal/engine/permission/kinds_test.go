@@ -45,7 +45,7 @@ func TestKindsDeclareTheirCalls(t *testing.T) {
 	require.Greater(t, kinds, 25, "the declarations are not found any more")
 }
 
-// declaredActions lists the strings in the fields Looks and Actions of the kinds that
+// declaredActions lists the strings in the fields ReadActions and Actions of the kinds that
 // a file declares.
 func declaredActions(t *testing.T, path string) (actions []string) {
 	t.Helper()
@@ -56,7 +56,7 @@ func declaredActions(t *testing.T, path string) (actions []string) {
 		if !ok {
 			return true
 		}
-		if key, ok := field.Key.(*ast.Ident); !ok || key.Name != "Looks" && key.Name != "Actions" {
+		if key, ok := field.Key.(*ast.Ident); !ok || key.Name != "ReadActions" && key.Name != "Actions" {
 			return true
 		}
 		ast.Inspect(field.Value, func(n ast.Node) bool {

@@ -27,25 +27,25 @@ func (s *search) interfaces() (out Leftovers) {
 	for _, vpc := range slices.Sorted(maps.Keys(vpcs)) {
 		groups, cluster := vpcs[vpc], s.of.EKSName()
 		l := interfacesIn(vpc, func(ctx context.Context, c *cloud.Clients) (*ec2.NetworkInterfacesState, error) {
-			return ec2.InGroups(ctx, c, vpc, groups, cluster)
+			return ec2.InterfacesInGroups(ctx, c, vpc, groups, cluster)
 		})
-		l.Refers = append(slices.Clone(groups), vpc, ec2.SubnetsIn(vpc), ec2.InternetOf(vpc))
-		l.Aliases = []string{ec2.InterfacesOf(vpc)}
+		l.Refers = append(slices.Clone(groups), vpc, ec2.SubnetsAlias(vpc), ec2.InternetGatewayAlias(vpc))
+		l.Aliases = []string{ec2.InterfacesAlias(vpc)}
 		out = append(out, l)
 	}
 	if len(created) > 0 {
 		l := interfacesIn("of-services", func(ctx context.Context, c *cloud.Clients) (*ec2.NetworkInterfacesState, error) {
-			return ec2.Lingering(ctx, c, cloud.Filter("group-id", created...))
+			return ec2.RemainingInterfaces(ctx, c, cloud.Filter("group-id", created...))
 		})
 		l.Refers, l.Created = created, true
 		for _, g := range created {
-			l.Aliases = append(l.Aliases, ec2.InterfacesOf(g))
+			l.Aliases = append(l.Aliases, ec2.InterfacesAlias(g))
 		}
 		out = append(out, l)
 	}
 	for ids := range slices.Chunk(s.pods, 200) { // AWS takes 200 values for a filter
 		l := interfacesIn("of-pods-"+ids[0], func(ctx context.Context, c *cloud.Clients) (*ec2.NetworkInterfacesState, error) {
-			return ec2.Lingering(ctx, c, cloud.Filter("network-interface-id", ids...))
+			return ec2.RemainingInterfaces(ctx, c, cloud.Filter("network-interface-id", ids...))
 		})
 		l.Created = true
 		out = append(out, l)
@@ -55,7 +55,7 @@ func (s *search) interfaces() (out Leftovers) {
 
 func interfacesIn(id string, find graph.Lookup[ec2.NetworkInterfacesState]) Leftover {
 	f := kind.Found{Kind: ec2.NetworkInterfacesKind(), ID: id}
-	return Leftover{Origin: "found by its tag", Found: f.AddedBy(func(g *graph.Graph, id graph.ID, needs []graph.Edge, _ string) graph.Resource {
+	return Leftover{Origin: "found by its tag", Found: f.WithAdd(func(g *graph.Graph, id graph.ID, needs []graph.Edge, _ string) graph.Resource {
 		return graph.Sweep(g, id, kind.Leftover(find, &ec2.NetworkInterfaces{}, needs))
 	})}
 }

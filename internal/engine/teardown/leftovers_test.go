@@ -23,7 +23,7 @@ func (deleter) Delete(context.Context, *cloud.Clients, *ec2.VPCState) error { re
 func found(k kind.Any, id string, refers ...string) teardown.Leftover {
 	s := ec2.VPCState{Object: identity.Object{ID: id}}
 	f := kind.Found{Kind: &k, State: s, ID: id, Refers: refers}
-	return teardown.Leftover{Found: f.AddedBy(func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
+	return teardown.Leftover{Found: f.WithAdd(func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
 		return graph.Retire(g, id, kind.Leftover(func(context.Context, *cloud.Clients) (*ec2.VPCState, error) { return &s, nil }, deleter{}, needs), graph.From(origin))
 	})}
 }
@@ -42,16 +42,16 @@ func TestOrderOfDeletion(t *testing.T) {
 	table := found(kind.Any{Name: "route-table"}, "rtb-1", "vpc-1")
 	table.Outlives = []string{"subnet-1"}
 	gateway := found(kind.Any{Name: "internet-gateway"}, "igw-1", "vpc-1")
-	gateway.Aliases = []string{ec2.InternetOf("vpc-1")}
+	gateway.Aliases = []string{ec2.InternetGatewayAlias("vpc-1")}
 	left := found(kind.Any{Name: ec2.InterfacesKind}, "vpc-1", "sg-1", "subnet-1", "vpc-1")
-	left.State, left.Aliases = nil, []string{ec2.InterfacesOf("vpc-1")}
+	left.State, left.Aliases = nil, []string{ec2.InterfacesAlias("vpc-1")}
 	g := graph.New()
 	teardown.Add(g, teardown.Leftovers{
 		found(kind.Any{Name: "certificates", Secret: true, Single: true}, "/clusterawsadm/demo/pki"),
-		created(kind.Any{Name: "load-balancer"}, "web", "subnet-1", "sg-web", ec2.InterfacesOf("vpc-1"), ec2.InternetOf("vpc-1")),
+		created(kind.Any{Name: "load-balancer"}, "web", "subnet-1", "sg-web", ec2.InterfacesAlias("vpc-1"), ec2.InternetGatewayAlias("vpc-1")),
 		created(kind.Any{Name: "security-group"}, "sg-web", "vpc-1"),
-		found(machine, "i-1", "subnet-1", "sg-1", ec2.InterfacesOf("vpc-1")),
-		found(kind.Any{Name: "nat-gateway"}, "nat-1", "subnet-1", "eipalloc-1", ec2.InternetOf("vpc-1"), ec2.InterfacesOf("vpc-1")),
+		found(machine, "i-1", "subnet-1", "sg-1", ec2.InterfacesAlias("vpc-1")),
+		found(kind.Any{Name: "nat-gateway"}, "nat-1", "subnet-1", "eipalloc-1", ec2.InternetGatewayAlias("vpc-1"), ec2.InterfacesAlias("vpc-1")),
 		left, table, gateway,
 		found(kind.Any{Name: "elastic-ip"}, "eipalloc-1"),
 		found(kind.Any{Name: "security-group"}, "sg-1", "vpc-1"),

@@ -17,7 +17,7 @@ import (
 func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 	config, origin := in.clusterConfiguration()
 	return graph.Add(g, "certificates", &secrets.PKI{
-		Given: boot.GivenPKI(in.m.Name, in.m.Secrets), Used: in.inv.Initialized || in.hasControlPlane(),
+		FromManifest: boot.GivenPKI(in.m.Name, in.m.Secrets), Used: in.inv.Initialized || in.hasControlPlane(),
 		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
 	}, graph.From(origin))
 }
@@ -72,7 +72,7 @@ func (p platform) bootData(x group, id graph.ID, machine string, role boot.Role)
 	if x.kubeadm == nil && x.eks == nil {
 		return &bootdata.Data{Plain: x.data}
 	}
-	name, secret, owner, folder := x.name, "machine/"+x.name, ec2.GroupNode(string(id)), "node/"
+	name, secret, owner, folder := x.name, "machine/"+x.name, ec2.GroupResourceTag(string(id)), "node/"
 	switch {
 	case x.controlPlane:
 		name, secret, owner, folder = machine, string(id), string(id), "control-plane/"

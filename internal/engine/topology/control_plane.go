@@ -30,7 +30,7 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 	like := elb.Targets{Instances: steady, Shared: rolls}
 	if !rolls {
 		for _, m := range plan.leaving {
-			like.Gone = append(like.Gone, m.ID)
+			like.Removed = append(like.Removed, m.ID)
 		}
 	}
 	return lbs.register(g, "", like, p.infra("spec.controlPlaneLoadBalancer"))

@@ -61,12 +61,12 @@ func (in inputs) eksTags(id graph.ID, name string, more ...cloud.Tags) cloud.Tag
 
 func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
 	e := &eks.Cluster{
-		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), Mark: b.cloudProviderKey(), Role: addRole(g, b.inputs, roleSpec{
+		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), ClusterTag: b.cloudProviderKey(), Role: addRole(g, b.inputs, roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
 			policies: []string{"AmazonEKSClusterPolicy"}, more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
 		Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
-		BareOfAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
+		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
 	}
 	for _, s := range b.net.subnets {
 		if !plane.RestrictPrivateSubnets || !s.public {
@@ -145,7 +145,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 		return graph.Use(g, id, iam.RoleByName(r.name, howToCreateRole(r.name)), in.infra(r.at))
 	}
 	role := &iam.Role{
-		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, Mark: in.cloudProviderKey(), Tags: in.eksTags(id, r.name),
+		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(id, r.name),
 	}
 	for _, name := range r.policies {
 		role.Policies = append(role.Policies, "arn:"+in.m.Partition()+":iam::aws:policy/"+name)
@@ -218,7 +218,7 @@ func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired [
 		{"node-group", p.inv.EKS.NodeGroups, eks.RetireNodeGroup},
 		{"fargate-profile", p.inv.EKS.Fargate, eks.RetireFargateProfile},
 		{"addon", p.inv.EKS.Addons, eks.RetireAddon},
-		{"access-entry", p.inv.EKS.Accesses, eks.RetireAccessEntry},
+		{"access-entry", p.inv.EKS.AccessEntries, eks.RetireAccessEntry},
 	} {
 		for _, name := range part.names {
 			id := graph.ID(part.kind + "/" + name)

@@ -47,7 +47,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 			policies: []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}, more: spec.RoleAdditionalPolicies,
 			at: "spec",
 		}),
-		Capacity: "ON_DEMAND", Least: desired, Most: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
+		Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
 		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(id, spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
 	}
 	var err error
@@ -68,13 +68,13 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	}
 	if s := spec.Scaling; s != nil {
 		if s.MinSize != nil {
-			r.Least = *s.MinSize
+			r.MinSize = *s.MinSize
 		}
 		if s.MaxSize != nil {
-			r.Most = *s.MaxSize
+			r.MaxSize = *s.MaxSize
 		}
 	}
-	r.Least, r.Most = min(r.Least, r.Desired), max(r.Most, r.Desired)
+	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired)
 	_, r.KeepDesired = pool.Object.Annotations[managedReplicas]
 	updateNodes(spec, r)
 	p.allowSSH(spec, r)
@@ -101,7 +101,7 @@ func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.Node
 	if x.eks != nil || len(x.data) > 0 {
 		t.Boot = p.poolData(x)
 	}
-	t.OfEKS, r.Content = true, t
+	t.ForEKS, r.Content = true, t
 	r.Template = graph.Add(g, graph.ID(t.Tags[cloud.ResourceTag]), t, graph.From(p.m.Origin(x.specAt, x.specPath)))
 	return nil
 }

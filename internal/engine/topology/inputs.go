@@ -203,5 +203,5 @@ func addProfile(g *graph.Graph, b base, name string) []graph.Edge {
 	if name == "" {
 		return nil
 	}
-	return graph.Awaits(lookup(g, b, graph.ID("instance-profile/"+name), ec2.ProfileByName(name), b.m.InfraObject(), "spec"))
+	return graph.Awaits(lookup(g, b, graph.ID("instance-profile/"+name), ec2.InstanceProfileByName(name), b.m.InfraObject(), "spec"))
 }

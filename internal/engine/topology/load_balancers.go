@@ -240,7 +240,7 @@ func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Target
 	}
 	if lbs.classic != nil {
 		added = append(added, graph.Add(g, graph.ID("targets/classic"+suffix), &elb.ClassicTargets{
-			LoadBalancer: lbs.classic, Instances: like.Instances, Shared: like.Shared || lbs.existingClassic, Gone: like.Gone,
+			LoadBalancer: lbs.classic, Instances: like.Instances, Shared: like.Shared || lbs.existingClassic, Removed: like.Removed,
 		}, opts...))
 	}
 	return added

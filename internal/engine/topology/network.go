@@ -147,7 +147,7 @@ func addSecondaryBlocks(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState])
 	spec := in.spec.NetworkSpec.VPC
 	for i, block := range spec.SecondaryCidrBlocks {
 		out = append(out, graph.Add(g, graph.ID("vpc-block/"+block.IPv4CidrBlock), &ec2.VPCBlock{
-			VPC: vpc, CIDR: block.IPv4CidrBlock, Foreign: spec.ID != "",
+			VPC: vpc, CIDR: block.IPv4CidrBlock, ExistingVPC: spec.ID != "",
 		}, in.infra(fmt.Sprintf("spec.network.vpc.secondaryCidrBlocks[%d]", i))))
 	}
 	return out

@@ -74,8 +74,8 @@ func newLaunchTemplate(g *graph.Graph, p platform, x group, spec expinfrav1.AWSL
 	id := graph.ID("launch-template/" + x.name)
 	t := &ec2.LaunchTemplate{
 		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName),
-		Tags:     p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
-		Launched: p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}),
+		Tags:         p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
+		InstanceTags: p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}),
 	}
 	t.Groups, t.EKS = machineSecurityGroups(g, p, x)
 	t.Needed = append(addKeyPair(g, p.base, t.Key), addProfile(g, p.base, spec.IamInstanceProfile)...)

@@ -124,7 +124,7 @@ func addJoined(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, x gr
 
 // unregister takes one machine out of the load balancers.
 func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []graph.Resource, origin string) []graph.Resource {
-	return lbs.register(g, "/without/"+m.ID, elb.Targets{Shared: true, Gone: []string{m.ID}}, graph.From(origin), graph.With(graph.Awaits(after...)))
+	return lbs.register(g, "/without/"+m.ID, elb.Targets{Shared: true, Removed: []string{m.ID}}, graph.From(origin), graph.With(graph.Awaits(after...)))
 }
 
 // rollWorkers replaces outdated workers, all groups at the same time, when the

@@ -266,7 +266,7 @@ func (s securityGroupRules) expand(given []infrav1.IngressRule) (out []ec2.Ingre
 func unique(rules []ec2.IngressRule) (out []ec2.IngressRule) {
 	seen := map[string]bool{}
 	for _, r := range rules {
-		if key := r.Source(); !seen[key] {
+		if key := r.DuplicateKey(); !seen[key] {
 			seen[key] = true
 			out = append(out, r)
 		}

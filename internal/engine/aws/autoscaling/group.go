@@ -59,8 +59,8 @@ type GroupState struct {
 	Hooks             map[string]string // lifecycle hooks, written down, by name
 	Instances         []PoolInstance
 	Refresh           Refresh // the last instance refresh, where machines differ
-	Started           string  // ID of the instance refresh that this run has started
-	Trouble           string  // why the last launch failed; "" unless machines are missing
+	StartedRefresh    string  // ID of the instance refresh that this run has started
+	LaunchFailure     string  // why the last launch failed; "" unless machines are missing
 }
 
 // PoolInstance is a machine of a group.
@@ -102,11 +102,11 @@ func (g *Group) Needs() []graph.Edge {
 // Takes implements graph.Timed: a group notices that it is too small, and a
 // machine starts.
 func (g *Group) Takes() (create, remove time.Duration) {
-	return ec2.InstanceTakes + 10*time.Second, ec2.InstanceGoes + 10*time.Second
+	return ec2.InstanceCreateTime + 10*time.Second, ec2.InstanceDeleteTime + 10*time.Second
 }
 
-// usually is CAPA's default for cooldown and warm-up.
-func usually(d time.Duration) time.Duration { return cmp.Or(d, 300*time.Second) }
+// orDefault is CAPA's default for cooldown and warm-up.
+func orDefault(d time.Duration) time.Duration { return cmp.Or(d, 300*time.Second) }
 
 // Find implements graph.Desired.
 func (g *Group) Find(ctx context.Context, c *cloud.Clients) (*GroupState, error) {
@@ -120,7 +120,7 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := identity.Find(all, g.Tags, func(s GroupState) cloud.Tags { return s.Tags })
+	s, err := identity.Find(all, g.Tags)
 	if s == nil || err != nil || s.Status != "" || cloud.IsBrief(ctx) {
 		return s, err
 	}
@@ -128,22 +128,22 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 	if have.Hooks, err = LifecycleHooks(ctx, c, have.ID); err != nil {
 		return nil, err
 	}
-	have.Started = last.Started
-	if last.Refresh.Running || g.uneven(&have) { // it warms the last machine up when all are alike
+	have.StartedRefresh = last.StartedRefresh
+	if last.Refresh.Running || g.mayRefresh(&have) { // it warms the last machine up when all are alike
 		if have.Refresh, err = lastRefresh(ctx, c, have.ID); err != nil {
 			return nil, err
 		}
-		have.Refresh.Limit = g.refreshLimit()
+		have.Refresh.TimeLimit = g.refreshLimit()
 	}
 	if have.Serving() < int(have.Desired) {
-		have.Trouble, err = trouble(ctx, c, have.ID)
+		have.LaunchFailure, err = launchFailure(ctx, c, have.ID)
 	}
 	return &have, err
 }
 
-// uneven reports whether machines differ from one another or from the
+// mayRefresh reports whether machines differ from one another or from the
 // template, or come and go: an instance refresh may be under way.
-func (g *Group) uneven(have *GroupState) bool {
+func (g *Group) mayRefresh(have *GroupState) bool {
 	return len(g.outdated(have)) > 0 || slices.ContainsFunc(have.Instances, func(i PoolInstance) bool {
 		return i.State != inService || i.Version != have.Instances[0].Version
 	})
@@ -180,10 +180,10 @@ func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 	}
 	d.Lines("subnet", have.Subnets, identity.CloudIDs(g.Subnets))
 	d.Set("launchTemplate", have.Template, g.template())
-	d.Set("mixedInstancesPolicy", have.Mixed, g.mixed())
+	d.Set("mixedInstancesPolicy", have.Mixed, g.mixedInstances())
 	d.Set("capacityRebalance", have.Rebalance, g.Spec.CapacityRebalance)
-	d.Set("defaultCoolDown", have.Cooldown, usually(g.Spec.DefaultCoolDown.Duration))
-	d.Set("defaultInstanceWarmup", have.Warmup, usually(g.Spec.DefaultInstanceWarmup.Duration))
+	d.Set("defaultCoolDown", have.Cooldown, orDefault(g.Spec.DefaultCoolDown.Duration))
+	d.Set("defaultInstanceWarmup", have.Warmup, orDefault(g.Spec.DefaultInstanceWarmup.Duration))
 	d.Lines("suspendedProcess", have.Suspended, g.suspended())
 	DiffHooks(have.Hooks, g.Spec.AWSLifecycleHooks, &d)
 	d.Tags(have.Tags, g.Tags)
@@ -202,16 +202,16 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	stale := len(old) > 0 && (p == nil || !p.Disable)
 	switch {
 	case have.Refresh.Running && (stale || len(*d) == 0):
-		d.Await("instanceRefresh", have.Refresh.String()+text.Prefixed(" (", have.Trouble)+closing(have.Trouble), "over")
+		d.Await("instanceRefresh", have.Refresh.String()+text.Prefixed(" (", have.LaunchFailure)+closing(have.LaunchFailure), "over")
 	case stale:
 		slices.Sort(old)
 		text := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))
-		if have.failed() {
+		if have.refreshEnded() {
 			text += ", after instance refresh " + have.Refresh.String()
 		}
 		d.Set("machines", text, "all of version "+g.version())
-	case len(*d) == 0 && have.Serving() != int(have.Desired) && !g.halted():
-		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), text.Prefixed(" (", have.Trouble)+closing(have.Trouble)), fmt.Sprintf("%d in service", have.Desired))
+	case len(*d) == 0 && have.Serving() != int(have.Desired) && !g.scalingSuspended():
+		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), text.Prefixed(" (", have.LaunchFailure)+closing(have.LaunchFailure)), fmt.Sprintf("%d in service", have.Desired))
 	}
 }
 
@@ -222,9 +222,9 @@ func closing(s string) string {
 	return ")"
 }
 
-// halted reports whether machines are not to come or go, as the manifest
+// scalingSuspended reports whether machines are not to come or go, as the manifest
 // says.
-func (g *Group) halted() bool {
+func (g *Group) scalingSuspended() bool {
 	s := g.suspended()
 	return slices.Contains(s, "Launch") || slices.Contains(s, "Terminate")
 }
@@ -235,10 +235,10 @@ func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, erro
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &g.Name, MinSize: &g.Spec.MinSize, MaxSize: &g.Spec.MaxSize, DesiredCapacity: g.Desired,
 		VPCZoneIdentifier: aws.String(strings.Join(identity.CloudIDs(g.Subnets), ",")), CapacityRebalance: &g.Spec.CapacityRebalance,
-		DefaultCooldown: seconds(usually(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(usually(g.Spec.DefaultInstanceWarmup.Duration)),
+		DefaultCooldown: seconds(orDefault(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(orDefault(g.Spec.DefaultInstanceWarmup.Duration)),
 		Tags: g.tags(),
 	}
-	in.LaunchTemplate, in.MixedInstancesPolicy = g.launches()
+	in.LaunchTemplate, in.MixedInstancesPolicy = g.launchSource()
 	for _, h := range g.Spec.AWSLifecycleHooks {
 		in.LifecycleHookSpecificationList = append(in.LifecycleHookSpecificationList, hookSpecification(h))
 	}
@@ -251,8 +251,8 @@ func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, erro
 	}
 	return &GroupState{
 		Object: identity.Object{ID: g.Name, Tags: g.Tags}, Min: g.Spec.MinSize, Max: g.Spec.MaxSize, Desired: desired, Subnets: identity.CloudIDs(g.Subnets),
-		Template: g.template(), Mixed: g.mixed(), Rebalance: g.Spec.CapacityRebalance, Cooldown: usually(g.Spec.DefaultCoolDown.Duration),
-		Warmup: usually(g.Spec.DefaultInstanceWarmup.Duration), Hooks: HooksWritten(g.Spec.AWSLifecycleHooks),
+		Template: g.template(), Mixed: g.mixedInstances(), Rebalance: g.Spec.CapacityRebalance, Cooldown: orDefault(g.Spec.DefaultCoolDown.Duration),
+		Warmup: orDefault(g.Spec.DefaultInstanceWarmup.Duration), Hooks: HookTexts(g.Spec.AWSLifecycleHooks),
 	}, nil
 }
 
@@ -277,17 +277,17 @@ func Groups(ctx context.Context, c *cloud.Clients) ([]GroupState, error) {
 		},
 			func(o *autoscaling.DescribeAutoScalingGroupsOutput) (out []GroupState) {
 				for _, x := range o.AutoScalingGroups {
-					out = append(out, autoScalingGroupSeen(x))
+					out = append(out, groupState(x))
 				}
 				return out
 			})
 	})
 }
 
-func autoScalingGroupSeen(x types.AutoScalingGroup) GroupState {
+func groupState(x types.AutoScalingGroup) GroupState {
 	s := GroupState{
 		Object: identity.Object{ID: aws.ToString(x.AutoScalingGroupName), Tags: cloud.Tags{}}, ARN: aws.ToString(x.AutoScalingGroupARN), Status: aws.ToString(x.Status),
-		Min: aws.ToInt32(x.MinSize), Max: aws.ToInt32(x.MaxSize), Desired: aws.ToInt32(x.DesiredCapacity), Mixed: mixedWritten(x.MixedInstancesPolicy),
+		Min: aws.ToInt32(x.MinSize), Max: aws.ToInt32(x.MaxSize), Desired: aws.ToInt32(x.DesiredCapacity), Mixed: mixedInstancesText(x.MixedInstancesPolicy),
 		Cooldown: time.Duration(aws.ToInt32(x.DefaultCooldown)) * time.Second, Warmup: time.Duration(aws.ToInt32(x.DefaultInstanceWarmup)) * time.Second,
 		Rebalance: aws.ToBool(x.CapacityRebalance),
 	}
@@ -319,9 +319,9 @@ func autoScalingGroupSeen(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// trouble tells why the last launch of a group failed; "" when it did not, or
+// launchFailure tells why the last launch of a group failed; "" when it did not, or
 // when that may not be read.
-func trouble(ctx context.Context, c *cloud.Clients, group string) (string, error) {
+func launchFailure(ctx context.Context, c *cloud.Clients, group string) (string, error) {
 	out, err := cloud.Remember(ctx, c, "scaling activities "+group, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(1)})
 	})
@@ -352,7 +352,7 @@ func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, 
 	if !d.Has("machines") {
 		return nil, nil // look again
 	}
-	return g.refresh(ctx, c, have, d)
+	return g.startRefresh(ctx, c, have, d)
 }
 
 func (g *Group) updateProcesses(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) error {
@@ -376,10 +376,10 @@ func (g *Group) updateSettings(ctx context.Context, c *cloud.Clients, have *Grou
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: &have.ID, MinSize: &g.Spec.MinSize, MaxSize: &g.Spec.MaxSize, DesiredCapacity: g.Desired,
 		VPCZoneIdentifier: aws.String(strings.Join(identity.CloudIDs(g.Subnets), ",")), CapacityRebalance: &g.Spec.CapacityRebalance,
-		DefaultCooldown: seconds(usually(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(usually(g.Spec.DefaultInstanceWarmup.Duration)),
+		DefaultCooldown: seconds(orDefault(g.Spec.DefaultCoolDown.Duration)), DefaultInstanceWarmup: seconds(orDefault(g.Spec.DefaultInstanceWarmup.Duration)),
 	}
 	if d.Has("launchTemplate", "mixedInstancesPolicy") {
-		in.LaunchTemplate, in.MixedInstancesPolicy = g.launches()
+		in.LaunchTemplate, in.MixedInstancesPolicy = g.launchSource()
 	}
 	_, err := c.AutoScaling.UpdateAutoScalingGroup(ctx, in)
 	return err
@@ -437,9 +437,9 @@ func groupKind() *kind.Any {
 			template, _, _ := strings.Cut(s.Template, ":")
 			return append(slices.Clone(s.Subnets), template)
 		},
-		Status:    func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
-		Looks:     []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
-		Statement: kind.Pools,
+		Status:      func(s GroupState) (state, detail string) { return strings.ToLower(s.Status), s.summary() },
+		ReadActions: []string{"autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "autoscaling:DescribeLifecycleHooks", "autoscaling:DescribeScalingActivities"},
+		Statement:   kind.Pools,
 		Actions: []string{
 			"autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "autoscaling:DeleteAutoScalingGroup", "autoscaling:ResumeProcesses",
 			"autoscaling:StartInstanceRefresh", "autoscaling:SuspendProcesses", "autoscaling:UpdateAutoScalingGroup",
@@ -456,11 +456,11 @@ func (s *GroupState) summary() string {
 			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
 			break
 		}
-		word := kind.Words(i.ID, i.Zone, i.Type)
+		word := kind.Join(i.ID, i.Zone, i.Type)
 		if i.State != inService {
 			word += " " + i.State
 		}
 		words = append(words, word)
 	}
-	return strings.Join(words, ", ") + s.Refreshing()
+	return strings.Join(words, ", ") + s.refreshText()
 }

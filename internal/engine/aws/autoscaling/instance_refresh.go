@@ -22,7 +22,7 @@ type Refresh struct {
 	Percent            int32
 	Running            bool
 	Began              time.Time
-	Limit              time.Duration // how long it may take while it runs
+	TimeLimit          time.Duration // how long it may take while it runs
 }
 
 // String prints a refresh: "08b91cf7 InProgress, 40 %".
@@ -34,9 +34,9 @@ func (r Refresh) String() string {
 	return s + text.Prefixed(": ", r.Reason)
 }
 
-// Refreshing says that an instance refresh is under way: "; 08b91cf7
+// refreshText says that an instance refresh is under way: "; 08b91cf7
 // InProgress, 40 %".
-func (s *GroupState) Refreshing() string {
+func (s *GroupState) refreshText() string {
 	if !s.Refresh.Running {
 		return ""
 	}
@@ -47,7 +47,7 @@ func (s *GroupState) Refreshing() string {
 // machine after the other.
 func (s GroupState) TimeLimit() time.Duration {
 	if s.Refresh.Running {
-		return s.Refresh.Limit
+		return s.Refresh.TimeLimit
 	}
 	return 0
 }
@@ -60,13 +60,13 @@ func (g *Group) warmup() time.Duration {
 	if p := g.Spec.RefreshPreferences; p != nil && p.InstanceWarmup != nil {
 		return time.Duration(*p.InstanceWarmup) * time.Second
 	}
-	return usually(g.Spec.DefaultInstanceWarmup.Duration)
+	return orDefault(g.Spec.DefaultInstanceWarmup.Duration)
 }
 
-// failed reports whether the instance refresh that this run has started is
+// refreshEnded reports whether the instance refresh that this run has started is
 // over.
-func (s *GroupState) failed() bool {
-	return s.Started != "" && s.Refresh.ID == s.Started && !s.Refresh.Running
+func (s *GroupState) refreshEnded() bool {
+	return s.StartedRefresh != "" && s.Refresh.ID == s.StartedRefresh && !s.Refresh.Running
 }
 
 // lastRefresh returns the instance refresh of a group that began last.
@@ -91,16 +91,16 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 	return last, nil
 }
 
-// refresh has the machines replaced. One that this run has started and that
+// startRefresh has the machines replaced. One that this run has started and that
 // came to nothing is not started again.
-func (g *Group) refresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
-	if have.failed() {
+func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
+	if have.refreshEnded() {
 		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
 	}
 	in := &autoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &have.ID, Strategy: types.RefreshStrategyRolling}
 	if p := g.Spec.RefreshPreferences; p != nil {
 		in.Preferences = &types.RefreshPreferences{
-			InstanceWarmup: narrow(p.InstanceWarmup), MinHealthyPercentage: narrow(p.MinHealthyPercentage), MaxHealthyPercentage: narrow(p.MaxHealthyPercentage),
+			InstanceWarmup: toInt32(p.InstanceWarmup), MinHealthyPercentage: toInt32(p.MinHealthyPercentage), MaxHealthyPercentage: toInt32(p.MaxHealthyPercentage),
 		}
 		if s := aws.ToString(p.Strategy); s != "" {
 			in.Strategy = types.RefreshStrategy(s)
@@ -110,20 +110,20 @@ func (g *Group) refresh(ctx context.Context, c *cloud.Clients, have *GroupState,
 	if err != nil {
 		return nil, err
 	}
-	after := *g.changed(have)
-	after.Started = aws.ToString(out.InstanceRefreshId)
-	after.Refresh = Refresh{ID: after.Started, Status: string(types.InstanceRefreshStatusPending), Running: true, Limit: g.refreshLimit()}
+	after := *g.updated(have)
+	after.StartedRefresh = aws.ToString(out.InstanceRefreshId)
+	after.Refresh = Refresh{ID: after.StartedRefresh, Status: string(types.InstanceRefreshStatusPending), Running: true, TimeLimit: g.refreshLimit()}
 	return &after, nil
 }
 
-// changed is the state of the group when all that Update changes is as wanted.
-func (g *Group) changed(have *GroupState) *GroupState {
+// updated is the state of the group when all that Update changes is as wanted.
+func (g *Group) updated(have *GroupState) *GroupState {
 	after := *have
-	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(g.Subnets), g.template(), g.mixed()
+	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(g.Subnets), g.template(), g.mixedInstances()
 	if g.Desired != nil {
 		after.Desired = *g.Desired
 	}
-	after.Rebalance, after.Cooldown, after.Warmup = g.Spec.CapacityRebalance, usually(g.Spec.DefaultCoolDown.Duration), usually(g.Spec.DefaultInstanceWarmup.Duration)
-	after.Suspended, after.Hooks, after.Tags = g.suspended(), HooksWritten(g.Spec.AWSLifecycleHooks), have.Tags.With(g.Tags)
+	after.Rebalance, after.Cooldown, after.Warmup = g.Spec.CapacityRebalance, orDefault(g.Spec.DefaultCoolDown.Duration), orDefault(g.Spec.DefaultInstanceWarmup.Duration)
+	after.Suspended, after.Hooks, after.Tags = g.suspended(), HookTexts(g.Spec.AWSLifecycleHooks), have.Tags.With(g.Tags)
 	return &after
 }

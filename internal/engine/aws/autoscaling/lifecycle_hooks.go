@@ -25,7 +25,7 @@ const hookField = "lifecycleHook "
 
 // DiffHooks tells the hooks of an Auto Scaling group from those wanted.
 func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *graph.Diff) {
-	want := HooksWritten(wanted)
+	want := HookTexts(wanted)
 	all := maps.Clone(want)
 	maps.Copy(all, have)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -83,12 +83,12 @@ func hookSpecification(h expinfrav1.AWSLifecycleHook) types.LifecycleHookSpecifi
 	return out
 }
 
-// HooksWritten writes lifecycle hooks down, by name.
-func HooksWritten(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
+// HookTexts writes lifecycle hooks down, by name.
+func HookTexts(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
 	out := map[string]string{}
 	for _, h := range hooks {
 		s := hookSpecification(h)
-		out[h.Name] = hookWritten(types.LifecycleHook{
+		out[h.Name] = hookText(types.LifecycleHook{
 			LifecycleTransition: s.LifecycleTransition, DefaultResult: s.DefaultResult, HeartbeatTimeout: s.HeartbeatTimeout,
 			NotificationMetadata: s.NotificationMetadata, NotificationTargetARN: s.NotificationTargetARN, RoleARN: s.RoleARN,
 		})
@@ -96,9 +96,9 @@ func HooksWritten(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
 	return out
 }
 
-// hookWritten writes a lifecycle hook down, its transition first, with AWS's
+// hookText writes a lifecycle hook down, its transition first, with AWS's
 // defaults for what it leaves open.
-func hookWritten(h types.LifecycleHook) string {
+func hookText(h types.LifecycleHook) string {
 	wait := int32(3600)
 	if h.HeartbeatTimeout != nil {
 		wait = *h.HeartbeatTimeout
@@ -111,7 +111,7 @@ func hookWritten(h types.LifecycleHook) string {
 // that of a pool, or of a managed node group.
 func hookKind() *kind.Any {
 	return &kind.Any{
-		Name: "lifecycle-hook", Area: kind.AreaWorkers, Looks: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
+		Name: "lifecycle-hook", Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"autoscaling:DeleteLifecycleHook", "autoscaling:PutLifecycleHook"},
 	}
 }
@@ -126,7 +126,7 @@ func LifecycleHooks(ctx context.Context, c *cloud.Clients, group string) (map[st
 	}
 	hooks := map[string]string{}
 	for _, h := range out.LifecycleHooks {
-		hooks[aws.ToString(h.LifecycleHookName)] = hookWritten(h)
+		hooks[aws.ToString(h.LifecycleHookName)] = hookText(h)
 	}
 	return hooks, nil
 }

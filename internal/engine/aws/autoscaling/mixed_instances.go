@@ -10,8 +10,8 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 )
 
-// launches is what the group launches: one type of machine, or several.
-func (g *Group) launches() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
+// launchSource is what the group launches: one type of machine, or several.
+func (g *Group) launchSource() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
 	t := &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(g.Template.CloudID()), Version: aws.String(expinfrav1.LaunchTemplateLatestVersion)}
 	p := g.Spec.MixedInstancesPolicy
 	if p == nil {
@@ -24,20 +24,20 @@ func (g *Group) launches() (*types.LaunchTemplateSpecification, *types.MixedInst
 	if d := p.InstancesDistribution; d != nil {
 		out.InstancesDistribution = &types.InstancesDistribution{
 			OnDemandAllocationStrategy: optional(string(d.OnDemandAllocationStrategy)), SpotAllocationStrategy: optional(string(d.SpotAllocationStrategy)),
-			OnDemandBaseCapacity: narrow(d.OnDemandBaseCapacity), OnDemandPercentageAboveBaseCapacity: narrow(d.OnDemandPercentageAboveBaseCapacity),
+			OnDemandBaseCapacity: toInt32(d.OnDemandBaseCapacity), OnDemandPercentageAboveBaseCapacity: toInt32(d.OnDemandPercentageAboveBaseCapacity),
 		}
 	}
 	return nil, out
 }
 
-func (g *Group) mixed() string {
-	_, p := g.launches()
-	return mixedWritten(p)
+func (g *Group) mixedInstances() string {
+	_, p := g.launchSource()
+	return mixedInstancesText(p)
 }
 
-// mixedWritten writes a mixed instances policy down, with AWS's defaults for
+// mixedInstancesText writes a mixed instances policy down, with AWS's defaults for
 // what it leaves open.
-func mixedWritten(p *types.MixedInstancesPolicy) string {
+func mixedInstancesText(p *types.MixedInstancesPolicy) string {
 	if p == nil {
 		return ""
 	}
@@ -66,7 +66,7 @@ func optional(s string) *string {
 	return &s
 }
 
-func narrow(n *int64) *int32 {
+func toInt32(n *int64) *int32 {
 	if n == nil {
 		return nil
 	}

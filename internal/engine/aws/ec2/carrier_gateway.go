@@ -30,16 +30,16 @@ type CarrierGatewayState struct {
 
 var _ graph.Managed[CarrierGatewayState] = (*CarrierGateway)(nil)
 
-// carrierGatewayTakes is how long AWS takes to create and to delete a carrier
+// carrierGatewayTime is how long AWS takes to create and to delete a carrier
 // gateway; AWS publishes no figure, and this one is not measured.
-const carrierGatewayTakes = 5 * time.Second
+const carrierGatewayTime = 5 * time.Second
 
 // Needs implements graph.Desired.
 func (g *CarrierGateway) Needs() []graph.Edge { return graph.Exists(g.VPC) }
 
 // Takes implements graph.Timed.
 func (g *CarrierGateway) Takes() (create, remove time.Duration) {
-	return carrierGatewayTakes, carrierGatewayTakes
+	return carrierGatewayTime, carrierGatewayTime
 }
 
 // Find implements graph.Desired.
@@ -47,11 +47,7 @@ func (g *CarrierGateway) Find(ctx context.Context, c *cloud.Clients) (*CarrierGa
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := CarrierGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, g.Tags, func(x CarrierGatewayState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, CarrierGateways, g.Tags)
 }
 
 // Diff implements graph.Desired.
@@ -73,7 +69,7 @@ func (g *CarrierGateway) Create(ctx context.Context, c *cloud.Clients) (*Carrier
 	if err != nil {
 		return nil, err
 	}
-	s := carrierGatewaySeen(*out.CarrierGateway)
+	s := carrierGatewayState(*out.CarrierGateway)
 	s.Tags = g.Tags
 	return &s, nil
 }
@@ -81,7 +77,7 @@ func (g *CarrierGateway) Create(ctx context.Context, c *cloud.Clients) (*Carrier
 // Update implements graph.Updater.
 func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState, _ graph.Diff) (*CarrierGatewayState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = retagged(ctx, c, have.Object, g.Tags)
+	after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 	return &after, err
 }
 
@@ -103,7 +99,7 @@ func CarrierGateways(ctx context.Context, c *cloud.Clients) ([]CarrierGatewaySta
 			func(o *ec2.DescribeCarrierGatewaysOutput) (out []CarrierGatewayState) {
 				for _, x := range o.CarrierGateways {
 					if x.State != types.CarrierGatewayStateDeleted {
-						out = append(out, carrierGatewaySeen(x))
+						out = append(out, carrierGatewayState(x))
 					}
 				}
 				return out
@@ -111,7 +107,7 @@ func CarrierGateways(ctx context.Context, c *cloud.Clients) ([]CarrierGatewaySta
 	})
 }
 
-func carrierGatewaySeen(x types.CarrierGateway) CarrierGatewayState {
+func carrierGatewayState(x types.CarrierGateway) CarrierGatewayState {
 	return CarrierGatewayState{
 		Object: identity.Object{ID: aws.ToString(x.CarrierGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Status: x.State,
 	}
@@ -121,9 +117,9 @@ func carrierGatewaySeen(x types.CarrierGateway) CarrierGatewayState {
 func carrierGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[CarrierGatewayState]{
 		Name: "carrier-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeCarrierGateway, List: kind.Tagged(CarrierGateways), Delete: &CarrierGateway{},
-		Refers: func(s CarrierGatewayState) []string { return []string{s.VPC} },
-		Status: func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
-		Looks:  []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,
+		Refers:      func(s CarrierGatewayState) []string { return []string{s.VPC} },
+		Status:      func(s CarrierGatewayState) (state, detail string) { return string(s.Status), "" },
+		ReadActions: []string{"ec2:DescribeCarrierGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateCarrierGateway", "ec2:CreateTags", "ec2:DeleteCarrierGateway"},
 	})
 }

@@ -50,14 +50,14 @@ func (g *DefaultGroup) Find(ctx context.Context, c *cloud.Clients) (*DefaultGrou
 	all, err := SecurityGroups(ctx, c, vpc.ID)
 	for _, x := range all {
 		if x.Name == "default" {
-			return &DefaultGroupState{x.ID, ownRules(x)}, err
+			return &DefaultGroupState{x.ID, defaultRules(x)}, err
 		}
 	}
 	return nil, err
 }
 
-// ownRules lists the rules that AWS gives to such a group.
-func ownRules(x SecurityGroupState) (rules []string) {
+// defaultRules lists the rules that AWS gives to such a group.
+func defaultRules(x SecurityGroupState) (rules []string) {
 	for _, p := range x.Ingress {
 		for _, pair := range p.UserIdGroupPairs {
 			if aws.ToString(p.IpProtocol) == "-1" && aws.ToString(pair.GroupId) == x.ID {
@@ -107,7 +107,7 @@ const AnywhereIPv4 = "0.0.0.0/0"
 // defaultGroupKind declares default security groups.
 func defaultGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[DefaultGroupState]{
-		Name: "default-group", Area: kind.AreaSecurity, Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: "default-group", Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"},
 	})
 }

@@ -35,11 +35,7 @@ func (g *EgressOnlyGateway) Find(ctx context.Context, c *cloud.Clients) (*Egress
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := EgressOnlyGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, g.Tags, func(x EgressOnlyGatewayState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, EgressOnlyGateways, g.Tags)
 }
 
 // Diff implements graph.Desired.
@@ -65,7 +61,7 @@ func (g *EgressOnlyGateway) Create(ctx context.Context, c *cloud.Clients) (*Egre
 
 // Update implements graph.Updater.
 func (g *EgressOnlyGateway) Update(ctx context.Context, c *cloud.Clients, have *EgressOnlyGatewayState, _ graph.Diff) (*EgressOnlyGatewayState, error) {
-	o, err := retagged(ctx, c, have.Object, g.Tags)
+	o, err := setTags(ctx, c, have.Object, g.Tags)
 	return &EgressOnlyGatewayState{o, have.VPC}, err
 }
 
@@ -98,8 +94,8 @@ func EgressOnlyGateways(ctx context.Context, c *cloud.Clients) ([]EgressOnlyGate
 func egressOnlyGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[EgressOnlyGatewayState]{
 		Name: "egress-only-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeEgressOnlyInternetGateway, List: kind.Tagged(EgressOnlyGateways), Delete: &EgressOnlyGateway{},
-		Refers: func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
-		Looks:  []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
+		Refers:      func(s EgressOnlyGatewayState) []string { return []string{s.VPC} },
+		ReadActions: []string{"ec2:DescribeEgressOnlyInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateEgressOnlyInternetGateway", "ec2:CreateTags", "ec2:DeleteEgressOnlyInternetGateway"},
 	})
 }

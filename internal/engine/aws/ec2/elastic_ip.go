@@ -16,15 +16,15 @@ import (
 
 // ElasticIP is the public IPv4 address of a NAT gateway.
 type ElasticIP struct {
-	Subnet *graph.Ref[SubnetState] // in which the NAT gateway stands
+	Subnet *graph.Ref[SubnetState] // of the NAT gateway
 	Tags   cloud.Tags
 }
 
-// ElasticIPState is an address that is allocated.
+// ElasticIPState is an allocated address.
 type ElasticIPState struct {
 	identity.Object
 	PublicIP    string
-	Association string // "" when it is free
+	Association string // "" if it is not associated
 }
 
 var _ graph.Managed[ElasticIPState] = (*ElasticIP)(nil)
@@ -32,35 +32,26 @@ var _ graph.Managed[ElasticIPState] = (*ElasticIP)(nil)
 // Needs implements graph.Desired.
 func (e *ElasticIP) Needs() []graph.Edge { return graph.Reads(e.Subnet) }
 
-// Find implements graph.Desired. Cluster API gives all addresses one name:
-// which is which, the NAT gateways tell.
+// Find implements graph.Desired. CAPA gives all addresses the same name; the NAT gateway
+// in the subnet shows which address belongs to it.
 func (e *ElasticIP) Find(ctx context.Context, c *cloud.Clients) (*ElasticIPState, error) {
-	all, err := Addresses(ctx, c)
+	owned, err := ownedAddresses(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	used, err := e.used(ctx, c, all)
+	used, err := e.addressOfNATGateway(ctx, c, owned)
 	if err != nil {
 		return nil, err
 	}
-	var ours []ElasticIPState
-	for _, x := range all {
-		if x.Tags[c.OwnerTag()] == cloud.Owned {
-			ours = append(ours, x)
-		}
-	}
-	tagsOf := func(x ElasticIPState) cloud.Tags { return x.Tags }
-	return identity.Find(identity.Narrowed(ours, tagsOf, func(x ElasticIPState) bool { return x.ID == used }), e.Tags, tagsOf)
+	return identity.Find(identity.PreferMatching(owned, func(x ElasticIPState) bool { return x.ID == used }), e.Tags)
 }
 
-// used returns the address of the NAT gateway that stands in the subnet, where
-// there are addresses that do not say what they are for.
-func (e *ElasticIP) used(ctx context.Context, c *cloud.Clients, all []ElasticIPState) (string, error) {
+// addressOfNATGateway returns the allocation ID of the NAT gateway in the subnet. It is
+// only needed if there are addresses without an identity tag.
+func (e *ElasticIP) addressOfNATGateway(ctx context.Context, c *cloud.Clients, owned []ElasticIPState) (string, error) {
 	subnet, ok := e.Subnet.Found()
-	nameless := func(x ElasticIPState) bool {
-		return x.Tags[c.OwnerTag()] == cloud.Owned && x.Tags[cloud.ResourceTag] == ""
-	}
-	if !ok || !slices.ContainsFunc(all, nameless) {
+	untagged := func(x ElasticIPState) bool { return x.Tags[cloud.ResourceTag] == "" }
+	if !ok || !slices.ContainsFunc(owned, untagged) {
 		return "", nil
 	}
 	nats, err := NATGateways(ctx, c)
@@ -92,12 +83,12 @@ func (e *ElasticIP) Create(ctx context.Context, c *cloud.Clients) (*ElasticIPSta
 // Update implements graph.Updater.
 func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticIPState, _ graph.Diff) (*ElasticIPState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = retagged(ctx, c, have.Object, e.Tags)
+	after.Object, err = setTags(ctx, c, have.Object, e.Tags)
 	return &after, err
 }
 
-// Delete implements graph.Deleter. AWS answers AuthFailure while the address
-// is still mapped to something that is on its way out.
+// Delete implements graph.Deleter. ReleaseAddress returns AuthFailure while the address is
+// still associated with a resource that is being deleted.
 func (e *ElasticIP) Delete(ctx context.Context, c *cloud.Clients, have *ElasticIPState) error {
 	_, err := c.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &have.ID})
 	if cloud.Is(err, "AuthFailure") {
@@ -106,8 +97,8 @@ func (e *ElasticIP) Delete(ctx context.Context, c *cloud.Clients, have *ElasticI
 	return err
 }
 
-// Addresses lists all addresses of the region: AWS does not page them, and
-// their number counts against a quota.
+// Addresses lists all Elastic IP addresses of the region, because their number counts
+// against a quota. DescribeAddresses has no pagination.
 func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
 	return cloud.Remember(ctx, c, "addresses", func(ctx context.Context) (out []ElasticIPState, err error) {
 		all, err := c.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
@@ -121,8 +112,7 @@ func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 	})
 }
 
-// countAddresses returns how many elastic IP addresses the region has,
-// whoever they belong to.
+// countAddresses returns the number of Elastic IP addresses in the region.
 func countAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
 	all, err := Addresses(ctx, c)
 	return len(all), err
@@ -131,16 +121,16 @@ func countAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
 // elasticIPKind declares elastic IP addresses.
 func elasticIPKind() *kind.Any {
 	return kind.Of(kind.Kind[ElasticIPState]{
-		Name: "elastic-ip", Area: kind.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownAddresses), Delete: &ElasticIP{},
-		Status: func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
-		Looks:  []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
+		Name: "elastic-ip", Area: kind.AreaNetwork, Type: types.ResourceTypeElasticIp, IDPrefix: "eipalloc-", List: kind.Tagged(ownedAddresses), Delete: &ElasticIP{},
+		Status:      func(s ElasticIPState) (state, detail string) { return "", s.PublicIP },
+		ReadActions: []string{"ec2:DescribeAddresses"}, Statement: kind.Network,
 		Actions: []string{"ec2:AllocateAddress", "ec2:CreateTags", "ec2:ReleaseAddress"},
 		Quota:   &kind.Quota{Service: "ec2", Code: "L-0263D0A3", Name: "elastic IP addresses", Default: 5, Used: countAddresses},
 	})
 }
 
-// ownAddresses lists the addresses of the cluster.
-func ownAddresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
+// ownedAddresses lists the addresses of the cluster.
+func ownedAddresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) {
 	all, err := Addresses(ctx, c)
-	return slices.DeleteFunc(slices.Clone(all), func(s ElasticIPState) bool { return !s.Ours(c) }), err
+	return slices.DeleteFunc(slices.Clone(all), func(s ElasticIPState) bool { return !s.IsOwned(c) }), err
 }

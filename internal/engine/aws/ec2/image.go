@@ -53,7 +53,7 @@ func ImageByID(id string) graph.Lookup[ImageState] {
 		if err != nil {
 			return nil, err
 		}
-		return imageSeen(all[0]), nil
+		return imageState(all[0]), nil
 	}
 }
 
@@ -74,7 +74,7 @@ func ImageFor(id, instanceType, architecture string) graph.Lookup[ImageState] {
 // ImageByName looks up the newest image that matches.
 func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
-		all, err := imagesNamed(ctx, c, []types.Filter{
+		all, err := describeImages(ctx, c, []types.Filter{
 			cloud.Filter("owner-id", q.Owner), cloud.Filter("name", q.Name), cloud.Filter("architecture", q.Architecture),
 			cloud.Filter("state", "available"), cloud.Filter("virtualization-type", "hvm"),
 		})
@@ -85,7 +85,7 @@ func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
 			return nil, fmt.Errorf("no image named %s of owner %s for %s in %s: name one in spec.template.spec.ami.id, or see `clusterawsadm ami list --kubernetes-version %s`",
 				q.Name, q.Owner, q.Architecture, c.Region, q.Version)
 		}
-		return newest(all), nil
+		return newestImage(all), nil
 	}
 }
 
@@ -123,7 +123,7 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 		owner = canonicalGovCloud
 	}
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
-		all, err := imagesNamed(ctx, c, []types.Filter{
+		all, err := describeImages(ctx, c, []types.Filter{
 			cloud.Filter("owner-id", owner), cloud.Filter("architecture", "x86_64"), cloud.Filter("state", "available"),
 			cloud.Filter("virtualization-type", "hvm"), cloud.Filter("description", "Canonical??Ubuntu??24.04??amd64?noble?image*"),
 		})
@@ -133,11 +133,11 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 		if err != nil {
 			return nil, err
 		}
-		return newest(all), nil
+		return newestImage(all), nil
 	}
 }
 
-func imagesNamed(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
+func describeImages(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
 	var question []string
 	for _, f := range filters {
 		question = append(question, aws.ToString(f.Name)+"="+strings.Join(f.Values, ","))
@@ -149,13 +149,13 @@ func imagesNamed(ctx context.Context, c *cloud.Clients, filters []types.Filter) 
 	})
 }
 
-func newest(all []types.Image) *ImageState {
-	return imageSeen(slices.MaxFunc(all, func(a, b types.Image) int {
+func newestImage(all []types.Image) *ImageState {
+	return imageState(slices.MaxFunc(all, func(a, b types.Image) int {
 		return cmp.Compare(aws.ToString(a.CreationDate), aws.ToString(b.CreationDate))
 	}))
 }
 
-func imageSeen(x types.Image) *ImageState {
+func imageState(x types.Image) *ImageState {
 	s := &ImageState{ID: aws.ToString(x.ImageId), Name: aws.ToString(x.Name), RootDevice: aws.ToString(x.RootDeviceName), Architecture: string(x.Architecture)}
 	for _, m := range x.BlockDeviceMappings {
 		if m.Ebs != nil && aws.ToString(m.DeviceName) == s.RootDevice {
@@ -168,7 +168,7 @@ func imageSeen(x types.Image) *ImageState {
 // imageKind declares machine images.
 func imageKind() *kind.Any {
 	return kind.Of(kind.Kind[ImageState]{
-		Name: "image", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribeImages"},
+		Name: "image", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeImages"},
 		Status: func(s ImageState) (state, detail string) { return "", s.Name },
 	})
 }

@@ -68,9 +68,9 @@ type SecurityGroupOwner interface {
 	SecurityGroup() string
 }
 
-// clusterGroup returns the security group that EKS has created for the nodes of
+// eksSecurityGroups returns the security group that EKS has created for the nodes of
 // a cluster, if there is a cluster.
-func clusterGroup(cluster graph.Resource) []string {
+func eksSecurityGroups(cluster graph.Resource) []string {
 	if cluster == nil {
 		return nil
 	}
@@ -128,7 +128,9 @@ func (i *Instance) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (i *Instance) Takes() (create, remove time.Duration) { return InstanceTakes, InstanceGoes }
+func (i *Instance) Takes() (create, remove time.Duration) {
+	return InstanceCreateTime, InstanceDeleteTime
+}
 
 // Find implements graph.Desired.
 func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
@@ -151,7 +153,7 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 	if known := all.ByID[last.ID]; known != nil && last.Tags[cloud.ResourceTag] != i.Tags[cloud.ResourceTag] && last.Tags[cloud.ResourceTag] != "" {
 		return known, nil
 	}
-	found := all.byNode[i.Tags[cloud.ResourceTag]]
+	found := all.byResource[i.Tags[cloud.ResourceTag]]
 	if len(found) == 0 {
 		for _, x := range all.byName[i.Tags["Name"]] {
 			if x.Tags[cloud.ResourceTag] == "" {
@@ -159,7 +161,7 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 			}
 		}
 	}
-	s, err := identity.One(found, i.Tags[cloud.ResourceTag])
+	s, err := identity.AtMostOne(found, i.Tags[cloud.ResourceTag])
 	if s == nil {
 		return nil, err
 	}
@@ -197,7 +199,7 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 }
 
 func (i *Instance) groups() []string {
-	ids := append(identity.CloudIDs(i.Groups), clusterGroup(i.EKS)...)
+	ids := append(identity.CloudIDs(i.Groups), eksSecurityGroups(i.EKS)...)
 	for _, g := range i.Spec.AdditionalSecurityGroups {
 		if g.ID != nil {
 			ids = append(ids, *g.ID)
@@ -279,7 +281,7 @@ func tagWithInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceStat
 // Delete implements graph.Deleter. Machines that go at the same time go in
 // one call.
 func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
-	if err := i.release(ctx, c, have); err != nil {
+	if err := i.releaseInterfaces(ctx, c, have); err != nil {
 		return err
 	}
 	return terminate(ctx, c, have.ID)
@@ -313,19 +315,19 @@ func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error 
 	return out
 }
 
-// release takes the cluster's groups off network interfaces that somebody
+// releaseInterfaces takes the cluster's groups off network interfaces that somebody
 // else brought: they stay, and would keep the groups from being deleted. AWS
 // wants at least one group on each, so the VPC's own takes their place.
-func (i *Instance) release(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
+func (i *Instance) releaseInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
 	if len(i.Spec.NetworkInterfaces) == 0 {
 		return nil
 	}
-	found, err := interfaces(ctx, c, cloud.Filter("network-interface-id", i.Spec.NetworkInterfaces...))
+	found, err := describeInterfaces(ctx, c, cloud.Filter("network-interface-id", i.Spec.NetworkInterfaces...))
 	if err != nil {
 		return err
 	}
 	for _, eni := range found {
-		keep, err := i.foreign(ctx, c, eni, have.VPC)
+		keep, err := i.remainingGroups(ctx, c, eni, have.VPC)
 		if err != nil {
 			return err
 		}
@@ -337,7 +339,7 @@ func (i *Instance) release(ctx context.Context, c *cloud.Clients, have *Instance
 	return nil
 }
 
-func (i *Instance) foreign(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
+func (i *Instance) remainingGroups(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
 	for _, g := range eni.Groups {
 		if !slices.Contains(identity.CloudIDs(i.Groups), aws.ToString(g.GroupId)) {
 			keep = append(keep, aws.ToString(g.GroupId))
@@ -357,8 +359,8 @@ func (i *Instance) foreign(ctx context.Context, c *cloud.Clients, eni types.Netw
 
 // How long AWS usually takes to start and to terminate an instance.
 const (
-	InstanceTakes = 30 * time.Second
-	InstanceGoes  = 35 * time.Second
+	InstanceCreateTime = 30 * time.Second
+	InstanceDeleteTime = 35 * time.Second
 )
 
 // MachineKind is the kind of machines.
@@ -369,16 +371,16 @@ func instanceKind() *kind.Any {
 	return kind.Of(kind.Kind[InstanceState]{
 		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
 		Refers: func(s InstanceState) []string {
-			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesOf(s.VPC))
+			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesAlias(s.VPC))
 			if s.PublicIP != "" {
-				refers = append(refers, InternetOf(s.VPC))
+				refers = append(refers, InternetGatewayAlias(s.VPC))
 			}
 			return refers
 		},
 		Status: func(s InstanceState) (state, detail string) {
-			return s.Status, kind.Words(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
+			return s.Status, kind.Join(s.Type, s.Zone, s.PrivateIP, s.PublicIP, s.Tags["Name"])
 		},
-		Looks: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
+		ReadActions: []string{"ec2:DescribeInstances"}, Statement: kind.Machines,
 		Actions: []string{"ec2:CreateTags", "ec2:ModifyInstanceMetadataOptions", "ec2:ModifyNetworkInterfaceAttribute", "ec2:RunInstances", "ec2:TerminateInstances"},
 	})
 }

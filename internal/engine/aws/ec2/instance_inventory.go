@@ -16,9 +16,9 @@ import (
 
 // Inventory is the listing of a cluster's machines, by what they are asked for.
 type Inventory struct {
-	List           []*InstanceState
-	ByID           map[string]*InstanceState
-	byNode, byName map[string][]*InstanceState
+	List               []*InstanceState
+	ByID               map[string]*InstanceState
+	byResource, byName map[string][]*InstanceState
 }
 
 // InstanceInventory lists the machines of the cluster that are not terminated, but for
@@ -29,7 +29,7 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 			Filters:    c.OwnedFilters(cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down")),
 			MaxResults: aws.Int32(1000),
 		}
-		all := &Inventory{ByID: map[string]*InstanceState{}, byNode: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
+		all := &Inventory{ByID: map[string]*InstanceState{}, byResource: map[string][]*InstanceState{}, byName: map[string][]*InstanceState{}}
 		for p := ec2.NewDescribeInstancesPaginator(c.EC2, in); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)
 			if err != nil {
@@ -37,7 +37,7 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 			}
 			for _, r := range page.Reservations {
 				for _, x := range r.Instances {
-					if s := instanceSeen(x); s.Tags[GroupTag] == "" {
+					if s := instanceState(x); s.Tags[GroupTag] == "" {
 						all.add(s)
 					}
 				}
@@ -50,7 +50,7 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 func (l *Inventory) add(s *InstanceState) {
 	l.List, l.ByID[s.ID] = append(l.List, s), s
 	if node := s.Tags[cloud.ResourceTag]; node != "" {
-		l.byNode[node] = append(l.byNode[node], s)
+		l.byResource[node] = append(l.byResource[node], s)
 	}
 	l.byName[s.Tags["Name"]] = append(l.byName[s.Tags["Name"]], s)
 }
@@ -69,11 +69,11 @@ func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err 
 }
 
 // GroupTag is the tag by which AWS says of an instance which group
-// launched it.
+// launchedState it.
 const GroupTag = "aws:autoscaling:groupName"
 
-// instanceSeen returns a machine as EC2 describes it.
-func instanceSeen(x types.Instance) *InstanceState {
+// instanceState returns a machine as EC2 describes it.
+func instanceState(x types.Instance) *InstanceState {
 	s := &InstanceState{
 		Object: identity.Object{ID: aws.ToString(x.InstanceId), Tags: cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: aws.ToString(x.ImageId),
 		Subnet: aws.ToString(x.SubnetId), VPC: aws.ToString(x.VpcId), Key: aws.ToString(x.KeyName), PrivateIP: aws.ToString(x.PrivateIpAddress), PublicIP: aws.ToString(x.PublicIpAddress),

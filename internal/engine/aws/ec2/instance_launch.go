@@ -24,20 +24,20 @@ import (
 // takes only five requests at once and then two a second, and get their names
 // afterwards.
 const (
-	launchSingly  = 5
-	launchAtOnce  = 100
-	groupNodeOnly = "machine group" // key of the batch
+	maxSingleLaunches = 5
+	maxLaunchCount    = 100
+	launchBatch       = "machine group" // key of the batch
 )
 
-// asked is one machine of a launch: its own tags.
-type asked struct {
-	node string
-	tags cloud.Tags
+// launchRequest is one machine of a launch: its own tags.
+type launchRequest struct {
+	resourceTag string
+	tags        cloud.Tags
 }
 
-// launch1 is what became of one machine of a launch: some may run where others
+// launchResult is what became of one machine of a launch: some may run where others
 // were refused, for want of quota or capacity.
-type launch1 struct {
+type launchResult struct {
 	state *InstanceState
 	err   error
 }
@@ -54,13 +54,13 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 		return nil, err
 	}
 	sum := sha256.Sum256(like)
-	key := groupNodeOnly + hex.EncodeToString(sum[:])
-	common := i.common()
-	made, err := cloud.Batch(ctx, c, key, asked{i.Tags[cloud.ResourceTag], i.Batch}, func(ctx context.Context, all []asked) ([]launch1, error) {
-		if len(all) > launchSingly {
+	key := launchBatch + hex.EncodeToString(sum[:])
+	common := i.commonTags()
+	made, err := cloud.Batch(ctx, c, key, launchRequest{i.Tags[cloud.ResourceTag], i.Batch}, func(ctx context.Context, all []launchRequest) ([]launchResult, error) {
+		if len(all) > maxSingleLaunches {
 			return launchMany(ctx, c, in, common, all), nil
 		}
-		out := make([]launch1, len(all))
+		out := make([]launchResult, len(all))
 		var g sync.WaitGroup
 		for n, a := range all {
 			g.Go(func() { out[n] = launchOne(ctx, c, in, common.With(a.tags)) })
@@ -71,8 +71,8 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 	return made.state, cmp.Or(err, made.err)
 }
 
-// common returns the tags without those that are one machine's alone.
-func (i *Instance) common() cloud.Tags {
+// commonTags returns the tags without those that are one machine's alone.
+func (i *Instance) commonTags() cloud.Tags {
 	tags := maps.Clone(i.Tags)
 	for k := range i.Batch {
 		delete(tags, k)
@@ -80,40 +80,40 @@ func (i *Instance) common() cloud.Tags {
 	return tags
 }
 
-func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, tags cloud.Tags) launch1 {
+func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, tags cloud.Tags) launchResult {
 	in := *like
 	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(1)
-	in.TagSpecifications = launchTags(like, tags)
+	in.TagSpecifications = launchTagSpecifications(like, tags)
 	in.ClientToken = c.Token("run", tags[cloud.ResourceTag])
 	out, err := c.EC2.RunInstances(ctx, &in)
 	if err != nil {
-		return launch1{err: err}
+		return launchResult{err: err}
 	}
 	if len(out.Instances) != 1 {
-		return launch1{err: fmt.Errorf("AWS answered with %d instances", len(out.Instances))}
+		return launchResult{err: fmt.Errorf("AWS answered with %d instances", len(out.Instances))}
 	}
-	return launch1{state: launched(out.Instances[0], tags)}
+	return launchResult{state: launchedState(out.Instances[0], tags)}
 }
 
 // launchMany launches machines by the hundred, and gives each its name. Until
 // then they carry the node tag of their group, by which a later run can claim
 // them. They go in order of their nodes, so that an attempt that is repeated
 // asks for the same ones together, with the same token.
-func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []asked) []launch1 {
+func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []launchRequest) []launchResult {
 	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].node, all[b].node) })
-	out := make([]launch1, len(all))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].resourceTag, all[b].resourceTag) })
+	out := make([]launchResult, len(all))
 	var g sync.WaitGroup
-	for places := range slices.Chunk(order, launchAtOnce) {
+	for places := range slices.Chunk(order, maxLaunchCount) {
 		g.Go(func() {
-			part, made := make([]asked, len(places)), make([]launch1, len(places))
+			part, made := make([]launchRequest, len(places)), make([]launchResult, len(places))
 			for n, at := range places {
 				part[n] = all[at]
 			}
-			err := launchPart(ctx, c, like, common, part, made)
+			err := launchChunk(ctx, c, like, common, part, made)
 			for n, at := range places {
 				if out[at] = made[n]; err != nil {
 					out[at].err = err
@@ -125,13 +125,13 @@ func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	return out
 }
 
-func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []asked, out []launch1) error {
-	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupNode(part[0].node)})
+func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []launchRequest, out []launchResult) error {
+	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupResourceTag(part[0].resourceTag)})
 	in.MinCount, in.MaxCount = aws.Int32(int32(len(part))), aws.Int32(int32(len(part))) //nolint:gosec // at most launchAtOnce
-	in.TagSpecifications = launchTags(like, group)
+	in.TagSpecifications = launchTagSpecifications(like, group)
 	words := []string{"run"}
 	for _, a := range part {
-		words = append(words, a.node)
+		words = append(words, a.resourceTag)
 	}
 	in.ClientToken = c.Token(words...)
 	answer, err := c.EC2.RunInstances(ctx, &in)
@@ -144,7 +144,7 @@ func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	var g sync.WaitGroup
 	for n, x := range answer.Instances {
 		g.Go(func() {
-			out[n].state = launched(x, common.With(part[n].tags))
+			out[n].state = launchedState(x, common.With(part[n].tags))
 			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // AWS may not know a machine yet that it has just launched
 				out[n].state.Tags = group
 			}
@@ -154,22 +154,22 @@ func launchPart(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	return nil
 }
 
-// GroupNode returns the node tag that machines of a group carry before each
+// GroupResourceTag returns the node tag that machines of a group carry before each
 // has its own: that of "machine/md-0/3" is "machine/md-0".
-func GroupNode(node string) string {
+func GroupResourceTag(node string) string {
 	if at := strings.LastIndex(node, "/"); at > 0 {
 		return node[:at]
 	}
 	return node
 }
 
-func launched(x types.Instance, tags cloud.Tags) *InstanceState {
-	s := instanceSeen(x)
+func launchedState(x types.Instance, tags cloud.Tags) *InstanceState {
+	s := instanceState(x)
 	s.Tags = tags
 	return s
 }
 
-func launchTags(in *ec2.RunInstancesInput, tags cloud.Tags) []types.TagSpecification {
+func launchTagSpecifications(in *ec2.RunInstancesInput, tags cloud.Tags) []types.TagSpecification {
 	kinds := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume}
 	if len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].NetworkInterfaceId == nil {
 		kinds = append(kinds, types.ResourceTypeNetworkInterface) // those that are brought keep their tags

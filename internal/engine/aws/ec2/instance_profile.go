@@ -12,9 +12,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// ProfileByName looks up an instance profile. Where IAM may not be read the
+// InstanceProfileByName looks up an instance profile. Where IAM may not be read the
 // profile is taken to exist.
-func ProfileByName(name string) graph.Lookup[Named] {
+func InstanceProfileByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		n := Named(name)
 		_, err := InstanceProfile(ctx, c, name)
@@ -54,5 +54,5 @@ func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, 
 // instanceProfileKind declares instance profiles, which are existing resources
 // always.
 func instanceProfileKind() *kind.Any {
-	return &kind.Any{Name: "instance-profile", Area: kind.AreaPrerequisites, Looks: []string{"iam:GetInstanceProfile"}}
+	return &kind.Any{Name: "instance-profile", Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
 }

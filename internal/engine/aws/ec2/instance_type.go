@@ -25,7 +25,7 @@ func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[s
 	for p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if cloud.Denied(err) {
-			return assumed(names), nil
+			return assumedTypes(names), nil
 		}
 		if err != nil {
 			return nil, err
@@ -71,8 +71,8 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	return out
 }
 
-// assumed is what CAPA assumes where types may not be read.
-func assumed(names []string) map[string]InstanceType {
+// assumedTypes is what CAPA assumes where types may not be read.
+func assumedTypes(names []string) map[string]InstanceType {
 	out := map[string]InstanceType{}
 	for _, n := range names {
 		out[n] = InstanceType{Architecture: string(types.ArchitectureTypeX8664)}

@@ -38,11 +38,7 @@ func (g *InternetGateway) Find(ctx context.Context, c *cloud.Clients) (*Internet
 	if _, ok := g.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := InternetGateways(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, g.Tags, func(x InternetGatewayState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, InternetGateways, g.Tags)
 }
 
 // Diff implements graph.Desired.
@@ -81,7 +77,7 @@ func (g *InternetGateway) Update(ctx context.Context, c *cloud.Clients, have *In
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, g.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 	}
 	return &after, err
 }
@@ -107,7 +103,7 @@ func (g *InternetGateway) Delete(ctx context.Context, c *cloud.Clients, have *In
 
 // Blockers implements graph.Explained.
 func (g *InternetGateway) Blockers(ctx context.Context, c *cloud.Clients, have *InternetGatewayState) string {
-	return interfacesIn(ctx, c, "vpc-id", have.VPC)
+	return blockingInterfaces(ctx, c, "vpc-id", have.VPC)
 }
 
 // InternetGateways lists the internet gateways of the cluster.
@@ -132,13 +128,13 @@ func InternetGateways(ctx context.Context, c *cloud.Clients) ([]InternetGatewayS
 func internetGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[InternetGatewayState]{
 		Name: "internet-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeInternetGateway, List: kind.Tagged(InternetGateways), Delete: &InternetGateway{},
-		Refers:  func(s InternetGatewayState) []string { return []string{s.VPC} },
-		Aliases: func(s InternetGatewayState) []string { return []string{InternetOf(s.VPC)} },
-		Looks:   []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,
+		Refers:      func(s InternetGatewayState) []string { return []string{s.VPC} },
+		Aliases:     func(s InternetGatewayState) []string { return []string{InternetGatewayAlias(s.VPC)} },
+		ReadActions: []string{"ec2:DescribeInternetGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:AttachInternetGateway", "ec2:CreateInternetGateway", "ec2:CreateTags", "ec2:DeleteInternetGateway", "ec2:DetachInternetGateway"},
 	})
 }
 
-// InternetOf is an alias of the internet gateway of a VPC. What has a public
+// InternetGatewayAlias is an alias of the internet gateway of a VPC. What has a public
 // address refers to it: AWS does not detach the gateway before.
-func InternetOf(vpc string) string { return "internet of " + vpc }
+func InternetGatewayAlias(vpc string) string { return "internet of " + vpc }

@@ -34,5 +34,5 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 
 // keyPairKind declares key pairs, which are existing resources always.
 func keyPairKind() *kind.Any {
-	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribeKeyPairs"}}
+	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
 }

@@ -38,10 +38,10 @@ type LaunchTemplate struct {
 	Image  *graph.Ref[ImageState] // nil where AWS chooses the image (EKS)
 	Key    string                 // key pair; "" for none
 	Boot   UserData               // nil where AWS makes the user data (EKS)
-	OfEKS  bool                   // it is of a node group, and EKS knows what suits nodes where nothing is said
+	ForEKS bool                   // it is of a node group, and EKS knows what suits nodes where nothing is said
 	Tags   cloud.Tags             // of the template itself
-	// Launched are the tags of the instances and volumes that it launches.
-	Launched cloud.Tags
+	// InstanceTags are the tags of the instances and volumes that it launches.
+	InstanceTags cloud.Tags
 
 	// Needed lists what has to be there before a machine may boot.
 	Needed []graph.Edge
@@ -50,11 +50,11 @@ type LaunchTemplate struct {
 // LaunchTemplateState is a launch template as it is in its latest version.
 type LaunchTemplateState struct {
 	identity.Object
-	Name     string
-	Version  int64             // the latest
-	Default  int64             // the one that AWS takes when none is named; never deleted
-	Content  map[string]string // what the latest version says, by parameter, without user data and tags
-	Launched cloud.Tags        // tags of what it launches
+	Name         string
+	Version      int64             // the latest
+	Default      int64             // the one that AWS takes when none is named; never deleted
+	Content      map[string]string // what the latest version says, by parameter, without user data and tags
+	InstanceTags cloud.Tags        // tags of what it launches
 }
 
 var _ graph.Managed[LaunchTemplateState] = (*LaunchTemplate)(nil)
@@ -78,16 +78,16 @@ func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTem
 	if err != nil {
 		return nil, err
 	}
-	s, err := identity.Find(all, t.Tags, func(s LaunchTemplateState) cloud.Tags { return s.Tags })
+	s, err := identity.Find(all, t.Tags)
 	if s == nil || err != nil || cloud.IsBrief(ctx) {
 		return s, err
 	}
 	have := *s
-	return &have, have.read(ctx, c)
+	return &have, have.describeLatest(ctx, c)
 }
 
-// read fills in what the latest version says.
-func (s *LaunchTemplateState) read(ctx context.Context, c *cloud.Clients) error {
+// describeLatest fills in what the latest version says.
+func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clients) error {
 	out, err := cloud.Remember(ctx, c, "launch template "+s.ID, func(ctx context.Context) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 		return c.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &s.ID, Versions: []string{"$Latest"}})
 	})
@@ -99,10 +99,10 @@ func (s *LaunchTemplateState) read(ctx context.Context, c *cloud.Clients) error 
 		if v.LaunchTemplateData == nil {
 			continue
 		}
-		s.Content = parameters(*v.LaunchTemplateData)
+		s.Content = parameterTexts(*v.LaunchTemplateData)
 		for _, spec := range v.LaunchTemplateData.TagSpecifications {
 			if spec.ResourceType == types.ResourceTypeInstance {
-				s.Launched = cloud.FromEC2(spec.Tags)
+				s.InstanceTags = cloud.FromEC2(spec.Tags)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d graph.Diff) {
 	return d
 }
 
-// outdated reports whether the template has to have another version.
-func (t *LaunchTemplate) outdated(have *LaunchTemplateState) bool {
+// needsNewVersion reports whether the template has to have another version.
+func (t *LaunchTemplate) needsNewVersion(have *LaunchTemplateState) bool {
 	var d graph.Diff
 	t.diffContent(have, &d)
 	return len(d) > 0
@@ -132,10 +132,10 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 		d.Set(name, have.Content[name], want[name])
 	}
 	if t.Boot != nil {
-		d.Set("bootstrapData", have.Launched[BootHashTag], t.Boot.Fingerprint())
+		d.Set("bootstrapData", have.InstanceTags[BootHashTag], t.Boot.Fingerprint())
 	}
-	for _, k := range slices.Sorted(maps.Keys(t.Launched)) {
-		d.Set("launched tag "+k, have.Launched[k], t.Launched[k])
+	for _, k := range slices.Sorted(maps.Keys(t.InstanceTags)) {
+		d.Set("launched tag "+k, have.InstanceTags[k], t.InstanceTags[k])
 	}
 }
 
@@ -159,7 +159,7 @@ func (t *LaunchTemplate) content() map[string]string {
 	if err != nil {
 		return map[string]string{"rootVolume": err.Error()}
 	}
-	want := parameters(*data)
+	want := parameterTexts(*data)
 	if t.Image != nil && !known && t.Spec.RootVolume != nil {
 		want["blockDeviceMappings"] = graph.Unknown // named after the image's root device
 	}
@@ -173,7 +173,7 @@ func VersionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate
 	if !ok {
 		return graph.Unknown
 	}
-	if content != nil && content.outdated(&t) {
+	if content != nil && content.needsNewVersion(&t) {
 		t.Version++
 	}
 	return fmt.Sprint(t.Version)
@@ -181,7 +181,7 @@ func VersionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate
 
 // Create implements graph.Creator.
 func (t *LaunchTemplate) Create(ctx context.Context, c *cloud.Clients) (*LaunchTemplateState, error) {
-	data, err := t.prepare(ctx, c)
+	data, err := t.versionData(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -192,8 +192,8 @@ func (t *LaunchTemplate) Create(ctx context.Context, c *cloud.Clients) (*LaunchT
 	if err != nil {
 		return nil, err
 	}
-	s := launchTemplateSeen(*out.LaunchTemplate)
-	s.Tags, s.Content, s.Launched = t.Tags, parameters(*data), t.launched()
+	s := launchTemplateState(*out.LaunchTemplate)
+	s.Tags, s.Content, s.InstanceTags = t.Tags, parameterTexts(*data), t.instanceTags()
 	return &s, nil
 }
 
@@ -202,18 +202,18 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	after := *have
 	if d.HasTags() {
 		var err error
-		if after.Object, err = retagged(ctx, c, have.Object, t.Tags); err != nil {
+		if after.Object, err = setTags(ctx, c, have.Object, t.Tags); err != nil {
 			return nil, err
 		}
 	}
-	if !t.outdated(have) {
+	if !t.needsNewVersion(have) {
 		return &after, nil
 	}
-	data, err := t.prepare(ctx, c)
+	data, err := t.versionData(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := prune(ctx, c, have); err != nil {
+	if err := deleteOldVersion(ctx, c, have); err != nil {
 		return nil, err
 	}
 	out, err := c.EC2.CreateLaunchTemplateVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
@@ -223,14 +223,14 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	if err != nil {
 		return nil, err
 	}
-	after.Version, after.Content, after.Launched = aws.ToInt64(out.LaunchTemplateVersion.VersionNumber), parameters(*data), t.launched()
+	after.Version, after.Content, after.InstanceTags = aws.ToInt64(out.LaunchTemplateVersion.VersionNumber), parameterTexts(*data), t.instanceTags()
 	return &after, nil
 }
 
-// prune deletes the oldest version that is not in use if there are three or more, so that
+// deleteOldVersion deletes the oldest version that is not in use if there are three or more, so that
 // there are three again after the next one. CAPA does the same
 // (PruneLaunchTemplateVersions).
-func prune(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
+func deleteOldVersion(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
 	var old []int64
 	p := ec2.NewDescribeLaunchTemplateVersionsPaginator(c.EC2, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &have.ID})
 	for p.HasMorePages() {
@@ -257,8 +257,8 @@ func (t *LaunchTemplate) Delete(ctx context.Context, c *cloud.Clients, have *Lau
 	return err
 }
 
-// prepare makes the user data, and all that goes with it.
-func (t *LaunchTemplate) prepare(ctx context.Context, c *cloud.Clients) (*types.RequestLaunchTemplateData, error) {
+// versionData makes the user data, and all that goes with it.
+func (t *LaunchTemplate) versionData(ctx context.Context, c *cloud.Clients) (*types.RequestLaunchTemplateData, error) {
 	var raw []byte
 	if t.Boot != nil {
 		var err error
@@ -273,12 +273,12 @@ func (t *LaunchTemplate) prepare(ctx context.Context, c *cloud.Clients) (*types.
 	return t.data(image, raw)
 }
 
-// launched are the tags of what is launched, with that of its user data.
-func (t *LaunchTemplate) launched() cloud.Tags {
+// launchedState are the tags of what is launched, with that of its user data.
+func (t *LaunchTemplate) instanceTags() cloud.Tags {
 	if t.Boot == nil {
-		return t.Launched
+		return t.InstanceTags
 	}
-	return t.Launched.With(cloud.Tags{BootHashTag: t.Boot.Fingerprint()})
+	return t.InstanceTags.With(cloud.Tags{BootHashTag: t.Boot.Fingerprint()})
 }
 
 // data is the content of a version.
@@ -287,7 +287,7 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	if err != nil {
 		return nil, err
 	}
-	if t.OfEKS && t.Spec.InstanceMetadataOptions == nil {
+	if t.ForEKS && t.Spec.InstanceMetadataOptions == nil {
 		out.MetadataOptions = nil
 	}
 	if o := t.Spec.EnclaveOptions; o != nil {
@@ -296,7 +296,7 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	if len(raw) > 0 {
 		out.UserData = aws.String(base64.StdEncoding.EncodeToString(raw))
 	}
-	if tags := t.launched().EC2(); len(tags) > 0 {
+	if tags := t.instanceTags().EC2(); len(tags) > 0 {
 		for _, kind := range []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume} {
 			out.TagSpecifications = append(out.TagSpecifications, types.LaunchTemplateTagSpecificationRequest{ResourceType: kind, Tags: tags})
 		}
@@ -312,7 +312,7 @@ func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeLaunchTemplatesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeLaunchTemplatesOutput) (out []LaunchTemplateState) {
 				for _, x := range o.LaunchTemplates {
-					out = append(out, launchTemplateSeen(x))
+					out = append(out, launchTemplateState(x))
 				}
 				return out
 			})
@@ -329,7 +329,7 @@ func LaunchTemplatesIfAllowed(ctx context.Context, c *cloud.Clients) ([]LaunchTe
 	return all, err
 }
 
-func launchTemplateSeen(x types.LaunchTemplate) LaunchTemplateState {
+func launchTemplateState(x types.LaunchTemplate) LaunchTemplateState {
 	return LaunchTemplateState{
 		Object: identity.Object{ID: aws.ToString(x.LaunchTemplateId), Tags: cloud.FromEC2(x.Tags)}, Name: aws.ToString(x.LaunchTemplateName),
 		Version: aws.ToInt64(x.LatestVersionNumber), Default: cmp.Or(aws.ToInt64(x.DefaultVersionNumber), 1),
@@ -352,9 +352,9 @@ func launchTemplateKind() *kind.Any {
 	return kind.Of(kind.Kind[LaunchTemplateState]{
 		Name: "launch-template", Area: kind.AreaMachines, Type: types.ResourceTypeLaunchTemplate, List: kind.Tagged(LaunchTemplates), Delete: &LaunchTemplate{},
 		Status: func(s LaunchTemplateState) (state, detail string) {
-			return "", kind.Words(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
+			return "", kind.Join(fmt.Sprintf("version %d", s.Version), s.Content["instanceType"])
 		},
-		Looks: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
+		ReadActions: []string{"ec2:DescribeLaunchTemplateVersions", "ec2:DescribeLaunchTemplates"}, Statement: kind.LaunchTemplates,
 		Actions: []string{"ec2:CreateLaunchTemplate", "ec2:CreateLaunchTemplateVersion", "ec2:DeleteLaunchTemplate", "ec2:DeleteLaunchTemplateVersions"},
 	})
 }

@@ -73,10 +73,10 @@ func templateVolumes(volumes []types.BlockDeviceMapping) (out []types.LaunchTemp
 	return out
 }
 
-// parameters writes down what the data of a launch template says, by
+// parameterTexts writes down what the data of a launch template says, by
 // parameter, so that what is asked for and what AWS answers, which are of two
 // types with the same fields, can be compared.
-func parameters(data any) map[string]string {
+func parameterTexts(data any) map[string]string {
 	out := map[string]string{}
 	v := reflect.ValueOf(data)
 	for i := range v.NumField() {
@@ -84,53 +84,53 @@ func parameters(data any) map[string]string {
 		if !v.Type().Field(i).IsExported() || name == "UserData" || name == "TagSpecifications" {
 			continue // the one is a secret, and both are compared elsewhere
 		}
-		if s := written(v.Field(i)); s != "" {
-			out[lowered(name)] = s
+		if s := valueText(v.Field(i)); s != "" {
+			out[lowerFirst(name)] = s
 		}
 	}
 	return out
 }
 
-func lowered(name string) string {
+func lowerFirst(name string) string {
 	return string(unicode.ToLower(rune(name[0]))) + name[1:]
 }
 
-// written writes a value of the SDK; "" when nothing is set in it. What AWS
+// valueText writes a value of the SDK; "" when nothing is set in it. What AWS
 // adds to an answer is left out: the state of a setting, that a volume is not
 // encrypted, and that the metadata service has no IPv6 address.
-func written(v reflect.Value) string {
+func valueText(v reflect.Value) string {
 	switch v.Kind() { //nolint:exhaustive // the rest are plain values
 	case reflect.Pointer:
 		if v.IsNil() {
 			return ""
 		}
-		return written(v.Elem())
+		return valueText(v.Elem())
 	case reflect.Slice:
 		var parts []string
 		for i := range v.Len() {
-			parts = append(parts, written(v.Index(i)))
+			parts = append(parts, valueText(v.Index(i)))
 		}
 		slices.Sort(parts)
 		return strings.Join(parts, "; ")
 	case reflect.Struct:
-		return writtenFields(v)
+		return structText(v)
 	case reflect.String:
 		return v.String()
 	}
 	return fmt.Sprint(v.Interface())
 }
 
-func writtenFields(v reflect.Value) string {
+func structText(v reflect.Value) string {
 	var parts []string
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		s := ""
 		if f.IsExported() && f.Name != "State" {
-			s = written(v.Field(i))
+			s = valueText(v.Field(i))
 		}
 		added := f.Name == "Encrypted" && s == "false" || f.Name == "HttpProtocolIpv6" && s == "disabled"
 		if s != "" && !added {
-			parts = append(parts, lowered(f.Name)+" "+s)
+			parts = append(parts, lowerFirst(f.Name)+" "+s)
 		}
 	}
 	return strings.Join(parts, ", ")

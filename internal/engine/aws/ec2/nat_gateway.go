@@ -42,7 +42,9 @@ func (n *NATGateway) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (n *NATGateway) Takes() (create, remove time.Duration) { return natGatewayTakes, NATGatewayGoes }
+func (n *NATGateway) Takes() (create, remove time.Duration) {
+	return natGatewayCreateTime, natGatewayDeleteTime
+}
 
 // Find implements graph.Desired.
 func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewayState, error) {
@@ -55,11 +57,11 @@ func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewaySta
 	}
 	var here []NATGatewayState
 	for _, x := range all {
-		if x.Tags[cloud.ResourceTag] != "" || x.Subnet == n.Subnet.CloudID() { // Cluster API gives all of them one name
+		if x.Tags[cloud.ResourceTag] != "" || x.Subnet == n.Subnet.CloudID() { // CAPA gives all of them the same name
 			here = append(here, x)
 		}
 	}
-	return identity.Find(here, n.Tags, func(x NATGatewayState) cloud.Tags { return x.Tags })
+	return identity.Find(here, n.Tags)
 }
 
 // Diff implements graph.Desired.
@@ -85,7 +87,7 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 	if err != nil {
 		return nil, err
 	}
-	s := natGatewaySeen(*out.NatGateway)
+	s := natGatewayState(*out.NatGateway)
 	s.Tags, s.Address = n.Tags, n.Address.CloudID()
 	return &s, nil
 }
@@ -93,7 +95,7 @@ func (n *NATGateway) Create(ctx context.Context, c *cloud.Clients) (*NATGatewayS
 // Update implements graph.Updater.
 func (n *NATGateway) Update(ctx context.Context, c *cloud.Clients, have *NATGatewayState, _ graph.Diff) (*NATGatewayState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = retagged(ctx, c, have.Object, n.Tags)
+	after.Object, err = setTags(ctx, c, have.Object, n.Tags)
 	return &after, err
 }
 
@@ -113,14 +115,14 @@ func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, erro
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeNatGatewaysOutput) (out []NATGatewayState) {
 				for _, x := range o.NatGateways {
-					out = append(out, natGatewaySeen(x))
+					out = append(out, natGatewayState(x))
 				}
 				return out
 			})
 	})
 }
 
-func natGatewaySeen(x types.NatGateway) NATGatewayState {
+func natGatewayState(x types.NatGateway) NATGatewayState {
 	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: aws.ToString(x.FailureMessage)}
 	for _, a := range x.NatGatewayAddresses {
 		s.Address, s.PublicIP = aws.ToString(a.AllocationId), aws.ToString(a.PublicIp)
@@ -130,8 +132,8 @@ func natGatewaySeen(x types.NatGateway) NATGatewayState {
 
 // How long AWS usually takes to create and to delete a NAT gateway.
 const (
-	natGatewayTakes = 100 * time.Second
-	NATGatewayGoes  = 60 * time.Second
+	natGatewayCreateTime = 100 * time.Second
+	natGatewayDeleteTime = 60 * time.Second
 )
 
 // natGatewayKind declares NAT gateways.
@@ -139,10 +141,10 @@ func natGatewayKind() *kind.Any {
 	return kind.Of(kind.Kind[NATGatewayState]{
 		Name: "nat-gateway", Area: kind.AreaNetwork, Type: types.ResourceTypeNatgateway, IDPrefix: "nat-", List: kind.Tagged(NATGateways), Existing: existingNATGateways, Delete: &NATGateway{},
 		Refers: func(s NATGatewayState) []string {
-			return []string{s.Subnet, s.Address, InternetOf(s.VPC), InterfacesOf(s.VPC)}
+			return []string{s.Subnet, s.Address, InternetGatewayAlias(s.VPC), InterfacesAlias(s.VPC)}
 		},
-		Status: func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
-		Looks:  []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
+		Status:      func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
+		ReadActions: []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
 	})
 }
@@ -168,7 +170,7 @@ func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out 
 			return nil, err
 		}
 		for _, n := range page.NatGateways {
-			if ip := natGatewaySeen(n).PublicIP; ip != "" {
+			if ip := natGatewayState(n).PublicIP; ip != "" {
 				out = append(out, ip)
 			}
 		}

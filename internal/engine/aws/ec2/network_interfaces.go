@@ -30,14 +30,14 @@ type NetworkInterfaces struct {
 
 // NetworkInterfacesState are the network interfaces that are still there.
 type NetworkInterfacesState struct {
-	Free []string // IDs of those that can be removed
-	Busy []string // what AWS says of the rest
-	Left []string // IDs of groups that EKS has left behind on account of them
+	Free      []string // IDs of those that can be removed
+	Busy      []string // what AWS says of the rest
+	EKSGroups []string // IDs of groups that EKS has left behind on account of them
 }
 
 // CloudID implements graph.State.
 func (s NetworkInterfacesState) CloudID() string {
-	return strings.Join(slices.Concat(s.Free, s.Busy, s.Left), ", ")
+	return strings.Join(slices.Concat(s.Free, s.Busy, s.EKSGroups), ", ")
 }
 
 var (
@@ -56,7 +56,7 @@ func (n *NetworkInterfaces) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (n *NetworkInterfaces) Takes() (create, remove time.Duration) { return 0, InterfacesGo }
+func (n *NetworkInterfaces) Takes() (create, remove time.Duration) { return 0, interfacesDeleteTime }
 
 // Find implements graph.Desired.
 func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*NetworkInterfacesState, error) {
@@ -70,13 +70,13 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 	if !ok || len(groups) == 0 {
 		return nil, nil
 	}
-	return InGroups(ctx, c, vpc.ID, groups, n.EKS)
+	return InterfacesInGroups(ctx, c, vpc.ID, groups, n.EKS)
 }
 
-// InGroups lists the network interfaces of a VPC that are in one of the groups,
+// InterfacesInGroups lists the network interfaces of a VPC that are in one of the groups,
 // and, of a cluster of EKS, those in the group that EKS has created for it, which
 // EKS leaves behind on their account. By then the cluster is deleted.
-func InGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string, cluster string) (*NetworkInterfacesState, error) {
+func InterfacesInGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string, cluster string) (*NetworkInterfacesState, error) {
 	var left []string
 	if cluster != "" && !cloud.IsBrief(ctx) {
 		all, err := SecurityGroups(ctx, c, vpc)
@@ -89,23 +89,23 @@ func InGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string
 			}
 		}
 	}
-	s, err := Lingering(ctx, c, cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", slices.Concat(groups, left)...))
+	s, err := RemainingInterfaces(ctx, c, cloud.Filter("vpc-id", vpc), cloud.Filter("group-id", slices.Concat(groups, left)...))
 	if err != nil || len(left) == 0 {
 		return s, err
 	}
 	if s == nil {
 		s = &NetworkInterfacesState{}
 	}
-	s.Left = left
+	s.EKSGroups = left
 	return s, nil
 }
 
-// Lingering lists network interfaces that hang around.
-func Lingering(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
+// RemainingInterfaces lists network interfaces that hang around.
+func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
 	if cloud.IsBrief(ctx) {
 		return nil, nil // what lingers is only known when the rest has gone
 	}
-	found, err := interfaces(ctx, c, filters...)
+	found, err := describeInterfaces(ctx, c, filters...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *
 	if len(have.Busy) > 0 {
 		return nil
 	}
-	for _, id := range have.Left {
+	for _, id := range have.EKSGroups {
 		err := (&SecurityGroup{}).Delete(ctx, c, &SecurityGroupState{Object: identity.Object{ID: id}})
 		if cloud.IgnoreNotFound(err) != nil && !cloud.InUse(err) { // AWS lets go of it in a moment
 			return err
@@ -146,17 +146,17 @@ func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *
 	return nil
 }
 
-// interfaces lists network interfaces, whoever they belong to.
-func interfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.NetworkInterface, error) {
+// describeInterfaces lists network interfaces, whoever they belong to.
+func describeInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.NetworkInterface, error) {
 	p := ec2.NewDescribeNetworkInterfacesPaginator(c.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
 	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNetworkInterfacesOutput, error) { return p.NextPage(ctx) },
 		func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
-// interfacesIn names the network interfaces of a VPC, subnet or group, as what
+// blockingInterfaces names the network interfaces of a VPC, subnet or group, as what
 // blocks its deletion; "" when there are none or AWS does not say.
-func interfacesIn(ctx context.Context, c *cloud.Clients, filter, id string) string {
-	found, err := interfaces(ctx, c, cloud.Filter(filter, id))
+func blockingInterfaces(ctx context.Context, c *cloud.Clients, filter, id string) string {
+	found, err := describeInterfaces(ctx, c, cloud.Filter(filter, id))
 	if err != nil {
 		return ""
 	}
@@ -171,13 +171,13 @@ func interfaceName(x types.NetworkInterface) string {
 	return fmt.Sprintf("%s (%s)", aws.ToString(x.NetworkInterfaceId), cmp.Or(aws.ToString(x.Description), string(x.InterfaceType)))
 }
 
-// InterfacesGo is how long AWS usually takes to remove the interfaces of a load balancer.
-const InterfacesGo = 75 * time.Second
+// interfacesDeleteTime is how long AWS usually takes to remove the interfaces of a load balancer.
+const interfacesDeleteTime = 75 * time.Second
 
 // NetworkInterfacesKind declares network interfaces that are left behind.
 func NetworkInterfacesKind() *kind.Any {
 	return kind.Of(kind.Kind[NetworkInterfacesState]{
-		Name: InterfacesKind, Area: kind.AreaNetwork, Looks: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
+		Name: InterfacesKind, Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
 		Actions: []string{"ec2:DeleteNetworkInterface", "ec2:ModifyNetworkInterfaceAttribute"},
 	})
 }
@@ -185,6 +185,6 @@ func NetworkInterfacesKind() *kind.Any {
 // InterfacesKind is the kind of what stands for network interfaces.
 const InterfacesKind = "network-interfaces"
 
-// InterfacesOf is an alias of what stands for the network interfaces that are left
+// InterfacesAlias is an alias of what stands for the network interfaces that are left
 // behind in a VPC or a security group. What has interfaces there refers to it.
-func InterfacesOf(id string) string { return "interfaces of " + id }
+func InterfacesAlias(id string) string { return "interfaces of " + id }

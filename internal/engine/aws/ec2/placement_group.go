@@ -37,5 +37,5 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 
 // placementGroupKind declares placement groups, which are existing resources always.
 func placementGroupKind() *kind.Any {
-	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, Looks: []string{"ec2:DescribePlacementGroups"}}
+	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
 }

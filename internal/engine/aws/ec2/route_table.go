@@ -16,8 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// RouteTable is the route table of one subnet. Routes that others have added
-// to it stay.
+// RouteTable is the route table of one subnet. Routes that are not in the manifest are
+// not changed.
 type RouteTable struct {
 	VPC    *graph.Ref[VPCState]
 	Subnet *graph.Ref[SubnetState]
@@ -25,7 +25,7 @@ type RouteTable struct {
 	Tags   cloud.Tags
 }
 
-// Route sends what goes to a destination through a gateway.
+// Route sends traffic for a destination to a gateway.
 type Route struct {
 	To  string         // an IPv4 or IPv6 block
 	Via graph.Resource // an internet, NAT, egress-only or carrier gateway
@@ -35,17 +35,17 @@ type Route struct {
 type RouteTableState struct {
 	identity.Object
 	VPC          string
-	Routes       map[string]string // destination to target; without the VPC's own
-	Associations map[string]string // subnet to association
+	Routes       map[string]string // target by destination; without the local route
+	Associations map[string]string // association ID by subnet ID
 }
 
 var _ graph.Managed[RouteTableState] = (*RouteTable)(nil)
 
 // Needs implements graph.Desired.
 func (r *RouteTable) Needs() []graph.Edge {
-	needs := append(graph.Exists(r.VPC), graph.Outlives(r.Subnet)...) // a subnet that goes takes its association along
+	needs := append(graph.Exists(r.VPC), graph.Outlives(r.Subnet)...) // deleting a subnet deletes its association
 	for _, route := range r.Routes {
-		needs = append(needs, graph.Awaits(route.Via)...) // a route may outlive its gateway: it just leads nowhere
+		needs = append(needs, graph.Awaits(route.Via)...) // a route without its gateway becomes a blackhole, which is harmless during deletion
 	}
 	return needs
 }
@@ -59,8 +59,8 @@ func (r *RouteTable) Find(ctx context.Context, c *cloud.Clients) (*RouteTableSta
 	if err != nil {
 		return nil, err
 	}
-	tagsOf := func(x RouteTableState) cloud.Tags { return x.Tags }
-	return identity.Find(identity.Narrowed(all, tagsOf, func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }), r.Tags, tagsOf)
+	associated := func(x RouteTableState) bool { return x.Associations[r.Subnet.CloudID()] != "" }
+	return identity.Find(identity.PreferMatching(all, associated), r.Tags)
 }
 
 // Diff implements graph.Desired.
@@ -103,7 +103,7 @@ func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTa
 		if !d.Has("route " + route.To) {
 			continue
 		}
-		if err := route.put(ctx, c, have.ID, have.Routes[route.To] != ""); err != nil {
+		if err := route.createOrReplace(ctx, c, have.ID, have.Routes[route.To] != ""); err != nil {
 			return nil, err
 		}
 		after.Routes[route.To] = route.Via.CloudID()
@@ -117,13 +117,13 @@ func (r *RouteTable) Update(ctx context.Context, c *cloud.Clients, have *RouteTa
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, r.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, r.Tags)
 	}
 	return &after, err
 }
 
-// associate makes this the subnet's table. Where somebody has put another one
-// in its place, that association is replaced.
+// associate associates the table with the subnet. An association with another table is
+// replaced.
 func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string) (string, error) {
 	subnet := r.Subnet.CloudID()
 	out, err := c.EC2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{RouteTableId: &id, SubnetId: &subnet})
@@ -139,7 +139,7 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 		return "", err
 	}
 	for _, x := range there.RouteTables {
-		if association := routeTableSeen(x).Associations[subnet]; association != "" {
+		if association := routeTableState(x).Associations[subnet]; association != "" {
 			out, err := c.EC2.ReplaceRouteTableAssociation(ctx, &ec2.ReplaceRouteTableAssociationInput{AssociationId: &association, RouteTableId: &id})
 			if err != nil {
 				return "", err
@@ -147,11 +147,11 @@ func (r *RouteTable) associate(ctx context.Context, c *cloud.Clients, id string)
 			return aws.ToString(out.NewAssociationId), nil
 		}
 	}
-	return "", graph.NotYet(taken) // by an association that is not shown yet
+	return "", graph.NotYet(taken) // DescribeRouteTables does not return the association yet
 }
 
-// put makes the route, in place of another to the same destination.
-func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace bool) error {
+// createOrReplace creates the route, or replaces the one with the same destination.
+func (r Route) createOrReplace(ctx context.Context, c *cloud.Clients, table string, replace bool) error {
 	via := r.Via.CloudID()
 	create, change := &ec2.CreateRouteInput{RouteTableId: &table}, &ec2.ReplaceRouteInput{RouteTableId: &table}
 	switch {
@@ -179,8 +179,8 @@ func (r Route) put(ctx context.Context, c *cloud.Clients, table string, replace 
 	return err
 }
 
-// Delete implements graph.Deleter. Associations with subnets that stay are
-// taken off when they turn out to be in the way.
+// Delete implements graph.Deleter. If associations prevent the deletion, the table is
+// disassociated from its subnets first.
 func (r *RouteTable) Delete(ctx context.Context, c *cloud.Clients, have *RouteTableState) error {
 	remove := func() error {
 		_, err := c.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: &have.ID})
@@ -206,14 +206,14 @@ func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, erro
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
 				for _, x := range o.RouteTables {
-					out = append(out, routeTableSeen(x))
+					out = append(out, routeTableState(x))
 				}
 				return out
 			})
 	})
 }
 
-func routeTableSeen(x types.RouteTable) RouteTableState {
+func routeTableState(x types.RouteTable) RouteTableState {
 	s := RouteTableState{
 		Object: identity.Object{ID: aws.ToString(x.RouteTableId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
 		Routes: map[string]string{}, Associations: map[string]string{},
@@ -238,9 +238,9 @@ func routeTableSeen(x types.RouteTable) RouteTableState {
 func routeTableKind() *kind.Any {
 	return kind.Of(kind.Kind[RouteTableState]{
 		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), Delete: &RouteTable{},
-		Refers:   func(s RouteTableState) []string { return []string{s.VPC} },
-		Outlives: func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // a subnet that is deleted takes its association along
-		Looks:    []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
+		Refers:      func(s RouteTableState) []string { return []string{s.VPC} },
+		Outlives:    func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // deleting a subnet deletes its association
+		ReadActions: []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,
 		Actions: []string{"ec2:AssociateRouteTable", "ec2:CreateRoute", "ec2:CreateRouteTable", "ec2:CreateTags", "ec2:DeleteRouteTable", "ec2:DisassociateRouteTable", "ec2:ReplaceRoute", "ec2:ReplaceRouteTableAssociation"},
 	})
 }

@@ -32,9 +32,9 @@ type SecurityGroupState struct {
 	VPC, Name, Description string
 	Ingress, Egress        []types.IpPermission
 
-	// LetIn are the rules of other groups that name this one, by group; only of one
+	// ReferencingRules are the rules of other groups that name this one, by group; only of one
 	// that a controller created.
-	LetIn map[string][]string
+	ReferencingRules map[string][]string
 }
 
 var (
@@ -90,7 +90,7 @@ func (g *SecurityGroup) Create(ctx context.Context, c *cloud.Clients) (*Security
 // Update implements graph.Updater.
 func (g *SecurityGroup) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupState, _ graph.Diff) (*SecurityGroupState, error) {
 	after, err := *have, error(nil)
-	after.Object, err = retagged(ctx, c, have.Object, g.Tags)
+	after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 	return &after, err
 }
 
@@ -102,7 +102,7 @@ func (g *SecurityGroup) Delete(ctx context.Context, c *cloud.Clients, have *Secu
 
 // Blockers implements graph.Explained.
 func (g *SecurityGroup) Blockers(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) string {
-	return interfacesIn(ctx, c, "group-id", have.ID)
+	return blockingInterfaces(ctx, c, "group-id", have.ID)
 }
 
 // SecurityGroups lists the security groups of a VPC, whoever they belong to.
@@ -112,7 +112,7 @@ func SecurityGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]Securi
 	})
 }
 
-func securityGroupsSeen(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGroupState) {
+func securityGroupStates(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGroupState) {
 	for _, x := range o.SecurityGroups {
 		out = append(out, SecurityGroupState{
 			Object: identity.Object{ID: aws.ToString(x.GroupId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
@@ -143,8 +143,8 @@ func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[Securit
 func securityGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupState]{
 		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, Delete: &leftoverGroup{},
-		Refers: func(s SecurityGroupState) []string { return []string{s.VPC} },
-		Looks:  []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Refers:      func(s SecurityGroupState) []string { return []string{s.VPC} },
+		ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},
 	})
 }
@@ -155,15 +155,15 @@ type leftoverGroup struct{ SecurityGroup }
 
 // Delete implements graph.Deleter. Rules are revoked once.
 func (g *leftoverGroup) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
-	for _, in := range slices.Sorted(maps.Keys(have.LetIn)) {
-		if err := revokeLines(ctx, c, in, have.LetIn[in]); err != nil {
+	for _, in := range slices.Sorted(maps.Keys(have.ReferencingRules)) {
+		if err := revokeLines(ctx, c, in, have.ReferencingRules[in]); err != nil {
 			return err
 		}
 	}
 	if err := revokeLines(ctx, c, have.ID, PermissionLines(have.Ingress)); err != nil {
 		return err
 	}
-	have.LetIn, have.Ingress = nil, nil
+	have.ReferencingRules, have.Ingress = nil, nil
 	return g.SecurityGroup.Delete(ctx, c, have)
 }
 
@@ -193,16 +193,16 @@ func securityGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]S
 		naming, err := describeSecurityGroups(ctx, c, cloud.Filter("ip-permission.group-id", created...))
 		for n, s := range out {
 			if of.Created(s.Tags) {
-				out[n].LetIn = rulesNaming(s.ID, naming, created)
+				out[n].ReferencingRules = rulesReferencing(s.ID, naming, created)
 			}
 		}
 		return out, err
 	})
 }
 
-// rulesNaming lists the rules that let a group in, by the group that has them, but
+// rulesReferencing lists the rules that let a group in, by the group that has them, but
 // for those of groups that are deleted too.
-func rulesNaming(id string, all []SecurityGroupState, deleted []string) map[string][]string {
+func rulesReferencing(id string, all []SecurityGroupState, deleted []string) map[string][]string {
 	rules := map[string][]string{}
 	for _, g := range all {
 		if slices.Contains(deleted, g.ID) {
@@ -219,7 +219,7 @@ func rulesNaming(id string, all []SecurityGroupState, deleted []string) map[stri
 
 func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filter types.Filter) ([]SecurityGroupState, error) {
 	p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter}})
-	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupsSeen)
+	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupStates)
 }
 
 // SecurityGroupByFilters looks up the security group that EC2's filters match

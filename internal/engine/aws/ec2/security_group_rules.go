@@ -87,15 +87,15 @@ func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) 
 	lines, want := have.Lines, r.lines()
 	if r.Shared {
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
-			return !slices.ContainsFunc(want, func(w string) bool { return undescribed(w) == undescribed(l) })
+			return !slices.ContainsFunc(want, func(w string) bool { return withoutDescription(w) == withoutDescription(l) })
 		})
 	}
 	d.Lines("ingress", lines, want)
 	return d
 }
 
-// undescribed returns a line without its description.
-func undescribed(line string) string {
+// withoutDescription returns a line without its description.
+func withoutDescription(line string) string {
 	return strings.Join(strings.SplitN(line, " ", 4)[:3], " ")
 }
 
@@ -105,7 +105,7 @@ func (r *SecurityGroupRules) lines() (out []string) {
 	seen := map[string]bool{}
 	for _, rule := range r.Rules {
 		l := rule.line()
-		if key := undescribed(l); !seen[key] {
+		if key := withoutDescription(l); !seen[key] {
 			seen[key] = true
 			out = append(out, l)
 		}
@@ -206,7 +206,7 @@ func hostBlock(ref *graph.Ref[ElasticIPState]) string {
 }
 
 // vpcBlock returns the block of a VPC; before that is known, the name of its
-// node.
+// resourceTag.
 func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
 	s, _ := vpc.Found()
 	block := s.CIDR
@@ -219,9 +219,9 @@ func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
 	return block
 }
 
-// Source returns what two rules must share, beside their ports, to be one to
+// DuplicateKey returns what two rules must share, beside their ports, to be one to
 // AWS: it keeps no two that differ in their description alone.
-func (r IngressRule) Source() string {
+func (r IngressRule) DuplicateKey() string {
 	r.Description = ""
 	if r.From != nil {
 		return fmt.Sprint(r.Protocol, r.First, r.Last, r.From.ID())
@@ -305,7 +305,7 @@ func ports(s string) (first, last int32) {
 // securityGroupRulesKind declares rules of security groups.
 func securityGroupRulesKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupRulesState]{
-		Name: "security-group-rules", Area: kind.AreaSecurity, Looks: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
+		Name: "security-group-rules", Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
 	})
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Subnet is a subnet (CAPA: spec.network.subnets, or CAPA's own split).
+// Subnet is a subnet of spec.network.subnets, or one of CAPA's default subnets.
 type Subnet struct {
 	VPC  *graph.Ref[VPCState]
-	CIDR string // "" for a subnet with IPv6 only
+	CIDR string // "" for an IPv6-only subnet
 	Zone string
-	// IPv6Index picks the n-th /64 of the VPC's IPv6 block; 0 means no IPv6.
-	// IPv6CIDR, when set, is taken as it is.
+	// IPv6Index is the number of the /64 in the IPv6 block of the VPC; 0 for no IPv6.
+	// IPv6CIDR takes precedence if it is set.
 	IPv6Index int
 	IPv6CIDR  string
 	Public    bool // instances get public addresses
@@ -49,7 +49,7 @@ var (
 // Needs implements graph.Desired.
 func (s *Subnet) Needs() []graph.Edge {
 	if s.ipv6() {
-		return graph.On(s.VPC) // its IPv6 block is known when it has settled
+		return graph.On(s.VPC) // its IPv6 block is known when it is associated
 	}
 	return graph.Exists(s.VPC)
 }
@@ -72,8 +72,7 @@ func (s *Subnet) Find(ctx context.Context, c *cloud.Clients) (*SubnetState, erro
 			here = append(here, x)
 		}
 	}
-	tagsOf := func(x SubnetState) cloud.Tags { return x.Tags }
-	return identity.Find(identity.Narrowed(here, tagsOf, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags, tagsOf)
+	return identity.Find(identity.PreferMatching(here, func(x SubnetState) bool { return x.CIDR == s.CIDR }), s.Tags)
 }
 
 // Diff implements graph.Desired.
@@ -93,8 +92,8 @@ func (s *Subnet) Diff(have *SubnetState) (d graph.Diff) {
 	return d
 }
 
-// wantIPv6 returns the subnet's /64 of the VPC's block, which CAPA counts in
-// the eighth byte of the address.
+// wantIPv6 returns the IPv6 block of the subnet. As in CAPA, the eighth byte of the
+// address is the number of the /64 in the block of the VPC.
 func (s *Subnet) wantIPv6() string {
 	if s.IPv6CIDR != "" {
 		return s.IPv6CIDR
@@ -105,7 +104,7 @@ func (s *Subnet) wantIPv6() string {
 		return graph.Unknown
 	}
 	b := block.Addr().As16()
-	b[7] += byte(s.IPv6Index) //nolint:gosec // a VPC of /56 has 256 of them
+	b[7] += byte(s.IPv6Index) //nolint:gosec // a /56 contains 256 subnets of /64
 	return netip.PrefixFrom(netip.AddrFrom16(b), 64).String()
 }
 
@@ -128,12 +127,12 @@ func (s *Subnet) Create(ctx context.Context, c *cloud.Clients) (*SubnetState, er
 	if err != nil {
 		return nil, err
 	}
-	seen := subnetSeen(*out.Subnet)
-	seen.Tags, seen.IPv6CIDR = s.Tags, aws.ToString(in.Ipv6CidrBlock)
-	return &seen, nil
+	created := subnetState(*out.Subnet)
+	created.Tags, created.IPv6CIDR = s.Tags, aws.ToString(in.Ipv6CidrBlock)
+	return &created, nil
 }
 
-// Update implements graph.Updater. AWS takes one attribute a call.
+// Update implements graph.Updater. ModifySubnetAttribute accepts one attribute per call.
 func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState, d graph.Diff) (*SubnetState, error) {
 	after := *have
 	set := func(field string, in *ec2.ModifySubnetAttributeInput, note func()) error {
@@ -161,7 +160,7 @@ func (s *Subnet) Update(ctx context.Context, c *cloud.Clients, have *SubnetState
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, s.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, s.Tags)
 	}
 	return &after, err
 }
@@ -174,7 +173,7 @@ func (s *Subnet) Delete(ctx context.Context, c *cloud.Clients, have *SubnetState
 
 // Blockers implements graph.Explained.
 func (s *Subnet) Blockers(ctx context.Context, c *cloud.Clients, have *SubnetState) string {
-	return interfacesIn(ctx, c, "subnet-id", have.ID)
+	return blockingInterfaces(ctx, c, "subnet-id", have.ID)
 }
 
 // Subnets lists the subnets of the cluster.
@@ -182,22 +181,22 @@ func Subnets(ctx context.Context, c *cloud.Clients) ([]SubnetState, error) {
 	return DescribeSubnets(ctx, c, "subnets", c.OwnedFilters())
 }
 
-// DescribeSubnets lists the subnets that filters match; question names them for
+// DescribeSubnets lists the subnets that match the filters; query is the key for
 // cloud.Remember.
-func DescribeSubnets(ctx context.Context, c *cloud.Clients, question string, filters []types.Filter) ([]SubnetState, error) {
-	return cloud.Remember(ctx, c, question, func(ctx context.Context) ([]SubnetState, error) {
+func DescribeSubnets(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]SubnetState, error) {
+	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]SubnetState, error) {
 		p := ec2.NewDescribeSubnetsPaginator(c.EC2, &ec2.DescribeSubnetsInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSubnetsOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeSubnetsOutput) (out []SubnetState) {
 				for _, x := range o.Subnets {
-					out = append(out, subnetSeen(x))
+					out = append(out, subnetState(x))
 				}
 				return out
 			})
 	})
 }
 
-func subnetSeen(x types.Subnet) SubnetState {
+func subnetState(x types.Subnet) SubnetState {
 	s := SubnetState{
 		Object: identity.Object{ID: aws.ToString(x.SubnetId), Tags: cloud.FromEC2(x.Tags)},
 		VPC:    aws.ToString(x.VpcId), CIDR: aws.ToString(x.CidrBlock), Zone: aws.ToString(x.AvailabilityZone),
@@ -214,7 +213,7 @@ func subnetSeen(x types.Subnet) SubnetState {
 	return s
 }
 
-// SubnetByID looks up a subnet of a VPC that is somebody else's.
+// SubnetByID looks up an existing subnet in a VPC.
 func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
 		in := vpc.CloudID()
@@ -231,7 +230,7 @@ func SubnetByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SubnetState] {
 	}
 }
 
-// SubnetsOf lists the subnets of a VPC, whoever they belong to.
+// SubnetsOf lists all subnets of a VPC, owned or not.
 func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState, error) {
 	return DescribeSubnets(ctx, c, "subnets of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
 }
@@ -240,24 +239,23 @@ func SubnetsOf(ctx context.Context, c *cloud.Clients, vpc string) ([]SubnetState
 func subnetKind() *kind.Any {
 	return kind.Of(kind.Kind[SubnetState]{
 		Name: "subnet", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
-		Refers:  func(s SubnetState) []string { return []string{s.VPC} },
-		Aliases: func(s SubnetState) []string { return []string{SubnetsIn(s.VPC)} },
-		Status:  func(s SubnetState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
-		Looks:   []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
+		Refers:      func(s SubnetState) []string { return []string{s.VPC} },
+		Aliases:     func(s SubnetState) []string { return []string{SubnetsAlias(s.VPC)} },
+		Status:      func(s SubnetState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
+		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},
 	})
 }
 
-// SubnetsIn is an alias of all subnets of a VPC.
-func SubnetsIn(vpc string) string { return "subnets of " + vpc }
+// SubnetsAlias is an alias of all subnets of a VPC (kind.Kind.Aliases).
+func SubnetsAlias(vpc string) string { return "subnets of " + vpc }
 
-// SubnetByFilters looks up the first subnet that EC2's filters match, in the
-// zone if one is given (CAPA: subnet.filters). A subnet of the cluster's VPC
-// comes first.
+// SubnetByFilters looks up the first existing subnet that matches EC2 filters and, if
+// given, the zone (CAPA: spec.subnet.filters). Subnets of the cluster's VPC come first.
 func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone string) graph.Lookup[SubnetState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SubnetState, error) {
-		question, ec2Filters := filterList(filters)
-		all, err := DescribeSubnets(ctx, c, "subnets "+question, ec2Filters)
+		query, ec2Filters := filterList(filters)
+		all, err := DescribeSubnets(ctx, c, "subnets "+query, ec2Filters)
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +264,7 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 			return cmp.Or(identity.TrueFirst(a.VPC == vpc.CloudID(), b.VPC == vpc.CloudID()), cmp.Compare(a.ID, b.ID))
 		})
 		if len(all) == 0 {
-			return nil, fmt.Errorf("no subnet matches %s%s", question, text.Prefixed(" in ", zone))
+			return nil, fmt.Errorf("no subnet matches %s%s", query, text.Prefixed(" in ", zone))
 		}
 		return &all[0], nil
 	}

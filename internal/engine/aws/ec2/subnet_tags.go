@@ -39,7 +39,7 @@ var _ graph.Managed[SubnetTagsState] = (*SubnetTags)(nil)
 // on the list in any case: after wasThere, where the tag was there before.
 const (
 	AddedTagPrefix = "clusterawsadm/added/"
-	wasThere       = "="
+	existedPrefix  = "="
 )
 
 // Needs implements graph.Desired.
@@ -54,7 +54,7 @@ func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsSta
 	all, err := SubnetsOf(ctx, c, subnet.VPC)
 	for _, x := range all {
 		if x.ID == subnet.ID {
-			return subnetTagsSeen(c, x), err
+			return subnetTagsState(c, x), err
 		}
 	}
 	return nil, err
@@ -83,7 +83,7 @@ func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsS
 func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
 	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
 	added := slices.DeleteFunc(slices.Clone(have.Added), func(x string) bool {
-		_, again := t.Tags[strings.TrimPrefix(x, wasThere)]
+		_, again := t.Tags[strings.TrimPrefix(x, existedPrefix)]
 		return again
 	})
 	for _, k := range slices.Sorted(maps.Keys(t.Tags)) {
@@ -92,11 +92,11 @@ func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetT
 		case !there || slices.Contains(have.Added, k) || slices.Contains(others, k):
 			added, tags[k] = append(added, k), t.Tags[k]
 		case strings.HasPrefix(k, cloud.CloudProviderTagPrefix):
-			added = append(added, wasThere+k)
+			added = append(added, existedPrefix+k)
 		}
 	}
 	tags[AddedTagPrefix+c.Cluster] = strings.Join(added, " ")
-	o, err := retagged(ctx, c, have.Object, tags)
+	o, err := setTags(ctx, c, have.Object, tags)
 	return &SubnetTagsState{o, added}, err
 }
 
@@ -107,11 +107,11 @@ func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetT
 	others := addedForOthers(c, have.Tags)
 	listed := slices.Concat(have.Added, others)
 	used := slices.ContainsFunc(slices.Collect(maps.Keys(have.Tags)), func(k string) bool {
-		return strings.HasPrefix(k, cloud.CloudProviderTagPrefix) && !slices.Contains(listed, k) && !slices.Contains(listed, wasThere+k)
+		return strings.HasPrefix(k, cloud.CloudProviderTagPrefix) && !slices.Contains(listed, k) && !slices.Contains(listed, existedPrefix+k)
 	})
 	gone := []types.Tag{{Key: aws.String(AddedTagPrefix + c.Cluster)}}
 	for _, k := range have.Added {
-		own, kept := strings.HasPrefix(k, cloud.CloudProviderTagPrefix), strings.HasPrefix(k, wasThere)
+		own, kept := strings.HasPrefix(k, cloud.CloudProviderTagPrefix), strings.HasPrefix(k, existedPrefix)
 		if own || !kept && !used && !slices.Contains(others, k) {
 			gone = append(gone, types.Tag{Key: &k})
 		}
@@ -130,8 +130,8 @@ func addedForOthers(c *cloud.Clients, tags cloud.Tags) (keys []string) {
 	return keys
 }
 
-// subnetTagsSeen returns the cluster's tags on a subnet, or nil.
-func subnetTagsSeen(c *cloud.Clients, s SubnetState) *SubnetTagsState {
+// subnetTagsState returns the cluster's tags on a subnet, or nil.
+func subnetTagsState(c *cloud.Clients, s SubnetState) *SubnetTagsState {
 	list, ok := s.Tags[AddedTagPrefix+c.Cluster]
 	if !ok {
 		return nil
@@ -144,7 +144,7 @@ func subnetTagsSeen(c *cloud.Clients, s SubnetState) *SubnetTagsState {
 func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState, err error) {
 	all, err := DescribeSubnets(ctx, c, "subnets with tags of ours", []types.Filter{cloud.Filter("tag-key", AddedTagPrefix+c.Cluster)})
 	for _, x := range all {
-		if s := subnetTagsSeen(c, x); s != nil {
+		if s := subnetTagsState(c, x); s != nil {
 			out = append(out, *s)
 		}
 	}
@@ -155,6 +155,6 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 func subnetTagsKind() *kind.Any {
 	return kind.Of(kind.Kind[SubnetTagsState]{
 		Name: "subnet-tags", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},
-		Looks: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
+		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network, Actions: []string{"ec2:CreateTags", "ec2:DeleteTags"},
 	})
 }

@@ -4,24 +4,19 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 )
 
-func ec2Tags[T any](get func(T) []types.Tag) func(T) cloud.Tags {
-	return func(t T) cloud.Tags { return cloud.FromEC2(get(t)) }
-}
-
-// tag sets tags on a thing of EC2.
-func tag(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
+// createTags sets tags on an EC2 resource.
+func createTags(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
 	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
 	return err
 }
 
-// retagged sets tags on a thing of EC2 and returns its object as it is then.
-func retagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
+// setTags sets tags on an EC2 resource and returns its object with the new tags.
+func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
 	have.Tags = have.Tags.With(tags)
-	return have, tag(ctx, c, have.ID, tags)
+	return have, createTags(ctx, c, have.ID, tags)
 }

@@ -40,7 +40,7 @@ const VolumeKind = "volume"
 func volumeKind() *kind.Any {
 	return kind.Of(kind.Kind[VolumeState]{
 		Name: VolumeKind, Area: kind.AreaKubernetes, Type: types.ResourceTypeVolume, InCluster: true, InClusterOnly: true, List: volumes, Delete: &Volume{},
-		Looks: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
+		ReadActions: []string{"ec2:DescribeVolumes"}, Statement: kind.Machines, Actions: []string{"ec2:DeleteVolume"},
 	})
 }
 

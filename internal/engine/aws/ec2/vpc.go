@@ -19,7 +19,7 @@ import (
 // VPC is a virtual private cloud with DNS (CAPA: spec.network.vpc).
 type VPC struct {
 	CIDR string
-	IPv6 bool // with a /56 that Amazon provides
+	IPv6 bool // with a /56 block that Amazon provides
 	Tags cloud.Tags
 }
 
@@ -28,7 +28,7 @@ type VPCState struct {
 	identity.Object
 	CIDR, IPv6CIDR           string
 	IPv6State                string
-	Blocks                   map[string]string // secondary IPv4 blocks: CIDR to association ID
+	Blocks                   map[string]string // association IDs of the secondary IPv4 blocks, by CIDR
 	DNSHostnames, DNSSupport bool
 }
 
@@ -46,21 +46,20 @@ func (v *VPC) Find(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	if err != nil {
 		return nil, err
 	}
-	var ours []types.Vpc
+	var owned []VPCState
 	for _, x := range all {
-		tags := cloud.FromEC2(x.Tags)
-		if tags[c.OwnerTag()] == cloud.Owned {
-			ours = append(ours, x)
-		} else if tags["Name"] == v.Tags["Name"] {
-			return nil, fmt.Errorf("VPC %s is named %s, but does not carry the tag %s=%s: add the tag, or name the VPC in spec.network.vpc.id to use it as it is",
-				aws.ToString(x.VpcId), tags["Name"], c.OwnerTag(), cloud.Owned)
+		if s := vpcState(x); s.IsOwned(c) {
+			owned = append(owned, s)
+		} else if s.Tags["Name"] == v.Tags["Name"] {
+			return nil, fmt.Errorf("VPC %s is named %s, but does not have the tag %s=%s: add the tag, or set spec.network.vpc.id to use it as an existing VPC",
+				s.ID, s.Tags["Name"], c.OwnerTag(), cloud.Owned)
 		}
 	}
-	x, err := identity.Find(ours, v.Tags, ec2Tags(func(x types.Vpc) []types.Tag { return x.Tags }))
-	if x == nil {
-		return nil, err
+	s, err := identity.Find(owned, v.Tags)
+	if s == nil || cloud.IsBrief(ctx) {
+		return s, err
 	}
-	return vpcState(ctx, c, *x)
+	return s, s.describeAttributes(ctx, c)
 }
 
 // Diff implements graph.Desired.
@@ -85,8 +84,8 @@ func (v *VPC) Create(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := VPCSeen(*out.Vpc)
-	s.Tags, s.DNSSupport = v.Tags, true // a new VPC has DNS, and no host names
+	s := vpcState(*out.Vpc)
+	s.Tags, s.DNSSupport = v.Tags, true // the default of a new VPC; DNS host names are off
 	return &s, nil
 }
 
@@ -107,7 +106,7 @@ func (v *VPC) Update(ctx context.Context, c *cloud.Clients, have *VPCState, d gr
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, v.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, v.Tags)
 	}
 	return &after, err
 }
@@ -121,7 +120,7 @@ func (v *VPC) Delete(ctx context.Context, c *cloud.Clients, have *VPCState) erro
 // Blockers implements graph.Explained.
 func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) string {
 	var names []string
-	if in := interfacesIn(ctx, c, "vpc-id", have.ID); in != "" {
+	if in := blockingInterfaces(ctx, c, "vpc-id", have.ID); in != "" {
 		names = append(names, in)
 	}
 	all, err := SecurityGroups(ctx, c, have.ID)
@@ -129,15 +128,14 @@ func (v *VPC) Blockers(ctx context.Context, c *cloud.Clients, have *VPCState) st
 		return ""
 	}
 	for _, g := range all {
-		if g.Name != "default" { // which goes with the VPC
+		if g.Name != "default" { // deleted with the VPC
 			names = append(names, fmt.Sprintf("%s (security group %s)", g.ID, g.Name))
 		}
 	}
 	return strings.Join(names, ", ")
 }
 
-// VPCs lists all VPCs of the region: there are few, and their number counts
-// against a quota.
+// VPCs lists all VPCs of the region, because their number counts against a quota.
 func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 	return cloud.Remember(ctx, c, "VPCs", func(ctx context.Context) ([]types.Vpc, error) {
 		p := ec2.NewDescribeVpcsPaginator(c.EC2, &ec2.DescribeVpcsInput{})
@@ -146,21 +144,21 @@ func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 	})
 }
 
-// countVPCs returns how many VPCs the region has, whoever they belong to.
+// countVPCs returns the number of VPCs in the region.
 func countVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
 	all, err := VPCs(ctx, c)
 	return len(all), err
 }
 
-// OwnsVPC reports whether the cluster has a VPC of its own. Without one, it
-// has nothing that lives in a VPC.
+// OwnsVPC reports whether the cluster owns a VPC. If not, there are no resources in it to
+// search for.
 func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
 	all, err := VPCs(ctx, c)
 	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
 }
 
-// VPCSeen returns a VPC as EC2 describes it.
-func VPCSeen(x types.Vpc) VPCState {
+// vpcState returns a VPC as DescribeVpcs returns it.
+func vpcState(x types.Vpc) VPCState {
 	s := VPCState{Object: identity.Object{ID: aws.ToString(x.VpcId), Tags: cloud.FromEC2(x.Tags)}, CIDR: aws.ToString(x.CidrBlock), Blocks: map[string]string{}}
 	for _, a := range x.Ipv6CidrBlockAssociationSet {
 		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State != types.VpcCidrBlockStateCodeDisassociated {
@@ -175,11 +173,8 @@ func VPCSeen(x types.Vpc) VPCState {
 	return s
 }
 
-func vpcState(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, error) {
-	s := VPCSeen(x)
-	if cloud.IsBrief(ctx) {
-		return &s, nil
-	}
+// describeAttributes sets the attributes that DescribeVpcs does not return.
+func (s *VPCState) describeAttributes(ctx context.Context, c *cloud.Clients) error {
 	attribute := func(name types.VpcAttributeName) (*ec2.DescribeVpcAttributeOutput, error) {
 		return cloud.Remember(ctx, c, "VPC attribute "+string(name)+" of "+s.ID, func(ctx context.Context) (*ec2.DescribeVpcAttributeOutput, error) {
 			return c.EC2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &s.ID, Attribute: name})
@@ -187,24 +182,24 @@ func vpcState(ctx context.Context, c *cloud.Clients, x types.Vpc) (*VPCState, er
 	}
 	names, err := attribute(types.VpcAttributeNameEnableDnsHostnames)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	support, err := attribute(types.VpcAttributeNameEnableDnsSupport)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.DNSHostnames = names.EnableDnsHostnames != nil && aws.ToBool(names.EnableDnsHostnames.Value)
 	s.DNSSupport = support.EnableDnsSupport != nil && aws.ToBool(support.EnableDnsSupport.Value)
-	return &s, nil
+	return nil
 }
 
-// VPCByID looks up a VPC that is somebody else's.
+// VPCByID looks up an existing VPC.
 func VPCByID(id string) graph.Lookup[VPCState] {
 	return func(ctx context.Context, c *cloud.Clients) (*VPCState, error) {
 		all, err := VPCs(ctx, c)
 		for _, x := range all {
 			if aws.ToString(x.VpcId) == id {
-				s := VPCSeen(x)
+				s := vpcState(x)
 				return &s, err
 			}
 		}
@@ -215,19 +210,19 @@ func VPCByID(id string) graph.Lookup[VPCState] {
 // vpcKind declares VPCs.
 func vpcKind() *kind.Any {
 	return kind.Of(kind.Kind[VPCState]{
-		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownVPCs), Delete: &VPC{},
-		Status: func(s VPCState) (state, detail string) { return "", kind.Words(s.CIDR, s.IPv6CIDR) },
-		Looks:  []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
+		Name: "vpc", Area: kind.AreaNetwork, Type: types.ResourceTypeVpc, List: kind.Tagged(ownedVPCs), Delete: &VPC{},
+		Status:      func(s VPCState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
+		ReadActions: []string{"ec2:DescribeVpcAttribute", "ec2:DescribeVpcs"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpc", "ec2:DeleteVpc", "ec2:ModifyVpcAttribute"},
 		Quota:   &kind.Quota{Service: "vpc", Code: "L-F678F1CE", Name: "VPCs", Default: 5, Used: countVPCs},
 	})
 }
 
-// ownVPCs lists the VPCs of the cluster.
-func ownVPCs(ctx context.Context, c *cloud.Clients) (out []VPCState, err error) {
+// ownedVPCs lists the VPCs of the cluster.
+func ownedVPCs(ctx context.Context, c *cloud.Clients) (out []VPCState, err error) {
 	all, err := VPCs(ctx, c)
 	for _, x := range all {
-		if s := VPCSeen(x); s.Ours(c) {
+		if s := vpcState(x); s.IsOwned(c) {
 			out = append(out, s)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 type VPCBlock struct {
 	VPC  *graph.Ref[VPCState]
 	CIDR string
-	// Foreign VPCs are somebody else's. A block stays in them, as with CAPA: it
+	// ExistingVPC VPCs are somebody else's. A block stays in them, as with CAPA: it
 	// may have been there before, and others may use it by now.
-	Foreign bool
+	ExistingVPC bool
 }
 
 // VPCBlockState is a secondary block that is associated.
@@ -39,12 +39,12 @@ func (b *VPCBlock) Needs() []graph.Edge { return graph.On(b.VPC) }
 // Find implements graph.Desired.
 func (b *VPCBlock) Find(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc, ok := b.VPC.Found()
-	if !ok || b.Foreign && cloud.IsBrief(ctx) {
+	if !ok || b.ExistingVPC && cloud.IsBrief(ctx) {
 		return nil, nil
 	}
 	all, err := VPCs(ctx, c)
 	for _, x := range all {
-		if id, ok := VPCSeen(x).Blocks[b.CIDR]; ok && aws.ToString(x.VpcId) == vpc.ID {
+		if id, ok := vpcState(x).Blocks[b.CIDR]; ok && aws.ToString(x.VpcId) == vpc.ID {
 			return &VPCBlockState{id, b.CIDR}, nil
 		}
 	}

@@ -48,23 +48,19 @@ func (e *GatewayEndpoint) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (e *GatewayEndpoint) Takes() (create, remove time.Duration) { return 0, EndpointGoes }
+func (e *GatewayEndpoint) Takes() (create, remove time.Duration) { return 0, endpointDeleteTime }
 
 // Find implements graph.Desired.
 func (e *GatewayEndpoint) Find(ctx context.Context, c *cloud.Clients) (*GatewayEndpointState, error) {
 	if _, ok := e.VPC.Found(); !ok {
 		return nil, nil
 	}
-	all, err := Endpoints(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return identity.Find(all, e.Tags, func(x GatewayEndpointState) cloud.Tags { return x.Tags })
+	return identity.FindListed(ctx, c, Endpoints, e.Tags)
 }
 
 // Diff implements graph.Desired.
 func (e *GatewayEndpoint) Diff(have *GatewayEndpointState) (d graph.Diff) {
-	d.Await("state", have.Status, SeenState(types.StateAvailable))
+	d.Await("state", have.Status, EndpointStatus(types.StateAvailable))
 	d.Fixed("service", have.Service, e.Service)
 	var want []string
 	for _, t := range e.RouteTables {
@@ -90,7 +86,7 @@ func (e *GatewayEndpoint) Create(ctx context.Context, c *cloud.Clients) (*Gatewa
 	if err != nil {
 		return nil, err
 	}
-	s := endpointSeen(*out.VpcEndpoint)
+	s := endpointState(*out.VpcEndpoint)
 	s.Tags, s.RouteTables = e.Tags, in.RouteTableIds
 	return &s, nil
 }
@@ -111,7 +107,7 @@ func (e *GatewayEndpoint) Update(ctx context.Context, c *cloud.Clients, have *Ga
 	}
 	var err error
 	if d.HasTags() {
-		after.Object, err = retagged(ctx, c, have.Object, e.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
 	}
 	return &after, err
 }
@@ -129,7 +125,7 @@ func Endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, e
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcEndpointsOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
 				for _, x := range o.VpcEndpoints {
-					if s := endpointSeen(x); s.Status != SeenState(types.StateDeleted) {
+					if s := endpointState(x); s.Status != EndpointStatus(types.StateDeleted) {
 						out = append(out, s)
 					}
 				}
@@ -138,26 +134,26 @@ func Endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, e
 	})
 }
 
-func endpointSeen(x types.VpcEndpoint) GatewayEndpointState {
+func endpointState(x types.VpcEndpoint) GatewayEndpointState {
 	return GatewayEndpointState{
 		Object: identity.Object{ID: aws.ToString(x.VpcEndpointId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Service: aws.ToString(x.ServiceName),
-		RouteTables: x.RouteTableIds, Status: SeenState(x.State),
+		RouteTables: x.RouteTableIds, Status: EndpointStatus(x.State),
 	}
 }
 
-// SeenState spells a state in one way: the API says both Available and
+// EndpointStatus spells a state in one way: the API says both Available and
 // available.
-func SeenState(s types.State) string { return strings.ToLower(string(s)) }
+func EndpointStatus(s types.State) string { return strings.ToLower(string(s)) }
 
-// EndpointGoes is how long AWS usually takes to delete an endpoint.
-const EndpointGoes = 10 * time.Second
+// endpointDeleteTime is how long AWS usually takes to delete an endpoint.
+const endpointDeleteTime = 10 * time.Second
 
 // gatewayEndpointKind declares gateway endpoints.
 func gatewayEndpointKind() *kind.Any {
 	return kind.Of(kind.Kind[GatewayEndpointState]{
 		Name: "vpc-endpoint", Area: kind.AreaNetwork, Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), Delete: &GatewayEndpoint{},
-		Refers: func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
-		Looks:  []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
+		Refers:      func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
+		ReadActions: []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},
 	})
 }

@@ -124,9 +124,9 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 	}
 	out, err := c.EKS.CreateAccessEntry(ctx, in)
 	if err != nil {
-		return nil, eksNotYet(err)
+		return nil, retryable(err)
 	}
-	s := accessSeen(out.AccessEntry)
+	s := accessEntryState(out.AccessEntry)
 	s.Cluster, s.Tags = cluster.Name, a.Tags
 	return &s, nil
 }
@@ -157,7 +157,7 @@ func (a *AccessEntry) Update(ctx context.Context, c *cloud.Clients, have *Access
 	after := *have
 	if d.HasTags() {
 		var err error
-		if after.Object, err = eksRetagged(ctx, c, have.Object, a.Tags); err != nil {
+		if after.Object, err = setTags(ctx, c, have.Object, a.Tags); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +208,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		s := accessSeen(out.AccessEntry)
+		s := accessEntryState(out.AccessEntry)
 		s.Cluster = cluster
 		if s.Type != standardEntry || cloud.IsBrief(ctx) {
 			return &s, nil
@@ -230,7 +230,7 @@ func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal str
 	})
 }
 
-func accessSeen(x *types.AccessEntry) AccessEntryState {
+func accessEntryState(x *types.AccessEntry) AccessEntryState {
 	return AccessEntryState{
 		Object: identity.Object{ID: aws.ToString(x.AccessEntryArn), Tags: x.Tags}, Principal: aws.ToString(x.PrincipalArn), Type: aws.ToString(x.Type), User: aws.ToString(x.Username), Groups: x.KubernetesGroups,
 	}
@@ -240,7 +240,7 @@ func accessSeen(x *types.AccessEntry) AccessEntryState {
 func accessEntryKind() *kind.Any {
 	return kind.Of(kind.Kind[AccessEntryState]{
 		Name: "access-entry", Area: kind.AreaSecurity,
-		Looks: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeAccessEntry", "eks:ListAccessEntries", "eks:ListAssociatedAccessPolicies"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateAccessPolicy", "eks:CreateAccessEntry", "eks:DeleteAccessEntry", "eks:DisassociateAccessPolicy", "eks:TagResource", "eks:UpdateAccessEntry"},
 	})
 }

@@ -44,7 +44,7 @@ var (
 func (a *Addon) Needs() []graph.Edge { return graph.DeletedWith(a.Cluster) }
 
 // Takes implements graph.Timed.
-func (a *Addon) Takes() (create, remove time.Duration) { return eksAddonTakes, AddonGoes }
+func (a *Addon) Takes() (create, remove time.Duration) { return addonCreateTime, addonDeleteTime }
 
 // Find implements graph.Desired. One that could not be made is removed before
 // it is made again.
@@ -101,9 +101,9 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 	set(&in.ServiceAccountRoleArn, a.RoleARN)
 	out, err := c.EKS.CreateAddon(ctx, in)
 	if err != nil {
-		return nil, eksNotYet(err)
+		return nil, retryable(err)
 	}
-	s := addonSeen(out.Addon)
+	s := addonState(out.Addon)
 	s.Cluster, s.Tags = cluster.Name, a.Tags
 	return &s, nil
 }
@@ -113,7 +113,7 @@ func (a *Addon) Update(ctx context.Context, c *cloud.Clients, have *AddonState, 
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = eksRetagged(ctx, c, have.Object, a.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, a.Tags)
 		return &after, err
 	}
 	cluster, _ := a.Cluster.Found()
@@ -144,8 +144,8 @@ func (a *Addon) Delete(ctx context.Context, c *cloud.Clients, have *AddonState) 
 
 // How long EKS usually takes to create and to delete an add-on.
 const (
-	eksAddonTakes = time.Minute
-	AddonGoes     = time.Minute
+	addonCreateTime = time.Minute
+	addonDeleteTime = time.Minute
 )
 
 // AddonByName returns an add-on, or nil.
@@ -155,13 +155,13 @@ func AddonByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		s := addonSeen(out.Addon)
+		s := addonState(out.Addon)
 		s.Cluster = cluster
 		return &s, nil
 	})
 }
 
-func addonSeen(x *types.Addon) AddonState {
+func addonState(x *types.Addon) AddonState {
 	s := AddonState{
 		Object: identity.Object{ID: aws.ToString(x.AddonArn), Tags: x.Tags}, Name: aws.ToString(x.AddonName), Status: string(x.Status), Version: aws.ToString(x.AddonVersion),
 		Configuration: aws.ToString(x.ConfigurationValues), RoleARN: aws.ToString(x.ServiceAccountRoleArn),
@@ -179,9 +179,9 @@ func addonKind() *kind.Any {
 	return kind.Of(kind.Kind[AddonState]{
 		Name: "addon", Area: kind.AreaKubernetes,
 		Status: func(s AddonState) (state, detail string) {
-			return strings.ToLower(s.Status), kind.Words(s.Version, strings.Join(s.Issues, "; "))
+			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))
 		},
-		Looks: []string{"eks:DescribeAddon", "eks:ListAddons"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeAddon", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	})
 }

@@ -25,24 +25,24 @@ import (
 
 // Cluster is an EKS cluster (CAPA: AWSManagedControlPlane).
 type Cluster struct {
-	Name    string
-	Version string // "1.34"; "" for EKS's default, and then for whatever there is
-	Role    *graph.Ref[iam.RoleState]
-	Subnets []*graph.Ref[ec2.SubnetState]
-	Groups  []*graph.Ref[ec2.SecurityGroupState]
-	Mark    string // the tag that says whose it is: kubernetes.io/cluster/NAME
+	Name       string
+	Version    string // "1.34"; "" for EKS's default, and then for whatever there is
+	Role       *graph.Ref[iam.RoleState]
+	Subnets    []*graph.Ref[ec2.SubnetState]
+	Groups     []*graph.Ref[ec2.SecurityGroupState]
+	ClusterTag string // the tag that says whose it is: kubernetes.io/cluster/NAME
 
-	Public, Private *bool    // where the API server is reached; nil leaves it as it is
-	PublicCIDRs     []string // sorted; from where; empty is everywhere
-	IPv6            bool
-	ServiceCIDR     string   // IPv4; "" for AWS's choice
-	Logging         []string // types of logs that are kept, sorted
-	Key             string   // ARN of the KMS key for secrets; "" for AWS's own
-	Authentication  string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for AWS's default
-	CreatorIsAdmin  *bool
-	BareOfAddons    bool   // EKS installs neither the VPC CNI nor CoreDNS nor kube-proxy by itself
-	Support         string // EXTENDED or STANDARD; "" leaves it as it is
-	Tags            cloud.Tags
+	Public, Private       *bool    // where the API server is reached; nil leaves it as it is
+	PublicCIDRs           []string // sorted; from where; empty is everywhere
+	IPv6                  bool
+	ServiceCIDR           string   // IPv4; "" for AWS's choice
+	Logging               []string // types of logs that are kept, sorted
+	Key                   string   // ARN of the KMS key for secrets; "" for AWS's own
+	Authentication        string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for AWS's default
+	CreatorIsAdmin        *bool
+	SkipSelfManagedAddons bool   // EKS installs neither the VPC CNI nor CoreDNS nor kube-proxy by itself
+	Support               string // EXTENDED or STANDARD; "" leaves it as it is
+	Tags                  cloud.Tags
 }
 
 // ClusterState is a control plane that exists.
@@ -55,7 +55,7 @@ type ClusterState struct {
 	Public, Private, IPv6             bool
 	Logging                           []string
 	Key, Authentication, Support      string
-	Behind                            string // a node group that is too old for the version that is wanted, and its version
+	OutdatedNodeGroup                 string // a node group that is too old for the version that is wanted, and its version
 }
 
 var (
@@ -76,7 +76,7 @@ func (e *Cluster) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (e *Cluster) Takes() (create, remove time.Duration) { return eksClusterTakes, ClusterGoes }
+func (e *Cluster) Takes() (create, remove time.Duration) { return clusterCreateTime, clusterDeleteTime }
 
 // Find implements graph.Desired. A cluster of that name that is not marked as
 // this one's is somebody else's, whatever Cluster API makes of it.
@@ -85,10 +85,10 @@ func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, er
 	switch {
 	case s == nil || err != nil:
 		return nil, err
-	case s.Tags[e.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
-		return nil, fmt.Errorf("there is an EKS cluster named %s that does not carry the tag %s=%s: give this one another name in spec.eksClusterName", e.Name, e.Mark, cloud.Owned)
+	case s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
+		return nil, fmt.Errorf("there is an EKS cluster named %s that does not carry the tag %s=%s: give this one another name in spec.eksClusterName", e.Name, e.ClusterTag, cloud.Owned)
 	}
-	s.Behind, err = e.behind(ctx, c, s)
+	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)
 	return s, err
 }
 
@@ -96,9 +96,9 @@ func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, er
 // plane, by Kubernetes' version skew policy from 1.28 on.
 const kubeletSkew = 3
 
-// behind names a node group that the version which is wanted would leave
-// behind. EKS refuses that on the way, when it is too late.
-func (e *Cluster) behind(ctx context.Context, c *cloud.Clients, have *ClusterState) (string, error) {
+// outdatedNodeGroup names a node group that the version which is wanted would leave
+// outdatedNodeGroup. EKS refuses that on the way, when it is too late.
+func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have *ClusterState) (string, error) {
 	if minor(e.Version) <= minor(have.Version) || cloud.IsBrief(ctx) {
 		return "", nil
 	}
@@ -163,8 +163,8 @@ func (e *Cluster) diffVersion(have *ClusterState, d *graph.Diff) {
 	case have.ID == "":
 		d.Set("version", "", e.Version)
 		return
-	case have.Behind != "":
-		d.Fixed("version", have.Behind, e.Version)
+	case have.OutdatedNodeGroup != "":
+		d.Fixed("version", have.OutdatedNodeGroup, e.Version)
 		d.Advise(fmt.Sprintf("nodes may be %d minor versions older than the control plane: upgrade both in smaller steps", kubeletSkew))
 		return
 	case from > to:
@@ -187,9 +187,9 @@ func minor(version string) int {
 	return n
 }
 
-// authentications are the modes, in the only order in which one follows
+// authenticationModes are the modes, in the only order in which one follows
 // another.
-func authentications() []string {
+func authenticationModes() []string {
 	return []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
 }
 
@@ -200,7 +200,7 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 	if e.Private != nil {
 		d.Set("endpointAccess.private", have.Private, *e.Private)
 	}
-	if e.reachedByAll() {
+	if e.publicToAll() {
 		d.Lines("endpointAccess.publicCIDRs", slices.DeleteFunc(slices.Clone(have.PublicCIDRs), isEverywhere), nil)
 	} else {
 		d.Lines("endpointAccess.publicCIDRs", have.PublicCIDRs, e.PublicCIDRs)
@@ -214,7 +214,7 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 		}
 		return
 	}
-	modes := authentications()
+	modes := authenticationModes()
 	from, to := slices.Index(modes, have.Authentication), slices.Index(modes, e.Authentication)
 	if from > to {
 		d.Fixed("authenticationMode", have.Authentication, e.Authentication)
@@ -225,7 +225,7 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 	}
 }
 
-func (e *Cluster) reachedByAll() bool {
+func (e *Cluster) publicToAll() bool {
 	return !slices.ContainsFunc(e.PublicCIDRs, func(b string) bool { return !isEverywhere(b) })
 }
 
@@ -239,10 +239,10 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 			SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups), EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private,
 		},
 		KubernetesNetworkConfig: e.networkConfig(), Logging: logging(e.Logging, nil), EncryptionConfig: e.encryption(),
-		BootstrapSelfManagedAddons: aws.Bool(!e.BareOfAddons),
+		BootstrapSelfManagedAddons: aws.Bool(!e.SkipSelfManagedAddons),
 		ClientRequestToken:         c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(identity.CloudIDs(e.Subnets), ",")),
 	}
-	if !e.reachedByAll() {
+	if !e.publicToAll() {
 		in.ResourcesVpcConfig.PublicAccessCidrs = e.PublicCIDRs
 	}
 	if e.Version != "" {
@@ -258,9 +258,9 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 	}
 	out, err := c.EKS.CreateCluster(ctx, in)
 	if err != nil {
-		return nil, eksNotYet(err)
+		return nil, retryable(err)
 	}
-	s := eksClusterSeen(out.Cluster)
+	s := clusterState(out.Cluster)
 	s.Tags = e.Tags
 	return &s, nil
 }
@@ -307,32 +307,32 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = eksRetagged(ctx, c, have.Object, e.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
 		return &after, err
 	}
-	if err := e.change(ctx, c, d); err != nil {
+	if err := e.updateFirst(ctx, c, d); err != nil {
 		return nil, err
 	}
 	after.Status = string(types.ClusterStatusUpdating)
 	return &after, nil
 }
 
-func (e *Cluster) change(ctx context.Context, c *cloud.Clients, d graph.Diff) (err error) {
+func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Diff) (err error) {
 	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
 	switch {
 	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
 		config.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
-		if e.reachedByAll() {
+		if e.publicToAll() {
 			config.ResourcesVpcConfig.PublicAccessCidrs = []string{ec2.AnywhereIPv4}
 		}
 	case d.Has("upgradePolicy"):
 		config.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
 	case d.Has("authenticationMode"):
-		config.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(next(d, "authenticationMode"))}
+		config.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(nextValue(d, "authenticationMode"))}
 	case d.Has("logging"):
 		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
 	case d.Has("version"):
-		_, err = c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(next(d, "version"))})
+		_, err = c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(nextValue(d, "version"))})
 		return err
 	case d.Has("encryptionKey"):
 		_, err = c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
@@ -342,8 +342,8 @@ func (e *Cluster) change(ctx context.Context, c *cloud.Clients, d graph.Diff) (e
 	return err
 }
 
-// next returns what a field is to become first.
-func next(d graph.Diff, field string) string {
+// nextValue returns what a field is to become first.
+func nextValue(d graph.Diff, field string) string {
 	for _, change := range d {
 		if change.Field == field {
 			return change.Want
@@ -363,8 +363,8 @@ func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterSta
 
 // How long EKS usually takes to create and to delete a cluster.
 const (
-	eksClusterTakes = 9 * time.Minute
-	ClusterGoes     = 3 * time.Minute
+	clusterCreateTime = 9 * time.Minute
+	clusterDeleteTime = 3 * time.Minute
 )
 
 // ClusterByName returns a cluster, or nil.
@@ -374,12 +374,12 @@ func ClusterByName(ctx context.Context, c *cloud.Clients, name string) (*Cluster
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		s := eksClusterSeen(out.Cluster)
+		s := clusterState(out.Cluster)
 		return &s, nil
 	})
 }
 
-func eksClusterSeen(x *types.Cluster) ClusterState {
+func clusterState(x *types.Cluster) ClusterState {
 	s := ClusterState{
 		Object: identity.Object{ID: aws.ToString(x.Arn), Tags: x.Tags}, Name: aws.ToString(x.Name), Status: string(x.Status), Version: aws.ToString(x.Version), Endpoint: aws.ToString(x.Endpoint), RoleARN: aws.ToString(x.RoleArn),
 	}
@@ -393,7 +393,7 @@ func eksClusterSeen(x *types.Cluster) ClusterState {
 			s.ServiceCIDR = aws.ToString(n.ServiceIpv6Cidr)
 		}
 	}
-	s.Logging = logsSeen(x.Logging)
+	s.Logging = enabledLogs(x.Logging)
 	for _, k := range x.EncryptionConfig {
 		if k.Provider != nil {
 			s.Key = aws.ToString(k.Provider.KeyArn)
@@ -414,8 +414,8 @@ func eksClusterSeen(x *types.Cluster) ClusterState {
 	return s
 }
 
-// logsSeen lists the types of logs that are kept.
-func logsSeen(x *types.Logging) (out []string) {
+// enabledLogs lists the types of logs that are kept.
+func enabledLogs(x *types.Logging) (out []string) {
 	if x == nil {
 		return nil
 	}
@@ -445,28 +445,28 @@ func (s ClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
 // clusterKind declares control planes of EKS.
 func clusterKind() *kind.Any {
 	return kind.Of(kind.Kind[ClusterState]{
-		Name: "eks-cluster", Area: kind.AreaControlPlane, ByNameOnly: true, List: ownClusters, Delete: &Cluster{},
+		Name: "eks-cluster", Area: kind.AreaControlPlane, ByNameOnly: true, List: ownedClusters, Delete: &Cluster{},
 		Find: func(ctx context.Context, c *cloud.Clients, s ClusterState) (*ClusterState, error) {
 			return ClusterByName(ctx, c, s.Name)
 		},
 		Refers: func(s ClusterState) []string {
-			return slices.Concat([]string{s.RoleARN, ec2.InterfacesOf(s.VPC)}, s.Subnets, s.Groups)
+			return slices.Concat([]string{s.RoleARN, ec2.InterfacesAlias(s.VPC)}, s.Subnets, s.Groups)
 		},
-		Aliases:    func(s ClusterState) []string { return []string{clusterNamed(s.Name), issuer(s.Issuer)} },
-		Identifies: func(s ClusterState) kind.Owner { return kind.Owner{Kubernetes: s.Name, EKS: true} },
+		Aliases: func(s ClusterState) []string { return []string{clusterAlias(s.Name), issuerAlias(s.Issuer)} },
+		OwnerOf: func(s ClusterState) kind.Owner { return kind.Owner{Kubernetes: s.Name, EKS: true} },
 		Status: func(s ClusterState) (state, detail string) {
-			return strings.ToLower(s.Status), kind.Words(s.Version, s.Endpoint)
+			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)
 		},
-		Looks: []string{"eks:DescribeCluster", "eks:ListClusters"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeCluster", "eks:ListClusters"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
 	})
 }
 
-// clusterNamed is an alias of a cluster, by which its parts refer to it.
-func clusterNamed(name string) string { return "EKS cluster " + name }
+// clusterAlias is an alias of a cluster, by which its parts refer to it.
+func clusterAlias(name string) string { return "EKS cluster " + name }
 
-// issuer is an alias of a cluster, by which its OIDC provider refers to it.
-func issuer(url string) string { return "issuer " + strings.TrimPrefix(url, "https://") }
+// issuerAlias is an alias of a cluster, by which its OIDC provider refers to it.
+func issuerAlias(url string) string { return "issuer " + strings.TrimPrefix(url, "https://") }
 
 // Names lists the clusters of EKS in the region.
 func Names(ctx context.Context, c *cloud.Clients) ([]string, error) {
@@ -477,14 +477,14 @@ func Names(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	})
 }
 
-func ownClusters(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []ClusterState, err error) {
+func ownedClusters(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []ClusterState, err error) {
 	names, err := Names(ctx, c)
 	for _, name := range names {
 		s, err := ClusterByName(ctx, c, name)
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.Ours(c) {
+		if s != nil && s.IsOwned(c) {
 			out = append(out, *s)
 		}
 	}
@@ -493,7 +493,7 @@ func ownClusters(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []Clu
 
 // Tagged returns the cluster that carries the tag of Cluster API, or nil.
 func Tagged(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
-	all, err := ownClusters(ctx, c, kind.Owner{})
+	all, err := ownedClusters(ctx, c, kind.Owner{})
 	if len(all) == 0 {
 		return nil, err
 	}

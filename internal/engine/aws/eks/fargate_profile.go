@@ -66,7 +66,7 @@ func (f *FargateProfile) Needs() []graph.Edge {
 
 // Takes implements graph.Timed.
 func (f *FargateProfile) Takes() (create, remove time.Duration) {
-	return eksFargateTakes, FargateProfileGoes
+	return fargateProfileCreateTime, fargateProfileDeleteTime
 }
 
 // Find implements graph.Desired.
@@ -115,9 +115,9 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 	}
 	out, err := c.EKS.CreateFargateProfile(ctx, in)
 	if err != nil {
-		return nil, eksNotYet(err)
+		return nil, retryable(err)
 	}
-	s := fargateSeen(out.FargateProfile)
+	s := fargateProfileState(out.FargateProfile)
 	s.Cluster, s.Tags = cluster.Name, f.Tags
 	return &s, nil
 }
@@ -126,7 +126,7 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 func (f *FargateProfile) Update(ctx context.Context, c *cloud.Clients, have *FargateProfileState, _ graph.Diff) (*FargateProfileState, error) {
 	after := *have
 	var err error
-	after.Object, err = eksRetagged(ctx, c, have.Object, f.Tags)
+	after.Object, err = setTags(ctx, c, have.Object, f.Tags)
 	return &after, err
 }
 
@@ -136,13 +136,13 @@ func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *Far
 		return nil
 	}
 	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &have.Cluster, FargateProfileName: &have.Name})
-	return eksNotYet(err) // one at a time
+	return retryable(err) // one at a time
 }
 
 // How long EKS usually takes to create and to delete a Fargate profile.
 const (
-	eksFargateTakes    = 2 * time.Minute
-	FargateProfileGoes = 2 * time.Minute
+	fargateProfileCreateTime = 2 * time.Minute
+	fargateProfileDeleteTime = 2 * time.Minute
 )
 
 // FargateProfileByName returns a profile, or nil.
@@ -152,13 +152,13 @@ func FargateProfileByName(ctx context.Context, c *cloud.Clients, cluster, name s
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		s := fargateSeen(out.FargateProfile)
+		s := fargateProfileState(out.FargateProfile)
 		s.Cluster = cluster
 		return &s, nil
 	})
 }
 
-func fargateSeen(x *types.FargateProfile) FargateProfileState {
+func fargateProfileState(x *types.FargateProfile) FargateProfileState {
 	s := FargateProfileState{
 		Object: identity.Object{ID: aws.ToString(x.FargateProfileArn), Tags: x.Tags}, Name: aws.ToString(x.FargateProfileName), Status: string(x.Status), RoleARN: aws.ToString(x.PodExecutionRoleArn), Subnets: x.Subnets,
 	}
@@ -172,21 +172,21 @@ func fargateSeen(x *types.FargateProfile) FargateProfileState {
 func fargateProfileKind() *kind.Any {
 	return kind.Of(kind.Kind[FargateProfileState]{
 		Name: "fargate-profile", Area: kind.AreaWorkers, ByNameOnly: true, RunsPods: true, Delete: &FargateProfile{},
-		List: partsOf(fargateNames, FargateProfileByName),
+		List: partsOf(fargateProfileNames, FargateProfileByName),
 		Find: func(ctx context.Context, c *cloud.Clients, s FargateProfileState) (*FargateProfileState, error) {
 			return FargateProfileByName(ctx, c, s.Cluster, s.Name)
 		},
 		Refers: func(s FargateProfileState) []string {
-			return append(slices.Clone(s.Subnets), clusterNamed(s.Cluster), s.RoleARN)
+			return append(slices.Clone(s.Subnets), clusterAlias(s.Cluster), s.RoleARN)
 		},
-		Status: func(s FargateProfileState) (state, detail string) { return strings.ToLower(s.Status), "" },
-		Looks:  []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
+		Status:      func(s FargateProfileState) (state, detail string) { return strings.ToLower(s.Status), "" },
+		ReadActions: []string{"eks:DescribeFargateProfile", "eks:ListFargateProfiles"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateFargateProfile", "eks:DeleteFargateProfile", "eks:TagResource"},
 	})
 }
 
-// fargateNames lists the Fargate profiles of a cluster.
-func fargateNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
+// fargateProfileNames lists the Fargate profiles of a cluster.
+func fargateProfileNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of Fargate profiles", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListFargateProfilesPaginator(c.EKS, &eks.ListFargateProfilesInput{ClusterName: &cluster})
 		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListFargateProfilesOutput, error) { return p.NextPage(ctx) },

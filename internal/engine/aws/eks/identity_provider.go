@@ -46,7 +46,7 @@ func (p *IdentityProvider) Needs() []graph.Edge {
 
 // Takes implements graph.Timed.
 func (p *IdentityProvider) Takes() (create, remove time.Duration) {
-	return eksProviderTakes, eksProviderGoes
+	return identityProviderCreateTime, identityProviderDeleteTime
 }
 
 // Find implements graph.Desired.
@@ -93,7 +93,7 @@ func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*Ident
 			GroupsClaim: given(p.GroupsClaim), GroupsPrefix: given(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
 		},
 	})
-	return nil, eksNotYet(err)
+	return nil, retryable(err)
 }
 
 // Update implements graph.Updater.
@@ -101,7 +101,7 @@ func (p *IdentityProvider) Update(ctx context.Context, c *cloud.Clients, have *I
 	after := *have
 	if d.HasTags() {
 		var err error
-		after.Object, err = eksRetagged(ctx, c, have.Object, p.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, p.Tags)
 		return &after, err
 	}
 	if err := p.Delete(ctx, c, have); err != nil {
@@ -125,8 +125,8 @@ func (p *IdentityProvider) Delete(ctx context.Context, c *cloud.Clients, have *I
 
 // How long EKS usually takes to associate and to disassociate an identity provider.
 const (
-	eksProviderTakes = 15 * time.Minute
-	eksProviderGoes  = 15 * time.Minute
+	identityProviderCreateTime = 15 * time.Minute
+	identityProviderDeleteTime = 15 * time.Minute
 )
 
 // identityProvider returns a provider, or nil.
@@ -150,7 +150,7 @@ func identityProvider(ctx context.Context, c *cloud.Clients, cluster, name strin
 // identityProviderKind declares identity providers.
 func identityProviderKind() *kind.Any {
 	return kind.Of(kind.Kind[IdentityProviderState]{
-		Name: "identity-provider", Area: kind.AreaSecurity, Looks: []string{"eks:DescribeIdentityProviderConfig"}, Statement: kind.EKS,
+		Name: "identity-provider", Area: kind.AreaSecurity, ReadActions: []string{"eks:DescribeIdentityProviderConfig"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateIdentityProviderConfig", "eks:DisassociateIdentityProviderConfig", "eks:TagResource"},
 	})
 }

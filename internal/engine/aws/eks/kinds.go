@@ -28,8 +28,8 @@ func Kinds() []*kind.Any {
 	}
 }
 
-// eksRetagged sets tags on a thing of EKS and returns its object as it is then.
-func eksRetagged(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
+// setTags sets tags on a thing of EKS and returns its object as it is then.
+func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
 	have.Tags = have.Tags.With(tags)
 	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
 	return have, err
@@ -52,11 +52,11 @@ func pairs(m map[string]string) (out []string) {
 	return out
 }
 
-// eksNotYet has a call repeated that EKS refuses since something is still on
+// retryable has a call repeated that EKS refuses since something is still on
 // its way: a role that IAM has not told everybody of, a thing of the same
 // name that goes, another one of which there may be only one at a time, an
 // update of the cluster.
-func eksNotYet(err error) error {
+func retryable(err error) error {
 	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
 	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
 	if role {

@@ -29,15 +29,15 @@ type NodeGroup struct {
 	Role    *graph.Ref[iam.RoleState]
 	Subnets []*graph.Ref[ec2.SubnetState]
 
-	Version       string // "1.34"; "" for the cluster's, and then for whatever there is
-	Release       string // of the image; "" for the newest
-	ImageType     string // AL2023_x86_64_STANDARD…; "" with a launch template that names an image
-	Capacity      string // ON_DEMAND or SPOT
-	InstanceTypes []string
-	DiskSize      int32 // GiB; 0 for EKS's default
-	Least, Most   int32
-	Desired       int32
-	KeepDesired   bool // something else says how many there are (an autoscaler)
+	Version          string // "1.34"; "" for the cluster's, and then for whatever there is
+	Release          string // of the image; "" for the newest
+	ImageType        string // AL2023_x86_64_STANDARD…; "" with a launch template that names an image
+	Capacity         string // ON_DEMAND or SPOT
+	InstanceTypes    []string
+	DiskSize         int32 // GiB; 0 for EKS's default
+	MinSize, MaxSize int32
+	Desired          int32
+	KeepDesired      bool // something else says how many there are (an autoscaler)
 
 	Labels                   map[string]string
 	Taints                   []Taint
@@ -66,20 +66,20 @@ func (t Taint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
 
 // NodeGroupState is a node group that exists.
 type NodeGroupState struct {
-	identity.Object                                         // the ID is its ARN
-	Cluster                                                 string
-	Name, Status, Version, Release, Kind, Capacity, RoleARN string
-	Subnets, InstanceTypes                                  []string
-	DiskSize, Least, Most, Desired                          int32
-	MaxUnavailable, MaxUnavailablePercentage                int32
-	Repair                                                  bool
-	Labels                                                  map[string]string
-	Taints                                                  []Taint
-	SSHKey                                                  string
-	Issues                                                  []string          // what EKS finds wrong
-	Template, TemplateVersion                               string            // ID and number; "" for EKS's own
-	Scaling                                                 string            // name of the Auto Scaling group; "" until there is one
-	Hooks                                                   map[string]string // its lifecycle hooks, written down, by name
+	identity.Object                                              // the ID is its ARN
+	Cluster                                                      string
+	Name, Status, Version, Release, ImageType, Capacity, RoleARN string
+	Subnets, InstanceTypes                                       []string
+	DiskSize, MinSize, MaxSize, Desired                          int32
+	MaxUnavailable, MaxUnavailablePercentage                     int32
+	Repair                                                       bool
+	Labels                                                       map[string]string
+	Taints                                                       []Taint
+	SSHKey                                                       string
+	Issues                                                       []string          // what EKS finds wrong
+	Template, TemplateVersion                                    string            // ID and number; "" for EKS's own
+	ScalingGroup                                                 string            // name of the Auto Scaling group; "" until there is one
+	Hooks                                                        map[string]string // its lifecycle hooks, written down, by name
 }
 
 var (
@@ -101,7 +101,7 @@ func (g *NodeGroup) Needs() []graph.Edge {
 
 // Takes implements graph.Timed.
 func (g *NodeGroup) Takes() (create, remove time.Duration) {
-	return eksNodeGroupTakes, NodeGroupGoes
+	return nodeGroupCreateTime, nodeGroupDeleteTime
 }
 
 // Find implements graph.Desired.
@@ -111,11 +111,11 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 		return nil, nil
 	}
 	s, err := NodeGroupByName(ctx, c, cluster.Name, g.Name)
-	if s == nil || err != nil || s.Scaling == "" || cloud.IsBrief(ctx) {
+	if s == nil || err != nil || s.ScalingGroup == "" || cloud.IsBrief(ctx) {
 		return s, err
 	}
 	have := *s
-	have.Hooks, err = autoscaling.LifecycleHooks(ctx, c, s.Scaling)
+	have.Hooks, err = autoscaling.LifecycleHooks(ctx, c, s.ScalingGroup)
 	if cloud.Denied(err) && len(g.Hooks) == 0 {
 		err = nil // whoever may not ask has made none
 	}
@@ -137,7 +137,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	}
 	d.Fixed("role", have.RoleARN, g.Role.CloudID())
 	if g.ImageType != "" {
-		d.Fixed("amiType", have.Kind, g.ImageType)
+		d.Fixed("amiType", have.ImageType, g.ImageType)
 	}
 	d.Fixed("capacityType", have.Capacity, g.Capacity)
 	if len(g.InstanceTypes) > 0 {
@@ -152,7 +152,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: the node group of the new name is made, this one removed")
 	g.diffVersion(have, &d)
 	g.diffConfig(have, &d)
-	if have.ID == "" || have.Scaling != "" {
+	if have.ID == "" || have.ScalingGroup != "" {
 		autoscaling.DiffHooks(have.Hooks, g.Hooks, &d)
 	}
 	d.Tags(have.Tags, g.Tags)
@@ -170,8 +170,8 @@ func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
 	d.Set("launchTemplate.version", have.TemplateVersion, ec2.VersionOf(g.Template, g.Content))
 }
 
-// template is the version of the launch template that the nodes are to be of.
-func (g *NodeGroup) template() *types.LaunchTemplateSpecification {
+// launchTemplate is the version of the launch template that the nodes are to be of.
+func (g *NodeGroup) launchTemplate() *types.LaunchTemplateSpecification {
 	if g.Template == nil {
 		return nil
 	}
@@ -197,8 +197,8 @@ func (g *NodeGroup) diffVersion(have *NodeGroupState, d *graph.Diff) {
 }
 
 func (g *NodeGroup) diffConfig(have *NodeGroupState, d *graph.Diff) {
-	d.Set("scaling.minSize", have.Least, g.Least)
-	d.Set("scaling.maxSize", have.Most, g.Most)
+	d.Set("scaling.minSize", have.MinSize, g.MinSize)
+	d.Set("scaling.maxSize", have.MaxSize, g.MaxSize)
 	if !g.KeepDesired {
 		d.Set("scaling.desiredSize", have.Desired, g.Desired)
 	}
@@ -228,8 +228,8 @@ func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupSta
 	in := &eks.CreateNodegroupInput{
 		ClusterName: &cluster.Name, NodegroupName: &g.Name, NodeRole: aws.String(g.Role.CloudID()), Subnets: identity.CloudIDs(g.Subnets),
 		AmiType: types.AMITypes(g.ImageType), CapacityType: types.CapacityTypes(g.Capacity), InstanceTypes: g.InstanceTypes, Labels: g.Labels,
-		ScalingConfig: g.scaling(g.Desired), UpdateConfig: g.updateConfig(), Taints: eksTaints(g.Taints), Tags: g.Tags,
-		LaunchTemplate:     g.template(),
+		ScalingConfig: g.scaling(g.Desired), UpdateConfig: g.updateConfig(), Taints: sdkTaints(g.Taints), Tags: g.Tags,
+		LaunchTemplate:     g.launchTemplate(),
 		ClientRequestToken: c.Token("node-group", cluster.Name, g.Name, g.Role.CloudID(), strings.Join(identity.CloudIDs(g.Subnets), ",")),
 	}
 	if in.AmiType == types.AMITypesCustom {
@@ -252,15 +252,15 @@ func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupSta
 	}
 	out, err := c.EKS.CreateNodegroup(ctx, in)
 	if err != nil {
-		return nil, eksNotYet(err)
+		return nil, retryable(err)
 	}
-	s := nodeGroupSeen(out.Nodegroup)
+	s := nodeGroupState(out.Nodegroup)
 	s.Cluster = cluster.Name
 	return &s, nil
 }
 
 func (g *NodeGroup) scaling(desired int32) *types.NodegroupScalingConfig {
-	return &types.NodegroupScalingConfig{MinSize: &g.Least, MaxSize: &g.Most, DesiredSize: &desired}
+	return &types.NodegroupScalingConfig{MinSize: &g.MinSize, MaxSize: &g.MaxSize, DesiredSize: &desired}
 }
 
 func (g *NodeGroup) updateConfig() *types.NodegroupUpdateConfig {
@@ -270,7 +270,7 @@ func (g *NodeGroup) updateConfig() *types.NodegroupUpdateConfig {
 	return &types.NodegroupUpdateConfig{MaxUnavailable: &g.MaxUnavailable}
 }
 
-func eksTaints(taints []Taint) (out []types.Taint) {
+func sdkTaints(taints []Taint) (out []types.Taint) {
 	for _, t := range taints {
 		x := types.Taint{Key: aws.String(t.Key), Effect: types.TaintEffect(t.Effect)}
 		if t.Value != "" {
@@ -289,24 +289,24 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 	var err error
 	switch {
 	case d.HasTags():
-		after.Object, err = eksRetagged(ctx, c, have.Object, g.Tags)
+		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 		return &after, err
 	case d.Has("version", "releaseVersion", "launchTemplate.version"):
 		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name}
 		if d.Has("launchTemplate.version") {
-			in.LaunchTemplate = g.template()
+			in.LaunchTemplate = g.launchTemplate()
 		}
 		if d.Has("version") {
-			in.Version = aws.String(next(d, "version"))
+			in.Version = aws.String(nextValue(d, "version"))
 		} else if d.Has("releaseVersion") {
 			in.Version, in.ReleaseVersion = &have.Version, &g.Release
 		}
 		_, err = c.EKS.UpdateNodegroupVersion(ctx, in)
 	case autoscaling.HasHooks(d):
-		after.Hooks = autoscaling.HooksWritten(g.Hooks)
-		return &after, autoscaling.UpdateHooks(ctx, c, have.Scaling, g.Hooks, d)
+		after.Hooks = autoscaling.HookTexts(g.Hooks)
+		return &after, autoscaling.UpdateHooks(ctx, c, have.ScalingGroup, g.Hooks, d)
 	default:
-		_, err = c.EKS.UpdateNodegroupConfig(ctx, g.changed(cluster.Name, have, d))
+		_, err = c.EKS.UpdateNodegroupConfig(ctx, g.configUpdate(cluster.Name, have, d))
 	}
 	if err != nil {
 		return nil, err
@@ -315,13 +315,13 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 	return &after, nil
 }
 
-// changed is the request for all changes but versions and tags.
-func (g *NodeGroup) changed(cluster string, have *NodeGroupState, d graph.Diff) *eks.UpdateNodegroupConfigInput {
+// configUpdate is the request for all changes but versions and tags.
+func (g *NodeGroup) configUpdate(cluster string, have *NodeGroupState, d graph.Diff) *eks.UpdateNodegroupConfigInput {
 	in := &eks.UpdateNodegroupConfigInput{ClusterName: &cluster, NodegroupName: &g.Name}
 	if d.Has("scaling.minSize", "scaling.maxSize", "scaling.desiredSize") {
 		desired := g.Desired
 		if g.KeepDesired {
-			desired = min(max(have.Desired, g.Least), g.Most)
+			desired = min(max(have.Desired, g.MinSize), g.MaxSize)
 		}
 		in.ScalingConfig = g.scaling(desired)
 	}
@@ -345,24 +345,24 @@ func (g *NodeGroup) changed(cluster string, have *NodeGroupState, d graph.Diff) 
 		}
 	}
 	if d.Has("taint") {
-		in.Taints = g.changedTaints(have)
+		in.Taints = g.taintsUpdate(have)
 	}
 	return in
 }
 
-func (g *NodeGroup) changedTaints(have *NodeGroupState) *types.UpdateTaintsPayload {
+func (g *NodeGroup) taintsUpdate(have *NodeGroupState) *types.UpdateTaintsPayload {
 	is := func(t Taint) func(Taint) bool {
 		return func(x Taint) bool { return x.Key == t.Key && x.Effect == t.Effect }
 	}
 	out := &types.UpdateTaintsPayload{}
 	for _, t := range have.Taints {
 		if !slices.ContainsFunc(g.Taints, is(t)) {
-			out.RemoveTaints = append(out.RemoveTaints, eksTaints([]Taint{t})...)
+			out.RemoveTaints = append(out.RemoveTaints, sdkTaints([]Taint{t})...)
 		}
 	}
 	for _, t := range g.Taints {
 		if !slices.Contains(have.Taints, t) {
-			out.AddOrUpdateTaints = append(out.AddOrUpdateTaints, eksTaints([]Taint{t})...)
+			out.AddOrUpdateTaints = append(out.AddOrUpdateTaints, sdkTaints([]Taint{t})...)
 		}
 	}
 	return out
@@ -379,8 +379,8 @@ func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGrou
 
 // How long EKS usually takes to create and to delete a node group.
 const (
-	eksNodeGroupTakes = 3 * time.Minute
-	NodeGroupGoes     = 3 * time.Minute
+	nodeGroupCreateTime = 3 * time.Minute
+	nodeGroupDeleteTime = 3 * time.Minute
 )
 
 // nodeGroupKind declares managed node groups.
@@ -392,12 +392,12 @@ func nodeGroupKind() *kind.Any {
 			return NodeGroupByName(ctx, c, s.Cluster, s.Name)
 		},
 		Refers: func(s NodeGroupState) []string {
-			return append(slices.Clone(s.Subnets), clusterNamed(s.Cluster), s.RoleARN, s.Template)
+			return append(slices.Clone(s.Subnets), clusterAlias(s.Cluster), s.RoleARN, s.Template)
 		},
 		Status: func(s NodeGroupState) (state, detail string) {
-			return strings.ToLower(s.Status), kind.Words(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
+			return strings.ToLower(s.Status), kind.Join(s.Version, fmt.Sprintf("%d nodes", s.Desired), strings.Join(s.InstanceTypes, ","), strings.Join(s.Issues, "; "))
 		},
-		Looks: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
 	})
 }
@@ -420,26 +420,26 @@ func NodeGroupByName(ctx context.Context, c *cloud.Clients, cluster, name string
 		if err != nil {
 			return nil, cloud.IgnoreNotFound(err)
 		}
-		s := nodeGroupSeen(out.Nodegroup)
+		s := nodeGroupState(out.Nodegroup)
 		s.Cluster = cluster
 		return &s, nil
 	})
 }
 
-func nodeGroupSeen(x *types.Nodegroup) NodeGroupState {
+func nodeGroupState(x *types.Nodegroup) NodeGroupState {
 	s := NodeGroupState{
 		Object: identity.Object{ID: aws.ToString(x.NodegroupArn), Tags: x.Tags}, Name: aws.ToString(x.NodegroupName), Status: string(x.Status), Version: aws.ToString(x.Version), Release: aws.ToString(x.ReleaseVersion),
-		Kind: string(x.AmiType), Capacity: string(x.CapacityType), RoleARN: aws.ToString(x.NodeRole), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes,
+		ImageType: string(x.AmiType), Capacity: string(x.CapacityType), RoleARN: aws.ToString(x.NodeRole), Subnets: x.Subnets, InstanceTypes: x.InstanceTypes,
 		DiskSize: aws.ToInt32(x.DiskSize), Labels: x.Labels,
 	}
 	if v := x.ScalingConfig; v != nil {
-		s.Least, s.Most, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)
+		s.MinSize, s.MaxSize, s.Desired = aws.ToInt32(v.MinSize), aws.ToInt32(v.MaxSize), aws.ToInt32(v.DesiredSize)
 	}
 	if v := x.LaunchTemplate; v != nil {
 		s.Template, s.TemplateVersion = aws.ToString(v.Id), aws.ToString(v.Version)
 	}
 	if v := x.Resources; v != nil && len(v.AutoScalingGroups) > 0 {
-		s.Scaling = aws.ToString(v.AutoScalingGroups[0].Name)
+		s.ScalingGroup = aws.ToString(v.AutoScalingGroups[0].Name)
 	}
 	if v := x.UpdateConfig; v != nil {
 		s.MaxUnavailable, s.MaxUnavailablePercentage = aws.ToInt32(v.MaxUnavailable), aws.ToInt32(v.MaxUnavailablePercentage)

@@ -117,22 +117,22 @@ func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDC
 // oidcProviderKind declares OIDC providers.
 func oidcProviderKind() *kind.Any {
 	return kind.Of(kind.Kind[OIDCProviderState]{
-		Name: "oidc-provider", Area: kind.AreaSecurity, ByNameOnly: true, List: ownOIDCProviders, Delete: &OIDCProvider{},
+		Name: "oidc-provider", Area: kind.AreaSecurity, ByNameOnly: true, List: ownedOIDCProviders, Delete: &OIDCProvider{},
 		Find: func(ctx context.Context, c *cloud.Clients, s OIDCProviderState) (*OIDCProviderState, error) {
 			return OIDCProviderByARN(ctx, c, s.ID)
 		},
 		Refers: func(s OIDCProviderState) []string {
 			_, url, _ := strings.Cut(s.ID, ":oidc-provider/")
-			return []string{issuer(url)}
+			return []string{issuerAlias(url)}
 		},
-		Looks: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
+		ReadActions: []string{"iam:GetOpenIDConnectProvider", "iam:ListOpenIDConnectProviders"}, Statement: kind.OIDCProviders,
 		Actions: []string{"iam:AddClientIDToOpenIDConnectProvider", "iam:CreateOpenIDConnectProvider", "iam:DeleteOpenIDConnectProvider", "iam:TagOpenIDConnectProvider"},
 	})
 }
 
-// ownOIDCProviders lists the providers of a cluster. IAM cannot be asked for tags:
+// ownedOIDCProviders lists the providers of a cluster. IAM cannot be asked for tags:
 // only those of EKS in the region are looked at.
-func ownOIDCProviders(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []OIDCProviderState, err error) {
+func ownedOIDCProviders(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []OIDCProviderState, err error) {
 	all, err := c.IAM.ListOpenIDConnectProviders(ctx, &awsiam.ListOpenIDConnectProvidersInput{})
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func ownOIDCProviders(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out 
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.Ours(c) {
+		if s != nil && s.IsOwned(c) {
 			out = append(out, *s)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 // Parts are the names of what hangs on a cluster of EKS.
 type Parts struct {
-	Cluster                               *ClusterState // nil: there is none
-	NodeGroups, Addons, Fargate, Accesses []string
+	Cluster                                    *ClusterState // nil: there is none
+	NodeGroups, Addons, Fargate, AccessEntries []string
 }
 
 // PartsOf looks at a cluster of EKS and at what hangs on it. Who looks
@@ -26,9 +26,9 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (p Parts, err e
 		to   *[]string
 		list func(context.Context, *cloud.Clients, string) ([]string, error)
 	}{
-		{&p.NodeGroups, nodeGroupNames}, {&p.Addons, addonNames}, {&p.Fargate, fargateNames}, {&p.Accesses, accessPrincipals},
+		{&p.NodeGroups, nodeGroupNames}, {&p.Addons, addonNames}, {&p.Fargate, fargateProfileNames}, {&p.AccessEntries, accessPrincipals},
 	} {
-		if cloud.IsBrief(ctx) && (part.to == &p.Addons || part.to == &p.Accesses) {
+		if cloud.IsBrief(ctx) && (part.to == &p.Addons || part.to == &p.AccessEntries) {
 			continue
 		}
 		if *part.to, err = part.list(ctx, c, name); err != nil {
@@ -54,7 +54,7 @@ func partsOf[S graph.State](names func(context.Context, *cloud.Clients, string) 
 		}
 		all, err := names(ctx, c, of.Kubernetes)
 		for _, name := range slices.Sorted(slices.Values(all)) {
-			s, err := identity.Owned(ctx, c, get.in(of.Kubernetes, name))
+			s, err := identity.FindOwned(ctx, c, get.in(of.Kubernetes, name))
 			if err != nil {
 				return nil, err
 			}
@@ -97,7 +97,7 @@ func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *gr
 		if !ok {
 			return nil, nil
 		}
-		return identity.Owned(ctx, c, get.in(in.Name, name))
+		return identity.FindOwned(ctx, c, get.in(in.Name, name))
 	}
 	graph.Retire(g, id, kind.Leftover(find, by, graph.On(cluster)), graph.From("no longer in the manifest"))
 }

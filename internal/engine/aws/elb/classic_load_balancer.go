@@ -3,7 +3,6 @@ package elb
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,24 +16,23 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// ClassicLoadBalancer is a load balancer of the first generation: CAPA's
-// default for spec.controlPlaneLoadBalancer.
+// ClassicLoadBalancer is a Classic Load Balancer, CAPA's default for
+// spec.controlPlaneLoadBalancer.
 type ClassicLoadBalancer struct {
 	Name      string
 	VPC       *graph.Ref[ec2.VPCState]
-	Internet  *graph.Ref[ec2.InternetGatewayState] // nil for an internal one
+	Internet  *graph.Ref[ec2.InternetGatewayState] // nil for an internal load balancer
 	Subnets   []*graph.Ref[ec2.SubnetState]
 	Groups    []*graph.Ref[ec2.SecurityGroupState]
 	ExtraIDs  []string
 	Internal  bool
 	CrossZone bool
-	Port      int32 // of the listener; instances listen on 6443
+	Port      int32 // of the listener; the port of instances is ClassicTarget
 	Check     ClassicHealthCheck
 	Tags      cloud.Tags
 }
 
-// ClassicHealthCheck is how a classic load balancer tells whether an instance
-// works.
+// ClassicHealthCheck is the health check of a Classic Load Balancer.
 type ClassicHealthCheck struct {
 	Target                                string // "TCP:6443"
 	Interval, Timeout, Healthy, Unhealthy int32
@@ -48,7 +46,7 @@ func (h ClassicHealthCheck) String() string {
 	return fmt.Sprintf("%s every %ds, timeout %ds, %d up, %d down", h.Target, h.Interval, h.Timeout, h.Healthy, h.Unhealthy)
 }
 
-// ClassicLoadBalancerState is a classic load balancer that exists.
+// ClassicLoadBalancerState is a Classic Load Balancer that exists.
 type ClassicLoadBalancerState struct {
 	identity.Object            // the ID is its name
 	DNS, VPC                   string
@@ -64,7 +62,7 @@ var _ graph.Managed[ClassicLoadBalancerState] = (*ClassicLoadBalancer)(nil)
 
 const (
 	classicIdleTimeout = 600 // seconds, as CAPA sets it
-	// ClassicTarget is the port of the API server on its machine.
+	// ClassicTarget is the port of the API server on a machine.
 	ClassicTarget = 6443
 )
 
@@ -91,13 +89,13 @@ func (l *ClassicLoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*Clas
 			continue
 		}
 		if vpc, ok := l.VPC.Found(); !ok || x.VPC != vpc.ID {
-			return nil, fmt.Errorf("there is a classic load balancer named %s in VPC %s: give this cluster's another name in spec.controlPlaneLoadBalancer.name", l.Name, x.VPC)
+			return nil, fmt.Errorf("a classic load balancer named %s exists in VPC %s: set another name in spec.controlPlaneLoadBalancer.name", l.Name, x.VPC)
 		}
 		if err := x.complete(ctx, c); err != nil {
 			return nil, err
 		}
 		if x.Tags[c.OwnerTag()] != cloud.Owned {
-			return nil, fmt.Errorf("classic load balancer %s does not carry the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
+			return nil, fmt.Errorf("classic load balancer %s does not have the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
 		}
 		return &x, nil
 	}
@@ -128,7 +126,7 @@ func (l *ClassicLoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*Cl
 		Listeners: []types.Listener{{
 			LoadBalancerPort: l.Port, Protocol: aws.String("TCP"), InstancePort: aws.Int32(ClassicTarget), InstanceProtocol: aws.String("TCP"),
 		}},
-		Tags: classicTags(l.Tags),
+		Tags: classicSDKTags(l.Tags),
 	}
 	if l.Internal {
 		in.Scheme = aws.String("internal")
@@ -169,7 +167,7 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 			_, err := c.ELB.ApplySecurityGroupsToLoadBalancer(ctx, &elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &have.ID, SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...)})
 			return err
 		}},
-		{[]string{"subnet"}, func() error { return l.move(ctx, c, have.ID, d.Added("subnet"), d.Removed("subnet")) }},
+		{[]string{"subnet"}, func() error { return l.setSubnets(ctx, c, have.ID, d.Added("subnet"), d.Removed("subnet")) }},
 	}
 	for _, call := range calls {
 		if d.Has(call.fields...) {
@@ -179,15 +177,15 @@ func (l *ClassicLoadBalancer) Update(ctx context.Context, c *cloud.Clients, have
 		}
 	}
 	if d.HasTags() {
-		_, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{have.ID}, Tags: classicTags(l.Tags)})
+		_, err := c.ELB.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{have.ID}, Tags: classicSDKTags(l.Tags)})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return nil, nil // several answers, none of them whole: look again
+	return nil, nil // no call returns the complete state: find it again
 }
 
-func (l *ClassicLoadBalancer) move(ctx context.Context, c *cloud.Clients, name string, to, from []string) error {
+func (l *ClassicLoadBalancer) setSubnets(ctx context.Context, c *cloud.Clients, name string, to, from []string) error {
 	if len(to) > 0 {
 		if _, err := c.ELB.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &name, Subnets: to}); err != nil {
 			return err
@@ -206,22 +204,22 @@ func (l *ClassicLoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have
 	return err
 }
 
-// ClassicLoadBalancers lists all classic load balancers of the region: their
-// names are unique in it.
+// ClassicLoadBalancers lists all Classic Load Balancers of the region, where their names
+// are unique.
 func ClassicLoadBalancers(ctx context.Context, c *cloud.Clients) ([]ClassicLoadBalancerState, error) {
 	return cloud.Remember(ctx, c, "classic load balancers", func(ctx context.Context) ([]ClassicLoadBalancerState, error) {
 		p := elb.NewDescribeLoadBalancersPaginator(c.ELB, &elb.DescribeLoadBalancersInput{})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeLoadBalancersOutput, error) { return p.NextPage(ctx) },
 			func(o *elb.DescribeLoadBalancersOutput) (out []ClassicLoadBalancerState) {
 				for _, x := range o.LoadBalancerDescriptions {
-					out = append(out, classicSeen(x))
+					out = append(out, classicLoadBalancerState(x))
 				}
 				return out
 			})
 	})
 }
 
-func classicSeen(x types.LoadBalancerDescription) ClassicLoadBalancerState {
+func classicLoadBalancerState(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 	s := ClassicLoadBalancerState{
 		Object: identity.Object{ID: aws.ToString(x.LoadBalancerName)}, DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VPCId), Internal: aws.ToString(x.Scheme) == "internal",
 		Subnets: x.Subnets, Groups: x.SecurityGroups,
@@ -240,10 +238,10 @@ func classicSeen(x types.LoadBalancerDescription) ClassicLoadBalancerState {
 	return s
 }
 
-// complete asks for what listings leave out: attributes and tags.
+// complete sets the attributes and tags, which DescribeLoadBalancers does not return.
 func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
-		s.Tags, err = classicTagsOf(ctx, c, s.ID)
+		s.Tags, err = describeClassicTags(ctx, c, s.ID)
 		return err
 	}
 	attributes, err := cloud.Remember(ctx, c, "attributes of classic "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
@@ -258,51 +256,11 @@ func (s *ClassicLoadBalancerState) complete(ctx context.Context, c *cloud.Client
 			s.IdleTimeout = aws.ToInt32(a.ConnectionSettings.IdleTimeout)
 		}
 	}
-	s.Tags, err = classicTagsOf(ctx, c, s.ID)
+	s.Tags, err = describeClassicTags(ctx, c, s.ID)
 	return err
 }
 
-// classicTagsOf returns the tags of a classic load balancer. Askers at the
-// same time share a call for up to 20 of them.
-func classicTagsOf(ctx context.Context, c *cloud.Clients, name string) (cloud.Tags, error) {
-	return cloud.Remember(ctx, c, "tags of classic "+name, func(ctx context.Context) (cloud.Tags, error) {
-		return cloud.Batch(ctx, c, "classic tags", name, func(ctx context.Context, names []string) ([]cloud.Tags, error) {
-			found := map[string]cloud.Tags{}
-			for part := range slices.Chunk(names, 20) {
-				out, err := c.ELB.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: part})
-				if err != nil {
-					return nil, err
-				}
-				for _, d := range out.TagDescriptions {
-					tags := cloud.Tags{}
-					for _, t := range d.Tags {
-						tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-					}
-					found[aws.ToString(d.LoadBalancerName)] = tags
-				}
-			}
-			return inOrder(names, found), nil
-		})
-	})
-}
-
-// inOrder lists what was found of each name.
-func inOrder(names []string, found map[string]cloud.Tags) (out []cloud.Tags) {
-	for _, n := range names {
-		out = append(out, found[n])
-	}
-	return out
-}
-
-func classicTags(t cloud.Tags) (out []types.Tag) {
-	for _, k := range slices.Sorted(maps.Keys(t)) {
-		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(t[k])})
-	}
-	return out
-}
-
-// ClassicLoadBalancerByName looks up a classic load balancer that is somebody
-// else's.
+// ClassicLoadBalancerByName looks up an existing Classic Load Balancer.
 func ClassicLoadBalancerByName(name string) graph.Lookup[ClassicLoadBalancerState] {
 	return func(ctx context.Context, c *cloud.Clients) (*ClassicLoadBalancerState, error) {
 		all, err := ClassicLoadBalancers(ctx, c)
@@ -315,34 +273,34 @@ func ClassicLoadBalancerByName(name string) graph.Lookup[ClassicLoadBalancerStat
 	}
 }
 
-// ForeignClassicLoadBalancer reports whether a classic load balancer of that
-// name exists that is not the cluster's: one that the user brings.
-func ForeignClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
+// ExistingClassicLoadBalancer reports whether a Classic Load Balancer with the name exists
+// that the cluster does not own.
+func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
 	s, err := ClassicLoadBalancerByName(name)(ctx, c)
 	if s == nil {
 		return false, err
 	}
-	tags, err := classicTagsOf(ctx, c, name)
+	tags, err := describeClassicTags(ctx, c, name)
 	return tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// ClassicOf lists the classic load balancers of a cluster, as BalancersOf does.
-func ClassicOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicLoadBalancerState, error) {
+// classicLoadBalancersOf lists the Classic Load Balancers that are deleted with a cluster.
+func classicLoadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicLoadBalancerState, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return tagged(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return classicTagsOf(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
-// classicLoadBalancerKind declares classic load balancers.
+// classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: ClassicOf, Delete: &ClassicLoadBalancer{},
-		Refers:    func(s ClassicLoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
-		Status:    func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
-		Looks:     []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
-		Statement: kind.LoadBalancers,
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, Delete: &ClassicLoadBalancer{},
+		Refers:      func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Status:      func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
+		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer", "elasticloadbalancing:AttachLoadBalancerToSubnets",
 			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",

@@ -13,12 +13,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// ClassicTargets are the machines behind a classic load balancer.
+// ClassicTargets are the machines that are registered with a Classic Load Balancer.
 type ClassicTargets struct {
 	LoadBalancer *graph.Ref[ClassicLoadBalancerState]
 	Instances    []*graph.Ref[ec2.InstanceState]
-	Shared       bool     // the load balancer is somebody else's: instances that others registered stay
-	Gone         []string // machines of ours that are to go
+	Shared       bool     // the load balancer is an existing resource: other instances stay registered
+	Removed      []string // machines to deregister, also from a shared load balancer
 }
 
 var _ graph.Managed[TargetsState] = (*ClassicTargets)(nil)
@@ -41,7 +41,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 	all, err := ClassicLoadBalancers(ctx, c)
 	for _, x := range all {
 		s := &TargetsState{Group: x.ID, Instances: x.Instances}
-		if x.ID == lb.ID && (!t.Shared || s.anyOf(t.Instances)) {
+		if x.ID == lb.ID && (!t.Shared || s.containsAny(t.Instances)) {
 			return s, err
 		}
 	}
@@ -50,7 +50,7 @@ func (t *ClassicTargets) Find(ctx context.Context, c *cloud.Clients) (*TargetsSt
 
 // Diff implements graph.Desired.
 func (t *ClassicTargets) Diff(have *TargetsState) graph.Diff {
-	return (&Targets{Instances: t.Instances, Shared: t.Shared, Gone: t.Gone}).Diff(have)
+	return (&Targets{Instances: t.Instances, Shared: t.Shared, Removed: t.Removed}).Diff(have)
 }
 
 // Create implements graph.Creator.
@@ -76,7 +76,7 @@ func (t *ClassicTargets) Update(ctx context.Context, c *cloud.Clients, have *Tar
 		}
 	}
 	if t.Shared {
-		return nil, nil // others are registered too: look again
+		return nil, nil // other instances are registered too: find them again
 	}
 	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Listener sends what arrives at one TCP port of a load balancer to a target
-// group.
+// Listener forwards connections to a TCP port of a load balancer to a target group.
 type Listener struct {
 	LoadBalancer *graph.Ref[LoadBalancerState]
 	Target       *graph.Ref[TargetGroupState]
@@ -58,7 +57,7 @@ func (l *Listener) Find(ctx context.Context, c *cloud.Clients) (*ListenerState, 
 		if cloud.IsBrief(ctx) {
 			return &x, nil
 		}
-		x.Tags, err = Tags(ctx, c, x.ID)
+		x.Tags, err = describeTags(ctx, c, x.ID)
 		return &x, err
 	}
 	return nil, nil
@@ -80,12 +79,12 @@ func (l *Listener) forward() []types.Action {
 func (l *Listener) Create(ctx context.Context, c *cloud.Clients) (*ListenerState, error) {
 	out, err := c.ELBV2.CreateListener(ctx, &elb.CreateListenerInput{
 		LoadBalancerArn: aws.String(l.LoadBalancer.CloudID()), Port: &l.Port, Protocol: types.ProtocolEnumTcp,
-		DefaultActions: l.forward(), Tags: elbTags(l.Tags),
+		DefaultActions: l.forward(), Tags: sdkTags(l.Tags),
 	})
 	if err != nil || len(out.Listeners) == 0 {
 		return nil, err
 	}
-	s := listenerSeen(out.Listeners[0])
+	s := listenerState(out.Listeners[0])
 	s.Tags = l.Tags
 	return &s, nil
 }
@@ -96,7 +95,7 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 	if d.Has("target") {
 		lb, _ := l.LoadBalancer.Found()
 		if to, _ := l.Target.Found(); to.IPType == string(types.TargetGroupIpAddressTypeEnumIpv6) && lb.IPType != string(types.IpAddressTypeDualstack) {
-			return nil, graph.NotYet(errors.New("the load balancer to take IPv6"))
+			return nil, graph.NotYet(errors.New("the load balancer to become dual-stack"))
 		}
 		if _, err := c.ELBV2.ModifyListener(ctx, &elb.ModifyListenerInput{ListenerArn: &have.ID, DefaultActions: l.forward()}); err != nil {
 			return nil, err
@@ -104,7 +103,7 @@ func (l *Listener) Update(ctx context.Context, c *cloud.Clients, have *ListenerS
 		after.Target = l.Target.CloudID()
 	}
 	if d.HasTags() {
-		if err := retagELB(ctx, c, have.ID, l.Tags); err != nil {
+		if err := addTags(ctx, c, have.ID, l.Tags); err != nil {
 			return nil, err
 		}
 		after.Tags = have.Tags.With(l.Tags)
@@ -119,14 +118,14 @@ func Listeners(ctx context.Context, c *cloud.Clients, lb string) ([]ListenerStat
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeListenersOutput, error) { return p.NextPage(ctx) },
 			func(o *elb.DescribeListenersOutput) (out []ListenerState) {
 				for _, x := range o.Listeners {
-					out = append(out, listenerSeen(x))
+					out = append(out, listenerState(x))
 				}
 				return out
 			})
 	})
 }
 
-func listenerSeen(x types.Listener) ListenerState {
+func listenerState(x types.Listener) ListenerState {
 	s := ListenerState{Object: identity.Object{ID: aws.ToString(x.ListenerArn)}, Port: aws.ToInt32(x.Port)}
 	for _, a := range x.DefaultActions {
 		s.Target = aws.ToString(a.TargetGroupArn)
@@ -137,7 +136,7 @@ func listenerSeen(x types.Listener) ListenerState {
 // listenerKind declares listeners.
 func listenerKind() *kind.Any {
 	return kind.Of(kind.Kind[ListenerState]{
-		Name: "listener", Area: kind.AreaLoadBalancer, Looks: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
+		Name: "listener", Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeListeners"}, Statement: kind.LoadBalancers,
 		Actions: []string{"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateListener", "elasticloadbalancing:ModifyListener"},
 	})
 }

@@ -2,12 +2,9 @@ package elb
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,15 +18,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// LoadBalancer is a network load balancer (CAPA:
-// spec.controlPlaneLoadBalancer with loadBalancerType nlb).
+// LoadBalancer is a Network Load Balancer (CAPA: spec.controlPlaneLoadBalancer with
+// loadBalancerType nlb).
 type LoadBalancer struct {
 	Name      string
 	VPC       *graph.Ref[ec2.VPCState]
-	Internet  *graph.Ref[ec2.InternetGatewayState] // nil for an internal one, and in a VPC that is somebody else's
+	Internet  *graph.Ref[ec2.InternetGatewayState] // nil for an internal load balancer, and in an existing VPC
 	Subnets   []*graph.Ref[ec2.SubnetState]
 	Groups    []*graph.Ref[ec2.SecurityGroupState]
-	ExtraIDs  []string // security groups that somebody else brings
+	ExtraIDs  []string // existing security groups
 	Internal  bool
 	DualStack bool
 	CrossZone bool
@@ -65,26 +62,26 @@ func (l *LoadBalancer) Needs() []graph.Edge {
 }
 
 // Takes implements graph.Timed.
-func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerTakes, 0 }
+func (l *LoadBalancer) Takes() (create, remove time.Duration) { return loadBalancerCreateTime, 0 }
 
 // Find implements graph.Desired.
 func (l *LoadBalancer) Find(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
-	s, err := loadBalancerNamed(ctx, c, l.Name)
+	s, err := loadBalancerByName(ctx, c, l.Name)
 	if s == nil {
 		return nil, err
 	}
 	vpc, ok := l.VPC.Found()
 	switch {
 	case !ok || s.VPC != vpc.ID:
-		return nil, fmt.Errorf("there is a load balancer named %s in VPC %s: give this cluster's another name in spec.controlPlaneLoadBalancer.name", l.Name, s.VPC)
+		return nil, fmt.Errorf("a load balancer named %s exists in VPC %s: set another name in spec.controlPlaneLoadBalancer.name", l.Name, s.VPC)
 	case s.Status != string(types.LoadBalancerStateEnumActive):
-		return s, nil // nothing is changed before it is active, so nothing more is asked
+		return s, nil // it is not changed before it is active
 	}
 	if err := s.complete(ctx, c); err != nil {
 		return nil, err
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
-		return nil, fmt.Errorf("load balancer %s does not carry the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
+		return nil, fmt.Errorf("load balancer %s does not have the tag %s=%s", l.Name, c.OwnerTag(), cloud.Owned)
 	}
 	return s, nil
 }
@@ -100,7 +97,7 @@ func (l *LoadBalancer) Diff(have *LoadBalancerState) (d graph.Diff) {
 	d.Set("ipAddressType", have.IPType, l.ipType())
 	d.Set("crossZone", have.CrossZone, l.CrossZone)
 	d.Lines("subnet", have.Subnets, identity.CloudIDs(l.Subnets))
-	if len(have.Groups) > 0 || have.ID == "" { // one that was made without groups never gets any
+	if len(have.Groups) > 0 || have.ID == "" { // AWS adds no security groups to a load balancer that was created without any
 		d.Lines("securityGroup", have.Groups, append(identity.CloudIDs(l.Groups), l.ExtraIDs...))
 	}
 	d.Tags(have.Tags, l.Tags)
@@ -121,7 +118,7 @@ func (l *LoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*LoadBalan
 		IpAddressType:  types.IpAddressType(l.ipType()),
 		Subnets:        identity.CloudIDs(l.Subnets),
 		SecurityGroups: append(identity.CloudIDs(l.Groups), l.ExtraIDs...),
-		Tags:           elbTags(l.Tags),
+		Tags:           sdkTags(l.Tags),
 	}
 	if l.Internal {
 		in.Scheme = types.LoadBalancerSchemeEnumInternal
@@ -130,7 +127,7 @@ func (l *LoadBalancer) Create(ctx context.Context, c *cloud.Clients) (*LoadBalan
 	if err != nil || len(out.LoadBalancers) == 0 {
 		return nil, err
 	}
-	s := loadBalancerSeen(out.LoadBalancers[0])
+	s := loadBalancerState(out.LoadBalancers[0])
 	s.Tags = l.Tags
 	return &s, nil
 }
@@ -159,14 +156,14 @@ func (l *LoadBalancer) Update(ctx context.Context, c *cloud.Clients, have *LoadB
 		_, err := c.ELBV2.SetSubnets(ctx, &elb.SetSubnetsInput{LoadBalancerArn: &have.ID, Subnets: identity.CloudIDs(l.Subnets), IpAddressType: types.IpAddressType(l.ipType())})
 		return err
 	})
-	try(d.HasTags(), func() error { return retagELB(ctx, c, have.ID, l.Tags) })
+	try(d.HasTags(), func() error { return addTags(ctx, c, have.ID, l.Tags) })
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}
-	return nil, nil // several answers, none of them whole: look again
+	return nil, nil // no call returns the complete state: find it again
 }
 
-// Delete implements graph.Deleter. Its listeners go with it.
+// Delete implements graph.Deleter. AWS deletes the listeners with the load balancer.
 func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadBalancerState) error {
 	_, err := c.ELBV2.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerArn: &have.ID})
 	return err
@@ -174,22 +171,22 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 
 const crossZoneAttribute = "load_balancing.cross_zone.enabled"
 
-// LoadBalancers lists all load balancers of the region that are not classic:
-// their names are unique in it.
+// LoadBalancers lists all load balancers of the region except Classic Load Balancers. Their
+// names are unique in the region.
 func LoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerState, error) {
 	return cloud.Remember(ctx, c, "load balancers", func(ctx context.Context) ([]LoadBalancerState, error) {
 		p := elb.NewDescribeLoadBalancersPaginator(c.ELBV2, &elb.DescribeLoadBalancersInput{})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeLoadBalancersOutput, error) { return p.NextPage(ctx) },
 			func(o *elb.DescribeLoadBalancersOutput) (out []LoadBalancerState) {
 				for _, x := range o.LoadBalancers {
-					out = append(out, loadBalancerSeen(x))
+					out = append(out, loadBalancerState(x))
 				}
 				return out
 			})
 	})
 }
 
-func loadBalancerNamed(ctx context.Context, c *cloud.Clients, name string) (*LoadBalancerState, error) {
+func loadBalancerByName(ctx context.Context, c *cloud.Clients, name string) (*LoadBalancerState, error) {
 	all, err := LoadBalancers(ctx, c)
 	for _, x := range all {
 		if x.Name == name {
@@ -199,7 +196,7 @@ func loadBalancerNamed(ctx context.Context, c *cloud.Clients, name string) (*Loa
 	return nil, err
 }
 
-func loadBalancerSeen(x types.LoadBalancer) LoadBalancerState {
+func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 	s := LoadBalancerState{
 		Object: identity.Object{ID: aws.ToString(x.LoadBalancerArn)}, Name: aws.ToString(x.LoadBalancerName), DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VpcId),
 		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal, Groups: x.SecurityGroups, IPType: string(x.IpAddressType),
@@ -213,10 +210,10 @@ func loadBalancerSeen(x types.LoadBalancer) LoadBalancerState {
 	return s
 }
 
-// complete asks for what listings leave out: attributes and tags.
+// complete sets the attributes and tags, which DescribeLoadBalancers does not return.
 func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
-		s.Tags, err = Tags(ctx, c, s.ID)
+		s.Tags, err = describeTags(ctx, c, s.ID)
 		return err
 	}
 	attributes, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeLoadBalancerAttributesOutput, error) {
@@ -230,14 +227,14 @@ func (s *LoadBalancerState) complete(ctx context.Context, c *cloud.Clients) (err
 			s.CrossZone = aws.ToString(a.Value) == "true"
 		}
 	}
-	s.Tags, err = Tags(ctx, c, s.ID)
+	s.Tags, err = describeTags(ctx, c, s.ID)
 	return err
 }
 
-// LoadBalancerByName looks up a load balancer that is somebody else's.
+// LoadBalancerByName looks up an existing load balancer.
 func LoadBalancerByName(name string) graph.Lookup[LoadBalancerState] {
 	return func(ctx context.Context, c *cloud.Clients) (*LoadBalancerState, error) {
-		s, err := loadBalancerNamed(ctx, c, name)
+		s, err := loadBalancerByName(ctx, c, name)
 		if s == nil {
 			return nil, err
 		}
@@ -245,57 +242,21 @@ func LoadBalancerByName(name string) graph.Lookup[LoadBalancerState] {
 	}
 }
 
-// ForeignLoadBalancer reports whether a load balancer of that name exists that
-// is not the cluster's: one that the user brings.
-func ForeignLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
-	s, err := loadBalancerNamed(ctx, c, name)
+// ExistingLoadBalancer reports whether a load balancer with the name exists that the
+// cluster does not own.
+func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
+	s, err := loadBalancerByName(ctx, c, name)
 	if s == nil {
 		return false, err
 	}
-	s.Tags, err = Tags(ctx, c, s.ID)
+	s.Tags, err = describeTags(ctx, c, s.ID)
 	return s.Tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// Tags returns the tags of one thing of Elastic Load Balancing. Askers at
-// the same time share a call for up to 20 of them.
-func Tags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags, error) {
-	return cloud.Remember(ctx, c, "tags of "+arn, func(ctx context.Context) (cloud.Tags, error) {
-		return cloud.Batch(ctx, c, "elbv2 tags", arn, func(ctx context.Context, arns []string) ([]cloud.Tags, error) {
-			found := map[string]cloud.Tags{}
-			for part := range slices.Chunk(arns, 20) {
-				out, err := c.ELBV2.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: part})
-				if err != nil {
-					return nil, err
-				}
-				for _, d := range out.TagDescriptions {
-					tags := cloud.Tags{}
-					for _, t := range d.Tags {
-						tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
-					}
-					found[aws.ToString(d.ResourceArn)] = tags
-				}
-			}
-			return inOrder(arns, found), nil
-		})
-	})
-}
-
-func elbTags(t cloud.Tags) (out []types.Tag) {
-	for _, k := range slices.Sorted(maps.Keys(t)) {
-		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(t[k])})
-	}
-	return out
-}
-
-func retagELB(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags) error {
-	_, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: elbTags(tags)})
-	return err
-}
-
-// TaggedEndpoint returns host and port of the API server at the load balancer
-// that carries the cluster's tag; "" when there is none.
+// TaggedEndpoint returns the host and port of the API server from the load balancer with the
+// owned tag; "" if there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
-	balancers, err := BalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
+	balancers, err := loadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
 	if err != nil {
 		return "", err
 	}
@@ -303,7 +264,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	for _, lb := range balancers {
 		all, err := Listeners(ctx, c, lb.ID)
 		for _, l := range all {
-			tags, err := Tags(ctx, c, l.ID)
+			tags, err := describeTags(ctx, c, l.ID)
 			if err != nil {
 				return "", err
 			}
@@ -315,7 +276,7 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 			return "", err
 		}
 	}
-	classic, err := ClassicOf(ctx, c, kind.Owner{Cluster: c.Cluster})
+	classic, err := classicLoadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
 	for _, lb := range classic {
 		for _, l := range lb.Listeners {
 			var port int
@@ -327,45 +288,28 @@ func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	return "", err
 }
 
-// BalancersOf lists the load balancers of a cluster: those that were created for
-// it, and those that controllers in it created.
-func BalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LoadBalancerState, error) {
+// loadBalancersOf lists the load balancers that are deleted with a cluster: its own, and
+// those that controllers in the cluster created.
+func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]LoadBalancerState, error) {
 	all, err := LoadBalancers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	return tagged(all, of, func(s LoadBalancerState) (cloud.Tags, error) { return Tags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(all, of, func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
-// tagged asks for the tags of all of a listing at the same time, so that they share
-// calls, and returns those of a cluster.
-func tagged[S any](all []S, of kind.Owner, ask func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
-	var wg sync.WaitGroup
-	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
-	for i, s := range all {
-		wg.Go(func() { tags[i], errs[i] = ask(s) })
-	}
-	wg.Wait()
-	for i, s := range all {
-		if of.Has(tags[i]) {
-			set(&s, tags[i])
-			out = append(out, s)
-		}
-	}
-	return out, errors.Join(errs...)
-}
+// loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
+const loadBalancerCreateTime = 150 * time.Second
 
-// loadBalancerTakes is how long AWS usually takes to provision a load balancer.
-const loadBalancerTakes = 150 * time.Second
-
-// loadBalancerKind declares network load balancers, and those that the AWS Load Balancer Controller creates.
+// loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS Load
+// Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: BalancersOf, Delete: &LoadBalancer{},
-		Refers:    func(s LoadBalancerState) []string { return refers(s.VPC, s.Subnets, s.Groups, s.Internal) },
-		Status:    func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
-		Looks:     []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
-		Statement: kind.LoadBalancers,
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, Delete: &LoadBalancer{},
+		Refers:      func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
+		Status:      func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
+		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},
+		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
 			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",
@@ -373,14 +317,14 @@ func loadBalancerKind() *kind.Any {
 	})
 }
 
-// refers lists what a load balancer refers to.
-func refers(vpc string, subnets, groups []string, internal bool) []string {
-	out := slices.Concat([]string{vpc, ec2.InterfacesOf(vpc)}, subnets, groups)
+// refersTo lists the resources that a load balancer refers to (kind.Kind.Refers).
+func refersTo(vpc string, subnets, groups []string, internal bool) []string {
+	out := slices.Concat([]string{vpc, ec2.InterfacesAlias(vpc)}, subnets, groups)
 	for _, g := range groups {
-		out = append(out, ec2.InterfacesOf(g))
+		out = append(out, ec2.InterfacesAlias(g))
 	}
 	if !internal {
-		out = append(out, ec2.InternetOf(vpc))
+		out = append(out, ec2.InternetGatewayAlias(vpc))
 	}
 	return out
 }

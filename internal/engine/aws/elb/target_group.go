@@ -20,13 +20,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// TargetGroup is where a listener of a network load balancer sends what it
-// takes in.
+// TargetGroup is a target group of a Network Load Balancer.
 type TargetGroup struct {
 	Name         string
-	Stem         string // of the name: what Cluster API puts before five random characters
+	Stem         string // prefix of the name that CAPA generates, before five random characters
 	VPC          *graph.Ref[ec2.VPCState]
-	LoadBalancer *graph.Ref[LoadBalancerState] // that sends to it, and goes before it
+	LoadBalancer *graph.Ref[LoadBalancerState] // that forwards to it; deleted first
 	Port         int32
 	IPType       string // ipv4 or ipv6: how targets are reached
 	Check        HealthCheck
@@ -34,12 +33,12 @@ type TargetGroup struct {
 	Tags         cloud.Tags
 }
 
-// HealthCheck is how a load balancer tells whether a target works.
+// HealthCheck is the health check of a target group.
 type HealthCheck struct {
 	Protocol                              string // TCP, HTTP, HTTPS
 	Port                                  string // a number, or traffic-port
 	Path                                  string // "" unless HTTP or HTTPS
-	Interval, Timeout, Healthy, Unhealthy int32  // seconds, seconds, counts
+	Interval, Timeout, Healthy, Unhealthy int32  // seconds; Healthy and Unhealthy are counts
 }
 
 // TargetGroupState is a target group that exists.
@@ -50,14 +49,14 @@ type TargetGroupState struct {
 	IPType          string
 	Check           HealthCheck
 	Attributes      map[string]string
-	LoadBalancer    []string // ARNs of those that use it
+	LoadBalancer    []string // ARNs of the load balancers that use it
 }
 
 var _ graph.Managed[TargetGroupState] = (*TargetGroup)(nil)
 
 // Needs implements graph.Desired.
 func (t *TargetGroup) Needs() []graph.Edge {
-	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS keeps a group that a listener sends to
+	return append(graph.Exists(t.VPC), graph.Outlives(t.LoadBalancer)...) // AWS does not delete a target group that a listener uses
 }
 
 // Find implements graph.Desired.
@@ -75,49 +74,50 @@ func (t *TargetGroup) Find(ctx context.Context, c *cloud.Clients) (*TargetGroupS
 			return &x, x.complete(ctx, c)
 		}
 	}
-	x, err := t.adopted(ctx, c, vpc.ID, all)
+	x, err := t.createdByCAPA(ctx, c, vpc.ID, all)
 	if x == nil {
 		return nil, err
 	}
 	return x, x.complete(ctx, c)
 }
 
-// adopted returns the group that Cluster API made, whose name is random, among
-// all of the region's. It matches them as we do: by stem, port and IP type.
-func (t *TargetGroup) adopted(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
+// createdByCAPA returns the target group that CAPA created, or nil. Its name ends with
+// random characters.
+func (t *TargetGroup) createdByCAPA(ctx context.Context, c *cloud.Clients, vpc string, all []TargetGroupState) (*TargetGroupState, error) {
 	lb, _ := t.LoadBalancer.Found()
-	var ours, here []TargetGroupState
+	var identified, used []TargetGroupState
 	for _, x := range all {
-		if x.VPC != vpc || !t.alike(x) {
+		if x.VPC != vpc || !t.mayBeCreatedByCAPA(x) {
 			continue
 		}
-		tags, err := Tags(ctx, c, x.ID)
+		tags, err := describeTags(ctx, c, x.ID)
 		if err != nil {
 			return nil, err
 		}
 		x.Tags = tags
-		switch node := tags[cloud.ResourceTag]; {
+		switch id := tags[cloud.ResourceTag]; {
 		case tags[c.OwnerTag()] != cloud.Owned:
-		case node == t.Tags[cloud.ResourceTag]:
-			ours = append(ours, x)
-		case node == "" && slices.Contains(x.LoadBalancer, lb.ID):
-			here = append(here, x)
+		case id == t.Tags[cloud.ResourceTag]:
+			identified = append(identified, x)
+		case id == "" && slices.Contains(x.LoadBalancer, lb.ID):
+			used = append(used, x)
 		}
 	}
-	if len(ours) == 0 {
-		ours = here
+	if len(identified) == 0 {
+		identified = used
 	}
-	return identity.One(ours, t.Tags[cloud.ResourceTag])
+	return identity.AtMostOne(identified, t.Tags[cloud.ResourceTag])
 }
 
-// alike reports whether a group may be what Cluster API makes in our place.
-func (t *TargetGroup) alike(x TargetGroupState) bool {
+// mayBeCreatedByCAPA reports whether the name, port and IP address type are those that CAPA
+// gives to this target group.
+func (t *TargetGroup) mayBeCreatedByCAPA(x TargetGroupState) bool {
 	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
 }
 
 // Diff implements graph.Desired.
 func (t *TargetGroup) Diff(have *TargetGroupState) (d graph.Diff) {
-	if have.ID == "" { // one that exists keeps the name it has
+	if have.ID == "" { // the name of a target group cannot change
 		d.Fixed("name", have.Name, t.Name)
 	}
 	d.Fixed("port", have.Port, t.Port)
@@ -146,7 +146,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 		HealthCheckEnabled: aws.Bool(true), HealthCheckProtocol: types.ProtocolEnum(t.Check.Protocol), HealthCheckPort: &t.Check.Port,
 		HealthCheckIntervalSeconds: &t.Check.Interval, HealthCheckTimeoutSeconds: &t.Check.Timeout,
 		HealthyThresholdCount: &t.Check.Healthy, UnhealthyThresholdCount: &t.Check.Unhealthy,
-		Tags: elbTags(t.Tags),
+		Tags: sdkTags(t.Tags),
 	}
 	if t.Check.Path != "" {
 		in.HealthCheckPath = &t.Check.Path
@@ -155,7 +155,7 @@ func (t *TargetGroup) Create(ctx context.Context, c *cloud.Clients) (*TargetGrou
 	if err != nil || len(out.TargetGroups) == 0 {
 		return nil, err
 	}
-	s := targetGroupSeen(out.TargetGroups[0])
+	s := targetGroupState(out.TargetGroups[0])
 	s.Tags, s.Attributes = t.Tags, map[string]string{}
 	return &s, nil
 }
@@ -185,7 +185,7 @@ func (t *TargetGroup) Update(ctx context.Context, c *cloud.Clients, have *Target
 	}
 	if d.HasTags() {
 		after.Tags = have.Tags.With(t.Tags)
-		if err := retagELB(ctx, c, have.ID, t.Tags); err != nil {
+		if err := addTags(ctx, c, have.ID, t.Tags); err != nil {
 			return nil, err
 		}
 	}
@@ -218,16 +218,16 @@ func TargetGroups(ctx context.Context, c *cloud.Clients) ([]TargetGroupState, er
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*elb.DescribeTargetGroupsOutput, error) { return p.NextPage(ctx) },
 			func(o *elb.DescribeTargetGroupsOutput) (out []TargetGroupState) {
 				for _, x := range o.TargetGroups {
-					out = append(out, targetGroupSeen(x))
+					out = append(out, targetGroupState(x))
 				}
 				return out
 			})
 	})
 }
 
-func targetGroupSeen(x types.TargetGroup) TargetGroupState {
+func targetGroupState(x types.TargetGroup) TargetGroupState {
 	if x.HealthCheckProtocol != types.ProtocolEnumHttp && x.HealthCheckProtocol != types.ProtocolEnumHttps {
-		x.HealthCheckPath = nil // it may be left over from another protocol
+		x.HealthCheckPath = nil // other protocols do not use it, but AWS may still return it
 	}
 	return TargetGroupState{
 		Object: identity.Object{ID: aws.ToString(x.TargetGroupArn)}, Name: aws.ToString(x.TargetGroupName), VPC: aws.ToString(x.VpcId), Port: aws.ToInt32(x.Port),
@@ -240,10 +240,10 @@ func targetGroupSeen(x types.TargetGroup) TargetGroupState {
 	}
 }
 
-// complete asks for what listings leave out: attributes and tags.
+// complete sets the attributes and tags, which DescribeTargetGroups does not return.
 func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err error) {
 	if cloud.IsBrief(ctx) {
-		s.Tags, err = Tags(ctx, c, s.ID)
+		s.Tags, err = describeTags(ctx, c, s.ID)
 		return err
 	}
 	out, err := cloud.Remember(ctx, c, "attributes of "+s.ID, func(ctx context.Context) (*elb.DescribeTargetGroupAttributesOutput, error) {
@@ -256,7 +256,7 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 	for _, a := range out.Attributes {
 		s.Attributes[aws.ToString(a.Key)] = aws.ToString(a.Value)
 	}
-	s.Tags, err = Tags(ctx, c, s.ID)
+	s.Tags, err = describeTags(ctx, c, s.ID)
 	return err
 }
 
@@ -264,10 +264,10 @@ func (s *TargetGroupState) complete(ctx context.Context, c *cloud.Clients) (err 
 func targetGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetGroupState]{
 		Name: "target-group", Area: kind.AreaLoadBalancer, List: targetGroupsOf, Delete: &TargetGroup{},
-		Refers:    func(s TargetGroupState) []string { return []string{s.VPC} },
-		Outlives:  func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS keeps a group that a listener sends to
-		Looks:     []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
-		Statement: kind.LoadBalancers,
+		Refers:      func(s TargetGroupState) []string { return []string{s.VPC} },
+		Outlives:    func(s TargetGroupState) []string { return s.LoadBalancer }, // AWS does not delete a target group that a listener uses
+		ReadActions: []string{"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "elasticloadbalancing:DescribeTargetGroups"},
+		Statement:   kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup",
 			"elasticloadbalancing:ModifyTargetGroup", "elasticloadbalancing:ModifyTargetGroupAttributes",
@@ -281,5 +281,5 @@ func targetGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Tar
 	if err != nil {
 		return nil, err
 	}
-	return tagged(all, of, func(s TargetGroupState) (cloud.Tags, error) { return Tags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
+	return filterByOwner(all, of, func(s TargetGroupState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *TargetGroupState, tags cloud.Tags) { s.Tags = tags })
 }

@@ -15,19 +15,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Targets are the machines that a target group sends to.
+// Targets are the machines that are registered with a target group.
 type Targets struct {
 	Group     *graph.Ref[TargetGroupState]
 	Instances []*graph.Ref[ec2.InstanceState]
-	// Shared groups are somebody else's: targets that others registered stay.
-	Shared bool
-	Gone   []string // machines of ours that are to go
-	// Healthy says to wait until the machines answer, as far as the load
-	// balancer can tell.
+	// Shared: the target group is an existing resource. Other targets stay registered.
+	Shared  bool
+	Removed []string // machines to deregister, also from a shared group
+	// Healthy: wait until the health checks of all machines succeed.
 	Healthy bool
 }
 
-// TargetsState are the machines that are registered.
+// TargetsState are the registered machines.
 type TargetsState struct {
 	Group     string
 	Instances []string
@@ -39,8 +38,7 @@ func (s TargetsState) CloudID() string { return s.Group }
 
 var _ graph.Managed[TargetsState] = (*Targets)(nil)
 
-// Needs implements graph.Desired. A machine can be registered only when it
-// runs.
+// Needs implements graph.Desired. RegisterTargets accepts only running instances.
 func (t *Targets) Needs() []graph.Edge {
 	needs := graph.Exists(t.Group)
 	for _, i := range t.Instances {
@@ -52,7 +50,7 @@ func (t *Targets) Needs() []graph.Edge {
 // Find implements graph.Desired.
 func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, error) {
 	group, ok := t.Group.Found()
-	if !ok || cloud.IsBrief(ctx) && !t.Shared { // targets go with their group
+	if !ok || cloud.IsBrief(ctx) && !t.Shared { // they are deleted with their group
 		return nil, nil
 	}
 	out, err := cloud.Remember(ctx, c, "targets of "+group.ID, func(ctx context.Context) (*elb.DescribeTargetHealthOutput, error) {
@@ -70,15 +68,14 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 			}
 		}
 	}
-	if t.Shared && !s.anyOf(t.Instances) {
+	if t.Shared && !s.containsAny(t.Instances) {
 		return nil, nil
 	}
 	return s, nil
 }
 
-// anyOf reports whether one of the machines is registered. There is nothing
-// to register where there are none.
-func (s *TargetsState) anyOf(all []*graph.Ref[ec2.InstanceState]) bool {
+// containsAny reports whether one of the machines is registered, or there are no machines.
+func (s *TargetsState) containsAny(all []*graph.Ref[ec2.InstanceState]) bool {
 	return len(all) == 0 || slices.ContainsFunc(identity.CloudIDs(all), func(id string) bool { return slices.Contains(s.Instances, id) })
 }
 
@@ -86,7 +83,7 @@ func (s *TargetsState) anyOf(all []*graph.Ref[ec2.InstanceState]) bool {
 func (t *Targets) Diff(have *TargetsState) (d graph.Diff) {
 	want, registered := identity.CloudIDs(t.Instances), have.Instances
 	if t.Shared {
-		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Gone, i) })
+		registered = slices.DeleteFunc(slices.Clone(registered), func(i string) bool { return !slices.Contains(want, i) && !slices.Contains(t.Removed, i) })
 	}
 	d.Lines("target", registered, want)
 	if t.Healthy && len(d) == 0 {
@@ -109,43 +106,42 @@ func (t *Targets) Create(ctx context.Context, c *cloud.Clients) (*TargetsState, 
 // Update implements graph.Updater.
 func (t *Targets) Update(ctx context.Context, c *cloud.Clients, have *TargetsState, d graph.Diff) (*TargetsState, error) {
 	if gone := d.Removed("target"); len(gone) > 0 {
-		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
+		_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(gone)})
 		if err != nil {
 			return nil, err
 		}
 	}
 	if added := d.Added("target"); len(added) > 0 {
-		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(added)})
+		_, err := c.ELBV2.RegisterTargets(ctx, &elb.RegisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(added)})
 		if err != nil {
 			return nil, err
 		}
 	}
 	if t.Shared {
-		return nil, nil // others are registered too: look again
+		return nil, nil // other targets are registered too: find them again
 	}
 	return &TargetsState{Group: have.Group, Instances: identity.CloudIDs(t.Instances)}, nil
 }
 
-// Delete implements graph.Deleter. Targets go with their group; only in
-// somebody else's group they have to be signed off.
+// Delete implements graph.Deleter. Targets are deleted with their group, so only those in
+// an existing group are deregistered.
 func (t *Targets) Delete(ctx context.Context, c *cloud.Clients, have *TargetsState) error {
 	gone := slices.DeleteFunc(slices.Clone(have.Instances), func(i string) bool { return !slices.Contains(identity.CloudIDs(t.Instances), i) })
 	if !t.Shared || len(gone) == 0 {
 		return nil
 	}
-	_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: described(gone)})
+	_, err := c.ELBV2.DeregisterTargets(ctx, &elb.DeregisterTargetsInput{TargetGroupArn: &have.Group, Targets: targetDescriptions(gone)})
 	return err
 }
 
-func described(ids []string) (out []types.TargetDescription) {
+func targetDescriptions(ids []string) (out []types.TargetDescription) {
 	for _, id := range ids {
 		out = append(out, types.TargetDescription{Id: &id})
 	}
 	return out
 }
 
-// TargetGroupOf looks up the target group that a listener of somebody else's
-// load balancer sends to.
+// TargetGroupOf looks up the target group of a listener of an existing load balancer.
 func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[TargetGroupState] {
 	return func(ctx context.Context, c *cloud.Clients) (*TargetGroupState, error) {
 		all, err := Listeners(ctx, c, lb.CloudID())
@@ -170,7 +166,7 @@ func TargetGroupOf(lb *graph.Ref[LoadBalancerState], port int32) graph.Lookup[Ta
 // targetsKind declares targets of load balancers.
 func targetsKind() *kind.Any {
 	return kind.Of(kind.Kind[TargetsState]{
-		Name: "targets", Area: kind.AreaLoadBalancer, Looks: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
+		Name: "targets", Area: kind.AreaLoadBalancer, ReadActions: []string{"elasticloadbalancing:DescribeTargetHealth"}, Statement: kind.LoadBalancers,
 		Actions: []string{
 			"elasticloadbalancing:DeregisterInstancesFromLoadBalancer", "elasticloadbalancing:DeregisterTargets",
 			"elasticloadbalancing:RegisterInstancesWithLoadBalancer", "elasticloadbalancing:RegisterTargets",

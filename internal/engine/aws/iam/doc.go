@@ -1,2 +1,2 @@
-// Package iam holds the IAM roles that are created together with a cluster.
+// Package iam contains the kind of IAM roles.
 package iam

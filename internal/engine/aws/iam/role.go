@@ -22,18 +22,18 @@ import (
 // the feature gate EKSEnableIAM.
 type Role struct {
 	Name, Path, Boundary string
-	Services             []string // that may assume it: "eks.amazonaws.com"
-	Policies             []string // ARNs; the list is complete
-	Mark                 string   // the tag that says whose it is: kubernetes.io/cluster/NAME
+	Services             []string // service principals that may assume it: "eks.amazonaws.com"
+	Policies             []string // ARNs; others are detached
+	ClusterTag           string   // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on roles that it creates
 	Tags                 cloud.Tags
 }
 
 // RoleState is a role that exists.
 type RoleState struct {
-	identity.Object          // the ID is its ARN
-	Name            string   //
+	identity.Object // the ID is its ARN
+	Name            string
 	Policy          []string // ARNs of the attached policies, sorted
-	Theirs          bool     // it carries neither the mark nor the cluster's tag: it is used as it is, and stays
+	Existing        bool     // it has neither tag: it is used, and never changed or deleted
 }
 
 var _ graph.Managed[RoleState] = (*Role)(nil)
@@ -47,18 +47,18 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	if s == nil || err != nil {
 		return nil, err
 	}
-	s.Theirs = s.Tags[r.Mark] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
-	if s.Theirs || cloud.IsBrief(ctx) {
+	s.Existing = s.Tags[r.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned
+	if s.Existing || cloud.IsBrief(ctx) {
 		return s, nil
 	}
 	s.Policy, err = attachedPolicies(ctx, c, r.Name)
 	return s, err
 }
 
-// Diff implements graph.Desired. The trust policy, the path and the boundary
-// are set once, as Cluster API does.
+// Diff implements graph.Desired. As in CAPA, the trust policy, the path and the permissions
+// boundary are set only at creation.
 func (r *Role) Diff(have *RoleState) (d graph.Diff) {
-	if have.Theirs {
+	if have.Existing {
 		return nil
 	}
 	d.Lines("policy", have.Policy, r.Policies)
@@ -86,7 +86,7 @@ func (r *Role) Create(ctx context.Context, c *cloud.Clients) (*RoleState, error)
 	return &RoleState{Object: identity.Object{ID: aws.ToString(out.Role.Arn), Tags: r.Tags}, Name: r.Name}, nil
 }
 
-// trust is the policy that says who may assume the role.
+// trust returns the trust policy.
 func (r *Role) trust() (string, error) {
 	type statement struct {
 		Effect    string
@@ -126,9 +126,9 @@ func (r *Role) Update(ctx context.Context, c *cloud.Clients, have *RoleState, d 
 	return &after, nil
 }
 
-// Delete implements graph.Deleter. A role goes only without its policies.
+// Delete implements graph.Deleter. DeleteRole fails while policies are attached.
 func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) error {
-	if have.Theirs {
+	if have.Existing {
 		return nil
 	}
 	policies, err := attachedPolicies(ctx, c, have.Name)
@@ -175,7 +175,7 @@ func attachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]str
 	})
 }
 
-// Tags returns tags as the API of IAM takes them.
+// Tags converts tags for the IAM API.
 func Tags(tags cloud.Tags) (out []types.Tag) {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(tags[k])})
@@ -183,22 +183,22 @@ func Tags(tags cloud.Tags) (out []types.Tag) {
 	return out
 }
 
-// RoleByName returns a lookup of a role that somebody else made. The hint says
-// what to do where there is none. Who looks briefly, to delete, does without.
+// RoleByName looks up an existing role. The hint is the advice if it does not exist. A
+// deletion does not read it.
 func RoleByName(name, hint string) graph.Lookup[RoleState] {
 	return func(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 		if cloud.IsBrief(ctx) {
-			return &RoleState{Name: name, Theirs: true}, nil
+			return &RoleState{Name: name, Existing: true}, nil
 		}
 		s, err := GetRole(ctx, c, name)
 		if s == nil && err == nil {
-			return nil, fmt.Errorf("the account has no role %s: %s", name, hint)
+			return nil, fmt.Errorf("role %s does not exist in the account: %s", name, hint)
 		}
 		return s, err
 	}
 }
 
-// FromIAM returns tags by key.
+// FromIAM converts tags of the IAM API.
 func FromIAM(tags []types.Tag) cloud.Tags {
 	out := cloud.Tags{}
 	for _, t := range tags {
@@ -210,19 +210,19 @@ func FromIAM(tags []types.Tag) cloud.Tags {
 // roleKind declares roles.
 func roleKind() *kind.Any {
 	return kind.Of(kind.Kind[RoleState]{
-		Name: "role", Area: kind.AreaSecurity, ByNameOnly: true, List: ownRoles, Delete: &Role{},
+		Name: "role", Area: kind.AreaSecurity, ByNameOnly: true, List: ownedRoles, Delete: &Role{},
 		Find: func(ctx context.Context, c *cloud.Clients, s RoleState) (*RoleState, error) {
 			return GetRole(ctx, c, s.Name)
 		},
-		Looks: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
+		ReadActions: []string{"iam:GetRole", "iam:ListAttachedRolePolicies", "iam:ListRoles"}, Statement: kind.Roles,
 		Actions: []string{"iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:TagRole"},
 	})
 }
 
-// ownRoles lists the roles that were created for a cluster of EKS. IAM cannot be
-// asked for tags: only those are looked at that have its name, or that of Cluster
-// API's generated names, in theirs.
-func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
+// ownedRoles lists the roles that the cluster owns. ListRoles does not return tags, so it
+// reads only roles with the name of the cluster, or the prefix of names that CAPA
+// generates.
+func ownedRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleState, err error) {
 	names, err := cloud.Remember(ctx, c, "role names", func(ctx context.Context) ([]string, error) {
 		p := iam.NewListRolesPaginator(c.IAM, &iam.ListRolesInput{})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListRolesOutput, error) { return p.NextPage(ctx) },
@@ -241,7 +241,7 @@ func ownRoles(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []RoleSt
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && s.Ours(c) {
+		if s != nil && s.IsOwned(c) {
 			out = append(out, *s)
 		}
 	}

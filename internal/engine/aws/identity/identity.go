@@ -1,5 +1,4 @@
-// Package identity finds the AWS resource that a graph resource stands for, by its
-// tags.
+// Package identity finds the AWS resource of a graph resource by its tags.
 package identity
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Object is what the states of all things with an ID and tags have in common.
+// Object contains the fields that the states of all resources with an ID and tags have.
 type Object struct {
 	ID   string
 	Tags cloud.Tags
@@ -20,68 +19,79 @@ type Object struct {
 // CloudID implements graph.State.
 func (o Object) CloudID() string { return o.ID }
 
-// ResourceTags returns the tags, of a state of any kind.
+// ResourceTags returns the tags.
 func (o Object) ResourceTags() cloud.Tags { return o.Tags }
 
-// Ours reports whether a thing carries the tag of the cluster.
-func (o Object) Ours(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
+// IsOwned reports whether the resource has the owned tag of the cluster.
+func (o Object) IsOwned(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
 
-// Owned returns what a lookup finds, if it carries the tag of the cluster.
-func Owned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
+// Tagged is a state with tags.
+type Tagged interface{ ResourceTags() cloud.Tags }
+
+// FindOwned returns the result of a lookup if it has the owned tag of the cluster, or nil.
+func FindOwned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
 	s, err := find(ctx, c)
 	if s == nil || err != nil {
 		return nil, err
 	}
-	if t, ok := any(*s).(interface{ ResourceTags() cloud.Tags }); !ok || t.ResourceTags()[c.OwnerTag()] != cloud.Owned {
+	if t, ok := any(*s).(Tagged); !ok || t.ResourceTags()[c.OwnerTag()] != cloud.Owned {
 		return nil, nil
 	}
 	return s, nil
 }
 
-// Find returns the one thing of the list that the wanted tags identify: by
-// the node tag, or, for what Cluster API made, which has none, by its name.
-func Find[T any](list []T, want cloud.Tags, tagsOf func(T) cloud.Tags) (*T, error) {
-	var found, named []T
-	for _, t := range list {
-		have := tagsOf(t)
-		switch node := have[cloud.ResourceTag]; {
-		case node == want[cloud.ResourceTag] && node != "":
-			found = append(found, t)
-		case node == "" && have["Name"] == want["Name"]:
-			named = append(named, t)
+// FindListed lists resources and returns the one that the tags identify, or nil.
+func FindListed[S Tagged](ctx context.Context, c *cloud.Clients, list func(context.Context, *cloud.Clients) ([]S, error), want cloud.Tags) (*S, error) {
+	all, err := list(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return Find(all, want)
+}
+
+// Find returns the resource of a list that the tags identify, or nil: by the identity tag,
+// or by the name for a resource without it, which CAPA has created.
+func Find[S Tagged](list []S, want cloud.Tags) (*S, error) {
+	var found, named []S
+	for _, s := range list {
+		have := s.ResourceTags()
+		switch id := have[cloud.ResourceTag]; {
+		case id == want[cloud.ResourceTag] && id != "":
+			found = append(found, s)
+		case id == "" && have["Name"] == want["Name"]:
+			named = append(named, s)
 		}
 	}
 	if len(found) == 0 {
 		found = named
 	}
-	return One(found, want[cloud.ResourceTag])
+	return AtMostOne(found, want[cloud.ResourceTag])
 }
 
-// Narrowed leaves out things that do not say which they are, as those that
-// Cluster API made do not, where a better sign than their name tells that
-// another one is meant.
-func Narrowed[T any](list []T, tagsOf func(T) cloud.Tags, meant func(T) bool) []T {
-	nameless := func(t T) bool { return tagsOf(t)[cloud.ResourceTag] == "" }
-	if !slices.ContainsFunc(list, func(t T) bool { return nameless(t) && meant(t) }) {
+// PreferMatching narrows a list for Find. CAPA gives several resources the same name. If
+// resources without an identity tag match, the others without one are removed.
+func PreferMatching[S Tagged](list []S, match func(S) bool) []S {
+	untagged := func(s S) bool { return s.ResourceTags()[cloud.ResourceTag] == "" }
+	if !slices.ContainsFunc(list, func(s S) bool { return untagged(s) && match(s) }) {
 		return list
 	}
-	return slices.DeleteFunc(slices.Clone(list), func(t T) bool { return nameless(t) && !meant(t) })
+	return slices.DeleteFunc(slices.Clone(list), func(s S) bool { return untagged(s) && !match(s) })
 }
 
-// One returns the only element of a list, nil when it is empty, and an error
-// when there are several: two things that claim to be the same one.
-func One[T any](list []T, what string) (*T, error) {
+// AtMostOne returns the only element of a list, or nil if the list is empty. Several
+// elements are duplicates, and an error.
+func AtMostOne[S any](list []S, id string) (*S, error) {
 	switch len(list) {
 	case 0:
 		return nil, nil
 	case 1:
 		return &list[0], nil
 	}
-	return nil, fmt.Errorf("found %d things in AWS that are tagged as %s; delete the ones that are not in use", len(list), what)
+	return nil, fmt.Errorf("found %d AWS resources that are tagged as %s; delete the ones that are not in use", len(list), id)
 }
 
-// CloudIDs returns what AWS calls resources; graph.Unknown for those that do not
-// exist yet.
+// CloudIDs returns the cloud IDs of resources; graph.Unknown for those that do not exist
+// yet.
 func CloudIDs[S graph.State](refs []*graph.Ref[S]) (out []string) {
 	for _, r := range refs {
 		out = append(out, r.CloudID())
@@ -89,7 +99,7 @@ func CloudIDs[S graph.State](refs []*graph.Ref[S]) (out []string) {
 	return out
 }
 
-// TrueFirst orders two things of which one may have a property: that one first.
+// TrueFirst compares two values of a property: true is less than false.
 func TrueFirst(a, b bool) int {
 	switch {
 	case a && !b:

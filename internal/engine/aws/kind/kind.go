@@ -1,6 +1,6 @@
-// Package kind declares kinds of AWS resources: what the engine has to know of
-// one besides how to create it. Deletion by name, the commands describe, list and
-// policy, and the search for what is left all follow from these declarations.
+// Package kind declares the properties of a kind of AWS resource, besides how to create
+// it. Deletion by cluster name, the search for leftovers, and the commands describe, list
+// and policy use these declarations.
 package kind
 
 import (
@@ -14,76 +14,74 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Kind is one kind of resource, of which S is the state. Each kind is declared
-// once, in the file of its Desired, and listed once, in its package's Kinds.
+// Kind is a kind of resource with the state S. It is declared in the file of its desired
+// resource, and listed in Kinds of its package.
 type Kind[S graph.State] struct {
 	Name string // the first word of the IDs of its resources
 	Area Area
 
-	// Type is what DescribeTags of EC2 calls the kind; "" for other services. IDPrefix
-	// tells the kind where an emulator has another name for the type.
+	// Type is the resource type in DescribeTags of EC2; "" for other services. IDPrefix
+	// identifies the kind for emulators that return another type.
 	Type     types.ResourceType
 	IDPrefix string
-	// Existing lists the IDs of those that exist, whatever cluster they belong
-	// to, for a kind of which AWS shows the tags for an hour after its deletion.
+	// Existing lists the IDs of resources that exist, of any cluster. It is set if
+	// DescribeTags returns tags for some time after the resource is deleted.
 	Existing func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
 
-	// List lists what belongs to a cluster. A kind without is not searched for.
+	// List lists the resources of a cluster. If it is nil, the kind is not searched for.
 	List func(ctx context.Context, c *cloud.Clients, of Owner) ([]S, error)
-	// SearchedWith is a type of EC2's of which every cluster has something that
-	// has this kind: without the one, the other is not searched for.
+	// SearchedWith is an EC2 resource type that every cluster with this kind has. If
+	// the account has none, this kind is not searched for.
 	SearchedWith types.ResourceType
-	// InCluster: controllers in a cluster create such resources, too; InClusterOnly:
-	// nothing else does, or they are deleted with something else.
+	// InCluster: controllers in a cluster create such resources, too. InClusterOnly:
+	// only they do, or the others are deleted together with another resource.
 	InCluster, InClusterOnly bool
-	// ByNameOnly: not searched for when there is a manifest, which names it.
+	// ByNameOnly: searched for only without a manifest; a manifest names it.
 	ByNameOnly bool
-	// Find looks for one of the list again; nil: List does.
-	Find func(ctx context.Context, c *cloud.Clients, seen S) (*S, error)
-	// Delete is a Desired of the kind, of which nothing but the deletion is used:
-	// Delete, Takes and Blockers.
+	// Find finds a listed resource again; if it is nil, List is used.
+	Find func(ctx context.Context, c *cloud.Clients, listed S) (*S, error)
+	// Delete is a desired resource of the kind, for its methods Delete, Takes and
+	// Blockers.
 	Delete graph.Deleter[S]
 
-	// Refers lists the IDs, or the aliases, of resources that have to exist as
-	// long as this one: they are deleted after it.
+	// Refers lists the cloud IDs or aliases of resources that are deleted after it.
 	Refers func(S) []string
-	// Outlives lists those that are deleted before it.
+	// Outlives lists the cloud IDs or aliases of resources that are deleted before it.
 	Outlives func(S) []string
-	// Aliases are names, besides its ID, by which others refer to a resource.
+	// Aliases are names besides the cloud ID for Refers and Outlives of other kinds.
 	Aliases func(S) []string
-	// Identifies returns what a resource says of the cluster that it belongs to.
-	Identifies func(S) Owner
+	// OwnerOf returns what the state contains about the cluster of a resource.
+	OwnerOf func(S) Owner
 
-	RunsPods bool // it runs pods, among them controllers that create AWS resources
-	Secret   bool // access to the cluster needs it: it is deleted last
-	Single   bool // a cluster has one of it, which is called by the kind alone
+	RunsPods bool // it runs pods, which may be controllers that create AWS resources
+	Secret   bool // it is needed to access the cluster, so it is deleted last
+	Single   bool // a cluster has at most one; its ID is the name of the kind
 
-	// Status returns how AWS calls the condition of a resource, and what a reader
-	// looks for in a status line: an address, a version.
+	// Status returns the state that AWS reports, and details for a status line, such as
+	// an address or a version.
 	Status func(S) (state, detail string)
 
-	// Looks are the IAM actions of calls that AWS does not limit to a resource,
-	// Actions those of the others, and Statement is the part of the policy document
-	// that Actions are in.
-	Looks, Actions []string
-	Statement      Statement
+	// ReadActions are read-only IAM actions that the policy allows for all resources.
+	// Actions are the others; Statement is the statement of the policy for them.
+	ReadActions, Actions []string
+	Statement            Statement
 
 	Quota *Quota // nil for a kind whose quota is not checked
 }
 
-// Quota is a limit of Service Quotas to how many resources of a kind a region may have.
+// Quota is a limit of Service Quotas to the number of resources of a kind in a region.
 type Quota struct {
 	Service, Code string // "vpc", "L-F678F1CE"
-	Name          string // of what it limits: "VPCs"
+	Name          string // the plural of what it limits: "VPCs"
 
-	// Default is what every account has: up to that, the quota is not read.
+	// Default is the quota of a new account: up to that, the quota is not read.
 	Default int
 
-	// Used returns how many resources the region has, whoever owns them.
+	// Used returns the number of resources in the region, of any owner.
 	Used func(context.Context, *cloud.Clients) (int, error)
 }
 
-// Statement names a part of the policy document that "cluster policy" prints.
+// Statement is a statement of the IAM policy that "cluster policy" prints.
 type Statement string
 
 // The statements.
@@ -101,11 +99,10 @@ const (
 	OIDCProviders   Statement = "OIDC providers"
 )
 
-// Area is the part of a cluster to which the resources of a kind belong: output is
-// grouped by it.
+// Area is a part of a cluster by which output groups resources.
 type Area string
 
-// The areas. That of a machine is the control plane or the workers.
+// The areas. A machine belongs to the control plane or to the workers.
 const (
 	AreaPrerequisites Area = "prerequisites"
 	AreaNetwork       Area = "network"
@@ -117,7 +114,7 @@ const (
 	AreaKubernetes    Area = "kubernetes"
 )
 
-// Any is a Kind without its S.
+// Any is a Kind without its type parameter.
 type Any struct {
 	Name                                 string
 	Area                                 Area
@@ -126,22 +123,22 @@ type Any struct {
 	Existing                             func(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error)
 	ByNameOnly, RunsPods, Secret, Single bool
 	InCluster, InClusterOnly             bool
-	Looks, Actions                       []string
+	ReadActions, Actions                 []string
 	Statement                            Statement
 	Quota                                *Quota
 
-	list   func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
-	status func(graph.State) (state, detail string)
-	of     func(graph.State) (Found, bool)
+	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
+	status    func(graph.State) (state, detail string)
+	fromState func(graph.State) (Found, bool)
 }
 
-// Of drops the S of a kind.
+// Of converts a Kind.
 func Of[S graph.State](k Kind[S]) *Any {
 	a := &Any{
 		Name: k.Name, Area: k.Area, Type: k.Type, IDPrefix: k.IDPrefix, Existing: k.Existing, SearchedWith: k.SearchedWith,
-		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, Looks: k.Looks, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
+		InCluster: k.InCluster, InClusterOnly: k.InClusterOnly, ByNameOnly: k.ByNameOnly, RunsPods: k.RunsPods, Secret: k.Secret, Single: k.Single, ReadActions: k.ReadActions, Actions: k.Actions, Statement: k.Statement, Quota: k.Quota,
 	}
-	a.of = func(have graph.State) (Found, bool) {
+	a.fromState = func(have graph.State) (Found, bool) {
 		s, is := any(have).(*S)
 		if !is || s == nil {
 			return Found{}, false
@@ -169,13 +166,13 @@ func Of[S graph.State](k Kind[S]) *Any {
 	return a
 }
 
-// Found is a resource as a look has shown it.
+// Found is a resource that was found in the account.
 type Found struct {
 	Kind  *Any
 	State graph.State
-	ID    string // what AWS calls it
+	ID    string // cloud ID
 	Tags  cloud.Tags
-	Owner Owner // what it says of its cluster
+	Owner Owner // from Kind.OwnerOf
 
 	Refers, Outlives, Aliases []string
 
@@ -194,53 +191,53 @@ func (k Kind[S]) found(a *Any, s S) Found {
 		return get(s)
 	}
 	f.Refers, f.Outlives, f.Aliases = list(k.Refers), list(k.Outlives), list(k.Aliases)
-	if k.Identifies != nil {
-		f.Owner = k.Identifies(s)
+	if k.OwnerOf != nil {
+		f.Owner = k.OwnerOf(s)
 	}
 	return f
 }
 
-// AddedBy returns the resource with another way of adding it to a graph.
-func (f Found) AddedBy(add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource) Found {
+// WithAdd returns the resource with another implementation of Add.
+func (f Found) WithAdd(add func(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource) Found {
 	f.add = add
 	return f
 }
 
-// Add puts the resource into a graph, to be deleted.
+// Add adds the resource to a graph, to be deleted.
 func (f Found) Add(g *graph.Graph, id graph.ID, needs []graph.Edge, origin string) graph.Resource {
 	return f.add(g, id, needs, origin)
 }
 
-// Searchable reports whether there is a way to find resources of the kind.
+// Searchable reports whether the kind has a List function.
 func (a *Any) Searchable() bool { return a.list != nil }
 
-// List lists what belongs to a cluster.
+// List lists the resources of a cluster.
 func (a *Any) List(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error) {
 	return a.list(ctx, c, of)
 }
 
-// Seen returns what a state says, if it is one of the kinds'.
-func Seen(kinds []*Any, have graph.State) (Found, bool) {
+// FromState converts a state of one of the kinds.
+func FromState(kinds []*Any, have graph.State) (Found, bool) {
 	for _, k := range kinds {
-		if k.of == nil {
-			continue // it has no state of its own
+		if k.fromState == nil {
+			continue // kinds without a state
 		}
-		if f, ok := k.of(have); ok {
+		if f, ok := k.fromState(have); ok {
 			return f, true
 		}
 	}
 	return Found{}, false
 }
 
-// Status returns the status line of a state; "" where its kind has none.
+// Status returns the status line of a state; "" if its kind has none.
 func Status(kinds []*Any, have graph.State) (state, detail string) {
-	if f, ok := Seen(kinds, have); ok {
+	if f, ok := FromState(kinds, have); ok {
 		return f.Kind.status(have)
 	}
 	return "", ""
 }
 
-// Words joins the parts of a status line that are not empty.
-func Words(parts ...string) string {
+// Join joins the non-empty parts of a status line.
+func Join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
 }

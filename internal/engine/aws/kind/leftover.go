@@ -8,23 +8,22 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// leftover is a resource that is only there to be shown and deleted.
+// leftover is a resource that is only displayed and deleted.
 type leftover[S graph.State] struct {
 	graph.Deleter[S]
 	find  graph.Lookup[S]
 	needs []graph.Edge
 }
 
-// Leftover returns a resource that was found by its tags, which the graph can
-// show and delete.
-func Leftover[S graph.State](find graph.Lookup[S], by graph.Deleter[S], needs []graph.Edge) interface {
+// Leftover returns a resource that was found by its tags, for graph.Retire.
+func Leftover[S graph.State](find graph.Lookup[S], deleter graph.Deleter[S], needs []graph.Edge) interface {
 	graph.Desired[S]
 	graph.Deleter[S]
 } {
-	return &leftover[S]{by, find, needs}
+	return &leftover[S]{deleter, find, needs}
 }
 
-// leftover returns what adds one of a listing to a graph.
+// leftover returns the function that adds a listed resource to a graph.
 func (k Kind[S]) leftover(s S, of Owner) func(*graph.Graph, graph.ID, []graph.Edge, string) graph.Resource {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		all, err := k.List(ctx, c, of)

@@ -20,19 +20,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Bucket keeps what machines load with Ignition (CAPA: spec.s3Bucket).
+// Bucket contains the Ignition data that machines load (CAPA: spec.s3Bucket).
 type Bucket struct {
 	Name      string
 	Partition string            // of ARNs: aws, aws-cn, aws-us-gov
-	Account   string            // its number, for ARNs of roles
-	Readers   map[string]Reader // by the statement's ID, in a policy of one statement each
+	Account   string            // account ID, for ARNs of roles
+	Readers   map[string]Reader // by the Sid of their policy statement
 	Tags      cloud.Tags
-	// BestEffort ignores being denied the deletion of objects
-	// (bestEffortDeleteObjects).
+	// BestEffort ignores access errors when objects are deleted
+	// (spec.s3Bucket.bestEffortDeleteObjects).
 	BestEffort bool
 }
 
-// Reader is a role that may read the objects below some prefixes.
+// Reader is a role that may read objects with some prefixes.
 type Reader struct {
 	Role     string
 	Prefixes []string // "control-plane/*"
@@ -61,16 +61,16 @@ func (b *Bucket) Find(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 		case cloud.Is(err, "NotFound", "NoSuchBucket"):
 			return nil, nil
 		case cloud.Is(err, "Forbidden", "AccessDenied"):
-			return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name", b.Name)
+			return nil, fmt.Errorf("bucket %s belongs to another account: set another name in spec.s3Bucket.name", b.Name)
 		case err != nil:
 			return nil, err
 		}
-		return b.seen(ctx, c)
+		return b.describe(ctx, c)
 	})
 }
 
-// seen returns the bucket, which exists, with its tags and its policy.
-func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
+// describe returns the state of a bucket that exists.
+func (b *Bucket) describe(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	s := &BucketState{Name: b.Name, Tags: cloud.Tags{}}
 	tagging, err := c.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name})
 	if err != nil && !cloud.NotFound(err) {
@@ -81,9 +81,9 @@ func (b *Bucket) seen(ctx context.Context, c *cloud.Clients) (*BucketState, erro
 		}
 	}
 	if s.Tags[c.OwnerTag()] != cloud.Owned {
-		kept, err := KeptBucket(ctx, c)
-		if err != nil || kept != b.Name { // else a run died before it could tag it
-			return nil, cmp.Or(err, fmt.Errorf("bucket %s does not carry the tag %s=%s: add the tag, or give spec.s3Bucket.name another name", b.Name, c.OwnerTag(), cloud.Owned))
+		stored, err := storedBucketName(ctx, c)
+		if err != nil || stored != b.Name { // otherwise a run ended before it tagged the bucket
+			return nil, cmp.Or(err, fmt.Errorf("bucket %s does not have the tag %s=%s: add the tag, or set another name in spec.s3Bucket.name", b.Name, c.OwnerTag(), cloud.Owned))
 		}
 	}
 	policy, err := c.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: &b.Name})
@@ -127,26 +127,26 @@ func (b *Bucket) policy() string {
 	return string(out)
 }
 
-// canonicalJSON spells a policy in one way: keys in order, lists of texts in
-// order, and a list of one as that one, as which AWS may give it back.
+// canonicalJSON normalizes a policy for comparison: it sorts keys and lists, and replaces a
+// list of one value by the value, because GetBucketPolicy returns either form.
 func canonicalJSON(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
 		return text
 	}
-	out, _ := json.Marshal(inOneWay(v)) //nolint:errchkjson // it was JSON
+	out, _ := json.Marshal(canonicalValue(v)) //nolint:errchkjson // it was JSON
 	return string(out)
 }
 
-func inOneWay(v any) any {
+func canonicalValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			v[k] = inOneWay(x)
+			v[k] = canonicalValue(x)
 		}
 	case []any:
 		for i, x := range v {
-			v[i] = inOneWay(x)
+			v[i] = canonicalValue(x)
 		}
 		slices.SortStableFunc(v, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		if len(v) == 1 {
@@ -156,9 +156,8 @@ func inOneWay(v any) any {
 	return v
 }
 
-// Create implements graph.Creator. The name is kept in the account first: by
-// it the bucket is known as the cluster's before it is tagged, and without the
-// manifest.
+// Create implements graph.Creator. It first stores the name in an SSM parameter, which
+// identifies the bucket before it is tagged, and for a deletion without the manifest.
 func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, error) {
 	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
 		Name: aws.String(c.ParameterPath(bucketName)), Value: &b.Name, Type: ssmtypes.ParameterTypeString, Overwrite: aws.Bool(true),
@@ -167,15 +166,15 @@ func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, er
 		return nil, err
 	}
 	in := &s3.CreateBucketInput{Bucket: &b.Name}
-	if c.Region != "us-east-1" { // which must not be named
+	if c.Region != "us-east-1" { // CreateBucket does not accept it as a LocationConstraint
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(c.Region)}
 	}
 	_, err = c.S3.CreateBucket(ctx, in)
 	if cloud.Is(err, "BucketAlreadyExists") {
-		return nil, fmt.Errorf("bucket %s belongs to another account: give spec.s3Bucket.name another name: %w", b.Name, err)
+		return nil, fmt.Errorf("bucket %s belongs to another account: set another name in spec.s3Bucket.name: %w", b.Name, err)
 	}
 	if cloud.Is(err, "OperationAborted") {
-		return nil, graph.NotYet(err) // one of that name is still on its way out
+		return nil, graph.NotYet(err) // a bucket of the same name is being deleted
 	}
 	if err != nil && !cloud.Is(err, "BucketAlreadyOwnedByYou") {
 		return nil, err
@@ -187,7 +186,7 @@ func (b *Bucket) Create(ctx context.Context, c *cloud.Clients) (*BucketState, er
 func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState, d graph.Diff) (*BucketState, error) {
 	after := *have
 	if d.HasTags() {
-		after.Tags = have.Tags.With(b.Tags) // the call replaces all of them
+		after.Tags = have.Tags.With(b.Tags) // PutBucketTagging replaces all tags
 		var set []types.Tag
 		for _, k := range slices.Sorted(maps.Keys(after.Tags)) {
 			set = append(set, types.Tag{Key: aws.String(k), Value: aws.String(after.Tags[k])})
@@ -206,10 +205,10 @@ func (b *Bucket) Update(ctx context.Context, c *cloud.Clients, have *BucketState
 	return &after, nil
 }
 
-// Delete implements graph.Deleter. Every version of every object goes first,
-// and the name last.
+// Delete implements graph.Deleter. It deletes all versions of all objects first, and the
+// parameter with the name last.
 func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState) error {
-	err := cloud.IgnoreNotFound(empty(ctx, c, have.Name))
+	err := cloud.IgnoreNotFound(deleteObjects(ctx, c, have.Name))
 	if err != nil && (!b.BestEffort || !cloud.Denied(err)) {
 		return err
 	}
@@ -221,7 +220,7 @@ func (b *Bucket) Delete(ctx context.Context, c *cloud.Clients, have *BucketState
 	return cloud.IgnoreNotFound(err)
 }
 
-func empty(ctx context.Context, c *cloud.Clients, bucket string) error {
+func deleteObjects(ctx context.Context, c *cloud.Clients, bucket string) error {
 	for p := s3.NewListObjectVersionsPaginator(c.S3, &s3.ListObjectVersionsInput{Bucket: &bucket}); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if err != nil {
@@ -250,16 +249,15 @@ func empty(ctx context.Context, c *cloud.Clients, bucket string) error {
 
 const bucketName = "bucket"
 
-// KeptBucket returns the name of the bucket that was made for the cluster; ""
-// when none was.
-func KeptBucket(ctx context.Context, c *cloud.Clients) (string, error) {
-	return secrets.KeptParameter(ctx, c, bucketName)
+// storedBucketName returns the name of the bucket of the cluster; "" if none was created.
+func storedBucketName(ctx context.Context, c *cloud.Clients) (string, error) {
+	return secrets.StoredParameter(ctx, c, bucketName)
 }
 
-// bucketKind declares the buckets that machines read boot data from.
+// bucketKind declares S3 buckets.
 func bucketKind() *kind.Any {
 	return kind.Of(kind.Kind[BucketState]{
-		Name: "bucket", Area: kind.AreaSecurity, Secret: true, List: keptBuckets, Delete: &Bucket{}, Statement: kind.Buckets,
+		Name: "bucket", Area: kind.AreaSecurity, Secret: true, List: listBucket, Delete: &Bucket{}, Statement: kind.Buckets,
 		Actions: []string{
 			"s3:CreateBucket", "s3:DeleteBucket", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:GetBucketPolicy", "s3:GetBucketTagging", "s3:GetObject",
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:PutBucketPolicy", "s3:PutBucketTagging", "s3:PutObject",
@@ -267,10 +265,10 @@ func bucketKind() *kind.Any {
 	})
 }
 
-// keptBuckets finds the bucket, or what a run that died has left of it, by the name
-// that is kept in the account.
-func keptBuckets(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketState, error) {
-	name, err := KeptBucket(ctx, c)
+// listBucket returns the bucket whose name is stored. The bucket itself may not exist if a
+// run ended before it created it.
+func listBucket(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketState, error) {
+	name, err := storedBucketName(ctx, c)
 	if err != nil || name == "" {
 		return nil, err
 	}

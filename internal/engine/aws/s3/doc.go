@@ -1,3 +1,2 @@
-// Package s3 holds the bucket from which machines load their Ignition
-// configuration.
+// Package s3 contains the kind of S3 buckets, from which machines load Ignition data.
 package s3

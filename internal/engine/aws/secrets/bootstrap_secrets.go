@@ -16,12 +16,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// BootstrapSecrets are the secrets from which machines fetch what they boot
-// with. Control-plane machines delete theirs; those that machines share stay
-// as long as the cluster.
+// BootstrapSecrets are the secrets or parameters with bootstrap data. Control plane machines
+// delete theirs after they have read it; those of workers exist as long as the cluster.
 type BootstrapSecrets struct{ Backend boot.Backend }
 
-// BootstrapSecretsState are the secrets that are there.
+// BootstrapSecretsState are the secrets that exist.
 type BootstrapSecretsState struct{ Names []string }
 
 // CloudID implements graph.State.
@@ -81,7 +80,7 @@ func TaggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err e
 			return nil, err
 		}
 		for _, s := range page.SecretList {
-			for _, t := range s.Tags { // the filter matches beginnings: a second cluster's name may begin with ours
+			for _, t := range s.Tags { // the filter of ListSecrets matches prefixes
 				if aws.ToString(t.Key) == c.OwnerTag() {
 					names = append(names, aws.ToString(s.Name))
 				}
@@ -91,7 +90,7 @@ func TaggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err e
 	return names, nil
 }
 
-// TaggedParameters lists the names of the cluster's boot data in Parameter Store.
+// TaggedParameters lists the names of the cluster's bootstrap data in Parameter Store.
 func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	in := &ssm.DescribeParametersInput{ParameterFilters: []ssmtypes.ParameterStringFilter{
 		{Key: aws.String("tag:" + c.OwnerTag()), Option: aws.String("Equals"), Values: []string{cloud.Owned}},
@@ -108,18 +107,18 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 	return names, nil
 }
 
-// bootstrapSecretsKind declares what machines boot with, in Secrets Manager.
+// bootstrapSecretsKind declares bootstrap data in Secrets Manager.
 func bootstrapSecretsKind() *kind.Any {
 	return bootstrapKind("bootstrap-secrets", boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
-		Looks: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
+		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
 		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
 	})
 }
 
-// bootstrapParametersKind declares the same in Parameter Store.
+// bootstrapParametersKind declares bootstrap data in Parameter Store.
 func bootstrapParametersKind() *kind.Any {
 	return bootstrapKind("bootstrap-parameters", boot.ParameterStore, kind.Kind[BootstrapSecretsState]{
-		Looks: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
+		ReadActions: []string{"ssm:DescribeParameters"}, Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter"},
 	})
 }
 

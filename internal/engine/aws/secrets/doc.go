@@ -1,4 +1,3 @@
-// Package secrets holds what the account stores for a cluster in Systems Manager
-// Parameter Store and Secrets Manager: its certificate authorities and keys, which
-// machine has initialised it, and the bootstrap data of its machines.
+// Package secrets contains the kinds of parameters in SSM Parameter Store and secrets in
+// Secrets Manager: certificate authorities and keys, the init marker, and bootstrap data.
 package secrets

@@ -13,9 +13,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// InitMarker remembers which machine was launched to begin the control plane
-// (kubeadm init). When that one is lost, the machine in its place joins the
-// others: a second beginning would be a second cluster behind one endpoint.
+// InitMarker is the SSM parameter that records which machine runs kubeadm init. If that
+// machine is lost, its replacement joins the control plane: a second kubeadm init would
+// create a second cluster behind the same endpoint.
 type InitMarker struct {
 	Machine *graph.Ref[ec2.InstanceState]
 }
@@ -31,7 +31,7 @@ func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
 
 // Find implements graph.Desired.
 func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
-	id, err := Initialized(ctx, c)
+	id, err := InitializedBy(ctx, c)
 	if err != nil || id == "" {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, er
 	return &n, nil
 }
 
-// Diff implements graph.Desired: the first one stays.
+// Diff implements graph.Desired. The marker never changes.
 func (m *InitMarker) Diff(*ec2.Named) graph.Diff { return nil }
 
 // Create implements graph.Creator.
@@ -57,15 +57,13 @@ func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *ec2.Named)
 	return err
 }
 
-// Initialized returns the machine that was launched to begin the control
-// plane; "" when none was.
-func Initialized(ctx context.Context, c *cloud.Clients) (string, error) {
-	return KeptParameter(ctx, c, "init")
+// InitializedBy returns the ID of the machine in the init marker; "" if there is none.
+func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
+	return StoredParameter(ctx, c, "init")
 }
 
-// KeptParameter returns what the account keeps for the cluster under a name;
-// "" when there is nothing.
-func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
+// StoredParameter returns the value of a parameter of the cluster; "" if it does not exist.
+func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
 	return cloud.Remember(ctx, c, name, func(ctx context.Context) (string, error) {
 		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(name))})
 		if cloud.NotFound(err) {
@@ -78,10 +76,10 @@ func KeptParameter(ctx context.Context, c *cloud.Clients, name string) (string, 
 	})
 }
 
-// initMarkerKind declares the note that a control plane was begun.
+// initMarkerKind declares the init marker.
 func initMarkerKind() *kind.Any {
 	return kind.Of(kind.Kind[ec2.Named]{
-		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: marked, Delete: &InitMarker{},
+		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ ec2.Named) (*ec2.Named, error) {
 			return (&InitMarker{}).Find(ctx, c)
 		},
@@ -89,8 +87,8 @@ func initMarkerKind() *kind.Any {
 	})
 }
 
-func marked(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]ec2.Named, error) {
-	machine, err := Initialized(ctx, c)
+func listInitMarker(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]ec2.Named, error) {
+	machine, err := InitializedBy(ctx, c)
 	if err != nil || machine == "" {
 		return nil, err
 	}

@@ -17,20 +17,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// PKI is the cluster's keys and the token with which machines join, kept in
-// SSM Parameter Store where node roles cannot read them. Each is written only
-// once: whoever comes first wins.
+// PKI is the certificates and keys of the cluster and its bootstrap token, in SSM
+// parameters that node roles cannot read. Parameters are not overwritten, so that of two
+// concurrent runs the first one determines the value.
 type PKI struct {
-	Algorithm string // clusterConfiguration.encryptionAlgorithm
-	Days      int32  // clusterConfiguration.caCertificateValidityPeriodDays
-	Given     *boot.PKI
-	Used      bool // machines have been made with the keys, which therefore cannot be made anew
+	Algorithm    string // clusterConfiguration.encryptionAlgorithm
+	Days         int32  // clusterConfiguration.caCertificateValidityPeriodDays
+	FromManifest *boot.PKI
+	Used         bool // machines use the keys, so they cannot be generated again
 }
 
-// PKIState is the keys as they are kept.
+// PKIState is the stored keys.
 type PKIState struct {
 	Path  string
-	Names []string // what is there: "ca.crt", …, "token"
+	Names []string // of the parameters that exist: "ca.crt", …, "token"
 	PKI   *boot.PKI
 	Token string
 }
@@ -40,18 +40,18 @@ func (s PKIState) CloudID() string { return s.Path }
 
 var _ graph.Managed[PKIState] = (*PKI)(nil)
 
-// TokenName names the bootstrap token among the keys.
+// TokenName is the name of the parameter with the bootstrap token.
 const TokenName = "token"
 
-// names lists what there has to be. A cluster that lives may have no token of
-// ours: one that it does not know is worse than none, and JoinToken makes both
-// know one.
+// names lists the required parameters. For a cluster with machines this does not include
+// the token: the cluster would not know a new one, and incluster.JoinToken creates it in
+// both places.
 func (p *PKI) names() []string {
 	names := []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "sa.pub"}
 	if !p.Used {
 		names = append(names, TokenName)
 	}
-	if p.Given != nil && len(p.Given.EtcdClient.Cert) > 0 { // an external etcd has its own authority
+	if p.FromManifest != nil && len(p.FromManifest.EtcdClient.Cert) > 0 { // an external etcd has its own certificate authority
 		return append(names, "apiserver-etcd-client.crt", "apiserver-etcd-client.key", "etcd-ca.crt")
 	}
 	return append(names, "etcd-ca.crt", "etcd-ca.key")
@@ -62,43 +62,43 @@ func (p *PKI) Needs() []graph.Edge { return nil }
 
 // Find implements graph.Desired.
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
-	kept, err := PKIParameters(ctx, c)
-	if err == nil && len(kept.Parts) == 0 && p.Used && !p.given() && !cloud.IsBrief(ctx) {
-		return &PKIState{Path: KeptElsewhere}, nil
+	stored, err := PKIParameters(ctx, c)
+	if err == nil && len(stored.Parts) == 0 && p.Used && !p.completeInManifest() && !cloud.IsBrief(ctx) {
+		return &PKIState{Path: KeysNotStored}, nil
 	}
-	if err != nil || len(kept.Parts) == 0 {
+	if err != nil || len(stored.Parts) == 0 {
 		return nil, err
 	}
-	s := &PKIState{Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(kept.Parts)), Token: string(kept.Parts[TokenName])}
+	s := &PKIState{Path: c.ParameterPath("pki"), Names: slices.Sorted(maps.Keys(stored.Parts)), Token: string(stored.Parts[TokenName])}
 	if len(s.missing(p)) == 0 {
-		s.PKI, err = boot.ParsePKI(kept.Parts)
+		s.PKI, err = boot.ParsePKI(stored.Parts)
 	}
 	return s, err
 }
 
-// KeptElsewhere stands for where the keys are of a cluster that Cluster API made:
-// in its management cluster. Its machines live on; none can be added.
-const KeptElsewhere = "kept elsewhere"
+// KeysNotStored is the path of the keys of an adopted cluster, which are in its management
+// cluster. Machines cannot be added to such a cluster.
+const KeysNotStored = "kept elsewhere"
 
-// given reports whether the manifest brings all that there has to be.
-func (p *PKI) given() bool {
+// completeInManifest reports whether the manifest contains all required keys.
+func (p *PKI) completeInManifest() bool {
 	whole := func(k boot.KeyPair) bool { return len(k.Cert) > 0 && len(k.Key) > 0 }
-	return p.Given != nil && whole(p.Given.CA) && whole(p.Given.FrontProxy) && whole(p.Given.ServiceAccount) &&
-		(whole(p.Given.Etcd) || len(p.Given.EtcdClient.Cert) > 0)
+	return p.FromManifest != nil && whole(p.FromManifest.CA) && whole(p.FromManifest.FrontProxy) && whole(p.FromManifest.ServiceAccount) &&
+		(whole(p.FromManifest.Etcd) || len(p.FromManifest.EtcdClient.Cert) > 0)
 }
 
 func (s *PKIState) missing(p *PKI) []string {
 	return slices.DeleteFunc(p.names(), func(n string) bool { return slices.Contains(s.Names, n) })
 }
 
-// Diff implements graph.Desired. Names are all it shows.
+// Diff implements graph.Desired. It contains only names, no keys.
 func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
-	if have.Path == KeptElsewhere {
+	if have.Path == KeysNotStored {
 		return nil
 	}
 	for _, n := range have.missing(p) {
 		switch {
-		case p.Used && p.given():
+		case p.Used && p.completeInManifest():
 			d.Set(n, "", "as in the manifest")
 		case p.Used:
 			d.Fixed(n, "", "as it was")
@@ -114,13 +114,13 @@ func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	return p.Update(ctx, c, &PKIState{}, nil)
 }
 
-// Update implements graph.Updater. Parts are missing only when a run died
-// while it wrote them: no machine has seen them yet, so all are made anew. Those
-// that the manifest gives for machines that live are added to what is there.
+// Update implements graph.Updater. Parameters are missing only if a run ended while it
+// wrote them. Unless machines use the keys, all are generated again. Otherwise the missing
+// ones are added from the manifest.
 func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
 	keys := &boot.PKI{}
-	if p.Given != nil {
-		*keys = *p.Given
+	if p.FromManifest != nil {
+		*keys = *p.FromManifest
 	}
 	if err := keys.Complete(p.Algorithm, p.Days, c.Clock.Now()); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ gr
 		}
 	}
 	if len(have.Names) > 0 && p.Used {
-		return nil, nil // look again: some were there
+		return nil, nil // find them again: some existed before
 	}
 	return &PKIState{c.ParameterPath("pki"), slices.Sorted(maps.Keys(parts)), keys, token}, nil
 }
@@ -165,16 +165,16 @@ func (p *PKI) Delete(ctx context.Context, c *cloud.Clients, have *PKIState) erro
 	return nil
 }
 
-// KeptKeys are the keys that the account keeps, by name.
-type KeptKeys struct {
-	Parts     map[string][]byte
-	TokenMade time.Time
+// StoredKeys are the stored keys.
+type StoredKeys struct {
+	Parts        map[string][]byte
+	TokenCreated time.Time
 }
 
-// PKIParameters reads what is kept.
-func PKIParameters(ctx context.Context, c *cloud.Clients) (*KeptKeys, error) {
-	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*KeptKeys, error) {
-		kept := &KeptKeys{Parts: map[string][]byte{}}
+// PKIParameters reads the stored keys.
+func PKIParameters(ctx context.Context, c *cloud.Clients) (*StoredKeys, error) {
+	return cloud.Remember(ctx, c, "keys", func(ctx context.Context) (*StoredKeys, error) {
+		stored := &StoredKeys{Parts: map[string][]byte{}}
 		path := c.ParameterPath("pki")
 		for p := ssm.NewGetParametersByPathPaginator(c.SSM, &ssm.GetParametersByPathInput{Path: &path, WithDecryption: aws.Bool(true)}); p.HasMorePages(); {
 			page, err := p.NextPage(ctx)
@@ -183,40 +183,39 @@ func PKIParameters(ctx context.Context, c *cloud.Clients) (*KeptKeys, error) {
 			}
 			for _, x := range page.Parameters {
 				name := cloud.LastPart(aws.ToString(x.Name))
-				if kept.Parts[name] = []byte(aws.ToString(x.Value)); name == TokenName {
-					kept.TokenMade = aws.ToTime(x.LastModifiedDate)
+				if stored.Parts[name] = []byte(aws.ToString(x.Value)); name == TokenName {
+					stored.TokenCreated = aws.ToTime(x.LastModifiedDate)
 				}
 			}
 		}
-		return kept, nil
+		return stored, nil
 	})
 }
 
-// KeptPKI returns the keys of the cluster, or nil when the account has none.
-func KeptPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
-	kept, err := PKIParameters(ctx, c)
-	if err != nil || len(kept.Parts) == 0 {
+// StoredPKI returns the stored keys of the cluster, or nil if there are none.
+func StoredPKI(ctx context.Context, c *cloud.Clients) (*boot.PKI, error) {
+	stored, err := PKIParameters(ctx, c)
+	if err != nil || len(stored.Parts) == 0 {
 		return nil, err
 	}
-	return boot.ParsePKI(kept.Parts)
+	return boot.ParsePKI(stored.Parts)
 }
 
-// Kept finds the keys, whole or not.
-func (p *PKI) Kept(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
-	kept, err := PKIParameters(ctx, c)
-	if err != nil || len(kept.Parts) == 0 {
+// findStored returns the names of the stored keys, complete or not, or nil.
+func (p *PKI) findStored(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
+	stored, err := PKIParameters(ctx, c)
+	if err != nil || len(stored.Parts) == 0 {
 		return nil, err
 	}
 	s := &PKIState{Path: c.ParameterPath("pki")}
-	for name := range kept.Parts {
+	for name := range stored.Parts {
 		s.Names = append(s.Names, name)
 	}
 	return s, nil
 }
 
-// TokenMade returns when the token was made with which machines join; the zero
-// time when there is none.
-func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
+// TokenCreated returns when the bootstrap token was created; the zero time if there is none.
+func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 	out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("pki", TokenName))})
 	if cloud.NotFound(err) {
 		return time.Time{}, nil
@@ -227,20 +226,20 @@ func TokenMade(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 	return aws.ToTime(out.Parameter.LastModifiedDate), nil
 }
 
-// pkiKind declares the keys of clusters.
+// pkiKind declares the certificates and keys.
 func pkiKind() *kind.Any {
 	return kind.Of(kind.Kind[PKIState]{
-		Name: "certificates", Area: kind.AreaSecurity, Secret: true, Single: true, List: kept, Delete: &PKI{},
+		Name: "certificates", Area: kind.AreaSecurity, Secret: true, Single: true, List: listStored, Delete: &PKI{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {
-			return (&PKI{}).Kept(ctx, c)
+			return (&PKI{}).findStored(ctx, c)
 		},
 		Statement: kind.Parameters,
 		Actions:   []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:GetParameter", "ssm:GetParametersByPath", "ssm:PutParameter"},
 	})
 }
 
-// kept lists the keys that the account keeps, whole or not.
-func kept(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState, error) {
+// listStored lists the stored keys, complete or not.
+func listStored(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]PKIState, error) {
 	keys, err := PKIParameters(ctx, c)
 	if err != nil || len(keys.Parts) == 0 {
 		return nil, err

@@ -1,0 +1,87 @@
+package elb
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+)
+
+// describeTags returns the tags of one resource of Elastic Load Balancing.
+func describeTags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags, error) {
+	return batchTags(ctx, c, "elbv2", arn, func(ctx context.Context, arns []string, found map[string]cloud.Tags) error {
+		out, err := c.ELBV2.DescribeTags(ctx, &elb.DescribeTagsInput{ResourceArns: arns})
+		if err != nil {
+			return err
+		}
+		for _, d := range out.TagDescriptions {
+			tags := cloud.Tags{}
+			for _, t := range d.Tags {
+				tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
+			}
+			found[aws.ToString(d.ResourceArn)] = tags
+		}
+		return nil
+	})
+}
+
+// tagsPerCall is the number of resources that DescribeTags accepts.
+const tagsPerCall = 20
+
+// batchTags returns the tags of one resource. Concurrent callers share the calls of
+// describe, which adds the tags of some resources to found.
+func batchTags(ctx context.Context, c *cloud.Clients, api, id string, describe func(ctx context.Context, ids []string, found map[string]cloud.Tags) error) (cloud.Tags, error) {
+	return cloud.Remember(ctx, c, "tags of "+api+" "+id, func(ctx context.Context) (cloud.Tags, error) {
+		return cloud.Batch(ctx, c, api+" tags", id, func(ctx context.Context, ids []string) ([]cloud.Tags, error) {
+			found := map[string]cloud.Tags{}
+			for part := range slices.Chunk(ids, tagsPerCall) {
+				if err := describe(ctx, part, found); err != nil {
+					return nil, err
+				}
+			}
+			out := make([]cloud.Tags, len(ids))
+			for i, id := range ids {
+				out[i] = found[id]
+			}
+			return out, nil
+		})
+	})
+}
+
+func sdkTags(t cloud.Tags) (out []types.Tag) {
+	for _, k := range slices.Sorted(maps.Keys(t)) {
+		out = append(out, types.Tag{Key: aws.String(k), Value: aws.String(t[k])})
+	}
+	return out
+}
+
+func addTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags) error {
+	_, err := c.ELBV2.AddTags(ctx, &elb.AddTagsInput{ResourceArns: []string{arn}, Tags: sdkTags(tags)})
+	return err
+}
+
+// filterByOwner returns the resources of a list that are deleted with a cluster. It
+// describes their tags concurrently, so that they share calls.
+func filterByOwner[S any](all []S, of kind.Owner, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
+	var wg sync.WaitGroup
+	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
+	for i, s := range all {
+		wg.Go(func() { tags[i], errs[i] = describe(s) })
+	}
+	wg.Wait()
+	for i, s := range all {
+		if of.Has(tags[i]) {
+			set(&s, tags[i])
+			out = append(out, s)
+		}
+	}
+	return out, errors.Join(errs...)
+}

@@ -85,7 +85,7 @@ func newAdder(g *graph.Graph) *adder {
 		if n.CloudID() != graph.Unknown {
 			a.named[n.CloudID()] = append(a.named[n.CloudID()], n)
 		}
-		if f, ok := kind.Seen(a.kinds, n.Seen()); ok {
+		if f, ok := kind.Seen(a.kinds, n.Observed()); ok {
 			for _, alias := range f.Aliases {
 				a.named[alias] = append(a.named[alias], n)
 			}
@@ -189,7 +189,7 @@ func (a *adder) rules(p *pending) []graph.Edge {
 // runsPods lists what runs pods.
 func (a *adder) runsPods() (out []graph.Resource) {
 	for _, n := range a.g.Resources() {
-		f, _ := kind.Seen(a.kinds, n.Seen())
+		f, _ := kind.Seen(a.kinds, n.Observed())
 		if f.Kind != nil && f.Kind.RunsPods || slices.ContainsFunc(a.kinds, func(k *kind.Any) bool { return k.RunsPods && k.Name == n.ID().Kind() }) {
 			out = append(out, n)
 		}

@@ -18,5 +18,5 @@ func (*brief) Do(r *http.Request) (*http.Response, error) {
 			DisableKeepAlives: true,
 		},
 	}
-	return client.Do(r) //nolint:gosec // the address is the metadata service's, as the SDK asks for it
+	return client.Do(r) //nolint:gosec // the SDK sets the address, that of the metadata service
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// name is what the program is called.
+// name is the name of the program.
 const name = "clusterawsadm"
 
-// Main runs the command of those arguments and returns its exit code.
+// Main runs the command for the arguments and returns the exit code.
 func Main(args []string, e *env.Env) int {
 	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // the root of all contexts
 	defer cancel(nil)
@@ -41,12 +41,12 @@ func Main(args []string, e *env.Env) int {
 		code = min(code, env.Failed) // upstream has no other codes
 	}
 	e.Explain(err)
-	goOn(e, err, args)
+	printContinue(e, err, args)
 	return code
 }
 
-// newRoot returns the root command, and whether one of its commands has begun to
-// run: errors before that are errors of the command line.
+// newRoot returns the root command, and a pointer that is set to true when a command
+// starts: errors before that are errors of the command line.
 func newRoot(e *env.Env) (root *cobra.Command, begun *bool) {
 	begun = new(bool)
 	root = &cobra.Command{
@@ -88,8 +88,8 @@ there is only a default: the region of a manifest has priority.`,
 	return root, begun
 }
 
-// upstream reports whether a command is one of those that Cluster API Provider
-// AWS's clusterawsadm has too, as the root is.
+// upstream reports whether a command is also in Cluster API Provider AWS's clusterawsadm,
+// as the root command is.
 func upstream(cmd *cobra.Command) bool {
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
 		if !cmd.Parent().HasParent() {
@@ -153,8 +153,8 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 	}
 }
 
-// goOn prints how to continue a run that stopped half way.
-func goOn(e *env.Env, err error, args []string) {
+// printContinue prints how to continue a run that stopped halfway.
+func printContinue(e *env.Env, err error, args []string) {
 	var halfway *reconcile.HalfwayError
 	var end *reconcile.TimeoutError
 	if !errors.As(err, &halfway) && !errors.As(err, &end) {

@@ -16,10 +16,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// configure sets the flags that were not given: from the environment, else
-// from the configuration file. The rest of the program reads flags.
+// configure sets the flags that were not given, from the environment or the configuration
+// file. The rest of the program reads only flags.
 func configure(cmd *cobra.Command, e *env.Env) error {
-	v := viper.NewWithOptions(viper.KeyDelimiter("\n")) // no name of a setting has parts
+	v := viper.NewWithOptions(viper.KeyDelimiter("\n")) // names of settings are not nested
 	file, err := readConfig(v, cmd, e)
 	if err != nil {
 		return err
@@ -30,8 +30,7 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 			return
 		}
 		source := file
-		// AutomaticEnv would read the environment of the process, which is not
-		// that of a test.
+		// AutomaticEnv would read the environment of the process, and not that of a test.
 		if value, ok := e.LookupEnv(variable(f.Name)); ok {
 			source = variable(f.Name)
 			v.Set(f.Name, split(f, value))
@@ -46,7 +45,7 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 // readConfig reads the configuration file and returns its name. The
 // default file need not exist.
 func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) (file string, err error) {
-	file, asked := cmd.Root().PersistentFlags().Lookup("config").Value.String(), true // some commands have a --config of their own
+	file, asked := cmd.Root().PersistentFlags().Lookup("config").Value.String(), true // some commands have their own --config
 	if file == "" {
 		file = e.Getenv(variable("config"))
 	}
@@ -115,7 +114,7 @@ func split(f *pflag.Flag, value string) []string {
 	return []string{value}
 }
 
-// listed returns the values that a setting has: those of a list, or one.
+// listed returns the values of a setting: those of a list, or one.
 func listed(value any) []string {
 	switch value := value.(type) {
 	case []string:

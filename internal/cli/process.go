@@ -31,25 +31,25 @@ func Process() *env.Env {
 	interrupts := make(chan os.Signal, 2)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	home, _ := os.UserHomeDir()         // "" means unknown
-	configHome, _ := os.UserConfigDir() // likewise
+	configHome, _ := os.UserConfigDir() // as above
 	return &env.Env{
 		In:            os.Stdin,
-		Out:           os.Stdout,                                    //nolint:forbidigo // where all output begins
-		Err:           &serial{w: os.Stderr},                        //nolint:forbidigo // likewise
+		Out:           os.Stdout,                                    //nolint:forbidigo // the only use of stdout
+		Err:           &serial{w: os.Stderr},                        //nolint:forbidigo // as above
 		InIsTerminal:  isTerminal(os.Stdin),                         //
-		OutIsTerminal: isTerminal(os.Stdout),                        //nolint:forbidigo // a question, not output
-		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // likewise
-		Size:          func() (int, int) { return size(os.Stderr) }, //nolint:forbidigo // likewise
-		LookupEnv:     os.LookupEnv,                                 //nolint:forbidigo // handed on, not read
+		OutIsTerminal: isTerminal(os.Stdout),                        //nolint:forbidigo // only asks whether it is a terminal
+		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // as above
+		Size:          func() (int, int) { return size(os.Stderr) }, //nolint:forbidigo // as above
+		LookupEnv:     os.LookupEnv,                                 //nolint:forbidigo // passed on, not read
 		Program:       strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe"),
 		HomeDir:       home,
 		ConfigDir:     configHome,
 		StateDir:      stateDir(home),
 		Who:           who(),
 		AWS:           awsConfig,
-		HTTP:          &http.Client{}, // which heeds the proxy variables
+		HTTP:          &http.Client{}, // uses the proxy variables
 		Interrupts:    interrupts,
-		Exit:          os.Exit, //nolint:forbidigo // handed on, not called
+		Exit:          os.Exit, //nolint:forbidigo // passed on, not called
 	}
 }
 
@@ -90,8 +90,8 @@ func who() string {
 	return fmt.Sprintf("%s@%s pid %d", login, host, os.Getpid())
 }
 
-// awsConfig returns the configuration of the environment and of the user's files.
-// The metadata service of EC2 is asked last, and once, since a laptop has none.
+// awsConfig returns the configuration of the environment and of the user's files. The
+// metadata service of EC2 is queried last and only once, because a laptop has none.
 func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithEC2RoleCredentialOptions(func(o *ec2rolecreds.Options) {

@@ -37,7 +37,7 @@ func Fast(origin time.Time, speed float64) *Clock {
 	return &Clock{speed: max(speed, 1), real: time.Now(), origin: origin}
 }
 
-// Now returns what the clock shows.
+// Now returns the time of this clock.
 func (c *Clock) Now() time.Time {
 	switch {
 	case c == nil:

@@ -15,7 +15,7 @@ func (l *Lock) HeartbeatForTest(ctx context.Context, n int) {
 	_ = l.records.write(ctx, me)
 }
 
-// LoseForTest has the lock be another run's.
+// LoseForTest makes another run take over the lock.
 func (l *Lock) LoseForTest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

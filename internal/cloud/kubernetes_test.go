@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// apiServer answers every request with an empty object, and notes it.
+// apiServer answers every request with an empty object, and records it.
 type apiServer struct{ asked []string }
 
 func (s *apiServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -59,8 +59,8 @@ func TestPlansDoNotWriteToKubernetes(t *testing.T) {
 	})
 }
 
-// What writes to the API server checks that the run still has the cluster's lock;
-// what reads does not, nor does a run that takes none.
+// A write to the API server checks that the run still holds the cluster's lock; a read
+// does not, nor does a run without a lock.
 func TestWritesToKubernetesCheckTheLock(t *testing.T) {
 	in(t, func(t *testing.T) {
 		s := &apiServer{}
@@ -76,7 +76,7 @@ func TestWritesToKubernetesCheckTheLock(t *testing.T) {
 	})
 }
 
-// Requests to the API server are logged as calls to AWS are, where a log is wanted.
+// Requests to the API server are logged like calls to AWS, if a log is set.
 func TestRequestsToKubernetesAreLogged(t *testing.T) {
 	in(t, func(t *testing.T) {
 		var calls []string

@@ -210,8 +210,8 @@ func TestBatchOutlivesItsFirstCaller(t *testing.T) {
 	})
 }
 
-// A result with an end of its own is valid until then, snapshot or not, and shared by
-// concurrent callers. An error is not remembered.
+// A result with its own expiry is valid until then, also across snapshots, and shared by
+// concurrent callers. An error is not cached.
 func TestRememberUntil(t *testing.T) {
 	in(t, func(t *testing.T) {
 		c, r := newWire(nil).clients(), &counter{takes: time.Second}

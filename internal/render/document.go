@@ -17,7 +17,7 @@ type Counts struct {
 	Update   int `json:"update"`
 	Delete   int `json:"delete"`
 	Conflict int `json:"conflict"`
-	Settle   int `json:"settle"` // AWS is still working on them
+	Settle   int `json:"settle"` // AWS is still changing them
 	Await    int `json:"await"`  // created by others, such as Nodes by their machines
 	Keep     int `json:"keep"`   // up to date, existing, or managed by the cluster
 }
@@ -50,5 +50,5 @@ func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
 	return d
 }
 
-// seconds is a duration as documents have it, to the millisecond.
+// seconds converts a duration to the unit of documents, with millisecond precision.
 func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }

@@ -18,7 +18,7 @@ const (
 	YAML Format = "yaml"
 )
 
-// Encode prints a value as JSON or YAML. The YAML has the names of the JSON.
+// Encode prints a value as JSON or YAML, with the same field names.
 func Encode(w io.Writer, f Format, v any) error {
 	out, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

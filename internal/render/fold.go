@@ -11,18 +11,18 @@ import (
 // fewMachines is the largest group of machines of which each is listed.
 const fewMachines = 3
 
-// block is what a plan does to one resource, or to many that differ only in name.
+// block is what a plan does with one resource, or with many that differ only in name.
 type block struct {
 	area   reconcile.Area
 	action reconcile.Action
 	title  string // the ID, or "machine/md-0/…"
-	id     string // what AWS calls it
+	id     string // cloud ID
 	origin string
 	count  int
 	lines  []line
 }
 
-// blocks turns the steps that do something into blocks, in their order.
+// blocks converts the steps that change something to blocks, in the same order.
 func blocks(p reconcile.Plan, full bool) (out []block) {
 	many := map[string][]reconcile.Step{}
 	for _, s := range p.Steps {
@@ -44,8 +44,7 @@ func blocks(p reconcile.Plan, full bool) (out []block) {
 	return out
 }
 
-// fold is what steps have in common that are shown as one; "" for a step that
-// stands for itself.
+// fold is the key of steps that are shown as one; "" for a step that is shown by itself.
 func fold(s reconcile.Step) string {
 	g := group(s.Resource)
 	if g == "" || s.Action == reconcile.Conflict {
@@ -69,8 +68,8 @@ func single(s reconcile.Step, full bool) block {
 	return k
 }
 
-// folded shows many steps as one: a field that all have in common keeps its
-// value, any other lists a few.
+// folded shows many steps as one: a field with one value keeps it, any other field lists
+// a few values.
 func folded(steps []reconcile.Step) block {
 	first := steps[0]
 	k := block{area: reconcile.AreaOf(first.Resource, first.Origin), action: first.Action, title: group(first.Resource) + "/…", origin: first.Origin, count: len(steps)}
@@ -88,8 +87,8 @@ func folded(steps []reconcile.Step) block {
 	return k
 }
 
-// nameless returns a value without the name of the machine at its end, if it
-// has it there: a name may be as short as "3", and turn up anywhere.
+// nameless removes the name of the machine from the end of a value. Elsewhere in the
+// value it may be a coincidence: a name may be as short as "3".
 func nameless(value, name string) string {
 	for _, before := range []string{"-", "/"} {
 		if rest, ok := strings.CutSuffix(value, before+name); ok {
@@ -99,7 +98,7 @@ func nameless(value, name string) string {
 	return value
 }
 
-// several prints the different values of a list.
+// several formats the different values of a list.
 func several(values []string) string {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	if len(values) > fewMachines {

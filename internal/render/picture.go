@@ -10,11 +10,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// Picture is a graph to be drawn.
+// Picture is a graph to draw.
 type Picture struct {
 	Version   int    `json:"version"`
 	Title     string `json:"title"`
-	Resources []Box  `json:"resources"` // each only after those it needs
+	Resources []Box  `json:"resources"` // each after those that it needs
 }
 
 // Box is one resource of a picture.
@@ -25,17 +25,16 @@ type Box struct {
 	Needs []Arrow        `json:"needs,omitempty"`
 }
 
-// Arrow is a need of a box.
+// Arrow is an edge from one box to another.
 type Arrow struct {
 	ID       string `json:"id"`
-	Existing bool   `json:"existing,omitempty"` // it is enough that the other exists
+	Existing bool   `json:"existing,omitempty"` // it is enough that the other resource exists
 	Loose    bool   `json:"loose,omitempty"`    // either may be deleted first
 	Outlives bool   `json:"outlives,omitempty"` // the box is deleted after the other
 }
 
-// NewPicture returns the picture of a graph. Unless it is to be drawn in full,
-// machines that differ only in name share a box, and arrows that follow from
-// others are left out.
+// NewPicture returns the picture of a graph. Unless full is set, machines that differ
+// only in name share a box, and arrows that follow from others are left out.
 func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 	p := Picture{Version: Version, Title: title}
 	name, boxes := map[reconcile.ID]string{}, map[string]int{}
@@ -70,10 +69,10 @@ func NewPicture(title string, g reconcile.Graph, full bool) Picture {
 	return p
 }
 
-// reduce drops the arrows that follow from others: what a needs of c, when a
-// needs b and b needs c.
+// reduce removes the arrows that follow from others: from a to c, if a needs b and b
+// needs c.
 func (p *Picture) reduce() {
-	above := map[string]map[string]bool{} // all that a box needs, near and far
+	above := map[string]map[string]bool{} // all direct and indirect needs of a box
 	for i := range p.Resources {
 		box := &p.Resources[i]
 		far := map[string]bool{}
@@ -117,7 +116,7 @@ func (p Picture) Outline(w io.Writer, s Style) error {
 	return err
 }
 
-// note says in words what is special about an arrow.
+// note describes an arrow, if it is special.
 func (a Arrow) note() string {
 	switch {
 	case a.Outlives:
@@ -184,7 +183,7 @@ func (p Picture) DOT(w io.Writer) error {
 	return err
 }
 
-// names gives every box a name that every language accepts.
+// names returns for every box a name that is valid in all languages.
 func (p Picture) names() map[string]string {
 	out := map[string]string{}
 	for i, n := range p.Resources {
@@ -193,7 +192,7 @@ func (p Picture) names() map[string]string {
 	return out
 }
 
-// areas lists the areas that the picture has anything of.
+// areas lists the areas with resources in the picture.
 func (p Picture) areas() []reconcile.Area {
 	return slices.DeleteFunc(areas(), func(a reconcile.Area) bool { return len(p.in(a)) == 0 })
 }

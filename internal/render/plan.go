@@ -12,15 +12,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// PlanView says how to show a plan, and of which cluster it is.
+// PlanView says how to show a plan, and the cluster that it is for.
 type PlanView struct {
 	Cluster, Region string
-	Full            bool // name every machine and every tag
+	Full            bool // list every machine and every tag
 	Style           Style
 }
 
-// Plan prints a plan as terraform does: a block for each resource that changes, and
-// a summary of those that do not.
+// Plan prints a plan in the style of Terraform: a block for each resource that changes,
+// and a summary of the others.
 func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	var b strings.Builder
 	for _, s := range sections(p, v.Full) {
@@ -43,7 +43,7 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 	return err
 }
 
-// Headline sums a plan up in one sentence.
+// Headline summarizes a plan in one sentence.
 func Headline(p reconcile.Plan, v PlanView) string {
 	if p.Empty() {
 		return v.Style.paint(bold, "No changes:") + " " + nothing(p)
@@ -86,8 +86,7 @@ type section struct {
 	blocks []block
 }
 
-// sections sorts the blocks of a plan by area, in the order in which the plan
-// first comes to each.
+// sections groups the blocks of a plan by area, in order of first appearance.
 func sections(p reconcile.Plan, full bool) (out []section) {
 	for _, k := range blocks(p, full) {
 		at := slices.IndexFunc(out, func(s section) bool { return s.area == k.area })
@@ -120,7 +119,7 @@ func (k block) write(b *strings.Builder, v PlanView) {
 	}
 }
 
-// symbol is how an action is marked.
+// symbol returns the mark of an action.
 func symbol(a reconcile.Action) (code, mark string) {
 	switch a {
 	case reconcile.Create:
@@ -161,7 +160,7 @@ func (l line) text(wide int, a reconcile.Action, s Style) string {
 	return s.paint(yellow, "~") + " " + field + "  " + l.value(l.have, s) + " → " + l.value(l.want, s)
 }
 
-// value prints a value so that it can be told from what is around it.
+// value formats a value, with quotes where needed.
 func (l line) value(v string, s Style) string {
 	switch {
 	case v == reconcile.Unknown:
@@ -174,7 +173,7 @@ func (l line) value(v string, s Style) string {
 	return cut(v, 160)
 }
 
-// unchanged sums up in at most three lines what the plan leaves alone.
+// unchanged summarizes in at most three lines what the plan does not change.
 func unchanged(p reconcile.Plan, s Style) string {
 	if p.Empty() {
 		return ""
@@ -210,7 +209,7 @@ func kinds(p reconcile.Plan, a reconcile.Action) string {
 	parts := make([]string, len(order))
 	for i, k := range order {
 		if parts[i] = text.Count(n[k], k); a == reconcile.Leave {
-			parts[i] = k // their number is not known
+			parts[i] = k // the number is unknown
 		}
 	}
 	return strings.Join(parts, ", ")

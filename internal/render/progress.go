@@ -17,7 +17,7 @@ type Progress interface {
 	Look(Run)
 	// Pause clears the screen for a question to the user, until Begin.
 	Pause()
-	// Begin is called when the run starts to carry out a plan.
+	// Begin is called when the run starts to execute a plan.
 	Begin(p reconcile.Plan)
 	// Event is called for every event of a resource.
 	Event(e reconcile.Event)
@@ -28,7 +28,7 @@ type Progress interface {
 	End()
 }
 
-// Run says what a run does, and with which cluster.
+// Run describes a run: its verb and its cluster.
 type Run struct {
 	Verb            string // "create", "delete"
 	Cluster, Region string
@@ -39,18 +39,18 @@ func (r Run) doing() string {
 	return r.Verb[:len(r.Verb)-1] + "ing" // create, delete
 }
 
-// Terminal says what the progress is shown on.
+// Terminal describes the terminal that the progress is shown on.
 type Terminal struct {
 	Style Style
-	Clock *clock.Clock               // that of the run; nil: the machine's own
-	Size  func() (width, height int) // zero where that is unknown; may be nil
+	Clock *clock.Clock               // clock of the run; nil: the system clock
+	Size  func() (width, height int) // zero if unknown; may be nil
 }
 
 // item is the state of one resource of the plan.
 type item struct {
 	reconcile.Event
 	began time.Time
-	order int // of its first event
+	order int // number of its first event
 	area  reconcile.Area
 	group string
 }
@@ -71,7 +71,7 @@ type tally struct {
 	began    time.Time
 	expected time.Duration
 	items    map[reconcile.ID]*item
-	planned  map[reconcile.ID]reconcile.Area // the resources that the plan does something with
+	planned  map[reconcile.ID]reconcile.Area // the resources that the plan changes
 	total    map[reconcile.Area]int
 	groups   map[string]int // the size of each group
 	deleting map[reconcile.ID]bool
@@ -85,7 +85,7 @@ func newTally(r Run, now time.Time) *tally {
 	}
 }
 
-// plan takes in a plan.
+// plan records the steps of a plan.
 func (t *tally) plan(p reconcile.Plan, now time.Time) {
 	t.began, t.expected = now, p.Expected
 	for _, s := range p.Steps {
@@ -104,7 +104,7 @@ func (t *tally) add(id reconcile.ID, origin string) {
 	t.groups[group(id)]++
 }
 
-// note takes in an event, and reports whether to show it.
+// note records an event, and reports whether to show it.
 func (t *tally) note(e reconcile.Event) bool {
 	if e.What == reconcile.Kept {
 		t.kept++
@@ -129,7 +129,7 @@ func (t *tally) note(e reconcile.Event) bool {
 	return e.What != reconcile.Blocked
 }
 
-// count returns how many resources of an area had one of these events last.
+// count returns how many resources of an area have one of these as their last event.
 func (t *tally) count(a reconcile.Area, ends ...reconcile.What) (c int) {
 	for _, n := range t.items {
 		if (a == "" || n.area == a) && slices.Contains(ends, n.What) {
@@ -146,8 +146,8 @@ func (t *tally) all() (c int) {
 	return c
 }
 
-// active lists the resources of an area that are in progress, the one that will
-// take longest first; the area "" stands for all.
+// active lists the resources of an area that are in progress, sorted by remaining time;
+// the area "" means all.
 func (t *tally) active(a reconcile.Area) (out []*item) {
 	for _, n := range t.items {
 		if n.active() && (a == "" || n.area == a) {
@@ -160,7 +160,7 @@ func (t *tally) active(a reconcile.Area) (out []*item) {
 	return out
 }
 
-// text describes what is in progress: "waiting 42s of ~1m40s".
+// text describes the progress: "waiting 42s of ~1m40s".
 func (n *item) text(now time.Time) string {
 	text := string(n.What) + " " + short(now.Sub(n.began))
 	if n.Expected >= 5*time.Second {
@@ -169,7 +169,7 @@ func (n *item) text(now time.Time) string {
 	return text
 }
 
-// NewNone returns a Progress that shows nothing but notes.
+// NewNone returns a Progress that shows only notes.
 func NewNone(note func(string)) Progress { return none{note} }
 
 type none struct{ note func(string) }

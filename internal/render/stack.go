@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 )
 
-// StackEvent is the line of an event of a stack, that long after the first.
+// StackEvent formats an event of a stack; after is the time since the first event.
 func StackEvent(e stack.Event, after time.Duration, s Style) string {
 	status := string(e.Status)
 	code := dim
@@ -34,7 +34,7 @@ func StackEvent(e stack.Event, after time.Duration, s Style) string {
 	return strings.TrimRight(line, " ")
 }
 
-// StackWait is the line that says what is still waited for.
+// StackWait formats the resources that are still in progress.
 func StackWait(working []stack.Event, after time.Duration) string {
 	parts := make([]string, 0, named)
 	for i, e := range working {
@@ -64,7 +64,7 @@ func StackResources(w io.Writer, all []stack.Resource) error {
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.Debug)
-	_, _ = io.WriteString(t, "Type\tResource\tStatus\n") // Flush says what is wrong
+	_, _ = io.WriteString(t, "Type\tResource\tStatus\n") // Flush returns the error
 	for _, r := range all {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\n", r.Type, r.Physical, r.Status)
 	}
@@ -75,7 +75,7 @@ func StackResources(w io.Writer, all []stack.Resource) error {
 	return err
 }
 
-// StackPreview prints what would become of a stack.
+// StackPreview prints the changes to a stack.
 func StackPreview(w io.Writer, p *stack.Preview, s Style) error {
 	var b strings.Builder
 	for line := range strings.Lines(p.Diff) {

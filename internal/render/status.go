@@ -10,14 +10,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// manyAlike is the largest number of machines of one group in one state of which
-// each is listed.
+// manyAlike is the largest number of machines of one group in one state that are listed
+// one by one.
 const manyAlike = 12
 
 // StatusView says how to show a cluster.
 type StatusView struct {
-	Full  bool // name every machine
-	Named bool // there was no manifest: nothing is wanted
+	Full  bool // list every machine
+	Named bool // without a manifest: there is no desired state
 	Style Style
 }
 
@@ -52,7 +52,7 @@ func Status(w io.Writer, s reconcile.Status, v StatusView) error {
 type branch struct {
 	area   reconcile.Area
 	ok, of int
-	worst  string // the state to be shown for the area
+	worst  string // the state that is shown for the area
 	leaves []leaf
 }
 
@@ -112,7 +112,7 @@ func rank(state string) int {
 	return 6
 }
 
-// mark is how a state is shown.
+// mark returns the mark of a state.
 func mark(state string, s Style) string {
 	switch state {
 	case "ok":
@@ -133,7 +133,7 @@ func mark(state string, s Style) string {
 	return s.paint(red, "!")
 }
 
-// columns returns how wide titles and IDs get.
+// columns returns the widths of the columns of titles and IDs.
 func columns(shown []branch) (wide [2]int) {
 	for _, k := range shown {
 		for _, l := range k.leaves {
@@ -171,7 +171,7 @@ func (k branch) write(b *strings.Builder, last bool, wide [2]int, s Style) {
 	}
 }
 
-// stateText returns the words for a state.
+// stateText returns the text for a state.
 func stateText(state string) string {
 	switch state {
 	case "existing":
@@ -182,7 +182,7 @@ func stateText(state string) string {
 	return state
 }
 
-// verdict sums a cluster up in one line.
+// verdict summarizes a cluster in one line.
 func verdict(s reconcile.Status, v StatusView) string {
 	n := map[string]int{}
 	for _, k := range s.Resources {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Style paints text, or leaves it as it is.
+// Style adds colours to text, or not.
 type Style struct{ Colour bool }
 
 // The SGR codes in use.
@@ -30,16 +30,16 @@ func (s Style) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// width is how many columns a text without colours takes. What is printed is
-// ASCII but for a few marks, each one column wide.
+// width is the number of columns of a text without colours. The text is ASCII except for
+// a few marks, each one column wide.
 func width(text string) int { return utf8.RuneCountInString(text) }
 
-// pad fills text up with blanks.
+// pad appends spaces.
 func pad(text string, to int) string {
 	return text + strings.Repeat(" ", max(0, to-width(text)))
 }
 
-// cut shortens text to so many columns, and shows that it did.
+// cut shortens text to a number of columns, and marks the cut.
 func cut(text string, to int) string {
 	if width(text) <= to {
 		return text
@@ -50,8 +50,8 @@ func cut(text string, to int) string {
 	return string([]rune(text)[:to-1]) + "…"
 }
 
-// brief returns what identifies a resource within its account: of an ARN, the part
-// after the account.
+// brief returns the part of a cloud ID that is unique within its account: of an ARN, the
+// part after the account.
 func brief(id string) string {
 	if parts := strings.SplitN(id, ":", 6); len(parts) == 6 && parts[0] == "arn" {
 		return parts[5]
@@ -59,7 +59,7 @@ func brief(id string) string {
 	return id
 }
 
-// short prints a duration as briefly as it can be read: "42s", "2m05s", "1h10m".
+// short formats a duration: "42s", "2m05s", "1h10m".
 func short(d time.Duration) string {
 	s := int(d.Round(time.Second).Seconds())
 	switch {
@@ -75,7 +75,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", s/3600, s%3600/60)
 }
 
-// roughly prints a duration in words, rounded.
+// roughly formats a duration in words, rounded.
 func roughly(d time.Duration) string {
 	if d < 90*time.Second {
 		return text.Count(max(5, int(d.Round(5*time.Second).Seconds())), "second")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SVG draws a picture: a band for each area, time from left to right, an
-// arrow from each resource to those that need it.
+// SVG draws a picture: a band for each area, time from left to right, and an arrow from
+// each resource to those that need it.
 func (p Picture) SVG(w io.Writer) error {
 	d := layOut(p)
 	wide := max(d.wide, 640)
@@ -55,8 +55,8 @@ func legend(b *strings.Builder, wide float64) {
 	fmt.Fprintf(b, `<path class="arrow" stroke="#59636e" stroke-dasharray="4 3" d="M%.0f,%.0fh26"/><text class="legend" x="%.0f" y="%.0f">until it exists</text>`+"\n", x-118, y, x-86, y+4)
 }
 
-// arrow draws a need as a curve from the right of one box to the left of
-// another, in the colour of the area it leaves.
+// arrow draws an edge as a curve from the right of one box to the left of another, in the
+// colour of the area where it starts.
 func (d *drawing) arrow(b *strings.Builder, from, to *placed, a Arrow) {
 	lane := 0
 	for i, l := range d.lanes {
@@ -81,7 +81,7 @@ func (d *drawing) arrow(b *strings.Builder, from, to *placed, a Arrow) {
 
 func (b *placed) draw(w *strings.Builder) {
 	fill, stroke, text := palette(b.Area)
-	if b.Count > 1 { // a pile
+	if b.Count > 1 { // several boxes
 		fmt.Fprintf(w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="5" fill="%s" stroke="%s" stroke-opacity=".6"/>`+"\n", b.x+4, b.y-4, b.wide, b.high, fill, stroke)
 	}
 	fmt.Fprintf(w, `<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="5" fill="%s" stroke="%s"/>`,

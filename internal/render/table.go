@@ -10,8 +10,8 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Table prints rows below upper-case headers, without lines and with three
-// blanks between columns, as kubectl does.
+// Table prints rows below upper-case headers, without lines and with three spaces between
+// columns, as kubectl does.
 func Table(w io.Writer, headers []string, rows [][]string) error {
 	var b bytes.Buffer
 	t := tablewriter.NewTable(&b,
@@ -30,7 +30,7 @@ func Table(w io.Writer, headers []string, rows [][]string) error {
 	if err := t.Render(); err != nil {
 		return err
 	}
-	for l := range strings.Lines(b.String()) { // tablewriter fills the last column with blanks
+	for l := range strings.Lines(b.String()) { // tablewriter pads the last column with spaces
 		if _, err := io.WriteString(w, strings.TrimRight(l, " \n")+"\n"); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func Table(w io.Writer, headers []string, rows [][]string) error {
 	return nil
 }
 
-// plainCells leaves the text of cells as it is.
+// plainCells leaves the text of cells unchanged.
 func plainCells() tw.CellConfig {
 	return tw.CellConfig{
 		Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
@@ -47,7 +47,7 @@ func plainCells() tw.CellConfig {
 	}
 }
 
-// cells replaces control characters, which would end a cell or a line.
+// cells replaces control characters, which would break the table.
 func cells(texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, text := range texts {

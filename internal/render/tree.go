@@ -20,7 +20,7 @@ const (
 	clearBelow = "\x1b[J"
 )
 
-// repaint is how often a tree is drawn.
+// repaint is the interval between two repaints.
 const repaint = 100 * time.Millisecond
 
 // tree is a Progress that repaints the areas of a cluster in place.
@@ -133,7 +133,7 @@ func (t *tree) above(text string) {
 	t.paint()
 }
 
-// paint draws the present state over what was painted last.
+// paint draws the current state over the previous frame.
 func (t *tree) paint() {
 	if t.ended || t.tally == nil || !t.looking && len(t.tally.planned) == 0 {
 		return
@@ -150,7 +150,7 @@ func (t *tree) paint() {
 	t.write(b.String())
 }
 
-// erase takes what was painted off the screen.
+// erase returns the sequence that erases the previous frame.
 func (t *tree) erase() string {
 	wide, _ := t.size()
 	s := t.home(wide) + clearBelow
@@ -158,8 +158,8 @@ func (t *tree) erase() string {
 	return s
 }
 
-// home moves the cursor to where the painted lines begin. If the terminal has
-// become narrower since, they are wrapped.
+// home returns the sequence that moves the cursor to the first line of the frame. If the
+// terminal has become narrower, the lines are wrapped.
 func (t *tree) home(wide int) string {
 	rows := 0
 	for _, l := range t.painted {
@@ -184,10 +184,11 @@ func (t *tree) size() (wide, high int) {
 	return wide, high
 }
 
-// write draws. A closed terminal does not stop the run.
+// write writes to the terminal. Errors are ignored, so that a closed terminal does not
+// stop the run.
 func (t *tree) write(s string) { _, _ = io.WriteString(t.w, s) }
 
-// plain returns a text without its colours.
+// plain removes the colours of a text.
 func plain(s string) string {
 	var b strings.Builder
 	for {

@@ -1,4 +1,4 @@
-// Package text writes words for messages: lists, plurals, optional parts.
+// Package text formats lists, plurals and optional parts of messages.
 package text
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Prefixed returns s after a prefix, or "" where s is empty.
+// Prefixed returns s after a prefix, or "" if s is empty.
 func Prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -14,7 +14,7 @@ func Prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// Several names the first of many.
+// Several lists the first of many names.
 func Several(names []string) string {
 	const most = 5
 	if len(names) > most {

@@ -22,7 +22,7 @@ const (
 	AreaControlPlane  = Area(kind.AreaControlPlane)
 	AreaWorkers       = Area(kind.AreaWorkers)
 	AreaKubernetes    = Area(kind.AreaKubernetes)
-	AreaOther         = Area("other") // of kinds that this version does not know
+	AreaOther         = Area("other") // of kinds from a newer version
 )
 
 // areaOfKind returns the area of each kind, by its name.
@@ -36,9 +36,8 @@ var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
 	return areas
 })
 
-// AreaOf returns the area of a resource: that which its kind declares. The area of a
-// machine follows from the object of the manifest that it comes from or, if the origin
-// is "", from the name of its group.
+// AreaOf returns the area of a resource, which its kind declares. The area of a machine
+// follows from its origin or, if that is "", from the name of its group.
 func AreaOf(id ID, origin string) Area {
 	name := id.Kind()
 	if name == "retired" { // "retired/machine/md-0/17/i-0123"

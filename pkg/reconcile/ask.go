@@ -19,9 +19,9 @@ import (
 // answersWithin limits the time to connect to the API server before a deletion.
 const answersWithin = 10 * time.Second
 
-// askCluster adds to the graph the Services, Ingresses and volume claims of the
-// cluster, which are deleted first, so that its controllers delete what they created
-// in AWS. A cluster that does not answer is deleted all the same.
+// askCluster adds the Services, Ingresses and volume claims of the cluster to the graph.
+// They are deleted first, so that the cluster's controllers delete what they created in
+// AWS. A cluster that does not respond is deleted nevertheless.
 func (r *run) askCluster(ctx context.Context) error {
 	if !r.asksCluster {
 		return nil
@@ -44,7 +44,7 @@ func (r *run) askCluster(ctx context.Context) error {
 	}
 	before := graph.Exists(r.built.Resources()...)
 	add := func(id graph.ID, in *teardown.InCluster) {
-		in.Warn, in.Timeout = warn, r.c.target.Timeout/3 // that of the node is longer than twice of it
+		in.Warn, in.Timeout = warn, r.c.target.Timeout/3 // the time limit of the resource is longer than twice this
 		in.Sweep(r.built.Graph, id, before)
 	}
 	add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
@@ -54,8 +54,8 @@ func (r *run) askCluster(ctx context.Context) error {
 	return nil
 }
 
-// answering returns the API server of the cluster when it answers; nil if there is
-// none any more.
+// answering returns the API server of the cluster if it responds; nil if there is none
+// any more.
 func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 	k, err := r.apiServer(ctx)
 	if k == nil || err != nil {
@@ -69,7 +69,7 @@ func (r *run) answering(ctx context.Context) (*kube.Client, error) {
 		if _, unanswered := kube.Unavailable(now); !unanswered {
 			return k, now
 		}
-		if err == nil || limited.Err() == nil { // else it only says that the time is over
+		if err == nil || limited.Err() == nil { // otherwise the error only says that the time is over
 			err = now
 		}
 		if clock.Sleep(limited, 2*time.Second) != nil || clock.Since(began) >= answersWithin {
@@ -104,8 +104,8 @@ func (r *run) apiServer(ctx context.Context) (*kube.Client, error) {
 	return incluster.Administrator(r.cloud, endpoint, keys)
 }
 
-// apiEndpoint returns host and port of the API server, as the graph has found
-// them, or at the load balancer that carries the cluster's tag.
+// apiEndpoint returns host and port of the API server, from the graph or from the load
+// balancer with the cluster's tag.
 func (r *run) apiEndpoint(ctx context.Context) (string, error) {
 	if e := known(r.built.Endpoint.String()); e != "" {
 		return e, nil

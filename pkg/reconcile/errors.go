@@ -20,8 +20,7 @@ func (e *RefusedError) Error() string { return errors.Join(e.Reasons...).Error()
 // Unwrap returns the reasons.
 func (e *RefusedError) Unwrap() []error { return e.Reasons }
 
-// HalfwayError says that a run stopped after it had written something. The same
-// run, started again, goes on from there.
+// HalfwayError says that a run stopped after its first write. The next run continues.
 type HalfwayError struct{ Err error }
 
 func (e *HalfwayError) Error() string { return e.Err.Error() }
@@ -29,7 +28,7 @@ func (e *HalfwayError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *HalfwayError) Unwrap() error { return e.Err }
 
-// LeftoverError says what a deletion has left behind.
+// LeftoverError lists the resources that a deletion has left behind.
 type LeftoverError struct{ Left []string }
 
 func (e *LeftoverError) Error() string {
@@ -39,7 +38,7 @@ func (e *LeftoverError) Error() string {
 // ErrDeclined says that Options.Confirm answered no.
 var ErrDeclined = errors.New("not confirmed; nothing was changed")
 
-// ResourceError says which resource failed, where it comes from, and why.
+// ResourceError says which resource failed, its origin, and why.
 type ResourceError struct {
 	Resource ID
 	Origin   string // the part of the manifest it comes from; "" for none
@@ -68,12 +67,12 @@ func (e *ConflictError) Error() string {
 	return text
 }
 
-// TimeoutError says that a wait took too long, and what may be the reason.
+// TimeoutError says that a wait took too long, and the possible causes.
 type TimeoutError struct {
 	After    time.Duration
 	Awaited  error    // what the run waited for
-	Cause    error    // why the context of the run ended; nil where the resource took too long
-	Findings []string // possible causes and what was seen of them, the most likely first; each may have several lines
+	Cause    error    // why the context of the run ended; nil if the resource took too long
+	Findings []string // possible causes, the most likely first; each may have several lines
 	Command  string   // a command line that shows more; "" for none
 
 	text string
@@ -97,8 +96,8 @@ type LockedError struct {
 
 func (e *LockedError) Error() string { return e.text }
 
-// public returns an error in which those of the engine have their public form.
-// Its text is the same.
+// public returns an error whose engine errors are replaced by their public types. Its
+// text is the same.
 //
 //nolint:errorlint // it visits every error of the tree itself
 func public(err error) error {

@@ -10,11 +10,11 @@ import (
 type Event struct {
 	Resource ID
 	What     What
-	CloudID  string        // what AWS calls the resource, once that is known
+	CloudID  string        // once it is known
 	Detail   string        // what the run waits for, or which resource blocks this one
 	Err      error         // of a Failed event
-	Took     time.Duration // since work on the resource began
-	Expected time.Duration // how long AWS usually takes for this; 0 for next to no time
+	Took     time.Duration // since the work on the resource began
+	Expected time.Duration // how long AWS usually takes; 0 for no noticeable time
 	At       time.Time
 }
 

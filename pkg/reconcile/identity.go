@@ -34,11 +34,11 @@ func (e *IdentityError) Error() string {
 	return fmt.Sprintf("%s: the role %s cannot be assumed: %s", e.Origin, e.Role, why)
 }
 
-// Unwrap returns what AWS says.
+// Unwrap returns the error of AWS.
 func (e *IdentityError) Unwrap() error { return e.Err }
 
-// unassumed makes a RefusedError of the IdentityError in an error: the call that
-// needed the role was never sent, so nothing was written.
+// unassumed converts an IdentityError to a RefusedError: the call that needed the role
+// was not sent, so nothing was written.
 func unassumed(err error) error {
 	var identity *IdentityError
 	if errors.As(err, &identity) && cloud.Code(identity.Err) != "" {
@@ -50,13 +50,13 @@ func unassumed(err error) error {
 // assumed are the credentials of a role.
 type assumed struct {
 	aws.CredentialsProvider
-	failed IdentityError // but for what went wrong
+	failed IdentityError // the error for a failure, without its cause
 }
 
 // Retrieve implements aws.CredentialsProvider.
 func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := a.CredentialsProvider.Retrieve(ctx)
-	if err != nil && !errors.As(err, new(*IdentityError)) { // else it is the role before this one
+	if err != nil && !errors.As(err, new(*IdentityError)) { // otherwise the error is from an earlier role of the chain
 		failed := a.failed
 		failed.Err = err
 		err = &failed
@@ -66,7 +66,7 @@ func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 
 // as returns the configuration with the credentials of the identities of the manifest
 // (AWSCluster.spec.identityRef): static keys, and roles that are assumed one after the
-// other. Without an identity the credentials of the caller are used.
+// other. Without an identity, the credentials of the caller are used.
 func as(cfg aws.Config, m *manifest.Cluster) aws.Config {
 	for _, id := range m.Identity {
 		cfg = cfg.Copy()

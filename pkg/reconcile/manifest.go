@@ -12,38 +12,38 @@ import (
 
 // Source is one file of a manifest.
 type Source struct {
-	Name string // as messages call it: "demo.yaml"; "-" for standard input
+	Name string // name in messages: "demo.yaml"; "-" for standard input
 	Data []byte // YAML documents
 }
 
-// LoadOptions say what a manifest does not say itself. The zero value is good.
+// LoadOptions are settings that a manifest does not contain.
 type LoadOptions struct {
 	// Lookup returns the values of ${VARIABLES}, as os.LookupEnv does; nil: none
 	// is set.
 	Lookup func(name string) (string, bool)
-	// Region is for a manifest that names none.
+	// Region is the region if the manifest has none.
 	Region string
 	// EKSEnableIAM creates missing roles of EKS, as CAPA's feature gate of that
 	// name does.
 	EKSEnableIAM bool
-	// CNI and Addons are Kubernetes objects that are applied to the cluster, as a
-	// ClusterResourceSet is. CNI is for those of the pod network.
+	// CNI and Addons are Kubernetes objects to apply to the cluster, like a
+	// ClusterResourceSet. CNI are those of the pod network.
 	CNI, Addons []Source
-	// Strict makes errors of warnings.
+	// Strict turns warnings into errors.
 	Strict bool
 }
 
 // Manifest is one cluster, read from Cluster API objects, with all defaults, and
-// checked as the webhooks of Cluster API and of its AWS provider check it.
+// validated like the webhooks of Cluster API and CAPA do.
 type Manifest struct {
-	// Warnings are remarks that stop nothing, such as a field without effect.
+	// Warnings are problems that do not stop a run, such as a field without effect.
 	Warnings []input.Problem
 
 	cluster *manifest.Cluster
 }
 
-// Load reads a manifest. Where it is wrong the error is an *input.InvalidError
-// with all its problems, each with file and line.
+// Load reads a manifest. If it is invalid, the error is an *input.InvalidError with all
+// its problems, each with file and line.
 func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 	m, err := manifest.Load(sourcesOf(sources), manifest.Options{
 		Lookup: o.Lookup, Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
@@ -57,7 +57,7 @@ func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 
 // LoadFile reads a manifest from one file.
 func LoadFile(path string, o LoadOptions) (*Manifest, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the file that the caller names
+	data, err := os.ReadFile(path) //nolint:gosec // the caller chose the file
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (m *Manifest) Region() string { return m.cluster.Region }
 // SetRegion replaces the region of the manifest.
 func (m *Manifest) SetRegion(region string) { m.cluster.SetRegion(region) }
 
-// RegionField says where the manifest has the region: the place, the object
-// ("AWSCluster/demo") and the path in it ("spec.region").
+// RegionField returns the place of the region in the manifest: the position, the object
+// ("AWSCluster/demo") and the path ("spec.region").
 func (m *Manifest) RegionField() (at input.Position, object, path string) {
 	object, path = m.cluster.InfraObject(), "spec.region"
 	return m.cluster.At(object, path), object, path
@@ -89,14 +89,14 @@ func (m *Manifest) RegionField() (at input.Position, object, path string) {
 
 // Summary is what a manifest describes.
 type Summary struct {
-	KubernetesVersion string // of the control plane; "" where EKS chooses
+	KubernetesVersion string // of the control plane; "" if EKS chooses
 	EKS               bool   // EKS runs the control plane
 	ControlPlanes     int    // machines of the control plane
 	Workers           int    // machines of deployments and pools, and single ones
 	Deployments       []string
 	Pools             []string
 	FargateProfiles   []string
-	AssumesRole       bool // identityRef names an identity that AWS is called with
+	AssumesRole       bool // identityRef names an identity for the calls to AWS
 }
 
 // Summary returns what the manifest describes.
@@ -130,10 +130,9 @@ func (m *Manifest) Summary() Summary {
 	return s
 }
 
-// MostWait returns the farthest that a run outside of the VPC can wait for:
-// Infrastructure where the API server has no public address, APIServer where
-// the manifest brings no pod network, without which no Node becomes ready, and
-// else NodesReady.
+// MostWait returns the latest state that a run outside of the VPC can wait for:
+// Infrastructure if the API server has no public address; APIServer if the manifest has
+// no pod network, without which no Node becomes ready; otherwise NodesReady.
 func (m *Manifest) MostWait() Wait {
 	switch {
 	case m.privateAPI():

@@ -59,7 +59,7 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 	if inv.EKS, err = eks.PartsOf(ctx, c, m.EKS.ControlPlane.Spec.EKSClusterName); err != nil {
 		return fmt.Errorf("EKS cluster: %w", err)
 	}
-	if cloud.IsBrief(ctx) { // entries go with the cluster
+	if cloud.IsBrief(ctx) { // access entries are deleted with the cluster
 		return nil
 	}
 	if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
@@ -160,7 +160,7 @@ func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 		}
 	}
 	for _, p := range m.Pools {
-		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || manifest.OwnImage(p.Managed)) { // the architecture says which image is the newest
+		if t := p.Template(); t != nil && t.AMI.ID == nil && (p.Managed == nil || manifest.OwnImage(p.Managed)) { // the newest image depends on the architecture
 			wanted[t.InstanceType] = 1
 		}
 	}
@@ -168,8 +168,7 @@ func missingTypes(m *manifest.Cluster, inv topology.Inventory) []string {
 	return slices.Sorted(maps.Keys(wanted))
 }
 
-// nodeRoles looks up who the machines of a cluster of EKS are that are in no
-// node group.
+// nodeRoles reads the roles of the machines of an EKS cluster that are in no node group.
 func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[string]string, error) {
 	roles := map[string]string{}
 	for _, d := range m.Deployments {
@@ -193,7 +192,7 @@ func nodeRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[
 	return roles, nil
 }
 
-// existingBalancers finds out which load balancers of the manifest are not managed.
+// existingBalancers reads which load balancers of the manifest are existing resources.
 func existingBalancers(ctx context.Context, c *cloud.Clients, spec *infrav1.AWSClusterSpec) (map[string]bool, error) {
 	foreign := map[string]bool{}
 	for _, lb := range []*infrav1.AWSLoadBalancerSpec{spec.ControlPlaneLoadBalancer, spec.SecondaryControlPlaneLoadBalancer} {

@@ -17,26 +17,24 @@ type PolicyStatement struct {
 	Condition map[string]map[string][]string `json:"Condition,omitempty"`
 }
 
-// ControlPlane says who runs control planes.
+// ControlPlane is the type of control planes.
 type ControlPlane string
 
-// Who runs control planes.
+// The types of control planes.
 const (
 	AnyControlPlane ControlPlane = ""
 	SelfManaged     ControlPlane = "self-managed"
 	EKS             ControlPlane = "eks"
 )
 
-// Policy returns the IAM policy of somebody who runs Apply, Delete and Status on
-// clusters of that type: exactly the actions that they call. The region may be
-// "" for all.
+// Policy returns the IAM policy for a user that runs Apply, Delete and Status on clusters
+// of that type: exactly the actions that they call. The region may be "" for all.
 func Policy(region string, c ControlPlane) PolicyDocument {
 	return documentOf(permission.Policy(permission.Scope{Region: region, Kind: permission.Kind(c)}))
 }
 
-// Policy returns the IAM policy that the cluster of the manifest needs: limited
-// to its region, its buckets, the roles of its machines and the identities that it
-// names.
+// Policy returns the IAM policy for the cluster of the manifest, limited to its region,
+// its buckets, the roles of its machines and the identities in it.
 func (m *Manifest) Policy() PolicyDocument {
 	return documentOf(permission.Policy(permission.Of(m.cluster)))
 }

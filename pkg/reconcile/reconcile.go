@@ -35,58 +35,57 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Target is where a cluster is, and how a run talks to AWS. Only Config is
+// Target is the account of a cluster and the settings of its runs. Only Config is
 // required.
 type Target struct {
 	Config   aws.Config    // credentials and, for OpenByName and List, the region
-	Wait     Wait          // how far Apply waits for the cluster; "" is Infrastructure
+	Wait     Wait          // what Apply waits for; "" is Infrastructure
 	Parallel int           // calls to AWS at the same time; 0 is 32
-	Timeout  time.Duration // how long one resource may take; 0: what its kind usually takes, several times over
+	Timeout  time.Duration // how long one resource may take; 0: a multiple of what its kind usually takes
 
 	// Drain drains Nodes before their machines are terminated, and removes members
 	// of etcd. Without it machines are only terminated.
 	Drain bool
-	// AskCluster makes Delete first delete the Services, Ingresses and volume
-	// claims of the cluster, so that its own controllers delete what they created
-	// in AWS. Without it, or when the cluster does not answer, those resources are
-	// found by their tags.
+	// AskCluster makes Delete first delete the Services, Ingresses and volume claims of
+	// the cluster, so that its controllers delete what they created in AWS. Otherwise, or
+	// if the cluster does not respond, those resources are found by their tags.
 	AskCluster bool
 
-	Owner    string        // who runs this, for the lock: "ada@laptop pid 4711"
-	LockTTL  time.Duration // how long the lock of a dead run holds others up; 0 is a minute
+	Owner    string        // the user of the run, for the lock: "ada@laptop pid 4711"
+	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute
 	StateDir string        // folder for the lock where SSM Parameter Store is denied; "" for none
 
 	Log  func(Call)   // called after every call to AWS, also concurrently; may be nil
-	Warn func(string) // called with what the user should know; may be nil
+	Warn func(string) // called with messages for the user; may be nil
 
-	// Clock is set where time runs faster than the machine's: for an emulator of
-	// AWS, or in tests. Nil is the machine's own clock.
+	// Clock replaces the system clock where time runs faster: with an emulator of AWS, or
+	// in tests. Nil is the system clock.
 	Clock Clock
 	// Transport carries requests to the API servers of clusters; nil: the network.
 	Transport Transport
 }
 
-// Wait says how far a cluster has to be before Apply ends.
+// Wait is the state of a cluster that Apply waits for.
 type Wait string
 
-// How far a cluster can be.
+// The values of Wait.
 const (
 	Infrastructure = Wait(topology.Infrastructure) // AWS runs the machines
 	APIServer      = Wait(topology.APIServer)      // the API server answers, and all machines of the control plane have joined
 	NodesReady     = Wait(topology.NodesReady)     // all machines are Nodes, and ready
 )
 
-// Clock tells the time and waits.
+// Clock returns the time and waits.
 type Clock interface {
 	Now() time.Time
-	// Sleep waits for d, or until the context ends, whose cause it returns.
+	// Sleep waits for d. If the context ends before, it returns the cause.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
 // Transport returns what carries requests to an API server.
 type Transport func(Access) http.RoundTripper
 
-// Access is how an API server is reached, and as whom.
+// Access is the address of an API server and the credentials for it.
 type Access struct {
 	Server           string // "https://host:port"
 	CA               []byte // PEM
@@ -94,7 +93,7 @@ type Access struct {
 	Token            func(context.Context) (string, error)
 }
 
-// options returns the target as the clients of AWS take it.
+// options converts the target to options for the clients.
 func (t Target) options() cloud.Options {
 	o := cloud.Options{Clock: clock.Of(t.Clock), Parallel: t.Parallel}
 	if t.Log != nil {
@@ -106,23 +105,23 @@ func (t Target) options() cloud.Options {
 	return o
 }
 
-// Options say how one run goes.
+// Options configure one run.
 type Options struct {
 	Observe func(Event) // called for every event, one at a time; may be nil
-	// Confirm is called with the plan before the first write, and returns whether
-	// to go on; nil goes on. It is not called when there is nothing to do.
+	// Confirm is called with the plan before the first write, and returns whether to
+	// continue; nil continues. It is not called if there is nothing to do.
 	Confirm func(Plan) (bool, error)
 	// KeepVolumes makes a deletion keep the volumes of volume claims.
 	KeepVolumes bool
 }
 
-// Result is what a run has done.
+// Result is the result of a run.
 type Result struct {
 	Plan   Plan
 	Reads  int64 // calls to AWS that only read; those of the lock are not counted
 	Writes int64 // calls to AWS that may change something
 	Took   time.Duration
-	// Endpoint is host and port of the API server; "" while that is unknown.
+	// Endpoint is host and port of the API server; "" if unknown.
 	Endpoint string
 }
 
@@ -155,7 +154,7 @@ type ClusterSummary struct {
 	Kinds  map[string]int `json:"resources"` // number of resources of each kind
 }
 
-// Status is what AWS has of a cluster.
+// Status is the state of a cluster.
 type Status struct {
 	Name      string           `json:"name"`
 	Region    string           `json:"region"`
@@ -167,12 +166,12 @@ type Status struct {
 // ResourceStatus is one resource with its live state.
 type ResourceStatus struct {
 	Resource ID     `json:"resource"`
-	CloudID  string `json:"cloudID,omitempty"` // "" when it does not exist
-	// State is "ok", "missing", "pending", "differs", "existing" (somebody else
-	// owns it), "conflict" (it differs and cannot be changed), "extra" (no longer
-	// wanted) or "unknown" (the API server does not answer).
+	CloudID  string `json:"cloudID,omitempty"` // "" if it does not exist
+	// State is "ok", "missing", "pending", "differs", "existing" (somebody else owns it),
+	// "conflict" (it differs and cannot be changed), "extra" (not desired any more) or
+	// "unknown" (the API server does not respond).
 	State   string `json:"state"`
 	Detail  string `json:"detail,omitempty"` // such as an address, a DNS name, a type
-	Origin  string `json:"origin,omitempty"` // the part of the manifest it comes from
+	Origin  string `json:"origin,omitempty"` // the part of the manifest that it comes from
 	Changes Diff   `json:"changes,omitempty"`
 }

@@ -41,7 +41,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 		if n == nil || step.Action == graph.Leave || n.Role() == graph.RoleSwept {
 			continue
 		}
-		state, detail := kind.Status(kinds, n.Seen())
+		state, detail := kind.Status(kinds, n.Observed())
 		s.Resources = append(s.Resources, ResourceStatus{
 			Resource: ID(step.Resource), CloudID: step.CloudID, State: r.stateOf(step, state), Detail: detail, Origin: step.Origin, Changes: changes(step),
 		})
@@ -68,7 +68,7 @@ func (r *run) behindAPIServer(s graph.Step) bool {
 	if server == nil || n == server || s.CloudID != "" || n.Role() != graph.RoleInstalled && n.Role() != graph.RoleExpected {
 		return false
 	}
-	have, seen := server.Seen().(*incluster.APIServerState)
+	have, seen := server.Observed().(*incluster.APIServerState)
 	return seen && !have.Answers()
 }
 

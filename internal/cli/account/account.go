@@ -70,7 +70,7 @@ func (f *Flags) AddSimulate(p *pflag.FlagSet) {
 // Account is an open account, in one region.
 type Account struct {
 	Config aws.Config
-	Clock  *clock.Clock // of the account; nil: the machine's own
+	Clock  *clock.Clock // clock of the account; nil: the system clock
 	// Kubernetes carries requests to the API servers of the account's clusters;
 	// nil: the network.
 	Kubernetes reconcile.Transport
@@ -82,7 +82,7 @@ type Account struct {
 // Simulated reports whether the account is simulated.
 func (a *Account) Simulated() bool { return a.simulated != nil }
 
-// Open opens the account. The region may be "" for that of the environment.
+// Open opens the account. If the region is "", that of the environment is used.
 func (f *Flags) Open(ctx context.Context, region string) (*Account, error) {
 	if f.Simulate {
 		return f.openSimulated(region)
@@ -126,7 +126,7 @@ func (f *Flags) openSimulated(region string) (*Account, error) {
 	f.Env.Story("using the simulated AWS account in %s, stored in %s", region, file)
 	return &Account{
 		Config: a.Config, Clock: a.Clock, Kubernetes: a.Kubernetes, simulated: a,
-		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends: there is nowhere to report it
+		release: f.Env.OnExit(func() { _ = a.Save() }), // the process ends, so the error cannot be reported
 	}, nil
 }
 
@@ -139,7 +139,7 @@ func simulatedFile(region string) string {
 	return "simulated-" + region + ".json"
 }
 
-// Close closes the account, and adds an error of that to the error of the command.
+// Close closes the account, and adds its error to that of the command.
 func (a *Account) Close(err *error) {
 	if a.simulated == nil {
 		return

@@ -11,11 +11,10 @@ import (
 // LogCalls is the lowest log level with which every AWS call is logged.
 const LogCalls = 4
 
-// RegionOr returns the region of a command that upstream's clusterawsadm has
-// too: that of --region, else the preferred one, else that of the settings,
-// AWS_REGION, AWS_DEFAULT_REGION and DEFAULT_AWS_REGION, which only
-// clusterawsadm knows. It returns "" for the region of the profile. Upstream takes a
-// variable that is set but empty for a region.
+// RegionOr returns the region of a command that upstream's clusterawsadm also has: that
+// of --region, otherwise the preferred one, otherwise that of the settings AWS_REGION,
+// AWS_DEFAULT_REGION and DEFAULT_AWS_REGION, which only clusterawsadm uses. It returns ""
+// for the region of the profile. As upstream, it uses a variable that is set but empty.
 func (f *Flags) RegionOr(preferred string) string {
 	if f.Region != "" && (preferred == "" || f.RegionSetting() == "") {
 		return f.Region
@@ -31,9 +30,9 @@ func (f *Flags) RegionOr(preferred string) string {
 	return ""
 }
 
-// OpenPlain opens the account for a command that upstream's clusterawsadm has
-// too, whose clients are made straight from Config. At log level 4 and
-// above every AWS call is logged. The preferred region is "" unless a file names one.
+// OpenPlain opens the account for a command that upstream's clusterawsadm also has, whose
+// clients are created directly from Config. At log level 4 and above every AWS call is
+// logged. The preferred region is "" unless a file names one.
 func (f *Flags) OpenPlain(ctx context.Context, preferred string) (*Account, error) {
 	a, err := f.Open(ctx, f.RegionOr(preferred))
 	if err != nil {
@@ -46,7 +45,7 @@ func (f *Flags) OpenPlain(ctx context.Context, preferred string) (*Account, erro
 	return a, nil
 }
 
-// tell makes a client log its calls.
+// tell adds the log of calls to a client.
 func (f *Flags) tell(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Tell",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {

@@ -22,8 +22,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// choice is the value of a flag that has to be one of a few words. If its default is
-// empty, it can be set to "".
+// choice is the value of a flag with a fixed set of values. If its default is empty, it
+// can be set to "".
 type choice struct {
 	value, begun string
 	of           []string

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/ami"
 )
 
-// patience is how long a copy may take, as it is with upstream.
+// patience is the timeout of a copy, the same as upstream's.
 const patience = time.Hour
 
 type copyOptions struct {
@@ -116,11 +116,11 @@ func (o *copyOptions) run(ctx context.Context) (err error) {
 		return nil
 	}
 	d := document(copied.Image)
-	d.Spec.Architecture = "" // byte for byte upstream's
+	d.Spec.Architecture = "" // the output is byte for byte that of upstream
 	return encode(o.Env.Out, "yaml", d)
 }
 
-// tell prints what the answer does not contain.
+// tell prints what the output does not contain.
 func (o *copyOptions) tell(copied *ami.Copied, c ami.CopyOptions) {
 	switch {
 	case copied.ID == "":

@@ -9,11 +9,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/ami"
 )
 
-// apiVersion is that of upstream's kinds.
+// apiVersion is the API version of upstream's kinds.
 const apiVersion = "ami.aws.infrastructure.cluster.x-k8s.io/v1beta1"
 
-// image is upstream's kind AWSAMI, with the architecture besides. It is not
-// upstream's type, which has no place for that.
+// image is upstream's kind AWSAMI plus the architecture, for which upstream's type has no
+// field.
 type image struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`

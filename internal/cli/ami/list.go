@@ -98,7 +98,7 @@ func (o *listOptions) query(ctx context.Context, a *account.Account) ami.Query {
 	if o.arch.value != "" {
 		q.Architectures = []string{o.arch.value}
 	}
-	if !a.Simulated() { // which is about no real images
+	if !a.Simulated() { // a simulated account has no real images
 		q.Releases = func(ctx context.Context) ([]string, error) { return ami.Supported(ctx, o.Env.HTTP) }
 	}
 	return q
@@ -113,7 +113,7 @@ func (o *listOptions) open(ctx context.Context) (*account.Account, error) {
 	return a, err
 }
 
-// regions returns the one that is named, or all of the account.
+// regions returns the region of --region, or all regions of the account.
 func (o *listOptions) regions(ctx context.Context, a *account.Account) []string {
 	if one := o.RegionOr(""); one != "" && !o.allRegions {
 		if o.Region == "" {
@@ -139,7 +139,7 @@ func (o *listOptions) progress() func(done, total int, region string, err error)
 		if done == total {
 			text = "\r\x1b[K"
 		}
-		_, _ = fmt.Fprint(o.Env.Err, text) // an error of the terminal stops nothing
+		_, _ = fmt.Fprint(o.Env.Err, text) // a failed write to the terminal is ignored
 	}
 }
 
@@ -174,7 +174,7 @@ func (o *listOptions) print(ctx context.Context, a *account.Account, q ami.Query
 	return render.Table(o.Env.Out, []string{"KUBERNETES VERSION", "REGION", "OS", "NAME", "AMI ID", "ARCHITECTURE"}, rows)
 }
 
-// hint lists the images of the first region that answers, when nothing was found.
+// hint lists the images of the first region that answers, if nothing was found.
 func (o *listOptions) hint(ctx context.Context, a *account.Account, q ami.Query, found ami.Listing) {
 	region := q.Regions[slices.IndexFunc(q.Regions, func(r string) bool { return found.Failed[r] == nil })]
 	known, err := ami.Known(ctx, a.Config, region, q.Owner)

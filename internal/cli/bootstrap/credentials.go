@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/credentials"
 )
 
-// Formats of encoded credentials, as upstream calls them.
+// Formats of encoded credentials, with upstream's names.
 const (
 	rawProfile    = "rawSharedConfig"
 	base64Profile = "base64SharedConfig"
@@ -71,7 +71,7 @@ With 'export X=$(...)' the shell ignores an error of the command and X is empty:
 assign first, then export, as in the example.`,
 		Example: `  AWS_B64ENCODED_CREDENTIALS=$(clusterawsadm bootstrap credentials encode-as-profile) && export AWS_B64ENCODED_CREDENTIALS
   clusterawsadm bootstrap credentials encode-as-profile --output rawSharedConfig`,
-		Args: cobra.ArbitraryArgs, // upstream passes them over
+		Args: cobra.ArbitraryArgs, // upstream ignores them
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	p := cmd.Flags()

@@ -18,14 +18,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap/stack"
 )
 
-// stackFlags are what the commands about the stack have in common.
+// stackFlags are the flags and state that all commands about the stack share.
 type stackFlags struct {
 	configuration
 	account.Flags
 	command string
-	name    string // of the stack, in place of the configuration's
+	name    string // name of the stack, overrides the configuration
 
-	began time.Time // when AWS began what it is at, by its own clock
+	began time.Time // start of the current operation, by the clock of AWS
 }
 
 func newStackFlags(e *env.Env, command string) *stackFlags {
@@ -38,7 +38,7 @@ func (f *stackFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "stack-name", "", "name of the stack (default: spec.stackName of the configuration)")
 }
 
-// open reads the configuration, and opens the account where its stack is.
+// open reads the configuration, and opens the account and region of its stack.
 func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Account, *stack.Stack, error) {
 	config, err := f.load()
 	if err != nil {
@@ -71,8 +71,8 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 	return config, a, s, nil
 }
 
-// tellRegion says so when the configuration and the environment name different
-// regions: upstream took the environment's.
+// tellRegion prints a message if the configuration and the environment have different
+// regions: upstream uses the environment's.
 func (f *stackFlags) tellRegion(c *bootstrap.Config) {
 	want := c.Spec.Region
 	if want == "" || f.Region != "" && f.RegionSetting() == "" {
@@ -83,8 +83,8 @@ func (f *stackFlags) tellRegion(c *bootstrap.Config) {
 	}
 }
 
-// elsewhere are the regions that are enabled in every account, in which the stack of
-// an existing IAM object may be. A simulated account has only one region.
+// elsewhere are the regions that are enabled in every account, where the stack of an
+// existing IAM object may be. A simulated account has only one region.
 func elsewhere(a *account.Account) (all []aws.Config) {
 	if a.Simulated() {
 		return nil
@@ -107,8 +107,8 @@ func elsewhere(a *account.Account) (all []aws.Config) {
 	return all
 }
 
-// again is the command line of this run, or of another command about the same
-// stack, with more flags.
+// again returns the command line of this run, or of another command for the same stack,
+// with more flags.
 func (f *stackFlags) again(region string, more ...string) string {
 	words := []string{"clusterawsadm", "bootstrap", "iam", f.command}
 	for _, flag := range [][2]string{{"--config", f.file}, {"--stack-name", f.name}, {"--region", region}, {"--profile", f.Profile}, {"--simulate-state", f.SimulateState}} {
@@ -122,7 +122,7 @@ func (f *stackFlags) again(region string, more ...string) string {
 	return strings.Join(append(words, more...), " ")
 }
 
-// quoted is a word as a shell reads it.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
 		return word
@@ -155,7 +155,7 @@ func (f *stackFlags) advise(err error) error {
 }
 
 func (f *stackFlags) mend(failed *stack.FailedError) string {
-	switch failed.Status { //nolint:exhaustive // the others end nothing
+	switch failed.Status { //nolint:exhaustive // other states do not end the operation
 	case types.StackStatusRollbackComplete, types.StackStatusRollbackFailed, types.StackStatusCreateFailed:
 		return "Fix the problem, then delete and recreate the stack with:\n  " + f.again(failed.Region, "--replace-failed")
 	case types.StackStatusUpdateRollbackComplete:

@@ -83,8 +83,8 @@ func (c *createStack) apply(ctx context.Context, config *bootstrap.Config, a *ac
 	return render.StackResources(e.Out, all)
 }
 
-// preview shows what would change. Its error is the one that the command would
-// return without --dry-run.
+// preview shows what would change. It returns the error that the command would return
+// without --dry-run.
 func (c *createStack) preview(ctx context.Context, s *stack.Stack, w stack.Wanted) error {
 	e := c.env
 	p, err := s.Preview(ctx, w)

@@ -1,5 +1,5 @@
-// Package cluster has the commands below "cluster": one file for each, with its
-// options, its constructor and what it does.
+// Package cluster has the commands below "cluster": one file for each, with its options,
+// its constructor and its code.
 package cluster
 
 import (
@@ -60,7 +60,7 @@ type flags struct {
 	waits bool           // the command has --wait
 	drain bool           // the value of --drain
 	eks   bool           // the manifest has EKS run the control plane
-	until reconcile.Wait // how far the run waits
+	until reconcile.Wait // what the run waits for
 	far   string         // why it does not wait longer; "" for no message
 }
 
@@ -85,7 +85,7 @@ func (f *flags) addObjects(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.addons, "addon", nil, "`FILE` with Kubernetes objects to apply to the cluster; can be repeated")
 }
 
-// choice is the value of a flag that has to be one of a few words.
+// choice is the value of a flag with a fixed set of values.
 type choice struct {
 	value string
 	of    []string

@@ -61,7 +61,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	return o.tell(r, res)
 }
 
-// state describes how far the cluster is.
+// state describes the state of the cluster.
 func (o *createOptions) state(res reconcile.Result, endpoint string) string {
 	switch {
 	case res.Plan.Empty():

@@ -18,7 +18,7 @@ type generateOptions struct {
 	*flags
 	flavor                 choice
 	version                string
-	controlPlanes, workers int // -1: as many as the flavor has
+	controlPlanes, workers int // -1: the number in the flavor
 }
 
 func newGenerate(f *flags) *cobra.Command {
@@ -44,7 +44,7 @@ func newGenerate(f *flags) *cobra.Command {
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
 	for _, name := range counts {
-		cmd.Flags().Lookup(name).DefValue = "0" // which is not shown
+		cmd.Flags().Lookup(name).DefValue = "0" // -1 is not shown
 	}
 	complete(cmd, "flavor", o.flavor.of)
 	return cmd
@@ -108,8 +108,8 @@ func (o *generateOptions) sized(text, flag string, of parameter, count int) (str
 	if count < 0 {
 		return text, nil
 	}
-	text, err := say(text, of, func(string) string { return strconv.Itoa(count) })
-	if errors.Is(err, errNotSaid) {
+	text, err := setParameter(text, of, func(string) string { return strconv.Itoa(count) })
+	if errors.Is(err, errNotSet) {
 		return "", env.Usagef("--%s: the flavor %s has no machines of this type", flag, o.flavor.value)
 	}
 	return text, err
@@ -123,23 +123,23 @@ func roomFor(text string, size int) (string, error) {
 	number := func(was string) int {
 		n, err := strconv.Atoi(was)
 		if err != nil {
-			return size // the manifest does not set it plainly
+			return size // the manifest does not contain it as a plain value
 		}
 		return n
 	}
-	text, err := say(text, fewest, func(was string) string { return strconv.Itoa(min(number(was), size)) })
-	if errors.Is(err, errNotSaid) {
+	text, err := setParameter(text, fewest, func(was string) string { return strconv.Itoa(min(number(was), size)) })
+	if errors.Is(err, errNotSet) {
 		return text, nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return say(text, most, func(was string) string { return strconv.Itoa(max(number(was), size)) })
+	return setParameter(text, most, func(was string) string { return strconv.Itoa(max(number(was), size)) })
 }
 
 // inRegion returns a manifest with another region, and with its zones.
 func inRegion(text, to string) (string, error) {
-	was, err := said(text, region)
+	was, err := parameterValues(text, region)
 	if err != nil {
 		return "", err
 	}
@@ -154,10 +154,10 @@ func ofVersion(text, to string) (string, error) {
 		return "", env.Usagef("--kubernetes-version: %q is not a Kubernetes version, such as v1.34.2", to)
 	}
 	minor, patch := v[1], v[2]
-	if _, err := said(text, versionOfEKS); patch == "" && err != nil {
+	if _, err := parameterValues(text, versionOfEKS); patch == "" && err != nil {
 		return "", env.Usagef("--kubernetes-version: machine images need a full version, such as v%s.2", minor)
 	}
-	return say(text, version, func(was string) string {
+	return setParameter(text, version, func(was string) string {
 		if strings.Count(was, ".") == 1 {
 			return "v" + minor
 		}

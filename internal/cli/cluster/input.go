@@ -91,7 +91,7 @@ func (f *flags) move(m *reconcile.Manifest) error {
 	return nil
 }
 
-// isTrue reads a boolean variable.
+// isTrue parses a boolean variable.
 func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
 	value, _ := lookup(name)
 	if value == "" {
@@ -104,15 +104,15 @@ func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
 	return on, nil
 }
 
-// tellInRecords prints every message as a JSON record, with --progress json:
-// warnings and errors too.
+// tellInRecords prints every message as a JSON record, with --progress json, including
+// warnings and errors.
 func (f *flags) tellInRecords() {
 	if f.progress.value == "json" {
 		f.Env.TellThrough(render.NewNDJSON(f.Env.Err, render.Terminal{}).Note)
 	}
 }
 
-// variables are those given with --set.
+// variables returns the variables of --set.
 func (f *flags) variables() (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range f.set {
@@ -125,7 +125,7 @@ func (f *flags) variables() (map[string]string, error) {
 	return out, nil
 }
 
-// ambientRegion is the region for a manifest that has none.
+// ambientRegion returns the region for a manifest that has none.
 func (f *flags) ambientRegion(ctx context.Context) string {
 	switch {
 	case f.Region != "":

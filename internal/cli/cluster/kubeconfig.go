@@ -104,7 +104,7 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 		return file, nil, nil
 	case errors.As(err, new(*fs.PathError)):
 		return file, nil, &env.UsageError{Err: err}
-	case err != nil: // the error may quote secrets of the file
+	case err != nil: // the error may contain secrets of the file
 		return file, nil, env.Usagef("%s exists and is not a kubeconfig: fix it, or use another file", file)
 	}
 	return file, old, nil
@@ -134,7 +134,8 @@ func loadKubeconfig(file string) (*api.Config, error) {
 	return clientcmd.LoadFromFile(file)
 }
 
-// put writes the new kubeconfig to a file, unless that of the file is still good.
+// put writes the new kubeconfig to a file, unless the certificate in the file is still
+// valid.
 func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Time) error {
 	kept, why := o.kept(old, made, now)
 	if kept != nil {
@@ -171,8 +172,8 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	return nil
 }
 
-// kept returns the new kubeconfig with the certificate that the file has for the
-// same cluster, or nil and why it cannot be used: "" if there is none.
+// kept returns the new kubeconfig with the certificate that the file has for the same
+// cluster; nil and the reason if it cannot be used; nil and "" if there is none.
 func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.Config, why string) {
 	if old == nil {
 		return nil, ""
@@ -241,7 +242,7 @@ func write(file string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".kubeconfig-*") // made with mode 0600
+	f, err := os.CreateTemp(filepath.Dir(file), ".kubeconfig-*") // created with mode 0600
 	if err != nil {
 		return fmt.Errorf("kubeconfig: %w", err)
 	}

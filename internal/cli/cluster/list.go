@@ -60,7 +60,7 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 	return o.table(found)
 }
 
-// clusterList is the answer for a program.
+// clusterList is the JSON output.
 type clusterList struct {
 	Version  int                        `json:"version"`
 	Clusters []reconcile.ClusterSummary `json:"clusters"`

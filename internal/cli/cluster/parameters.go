@@ -58,11 +58,11 @@ func places(of parameter) []place {
 	return nil
 }
 
-// errNotSaid says that a manifest does not have the parameter.
-var errNotSaid = errors.New("the manifest does not set it")
+// errNotSet says that a manifest does not set the parameter.
+var errNotSet = errors.New("the manifest does not set it")
 
-// said lists the values that a manifest has for a parameter, in order.
-func said(text string, of parameter) (out []*yaml.Node, err error) {
+// parameterValues returns the nodes with the values of a parameter in a manifest, in order.
+func parameterValues(text string, of parameter) (out []*yaml.Node, err error) {
 	for decoder := yaml.NewDecoder(strings.NewReader(text)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -80,7 +80,7 @@ func said(text string, of parameter) (out []*yaml.Node, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errNotSaid
+		return nil, errNotSet
 	}
 	return out, nil
 }
@@ -110,15 +110,15 @@ func walk(n *yaml.Node, path ...string) (out []*yaml.Node) {
 	return out
 }
 
-// say returns a manifest with other values for a parameter. All else, also the
-// comments, is unchanged. The values are plain scalars.
-func say(text string, of parameter, value func(was string) string) (string, error) {
-	nodes, err := said(text, of)
+// setParameter returns a manifest with other values for a parameter. The rest, including comments,
+// is unchanged. The values are plain scalars.
+func setParameter(text string, of parameter, value func(was string) string) (string, error) {
+	nodes, err := parameterValues(text, of)
 	if err != nil {
 		return text, err
 	}
 	lines := strings.Split(text, "\n")
-	slices.Reverse(nodes) // the last one of a line first
+	slices.Reverse(nodes) // from the end of a line to its start, so that columns stay valid
 	for _, n := range nodes {
 		line, rest := lines[n.Line-1][:n.Column-1], lines[n.Line-1][n.Column-1:]
 		after, ok := strings.CutPrefix(rest, n.Value)

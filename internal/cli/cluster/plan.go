@@ -76,12 +76,12 @@ func worthShowing(p reconcile.Plan, err error) bool {
 	return len(p.Conflicts()) > 0 || !errors.As(err, &node)
 }
 
-// view is how a plan is shown as an answer.
+// view returns how a plan is shown.
 func view(f *flags, c *reconcile.Cluster, full bool) render.PlanView {
 	return render.PlanView{Cluster: c.Name, Region: c.Region, Full: full, Style: f.Env.OutStyle()}
 }
 
-// show prints a plan as an answer.
+// show prints a plan in a format.
 func show(f *flags, format string, p reconcile.Plan, v render.PlanView) error {
 	if format == "text" {
 		return render.Plan(f.Env.Out, p, v)

@@ -51,7 +51,7 @@ func (o *policyOptions) run(ctx context.Context) error {
 	return render.Encode(o.Env.Out, render.Format(o.output.value), policy)
 }
 
-// policy returns the policy for the manifest, or else for the flags.
+// policy returns the policy for the manifest, or for the flags without one.
 func (o *policyOptions) policy(ctx context.Context) (reconcile.PolicyDocument, error) {
 	if len(o.files) > 0 {
 		m, err := o.load(ctx)

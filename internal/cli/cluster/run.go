@@ -60,7 +60,7 @@ func (r *run) newProgress(s *session) render.Progress {
 	return render.NewLines(r.Env.Err, t)
 }
 
-// options connects the engine with the progress and the confirmation.
+// options connects the engine to the progress and the confirmation.
 func (r *run) options(ctx context.Context) reconcile.Options {
 	return reconcile.Options{
 		Observe: r.progress.Event,
@@ -108,7 +108,7 @@ func (r *run) ask(ctx context.Context) (bool, error) {
 	}
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.Env.In).ReadString('\n') // the end of the input means no
+		line, _ := bufio.NewReader(r.Env.In).ReadString('\n') // no input means no
 		answer <- strings.TrimSpace(line)
 	}()
 	select {
@@ -123,7 +123,7 @@ func (r *run) ask(ctx context.Context) (bool, error) {
 	}
 }
 
-// outcome is the JSON answer of a command that changes a cluster.
+// outcome is the JSON output of a command that changes a cluster.
 type outcome struct {
 	Version  int           `json:"version"`
 	Cluster  string        `json:"cluster"`
@@ -133,7 +133,7 @@ type outcome struct {
 	Writes   int64         `json:"writes"`
 	Took     float64       `json:"tookSeconds"`
 	Endpoint string        `json:"endpoint,omitempty"` // https://host:port of the API server
-	Kept     []string      `json:"kept,omitempty"`     // IDs of the volumes that a deletion left
+	Kept     []string      `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
 }
 
 func (r *run) outcome(res reconcile.Result) outcome {
@@ -143,7 +143,7 @@ func (r *run) outcome(res reconcile.Result) outcome {
 	}
 }
 
-// changed says what a run has changed, and how long it took: "36 created, 4m2s".
+// changed describes what a run has changed, and how long it took: "36 created, 4m2s".
 func changed(res reconcile.Result) string {
 	var parts []string
 	for _, x := range []struct {
@@ -157,7 +157,7 @@ func changed(res reconcile.Result) string {
 	return strings.Join(append(parts, rounded(res.Took).String()), ", ")
 }
 
-// rounded rounds a duration for people.
+// rounded rounds a duration for messages.
 func rounded(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)

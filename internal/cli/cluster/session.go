@@ -19,7 +19,7 @@ type session struct {
 	target reconcile.Target
 }
 
-// open opens the account. The region may be "" for that of the environment.
+// open opens the account. If the region is "", that of the environment is used.
 func (f *flags) open(ctx context.Context, region string) (*session, error) {
 	f.tellInRecords()
 	a, err := f.Open(ctx, region)
@@ -97,8 +97,8 @@ func (f *flags) timed(cmd *cobra.Command) {
 	}
 }
 
-// subject opens the cluster of a command: that of the manifest, or the one that the
-// arguments name.
+// subject opens the cluster of a command: from the manifest, or from the name in the
+// arguments.
 func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster, *session, error) {
 	if len(args) > 0 && len(f.files) > 0 {
 		return nil, nil, env.Usagef("use the name of the cluster or -f FILE, not both")

@@ -30,7 +30,7 @@ and summarize it. AWS is not called.`,
 	return cmd
 }
 
-// valid is what a manifest describes, for a program.
+// valid is the JSON output: what a manifest describes.
 type valid struct {
 	Version       int      `json:"version"`
 	Valid         bool     `json:"valid"`
@@ -40,7 +40,7 @@ type valid struct {
 	ControlPlanes int      `json:"controlPlanes"`
 	Workers       int      `json:"workers"`
 	Deployments   []string `json:"deployments"`
-	EKS           bool     `json:"eks,omitempty"` // runs the control plane
+	EKS           bool     `json:"eks,omitempty"` // EKS runs the control plane
 	Pools         []string `json:"pools,omitempty"`
 	Fargate       []string `json:"fargateProfiles,omitempty"`
 	Warnings      []string `json:"warnings"`

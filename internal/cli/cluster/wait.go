@@ -20,7 +20,7 @@ func (f *flags) addDrain(cmd *cobra.Command) {
 		"false terminates machines without using the API server, and replaces no machine")
 }
 
-// waitsFor returns how far a run waits, and why it does not wait for more, unless the
+// waitsFor returns what a run waits for, and why it does not wait for more, unless the
 // user has chosen that.
 func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string) {
 	if f.wait.value != "" {

@@ -1,5 +1,5 @@
-// Package controller is the noun controller of the command line: the AWS
-// credentials of the controller of Cluster API Provider AWS.
+// Package controller has the commands below "controller", for the AWS credentials of
+// CAPA's controller.
 package controller
 
 import (
@@ -26,8 +26,7 @@ change restart it with 'controller rollout-controller'.`,
 	return cmd
 }
 
-// options are what the commands that talk to the management cluster have in
-// common.
+// options are the options that all commands about the management cluster share.
 type options struct {
 	kube.Flags
 	namespace string
@@ -82,7 +81,7 @@ func (o *rolloutOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// timeoutError says that a rollout took longer than the user wants to wait.
+// timeoutError says that a rollout took longer than the timeout.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string {

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
-// variable is where update-credentials finds the value, as "clusterctl init"
-// does.
+// variable is the variable from which update-credentials and "clusterctl init" read the
+// value.
 const variable = "AWS_B64ENCODED_CREDENTIALS"
 
 func newPrint(e *env.Env) *cobra.Command {
@@ -41,7 +41,7 @@ func newPrint(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// print prints credentials, since it was asked for.
+// print prints credentials, if the user asked for it.
 func (o *options) print(is management.Credentials) (err error) {
 	switch {
 	case is.IsZeroed():
@@ -105,7 +105,7 @@ func (o *updateOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// read returns what was given, and where it comes from.
+// read returns the credentials, and where they come from.
 func (o *updateOptions) read() (encoded, source string, err error) {
 	switch o.file {
 	case "":
@@ -134,7 +134,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 	return string(data), o.file, nil
 }
 
-// set changes the credentials, and says what is left to do.
+// set changes the credentials, and prints what the user has to do next.
 func (o *options) set(ctx context.Context, c *management.Cluster, to management.Credentials) error {
 	if err := c.SetCredentials(ctx, o.namespace, to); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package eks is the noun eks of the command line.
+// Package eks has the commands below "eks".
 package eks
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
 )
 
-// none is what a table says where there is nothing.
+// none is the message for an empty table.
 const none = "No EKS addons found"
 
 // New returns the command with its subcommands.
@@ -50,14 +50,14 @@ func newAvailable(e *env.Env) *cobra.Command {
 cluster.`,
 		Example: `  clusterawsadm eks addons list-available -n demo
   clusterawsadm eks addons list-available -n demo -o json | jq -r '.addons[] | select(.compatibilities[].defaultVersion) | .name + " " + .version'`,
-		Args: cobra.ArbitraryArgs, // upstream passes over arguments
+		Args: cobra.ArbitraryArgs, // upstream ignores arguments
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.available(cmd.Context()) },
 	}
 	o.add(cmd)
 	return cmd
 }
 
-// availableList is the answer for a program.
+// availableList is the JSON output.
 type availableList struct {
 	Cluster string               `json:"cluster"`
 	Addons  []eks.AvailableAddon `json:"addons"`
@@ -94,7 +94,7 @@ func (o *options) available(ctx context.Context) (err error) {
 	return render.Table(o.Env.Out, []string{"NAME", "TYPE", "VERSION", "ARCHITECTURES", "COMPATIBILITIES"}, rows)
 }
 
-// listed writes a list as upstream's tables do.
+// listed formats a list as in upstream's tables.
 func listed(list []string) string { return "[" + strings.Join(list, " ") + "]" }
 
 func newInstalled(e *env.Env) *cobra.Command {
@@ -103,14 +103,14 @@ func newInstalled(e *env.Env) *cobra.Command {
 		Use:     "list-installed",
 		Short:   "List the add-ons that are installed in a cluster",
 		Example: `  clusterawsadm eks addons list-installed -n demo -o json | jq '.addons[] | select(.HealthIssues != [])'`,
-		Args:    cobra.ArbitraryArgs, // upstream passes over arguments
+		Args:    cobra.ArbitraryArgs, // upstream ignores arguments
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.installed(cmd.Context()) },
 	}
 	o.add(cmd)
 	return cmd
 }
 
-// installedList is the answer for a program.
+// installedList is the JSON output.
 type installedList struct {
 	Cluster string               `json:"cluster"`
 	Addons  []eks.InstalledAddon `json:"addons"`

@@ -32,13 +32,13 @@ type Env struct {
 	HomeDir, ConfigDir, StateDir string
 	// Who is the user, the machine and the process, for the lock of a cluster.
 	Who string
-	// Program is what the process was called by: clusterawsadm, or another name
-	// it was installed under.
+	// Program is the name with which the process was started: clusterawsadm, or another
+	// name under which it is installed.
 	Program string
 	// LogLevel is the value of -v: 2 by default; 4 and above log every AWS call.
 	LogLevel int
-	// AWS returns the configuration for a region and a profile, either of
-	// which may be "" for whatever the environment says. It makes no call.
+	// AWS returns the configuration for a region and a profile, either of which may be ""
+	// for that of the environment. It makes no call.
 	AWS func(ctx context.Context, region, profile string) (aws.Config, error)
 	// Kubernetes carries requests to API servers; nil: the network.
 	Kubernetes reconcile.Transport
@@ -52,7 +52,7 @@ type Env struct {
 	mu      sync.Mutex
 	onExit  map[int]func()
 	serials int
-	teller  func(string) // prints messages while the progress is on the screen
+	teller  func(string) // prints messages while the progress is displayed
 }
 
 // Getenv returns an environment variable, "" when it is not set.
@@ -79,7 +79,7 @@ func (e *Env) OnExit(do func()) (cancel func()) {
 	}
 }
 
-// Leave calls the functions of OnExit, the last first, and ends the process.
+// Leave calls the functions of OnExit in reverse order, and ends the process.
 func (e *Env) Leave(code int) {
 	e.mu.Lock()
 	hooks := e.onExit
@@ -96,7 +96,7 @@ func (e *Env) Leave(code int) {
 	e.Exit(code)
 }
 
-// Story prints one message. An error of stderr stops nothing.
+// Story prints one message. An error of stderr is ignored.
 func (e *Env) Story(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.mu.Lock()
@@ -108,8 +108,7 @@ func (e *Env) Story(format string, args ...any) {
 	tell(text)
 }
 
-// TellThrough passes all messages to a function that knows what else is on the
-// screen; nil ends that.
+// TellThrough passes all messages to a function that controls the screen; nil ends that.
 func (e *Env) TellThrough(teller func(string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -107,8 +107,8 @@ func ExitCode(ctx context.Context, err error) int {
 	return Failed
 }
 
-// Explain prints the error of a command: every problem of a manifest on a line of its
-// own, any other error once.
+// Explain prints the error of a command: one line for each problem of a manifest, any
+// other error once.
 func (e *Env) Explain(err error) {
 	var invalid *input.InvalidError
 	switch {
@@ -119,16 +119,16 @@ func (e *Env) Explain(err error) {
 		}
 		e.Story("%s %s", e.word("error:"), text.Count(len(invalid.Problems), "problem"))
 	default:
-		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(strings.Join(told(err), "\n"), "\n", "\n       "))
+		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(strings.Join(errorLines(err), "\n"), "\n", "\n       "))
 	}
 }
 
-// told returns the text of an error, followed by the possible causes of a timeout.
-func told(err error) (lines []string) {
+// errorLines returns the text of an error, followed by the findings of a diagnosis.
+func errorLines(err error) (lines []string) {
 	var many interface{ Unwrap() []error }
 	if errors.As(err, &many) && errors.Join(many.Unwrap()...).Error() == err.Error() {
 		for _, one := range many.Unwrap() {
-			lines = append(lines, told(one)...)
+			lines = append(lines, errorLines(one)...)
 		}
 		return lines
 	}

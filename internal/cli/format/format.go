@@ -1,5 +1,4 @@
-// Package format is the flag -o of the commands that upstream's clusterawsadm
-// has too.
+// Package format has the flag -o of the commands that upstream's clusterawsadm also has.
 package format
 
 import (
@@ -12,11 +11,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
-// Flag is the value of -o: table, json or yaml. It is checked while the
-// command line is read, before any call.
+// Flag is the value of -o: table, json or yaml. It is checked when the command line is
+// parsed, before any call.
 type Flag struct{ value string }
 
-// table is the default.
+// table is the default format.
 const table = "table"
 
 func formats() []string { return []string{table, string(render.JSON), string(render.YAML)} }
@@ -29,7 +28,7 @@ func (f *Flag) Add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// ForPrograms reports whether the answer is for a program, and in which format.
+// ForPrograms reports whether the format is for programs, and which it is.
 func (f *Flag) ForPrograms() (render.Format, bool) { return render.Format(f.value), f.value != table }
 
 // String implements pflag.Value.

@@ -1,4 +1,4 @@
-// Package gc is the noun gc of the command line.
+// Package gc has the commands below "gc".
 package gc
 
 import (
@@ -79,7 +79,7 @@ func newConfigure(e *env.Env) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.Flags().StringSliceVar(&o.tasks, "gc-task", nil, "`TASK` of the garbage collection: load-balancer, target-group or security-group; can be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("gc-task", cobra.FixedCompletions(management.GCTasks(), cobra.ShellCompDirectiveNoFileComp)) // it has none yet
+	_ = cmd.RegisterFlagCompletionFunc("gc-task", cobra.FixedCompletions(management.GCTasks(), cobra.ShellCompDirectiveNoFileComp)) // cannot fail: the flag has no completion yet
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (o *options) configure(ctx context.Context) error {
 	})
 }
 
-// run annotates, and says what was.
+// run changes the annotations, and prints the result.
 func (o *options) run(done string, annotate func(*management.Cluster) ([]management.Annotated, error)) error {
 	c, err := o.Connect()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package kube finds the management cluster that a command works on.
+// Package kube opens the management cluster of a command.
 package kube
 
 import (
@@ -12,27 +12,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
 )
 
-// Flags say which management cluster it is.
+// Flags select the management cluster.
 type Flags struct {
 	Env *env.Env
 
 	kubeconfig, context string
-	byDefault           string // the file that --kubeconfig names unless it is given
+	byDefault           string // the default of --kubeconfig
 	flag                *pflag.Flag
 }
 
-// Add makes flags of them.
+// Add defines the flags.
 func (f *Flags) Add(p *pflag.FlagSet) {
 	p.StringVar(&f.kubeconfig, "kubeconfig", f.byDefault, "kubeconfig `FILE` of the management cluster; if not set, $KUBECONFIG, then ~/.kube/config")
 	f.flag = p.Lookup("kubeconfig")
 	p.StringVar(&f.context, "kubeconfig-context", "", "`NAME` of the context to use (default: the current one)")
 }
 
-// DefaultToHome has --kubeconfig show the file in the user's home as its
-// default, as upstream's gc commands do.
+// DefaultToHome shows the file in the user's home directory as the default of
+// --kubeconfig, as upstream's gc commands do.
 func (f *Flags) DefaultToHome() { f.byDefault = f.inHome() }
 
-// inHome is where kubectl keeps its configuration; "" where there is no home.
+// inHome returns the default path of kubectl's configuration; "" without a home
+// directory.
 func (f *Flags) inHome() string {
 	if f.Env.HomeDir == "" {
 		return ""
@@ -55,11 +56,11 @@ func (f *Flags) Connect() (*management.Cluster, error) {
 	return management.Connect(o)
 }
 
-// given reports whether a file was named that is to be used, and no other.
+// given reports whether --kubeconfig is on the command line, so that no other file is
+// used.
 func (f *Flags) given() bool { return f.kubeconfig != "" && f.flag.Changed }
 
-// Args are the flags as they have to be typed for another command to work on
-// the same cluster.
+// Args returns the flags for the command line of another command for the same cluster.
 func (f *Flags) Args() (words []string) {
 	if f.given() {
 		words = append(words, "--kubeconfig", f.kubeconfig)

@@ -1,4 +1,4 @@
-// Package resource is the noun resource of the command line.
+// Package resource has the commands below "resource".
 package resource
 
 import (
@@ -55,7 +55,7 @@ reads the state from each AWS service.`,
 	return cmd
 }
 
-// answer is the answer for a program.
+// answer is the JSON output.
 type answer struct {
 	Cluster   string               `json:"cluster_name"`
 	Resources []resources.Resource `json:"aws_resources"`
@@ -84,8 +84,8 @@ func (o *listOptions) run(ctx context.Context) (err error) {
 	return o.table(all)
 }
 
-// begin says what is looked for. In front of a table that is on stdout, where
-// upstream has it too; in front of JSON it would spoil the answer.
+// begin prints what the command searches for: before a table on stdout, as upstream does,
+// and not before JSON, which has to stay parseable.
 func (o *listOptions) begin(forPrograms bool, region string) error {
 	const line = "Attempting to fetch resources created by CAPA for cluster:%s present in %s"
 	if forPrograms {

@@ -21,15 +21,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// saving is how often an open account is written to its file: the state that a killed
-// process leaves is at most that old.
+// saving is how often an open account is written to its file: after a kill, at most this
+// much is lost.
 const saving = 500 * time.Millisecond
 
-// Options say which account to open.
+// Options select the account to open.
 type Options struct {
 	File   string  // the file of the account; created if it does not exist
-	Region string  // the one region it has
-	Speed  float64 // of its clock, as a multiple of real time
+	Region string  // the only region
+	Speed  float64 // speed of its clock, as a multiple of real time
 }
 
 // Account is an open simulated account.

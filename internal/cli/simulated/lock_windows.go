@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// sharing is the error of a file that somebody else has opened for himself.
+// sharing is the error for a file that another process has opened exclusively.
 const sharing syscall.Errno = 32
 
-// acquire opens a file that nobody else can open until it is closed.
+// acquire opens a file exclusively until it is closed.
 func acquire(file string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(file)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package version is the version command, and what is known of the binary.
+// Package version has the version command, and the build information of the binary.
 package version
 
 import (
@@ -19,8 +19,8 @@ import (
 //nolint:gochecknoglobals // set by the linker: -X github.com/clusterawsadm/clusterawsadm/internal/cli/version.gitVersion=v1.2.3
 var gitVersion string
 
-// Info is what is known of the binary. Its fields and their order are those
-// that Cluster API Provider AWS's clusterawsadm prints; what is ours is last.
+// Info is the build information of the binary. The first fields and their order are those
+// of Cluster API Provider AWS's clusterawsadm; the fields of this program come last.
 type Info struct {
 	Major         string `json:"major,omitempty"`
 	Minor         string `json:"minor,omitempty"`
@@ -33,15 +33,15 @@ type Info struct {
 	Compiler      string `json:"compiler,omitempty"`
 	Platform      string `json:"platform,omitempty"`
 
-	// UpstreamVersion is the version of Cluster API Provider AWS's clusterawsadm
-	// whose commands, flags and output this program has.
+	// UpstreamVersion is the version of Cluster API Provider AWS's clusterawsadm that
+	// this program is compatible with.
 	UpstreamVersion string `json:"upstreamVersion,omitempty"`
 }
 
 // Upstream is the version that docs/compatibility.md compares with.
 const Upstream = "v2.13.0"
 
-// String is the answer to --version: version, commit and the version of upstream.
+// String is the output of --version: version, commit and the version of upstream.
 func (i Info) String() string {
 	text := cmp.Or(i.GitVersion, "unknown")
 	if i.GitCommit != "" {
@@ -50,12 +50,12 @@ func (i Info) String() string {
 	return text + ", compatible with clusterawsadm " + i.UpstreamVersion
 }
 
-// document is the shape of the answer for programs.
+// document is the structure of the JSON and YAML output.
 type document struct {
 	Provider Info `json:"awsProviderVersion"`
 }
 
-// Get returns what the linker and the build information say.
+// Get returns the information from the linker and the build.
 func Get() Info {
 	i := Info{
 		GitVersion: gitVersion,
@@ -112,11 +112,11 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// plugin is what the program is called as a plugin of clusterctl.
+// plugin is the name of the program as a plugin of clusterctl.
 const plugin = "clusterctl-aws"
 
-// Print answers in one of the formats "", "short", "json" and "yaml". The
-// program is what the process was called by.
+// Print prints the information in one of the formats "", "short", "json" and "yaml".
+// program is the name with which the process was started.
 func Print(w io.Writer, output, program string, i Info) error {
 	var err error
 	switch output {
@@ -131,7 +131,7 @@ func Print(w io.Writer, output, program string, i Info) error {
 		err = render.Encode(w, render.JSON, document{i})
 	case "yaml":
 		if err = render.Encode(w, render.YAML, document{i}); err == nil {
-			_, err = fmt.Fprintln(w) // as ever
+			_, err = fmt.Fprintln(w) // always in this format
 		}
 	default:
 		err = env.Usagef("invalid output format: %s", output)

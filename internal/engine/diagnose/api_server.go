@@ -21,8 +21,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// Server returns the diagnosis of an API server that does not answer. Any of the
-// first machines can be the one that initialises the cluster.
+// Server returns the diagnosis of an API server that does not respond. Any of the first
+// machines can be the one that initializes the cluster.
 func Server(s *incluster.APIServer) graph.Diagnosis {
 	return func(ctx context.Context, c *cloud.Clients) (findings []string, look string) {
 		return checkServer(ctx, c, s)
@@ -98,7 +98,7 @@ func (d *serverCheck) internal() bool {
 	return lb.Internal || old.Internal
 }
 
-// network finds what keeps a network load balancer from sending to the
+// network finds what prevents a network load balancer from sending traffic to the
 // machines.
 func (d *serverCheck) network(ctx context.Context) (string, error) {
 	lb, ok := d.server.API.Endpoint.Network.Found()

@@ -22,7 +22,7 @@ import (
 // fetchedData is the boot data that the script in a machine's user data fetches.
 type fetchedData struct {
 	first string // name of the first secret or parameter
-	kept  bool   // machines share it, so none deletes it
+	kept  bool   // machines share it and do not delete it
 	there bool
 }
 
@@ -44,8 +44,7 @@ func (q *machineCheck) bootData(ctx context.Context) (string, error) {
 	return q.fetches(ctx, string(data))
 }
 
-// userDataForm decodes user data, and says what cloud-init or Ignition would not
-// understand.
+// userDataForm decodes user data, and says what cloud-init or Ignition cannot parse.
 func userDataForm(sent string) (data []byte, wrong string) {
 	data, err := base64.StdEncoding.DecodeString(sent)
 	switch {
@@ -75,7 +74,7 @@ func userDataForm(sent string) (data []byte, wrong string) {
 	return nil, "is neither a cloud-config, a script, a MIME message nor an Ignition configuration"
 }
 
-// fetches finds out whether the boot data exists that the user data fetches.
+// fetches checks that the boot data which the user data fetches exists.
 func (q *machineCheck) fetches(ctx context.Context, script string) (string, error) {
 	setting := func(name string) string {
 		m := regexp.MustCompile(`(?m)^` + name + `='([^']*)'$`).FindStringSubmatch(script)
@@ -115,7 +114,7 @@ func (q *machineCheck) consoleText(ctx context.Context) ([]string, error) {
 	}
 	q.console = []string{}
 	out, err := q.c.EC2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: &q.machine.ID, Latest: aws.Bool(true)})
-	if err != nil { // only machines of the Nitro generations have the latest
+	if err != nil { // only Nitro instances support the latest output
 		out, err = q.c.EC2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: &q.machine.ID})
 	}
 	if err != nil {
@@ -152,7 +151,7 @@ func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 	data := "its boot data"
 	switch f := q.fetch; {
 	case f != nil && f.kept && !f.there:
-		return "", nil // it says no more than the finding about the secret
+		return "", nil // the finding about the secret says the same
 	case f != nil:
 		data = f.first
 	}
@@ -180,7 +179,7 @@ func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// consoleTail are the last lines of the console output that may name a cause.
+// consoleTail returns the last lines of the console output that may contain a cause.
 func (q *machineCheck) consoleTail(ctx context.Context) (string, error) {
 	text, err := q.consoleText(ctx)
 	if err != nil {

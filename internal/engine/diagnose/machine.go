@@ -18,12 +18,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// machineCheck looks for the reason why a machine has not become a Node. It uses
-// only calls that read. The checks are made in the order in which their findings
-// are likely to be the cause; each returns "" if it finds nothing.
+// machineCheck looks for the reason why a machine has not become a Node. It only reads.
+// The checks run in order of likelihood; each returns "" if it finds nothing.
 type machineCheck struct {
 	c       *cloud.Clients
-	machine ec2.InstanceState // as the run saw it last
+	machine ec2.InstanceState // as the run last observed it
 	control bool              // it runs an API server
 
 	found  []string
@@ -34,10 +33,10 @@ type machineCheck struct {
 	console []string     // its console output, without secrets; nil until it is read
 }
 
-// check is one check.
+// check looks for one cause.
 type check func(ctx context.Context) (finding string, err error)
 
-// run makes checks until a finding ends the search.
+// run runs checks until a finding makes the others useless.
 func (q *machineCheck) run(ctx context.Context, checks ...check) {
 	for _, look := range checks {
 		if q.ended {
@@ -53,7 +52,7 @@ func (q *machineCheck) run(ctx context.Context, checks ...check) {
 	}
 }
 
-// fail notes a check that failed: that does not end the diagnosis.
+// fail records a check that failed. The diagnosis continues.
 func (q *machineCheck) fail(err error) {
 	what := err.Error()
 	var op *smithy.OperationError
@@ -82,7 +81,7 @@ func (q *machineCheck) checkBoot(ctx context.Context) {
 	q.run(ctx, q.state, q.profile, q.route, q.groups, q.bootData, q.consoleCause)
 }
 
-// result ends the diagnosis.
+// result returns the result of the diagnosis.
 func (q *machineCheck) result(ctx context.Context) (findings []string, look string) {
 	if !q.ended {
 		q.run(ctx, q.consoleTail)
@@ -104,7 +103,7 @@ func (q *machineCheck) rebootIt() string {
 	return fmt.Sprintf("then reboot it: aws ec2 reboot-instances --region %s --instance-ids %s", q.c.Region, q.machine.ID)
 }
 
-// state finds a machine that does not run any more.
+// state finds a machine that is not running any more.
 func (q *machineCheck) state(ctx context.Context) (string, error) {
 	out, err := q.c.EC2.DescribeInstances(ctx, &awsec2.DescribeInstancesInput{InstanceIds: []string{q.machine.ID}})
 	if cloud.NotFound(err) {
@@ -125,7 +124,7 @@ func (q *machineCheck) state(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// stopped says why a machine does not run, and what to do.
+// stopped returns why a machine is not running, and what to do.
 func (q *machineCheck) stopped(x types.Instance) string {
 	reason := aws.ToString(x.StateTransitionReason)
 	if x.StateReason != nil {

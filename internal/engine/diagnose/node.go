@@ -46,7 +46,7 @@ func checkNode(ctx context.Context, c *cloud.Clients, n *incluster.Node) (findin
 		return q.result(ctx)
 	}
 	q.run(ctx, q.state, w.network, w.controller, w.notReady)
-	q.ended = true // it has booted: its console tells no more
+	q.ended = true // it has booted: the console output is not needed
 	findings, _ = q.result(ctx)
 	return findings, "kubectl describe node " + w.node.Name
 }
@@ -122,8 +122,7 @@ func (w *nodeCheck) token(ctx context.Context) (string, error) {
 	return fmt.Sprintf("the bootstrap token %s with which %s joins has expired at %s: %s", id, w.machine.ID, until.UTC().Format(time.RFC3339), w.renew(keys)), nil
 }
 
-// renew is the advice for a token that is not valid any more: machines get the same
-// token again.
+// renew is the advice for an expired token: machines get the same token again.
 func (w *nodeCheck) renew(keys secrets.PKIState) string {
 	return fmt.Sprintf(`create it again on a machine of the control plane, kubeadm token create "$(aws ssm get-parameter --region %s --with-decryption --name %s/%s --query Parameter.Value --output text)", then %s`,
 		w.c.Region, keys.Path, secrets.TokenName, w.replaceIt())

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 )
 
-// route finds a machine that reaches nothing outside its VPC.
+// route finds a machine that has no route to the internet.
 func (q *machineCheck) route(ctx context.Context) (string, error) {
 	inVPC := []types.Filter{cloud.Filter("vpc-id", q.machine.VPC)}
 	tables, err := q.c.EC2.DescribeRouteTables(ctx, &awsec2.DescribeRouteTablesInput{Filters: inVPC})
@@ -41,8 +41,7 @@ func (q *machineCheck) route(ctx context.Context) (string, error) {
 		q.machine.ID, aws.ToString(table.RouteTableId), q.machine.Subnet, why, q.rebootIt()), nil
 }
 
-// tableOf returns the route table that a subnet is associated with, or else
-// the main one.
+// tableOf returns the route table that a subnet is associated with, or the main one.
 func tableOf(all []types.RouteTable, subnet string) (table *types.RouteTable) {
 	for i, t := range all {
 		for _, a := range t.Associations {
@@ -57,7 +56,7 @@ func tableOf(all []types.RouteTable, subnet string) (table *types.RouteTable) {
 	return table
 }
 
-// noInternet says why a route table does not lead to the internet; "" if it does.
+// noInternet returns why a route table does not lead to the internet; "" if it does.
 func (q *machineCheck) noInternet(t *types.RouteTable) (why string) {
 	why = "has no default route"
 	for _, r := range t.Routes {

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// A new thing that AWS does not show yet is not made twice.
-func TestWaitsForWhatIsMadeToAppear(t *testing.T) {
+// A new resource that AWS does not show yet is not created again.
+func TestWaitsUntilCreatedIsVisible(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		in(t, func(t *testing.T, b *bench) {
 			b.lag = 40 * time.Second
@@ -28,8 +28,8 @@ func TestWaitsForWhatIsMadeToAppear(t *testing.T) {
 	}
 }
 
-// "There is one already" is an answer to wait on: it was made a moment ago,
-// and does not show. After a minute it is a failure.
+// After "already exists", the executor waits: the resource was created a moment ago and
+// is not visible yet. After a minute, it is an error.
 func TestExistsAlready(t *testing.T) {
 	in(t, func(_ *testing.T, b *bench) {
 		b.put("a", "v")
@@ -47,8 +47,8 @@ func TestExistsAlready(t *testing.T) {
 	})
 }
 
-// "I know no such subnet" is an answer to wait on too, when it has been made a
-// moment ago; for a minute.
+// After "not found" for a dependency, the executor waits: it may have been created a
+// moment ago. After a minute, it is an error.
 func TestNotFoundYet(t *testing.T) {
 	for _, call := range []string{"create", "update"} {
 		in(t, func(t *testing.T, b *bench) {
@@ -74,7 +74,7 @@ func TestNotFoundYet(t *testing.T) {
 	}
 }
 
-// A create call that says "not yet" is made again.
+// A create call that returns NotYet is repeated.
 func TestCreateSaysNotYet(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.fail("create a", fault{err: graph.NotYet(refusal("ItsNameIsBeingDeleted"))})
@@ -85,8 +85,8 @@ func TestCreateSaysNotYet(t *testing.T) {
 	})
 }
 
-// When the answer to a create call is lost, the engine waits until AWS must
-// show what was made, looks, and only then asks again.
+// When the answer to a create call is lost, the executor waits until AWS must show what
+// was created, reads, and only then calls again.
 func TestLostAnswerToCreate(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		in(t, func(t *testing.T, b *bench) {
@@ -96,7 +96,7 @@ func TestLostAnswerToCreate(t *testing.T) {
 			b.mustApply()
 			asked := b.when("create a")
 			if after {
-				require.Len(t, asked, 1, "a twin was made")
+				require.Len(t, asked, 1, "created twice")
 			} else {
 				require.Len(t, asked, 2)
 				require.GreaterOrEqual(t, asked[1]-asked[0], cloud.ConsistencyDelay)
@@ -106,9 +106,8 @@ func TestLostAnswerToCreate(t *testing.T) {
 	}
 }
 
-// After three lost answers the engine gives up, and knows that it is in the
-// dark.
-func TestInTheDark(t *testing.T) {
+// After three lost answers the run fails, and LostAnswers reports true.
+func TestLostAnswersReported(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.fail("create a", slices.Repeat([]fault{{lost(), false}}, 10)...)
 		b.add(b.toy("a"))
@@ -118,9 +117,9 @@ func TestInTheDark(t *testing.T) {
 	})
 }
 
-// A run that fails looks back: what it has made and AWS does not show yet
-// leaves it in the dark; what shows does not.
-func TestLooksBack(t *testing.T) {
+// A run that fails checks what it has created: LostAnswers is true only if some of it is
+// not visible yet.
+func TestChecksCreatedAfterFailure(t *testing.T) {
 	for _, lag := range []time.Duration{0, 30 * time.Second} {
 		in(t, func(t *testing.T, b *bench) {
 			b.lag = lag
@@ -135,8 +134,8 @@ func TestLooksBack(t *testing.T) {
 	}
 }
 
-// An interrupt while the answer is lost leaves the run in the dark at once.
-func TestInterruptInTheDark(t *testing.T) {
+// After an interrupt while an answer is lost, LostAnswers is true at once.
+func TestInterruptWhileAnswerIsLost(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		y := b.toy("a")
 		y.call = 10 * time.Second
@@ -150,7 +149,7 @@ func TestInterruptInTheDark(t *testing.T) {
 	})
 }
 
-// Lost answers to updates and deletions are asked again, since both may be.
+// Updates and deletions whose answers are lost are repeated: both are idempotent.
 func TestLostAnswersToOtherCalls(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		in(t, func(t *testing.T, b *bench) {
@@ -166,21 +165,21 @@ func TestLostAnswersToOtherCalls(t *testing.T) {
 	}
 }
 
-// An error in a look fails the node, in a plan and in an apply.
-func TestLookFails(t *testing.T) {
+// An error of Find fails the resource, in a plan and in an apply.
+func TestFindFails(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "v")
 		b.fail("find a", fault{err: refusal("UnauthorizedOperation")})
 		a := b.add(b.toy("a"))
 		b.add(b.toy("next", graph.On(a)))
 		_, err := b.x.Plan(t.Context(), b.g)
-		require.EqualError(t, err, "a: look: api error UnauthorizedOperation: no")
+		require.EqualError(t, err, "a: read: api error UnauthorizedOperation: no")
 		require.Empty(t, b.asked())
 	})
 }
 
-// A thousand nodes of a kind share their looks.
-func TestNodesShareLooks(t *testing.T) {
+// A thousand resources of a kind share their queries.
+func TestResourcesShareQueries(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		for i := range 1000 {
 			y := b.toy(fmt.Sprintf("toy-%d", i))
@@ -192,15 +191,15 @@ func TestNodesShareLooks(t *testing.T) {
 	})
 }
 
-// The first look comes when AWS can be expected to be done; then every second,
-// and less and less often, at most every five seconds.
+// The first read comes when AWS is expected to have finished, the next ones after one
+// second and then less often, at most every five seconds.
 func TestPolling(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		y := b.toy("a")
 		y.takes, y.hint = 130*time.Second, 100*time.Second
 		b.add(y)
 		b.mustApply()
-		looks := b.listings[1:] // the first was the plan's
+		looks := b.listings[1:] // the first is that of the plan
 		require.GreaterOrEqual(t, looks[0], 100*time.Second)
 		require.LessOrEqual(t, looks[0], 102*time.Second)
 		var gaps []time.Duration
@@ -213,8 +212,8 @@ func TestPolling(t *testing.T) {
 	})
 }
 
-// A look that fails for want of pace or connection ends a run only as an error
-// of its node: nothing is deemed missing.
+// A read that fails because of throttling or the connection is an error of its resource:
+// nothing is assumed to be missing.
 func TestErrorIsNotAbsence(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.fail("find a", fault{err: errors.New("no route to host")})

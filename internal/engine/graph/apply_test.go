@@ -15,9 +15,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// An edge of the kind Exists is satisfied when the other node has been asked
-// for; any other waits until it has settled.
-func TestEdgesWaitForAsMuchAsTheySay(t *testing.T) {
+// An Exists edge is satisfied when the other resource exists; any other edge waits until
+// it is settled.
+func TestEdgesWait(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		slow := b.toy("balancer")
 		slow.takes, slow.hint = 150*time.Second, 150*time.Second
@@ -38,9 +38,9 @@ func TestEdgesWaitForAsMuchAsTheySay(t *testing.T) {
 	})
 }
 
-// A node with two needs waits for the later one; nodes without needs begin at
-// the same time.
-func TestIndependentNodesRunTogether(t *testing.T) {
+// A resource with two edges waits for the later one; resources without edges start at the
+// same time.
+func TestIndependentResourcesRunTogether(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		var all []graph.Resource
 		for i := range 5 {
@@ -57,9 +57,9 @@ func TestIndependentNodesRunTogether(t *testing.T) {
 	})
 }
 
-// After a failure, what hangs on the failed node is blocked, also at second
-// hand; the rest goes on.
-func TestFailureBlocksOnlyWhatHangsOnIt(t *testing.T) {
+// A failure blocks the resources that depend on the failed one, directly and indirectly;
+// the others continue.
+func TestFailureBlocksDependents(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.fail("create bad", fault{err: refusal("InvalidParameterValue")})
 		bad := b.add(b.toy("bad"), graph.From("cluster.yaml:3"))
@@ -84,8 +84,8 @@ func TestFailureBlocksOnlyWhatHangsOnIt(t *testing.T) {
 	})
 }
 
-// Several failures are all told.
-func TestAllFailuresAreTold(t *testing.T) {
+// All failures are reported.
+func TestAllFailuresAreReported(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		for _, name := range []string{"a", "b"} {
 			b.fail("create "+name, fault{err: refusal("Wrong." + name)})
@@ -97,8 +97,7 @@ func TestAllFailuresAreTold(t *testing.T) {
 	})
 }
 
-// An interrupt begins nothing new, and carries the call through that is under
-// way.
+// After an interrupt no call starts, and the call in progress is completed.
 func TestCancellationEndsBetweenCalls(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		slow := b.toy("slow")
@@ -114,7 +113,7 @@ func TestCancellationEndsBetweenCalls(t *testing.T) {
 		err := b.x.Apply(ctx, b.g)
 		require.ErrorIs(t, err, interrupted)
 		require.Equal(t, []string{"create slow"}, b.asked())
-		require.True(t, b.exists("slow"), "the call under way was cut off")
+		require.True(t, b.exists("slow"), "the call in progress was cut off")
 		require.False(t, b.x.LostAnswers())
 		require.Equal(t, graph.Blocked, b.of("next")[len(b.of("next"))-1])
 	})
@@ -134,7 +133,7 @@ func TestCancellationEndsAPause(t *testing.T) {
 	})
 }
 
-// A node that takes too long fails with what was awaited.
+// A resource that takes too long fails, and the error says what it waited for.
 func TestTimeout(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.x.Timeout = 5 * time.Minute
@@ -148,8 +147,8 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// Without a limit of the user's, a node may take a quarter of an hour, or five
-// times as long as its kind usually does.
+// Without a limit from the user, a resource may take 15 minutes, or five times as long as
+// its kind usually does.
 func TestTimeoutOfTheKind(t *testing.T) {
 	for hint, want := range map[time.Duration]time.Duration{0: 15 * time.Minute, time.Minute: 15 * time.Minute, 9 * time.Minute: 45 * time.Minute} {
 		in(t, func(t *testing.T, b *bench) {
@@ -163,8 +162,7 @@ func TestTimeoutOfTheKind(t *testing.T) {
 	}
 }
 
-// An update that is accepted and never shows becomes an error: it is asked for
-// once, not for ever.
+// An update that is accepted and has no effect becomes an error: it is sent once only.
 func TestPerpetualDifferenceIsAnError(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("liar", "old")
@@ -177,9 +175,9 @@ func TestPerpetualDifferenceIsAnError(t *testing.T) {
 	})
 }
 
-// A thing whose Update says that all is well, and has done nothing, is not
-// reported as done: the last look of an apply finds it out.
-func TestApplyProves(t *testing.T) {
+// A resource whose Update returns success but does nothing is not reported as done: the
+// last read of an apply detects it.
+func TestApplyVerifies(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("liar", "old")
 		y := b.toy("liar")
@@ -189,8 +187,8 @@ func TestApplyProves(t *testing.T) {
 	})
 }
 
-// What somebody changes behind the back of an apply is mended by its last look.
-func TestApplyMendsWhatItsLastLookFinds(t *testing.T) {
+// A change that somebody else makes during an apply is reverted after the last read.
+func TestApplyRevertsChanges(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "v")
 		b.add(b.toy("a"))
@@ -211,8 +209,8 @@ func TestApplyMendsWhatItsLastLookFinds(t *testing.T) {
 	})
 }
 
-// A difference in what cannot be changed is a conflict: the plan says so, and
-// apply fails without a write.
+// A difference that cannot be changed is a conflict: the plan shows it, and apply fails
+// without a write.
 func TestConflict(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "old")
@@ -231,7 +229,7 @@ func TestConflict(t *testing.T) {
 	})
 }
 
-// A plan cannot write: what tries is refused before anything is sent.
+// A plan cannot write: the client refuses the call before it is sent.
 func TestPlanMakesNoWrite(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		a := awssim.New(awssim.Options{})
@@ -248,7 +246,7 @@ func TestPlanMakesNoWrite(t *testing.T) {
 	})
 }
 
-// A plan lists the steps in the order of the graph, with what is wanted.
+// A plan lists the steps in the order of the graph, with the desired values.
 func TestPlan(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("kept", "v")
@@ -266,15 +264,15 @@ func TestPlan(t *testing.T) {
 		require.False(t, p.Empty())
 		require.Equal(t, 2, p.Count(graph.Create, graph.Update))
 		b.mustApply()
-		require.Len(t, b.listings, 2, "one look to plan, and one in the end: apply starts from the plan")
+		require.Len(t, b.listings, 2, "one read for the plan and one at the end: apply starts from the plan")
 		p, err = b.engine().Plan(t.Context(), b.g)
 		require.NoError(t, err)
 		require.True(t, p.Empty())
 	})
 }
 
-// A plan that is old is not what an apply starts from.
-func TestApplyLooksAgainAfterAnOldPlan(t *testing.T) {
+// Apply does not start from an old plan.
+func TestApplyReadsAgainAfterOldPlan(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.add(b.toy("a"))
 		_, err := b.x.Plan(t.Context(), b.g)
@@ -286,8 +284,8 @@ func TestApplyLooksAgainAfterAnOldPlan(t *testing.T) {
 	})
 }
 
-// An update whose value is yet unknown waits until it is known.
-func TestUpdateWaitsForTheUnknown(t *testing.T) {
+// An update whose value is not known yet waits until it is known.
+func TestUpdateWaitsForUnknownValue(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "old")
 		known := time.Now().Add(20 * time.Second)
@@ -303,12 +301,12 @@ func TestUpdateWaitsForTheUnknown(t *testing.T) {
 		require.Equal(t, []string{"update a"}, b.asked())
 		require.GreaterOrEqual(t, b.when("update a")[0], 20*time.Second)
 		require.Equal(t, "new", b.toys["a"].Value)
-		require.Equal(t, "what value is to be", b.first("a", graph.Waiting).Detail)
+		require.Equal(t, "the value of value", b.first("a", graph.Waiting).Detail)
 	})
 }
 
-// A thing that AWS is at work on is not interfered with.
-func TestSettlesBeforeItIsMended(t *testing.T) {
+// A resource that AWS is changing is not updated until AWS has finished.
+func TestUpdateWaitsWhileAWSChanges(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "old")
 		b.toys["a"].ready = time.Now().Add(30 * time.Second)

@@ -10,32 +10,32 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// see looks for the thing and remembers what it saw.
-func (n *resource) see(ctx context.Context, x *Executor) (State, error) {
+// observe finds the resource, and stores its state and the time.
+func (n *resource) observe(ctx context.Context, x *Executor) (State, error) {
 	have, err := n.behaviour.find(cloud.Recording(ctx, &n.asked), x.Cloud, n.state())
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("look: %w", err)
+		return nil, fmt.Errorf("read: %w", err)
 	case have == nil && n.role == RoleExisting:
-		return nil, errors.New("does not exist, and is not ours to make")
+		return nil, errors.New("does not exist; an existing resource is not created")
 	case have != nil:
-		n.pending = time.Time{} // it shows: from here on AWS can be asked
+		n.pending = time.Time{} // it is visible: from here on, its state can be read
 	}
 	now := x.Cloud.Clock.Now()
-	if have != nil || now.Sub(n.made) > cloud.ConsistencyDelay { // else AWS does not show yet what it has made
+	if have != nil || now.Sub(n.made) > cloud.ConsistencyDelay { // otherwise AWS may not show yet what it has created
 		n.set(have)
 		n.seen, n.changed = now, false
 	}
 	return have, nil
 }
 
-// look says what there is to do about the node.
-func (n *resource) look(ctx context.Context, x *Executor) (Step, error) {
-	have, err := n.see(ctx, x)
+// plan finds the resource and returns the step that Apply takes with it.
+func (n *resource) plan(ctx context.Context, x *Executor) (Step, error) {
+	have, err := n.observe(ctx, x)
 	return n.step(have), err
 }
 
-// step says what there is to do about the node, having seen it.
+// step returns the step that Apply takes with the resource in the state have.
 func (n *resource) step(have State) Step {
 	step := Step{Resource: n.id, Origin: n.origin, Action: Keep}
 	if have != nil {
@@ -45,7 +45,7 @@ func (n *resource) step(have State) Step {
 	case n.role == RoleExisting:
 		step.Action = Existing
 	case n.role == RoleExpected || n.role.creates():
-		step.Action, step.Diff = n.due(have)
+		step.Action, step.Diff = n.requiredAction(have)
 	case n.role == RoleSwept && have != nil:
 		step.Action = Leave
 	case n.role == RoleRetired && have != nil:
@@ -54,8 +54,8 @@ func (n *resource) step(have State) Step {
 	return step
 }
 
-// due says what there is to do about a thing that has to be there.
-func (n *resource) due(have State) (Action, Diff) {
+// requiredAction returns the action and the differences of a resource that has to exist.
+func (n *resource) requiredAction(have State) (Action, Diff) {
 	missing, coming := Create, Settle
 	if n.role == RoleExpected {
 		missing, coming = Await, Await
@@ -70,7 +70,7 @@ func (n *resource) due(have State) (Action, Diff) {
 	return coming, d
 }
 
-// converge makes the next move until there is none left to make.
+// converge brings the resource to its desired state.
 func (n *resource) converge(ctx context.Context, x *Executor) error {
 	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now()}
 	switch n.role {
@@ -78,61 +78,61 @@ func (n *resource) converge(ctx context.Context, x *Executor) error {
 		a.done(n.CloudID())
 		return nil
 	case RoleRetired:
-		return a.repeat(ctx, a.clear)
+		return a.repeat(ctx, a.convergeDeleted)
 	case RoleManaged, RoleInstalled, RoleExpected:
 	}
 	return a.repeat(ctx, a.converge)
 }
 
-// prove looks at what is ours once more, unless it was seen just now, and
-// mends what is not as wanted after all.
-func (n *resource) prove(ctx context.Context, x *Executor) error {
+// verify reads a managed resource again, unless it was read just now, and updates it if it
+// is not as desired.
+func (n *resource) verify(ctx context.Context, x *Executor) error {
 	now := x.Cloud.Clock.Now()
 	if !n.role.creates() || !n.changed && now.Sub(n.seen) < time.Second {
 		return nil
 	}
-	a := &attempt{resource: n, x: x, began: now, stale: true, proving: true}
+	a := &attempt{resource: n, x: x, began: now, stale: true, verifying: true}
 	return a.repeat(ctx, a.converge)
 }
 
-// shown reports whether AWS shows the thing, if this run has made it.
-func (n *resource) shown(ctx context.Context, x *Executor) bool {
+// visible reports whether AWS returns a resource that this run has created.
+func (n *resource) visible(ctx context.Context, x *Executor) bool {
 	if n.made.IsZero() || !n.changed {
 		return true
 	}
-	have, err := n.see(ctx, x)
+	have, err := n.observe(ctx, x)
 	return err == nil && have != nil
 }
 
-// remove deletes the thing, if it is ours, and waits until it is gone.
+// remove deletes the resource, if it is owned, and waits until it does not exist.
 func (n *resource) remove(ctx context.Context, x *Executor) error {
 	if n.role == RoleExisting || n.role.dependent() {
 		return nil
 	}
 	a := &attempt{resource: n, x: x, began: x.Cloud.Clock.Now(), stale: n.role == RoleSwept}
-	return a.repeat(ctx, a.clear)
+	return a.repeat(ctx, a.convergeDeleted)
 }
 
-// attempt is one go at a node: what has to be remembered between two looks.
+// attempt is the work on one resource, and what it remembers between two calls.
 type attempt struct {
 	*resource
-	x       *Executor
-	began   time.Time
-	stale   bool      // look before the next move
-	blind   bool      // make the next move without a look: its answer tells
-	proving bool      // answers to writes prove nothing: only a look does
-	deleted bool      // Delete was accepted
-	told    bool      // that it is being deleted
-	acted   time.Time // something was last asked for
-	mended  Diff      // what Update was last accepted for
-	awaited string    // what the last Waiting event said
-	polls   int       // looks since acted
-	lost    int       // answers lost
-	absent  time.Time // AWS has not known something we need since then
+	x         *Executor
+	began     time.Time
+	stale     bool      // read the state before the next call
+	blind     bool      // repeat the call without reading the state first
+	verifying bool      // verify: after a write, read the state instead of using the answer
+	deleted   bool      // Delete was accepted
+	announced bool      // the Deleting event was sent
+	acted     time.Time // time of the last write
+	updated   Diff      // the differences of the last accepted Update
+	awaited   string    // the detail of the last Waiting event
+	polls     int       // number of reads since acted
+	lost      int       // number of writes without an answer
+	absent    time.Time // since when AWS has answered that a dependency does not exist
 }
 
-// repeat makes moves until one says that it was the last. A move that returns
-// NotYet is followed by a pause, and any other error ends the attempt.
+// repeat calls move until it returns last. After a NotYet error it pauses and calls move
+// again; any other error ends the attempt.
 func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
 	for {
 		last, err := move(ctx)
@@ -148,16 +148,16 @@ func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last b
 	}
 }
 
-// current returns the thing as it is known, and looks where it is not.
+// current returns the known state, and reads it first if it is stale.
 func (a *attempt) current(ctx context.Context) (State, error) {
 	if !a.stale {
 		return a.state(), nil
 	}
 	a.stale = false
-	return a.see(ctx, a.x)
+	return a.observe(ctx, a.x)
 }
 
-// converge makes one move towards what is wanted.
+// converge takes one step towards the desired state.
 func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	have, err := a.current(ctx)
 	if err != nil {
@@ -174,20 +174,20 @@ func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 		return false, &ConflictError{step.Diff.only(Replace)[0]}
 	case Settle, Update, Await:
 		if have == nil {
-			return false, NotYet(errors.New("it to come"))
+			return false, NotYet(errors.New("it to exist"))
 		}
 		if busy := step.Diff.only(Wait); len(busy) > 0 {
-			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orNothing(busy[0].Have))) // do not interfere
+			return false, NotYet(fmt.Errorf("%s to become %s, is %s", busy[0].Field, busy[0].Want, orUnknown(busy[0].Have))) // AWS is changing the resource: wait until it has finished
 		}
 	}
 	if unknown := slices.IndexFunc(step.Diff, func(c Change) bool { return c.Want == Unknown }); unknown >= 0 {
-		return false, NotYet(fmt.Errorf("what %s is to be", step.Diff[unknown].Field))
+		return false, NotYet(fmt.Errorf("the value of %s", step.Diff[unknown].Field))
 	}
 	return false, a.update(ctx, have, step.Diff)
 }
 
-// clear makes one move towards nothing.
-func (a *attempt) clear(ctx context.Context) (last bool, err error) {
+// convergeDeleted takes one step towards the deletion.
+func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 	have, err := a.current(ctx)
 	switch {
 	case err != nil:
@@ -195,18 +195,18 @@ func (a *attempt) clear(ctx context.Context) (last bool, err error) {
 	case have == nil:
 		a.done("")
 		return true, nil
-	case a.deleted && a.role != RoleSwept: // more of what is swept may have come to be removable
-		return false, NotYet(errors.New("it to go"))
+	case a.deleted && a.role != RoleSwept: // swept resources may become deletable one by one: call Delete again
+		return false, NotYet(errors.New("its deletion"))
 	}
-	if !a.told {
-		a.told = true
+	if !a.announced {
+		a.announced = true
 		a.emit(Deleting, have.CloudID())
 	}
 	return a.delete(ctx, have)
 }
 
 func (a *attempt) delete(ctx context.Context, have State) (last bool, err error) {
-	err = a.behaviour.remove(a.lasting(ctx), a.x.Cloud, have)
+	err = a.behaviour.remove(a.uninterrupted(ctx), a.x.Cloud, have)
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()
 	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
@@ -223,10 +223,10 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 			a.acted, a.polls = a.x.Cloud.Clock.Now(), 0
 		}
 		a.deleted, a.stale = true, true
-		return false, NotYet(errors.New("it to go"))
+		return false, NotYet(errors.New("its deletion"))
 	case cloud.InUse(err):
-		return false, NotYet(fmt.Errorf("what still uses it%s: %w", a.blockers(ctx, have), err))
-	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.again(ctx):
+		return false, NotYet(fmt.Errorf("the deletion of what uses it%s: %w", a.blockers(ctx, have), err))
+	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.retryLost(ctx):
 		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
 	}
 	return false, fmt.Errorf("delete: %w", err)
@@ -239,7 +239,7 @@ func (a *attempt) blockers(ctx context.Context, have State) string {
 	return ""
 }
 
-// create asks for the thing, unless it may be on its way already.
+// create creates the resource, unless an earlier create call may still succeed.
 func (a *attempt) create(ctx context.Context) error {
 	now := a.x.Cloud.Clock.Now()
 	if asked := latest(a.made, a.pending); !asked.IsZero() && now.Sub(asked) < cloud.ConsistencyDelay {
@@ -247,7 +247,7 @@ func (a *attempt) create(ctx context.Context) error {
 	}
 	a.emit(Creating, "")
 	a.acted, a.polls = now, 0
-	have, err := a.behaviour.create(a.lasting(ctx), a.x.Cloud)
+	have, err := a.behaviour.create(a.uninterrupted(ctx), a.x.Cloud)
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	a.acted = a.x.Cloud.Clock.Now()
@@ -258,13 +258,13 @@ func (a *attempt) create(ctx context.Context) error {
 			return NotYet(errors.New("it to appear"))
 		}
 		a.set(have)
-		a.stale = a.proving
+		a.stale = a.verifying
 		return nil
-	case cloud.Exists(err) && a.patientWith(now):
-		return NotYet(fmt.Errorf("it to appear: %w", err)) // made a moment ago, and not shown yet
-	case unknown(err) && a.patientWith(now):
-		a.polls++ // nothing is on its way that would take its time
-		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
+	case cloud.Exists(err) && a.mayAppear(now):
+		return NotYet(fmt.Errorf("it to appear: %w", err)) // created a moment ago, and not visible yet
+	case dependencyMissing(err) && a.mayAppear(now):
+		a.polls++ // no creation is in progress: do not wait for as long as one takes
+		return NotYet(fmt.Errorf("a resource that it needs: %w", err))
 	case errors.As(err, new(*notYetError)):
 		a.polls++
 		return NotYet(err)
@@ -272,66 +272,68 @@ func (a *attempt) create(ctx context.Context) error {
 		return fmt.Errorf("create: %w", err)
 	}
 	a.pending = now
-	if !a.again(ctx) {
+	if !a.retryLost(ctx) {
 		a.x.lostAnswers.Store(true)
 		return fmt.Errorf("create: %w", err)
 	}
-	return NotYet(fmt.Errorf("it to appear, for the answer got lost: %w", err))
+	return NotYet(fmt.Errorf("it to appear, because the answer was lost: %w", err))
 }
 
 func (a *attempt) update(ctx context.Context, have State, d Diff) error {
-	if slices.Equal(d, a.mended) {
-		return NotYet(fmt.Errorf("%s to become %q", d[0].Field, d[0].Want)) // we have asked for just that: it must show
+	if slices.Equal(d, a.updated) {
+		return NotYet(fmt.Errorf("%s to become %q", d[0].Field, d[0].Want)) // the same update was accepted: wait until AWS shows it
 	}
 	a.emit(Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
-	after, err := a.behaviour.update(a.lasting(ctx), a.x.Cloud, have, d)
+	after, err := a.behaviour.update(a.uninterrupted(ctx), a.x.Cloud, have, d)
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	switch {
 	case err == nil:
-		a.mended, a.absent = d, time.Time{}
+		a.updated, a.absent = d, time.Time{}
 		if after != nil {
 			a.set(after)
 		}
-		a.stale = after == nil || a.proving
+		a.stale = after == nil || a.verifying
 		return nil
-	case cloud.NotFound(err) && a.patientWith(now):
-		return NotYet(fmt.Errorf("what it needs to appear: %w", err))
+	case cloud.NotFound(err) && a.mayAppear(now):
+		return NotYet(fmt.Errorf("a resource that it needs: %w", err))
 	case cloud.InUse(err), errors.As(err, new(*notYetError)):
 		return NotYet(err)
-	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.again(ctx):
+	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.retryLost(ctx):
 		return NotYet(fmt.Errorf("the answer to the update: %w", err))
 	}
 	return fmt.Errorf("update: %w", err)
 }
 
-// patientWith reports whether AWS may still come to show something that has
-// been made, for it has been missing for less than a minute.
-func (a *attempt) patientWith(now time.Time) bool {
+// mayAppear reports whether a dependency that AWS does not know may still become
+// visible: it has been missing for less than ConsistencyDelay.
+func (a *attempt) mayAppear(now time.Time) bool {
 	if a.absent.IsZero() {
 		a.absent = now
 	}
 	return now.Sub(a.absent) < cloud.ConsistencyDelay
 }
 
-// unknown reports whether AWS does not know something that we need.
-func unknown(err error) bool { return cloud.NotFound(err) || errors.As(err, new(*notShownError)) }
+// dependencyMissing reports whether the error says that a dependency does not exist in AWS.
+func dependencyMissing(err error) bool {
+	return cloud.NotFound(err) || errors.As(err, new(*notShownError))
+}
 
-// again reports whether to go on after a lost answer.
-func (a *attempt) again(ctx context.Context) bool {
+// retryLost counts a lost answer, and reports whether to call again.
+func (a *attempt) retryLost(ctx context.Context) bool {
 	a.lost++
 	return a.lost < 3 && ctx.Err() == nil
 }
 
-// lasting returns a context in which a call that changes something is carried
-// through: an interrupt ends the run between two calls, not within one.
-func (a *attempt) lasting(ctx context.Context) context.Context {
+// uninterrupted returns a context that is not cancelled, for calls that change something: an
+// interrupt ends the run between two calls, not during one.
+func (a *attempt) uninterrupted(ctx context.Context) context.Context {
 	return cloud.Recording(context.WithoutCancel(ctx), &cloud.Questions{})
 }
 
-// done reports the end of an attempt.
+// done sends the last event of an attempt.
 func (a *attempt) done(cloudID string) {
 	if !a.acted.IsZero() || a.awaited != "" {
 		a.x.emit(Event{Resource: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
@@ -355,7 +357,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-func orNothing(s string) string {
+func orUnknown(s string) string {
 	if s == "" {
 		return "not known yet"
 	}

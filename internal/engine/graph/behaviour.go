@@ -13,7 +13,7 @@ import (
 type behaviour interface {
 	wants() any // the Desired[S]
 	find(ctx context.Context, c *cloud.Clients, last State) (State, error)
-	diff(have State) Diff // have nil: from nothing
+	diff(have State) Diff // a nil have means that the resource does not exist
 	create(ctx context.Context, c *cloud.Clients) (State, error)
 	update(ctx context.Context, c *cloud.Clients, have State, d Diff) (State, error)
 	remove(ctx context.Context, c *cloud.Clients, have State) error
@@ -71,7 +71,7 @@ func (r desired[S]) blockers(ctx context.Context, c *cloud.Clients, have State) 
 	return ""
 }
 
-// lookup is the behaviour of an existing resource: it is only found.
+// lookup is the behaviour of an existing resource, which only has a Find.
 type lookup[S State] struct {
 	desired[S]
 	look Lookup[S]
@@ -97,7 +97,7 @@ func (l lookup[S]) remove(context.Context, *cloud.Clients, State) error { return
 
 var errExisting = errors.New("an existing resource is not changed")
 
-// untyped returns a *S as a State; a nil *S is no State.
+// untyped converts a *S to a State; a nil *S becomes a nil State.
 func untyped[S State](have *S, err error) (State, error) {
 	if have == nil {
 		return nil, err
@@ -106,7 +106,7 @@ func untyped[S State](have *S, err error) (State, error) {
 	return state, err
 }
 
-// typed returns the *S that untyped was given.
+// typed converts a State from untyped back to its *S.
 func typed[S State](have State) *S {
 	s, _ := any(have).(*S)
 	return s

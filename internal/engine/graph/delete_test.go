@@ -12,10 +12,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// find makes a lookup of somebody else's toy.
+// find is a lookup of an existing toy.
 func (b *bench) find(name string) graph.Lookup[seen] { return b.toy(name).Find }
 
-// Deletion goes backwards: with a firm edge the needed node goes last.
+// Deletion is in reverse order: with an edge of On, the needed resource is deleted last.
 func TestDeleteGoesBackwards(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		slow := b.toy("nat")
@@ -32,7 +32,7 @@ func TestDeleteGoesBackwards(t *testing.T) {
 	})
 }
 
-// Loose edges say nothing about deletion; Outlives turns it round.
+// Loose edges have no effect on deletion; Outlives reverses the order.
 func TestLooseEdgesOnDelete(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("read", "v")
@@ -54,14 +54,14 @@ func TestLooseEdgesOnDelete(t *testing.T) {
 	})
 }
 
-// What is in the way is told, and the deletion is tried again until it is not.
-func TestDeleteWaitsForWhatIsInTheWay(t *testing.T) {
+// The message says what prevents a deletion, which is repeated until it succeeds.
+func TestDeleteWaitsForBlockers(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "v")
 		b.fail("delete a", slices.Repeat([]fault{{err: refusal("DependencyViolation")}}, 3)...)
 		graph.Add(b.g, "a", &explained{b.toy("a")})
 		require.NoError(t, b.x.Delete(t.Context(), b.g))
-		require.Equal(t, "what still uses it, eni-1 of a stranger: api error DependencyViolation: no", b.first("a", graph.Waiting).Detail)
+		require.Equal(t, "the deletion of what uses it, eni-1 of another cluster: api error DependencyViolation: no", b.first("a", graph.Waiting).Detail)
 		require.False(t, b.exists("a"))
 	})
 }
@@ -69,11 +69,10 @@ func TestDeleteWaitsForWhatIsInTheWay(t *testing.T) {
 type explained struct{ *toy }
 
 func (*explained) Blockers(context.Context, *cloud.Clients, *seen) string {
-	return "eni-1 of a stranger"
+	return "eni-1 of another cluster"
 }
 
-// What is gone already is gone; what cannot be deleted is an error, and what
-// it hangs on stays.
+// "Not found" means deleted. Another refusal is an error, and the resources below stay.
 func TestDeleteAnswers(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("gone", "v")
@@ -92,7 +91,7 @@ func TestDeleteAnswers(t *testing.T) {
 	})
 }
 
-// A deletion asks for the deletion of a slow thing once.
+// The deletion of a slow resource is called once.
 func TestDeleteAsksOnce(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", "v")
@@ -105,8 +104,8 @@ func TestDeleteAsksOnce(t *testing.T) {
 	})
 }
 
-// The plan of a deletion names what exists, the last made first, and leaves
-// alone what is somebody else's, be it there or not.
+// The plan of a deletion lists what exists in reverse order. Existing resources are left
+// alone, whether they are there or not.
 func TestPlanDelete(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("mine", "old")
@@ -129,14 +128,13 @@ func TestPlanDelete(t *testing.T) {
 	})
 }
 
-// A borrowed thing that is missing fails the plan, and an apply before it has
-// written anything.
-func TestBorrowedThingIsMissing(t *testing.T) {
+// A missing existing resource fails the plan, and an apply before its first write.
+func TestExistingResourceIsMissing(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.add(b.toy("first"))
 		theirs := graph.Use(b.g, "theirs", b.find("theirs"), graph.From("cluster.yaml:9"))
 		b.add(b.toy("mine", graph.On(theirs)))
-		const problem = "theirs (cluster.yaml:9): does not exist, and is not ours to make"
+		const problem = "theirs (cluster.yaml:9): does not exist; an existing resource is not created"
 		_, err := b.x.Plan(t.Context(), b.g)
 		require.EqualError(t, err, problem)
 		require.EqualError(t, b.engine().Apply(t.Context(), b.g), problem)
@@ -144,8 +142,8 @@ func TestBorrowedThingIsMissing(t *testing.T) {
 	})
 }
 
-// A borrowed thing is read, and never changed.
-func TestBorrow(t *testing.T) {
+// An existing resource is read, and never changed.
+func TestExistingResource(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("theirs", "value")
 		theirs := graph.Use(b.g, "theirs", b.find("theirs"))
@@ -160,7 +158,7 @@ func TestBorrow(t *testing.T) {
 	})
 }
 
-// What is wanted no more is removed by an apply, after what stays.
+// Apply deletes a retired resource after the others.
 func TestRetire(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("old", "v")
@@ -178,8 +176,7 @@ func TestRetire(t *testing.T) {
 	})
 }
 
-// What comes and goes by itself is left alone by an apply, and removed by a
-// deletion until no more comes.
+// Apply leaves swept resources alone; Delete deletes them until no more appear.
 func TestSweep(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("litter", "v")

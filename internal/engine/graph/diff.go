@@ -6,40 +6,39 @@ import (
 	"slices"
 )
 
-// Remedy says what can close a difference.
+// Remedy is how a difference can be closed.
 type Remedy int
 
-// The remedies, the best first.
+// The remedies, the least disruptive first.
 const (
-	Wait    Remedy = iota // time: AWS is on its way
+	Wait    Remedy = iota // waiting: AWS is changing it
 	InPlace               // Update
-	Replace               // nothing, short of making the thing anew
+	Replace               // only deleting and creating the resource
 )
 
-// Change is one difference between what is and what is wanted.
+// Change is one difference between state and desired state.
 type Change struct {
 	Field  string `json:"field"`
 	Have   string `json:"have"`
 	Want   string `json:"want"`
 	Remedy Remedy `json:"-"`
-	Advice string `json:"-"` // what to do where nothing can close it; "" where that is plain
+	Advice string `json:"-"` // what to do about a Replace difference; "" if that is obvious
 }
 
 func (c Change) String() string {
 	return fmt.Sprintf("%s from %q to %q", c.Field, c.Have, c.Want)
 }
 
-// Diff is a list of differences. Its methods are how a resource writes one.
+// Diff is a list of differences. A resource writes it with the methods.
 type Diff []Change
 
-// Set notes a difference that Update can mend.
+// Set adds a difference that Update can close.
 func (d *Diff) Set(field string, have, want any) { d.add(field, have, want, InPlace) }
 
-// Fixed notes a difference in something AWS does not let us change.
+// Fixed adds a difference that AWS does not permit to change.
 func (d *Diff) Fixed(field string, have, want any) { d.add(field, have, want, Replace) }
 
-// Advise says what to do about those differences noted so far that nothing can
-// close and that say nothing of it yet.
+// Advise sets the advice of all Fixed differences added so far that have none.
 func (d Diff) Advise(advice string) {
 	for i := range d {
 		if d[i].Remedy == Replace && d[i].Advice == "" {
@@ -48,19 +47,18 @@ func (d Diff) Advise(advice string) {
 	}
 }
 
-// Await notes a difference that closes by itself, as in "pending".
+// Await adds a difference that closes by itself, as in "pending".
 func (d *Diff) Await(field string, have, want any) { d.add(field, have, want, Wait) }
 
-// Tags notes each wanted tag that is missing or different. Tags that we did
-// not ask for are none of our business.
+// Tags adds each desired tag that is missing or different. Other tags are ignored.
 func (d *Diff) Tags(have, want map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		d.add("tag "+k, have[k], want[k], InPlace)
 	}
 }
 
-// Lines notes the lines of a list that are missing, and those that are too
-// many, one difference each. Both lists are sets.
+// Lines adds one difference for each line that is missing or too many. Both lists are
+// sets.
 func (d *Diff) Lines(field string, have, want []string) {
 	for _, line := range slices.Compact(slices.Sorted(slices.Values(have))) {
 		if !slices.Contains(want, line) {
@@ -77,7 +75,7 @@ func (d *Diff) Lines(field string, have, want []string) {
 func (d *Diff) add(field string, have, want any, r Remedy) {
 	h, w := fmt.Sprint(have), fmt.Sprint(want)
 	if w == Unknown && r == Replace {
-		r = Wait // it may yet turn out to be the same
+		r = Wait // the value may turn out to be the same
 	}
 	if h != w {
 		*d = append(*d, Change{Field: field, Have: h, Want: w, Remedy: r})
@@ -94,7 +92,7 @@ func (d Diff) HasTags() bool {
 	return slices.ContainsFunc(d, func(c Change) bool { return len(c.Field) > 4 && c.Field[:4] == "tag " })
 }
 
-// Added lists the wanted lines of a field noted with Lines.
+// Added lists the lines that are missing, of a field compared with Lines.
 func (d Diff) Added(field string) (out []string) {
 	for _, c := range d {
 		if c.Field == field && c.Want != "" {
@@ -104,7 +102,7 @@ func (d Diff) Added(field string) (out []string) {
 	return out
 }
 
-// Removed lists the lines of a field noted with Lines that are too many.
+// Removed lists the lines that are too many, of a field compared with Lines.
 func (d Diff) Removed(field string) (out []string) {
 	for _, c := range d {
 		if c.Field == field && c.Want == "" {
@@ -114,7 +112,8 @@ func (d Diff) Removed(field string) (out []string) {
 	return out
 }
 
-// wanted drops what time will bring about, and what is not wanted.
+// wanted returns the fields to create: without those that AWS sets over time, and without
+// lines to remove.
 func (d Diff) wanted() (out Diff) {
 	for _, c := range d {
 		if c.Want != "" && (c.Remedy != Wait || c.Want == Unknown) {
@@ -124,7 +123,7 @@ func (d Diff) wanted() (out Diff) {
 	return out
 }
 
-// action is what it takes to close all the differences.
+// action returns the action that closes all differences.
 func (d Diff) action() Action {
 	worst := Remedy(-1)
 	for _, c := range d {

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// A difference is noted once, with its remedy; what is alike is not.
+// A difference is recorded once, with its remedy; equal values are not.
 func TestDiff(t *testing.T) {
 	var d graph.Diff
 	d.Set("same", 1, "1")
@@ -35,7 +35,7 @@ func TestDiff(t *testing.T) {
 	require.Equal(t, `size from "1" to "2"`, d[0].String())
 }
 
-// Advice is given to differences that nothing can close, and that have none yet.
+// Advise sets the advice of Fixed differences that have none yet.
 func TestAdvice(t *testing.T) {
 	var d graph.Diff
 	d.Set("size", 1, 2)

@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Event is one thing that happened to one node.
+// Event is something that happened to one resource.
 type Event struct {
 	Resource ID
 	What     What
-	CloudID  string        // what AWS calls the thing, once that is known
-	Detail   string        // what is being waited for, or which node blocks; "" when the run was stopped
+	CloudID  string        // once it is known
+	Detail   string        // what the run waits for, or which resource blocks this one; "" when the run was stopped
 	Err      error         // of a Failed event
-	Took     time.Duration // since work on the node began
-	Expected time.Duration // how long AWS usually takes for what goes on; 0 if next to nothing
+	Took     time.Duration // since the work on the resource began
+	Expected time.Duration // how long AWS usually takes; 0 for no noticeable time
 	At       time.Time
 }
 
-// What names the kind of an Event.
+// What is the type of an Event.
 type What string
 
-// The kinds of events.
+// The types of events.
 const (
 	Creating What = "creating"
 	Updating What = "updating"
 	Deleting What = "deleting"
 	Waiting  What = "waiting"
-	Done     What = "done"    // settled after some work, or gone
-	Kept     What = "kept"    // there was nothing to do
+	Done     What = "done"    // settled after a change, or deleted
+	Kept     What = "kept"    // nothing had to be changed
 	Failed   What = "failed"  //
-	Blocked  What = "blocked" // a node before this one failed, or the run was stopped
+	Blocked  What = "blocked" // a resource before this one failed, or the run was stopped
 )
 
-// ResourceError says which node failed, where it comes from, and why.
+// ResourceError says which resource failed, its origin, and why.
 type ResourceError struct {
 	Resource ID
 	Origin   string
@@ -49,27 +49,26 @@ func (e *ResourceError) Error() string {
 // Unwrap returns the cause.
 func (e *ResourceError) Unwrap() error { return e.Err }
 
-// GaveUpError says that something did not come in time, and why that may be.
+// GaveUpError says that a resource did not become ready in time, and the possible causes.
 type GaveUpError struct {
 	After    time.Duration
 	Awaited  error
-	Cause    error    // the end of the whole run's time; nil: the resource took too long
-	Findings []string // possible causes with what was seen, the most likely first; each may have several lines
+	Cause    error    // the timeout of the run; nil: the timeout of the resource
+	Findings []string // possible causes, the most likely first; each may have several lines
 	Look     string   // a command line that shows more; "" for none
 }
 
 func (e *GaveUpError) Error() string {
 	if e.Cause != nil {
-		return fmt.Sprintf("%v, the last %s of it waiting for %v", e.Cause, e.After, e.Awaited)
+		return fmt.Sprintf("%v; it waited %s for %v", e.Cause, e.After, e.Awaited)
 	}
 	return fmt.Sprintf("gave up after %s waiting for %v", e.After, e.Awaited)
 }
 
-// Unwrap returns what was being waited for.
+// Unwrap returns the error that the run waited for.
 func (e *GaveUpError) Unwrap() error { return e.Awaited }
 
-// ConflictError says that a thing differs from what is wanted in a way that
-// AWS, or whatever keeps it, does not let us change.
+// ConflictError says that a resource has a difference that AWS does not permit to change.
 type ConflictError struct{ Change Change }
 
 func (e *ConflictError) Error() string {
@@ -79,12 +78,12 @@ func (e *ConflictError) Error() string {
 	return "cannot change " + e.Change.String() + ": " + e.Change.Advice
 }
 
-// NotYet wraps an error that time is expected to cure, such as a dependency
-// that AWS has not finished removing. The executor tries again.
+// NotYet wraps an error that is expected to disappear with time, such as a dependency
+// that AWS is still deleting. The executor tries again.
 func NotYet(err error) error { return &notYetError{err} }
 
-// NotShown wraps an error that says that AWS does not know something which may
-// have been made a moment ago. The executor tries again for a minute.
+// NotShown wraps an error which says that AWS does not know something that may have been
+// created a moment ago. The executor tries again for a minute.
 func NotShown(err error) error { return &notShownError{err} }
 
 type notShownError struct{ error }

@@ -12,9 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Every node's part ends with exactly one of done, kept, failed and blocked,
-// whatever happens, and nothing is told of it after that.
-func TestEveryNodeEndsOnce(t *testing.T) {
+// The last event of each resource is one of done, kept, failed and blocked.
+func TestEveryResourceEndsOnce(t *testing.T) {
 	final := []graph.What{graph.Done, graph.Kept, graph.Failed, graph.Blocked}
 	requireEnds := func(b *bench) {
 		b.t.Helper()
@@ -69,8 +68,7 @@ func TestEveryNodeEndsOnce(t *testing.T) {
 	})
 }
 
-// Events say what goes on, what is awaited, for how long, and what AWS calls
-// the thing.
+// Events say what the run does, what it waits for, how long, and the cloud ID.
 func TestEvents(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		y := b.toy("a")
@@ -89,8 +87,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// The critical path goes through what settled nodes take, and past those that
-// only have to exist.
+// CreateTime is the longest path, in which an Exists edge takes no time.
 func TestExpected(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		timed := func(name string, seconds int, needs ...[]graph.Edge) *graph.Ref[seen] {
@@ -115,13 +112,13 @@ func TestExpected(t *testing.T) {
 	})
 }
 
-// A graph refuses what would be a mistake in the program.
+// Add panics on mistakes in the program.
 func TestGraphRefusesMistakes(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		a := b.add(b.toy("a"))
-		require.PanicsWithValue(t, "graph: node a added twice", func() { b.add(b.toy("a")) })
+		require.PanicsWithValue(t, "graph: resource a added twice", func() { b.add(b.toy("a")) })
 		other := graph.New()
-		require.PanicsWithValue(t, "graph: node b needs a, which is not in the graph", func() {
+		require.PanicsWithValue(t, "graph: resource b needs a, which is not in the graph", func() {
 			graph.Add(other, "b", b.toy("b", graph.On(a)))
 		})
 		require.Nil(t, b.g.Resource("c"))

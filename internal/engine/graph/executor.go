@@ -12,55 +12,56 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Executor carries out plans. It serves one run on one graph.
+// Executor executes plans: one run on one graph.
 type Executor struct {
 	Cloud   *cloud.Clients
 	Observe func(Event)   // called for every event; never concurrently
 	Timeout time.Duration // how long one resource may take; 0: 15 minutes, or more where AWS is known to be slow
 
 	observing   sync.Mutex
-	quiet       atomic.Bool // nothing to tell of nodes that are kept
+	quiet       atomic.Bool // send no Kept events
 	lostAnswers atomic.Bool
-	diagnosed   atomic.Int32 // nodes that were asked why they may not have come
+	diagnosed   atomic.Int32 // number of resources that were diagnosed
 }
 
-// LostAnswers reports whether a run that failed has made something that AWS does
-// not show yet, or asked for something and lost the answer.
+// LostAnswers reports whether a run that failed has created a resource that AWS does not
+// show yet, or has lost the answer to a create call.
 func (x *Executor) LostAnswers() bool { return x.lostAnswers.Load() }
 
-// Plan says what Apply would do. It changes nothing. It is part of the current
-// reading: what has been asked since the last Snapshot is not asked again.
+// Plan returns what Apply would do. It changes nothing. It is part of the current
+// snapshot: a query that has been sent since the last Snapshot is not repeated.
 func (x *Executor) Plan(ctx context.Context, g *Graph) (Plan, error) {
-	return x.plan(ctx, g, lookToApply)
+	return x.planAll(ctx, g, planApply)
 }
 
-// PlanDelete says what Delete would do. It changes nothing.
+// PlanDelete returns what Delete would do. It changes nothing.
 func (x *Executor) PlanDelete(ctx context.Context, g *Graph) (Plan, error) {
-	p, err := x.plan(cloud.Briefly(ctx), g, lookToDelete)
+	p, err := x.planAll(cloud.Briefly(ctx), g, planDelete)
 	slices.Reverse(p.Steps)
 	return p, err
 }
 
-// lookToApply looks at a node, unless Apply leaves it alone anyway.
-func lookToApply(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+// planApply plans one resource for Apply.
+func planApply(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
 	if n.Role() == RoleSwept {
 		return Step{Resource: n.ID(), Origin: n.Origin(), Action: Leave}, nil
 	}
-	s, err := n.look(ctx, x)
+	s, err := n.plan(ctx, x)
 	if n.Role() == RoleRetired && s.CloudID == "" {
-		s.Action = Leave // it is gone, or was never ours
+		s.Action = Leave // it is deleted already, or does not belong to the cluster
 	}
 	return s, err
 }
 
-func lookToDelete(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
+// planDelete plans one resource for Delete.
+func planDelete(n Resource, ctx context.Context, x *Executor) (Step, error) { //nolint:revive // the order of a method expression's parameters
 	if n.Role().dependent() {
 		return Step{Resource: n.ID(), Action: Leave}, nil
 	}
-	s, err := n.look(ctx, x)
+	s, err := n.plan(ctx, x)
 	if s.Action == Existing || n.Role() == RoleExisting {
 		s.Action = Existing
-		return s, nil // whether it still exists is its owner's business
+		return s, nil // an existing resource is not changed, so its state does not matter
 	}
 	s.Action, s.Diff = Keep, nil
 	if s.CloudID != "" {
@@ -69,8 +70,9 @@ func lookToDelete(n Resource, ctx context.Context, x *Executor) (Step, error) { 
 	return s, err
 }
 
-// plan looks at every node, in an order in which each finds what it reads.
-func (x *Executor) plan(ctx context.Context, g *Graph, look func(Resource, context.Context, *Executor) (Step, error)) (Plan, error) {
+// planAll plans all resources in the order of their edges, so that each finds the state that
+// it reads.
+func (x *Executor) planAll(ctx context.Context, g *Graph, plan func(Resource, context.Context, *Executor) (Step, error)) (Plan, error) {
 	steps := make([]Step, len(g.resources))
 	at := map[Resource]int{}
 	for i, n := range g.resources {
@@ -78,7 +80,7 @@ func (x *Executor) plan(ctx context.Context, g *Graph, look func(Resource, conte
 	}
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
 	err := x.walk(ctx, g.resources, settledFirst, func(ctx context.Context, n Resource) error {
-		s, err := look(n, ctx, x)
+		s, err := plan(n, ctx, x)
 		steps[at[n]] = s
 		return err
 	})
@@ -88,49 +90,48 @@ func (x *Executor) plan(ctx context.Context, g *Graph, look func(Resource, conte
 	return Plan{slices.DeleteFunc(steps, func(s Step) bool { return s.Action == Leave && s.CloudID == "" })}, err
 }
 
-// lookedRecently is how long a plan is good enough to start from.
-const lookedRecently = 30 * time.Second
+// planValidity is how old a plan may be for Apply and Delete to start from it.
+const planValidity = 30 * time.Second
 
-// Apply makes every node as wanted. It starts from a Plan of the same graph
-// when that is recent. When it returns nil, Plan is empty: the last thing it
-// does is to look at everything once more.
+// Apply brings all resources to their desired state. It starts from the last Plan of the
+// graph if that is recent. At the end, it reads everything once more: when it returns
+// nil, Plan is empty.
 func (x *Executor) Apply(ctx context.Context, g *Graph) error {
-	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
+	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > planValidity {
 		x.Cloud.Snapshot()
 		if _, err := x.Plan(ctx, g); err != nil {
 			return err
 		}
 	}
 	if err := x.walk(ctx, g.resources, needsOf, func(ctx context.Context, n Resource) error { return n.converge(ctx, x) }); err != nil {
-		x.lookBack(ctx, g)
+		x.checkVisible(ctx, g)
 		return err
 	}
 	x.quiet.Store(true)
 	x.Cloud.Snapshot()
-	return x.walk(cloud.InSnapshot(ctx), g.resources, inAnyOrder, func(ctx context.Context, n Resource) error { return n.prove(ctx, x) })
+	return x.walk(cloud.InSnapshot(ctx), g.resources, inAnyOrder, func(ctx context.Context, n Resource) error { return n.verify(ctx, x) })
 }
 
-// lookBack finds out, at the end of a run that failed, whether AWS shows all
-// that it has made. What does not show yet would be made twice by a run that
-// came right after.
-func (x *Executor) lookBack(ctx context.Context, g *Graph) {
+// checkVisible checks, after a run that failed, whether AWS shows everything that the run has
+// created. A run that starts before that would create it again.
+func (x *Executor) checkVisible(ctx context.Context, g *Graph) {
 	x.Cloud.Snapshot()
 	ctx = cloud.InSnapshot(cloud.ReadOnly(context.WithoutCancel(ctx)))
 	_ = x.walk(ctx, g.resources, inAnyOrder, func(ctx context.Context, n Resource) error {
-		if !n.shown(ctx, x) {
+		if !n.visible(ctx, x) {
 			x.lostAnswers.Store(true)
 		}
 		return nil
 	})
 }
 
-// Delete removes every node that is not somebody else's, in the reverse order.
+// Delete deletes all owned resources, in the reverse order of creation.
 func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	if ids := g.circle(); ids != nil {
 		return fmt.Errorf("each of these would be deleted before the next, and the last before the first: %v", ids)
 	}
-	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > lookedRecently {
-		// Deleting a thing may need the IDs of what it hangs on: look first.
+	if g.read.IsZero() || x.Cloud.Clock.Since(g.read) > planValidity {
+		// Deleting a resource may need the IDs of others: read them first.
 		x.Cloud.Snapshot()
 		if _, err := x.PlanDelete(ctx, g); err != nil {
 			return err
@@ -144,7 +145,7 @@ func (x *Executor) Delete(ctx context.Context, g *Graph) error {
 	})
 }
 
-// wait is a node to wait for, and whether it is enough that it exists.
+// wait is a resource to wait for; existing means only until it exists.
 type wait struct {
 	resource Resource
 	existing bool
@@ -157,7 +158,8 @@ func needsOf(n Resource) (out []wait) {
 	return out
 }
 
-// settledFirst waits for all of every need: for walks in which nothing is made.
+// settledFirst waits until all resources of the edges are settled, also for Existing
+// edges: for walks that create nothing.
 func settledFirst(n Resource) (out []wait) {
 	for _, e := range n.Needs() {
 		out = append(out, wait{e.Resource, false})
@@ -165,23 +167,23 @@ func settledFirst(n Resource) (out []wait) {
 	return out
 }
 
-// inAnyOrder waits for nothing: for a walk over what is known to exist.
+// inAnyOrder waits for nothing: for walks over resources that exist.
 func inAnyOrder(Resource) []wait { return nil }
 
-// outcome is how the visit of one node ended.
+// outcome is the result of the visit of one resource.
 type outcome struct {
 	done chan struct{}
 	err  error
 }
 
-// walk visits every node once those in before(node) are ready. A node is not
-// visited when one before it failed; the others go on.
-func (x *Executor) walk(ctx context.Context, nodes []Resource, before func(Resource) []wait, visit func(context.Context, Resource) error) error {
-	outcomes := make(map[Resource]*outcome, len(nodes))
-	for _, n := range nodes {
+// walk visits each resource when those in before(resource) are ready. It does not visit a
+// resource if one before it failed, and continues with the others.
+func (x *Executor) walk(ctx context.Context, resources []Resource, before func(Resource) []wait, visit func(context.Context, Resource) error) error {
+	outcomes := make(map[Resource]*outcome, len(resources))
+	for _, n := range resources {
 		outcomes[n] = &outcome{done: make(chan struct{})}
 	}
-	for _, n := range nodes {
+	for _, n := range resources {
 		go func() {
 			o := outcomes[n]
 			defer close(o.done)
@@ -192,7 +194,7 @@ func (x *Executor) walk(ctx context.Context, nodes []Resource, before func(Resou
 		}()
 	}
 	var errs []error
-	for _, n := range nodes {
+	for _, n := range resources {
 		<-outcomes[n].done
 		if err := outcomes[n].err; err != nil && !errors.Is(err, errNotVisited) {
 			errs = append(errs, err)
@@ -204,12 +206,12 @@ func (x *Executor) walk(ctx context.Context, nodes []Resource, before func(Resou
 	return errors.Join(errs...)
 }
 
-// visited tells how a visit ended, and returns what that means for the walk.
+// visited sends the event for a failed visit, and returns its error for the walk.
 func (x *Executor) visited(ctx context.Context, n Resource, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())): // nothing is wrong with the node
+	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())): // stopped, not failed
 		x.emit(Event{Resource: n.ID(), What: Blocked, Detail: "the run was stopped"})
 		return errNotVisited
 	}
@@ -217,7 +219,7 @@ func (x *Executor) visited(ctx context.Context, n Resource, err error) error {
 	return &ResourceError{n.ID(), n.Origin(), err}
 }
 
-// ready waits for what comes before a node.
+// ready waits for the resources before n.
 func (x *Executor) ready(ctx context.Context, n Resource, before []wait, outcomes map[Resource]*outcome) error {
 	for _, w := range before {
 		o := outcomes[w.resource]

@@ -1,8 +1,8 @@
-// Package graph keeps a set of things in the cloud the way they are wanted.
+// Package graph brings a set of resources in the cloud to their desired state.
 //
-// A graph is built once, from values, without talking to the cloud. Plan,
-// Apply and Delete are walks over it: Plan looks, Apply looks and mends until
-// there is nothing left to mend, Delete walks backwards.
+// A graph is built once, from values, without a call to the cloud. Plan reads the state
+// of all resources; Apply reads and writes until no difference is left; Delete deletes in
+// reverse order.
 package graph
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// ID names a node: "subnet/private/us-east-1a". Its first word is the kind.
+// ID is the identity of a resource in the graph: "subnet/private/us-east-1a". Its first
+// word is the kind.
 type ID string
 
 // Kind returns the first word of the ID: "subnet".
@@ -24,50 +25,50 @@ func (id ID) Kind() string {
 	return kind
 }
 
-// State is what can be seen of a thing that exists.
+// State is the observed state of a resource that exists.
 type State interface {
-	// CloudID is what AWS calls it: an ID, an ARN or a name.
+	// CloudID is the ID, ARN or name that AWS gives to it.
 	CloudID() string
 }
 
-// Desired is one resource as it is wanted, as plain data: how to find it, and how
-// to tell what differs. What else can be done with it are interfaces of their own:
-// Creator, Updater and Deleter. No method waits, retries or logs, which the
-// executor does, and Find and Diff change nothing, not even the Desired itself.
+// Desired is the desired state of one resource, as plain data, with the methods to find
+// it and to compare it. The other operations are separate interfaces: Creator, Updater
+// and Deleter. No method waits, retries or logs: the executor does. Find and Diff change
+// nothing, not even the Desired itself.
 type Desired[S State] interface {
-	// Needs lists the resources that this one reads, and those that have to
-	// exist as long as it does.
+	// Needs lists the edges: the resources whose state this one reads, and those that
+	// have to exist as long as it does.
 	Needs() []Edge
-	// Find returns the resource as it is, or nil when there is none.
+	// Find returns the state of the resource, or nil if it does not exist.
 	Find(ctx context.Context, c *cloud.Clients) (*S, error)
-	// Diff lists how the resource as it is differs from what is wanted.
+	// Diff lists the differences between the state and the desired state.
 	Diff(have *S) Diff
 }
 
 // Creator is implemented by a resource that a run creates. Without it the
 // executor waits until the resource exists.
 type Creator[S State] interface {
-	// Create creates the resource and returns it as AWS answered. What it leaves
-	// out, Diff shows and Update adds. A nil state means: look for it.
+	// Create creates the resource and returns its state from AWS's answer. Update adds
+	// what Create leaves out and Diff shows. A nil state means that Find has to read it.
 	Create(ctx context.Context, c *cloud.Clients) (*S, error)
 }
 
-// Updater is implemented by a resource that can be changed: one whose Diff uses
-// Set, Tags or Lines.
+// Updater is implemented by a resource that can be changed: one whose Diff uses Set, Tags
+// or Lines.
 type Updater[S State] interface {
-	// Update closes the differences in d, and returns the resource as it is then
-	// where the answers tell; nil means: look again.
+	// Update closes the differences in d, and returns the new state if AWS's answers
+	// contain it; nil means that Find has to read it.
 	Update(ctx context.Context, c *cloud.Clients, have *S, d Diff) (*S, error)
 }
 
-// Deleter is implemented by a resource that is deleted by itself, and not just
-// with the one it is a part of, as a listener is with its load balancer.
+// Deleter is implemented by a resource that is deleted by itself, and not only together
+// with the one that it is a part of, as a listener with its load balancer.
 type Deleter[S State] interface {
 	// Delete starts to delete the resource.
 	Delete(ctx context.Context, c *cloud.Clients, have *S) error
 }
 
-// Managed is a resource with all three, as most are.
+// Managed is a resource with all three interfaces, as most are.
 type Managed[S State] interface {
 	Desired[S]
 	Creator[S]
@@ -81,85 +82,85 @@ type deletable[S State] interface {
 	Deleter[S]
 }
 
-// Timed is implemented by a resource that AWS takes its time to make or to
-// remove. A thing whose removal takes no time is gone when Delete has been
-// accepted; any other is looked for until it is not found.
+// Timed is implemented by a resource that AWS takes some time to create or to delete. If
+// the deletion takes no time, the resource is deleted as soon as Delete is accepted;
+// otherwise Find is called until it returns nil.
 type Timed interface {
 	// Takes returns how long AWS usually takes.
 	Takes() (create, remove time.Duration)
 }
 
-// TimeLimited is implemented by a resource, or by its state, of which some
-// changes take much longer than its creation.
+// TimeLimited is implemented by a resource, or by its state, if some of its changes take
+// much longer than its creation.
 type TimeLimited interface {
-	// TimeLimit returns how long to wait before a run gives up; 0: as long as
-	// for others.
+	// TimeLimit returns how long a run waits before it fails; 0 means the default.
 	TimeLimit() time.Duration
 }
 
-// Follower is implemented by a resource of which a look depends on what the
-// last one saw, or on what the last call started.
+// Follower is implemented by a resource whose Find depends on the last known state, or on
+// what the last call started.
 type Follower[S State] interface {
-	// Follow does what Find does; last is the state that is known.
+	// Follow is called instead of Find; last is the last known state.
 	Follow(ctx context.Context, c *cloud.Clients, last *S) (*S, error)
 }
 
-// Explained is implemented by a resource that can say what keeps it from
-// being deleted, for messages.
+// Explained is implemented by a resource that can report what prevents its deletion, for
+// messages.
 type Explained[S State] interface {
-	// Blockers names what still hangs on the thing; "" when that is unknown.
+	// Blockers names what still uses the resource; "" if that is unknown.
 	Blockers(ctx context.Context, c *cloud.Clients, have *S) string
 }
 
-// Diagnosis looks for the reasons why an expected resource may not have come. It
-// changes nothing. Each finding says what was seen and what to do about it, the
-// most likely cause first; look is a command line that shows more, "" for none.
+// Diagnosis looks for the reasons why an expected resource did not become ready. It
+// changes nothing. Each finding says what was observed and how to fix it, the most likely
+// cause first; look is a command line that shows more, "" for none.
 type Diagnosis func(ctx context.Context, c *cloud.Clients) (findings []string, look string)
 
-// Lookup finds a thing that somebody else owns.
+// Lookup finds an existing resource.
 type Lookup[S State] func(ctx context.Context, c *cloud.Clients) (*S, error)
 
-// Edge is a need of a node: another node, and how much of it.
+// Edge is a dependency of one resource on another.
 type Edge struct {
 	Resource Resource
-	// Existing edges are satisfied as soon as the other node exists; the rest
-	// wait until it has settled.
+	// Existing edges are satisfied as soon as the other resource exists; others wait
+	// until it is settled.
 	Existing bool
-	// Loose edges say nothing about deletion. With any other edge the other
-	// node is removed only when this one is gone.
+	// Loose edges have no effect on deletion. With any other edge, the other resource is
+	// deleted after this one.
 	Loose bool
-	// Outlives turns that round: this node is removed only when the other one
-	// is gone.
+	// Outlives is the reverse: this resource is deleted after the other one.
 	Outlives bool
 }
 
-// On returns edges to nodes that have to be settled first, and outlive us.
-func On(nodes ...Resource) []Edge { return edges(nodes, Edge{}) }
+// On returns edges to resources that have to be settled first, and are deleted later.
+func On(resources ...Resource) []Edge { return edges(resources, Edge{}) }
 
-// Exists returns edges to nodes that only have to exist first (an ID or a
-// name is enough), and outlive us.
-func Exists(nodes ...Resource) []Edge { return edges(nodes, Edge{Existing: true}) }
+// Exists returns edges to resources that only have to exist first (an ID or a name is
+// enough), and are deleted later.
+func Exists(resources ...Resource) []Edge { return edges(resources, Edge{Existing: true}) }
 
-// Reads returns edges to nodes of which only a value is read once they exist;
-// which of us is removed first does not matter.
-func Reads(nodes ...Resource) []Edge { return edges(nodes, Edge{Existing: true, Loose: true}) }
+// Reads returns edges to resources of which a value is read once they exist. They have no
+// effect on the order of deletion.
+func Reads(resources ...Resource) []Edge { return edges(resources, Edge{Existing: true, Loose: true}) }
 
-// Awaits returns edges to nodes that have to be settled first; which of us is
-// removed first does not matter.
-func Awaits(nodes ...Resource) []Edge { return edges(nodes, Edge{Loose: true}) }
+// Awaits returns edges to resources that have to be settled first. They have no effect on
+// the order of deletion.
+func Awaits(resources ...Resource) []Edge { return edges(resources, Edge{Loose: true}) }
 
-// Outlives returns edges to nodes of which only a value is read once they
-// exist, and which are removed before us.
-func Outlives(nodes ...Resource) []Edge {
-	return edges(nodes, Edge{Existing: true, Loose: true, Outlives: true})
+// Outlives returns edges to resources of which a value is read once they exist, and which
+// are deleted earlier.
+func Outlives(resources ...Resource) []Edge {
+	return edges(resources, Edge{Existing: true, Loose: true, Outlives: true})
 }
 
-// DeletedWith returns edges to nodes that have to be settled first, and that take
-// us with them when they are removed.
-func DeletedWith(nodes ...Resource) []Edge { return edges(nodes, Edge{Loose: true, Outlives: true}) }
+// DeletedWith returns edges to resources that have to be settled first, and whose
+// deletion also deletes this resource.
+func DeletedWith(resources ...Resource) []Edge {
+	return edges(resources, Edge{Loose: true, Outlives: true})
+}
 
-func edges(nodes []Resource, like Edge) (out []Edge) {
-	for _, n := range nodes {
+func edges(resources []Resource, like Edge) (out []Edge) {
+	for _, n := range resources {
 		if n != nil && !n.isNil() {
 			like.Resource = n
 			out = append(out, like)
@@ -168,43 +169,42 @@ func edges(nodes []Resource, like Edge) (out []Edge) {
 	return out
 }
 
-// Graph is a set of nodes. A node can only need nodes added before it, so the
+// Graph is a set of resources. A node can only need resources added before it, so the
 // order of adding is an order of creation and a cycle cannot be written.
 type Graph struct {
 	resources []Resource
 	byID      map[ID]Resource
-	read      time.Time // when all of it was last looked at
+	read      time.Time // time of the last plan
 }
 
 // New returns an empty graph.
 func New() *Graph { return &Graph{byID: map[ID]Resource{}} }
 
-// Add puts a thing that we own into the graph: Apply makes it, Delete removes
-// it. It starts only after its needs.
+// Add adds a managed resource: Apply creates it and Delete deletes it, after the
+// resources that it needs.
 func Add[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleManaged, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
-// Use puts a thing that somebody else owns into the graph: it is looked up,
-// and never made, changed or removed.
+// Use adds an existing resource, which belongs to somebody else: it is looked up, and
+// never created, changed or deleted.
 func Use[S State](g *Graph, id ID, find Lookup[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleExisting, behaviour: lookup[S]{look: find}}}, opts)
 }
 
-// Retire puts a thing that we own, and no longer want, into the graph: Apply
-// and Delete remove it.
+// Retire adds an owned resource that is not desired any more: Apply and Delete delete it.
 func Retire[S State](g *Graph, id ID, r deletable[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleRetired, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
-// Sweep puts things into the graph that come and go by themselves while the
-// cluster lives: Apply leaves them alone, Delete removes them.
+// Sweep adds owned resources that appear and disappear while the cluster exists: Apply
+// leaves them alone, Delete deletes them.
 func Sweep[S State](g *Graph, id ID, r deletable[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleSwept, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
-// Expect puts a thing into the graph that comes by itself: Apply waits until
-// it is as wanted, Delete has nothing to do with it.
+// Expect adds a resource that something else creates: Apply waits until it is as desired,
+// Delete ignores it.
 func Expect[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleExpected, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
@@ -215,7 +215,7 @@ func Install[S State](g *Graph, id ID, r Desired[S], opts ...Option) *Ref[S] {
 	return add(g, &Ref[S]{resource{id: id, role: RoleInstalled, behaviour: desired[S]{r}, needs: r.Needs()}}, opts)
 }
 
-// Option says more about a node.
+// Option sets a property of a resource.
 type Option func(*options)
 
 type options struct {
@@ -224,18 +224,18 @@ type options struct {
 	diagnosis Diagnosis
 }
 
-// With adds needs that the resource itself does not read.
+// With adds edges to resources whose state the resource itself does not read.
 func With(needs ...[]Edge) Option {
 	return func(o *options) { o.needs = append(o.needs, slices.Concat(needs...)...) }
 }
 
-// From says which part of the manifest a node comes from, for messages:
-// "cluster.yaml:31 AWSCluster/prod spec.network.vpc".
+// From sets the origin, the part of the manifest that a resource comes from, for
+// messages: "cluster.yaml:31 AWSCluster/prod spec.network.vpc".
 func From(origin string) Option {
 	return func(o *options) { o.origin = origin }
 }
 
-// Diagnosed says how to find out why a resource has not come in time.
+// Diagnosed sets how to find out why a resource did not become ready in time.
 func Diagnosed(d Diagnosis) Option {
 	return func(o *options) { o.diagnosis = d }
 }
@@ -252,26 +252,25 @@ func (g *Graph) add(ref Resource, n *resource, opts []Option) {
 	}
 	n.origin, n.diagnosis, n.needs, n.exists = o.origin, o.diagnosis, append(n.needs, o.needs...), make(chan struct{})
 	if _, dup := g.byID[n.id]; dup {
-		panic(fmt.Sprintf("graph: node %s added twice", n.id))
+		panic(fmt.Sprintf("graph: resource %s added twice", n.id))
 	}
 	for _, e := range n.needs {
 		if g.byID[e.Resource.ID()] != e.Resource {
-			panic(fmt.Sprintf("graph: node %s needs %s, which is not in the graph", n.id, e.Resource.ID()))
+			panic(fmt.Sprintf("graph: resource %s needs %s, which is not in the graph", n.id, e.Resource.ID()))
 		}
 	}
 	g.resources = append(g.resources, ref)
 	g.byID[n.id] = ref
 }
 
-// Resources lists the nodes in the order they were added.
+// Resources lists the resources in the order in which they were added.
 func (g *Graph) Resources() []Resource { return g.resources }
 
-// Resource returns the node of that ID, or nil.
+// Resource returns the resource with that ID, or nil.
 func (g *Graph) Resource(id ID) Resource { return g.byID[id] }
 
-// CreateTime returns how long AWS is expected to take for the creation of those
-// resources that busy names: the longest path through the times that kinds say
-// they take. Nil stands for all resources.
+// CreateTime returns how long AWS is expected to take to create the resources that busy
+// selects: the longest path through their Takes times. Nil selects all resources.
 func (g *Graph) CreateTime(busy func(ID) bool) time.Duration {
 	settled, exists := map[Resource]time.Duration{}, map[Resource]time.Duration{}
 	var end time.Duration
@@ -293,8 +292,7 @@ func (g *Graph) CreateTime(busy func(ID) bool) time.Duration {
 	return end
 }
 
-// DeleteTime is the same for a deletion, in which a resource waits for those
-// that it outlives.
+// DeleteTime is the same for a deletion.
 func (g *Graph) DeleteTime(busy func(ID) bool) time.Duration {
 	before := g.deletedBefore()
 	gone := map[Resource]time.Duration{}
@@ -336,8 +334,8 @@ func (g *Graph) deletedBefore() map[Resource][]wait {
 	return before
 }
 
-// circle returns resources of which each is deleted before the next, and the last
-// before the first; nil where there are none. Only Outlives can write one.
+// circle returns resources of which each is deleted before the next, and the last before
+// the first; nil if there are none. Only Outlives edges can form one.
 func (g *Graph) circle() []ID {
 	before := g.deletedBefore()
 	var path []ID
@@ -366,8 +364,7 @@ func (g *Graph) circle() []ID {
 	return nil
 }
 
-// Before lists the resources that are deleted before r, directly or by way of
-// others.
+// Before lists the resources that are deleted before r, directly or indirectly.
 func (g *Graph) Before(r Resource) map[Resource]bool {
 	before, out := g.deletedBefore(), map[Resource]bool{}
 	var visit func(Resource)

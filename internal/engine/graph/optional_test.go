@@ -11,7 +11,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// only is a toy that can be looked at, and no more.
+// only is a toy without Create, Update and Delete.
 type only struct{ y *toy }
 
 func (o only) Needs() []graph.Edge { return nil }
@@ -20,8 +20,8 @@ func (o only) Find(ctx context.Context, c *cloud.Clients) (*seen, error) { retur
 
 func (o only) Diff(have *seen) graph.Diff { return o.y.Diff(have) }
 
-// A resource without Create is waited for; one without Update cannot be changed;
-// one without Delete is left to what it is a part of.
+// A resource without Create is waited for; without Update it cannot be changed; without
+// Delete it is deleted with the one that it is a part of.
 func TestResourceWithoutMethods(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		graph.Add(b.g, "default", only{b.toy("default")})
@@ -40,7 +40,7 @@ func TestResourceWithoutMethods(t *testing.T) {
 	})
 }
 
-// tracked is a toy that is found by what was last seen of it.
+// tracked is a toy whose Find depends on its last state.
 type tracked struct {
 	*toy
 	follows int
@@ -54,7 +54,7 @@ func (f *tracked) Follow(ctx context.Context, c *cloud.Clients, last *seen) (*se
 	return f.Find(ctx, c)
 }
 
-// A look gets what the last one saw, from the second on.
+// Follow receives the last state, from the second read on.
 func TestFollow(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		f := &tracked{toy: b.toy("a")}
@@ -65,8 +65,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// The time of a deletion is that of the longest chain of resources that wait for
-// each other, also of those that outlive what they need.
+// DeleteTime is that of the longest chain of deletions, including Outlives edges.
 func TestDeleteTime(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		timed := func(name string, seconds int, needs ...[]graph.Edge) *graph.Ref[seen] {
@@ -87,7 +86,7 @@ func TestDeleteTime(t *testing.T) {
 	})
 }
 
-// The time of a creation counts what there is to do.
+// CreateTime counts only the resources to create.
 func TestCreateTimeOfAPart(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		vpc := b.toy("vpc")
@@ -99,7 +98,7 @@ func TestCreateTimeOfAPart(t *testing.T) {
 	})
 }
 
-// An order of deletion that is a circle is refused: it would never end.
+// A circular order of deletion is refused.
 func TestCircle(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		a := b.add(b.toy("a"))
@@ -110,7 +109,7 @@ func TestCircle(t *testing.T) {
 	})
 }
 
-// limited is a state that says how long its change may take.
+// limited is a state with a TimeLimit.
 type limited struct{ seen }
 
 func (limited) TimeLimit() time.Duration { return 2 * time.Minute }
@@ -129,7 +128,7 @@ func (s slow) Find(ctx context.Context, c *cloud.Clients) (*limited, error) {
 
 func (s slow) Diff(have *limited) graph.Diff { return s.y.Diff(&have.seen) }
 
-// A state may say how long its change may take.
+// A state may have a TimeLimit.
 func TestTimeLimitOfAState(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		b.put("a", b.toy("a").value)

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// pause waits before the next look, and fails when that takes too long.
+// pause waits before the next read. It fails when the resource has taken too long.
 func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
 	if limit := a.timeout(); clock.Since(a.began) > limit {
@@ -25,14 +25,15 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 	return clock.Sleep(ctx, a.next(clock.Now()))
 }
 
-// diagnoses is how many nodes of a run say why they may not have come: a
-// hundred machines that miss the same route tell no more.
+// diagnoses is the number of resources of a run that are diagnosed: a hundred machines
+// that miss the same route have the same cause.
 const diagnoses = 3
 
-// diagnosing is how long the search for causes may take.
+// diagnosing is the time limit of one diagnosis.
 const diagnosing = 2 * time.Minute
 
-// giveUp says that the node did not come in time, and why that may be.
+// giveUp returns the error of a resource that did not become ready in time, with the
+// findings of its diagnosis.
 func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error) *GaveUpError {
 	err := &GaveUpError{After: after, Awaited: awaited}
 	if a.diagnosis != nil && a.x.diagnosed.Add(1) <= diagnoses {
@@ -43,9 +44,9 @@ func (a *attempt) giveUp(ctx context.Context, after time.Duration, awaited error
 	return err
 }
 
-// outOfTime has a wait that the end of the run's time cut short end as one
-// that gave up by itself. A run that the user stopped just stops. The time of a
-// run is the machine's, however fast its account lives.
+// outOfTime reports a wait that was cut off by the run's timeout as a timeout of that
+// wait. A run that the user stopped ends without a diagnosis. The timeout of a run is in
+// real time, also in a simulation whose clock runs faster.
 func (a *attempt) outOfTime(ctx context.Context, err error) error {
 	if a.diagnosis == nil || err == nil || a.awaited == "" || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return err
@@ -56,7 +57,7 @@ func (a *attempt) outOfTime(ctx context.Context, err error) error {
 	return end
 }
 
-// expected is how long AWS usually takes for what was last asked of it.
+// expected returns how long AWS usually takes for the last write.
 func (a *attempt) expected() time.Duration {
 	create, remove := a.Takes()
 	switch {
@@ -68,10 +69,10 @@ func (a *attempt) expected() time.Duration {
 	return create
 }
 
-// next returns how long to wait for the next look. The first comes when AWS
-// can be expected to be done; from then on they come a second apart at first
-// and five in the end. All come on whole steps of the clock, so that nodes of
-// one kind look together and share the call.
+// next returns how long to wait before the next read. The first read comes when AWS is
+// expected to have finished. The interval then grows from one second to five. All reads
+// are at whole multiples of the interval, so that resources of one kind read at the same
+// time and share the call.
 func (a *attempt) next(now time.Time) time.Duration {
 	a.polls++
 	if usual := a.expected(); a.polls == 1 && usual > 0 {
@@ -80,13 +81,13 @@ func (a *attempt) next(now time.Time) time.Duration {
 		}
 	}
 	step := min(time.Duration(a.polls)*time.Second, 5*time.Second)
-	if a.blind { // a refused move counts against the pace of writes
+	if a.blind { // repeated writes count against a lower rate limit than reads
 		step = min(2*step, 10*time.Second)
 	}
 	return now.Add(step).Truncate(step).Sub(now)
 }
 
-// timeout is how long the resource may take.
+// timeout returns how long the resource may take.
 func (a *attempt) timeout() time.Duration {
 	if a.x.Timeout > 0 {
 		return a.x.Timeout

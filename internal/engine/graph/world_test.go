@@ -20,38 +20,38 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// world is a cloud that holds toys, each known by its name.
+// world is a cloud that contains toys, identified by name.
 type world struct {
 	mu       sync.Mutex
 	began    time.Time
 	toys     map[string]*made
 	serial   int
-	faults   map[string][]fault // by what is asked for, "create a": the first is the next call's
+	faults   map[string][]fault // by call, as "create a": the first is for the next call
 	diary    []entry
-	listings []time.Duration // when the toys were listed
-	lag      time.Duration   // a new toy stays hidden for so long
+	listings []time.Duration // times of the calls that list toys
+	lag      time.Duration   // how long a new toy is not visible
 }
 
-// made is a toy that exists.
+// made is a toy in the world.
 type made struct {
 	ID, Value   string
 	born, ready time.Time
-	dies        time.Time // zero: it lives
+	dies        time.Time // zero: it exists
 }
 
-// fault is what goes wrong with a call.
+// fault is a failure of a call.
 type fault struct {
 	err   error
-	after bool // what was asked for has happened all the same
+	after bool // the call has its effect nevertheless
 }
 
-// entry is one call that changed something, or was meant to.
+// entry is one write call.
 type entry struct {
 	what string
 	at   time.Duration
 }
 
-// seen is a toy as a look shows it.
+// seen is the observed state of a toy.
 type seen struct {
 	ID, Value string
 	Ready     bool
@@ -60,20 +60,20 @@ type seen struct {
 // CloudID implements graph.State.
 func (s seen) CloudID() string { return s.ID }
 
-// toy is a toy that is wanted.
+// toy is the desired state of a toy.
 type toy struct {
 	w     *world
 	name  string
 	value string
 	needs []graph.Edge
 
-	takes, goes   time.Duration // how long the world really takes
-	call          time.Duration // how long a call takes that changes something
-	hint, hintOff time.Duration // how long the world is said to take
+	takes, goes   time.Duration // how long the world takes
+	call          time.Duration // how long a write takes
+	hint, hintOff time.Duration // how long Takes says
 	fixed, lazy   bool          // the value cannot be changed; an update is accepted and does nothing
-	reads         func() string // replaces value, with something that becomes known late
-	returns       int           // how often another comes in its place when it is deleted
-	silent        bool          // Create and Update answer with nothing
+	reads         func() string // replaces value, with one that becomes known late
+	returns       int           // how often another appears when it is deleted
+	silent        bool          // Create and Update return no state
 }
 
 var _ graph.Desired[seen] = (*toy)(nil)
@@ -138,7 +138,7 @@ func (y *toy) Delete(ctx context.Context, _ *cloud.Clients, _ *seen) error {
 	return err
 }
 
-// act carries a call out, unless something goes wrong with it.
+// act executes a call, unless there is a fault for it.
 func (y *toy) act(ctx context.Context, what string, do func(now time.Time)) (*seen, error) {
 	w := y.w
 	w.write(what)
@@ -161,7 +161,7 @@ func (y *toy) act(ctx context.Context, what string, do func(now time.Time)) (*se
 	}
 	s := w.toys[y.name].seen()
 	if y.lazy && s != nil {
-		s.Value = y.wanted() // it says so, but it is not so
+		s.Value = y.wanted() // accepted, and without effect
 	}
 	return s, nil
 }
@@ -200,7 +200,7 @@ func (w *world) take(what string) fault {
 	return f
 }
 
-// fail makes the next calls of a kind go wrong.
+// fail injects faults into the next calls.
 func (w *world) fail(what string, faults ...fault) {
 	w.faults[what] = append(w.faults[what], faults...)
 }
@@ -211,7 +211,7 @@ func (w *world) write(what string) {
 	w.diary = append(w.diary, entry{what, time.Since(w.began)})
 }
 
-// when returns when something was asked for, each time.
+// when returns the times of a call.
 func (w *world) when(what string) (at []time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,7 +223,7 @@ func (w *world) when(what string) (at []time.Duration) {
 	return at
 }
 
-// asked lists what was asked for, in order.
+// asked lists the write calls in order.
 func (w *world) asked() (what []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,24 +233,24 @@ func (w *world) asked() (what []string) {
 	return what
 }
 
-// exists reports whether a toy is there.
+// exists reports whether a toy exists.
 func (w *world) exists(name string) bool {
 	all, _ := w.list(context.Background())
 	_, ok := all[name]
 	return ok
 }
 
-// put adds a toy that has been there for long.
+// put adds a toy that was created long ago.
 func (w *world) put(name, value string) {
 	w.toys[name] = &made{ID: "id-" + name, Value: value}
 }
 
-// toy returns a toy that is wanted, with what it needs.
+// toy returns a desired toy and its edges.
 func (w *world) toy(name string, needs ...[]graph.Edge) *toy {
 	return &toy{w: w, name: name, value: "v", needs: slices.Concat(needs...)}
 }
 
-// listener collects events, and finds out whether they come one by one.
+// listener collects events, and checks that they arrive one at a time.
 type listener struct {
 	t      *testing.T
 	busy   atomic.Bool
@@ -271,7 +271,7 @@ func (l *listener) hear(e graph.Event) {
 	l.busy.Store(false)
 }
 
-// of lists the kinds of a node's events, in order.
+// of lists the types of a resource's events, in order.
 func (l *listener) of(id graph.ID) (out []graph.What) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,7 +283,7 @@ func (l *listener) of(id graph.ID) (out []graph.What) {
 	return out
 }
 
-// first returns the first event of a kind.
+// first returns the first event of a type.
 func (l *listener) first(id graph.ID, what graph.What) graph.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -292,7 +292,7 @@ func (l *listener) first(id graph.ID, what graph.What) graph.Event {
 	return l.events[i]
 }
 
-// bench is a world, and an engine at work on it.
+// bench is a world and an executor for it.
 type bench struct {
 	*world
 	*listener
@@ -301,7 +301,7 @@ type bench struct {
 	x *graph.Executor
 }
 
-// in runs a test in a world of its own, in virtual time.
+// in runs a test in its own world, in virtual time.
 func in(t *testing.T, do func(t *testing.T, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -313,13 +313,13 @@ func in(t *testing.T, do func(t *testing.T, b *bench)) {
 	})
 }
 
-// engine returns the engine of a new process.
+// engine returns the executor of a new process.
 func (b *bench) engine() *graph.Executor {
 	clients := cloud.New(aws.Config{Region: "us-east-1"}, "demo", cloud.Options{})
 	return &graph.Executor{Cloud: clients, Observe: b.hear}
 }
 
-// add adds a toy to the graph, under its name.
+// add adds a toy to the graph by its name.
 func (b *bench) add(y *toy, opts ...graph.Option) *graph.Ref[seen] {
 	return graph.Add(b.g, graph.ID(y.name), y, opts...)
 }

@@ -27,30 +27,30 @@ type Addons struct {
 	Name      string
 	Reconcile bool // keep the objects as in the manifest; else create those that are missing
 	Objects   []AddonObject
-	// Brought holds the kinds and namespaces that add-ons of the cluster define, by
-	// the names that Brings gives them: objects that need one wait for it.
+	// Brought are the kinds and namespaces that the add-ons of the cluster define, as
+	// returned by Brings: objects that need one wait for it.
 	Brought map[string]bool
 }
 
 // AddonObject is one object of an add-on.
 type AddonObject struct {
 	Title  string         // "DaemonSet kube-system/calico-node"
-	Origin string         // the part of the manifest, or of the file, that it comes from
-	Object map[string]any // as JSON has it; it is not changed
+	Origin string         // its position in the manifest or file
+	Object map[string]any // decoded JSON; not changed
 }
 
-// AddonsState is the objects that exist.
+// AddonsState is the state of the objects.
 type AddonsState struct {
 	Name string
-	Seen []string // how each object is: "" for one that is missing
+	Seen []string // state of each object: "" if it is missing
 
-	unclear error // of an object whose kind is not defined, or that is not accepted, yet
+	unclear error // error for an object whose kind is not defined yet, or that is not accepted yet
 }
 
 // CloudID implements graph.State.
 func (s AddonsState) CloudID() string { return s.Name }
 
-// How an object can be, beside missing and differences.
+// The states of an object that is neither missing nor different.
 const (
 	there        = "there"
 	asInManifest = "as written"
@@ -75,15 +75,15 @@ func (a *Addons) Find(ctx context.Context, c *cloud.Clients) (*AddonsState, erro
 	if err != nil {
 		return nil, err
 	}
-	have, err := a.look(ctx, k)
+	have, err := a.read(ctx, k)
 	if err != nil || !slices.ContainsFunc(have.Seen, func(s string) bool { return s != "" }) {
 		return nil, err
 	}
 	return have, nil
 }
 
-// Diff implements graph.Desired. It says where an object differs, and not
-// how: it may be a Secret.
+// Diff implements graph.Desired. It lists the objects that differ, without values: they
+// may be Secrets.
 func (a *Addons) Diff(have *AddonsState) (d graph.Diff) {
 	for i, o := range a.Objects {
 		seen := ""
@@ -113,14 +113,14 @@ func (a *Addons) Update(ctx context.Context, c *cloud.Clients, _ *AddonsState, _
 }
 
 // apply applies the objects that differ, Namespaces first. It reads them again just
-// before: without Reconcile, an object that exists by now is not changed. If the API
+// before: without Reconcile, an object that exists by then is not changed. If the API
 // server rejects one object, the others are still applied.
 func (a *Addons) apply(ctx context.Context, c *cloud.Clients) (*AddonsState, error) {
 	k, err := a.API.Client(c)
 	if err != nil {
 		return nil, err
 	}
-	have, err := a.look(ctx, k)
+	have, err := a.read(ctx, k)
 	if err != nil {
 		return nil, err
 	}
@@ -156,17 +156,17 @@ func (a *Addons) applyOne(ctx context.Context, k *kube.Client, i int, have *Addo
 	return nil
 }
 
-// look looks at every object.
-func (a *Addons) look(ctx context.Context, k *kube.Client) (*AddonsState, error) {
+// read reads the state of every object.
+func (a *Addons) read(ctx context.Context, k *kube.Client) (*AddonsState, error) {
 	have := &AddonsState{Name: a.Name}
 	var wrong []error
 	for _, o := range a.Objects {
-		seen, err := a.see(ctx, k, o)
+		seen, err := a.compare(ctx, k, o)
 		switch {
 		case err == nil:
 		case !a.temporary(o, err):
 			wrong = append(wrong, &AddonError{o, err, advice(err)})
-		case errors.As(err, new(apierrors.APIStatus)): // a webhook, say, that is not up yet
+		case errors.As(err, new(apierrors.APIStatus)): // for example a webhook that is not available yet
 			seen, have.unclear = notAccepted, &AddonError{o, err, ""}
 		default:
 			return nil, graph.NotYet(&AddonError{o, err, ""})
@@ -176,9 +176,9 @@ func (a *Addons) look(ctx context.Context, k *kube.Client) (*AddonsState, error)
 	return have, errors.Join(wrong...)
 }
 
-// see compares one object with the cluster. A dry run of an apply tells what would
-// change: the API server knows the defaults, and which lists are sets.
-func (a *Addons) see(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
+// compare compares one object with the cluster, with a dry run of apply: only the API server
+// knows the defaults, and which lists are sets.
+func (a *Addons) compare(ctx context.Context, k *kube.Client, o AddonObject) (string, error) {
 	object := o.object()
 	at, err := k.Kind(ctx, object)
 	if errors.As(err, new(*kube.UnknownKindError)) && a.Brought[o.definition()] {
@@ -217,7 +217,7 @@ func (a *Addons) temporary(o AddonObject, err error) bool {
 	switch {
 	case errors.As(err, new(*kube.UnknownKindError)):
 		return a.Brought[o.definition()]
-	case apierrors.IsNotFound(err): // on the way to it: its namespace, or a kind that is defined and not served yet
+	case apierrors.IsNotFound(err): // its namespace, or a kind that is defined but not served yet
 		return a.Brought[o.definition()] || a.Brought["Namespace "+o.object().GetNamespace()]
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return true
@@ -263,7 +263,7 @@ func differences(path string, have, want any) (paths []string) {
 	return []string{path}
 }
 
-// object is a copy of the object for one request.
+// object returns a copy of the object for one request.
 func (o AddonObject) object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
 }
@@ -273,15 +273,15 @@ func (o AddonObject) kind() string {
 	return kind
 }
 
-// definition is what Brings calls the definition of the object's kind.
+// definition returns the value of Brings for the definition of the object's kind.
 func (o AddonObject) definition() string {
 	version, _ := o.Object["apiVersion"].(string)
 	group, _, _ := strings.Cut(version, "/")
 	return o.kind() + " of " + group
 }
 
-// Brings names what the object makes possible, for Addons.Brought: objects of a
-// kind, or in a namespace; "" for nothing.
+// Brings returns what the object defines, for Addons.Brought: a kind or a namespace; ""
+// for nothing.
 func (o AddonObject) Brings() string {
 	object := o.object()
 	switch o.kind() {
@@ -295,19 +295,18 @@ func (o AddonObject) Brings() string {
 	return ""
 }
 
-// AddonError says which object of an add-on the API server does not accept, and
-// why.
+// AddonError says which object of an add-on the API server rejects, and why.
 type AddonError struct {
 	Object AddonObject
 	Err    error
-	Fix    string // what to do about it; "" where time may cure it
+	Fix    string // how to fix it; "" if waiting may help
 }
 
 func (e *AddonError) Error() string {
 	why := e.Err.Error()
 	var status apierrors.APIStatus
 	if e.Object.kind() == "Secret" && errors.As(e.Err, &status) {
-		why = fmt.Sprintf("the API server says %d %s", status.Status().Code, status.Status().Reason) // and may quote what is secret
+		why = fmt.Sprintf("the API server says %d %s", status.Status().Code, status.Status().Reason) // the message may contain secrets
 	}
 	return fmt.Sprintf("%s (%s): %s%s", e.Object.Title, e.Object.Origin, why, e.Fix)
 }
@@ -324,5 +323,5 @@ func advice(err error) string {
 	return ""
 }
 
-// Unwrap returns what the API server said.
+// Unwrap returns the error of the API server.
 func (e *AddonError) Unwrap() error { return e.Err }

@@ -22,7 +22,7 @@ import (
 type API struct {
 	Endpoint bootdata.Endpoint
 	PKI      *graph.Ref[secrets.PKIState] // nil on EKS
-	EKS      *graph.Ref[eks.ClusterState] // nil but on EKS
+	EKS      *graph.Ref[eks.ClusterState] // nil except on EKS
 	Without  string                       // the flags of a run that needs no API server
 }
 
@@ -64,7 +64,7 @@ func Administrator(c *cloud.Clients, endpoint string, keys *boot.PKI) (*kube.Cli
 	})
 }
 
-// unavailableError says that the API server does not answer, though it did before.
+// unavailableError says that the API server does not respond, although it did before.
 type unavailableError struct {
 	why string
 	err error
@@ -77,8 +77,7 @@ func (e *unavailableError) Unwrap() error { return e.err }
 // errNoAddress says that the address of the API server is not known.
 var errNoAddress = &unavailableError{why: "its address is not known"}
 
-// retryUnavailable returns the error, as one after which the executor tries again
-// where the API server is unavailable.
+// retryUnavailable marks an error as NotYet if the API server is unavailable.
 func retryUnavailable(ctx context.Context, err error) error {
 	if errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError)) || isCancellation(ctx, err) ||
 		!errors.As(err, new(*url.Error)) && !errors.As(err, new(apierrors.APIStatus)) {

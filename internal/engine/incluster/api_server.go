@@ -10,16 +10,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// APIServer is the API server of the cluster, once it answers: its name is
-// known, it shows a certificate of the cluster's CA, and says that it is ready.
+// APIServer is the API server of the cluster. It is settled when its name resolves, it
+// has a certificate of the cluster's CA, and it reports that it is ready.
 type APIServer struct {
 	API   *API
-	After []graph.Edge // what has to exist before it can answer
-	// Machines are those of the control plane; none on EKS.
+	After []graph.Edge // resources that have to exist before it can respond
+	// Machines are the machines of the control plane; none on EKS.
 	Machines []*graph.Ref[ec2.InstanceState]
 }
 
-// APIServerState is an API server that is expected to answer.
+// APIServerState is the observed state of an API server.
 type APIServerState struct {
 	Server  string // https://host:port
 	Status  string // "ready", or why not
@@ -29,7 +29,7 @@ type APIServerState struct {
 // CloudID implements graph.State.
 func (s APIServerState) CloudID() string { return s.Server }
 
-// Answers reports whether it was seen to answer.
+// Answers reports whether it was ready.
 func (s APIServerState) Answers() bool { return s.Status == ready }
 
 const ready = "ready"
@@ -43,7 +43,7 @@ var (
 // Needs implements graph.Desired.
 func (s *APIServer) Needs() []graph.Edge { return append(s.API.needs(), s.After...) }
 
-// Takes implements graph.Timed: from when its machine runs.
+// Takes implements graph.Timed. The time starts when its machine runs.
 func (s *APIServer) Takes() (create, remove time.Duration) { return apiServerTakes, 0 }
 
 // Find implements graph.Desired.
@@ -75,7 +75,7 @@ func (s *APIServer) Diff(have *APIServerState) (d graph.Diff) {
 	return d
 }
 
-// answers reports whether the API server was seen to answer.
+// answers reports whether the API server was ready when last observed.
 func answers(s *graph.Ref[APIServerState]) bool {
 	have, ok := s.Found()
 	return ok && have.Answers()

@@ -16,17 +16,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// AWSAuth is the ConfigMap aws-auth, by which EKS clusters admit IAM roles and users
-// that have no access entry. Other entries stay: EKS writes to it too.
+// AWSAuth is the ConfigMap aws-auth, which lists the IAM roles and users that may use an
+// EKS cluster without an access entry. Other entries stay: EKS writes to it too.
 type AWSAuth struct {
 	API    *API
 	Server *graph.Ref[APIServerState]
 	Wanted []Mapping
 }
 
-// Mapping admits an IAM role or user.
+// Mapping gives an IAM role or user access.
 type Mapping struct {
-	Users    bool // of mapUsers; else of mapRoles
+	Users    bool // in mapUsers; otherwise in mapRoles
 	ARN      string
 	Username string
 	Groups   []string
@@ -89,13 +89,13 @@ func (a *AWSAuth) Find(ctx context.Context, c *cloud.Clients) (*AWSAuthState, er
 func (a *AWSAuth) Diff(have *AWSAuthState) (d graph.Diff) {
 	for _, m := range a.Wanted {
 		list, _ := m.list()
-		d.Set(list+" "+m.ARN, have.as(m), m.Username+" in "+strings.Join(m.Groups, ", "))
+		d.Set(list+" "+m.ARN, have.mappingOf(m), m.Username+" in "+strings.Join(m.Groups, ", "))
 	}
 	return d
 }
 
-// as returns the user and groups that an ARN is mapped to.
-func (s *AWSAuthState) as(m Mapping) string {
+// mappingOf returns the user and groups that an ARN is mapped to.
+func (s *AWSAuthState) mappingOf(m Mapping) string {
 	list, key := m.list()
 	for _, x := range s.lists[list] {
 		if x[key] == m.ARN {
@@ -144,7 +144,7 @@ func (a *AWSAuth) Update(ctx context.Context, c *cloud.Clients, have *AWSAuthSta
 	return nil, retryUnavailable(ctx, err)
 }
 
-// replaced puts an entry into a list, in place of that of the same ARN.
+// replaced replaces the entry with the same ARN in a list, or appends one.
 func replaced(list []map[string]any, key string, entry map[string]any) []map[string]any {
 	for i, x := range list {
 		if x[key] == entry[key] {

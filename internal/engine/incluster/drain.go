@@ -19,9 +19,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Drain is what still runs on the Node of a machine that is to be terminated. To
-// delete it is to cordon the Node, to evict the pods, and to wait until their
-// volumes are detached, as Cluster API's Machine controller does.
+// Drain represents the workload on the Node of a machine that is to be terminated. To
+// delete it is to cordon the Node, evict the pods, and wait until their volumes are
+// detached, as Cluster API's Machine controller does.
 type Drain struct {
 	API     *API
 	Machine ec2.InstanceState
@@ -37,7 +37,7 @@ type DrainState struct {
 	Node        NodeState
 	Pods        []corev1.Pod // that have to leave the Node
 	Volumes     []string     // that are still attached
-	Unavailable error        // why the API server does not tell; nil where it does
+	Unavailable error        // why the API server does not respond; nil if it does
 }
 
 // CloudID implements graph.State.
@@ -97,7 +97,7 @@ func (d *Drain) Find(ctx context.Context, c *cloud.Clients) (*DrainState, error)
 	return nil, nil // the Node is drained
 }
 
-// unavailableDrain is what is known of a Node when the API server is unavailable.
+// unavailableDrain is the state if the API server is unavailable.
 func unavailableDrain(ctx context.Context, err error) (*DrainState, error) {
 	var unavailable *unavailableError
 	if errors.As(retryUnavailable(ctx, err), &unavailable) {
@@ -106,8 +106,8 @@ func unavailableDrain(ctx context.Context, err error) (*DrainState, error) {
 	return nil, err
 }
 
-// nodeOf returns the Node of a machine that is to be terminated; nil where there
-// is no Node or no machine. unavailable says why the API server does not tell.
+// nodeOf returns the Node of a machine that is to be terminated; nil if there is no Node
+// or no machine. unavailable says why the API server does not respond.
 func nodeOf(ctx context.Context, c *cloud.Clients, api *API, m ec2.InstanceState) (node *NodeState, unavailable, err error) {
 	machines, err := ec2.InstanceInventory(ctx, c)
 	if err != nil || machines.ByID[m.ID] == nil {
@@ -178,7 +178,7 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 	return graph.NotYet(fmt.Errorf("%s to be detached: %s", text.Count(len(have.Volumes), "volume"), text.Several(have.Volumes)))
 }
 
-// cordoning is the patch that starts a drain.
+// cordoning returns the patch that starts a drain.
 func (d *Drain) cordoning(have NodeState, now string) map[string]any {
 	annotations := map[string]any{retiredAnnotation: d.Machine.ID, drainingAnnotation: now, drainedAnnotation: nil}
 	switch {
@@ -192,16 +192,15 @@ func (d *Drain) cordoning(have NodeState, now string) map[string]any {
 	return patch
 }
 
-// annotating is a merge patch of annotations; nil removes one.
+// annotating returns a merge patch of annotations; nil removes one.
 func annotating(annotations map[string]any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// attached lists the volumes that are attached to a Node and have to be detached:
-// not those of pods that stay, and none of an unreachable Node, where no kubelet
-// unmounts them.
+// attached lists the attached volumes that have to be detached from a Node: not those of
+// pods that stay, and none of an unreachable Node, on which no kubelet unmounts them.
 func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, keptClaims []string) (out []string, err error) {
 	if d.SkipDetach || node.Unreachable {
 		return nil, nil
@@ -227,7 +226,7 @@ func (d *Drain) attached(ctx context.Context, k *kube.Client, node NodeState, ke
 	return out, err
 }
 
-// claimOf names the claim of a volume; "" for none, or where no claims are kept.
+// claimOf returns the claim of a volume; "" if it has none, or if keptClaims is empty.
 func claimOf(ctx context.Context, k *kube.Client, volume string, keptClaims []string) (string, error) {
 	if volume == "" || len(keptClaims) == 0 {
 		return "", nil

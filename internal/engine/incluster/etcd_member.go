@@ -21,21 +21,21 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// EtcdMember is the member of etcd on a machine of the control plane that is to be
-// terminated. It is removed while the machine still runs: a member whose machine
-// is terminated still counts for the quorum.
+// EtcdMember is the etcd member on a machine of the control plane that is to be
+// terminated. It is removed while the machine still runs: a member whose machine is
+// terminated still counts for the quorum.
 //
-// Members are removed by etcdctl, in pods on another machine of the control plane:
-// the client certificates are there, and the run needs to reach only the API server.
+// Members are removed with etcdctl, in pods on another machine of the control plane: the
+// client certificates are there, and the run only has to reach the API server.
 type EtcdMember struct {
 	API          *API
 	Machine      ec2.InstanceState
-	Leaving      []ec2.InstanceState // machines of the control plane that are to be terminated, this one among them
+	Leaving      []ec2.InstanceState // machines of the control plane that are to be terminated, including this one
 	Certificates string              // folder of etcd's certificates on the machines
 	After        []graph.Edge
 }
 
-// EtcdMemberState is a machine that may be a member: only etcd itself knows.
+// EtcdMemberState is a machine that may be a member: only etcd knows.
 type EtcdMemberState struct{ Machine string }
 
 // CloudID implements graph.State.
@@ -79,7 +79,7 @@ func (e *EtcdMember) round(ctx context.Context, t *etcdctl) error {
 	case err == nil && removed != nil:
 		return t.clean(ctx)
 	}
-	members, leader, err := t.look(ctx)
+	members, leader, err := t.members(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (e *EtcdMember) round(ctx context.Context, t *etcdctl) error {
 	return e.remove(ctx, t, members, members[member], leader)
 }
 
-// remove starts to remove a member. A leader hands over the leadership before.
+// remove starts to remove a member. If it is the leader, the leadership is moved first.
 func (e *EtcdMember) remove(ctx context.Context, t *etcdctl, members []etcdMember, member etcdMember, leader uint64) error {
 	var before []command
 	successor := slices.IndexFunc(members, func(m etcdMember) bool { return m.Name == t.pod.Spec.NodeName })
@@ -114,7 +114,7 @@ type etcdMember struct {
 
 func (m etcdMember) hex() string { return strconv.FormatUint(m.ID, 16) }
 
-// on reports whether a member is that of a machine.
+// on reports whether a member is on a machine.
 func (m etcdMember) on(machine ec2.InstanceState, node *NodeState) bool {
 	if m.Name != "" {
 		return m.Name == machine.PrivateDNS || node != nil && m.Name == node.Name
@@ -125,7 +125,7 @@ func (m etcdMember) on(machine ec2.InstanceState, node *NodeState) bool {
 	})
 }
 
-// readMembers reads what etcdctl has printed, among whatever it has logged.
+// readMembers parses the output of etcdctl, which may be mixed with log messages.
 func readMembers(printed map[string]string) (members []etcdMember, leader uint64, err error) {
 	var list struct{ Members []etcdMember }
 	var status []struct{ Status struct{ Leader uint64 } }
@@ -145,8 +145,8 @@ func readMembers(printed map[string]string) (members []etcdMember, leader uint64
 	return list.Members, status[0].Status.Leader, nil
 }
 
-// checkQuorum returns an error unless etcd keeps its quorum without a member, as
-// far as the others are healthy. Learners count as voters: they soon may be.
+// checkQuorum returns an error unless etcd keeps its quorum without a member, counting
+// the healthy ones. Learners count as voters: they may soon be.
 func checkQuorum(members []etcdMember, without int, healthy []corev1.Pod) error {
 	if len(members) == 1 {
 		return errors.New("it is the last member of etcd: without it all data of the cluster is lost")

@@ -10,9 +10,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// EtcdMembers are the members of etcd: each has to have a machine before more
-// machines join. The member of a machine that was lost still counts for the quorum,
-// and a learner without a machine keeps all others from joining.
+// EtcdMembers are the etcd members: each has to have a machine before more machines join.
+// The member of a machine that was lost still counts for the quorum, and a learner
+// without a machine prevents others from joining.
 type EtcdMembers struct {
 	API          *API
 	Certificates string // folder of etcd's certificates on the machines
@@ -68,7 +68,7 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 		}
 		return graph.NotYet(errors.New("the other members to be looked at"))
 	}
-	members, _, err := t.look(ctx)
+	members, _, err := t.members(ctx)
 	if err != nil {
 		return err
 	}

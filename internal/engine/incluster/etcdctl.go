@@ -27,15 +27,14 @@ type etcdctl struct {
 	certificates string
 	now          time.Time
 
-	// What was found just before.
+	// The state that was read just before.
 	nodes    *NodeList
 	machines *ec2.Inventory
 	healthy  []corev1.Pod // of etcd
 }
 
-// etcdctl finds a machine on which commands can be run: one that runs, with a
-// healthy etcd, and is not the machine itself; if possible, none of those that are
-// to be terminated.
+// etcdctl chooses a machine on which commands can run: one that is running, has a healthy
+// etcd, and is not the machine itself; if possible, not one that is to be terminated.
 func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificates string, leaving []ec2.InstanceState) (*etcdctl, error) {
 	k, err := a.Client(c)
 	if err == nil && k == nil {
@@ -67,7 +66,7 @@ func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificat
 	return t, nil
 }
 
-// runs reports whether a Node is that of a machine which runs and is not among some.
+// runs reports whether a Node belongs to a running machine that is not in without.
 func runs(all *NodeList, machines *ec2.Inventory, node string, without []ec2.InstanceState) bool {
 	return slices.ContainsFunc(machines.List, func(i *ec2.InstanceState) bool {
 		s := all.Of(*i)
@@ -83,8 +82,8 @@ type command struct {
 
 const (
 	localEtcd = "https://127.0.0.1:2379"
-	// podTimeout is how old a pod may be: an older one is stuck, for its Node may be
-	// deleted, or it is left from another run. Clocks may differ.
+	// podTimeout is the maximum age of a pod: an older one is stuck, because its Node may
+	// be deleted, or it is from another run. Clocks may differ.
 	podTimeout = 5 * time.Minute
 )
 
@@ -103,7 +102,7 @@ const podsPath = "/api/v1/namespaces/kube-system/pods"
 
 func (t *etcdctl) path(what string) string { return podsPath + "/" + t.name(what) }
 
-// start creates a pod that runs commands, some of them before the others.
+// start creates a pod that runs the commands in before, and then those in then.
 func (t *etcdctl) start(ctx context.Context, what string, before, then []command) error {
 	const volume = "certificates"
 	containers := func(all []command) (out []corev1.Container) {
@@ -111,7 +110,7 @@ func (t *etcdctl) start(ctx context.Context, what string, before, then []command
 			out = append(out, corev1.Container{
 				Name: c.name, Image: t.pod.Spec.Containers[0].Image, Command: c.args, ImagePullPolicy: corev1.PullIfNotPresent,
 				VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: "/certificates", ReadOnly: true}},
-				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64)}, // root, who may read the certificates
+				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64)}, // root, because it reads the certificates
 			})
 		}
 		return out
@@ -141,8 +140,8 @@ func (t *etcdctl) awaited(what string) error {
 // errNoPod says that a pod does not exist.
 var errNoPod = errors.New("no pod")
 
-// done returns what the containers of a pod have printed, by name, once all have
-// succeeded. It deletes a pod that lists members, or that failed.
+// done returns the output of the containers of a pod, by name, after all have succeeded.
+// It deletes a pod that lists members, or that failed.
 func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]string, err error) {
 	var p corev1.Pod
 	switch err := t.k.Get(ctx, t.path(what), &p); {
@@ -171,13 +170,13 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 		return nil, graph.NotYet(fmt.Errorf("etcdctl to get through: %s", strings.TrimSpace(p.Status.Reason+" "+p.Status.Message+" "+lastLine(printed))))
 	}
 	if age > podTimeout {
-		return nil, errNoPod // of a run that was stopped
+		return nil, errNoPod // from a run that was stopped
 	}
 	return printed, nil
 }
 
-// look lists the members of etcd, and which of them is the leader.
-func (t *etcdctl) look(ctx context.Context) (members []etcdMember, leader uint64, err error) {
+// members lists the members of etcd, and returns the leader.
+func (t *etcdctl) members(ctx context.Context) (members []etcdMember, leader uint64, err error) {
 	seen, err := t.done(ctx, "look")
 	if errors.Is(err, errNoPod) {
 		return nil, 0, t.start(ctx, "look", nil, []command{
@@ -191,7 +190,7 @@ func (t *etcdctl) look(ctx context.Context) (members []etcdMember, leader uint64
 	return readMembers(seen)
 }
 
-// printed is what the containers of a pod have printed, by name.
+// printed returns the output of the containers of a pod, by name.
 func (t *etcdctl) printed(ctx context.Context, what string, p corev1.Pod) (map[string]string, error) {
 	out := map[string]string{}
 	for _, c := range p.Spec.Containers {
@@ -204,7 +203,7 @@ func (t *etcdctl) printed(ctx context.Context, what string, p corev1.Pod) (map[s
 	return out, nil
 }
 
-// lastLine is the last of what was printed.
+// lastLine returns the last line of the output.
 func lastLine(printed map[string]string) (last string) {
 	for _, text := range printed {
 		text = strings.TrimSpace(text)

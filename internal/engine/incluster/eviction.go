@@ -19,8 +19,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// drainLabel is the label with which a pod tells Cluster API what to do with it
-// when its Node is drained.
+// drainLabel is the label of a pod that tells Cluster API how to handle it when its Node
+// is drained.
 const drainLabel = "cluster.x-k8s.io/drain"
 
 // staysInDrain reports whether a pod is left on its Node: that of a DaemonSet,
@@ -60,7 +60,7 @@ func podNames(pods []corev1.Pod) string {
 	return text.Several(names)
 }
 
-// nodePods are the pods of a Node that is drained.
+// nodePods are the pods of a Node to drain.
 type nodePods struct {
 	leave      []corev1.Pod // that have to leave the Node
 	keptClaims []string     // volume claims of those that stay
@@ -73,7 +73,7 @@ func podsOf(ctx context.Context, k *kube.Client, node NodeState) (out nodePods, 
 	for i := range list.Items {
 		p := &list.Items[i]
 		finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		lost := node.Unreachable && p.DeletionTimestamp != nil // no kubelet is there to finish its deletion
+		lost := node.Unreachable && p.DeletionTimestamp != nil // there is no kubelet that finishes the deletion
 		switch {
 		case staysInDrain(p):
 			out.keptClaims = append(out.keptClaims, claimsOf(p)...)
@@ -99,7 +99,7 @@ func evict(ctx context.Context, c *cloud.Clients, k *kube.Client, from *DrainSta
 		case p.DeletionTimestamp == nil && c.Clock.Since(began) < evictionTime:
 			err := evictPod(ctx, k, p, from.Node)
 			if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-				continue // it is deleted
+				continue // the pod is deleted
 			}
 			if err != nil {
 				if why = refusal(err); why == "" {
@@ -125,8 +125,8 @@ func evictPod(ctx context.Context, k *kube.Client, p *corev1.Pod, from NodeState
 	})
 }
 
-// refusal says why a pod may not be evicted yet; "" for an error of another kind:
-// the API server did not answer, or evictions are forbidden to this user.
+// refusal returns why a pod may not be evicted yet; "" for another error: the API server
+// did not respond, or the user may not evict.
 func refusal(err error) string {
 	var api apierrors.APIStatus
 	if !errors.As(err, &api) {

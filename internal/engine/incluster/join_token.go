@@ -30,23 +30,23 @@ import (
 // already (docs/adr/0018-join-token.md).
 type JoinToken struct {
 	API   *API
-	TTL   time.Duration // of a token that is created
-	Least time.Duration // how long it has to be still valid
-	Most  time.Duration // how old its value may be
-	// Shared is the boot data of machines that Auto Scaling launches: it gets a new
-	// token before the account does.
+	TTL   time.Duration // time to live of a new token
+	Least time.Duration // minimum time that it has to be valid
+	Most  time.Duration // maximum age
+	// Shared is the boot data of machines that Auto Scaling launches. A new token is
+	// stored there before it is stored in the account.
 	Shared []*bootdata.Data
-	After  []graph.Edge // what Shared needs
-	// Inline says that a launch template holds the token itself: its value stays,
-	// because another version of the template would replace all machines.
+	After  []graph.Edge // the edges of Shared
+	// Inline says that a launch template contains the token itself: its value stays,
+	// because a new version of the template would replace all machines.
 	Inline bool
 }
 
-// JoinTokenState is the token as the account keeps it, and as the cluster does.
+// JoinTokenState is the token in the account and in the cluster.
 type JoinTokenState struct {
 	Token       string    // a secret
-	Until       time.Time // when it expires, at the earliest
-	Unavailable string    // why the API server could not be asked; "" unless it had to be
+	Until       time.Time // the earliest time at which it expires
+	Unavailable string    // why the API server did not respond; "" if it did or was not used
 	Status      string    // "valid", or why it has to be replaced
 	Others      []string
 }
@@ -78,12 +78,12 @@ var (
 // Needs implements graph.Desired.
 func (j *JoinToken) Needs() []graph.Edge { return append(j.API.needs(), j.After...) }
 
-// TimeLimit implements graph.TimeLimited. The API server may be unavailable
-// until this run has updated something else.
+// TimeLimit implements graph.TimeLimited. The API server may be unavailable until this
+// run has updated other resources.
 func (j *JoinToken) TimeLimit() time.Duration { return 10 * time.Minute }
 
-// Find implements graph.Desired. A token that was created lately is valid: the API
-// server, which may not answer yet, is not asked.
+// Find implements graph.Desired. A token that was created recently is valid: the API
+// server, which may not respond yet, is not used.
 func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState, error) {
 	if cloud.IsBrief(ctx) {
 		return nil, nil // it is deleted with the cluster
@@ -122,7 +122,7 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	return s, nil
 }
 
-// among compares the token with those that the cluster knows.
+// among compares the token with those of the cluster.
 func (j *JoinToken) among(s *JoinTokenState, all []corev1.Secret, age time.Duration, now time.Time) {
 	if s.Status = expired; s.Token == "" {
 		s.Status = never
@@ -139,7 +139,7 @@ func (j *JoinToken) among(s *JoinTokenState, all []corev1.Secret, age time.Durat
 	}
 }
 
-// status says whether a token that the cluster knows can be used.
+// status says whether a token of the cluster can be used.
 func (j *JoinToken) status(t *corev1.Secret, token string, age time.Duration, now time.Time) string {
 	switch left := expiryOf(t).Sub(now); {
 	case !isToken(t, token):
@@ -165,10 +165,10 @@ func (j *JoinToken) Diff(have *JoinTokenState) (d graph.Diff) {
 	return d
 }
 
-// Update implements graph.Updater. A new token is first created in the cluster and
-// then stored in the account, so that machines read only tokens that the cluster
-// knows, also when a run is interrupted. Earlier tokens stay valid for machines that
-// have just read them, and are no longer renewed.
+// Update implements graph.Updater. A new token is created in the cluster first and stored
+// in the account second, so that machines read only valid tokens, also when a run is
+// interrupted. Earlier tokens stay valid for machines that have just read them, and are
+// no longer renewed.
 func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinTokenState, d graph.Diff) (*JoinTokenState, error) {
 	k, err := j.client(c)
 	if err != nil {
@@ -206,8 +206,7 @@ func (j *JoinToken) client(c *cloud.Clients) (*kube.Client, error) {
 	return k, err
 }
 
-// renew creates a token, or makes the given one valid again. It returns until when
-// it is valid.
+// renew creates a token, or renews the given one. It returns until when it is valid.
 func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, time.Time, error) {
 	again, until := j.Inline && token != "", c.Clock.Now().Add(j.TTL)
 	if !again {
@@ -245,7 +244,7 @@ func (j *JoinToken) keep(ctx context.Context, c *cloud.Clients, token string) er
 	return err
 }
 
-// CurrentToken hands out the join token to machines that are launched.
+// CurrentToken provides the join token for machines to launch.
 type CurrentToken struct {
 	Ref   *graph.Ref[JoinTokenState]
 	Token *JoinToken
@@ -254,8 +253,8 @@ type CurrentToken struct {
 // Needs implements bootdata.TokenSource.
 func (t *CurrentToken) Needs() []graph.Edge { return graph.Awaits(t.Ref) }
 
-// Current implements bootdata.TokenSource. It asks the API server only when the
-// token that the run knows is about to expire.
+// Current implements bootdata.TokenSource. It uses the API server only if the token that
+// the run knows is about to expire.
 func (t *CurrentToken) Current(ctx context.Context, c *cloud.Clients) (string, error) {
 	have, _ := t.Ref.Found()
 	if have.Until.Sub(c.Clock.Now()) >= t.Token.Least {
@@ -267,10 +266,9 @@ func (t *CurrentToken) Current(ctx context.Context, c *cloud.Clients) (string, e
 	})
 }
 
-// prolong makes the token that the account keeps valid for its whole time again,
-// unless it is valid long enough: the control plane may keep it so. A token that
-// the cluster does not know, because it has expired or somebody has deleted it, is
-// replaced by another.
+// prolong renews the token of the account, unless it is valid long enough, because the
+// control plane may renew it. If the token is not in the cluster, because it has expired
+// or somebody has deleted it, prolong creates another.
 func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (token string, until time.Time, err error) {
 	kept, err := secrets.PKIParameters(ctx, c)
 	if err != nil {
@@ -298,7 +296,7 @@ func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (token string
 		until = now.Add(j.TTL)
 		err = patchToken(ctx, k, t.Name, map[string]string{"expiration": until.UTC().Format(time.RFC3339)})
 		if apierrors.IsNotFound(err) {
-			break // it expired just now
+			break // it has just expired
 		}
 		return token, until, retryUnavailable(ctx, err)
 	}
@@ -314,15 +312,15 @@ func patchToken(ctx context.Context, k *kube.Client, name string, data map[strin
 	return err
 }
 
-// isToken reports whether machines can join with a token by the Secret.
+// isToken reports whether machines can join with the token of the Secret.
 func isToken(s *corev1.Secret, token string) bool {
 	id, secret, _ := strings.Cut(token, ".")
 	return s.Name == tokenSecretPrefix+id && string(s.Data[bootstrapapi.BootstrapTokenSecretKey]) == secret &&
 		string(s.Data[bootstrapapi.BootstrapTokenUsageAuthentication]) == "true"
 }
 
-// expiryOf returns when the token of a Secret expires: a far time where it never
-// does, the zero time where its expiration cannot be read.
+// expiryOf returns when the token of a Secret expires: a far time if it never does, the
+// zero time if its expiration cannot be parsed.
 func expiryOf(s *corev1.Secret) time.Time {
 	text := string(s.Data[bootstrapapi.BootstrapTokenExpirationKey])
 	if text == "" {

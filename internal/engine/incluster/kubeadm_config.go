@@ -21,16 +21,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// KubeadmConfig is the ConfigMap kubeadm-config, which kubeadm init creates last,
-// and which machines that join read. It is updated before the control plane is
-// replaced.
+// KubeadmConfig is the ConfigMap kubeadm-config, which kubeadm init creates last, and
+// which joining machines read. It is updated before the control plane is replaced.
 type KubeadmConfig struct {
 	API     *API
 	Server  *graph.Ref[APIServerState]
 	Version string // of the control plane: "v1.34.2"
 	Spec    bootstrapv1.ClusterConfiguration
-	// Unknown are machines that do not say what they were launched from: those of
-	// Cluster API. Their version is not known.
+	// Unknown are machines without a template tag: those of Cluster API. Their version is
+	// not known.
 	Unknown []string
 }
 
@@ -89,9 +88,8 @@ func (k *KubeadmConfig) Diff(have *KubeadmConfigState) (d graph.Diff) {
 	return d
 }
 
-// obstacle says what to do where kubeadm cannot upgrade to the version: it upgrades
-// to a later patch or to the next minor version, from a version that is known. ""
-// where it can.
+// obstacle returns what to do if kubeadm cannot upgrade to the version: it upgrades to a
+// later patch or to the next minor version of a known version. "" if it can.
 func (k *KubeadmConfig) obstacle(have string) string {
 	from, err1 := semver.ParseTolerant(have)
 	to, err2 := semver.ParseTolerant(k.Version)

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// A version that kubeadm does not go to is told with what to do instead.
+// For a version that kubeadm cannot upgrade to, the error says what to do instead.
 func TestVersionsThatKubeadmDoesNotGoTo(t *testing.T) {
 	config, err := boot.ParseClusterConfig("apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\nkubernetesVersion: v1.34.2\n")
 	require.NoError(t, err)

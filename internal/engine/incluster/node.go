@@ -16,37 +16,37 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Node is the Node that a machine becomes.
+// Node is the Node of a machine.
 type Node struct {
 	API     *API
 	Server  *graph.Ref[APIServerState]
 	Machine *graph.Ref[ec2.InstanceState]
-	// Ready says to wait until pods can run on it, which takes a pod network;
-	// else it is enough that it has joined.
+	// Ready waits until pods can run on it, which takes a pod network; otherwise it is
+	// enough that it has joined.
 	Ready bool
-	// External says that the AWS cloud controller manager has to set the Node's
-	// provider ID before pods can run there.
+	// External waits until the AWS cloud controller manager has set the Node's provider
+	// ID.
 	External bool
-	// Parts says to wait also for the parts of the control plane on it: the API
-	// server, the controller manager and the scheduler.
+	// Parts waits also for the components of the control plane on it: the API server, the
+	// controller manager and the scheduler.
 	Parts bool
-	// Labels are those that the Node is to have beside others.
+	// Labels are labels that the Node has to have.
 	Labels map[string]string
 }
 
 // NodeState is a Node that has joined.
 type NodeState struct {
 	Name, ProviderID, Version string // "aws:///us-east-1a/i-0123", "v1.34.2"
-	IP                        string // the internal one
+	IP                        string // internal IP address
 	Ready                     bool
 	Message                   string // why it is not ready
 	Uninitialized             bool   // no cloud controller manager has initialized it
 	Cordoned                  bool
-	Missing                   string    // parts of the control plane that are not ready, if asked for
-	Unreachable               bool      // its kubelet no longer reports
+	Missing                   string    // components of the control plane that are not ready, if Parts is set
+	Unreachable               bool      // its kubelet does not report any more
 	Retired                   string    // ID of the machine, once a drain has begun
 	WasCordoned               bool      // before the drain, by somebody else
-	Draining, Drained         time.Time // since when; zero: not
+	Draining, Drained         time.Time // since when; zero: not drained
 	Group                     string    // EKS node group; "" for none
 	Labels                    map[string]string
 }
@@ -71,7 +71,7 @@ func (n *Node) Takes() (create, remove time.Duration) { return nodeTakes, 0 }
 func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	m, ok := n.Machine.Found()
 	if !ok || !answers(n.Server) {
-		return nil, nil // it cannot have joined
+		return nil, nil // without its machine it cannot have joined
 	}
 	all, err := Nodes(ctx, c, n.API)
 	if err != nil {
@@ -86,8 +86,8 @@ func (n *Node) Find(ctx context.Context, c *cloud.Clients) (*NodeState, error) {
 	return &with, err
 }
 
-// Diff implements graph.Desired. What Update closes comes before what the run
-// waits for: a pod network may run only on Nodes with a label.
+// Diff implements graph.Desired. Differences that Update closes come before those that
+// the run waits for: a pod network may run only on Nodes with a label.
 func (n *Node) Diff(have *NodeState) (d graph.Diff) {
 	if d = n.updates(have); len(d) > 0 && have.Name != "" {
 		return d
@@ -95,8 +95,8 @@ func (n *Node) Diff(have *NodeState) (d graph.Diff) {
 	return append(n.awaited(have), d...)
 }
 
-// updates lists what Update closes: a Node whose drain was cancelled is used
-// again, and missing labels are added.
+// updates lists the differences that Update closes: a Node whose drain was cancelled is
+// uncordoned, and missing labels are added.
 func (n *Node) updates(have *NodeState) (d graph.Diff) {
 	if have.Retired != "" {
 		d.Set("unschedulable", have.Cordoned, have.Cordoned && have.WasCordoned)
@@ -108,7 +108,7 @@ func (n *Node) updates(have *NodeState) (d graph.Diff) {
 	return d
 }
 
-// label is a label as kubectl writes it; "" for none.
+// label returns a label in kubectl's notation; "" for none.
 func (s *NodeState) label(key string) string {
 	if v, ok := s.Labels[key]; ok {
 		return key + "=" + v
@@ -116,7 +116,7 @@ func (s *NodeState) label(key string) string {
 	return ""
 }
 
-// awaited lists what the run waits for.
+// awaited lists the differences that the run waits for.
 func (n *Node) awaited(have *NodeState) (d graph.Diff) {
 	if n.External && n.Ready {
 		d.Await("providerID", have.provider(), "set by the cloud controller manager")
@@ -149,7 +149,7 @@ func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ 
 		}
 		after.Retired, after.WasCordoned, after.Draining, after.Drained = "", false, time.Time{}, time.Time{}
 	}
-	if len(n.Labels) > 0 { // a null would take all of them away
+	if len(n.Labels) > 0 { // null would remove all labels
 		meta["labels"], after.Labels = n.Labels, map[string]string{}
 		maps.Copy(after.Labels, have.Labels)
 		maps.Copy(after.Labels, n.Labels)
@@ -179,8 +179,8 @@ func (s *NodeState) state() string {
 	return "not ready"
 }
 
-// missingParts names the parts of the control plane that are not ready on a Node.
-// They are static pods; the API server shows them as pods with these names.
+// missingParts lists the components of the control plane that are not ready on a Node.
+// They are static pods, for which the API server has mirror pods with these names.
 func missingParts(ctx context.Context, c *cloud.Clients, api *API, node string) (string, error) {
 	ready, err := cloud.Remember(ctx, c, "parts of the control plane", func(ctx context.Context) (map[string]bool, error) {
 		k, err := api.Client(c)
@@ -247,7 +247,7 @@ func Nodes(ctx context.Context, c *cloud.Clients, api *API) (*NodeList, error) {
 				return l, retryUnavailable(ctx, err)
 			}
 			for i := range page.Items {
-				l.add(nodeSeen(&page.Items[i]))
+				l.add(nodeState(&page.Items[i]))
 			}
 			if next = page.Continue; next == "" {
 				return l, nil
@@ -266,8 +266,8 @@ func (l *NodeList) add(s *NodeState) {
 	}
 }
 
-// nodeSeen returns a Node as the API server shows it.
-func nodeSeen(o *corev1.Node) *NodeState {
+// nodeState converts a Node of the API.
+func nodeState(o *corev1.Node) *NodeState {
 	s := &NodeState{
 		Name: o.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
 		Group: o.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Annotations[retiredAnnotation],
@@ -301,8 +301,8 @@ func (n *Node) TimeLimit() time.Duration {
 	return nodePatience
 }
 
-// patience of a node, from when its machine runs and the API server answers.
-// Machines without a hypervisor take many minutes before they boot.
+// The time limits of a Node, from when its machine runs and the API server responds.
+// Bare-metal instances take many minutes to boot.
 const (
 	nodePatience  = 10 * time.Minute
 	metalPatience = 30 * time.Minute

@@ -19,7 +19,7 @@ import (
 type NodeObjects struct {
 	API     *API
 	Server  *graph.Ref[APIServerState] // nil where the run does not wait for it
-	Machine ec2.InstanceState          // zero: any that is terminated
+	Machine ec2.InstanceState          // zero: all terminated machines
 	After   []graph.Edge
 }
 
@@ -45,7 +45,7 @@ func (n *NodeObjects) Needs() []graph.Edge {
 // Find implements graph.Desired.
 func (n *NodeObjects) Find(ctx context.Context, c *cloud.Clients) (*NodeObjectsState, error) {
 	if n.Server != nil && !answers(n.Server) {
-		return nil, nil // it did not answer for the machines that were terminated either
+		return nil, nil // it did not respond when the machines were terminated either
 	}
 	all, err := Nodes(ctx, c, n.API)
 	var unavailable *unavailableError

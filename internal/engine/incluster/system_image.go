@@ -15,23 +15,23 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// SystemImage is the image of a workload that kubeadm init installs, and that a
-// new machine does not upgrade: kube-proxy, CoreDNS. A cluster may have neither.
+// SystemImage is the image of a workload that kubeadm init installs and kubeadm join does
+// not upgrade: kube-proxy, CoreDNS. A cluster may have neither.
 type SystemImage struct {
 	API       *API
 	Server    *graph.Ref[APIServerState]
 	Workload  string // "daemonsets" or "deployments"
 	Name      string // of the workload and of its container, in kube-system
 	Container string
-	Tag       string // of the image that is wanted
-	// Given is the repository that is wanted; "" keeps the one that it has.
+	Tag       string // desired tag
+	// Given is the desired repository; "" keeps the current one.
 	Given string
 	After []graph.Edge
 }
 
-// SystemImageState is the image as it is.
+// SystemImageState is the current image.
 type SystemImageState struct {
-	Name, Image string // "" where the cluster has no such workload
+	Name, Image string // "" if the cluster has no such workload
 }
 
 // CloudID implements graph.State.
@@ -81,7 +81,7 @@ func (s *SystemImage) Diff(have *SystemImageState) (d graph.Diff) {
 	return d
 }
 
-// image is the image that is wanted in place of another.
+// image returns the desired image in place of another.
 func (s *SystemImage) image(have string) string {
 	name, _, _ := strings.Cut(have, "@")
 	if at := strings.LastIndexByte(name, ':'); at > strings.LastIndexByte(name, '/') {
@@ -90,7 +90,7 @@ func (s *SystemImage) image(have string) string {
 	if s.Given != "" {
 		repository := strings.TrimSuffix(s.Given, "/")
 		if repository == boot.DefaultRepository && s.Name == "coredns" {
-			repository += "/coredns" // kubeadm has this for its default repository only
+			repository += "/coredns" // kubeadm appends this to its default repository only
 		}
 		name = repository + name[strings.LastIndexByte(name, '/'):]
 	}
@@ -114,5 +114,5 @@ func (s *SystemImage) Update(ctx context.Context, c *cloud.Clients, have *System
 	if err != nil {
 		return nil, retryUnavailable(ctx, fmt.Errorf("image of %s: %w", s.Name, err))
 	}
-	return nil, nil // look again
+	return nil, nil // nil: Find has to read it
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
-// Clusters counts what carries the tag of each cluster of the region, by the
-// cluster's name and by kind. Of kinds that keep their tags for an hour after they
-// are deleted, only those that exist are counted.
+// Clusters counts the resources with a tag of each cluster of the region, by cluster name
+// and kind. Some resources keep their tags for an hour after they are deleted; these are
+// not counted.
 func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int, error) {
 	tags, err := describeTags(ctx, c, cloud.Filter("key", cloud.ClusterTagPrefix+"*"), cloud.Filter("value", cloud.Owned))
 	if err != nil {
@@ -39,7 +39,7 @@ func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int,
 		if found[name] == nil {
 			found[name] = map[string]int{}
 		}
-		of := string(t.ResourceType) // EC2 has a hundred types; those that are none of the kinds keep their names
+		of := string(t.ResourceType) // EC2 has a hundred resource types; those without a kind keep their names
 		if k := kinds[t.ResourceType]; k != nil {
 			of = k.Name
 		}
@@ -48,8 +48,8 @@ func Clusters(ctx context.Context, c *cloud.Clients) (map[string]map[string]int,
 	return found, nil
 }
 
-// existing returns the IDs of what exists of those kinds that keep their tags for an
-// hour after they are deleted, and which types these are.
+// existing returns the IDs of existing resources of the types that keep their tags for an
+// hour after deletion, and which types these are.
 func existing(ctx context.Context, c *cloud.Clients, tags []types.TagDescription, kinds map[types.ResourceType]*kind.Any) (exist map[string]bool, asked map[types.ResourceType]bool, err error) {
 	exist, asked = map[string]bool{}, map[types.ResourceType]bool{}
 	for _, t := range tags {

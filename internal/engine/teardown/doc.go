@@ -1,3 +1,3 @@
-// Package teardown finds what carries the tags of a cluster and is not in its
-// manifest, and deletes it in an order that works.
+// Package teardown finds resources with the tags of a cluster that are not in its
+// manifest, and deletes them in the right order.
 package teardown

@@ -18,35 +18,35 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// InCluster are objects of one sort in a cluster that is to be deleted, for which
-// controllers in it created something in AWS. They are deleted first, and the
-// controllers are waited for. It never fails for what the cluster does or does not
-// do: what is left is found in AWS by its tags.
+// InCluster are Kubernetes objects of one type, for which controllers in the cluster have
+// created AWS resources. A deletion deletes the objects first and waits for the
+// controllers. If the cluster does not respond, the deletion continues: the AWS resources
+// are found by their tags.
 type InCluster struct {
 	Kube *kube.Client
-	Warn func(string) // called when not everything was given up
-	// Timeout is how long to wait while nothing becomes less, and half of how long
-	// in all; 0: five minutes.
+	Warn func(string) // called with what was not deleted
+	// Timeout is how long to wait without progress, and half of the total time limit; 0:
+	// five minutes.
 	Timeout time.Duration
 
 	list func(context.Context, *kube.Client) (*InClusterState, error)
 	ask  func(context.Context, *kube.Client, *InClusterState) error
 }
 
-// InClusterState are objects that still exist, and what has been asked for.
+// InClusterState are the objects that still exist, and the requests so far.
 type InClusterState struct {
 	objects []object
-	users   []inClusterObject // pods that keep them from being deleted
+	users   []inClusterObject // pods that use the objects
 
-	asked          map[string]bool // by UID; what others' controllers create anew is not asked for again
-	told, scaled   map[string]bool // claims that were deleted, StatefulSets that were scaled down
+	asked          map[string]bool // by UID; objects that controllers create later are not deleted again
+	told, scaled   map[string]bool // deleted claims; StatefulSets scaled down
 	began, changed time.Time
 	least          int
-	failed         error // why the last request failed
-	over           bool  // the cluster could not be asked at all
+	failed         error // error of the last request
+	over           bool  // the cluster is unreachable
 }
 
-// object is an object that something in AWS was created for.
+// object is an object for which an AWS resource was created.
 type object struct {
 	name, path, uid string // "Service default/web"
 	deleting        bool
@@ -69,15 +69,15 @@ func (s InClusterState) names() []string {
 	return names
 }
 
-// inClusterTimeout is how long the controllers in a cluster may do nothing. They
-// wait for load balancers, whose network interfaces stay for two minutes.
+// inClusterTimeout is how long controllers may make no progress. They wait for load
+// balancers, whose network interfaces exist for another two minutes.
 const inClusterTimeout = 5 * time.Minute
 
-// unansweredTimeout is how long to go on with an API server that has stopped to
-// answer, or does not allow what is asked of it.
+// unansweredTimeout is how long to retry if the API server stops responding or denies the
+// request.
 const unansweredTimeout = time.Minute
 
-// Sweep adds the objects to a graph, to be deleted before anything else.
+// Sweep adds the objects to a graph. They are deleted before everything else.
 func (i *InCluster) Sweep(g *graph.Graph, id graph.ID, before []graph.Edge) {
 	graph.Sweep(g, id, i, graph.From("which the cluster is asked to give up"), graph.With(before))
 }
@@ -90,11 +90,11 @@ func (i *InCluster) Find(ctx context.Context, c *cloud.Clients) (*InClusterState
 	return i.Follow(ctx, c, &InClusterState{})
 }
 
-// Follow implements graph.Follower. Once something was asked for, the rest does not
-// count; and an API server that does not answer is taken to have what it had.
+// Follow implements graph.Follower. After the first request, new objects are ignored. If
+// the API server does not respond, the state is unchanged.
 func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InClusterState) (*InClusterState, error) {
 	if last.over {
-		return nil, nil // the rest is found by its tags
+		return nil, nil // the AWS resources are found by their tags
 	}
 	seen, err := i.list(ctx, i.Kube)
 	have := *last
@@ -113,7 +113,7 @@ func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InCluste
 		have.objects = slices.DeleteFunc(have.objects, func(o object) bool { return !have.asked[o.uid] })
 	}
 	if len(have.objects) == 0 {
-		return nil, nil // everything was given up
+		return nil, nil // everything is deleted
 	}
 	return &have, nil
 }
@@ -121,8 +121,8 @@ func (i *InCluster) Follow(ctx context.Context, _ *cloud.Clients, last *InCluste
 // Diff implements graph.Desired.
 func (i *InCluster) Diff(*InClusterState) graph.Diff { return nil }
 
-// Delete implements graph.Deleter: one round. What it has asked for, and when, it
-// notes in the state, for the next.
+// Delete implements graph.Deleter. Each call is one round, and records its requests in
+// the state for the next.
 func (i *InCluster) Delete(ctx context.Context, c *cloud.Clients, have *InClusterState) error {
 	now := c.Clock.Now()
 	left := len(have.objects) + len(have.users)
@@ -159,7 +159,7 @@ func (i *InCluster) Delete(ctx context.Context, c *cloud.Clients, have *InCluste
 	return graph.NotYet(fmt.Errorf("the cluster to give up %s", text.Several(have.names())))
 }
 
-// giveUp warns of what the cluster has not given up.
+// giveUp warns about objects that still exist.
 func (i *InCluster) giveUp(have *InClusterState) {
 	what, why := "what it made in AWS", "in time"
 	if len(have.objects) > 0 {
@@ -171,15 +171,14 @@ func (i *InCluster) giveUp(have *InClusterState) {
 	i.Warn(fmt.Sprintf("the cluster has not given up %s %s: what was made for that is found in AWS by its tags", what, why))
 }
 
-// stopped reports whether an error is not of the API server: the run was
-// stopped, or lost its lock.
+// stopped reports whether the error is from this run and not from the API server: the run
+// was stopped, or lost its lock.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, cloud.ErrLockLost) || errors.As(err, new(*cloud.RefusedError))
 }
 
-// BalancersInCluster are the objects for which there are load balancers:
-// Services, and those Ingresses and Gateways that the AWS Load Balancer Controller
-// has created some for.
+// BalancersInCluster are the objects with load balancers: Services, and the Ingresses and
+// Gateways for which the AWS Load Balancer Controller has created some.
 func BalancersInCluster(k *kube.Client) *InCluster {
 	return &InCluster{Kube: k, list: balancersInCluster, ask: func(ctx context.Context, k *kube.Client, have *InClusterState) error {
 		var paths []string
@@ -199,8 +198,8 @@ func balancersInCluster(ctx context.Context, k *kube.Client) (*InClusterState, e
 		has                 func(*inClusterObject) bool
 	}{
 		{"Service", "/api/v1", "services", hasLoadBalancer},
-		{"Ingress", "/apis/networking.k8s.io/v1", "ingresses", heldByAWS},
-		{"Gateway", "/apis/gateway.networking.k8s.io/v1", "gateways", heldByAWS},
+		{"Ingress", "/apis/networking.k8s.io/v1", "ingresses", hasAWSFinalizer},
+		{"Gateway", "/apis/gateway.networking.k8s.io/v1", "gateways", hasAWSFinalizer},
 	} {
 		all, err := inClusterObjects(ctx, k, of.group+"/"+of.plural)
 		if err != nil {
@@ -218,26 +217,25 @@ func balancersInCluster(ctx context.Context, k *kube.Client) (*InClusterState, e
 	return s, nil
 }
 
-// hasLoadBalancer reports whether a Service may have a load balancer of AWS's: its
-// class is none, that of the AWS Load Balancer Controller or that of EKS's.
+// hasLoadBalancer reports whether a Service may have an AWS load balancer: it has no
+// class, that of the AWS Load Balancer Controller or that of EKS.
 func hasLoadBalancer(o *inClusterObject) bool {
 	class := o.Spec.LoadBalancerClass
 	return o.Spec.Type == "LoadBalancer" && (class == "" || strings.HasPrefix(class, "service.k8s.aws/") || strings.HasPrefix(class, "eks.amazonaws.com/"))
 }
 
-// heldByAWS reports whether a controller of AWS holds an object until it has deleted
-// what it created for it. Its finalizers say so.
-func heldByAWS(o *inClusterObject) bool {
+// hasAWSFinalizer reports whether an object has a finalizer of an AWS controller, which deletes
+// the AWS resources first.
+func hasAWSFinalizer(o *inClusterObject) bool {
 	return slices.ContainsFunc(o.Metadata.Finalizers, func(f string) bool {
 		domain, _, _ := strings.Cut(f, "/")
 		return strings.HasSuffix(domain, ".k8s.aws") || strings.HasSuffix(domain, "eks.amazonaws.com")
 	})
 }
 
-// VolumesInCluster are the claims that EBS volumes were made for which are to
-// go with them. Once a claim is being deleted no new pod that uses it is
-// scheduled, so it is enough to delete those that do; but StatefulSets would
-// make the claims anew, and are scaled down.
+// VolumesInCluster are the claims whose EBS volumes are to be deleted with them. After
+// the deletion of a claim, no new pod that uses it is scheduled, so only the existing
+// pods are deleted. StatefulSets would create the claims again, and are scaled down.
 func VolumesInCluster(k *kube.Client) *InCluster {
 	return &InCluster{Kube: k, list: volumesInCluster, ask: func(ctx context.Context, k *kube.Client, have *InClusterState) error {
 		var paths []string
@@ -273,7 +271,7 @@ func VolumesInCluster(k *kube.Client) *InCluster {
 	}}
 }
 
-// statefulSet is the path of the StatefulSet that makes a pod; "" for none.
+// statefulSet returns the path of the StatefulSet that owns a pod; "" for none.
 func statefulSet(pod *inClusterObject) string {
 	for _, o := range pod.Metadata.OwnerReferences {
 		if o.Controller && o.Kind == "StatefulSet" {
@@ -283,8 +281,8 @@ func statefulSet(pod *inClusterObject) string {
 	return ""
 }
 
-// volumesInCluster lists claims by the volumes they are bound to, which last
-// until they are gone from AWS.
+// volumesInCluster lists claims by their volumes, which exist until they are deleted in
+// AWS.
 func volumesInCluster(ctx context.Context, k *kube.Client) (*InClusterState, error) {
 	volumes, err := inClusterObjects(ctx, k, "/api/v1/persistentvolumes")
 	if err != nil {
@@ -314,8 +312,8 @@ func volumesInCluster(ctx context.Context, k *kube.Client) (*InClusterState, err
 	return s, err
 }
 
-// deletedWithClaim reports whether a PersistentVolume is one of EBS that is deleted
-// when its claim is. One that could not be is not tried again.
+// deletedWithClaim reports whether a PersistentVolume is an EBS volume that is deleted
+// with its claim. One whose deletion has failed is not tried again.
 func deletedWithClaim(v *inClusterObject) bool {
 	driver := v.Spec.CSI.Driver
 	ebs := driver == "ebs.csi.aws.com" || driver == "ebs.csi.eks.amazonaws.com" || v.Spec.AWSElasticBlockStore != nil
@@ -335,7 +333,7 @@ func uses(pod *inClusterObject, claims map[string]bool) bool {
 	return false
 }
 
-// inClusterObject is what matters here of objects of all kinds.
+// inClusterObject has the fields that are used, of all types of objects.
 type inClusterObject struct {
 	Metadata struct {
 		Name, Namespace, UID, DeletionTimestamp string
@@ -348,7 +346,7 @@ type inClusterObject struct {
 	}
 	Spec struct {
 		Type, LoadBalancerClass       string // of a Service
-		PersistentVolumeReclaimPolicy string // and so on: of a PersistentVolume
+		PersistentVolumeReclaimPolicy string // this and the following: of a PersistentVolume
 		ClaimRef                      struct{ Namespace, Name, UID string }
 		CSI                           struct{ Driver string }
 		AWSElasticBlockStore          *struct{}
@@ -362,8 +360,7 @@ type inClusterObject struct {
 	Status struct{ Phase string }
 }
 
-// inClusterObjects lists the objects at a path. A kind that is not served has
-// none.
+// inClusterObjects lists the objects at a path; none if the type is not served.
 func inClusterObjects(ctx context.Context, k *kube.Client, path string) (all []inClusterObject, err error) {
 	for next := ""; ; {
 		var page struct {
@@ -383,8 +380,7 @@ func inClusterObjects(ctx context.Context, k *kube.Client, path string) (all []i
 	}
 }
 
-// deleteAll deletes what is at some paths. What is refused does not keep it
-// from the rest.
+// deleteAll deletes the objects at some paths. After an error it continues with the next.
 func deleteAll(ctx context.Context, k *kube.Client, paths []string) (first error) {
 	for _, path := range paths {
 		err := k.Delete(ctx, path)
@@ -398,7 +394,7 @@ func deleteAll(ctx context.Context, k *kube.Client, paths []string) (first error
 	return first
 }
 
-// ControlPlaneRuns reports whether a machine of the control plane runs.
+// ControlPlaneRuns reports whether a machine of the control plane is running.
 func ControlPlaneRuns(ctx context.Context, c *cloud.Clients) (bool, error) {
 	all, err := ec2.Instances(ctx, c)
 	return slices.ContainsFunc(all, func(s ec2.InstanceState) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// interfaces stand for the network interfaces that may be left behind when their
-// users are deleted. There may be none: each is there for those that turn up.
+// interfaces are leftovers for the network interfaces that may be left behind when their
+// users are deleted. There may be none yet: each leftover deletes those that appear.
 func (s *search) interfaces() (out Leftovers) {
 	vpcs, created := map[string][]string{}, []string{}
 	for _, l := range s.found {

@@ -12,14 +12,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Add adds leftovers to a graph, so that they are deleted with what is in it; an
-// empty graph becomes that of a cluster of which only the name is known. The graph
-// has to have been looked at: what it found is known by ID. The order of deletion
-// follows from what the leftovers refer to, and from three rules: what controllers
-// in the cluster created is deleted after everything that runs pods, since the
-// controllers might create it again, and before what that uses, by which the
-// cluster is known; and the secrets by which the cluster is reached are deleted
-// last.
+// Add adds leftovers to a graph, to be deleted with its resources; with an empty graph,
+// only the name of the cluster is known. The graph must have been planned, so that cloud
+// IDs are known. The order of deletion follows from the references of the leftovers and
+// three rules. First, resources that controllers in the cluster created are deleted after
+// everything that runs pods, because controllers might create them again, and before the
+// resources that they use, by which the cluster is found. Second, network interfaces that
+// are left behind are deleted after everything that runs pods. Third, the secrets with
+// which the cluster is reached are deleted last.
 func Add(g *graph.Graph, all Leftovers) {
 	a := newAdder(g)
 	var own, created, secrets []*pending
@@ -35,15 +35,15 @@ func Add(g *graph.Graph, all Leftovers) {
 			}
 		}
 	}
-	for _, list := range [][]*pending{own, created, secrets} { // the same plan, in whatever order AWS lists
+	for _, list := range [][]*pending{own, created, secrets} { // the order in which AWS lists resources has no effect
 		slices.SortFunc(list, byID)
 	}
 	for _, p := range inOrder(own) {
 		a.add(p, a.rules(p)...)
 	}
-	between := a.between()
+	edges := a.edgesOfCreated()
 	for _, p := range inOrder(created) {
-		a.add(p, between...)
+		a.add(p, edges...)
 	}
 	rest := slices.Clone(g.Resources())
 	for _, p := range secrets {
@@ -51,7 +51,7 @@ func Add(g *graph.Graph, all Leftovers) {
 	}
 }
 
-// pending is a leftover that is to be added to a graph.
+// pending is a leftover to be added to a graph.
 type pending struct {
 	Leftover
 	id graph.ID
@@ -59,8 +59,7 @@ type pending struct {
 
 func byID(x, y *pending) int { return cmp.Compare(x.id, y.id) }
 
-// names are the ID and the aliases; what stands for network interfaces has no ID of
-// its own.
+// names are the ID and the aliases; a leftover for network interfaces has no ID.
 func (p *pending) names() []string {
 	if p.State == nil {
 		return p.Aliases
@@ -74,8 +73,8 @@ type adder struct {
 	kinds     []*kind.Any
 	claimed   map[string]bool
 	named     map[string][]graph.Resource // by ID and alias
-	referrers map[string][]graph.Resource // of what is in the graph, by ID and alias of what it refers to
-	known     []graph.Resource            // of which others tell what the cluster is called
+	referrers map[string][]graph.Resource // resources of the graph, by ID and alias of what they refer to
+	known     []graph.Resource            // resources that others refer to
 }
 
 func newAdder(g *graph.Graph) *adder {
@@ -85,13 +84,13 @@ func newAdder(g *graph.Graph) *adder {
 		if n.CloudID() != graph.Unknown {
 			a.named[n.CloudID()] = append(a.named[n.CloudID()], n)
 		}
-		if f, ok := kind.FromState(a.kinds, n.Seen()); ok {
+		if f, ok := kind.FromState(a.kinds, n.Observed()); ok {
 			for _, alias := range f.Aliases {
 				a.named[alias] = append(a.named[alias], n)
 			}
 			a.note(n, f)
 		}
-		if n.ID() == ec2.InterfacesKind { // there is no state before the rest is deleted
+		if n.ID() == ec2.InterfacesKind { // it has no state before the others are deleted
 			for _, e := range n.Needs() {
 				alias := ec2.InterfacesAlias(e.Resource.CloudID())
 				a.named[alias] = append(a.named[alias], n)
@@ -101,7 +100,7 @@ func newAdder(g *graph.Graph) *adder {
 	return a
 }
 
-// note remembers what a resource refers to.
+// note records what a resource refers to.
 func (a *adder) note(n graph.Resource, f kind.Found) {
 	for _, r := range f.Refers {
 		a.referrers[r] = append(a.referrers[r], n)
@@ -111,7 +110,7 @@ func (a *adder) note(n graph.Resource, f kind.Found) {
 	}
 }
 
-// pending names a leftover; nil for one that is in the graph.
+// pending returns a leftover to add; nil if it is in the graph.
 func (a *adder) pending(l Leftover) *pending {
 	p := &pending{l, graph.ID(l.Kind.Name + "/" + shortID(l.ID))}
 	if l.Kind.Single {
@@ -127,7 +126,7 @@ func (a *adder) pending(l Leftover) *pending {
 	return p
 }
 
-// shortID is an ID, or what an ARN says of the resource after its type.
+// shortID returns an ID, or the part of an ARN after the resource type.
 func shortID(id string) string {
 	if _, short, is := strings.Cut(id, "/"); is && strings.HasPrefix(id, "arn:") {
 		return short
@@ -135,7 +134,8 @@ func shortID(id string) string {
 	return id
 }
 
-// add adds a leftover with edges to what it refers to, and to what refers to it.
+// add adds a leftover with edges to the resources that it refers to, and to those that
+// refer to it.
 func (a *adder) add(p *pending, more ...graph.Edge) {
 	needs := slices.Clone(more)
 	for _, r := range p.Refers {
@@ -158,7 +158,7 @@ func (a *adder) add(p *pending, more ...graph.Edge) {
 	a.note(n, p.Found)
 }
 
-// deletedAfter reports whether n is deleted after one of those that outlive a
+// deletedAfter reports whether n is deleted after one of the resources that outlive a
 // leftover with these needs.
 func (a *adder) deletedAfter(n graph.Resource, needs []graph.Edge) bool {
 	before := a.g.Before(n)
@@ -167,9 +167,9 @@ func (a *adder) deletedAfter(n graph.Resource, needs []graph.Edge) bool {
 	})
 }
 
-// rules are the edges of a leftover that do not follow from what it refers to: what
-// runs pods is deleted before the network interfaces that are left behind, and
-// before the EKS cluster that it is a part of.
+// rules are the edges of a leftover that do not follow from its references: resources
+// that run pods are deleted before the network interfaces that are left behind, and
+// before the EKS cluster that they are a part of.
 func (a *adder) rules(p *pending) []graph.Edge {
 	switch {
 	case p.Kind.Name == ec2.InterfacesKind:
@@ -186,10 +186,10 @@ func (a *adder) rules(p *pending) []graph.Edge {
 	return nil
 }
 
-// runsPods lists what runs pods.
+// runsPods lists the resources that run pods.
 func (a *adder) runsPods() (out []graph.Resource) {
 	for _, n := range a.g.Resources() {
-		f, _ := kind.FromState(a.kinds, n.Seen())
+		f, _ := kind.FromState(a.kinds, n.Observed())
 		if f.Kind != nil && f.Kind.RunsPods || slices.ContainsFunc(a.kinds, func(k *kind.Any) bool { return k.RunsPods && k.Name == n.ID().Kind() }) {
 			out = append(out, n)
 		}
@@ -197,10 +197,10 @@ func (a *adder) runsPods() (out []graph.Resource) {
 	return out
 }
 
-// between are the edges of what controllers in the cluster created: it is deleted
-// after what runs pods, and before what that uses. Where nothing runs pods, before
-// everything that something uses.
-func (a *adder) between() []graph.Edge {
+// edgesOfCreated are the edges of resources that controllers in the cluster created: they are
+// deleted after resources that run pods, and before those that they use. If nothing runs
+// pods, they are deleted before everything that others refer to.
+func (a *adder) edgesOfCreated() []graph.Edge {
 	runs := a.runsPods()
 	users, first := runs, map[graph.Resource]bool{}
 	if len(runs) == 0 {
@@ -234,12 +234,12 @@ func (a *adder) between() []graph.Edge {
 	return edges
 }
 
-// inOrder sorts leftovers so that each comes after those that it refers to, and
-// those that it outlives. What runs pods comes after interfaces that are left
-// behind, and after an EKS cluster. References in a circle are left out.
+// inOrder sorts leftovers so that each comes after those that it refers to, and those
+// that it outlives. Resources that run pods come after network interfaces that are left
+// behind, and after an EKS cluster. Circular references are ignored.
 func inOrder(all []*pending) (sorted []*pending) {
 	named := map[string][]*pending{}
-	var before []*pending // of what runs pods
+	var before []*pending // before resources that run pods
 	for _, p := range all {
 		for _, name := range p.names() {
 			named[name] = append(named[name], p)

@@ -19,7 +19,7 @@ type deleter struct{}
 
 func (deleter) Delete(context.Context, *cloud.Clients, *ec2.VPCState) error { return nil }
 
-// found makes a leftover of a kind that refers to others.
+// found returns a leftover of a kind, with references.
 func found(k kind.Any, id string, refers ...string) teardown.Leftover {
 	s := ec2.VPCState{Object: identity.Object{ID: id}}
 	f := kind.Found{Kind: &k, State: s, ID: id, Refers: refers}
@@ -28,14 +28,14 @@ func found(k kind.Any, id string, refers ...string) teardown.Leftover {
 	})}
 }
 
-// created makes a leftover that a controller in the cluster created.
+// created returns a leftover that a controller in the cluster created.
 func created(k kind.Any, id string, refers ...string) teardown.Leftover {
 	l := found(k, id, refers...)
 	l.Created = true
 	return l
 }
 
-// The order of deletion follows from what leftovers refer to, whatever the order in
+// The order of deletion follows from the references of leftovers, whatever the order in
 // which they are found.
 func TestOrderOfDeletion(t *testing.T) {
 	machine := kind.Any{Name: "machine", RunsPods: true}
@@ -84,9 +84,8 @@ func TestOrderOfDeletion(t *testing.T) {
 	require.Empty(t, g.Before(g.Resource("nat-gateway/nat-1")), "a NAT gateway waits for nothing")
 }
 
-// What controllers created is deleted before what tells the cluster's name also
-// where nothing runs pods any more; and what refers to each other in a circle is
-// deleted all the same.
+// Without anything that runs pods, resources of controllers are also deleted before those
+// that identify the cluster. Leftovers with circular references are deleted too.
 func TestOrderWithoutMachines(t *testing.T) {
 	g := graph.New()
 	teardown.Add(g, teardown.Leftovers{

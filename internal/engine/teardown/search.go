@@ -17,10 +17,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
-// Leftover is a resource that carries the tags of a cluster, and is in no graph.
+// Leftover is a resource that has a tag of a cluster and is not in the graph.
 type Leftover struct {
 	kind.Found
-	Name   string // by which users know it; "" for none
+	Name   string // tag Name or another name; "" for none
 	Origin string // how it was found, or who created it
 	// Created: a controller in the cluster created it.
 	Created bool
@@ -29,8 +29,8 @@ type Leftover struct {
 // Leftovers are the leftovers of one cluster.
 type Leftovers []Leftover
 
-// String prints a leftover as users are told of it:
-// "subnet subnet-0123 (demo-subnet-public-us-east-1a)".
+// String formats a leftover for messages: "subnet subnet-0123
+// (demo-subnet-public-us-east-1a)".
 func (l Leftover) String() string {
 	if l.Name == "" || l.Name == l.ID {
 		return l.Kind.Name + " " + l.ID
@@ -38,22 +38,21 @@ func (l Leftover) String() string {
 	return l.Kind.Name + " " + l.ID + " (" + l.Name + ")"
 }
 
-// search is the search for what belongs to a cluster.
+// search is a search for the resources of a cluster.
 type search struct {
 	c       *cloud.Clients
 	of      kind.Owner
-	claimed map[string]bool // IDs of what is in a graph
+	claimed map[string]bool // IDs of resources in a graph
 
-	types map[types.ResourceType]bool // of EC2, of which there is something that is not claimed
-	pods  []string                    // IDs of network interfaces that the network of pods has created
+	types map[types.ResourceType]bool // EC2 types with unclaimed resources
+	pods  []string                    // IDs of network interfaces that the pod network has created
 	found Leftovers
 }
 
-// Search lists everything that carries the tags of a cluster, or was created in
-// it, but for what is claimed by ID; nothing claimed stands for a cluster of which
-// only the name is known. One question finds out what there is: only kinds of which
-// something is not claimed are listed. What it learns about the cluster is in the
-// owner that it returns.
+// Search lists the resources that have a tag of the cluster, or were created in it,
+// except for those claimed by ID; without claims, only the name of the cluster is known.
+// One query reads the tags of all of EC2, so that only kinds with unclaimed resources are
+// listed. The owner that it returns includes the names that it found.
 func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[string]bool) (Leftovers, kind.Owner, error) {
 	ctx = cloud.Briefly(ctx)
 	of.Cluster = c.Cluster
@@ -76,14 +75,14 @@ func Search(ctx context.Context, c *cloud.Clients, of kind.Owner, claimed map[st
 	return append(s.found, s.interfaces()...), s.of, nil
 }
 
-// list lists the kinds that are to be searched.
+// list lists the resources of the kinds to search.
 func (s *search) list(ctx context.Context, searched func(*kind.Any) bool) error {
 	for _, k := range aws.Kinds() {
 		if !k.Searchable() || !searched(k) {
 			continue
 		}
 		all, err := k.List(ctx, s.c, s.of)
-		if err != nil && (!k.ByNameOnly || !cloud.Denied(err)) { // who may not ask has created none
+		if err != nil && (!k.ByNameOnly || !cloud.Denied(err)) { // a user without permission has created none
 			return err
 		}
 		for _, f := range all {
@@ -108,9 +107,9 @@ func (s *search) leftover(f kind.Found) Leftover {
 	return l
 }
 
-// createdFor says what a controller created something for, as far as its tags
-// tell: "default/web". The tags are those of the AWS cloud controller manager, of
-// the AWS Load Balancer Controller and of CSI's external provisioner.
+// createdFor returns the object that a controller created a resource for, from the tags:
+// "default/web". They are tags of the AWS cloud controller manager, the AWS Load Balancer
+// Controller and CSI's external provisioner.
 func createdFor(tags cloud.Tags) string {
 	const claim = "kubernetes.io/created-for/pvc/"
 	name := tags[claim+"name"]
@@ -120,8 +119,8 @@ func createdFor(tags cloud.Tags) string {
 	return cmp.Or(tags["kubernetes.io/service-name"], tags["service.k8s.aws/stack"], tags["ingress.k8s.aws/stack"], name)
 }
 
-// readTags asks which resources of EC2 carry the tags of the cluster, and of what
-// runs in it. Some may be deleted: AWS shows their tags for an hour.
+// readTags reads which EC2 resources have the tags of the cluster and of controllers in
+// it. Some may be deleted: AWS returns their tags for an hour.
 func (s *search) readTags(ctx context.Context) error {
 	tags, err := s.tags(ctx)
 	if err != nil {
@@ -130,20 +129,20 @@ func (s *search) readTags(ctx context.Context) error {
 	own := map[string]bool{}
 	for _, t := range tags {
 		id := awssdk.ToString(t.ResourceId)
-		own[id] = own[id] || s.of.Owns(one(t))
+		own[id] = own[id] || s.of.Owns(tagMap(t))
 	}
 	if err := s.learnName(ctx, tags, own); err != nil {
 		return err
 	}
 	if len(s.claimed) == 0 && !s.of.EKS {
-		names, err := eks.Names(ctx, s.c) // known by now
+		names, err := eks.Names(ctx, s.c) // learnName has read it
 		s.of.Shared = s.of.Shared || err == nil && slices.Contains(names, s.of.Kubernetes)
 	}
 	s.note(tags, own)
 	return nil
 }
 
-// note notes of which types there is something that is not claimed.
+// note records the types that have unclaimed resources.
 func (s *search) note(tags []types.TagDescription, own map[string]bool) {
 	created, owned := map[types.ResourceType]bool{}, map[types.ResourceType]bool{}
 	for _, k := range aws.Kinds() {
@@ -153,35 +152,34 @@ func (s *search) note(tags []types.TagDescription, own map[string]bool) {
 		id := awssdk.ToString(t.ResourceId)
 		switch {
 		case s.claimed[id]:
-		case awssdk.ToString(t.Key) == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(one(t)):
+		case awssdk.ToString(t.Key) == ec2.AddedTagPrefix+s.c.Cluster, s.of.Owns(tagMap(t)):
 			s.types[t.ResourceType] = s.types[t.ResourceType] || owned[t.ResourceType]
 		case own[id]:
 		case t.ResourceType == types.ResourceTypeNetworkInterface && s.ofPods(t):
 			s.pods = append(s.pods, id)
-		case s.of.Created(one(t)) && created[t.ResourceType]:
+		case s.of.Created(tagMap(t)) && created[t.ResourceType]:
 			s.types[t.ResourceType] = true
 		}
 	}
 }
 
-// ofPods reports whether a tag of a network interface says that the network of pods
-// created it.
+// ofPods reports whether a tag of a network interface is from the pod network.
 func (s *search) ofPods(t types.TagDescription) bool {
 	named := awssdk.ToString(t.Key) == kind.CNITag && awssdk.ToString(t.Value) == s.of.Kubernetes
-	return s.of.Created(one(t)) || named && !s.of.Shared
+	return s.of.Created(tagMap(t)) || named && !s.of.Shared
 }
 
-func one(t types.TagDescription) cloud.Tags {
+func tagMap(t types.TagDescription) cloud.Tags {
 	return cloud.Tags{awssdk.ToString(t.Key): awssdk.ToString(t.Value)}
 }
 
-// tags lists the tags of EC2's resources that tell of the cluster.
+// tags lists the tags of EC2 resources that identify the cluster.
 func (s *search) tags(ctx context.Context) ([]types.TagDescription, error) {
 	keys := []string{s.c.OwnerTag(), ec2.AddedTagPrefix + s.c.Cluster, kind.LoadBalancerControllerTag, s.of.Tag()}
 	if s.of.Kubernetes == "" {
 		keys[len(keys)-1] += "*"
 	}
-	if s.of.EKS || s.of.Kubernetes == "" { // elsewhere interfaces of pods are in the groups of machines, and found in them
+	if s.of.EKS || s.of.Kubernetes == "" { // without EKS, interfaces of pods are in the security groups of machines, and found in them
 		keys = append(keys, kind.CNITag)
 	}
 	return describeTags(ctx, s.c, cloud.Filter("key", keys...))
@@ -205,10 +203,10 @@ func describeTags(ctx context.Context, c *cloud.Clients, filters ...types.Filter
 		})
 }
 
-// learnName finds out what the cluster is called in the tags that controllers set,
-// where only its own name is known: what was created for it may carry both. Where
-// there is nothing of the cluster, but machines of another one that has that name
-// in its tags, what controllers created is the other one's.
+// learnName finds the cluster's name in the tags of controllers, if only its Cluster API
+// name is known: resources may have either. If the cluster has no resources, but machines
+// of another cluster have that name in their tags, the resources that controllers created
+// belong to the other cluster.
 func (s *search) learnName(ctx context.Context, tags []types.TagDescription, own map[string]bool) error {
 	names, others := s.names(tags, own)
 	if s.of.Kubernetes == "" {
@@ -227,13 +225,13 @@ func (s *search) learnName(ctx context.Context, tags []types.TagDescription, own
 	if !others {
 		return nil
 	}
-	lives, err := s.otherLives(ctx)
-	s.of.Shared = s.of.Shared || lives
+	exists, err := s.otherClusterExists(ctx)
+	s.of.Shared = s.of.Shared || exists
 	return err
 }
 
-// names lists the names in the tags of what is the cluster's own, and reports
-// whether something that machines are or live in has the cluster's.
+// names lists the names in the tags of owned resources, and reports whether a machine or
+// a subnet has the cluster's name.
 func (s *search) names(tags []types.TagDescription, own map[string]bool) (names []string, others bool) {
 	for _, t := range tags {
 		name, is := strings.CutPrefix(awssdk.ToString(t.Key), cloud.CloudProviderTagPrefix)
@@ -250,9 +248,9 @@ func (s *search) names(tags []types.TagDescription, own map[string]bool) (names 
 	return names, others
 }
 
-// otherLives reports whether there are subnets or machines that have the cluster's
-// name in their tags. Machines keep their tags for an hour.
-func (s *search) otherLives(ctx context.Context) (bool, error) {
+// otherClusterExists reports whether subnets or machines have the cluster's name in their tags.
+// Machines keep their tags for an hour.
+func (s *search) otherClusterExists(ctx context.Context) (bool, error) {
 	tagged := cloud.Filter("tag:"+s.of.Tag(), cloud.Owned)
 	subnets, err := ec2.DescribeSubnets(ctx, s.c, "subnets of "+s.of.Kubernetes, []types.Filter{tagged})
 	if err != nil || len(subnets) > 0 {

@@ -38,8 +38,8 @@ func addonObject(d *manifest.Document) incluster.AddonObject {
 	return incluster.AddonObject{Title: d.Title(), Origin: d.Origin, Object: d.Object}
 }
 
-// postponedRemarks say what a run does not install that does not wait for the API
-// server.
+// postponedRemarks lists the add-ons that a run does not install because it does not wait
+// for the API server.
 func (in inputs) postponedRemarks(mappings []incluster.Mapping) (out []string) {
 	var names []string
 	for _, set := range in.m.ResourceSets {

@@ -14,9 +14,9 @@ import (
 //go:embed bastion.sh
 var bastionScript []byte
 
-// addBastion adds the host through which the private machines of the cluster
-// can be reached. It reports whether the cluster has one: it needs a public
-// subnet, and a private one to lead to.
+// addBastion adds the bastion host, through which users reach the private machines. It
+// reports whether the cluster has one: a bastion needs a public subnet, and a private
+// subnet to reach.
 func addBastion(g *graph.Graph, b base) bool {
 	public, ok := b.net.first(true, "")
 	if _, private := b.net.first(false, ""); !b.spec.Bastion.Enabled || !ok || !private {
@@ -50,8 +50,8 @@ func (in inputs) bastionTags() cloud.Tags {
 	return in.tags("bastion", in.m.Name+"-bastion", roleBastion)
 }
 
-// hasBastion reports whether the inventory has the bastion. That of Cluster API
-// has only the name.
+// hasBastion reports whether the inventory has the bastion. A bastion that CAPA created
+// has only the tag Name.
 func (in inputs) hasBastion() bool {
 	for _, m := range in.inv.Machines {
 		tag := m.Tags[cloud.ResourceTag]

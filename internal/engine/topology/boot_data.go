@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// addCertificates adds the keys of a cluster of kubeadm.
+// addCertificates adds the certificates and keys of a kubeadm cluster.
 func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 	config, origin := in.clusterConfiguration()
 	return graph.Add(g, "certificates", &secrets.PKI{
@@ -22,8 +22,8 @@ func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 	}, graph.From(origin))
 }
 
-// addBootstrapSecrets adds the secrets and parameters from which machines fetch
-// their boot data: a deletion removes what they have left.
+// addBootstrapSecrets adds the secrets and parameters from which machines fetch their
+// boot data: a deletion deletes those that machines have not deleted.
 func addBootstrapSecrets(g *graph.Graph, in inputs) {
 	ids := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
 	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
@@ -33,11 +33,11 @@ func addBootstrapSecrets(g *graph.Graph, in inputs) {
 	}
 }
 
-// backendOf says where a group's machines get their boot data from.
+// backendOf returns the backend of a group's bootstrap data.
 func backendOf(x group) boot.Backend {
 	s := x.spec
 	switch {
-	case x.eks != nil && x.eks.Nodeadm != nil: // it reads the user data itself
+	case x.eks != nil && x.eks.Nodeadm != nil: // nodeadm reads the user data itself
 		return boot.UserData
 	case x.kubeadm == nil && x.eks == nil:
 		return boot.UserData
@@ -54,7 +54,7 @@ func backendOf(x group) boot.Backend {
 	return boot.SecretsManager
 }
 
-// role is the part that a machine plays for kubeadm.
+// role is what kubeadm does on the machine.
 func (x groupPlan) role(at place) boot.Role {
 	switch {
 	case !x.controlPlane:
@@ -65,8 +65,8 @@ func (x groupPlan) role(at place) boot.Role {
 	return boot.JoinControlPlane
 }
 
-// bootData returns what a machine boots with. Workers of a group share it: it is
-// named after the group, and that of a machine of the control plane after the
+// bootData returns the boot data of a machine. Workers of a group share it, and it is
+// named after the group; that of a machine of the control plane is named after the
 // machine.
 func (p platform) bootData(x group, id graph.ID, machine string, role boot.Role) *bootdata.Data {
 	if x.kubeadm == nil && x.eks == nil {

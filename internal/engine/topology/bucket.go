@@ -7,9 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// addBucket adds the bucket from which machines load their Ignition
-// configuration. As in CAPA, the names of instance profiles are taken as names of
-// roles.
+// addBucket adds the bucket from which machines load their Ignition configuration. As in
+// CAPA, its policy uses the names of instance profiles as names of roles.
 func addBucket(g *graph.Graph, in inputs) *graph.Ref[s3.BucketState] {
 	spec := in.spec.S3Bucket
 	if spec == nil {

@@ -45,8 +45,8 @@ func examples(t *testing.T) map[string]*manifest.Cluster {
 	return out
 }
 
-// inventory is what a look at the account finds before the cluster is made:
-// three zones, and what the manifest says that its user brings.
+// inventory is the inventory of the account before the cluster is created: three zones,
+// and the existing resources that the manifest refers to.
 func inventory(m *manifest.Cluster) topology.Inventory {
 	inv := topology.Inventory{Account: "123456789012", Balancers: map[string]bool{}}
 	for _, z := range "abc" {
@@ -73,8 +73,7 @@ func build(t *testing.T, m *manifest.Cluster, inv topology.Inventory) topology.C
 	return c
 }
 
-// printed writes a graph down: every node with where it comes from, what it
-// needs and how, and what is wanted.
+// printed prints a graph: every resource with its origin, edges and desired fields.
 func printed(g *graph.Graph) string {
 	var out strings.Builder
 	for _, n := range g.Resources() {
@@ -111,8 +110,8 @@ func kindOf(e graph.Edge) string {
 	return "needs"
 }
 
-// The graph of every example, written down: a change to the topology shows
-// what it does to each of them.
+// The graph of every example is a golden file, so that a change to the topology shows its
+// effect on each of them.
 func TestExamples(t *testing.T) {
 	for name, m := range examples(t) {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +123,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every node that a resource refers to is among what its node needs: without
-// the edge, it would be read before it is there.
+// Every resource that another refers to is among its edges: without the edge, it would be
+// read before it exists.
 func TestEveryReferenceIsANeed(t *testing.T) {
 	for name, m := range examples(t) {
 		for _, n := range build(t, m, inventory(m)).Resources() {
@@ -140,7 +139,7 @@ func TestEveryReferenceIsANeed(t *testing.T) {
 			}
 			for path, ref := range references(reflect.ValueOf(holder.Desired()), "") {
 				if strings.HasPrefix(path, ".Content.") {
-					continue // of the launch template, which is among the needs itself
+					continue // of the launch template, which is itself an edge
 				}
 				require.True(t, needed[ref], "%s: %s%s refers to %s, which is not among its needs", name, n.ID(), path, ref.ID())
 			}
@@ -148,7 +147,7 @@ func TestEveryReferenceIsANeed(t *testing.T) {
 	}
 }
 
-// references finds every node that a value refers to, by where it does.
+// references finds every resource that a value refers to, by field path.
 func references(v reflect.Value, path string) map[string]graph.Resource {
 	out := map[string]graph.Resource{}
 	into := func(v reflect.Value, at string) {
@@ -171,7 +170,7 @@ func references(v reflect.Value, path string) map[string]graph.Resource {
 		}
 	case reflect.Struct:
 		if !strings.HasPrefix(v.Type().PkgPath(), "github.com/clusterawsadm/clusterawsadm/") {
-			return out // upstream's types hold no nodes
+			return out // upstream's types contain no resources
 		}
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
@@ -190,8 +189,8 @@ func references(v reflect.Value, path string) map[string]graph.Resource {
 	return out
 }
 
-// A node of the examples has each kind of reference there is: else the test
-// above would prove nothing.
+// The examples contain every kind of reference; otherwise the test above would prove
+// nothing.
 func TestReferencesAreFound(t *testing.T) {
 	found := map[string]bool{}
 	for _, m := range examples(t) {
@@ -218,8 +217,8 @@ func TestReferencesAreFound(t *testing.T) {
 	}
 }
 
-// rulesOf returns what a role's group lets in, one line a rule:
-// "tcp 6443 from node: Kubernetes API".
+// rulesOf returns the ingress rules of a role's group, one line for each: "tcp 6443 from
+// node: Kubernetes API".
 func rulesOf(t *testing.T, c topology.Cluster, role infrav1.SecurityGroupRole) (out []string) {
 	t.Helper()
 	n := c.Resource(graph.ID("security-group-rules/" + string(role)))

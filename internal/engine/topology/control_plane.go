@@ -36,23 +36,23 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 	return lbs.register(g, "", like, p.infra("spec.controlPlaneLoadBalancer"))
 }
 
-// addInitMarker marks the machine that initializes the control plane: the first
-// one.
+// addInitMarker adds the init marker, which records the machine that runs kubeadm init:
+// the first one.
 func addInitMarker(g *graph.Graph, machines []*graph.Ref[ec2.InstanceState]) {
 	if len(machines) > 0 {
 		graph.Add(g, "init-marker", &secrets.InitMarker{Machine: machines[0]})
 	}
 }
 
-// controlPlane is what the rollouts of the control plane do.
+// controlPlane is the result of the rollouts of the control plane.
 type controlPlane struct {
 	launched []Machine
 	settled  []graph.Resource // registrations and Nodes
-	last     []graph.Resource // what the rollouts of workers wait for
+	last     []graph.Resource // the rollouts of workers wait for these
 }
 
-// rollControlPlane replaces the outdated machines of the control plane, group
-// after group: stand-alone Machines are a group each.
+// rollControlPlane replaces the outdated machines of the control plane, one group after
+// the other. Each stand-alone Machine is its own group.
 func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine) (out controlPlane, err error) {
 	for _, x := range plan.groups {
 		if !x.controlPlane || !x.rolls() {

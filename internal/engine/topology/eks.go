@@ -17,14 +17,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// eksPlane is the control plane of EKS, and what it tells the other stages.
+// eksPlane is the control plane of EKS, and what the other stages need of it.
 type eksPlane struct {
 	platform platform
-	mappings []incluster.Mapping // that the ConfigMap aws-auth is to have
+	mappings []incluster.Mapping // desired entries of the ConfigMap aws-auth
 	remarks  []string
 }
 
-// addEKS adds the control plane of EKS and all that belongs to it.
+// addEKS adds the control plane of EKS and its parts.
 func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
 	spec := &b.m.EKS.ControlPlane.Spec
 	p := platform{base: b}
@@ -94,7 +94,7 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 	return e
 }
 
-// logs are the types of logs that are kept, sorted.
+// logs returns the enabled log types, sorted.
 func logs(l *ekscontrolplanev1.ControlPlaneLoggingSpec) (out []string) {
 	if l == nil {
 		return nil
@@ -126,16 +126,16 @@ func list(p *[]string) []string {
 	return *p
 }
 
-// roleSpec is a role that a resource of EKS needs.
+// roleSpec is an IAM role that a resource of EKS needs.
 type roleSpec struct {
 	name, path, boundary, at string
 	services                 []string
-	policies                 []string // names of policies of AWS
+	policies                 []string // names of AWS managed policies
 	more                     []string // ARNs
 }
 
-// addRole adds a role, once for each name: managed where the user allows it, and
-// looked up otherwise (docs/adr/0015-eks-roles.md).
+// addRole adds a role, once for each name: managed if the user permits it, otherwise
+// looked up (docs/adr/0015-eks-roles.md).
 func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 	id := graph.ID("role/" + r.name)
 	if added, ok := g.Resource(id).(*graph.Ref[iam.RoleState]); ok {
@@ -154,7 +154,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 	return graph.Add(g, id, role, in.infra(r.at))
 }
 
-// howToCreateRole says how to create a role that is missing. Of CAPA's roles the
+// howToCreateRole returns the advice for a role that is missing. Of CAPA's roles, the
 // command creates by default only that of control planes.
 func howToCreateRole(name string) string {
 	const gate, command = "have it made with --set CAPA_EKS_IAM=true, or ", "make it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
@@ -171,8 +171,8 @@ func howToCreateRole(name string) string {
 	return gate + "name one that is there"
 }
 
-// addEKSAddons adds the add-ons that EKS installs. nodes says whether there will
-// be nodes: add-ons run there, and nodes need some of them to become ready.
+// addEKSAddons adds the add-ons that EKS installs. With nodes, the cluster will have
+// nodes: add-ons run there, and nodes need some of them to become ready.
 func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, nodes bool) (added []graph.Resource) {
 	if plane.Addons == nil {
 		return nil
@@ -191,8 +191,8 @@ func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManage
 	return added
 }
 
-// addIdentityProvider adds the OIDC identity provider of users, after all else
-// that EKS changes on the cluster.
+// addIdentityProvider adds the OIDC identity provider for users, after all other changes
+// to the cluster.
 func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec, after []graph.Resource) {
 	c := plane.OIDCIdentityProviderConfig
 	if c == nil {
@@ -206,9 +206,9 @@ func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AW
 	}, p.infra("spec.oidcIdentityProviderConfig"))
 }
 
-// retireEKS removes what belongs to the EKS cluster, is owned, and is no longer
-// wanted. Unlike in Cluster API, what others have added stays. nodeRoles are
-// ARNs of roles whose access entries are named after instance profiles.
+// retireEKS retires the parts of the EKS cluster that are owned and not desired any more.
+// Unlike in Cluster API, parts that others have added stay. nodeRoles are ARNs of roles
+// whose access entries are named after instance profiles.
 func retireEKS(g *graph.Graph, p platform, nodeRoles map[string]bool) (retired []graph.Resource) {
 	for _, part := range []struct {
 		kind   string

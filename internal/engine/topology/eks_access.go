@@ -31,9 +31,9 @@ func addAccessEntries(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSMa
 	return added
 }
 
-// nodeAccess lets the machines that are in no node group join the cluster: by an
-// access entry for each of their roles, or by the ConfigMap aws-auth where the
-// cluster uses only that.
+// nodeAccess permits the machines that are in no node group to join the cluster: by an
+// access entry for each of their roles, or by the ConfigMap aws-auth if the cluster uses
+// only that.
 type nodeAccess struct {
 	entries  []graph.Resource
 	roles    map[string]bool     // ARNs of the roles that have one of these entries
@@ -43,7 +43,7 @@ type nodeAccess struct {
 
 // addNodeAccess adds the access entries of machines.
 func addNodeAccess(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) nodeAccess {
-	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // AWS's own default
+	mode := ekscontrolplanev1.EKSAuthenticationModeConfigMap // the default of AWS
 	if a := plane.AccessConfig; a != nil && a.AuthenticationMode != "" {
 		mode = a.AuthenticationMode
 	}
@@ -80,7 +80,7 @@ func (a *nodeAccess) remark(format string, args ...any) {
 	a.remarks = append(a.remarks, fmt.Sprintf(format, args...))
 }
 
-// mapRole lets the role of an instance profile in by the ConfigMap aws-auth.
+// mapRole adds the role of an instance profile to the ConfigMap aws-auth.
 func (a *nodeAccess) mapRole(p platform, profile string) {
 	switch role := p.inv.NodeRoles[profile]; {
 	case role != "":
@@ -111,7 +111,7 @@ func hasEntry(g *graph.Graph, role string) bool {
 	return g.Resource(graph.ID("role/"+role[strings.LastIndex(role, "/")+1:])) != nil || g.Resource(graph.ID("access-entry/"+role)) != nil
 }
 
-// givenMappings are those of the manifest.
+// givenMappings returns the mappings of the manifest.
 func givenMappings(c *ekscontrolplanev1.IAMAuthenticatorConfig) (out []incluster.Mapping) {
 	if c == nil {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// managedReplicas is the annotation of a MachinePool of which something else
-// says how many machines it has: an autoscaler.
+// managedReplicas is the annotation of a MachinePool whose number of machines is set by
+// somebody else, such as an autoscaler.
 const managedReplicas = "cluster.x-k8s.io/replicas-managed-by"
 
-// addNodeGroups adds the managed node groups. nodes says whether there will be
+// addNodeGroups adds the managed node groups. It reports whether the cluster will have
 // nodes.
 func addNodeGroups(g *graph.Graph, p platform) (added []graph.Resource, nodes bool, err error) {
 	for _, pool := range p.m.Pools {
@@ -84,12 +84,12 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 	return r, err
 }
 
-// addNodeTemplate adds the launch template of a node group. EKS chooses the image
-// of the nodes by its type, and writes their boot data, unless the template has an
-// image: then EKS adds nothing, and knows of no version.
+// addNodeTemplate adds the launch template of a node group. EKS chooses the image by the
+// type of the nodes and writes their boot data. If the template has an image, EKS does
+// neither, and reports no version.
 func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
 	x := p.poolGroup(pool, p.eks)
-	x.spec.UncompressedUserData = new(true) // EKS reads it
+	x.spec.UncompressedUserData = new(true) // EKS reads it, and does not decompress it
 	t := newLaunchTemplate(g, p, x, *pool.Managed.Spec.AWSLaunchTemplate)
 	if manifest.OwnImage(pool.Managed) {
 		image, err := addImage(g, p.base, x)
@@ -125,8 +125,7 @@ func updateNodes(spec *expinfrav1.AWSManagedMachinePoolSpec, g *eks.NodeGroup) {
 	}
 }
 
-// allowSSH lets SSH in to the nodes: from anywhere only where the manifest says
-// so.
+// allowSSH permits SSH to the nodes: from all addresses only if the manifest says so.
 func (b base) allowSSH(spec *expinfrav1.AWSManagedMachinePoolSpec, r *eks.NodeGroup) {
 	access := spec.RemoteAccess
 	if access == nil {

@@ -31,14 +31,14 @@ type group struct {
 	specAt       string // object of spec, for messages: "AWSMachineTemplate/demo-md-0"
 	specPath     string // path of spec in it: "spec.template.spec"
 	kubeadm      *bootstrapv1.KubeadmConfigSpec
-	eks          *bootdata.EKSJoin // of machines of an EKS cluster
-	data         []byte            // given bootstrap data, when there is no configuration
+	eks          *bootdata.EKSJoin // only for machines of an EKS cluster
+	data         []byte            // bootstrap data of the manifest, if there is no configuration
 	zone         string            // failureDomain
-	labels       map[string]string // that Nodes are to have
+	labels       map[string]string // labels of the Nodes
 
-	surge, unavailable *intstr.IntOrString // by how many there may be more or fewer during a rollout; nil: Cluster API's defaults
-	onDelete           bool                // strategy OnDelete: only machines that somebody terminates are replaced
-	rolloutAfter       time.Time           // machines that were launched before are replaced
+	surge, unavailable *intstr.IntOrString // rolling update; nil: Cluster API's defaults
+	onDelete           bool                // strategy OnDelete: a run does not replace machines
+	rolloutAfter       time.Time           // machines launched earlier are replaced
 	renewBefore        time.Duration       // how long before its certificates expire a machine is replaced; 0: never
 	deletionOrder      clusterv1.MachineSetDeletionOrder
 	instanceName       func(i int) string
@@ -70,7 +70,7 @@ func (in inputs) groupsOfMachines(plane *graph.Ref[eks.ClusterState]) (out []gro
 	return append(out, in.singleMachines(false, plane)...)
 }
 
-// templatePath is where an AWSMachineTemplate has the spec of its machines.
+// templatePath is the path of the machine's spec in an AWSMachineTemplate.
 const templatePath = "spec.template.spec"
 
 func (in inputs) controlPlaneGroup() group {
@@ -139,8 +139,8 @@ func (in inputs) singleMachines(controlPlane bool, plane *graph.Ref[eks.ClusterS
 	return out
 }
 
-// poolGroup is a pool as a group of machines. A launch template without a key
-// pair has none: Cluster API uses the cluster's for machines alone.
+// poolGroup returns the group of a pool. A launch template without a key pair has none:
+// Cluster API's default key pair is for single machines only.
 func (in inputs) poolGroup(p manifest.Pool, plane *graph.Ref[eks.ClusterState]) group {
 	var (
 		t        expinfrav1.AWSLaunchTemplate
@@ -162,7 +162,7 @@ func (in inputs) poolGroup(p manifest.Pool, plane *graph.Ref[eks.ClusterState]) 
 			InstanceType: t.InstanceType, AMI: t.AMI, ImageLookupFormat: t.ImageLookupFormat, ImageLookupOrg: t.ImageLookupOrg,
 			ImageLookupBaseOS: t.ImageLookupBaseOS, AdditionalTags: more, IAMInstanceProfile: t.IamInstanceProfile,
 			AdditionalSecurityGroups: t.AdditionalSecurityGroups, SSHKeyName: &key, Ignition: ignition,
-			CloudInit: infrav1.CloudInit{InsecureSkipSecretsManager: true}, // there is no secret in it
+			CloudInit: infrav1.CloudInit{InsecureSkipSecretsManager: true}, // the user data contains no secret
 		},
 	}
 	switch c := p.Bootstrap; {
@@ -180,9 +180,9 @@ func (in inputs) poolGroup(p manifest.Pool, plane *graph.Ref[eks.ClusterState]) 
 	return g
 }
 
-// poolSecrets says where the machines of pools fetch their boot data, which an
-// AWSMachinePool does not: where those of the control plane do. The token they
-// join with is renewed there, and a launch template would keep it.
+// poolSecrets returns the backend for machines of pools, which an AWSMachinePool does not
+// specify: that of the control plane. The join token is renewed there, and a launch
+// template would keep an old one.
 func (in inputs) poolSecrets() (c infrav1.CloudInit) {
 	if cp := in.m.ControlPlane; cp != nil {
 		c.SecureSecretsBackend = cp.Template.Spec.Template.Spec.CloudInit.SecureSecretsBackend
@@ -195,7 +195,7 @@ func (in inputs) eksJoin(plane *graph.Ref[eks.ClusterState], config *eksbootstra
 	return &bootdata.EKSJoin{Cluster: plane, Config: config, Nodeadm: nodeadm, Secret: in.secret}
 }
 
-// givenData returns bootstrap data that the manifest brings in a Secret.
+// givenData returns bootstrap data from a Secret of the manifest.
 func (in inputs) givenData(secret string) []byte {
 	if s := in.m.Secrets[secret]; s != nil {
 		return s.Data["value"]

@@ -45,7 +45,7 @@ func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], erro
 	return lookup(g, b, graph.ID(id), ec2.ImageByName(q), x.specAt, "spec"), nil
 }
 
-// architecture is that of the group's instance type.
+// architecture returns the architecture of the group's instance type.
 func (in inputs) architecture(x group) string {
 	return cmp.Or(in.inv.Types[x.spec.InstanceType].Architecture, "x86_64")
 }
@@ -56,7 +56,7 @@ func addGivenImage(g *graph.Graph, b base, x group, image string) *graph.Ref[ec2
 	id, kind := graph.ID("image/"+image), b.inv.Types[x.spec.InstanceType]
 	arch := kind.Architecture
 	if kind.VCPUs == 0 {
-		arch = "" // nothing is known of the type
+		arch = "" // the type is not in the inventory
 	}
 	if arch == "arm64" {
 		id += "/arm64"
@@ -86,9 +86,9 @@ func addEKSImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], e
 	return lookup(g, b, graph.ID("image/eks/"+version+"/"+path), ec2.ImageByParameter(parameter), x.specAt, "spec"), nil
 }
 
-// imageName fills in an image lookup format, a Go template with the two values
-// of CAPA. No other action is supported: a template engine looks up methods by
-// name, which keeps the linker from dropping dead code.
+// imageName expands an image lookup format, a Go template with the two values of CAPA. No
+// other action is supported: a template engine looks up methods by name, which prevents
+// the linker from removing dead code.
 func imageName(format, base, version string) (string, error) {
 	var out strings.Builder
 	for rest := format; ; {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// inputs are what a graph is built from. Nothing changes them.
+// inputs are what a graph is built from. They are not changed.
 type inputs struct {
 	m    *manifest.Cluster
 	spec *infrav1.AWSClusterSpec
@@ -60,9 +60,9 @@ func (in inputs) machineTags(role string, additional map[string]string) cloud.Ta
 	})
 }
 
-// cloudProviderKey is the key of the tag by which the AWS cloud controller
-// manager finds what it may use. On resources of EKS and IAM Cluster API marks
-// with it what it owns.
+// cloudProviderKey is the key of the cloud provider tag. The AWS cloud controller manager
+// uses resources with this tag; on resources of EKS and IAM, it is Cluster API's owned
+// tag.
 func (in inputs) cloudProviderKey() string {
 	return cloud.CloudProviderTagPrefix + in.m.KubernetesName()
 }
@@ -82,8 +82,8 @@ func (in inputs) endpointPort() int32 {
 	return apiPort
 }
 
-// asks reports whether a run asks the API server.
-func (in inputs) asks() bool { return in.o.Wait == APIServer || in.o.Wait == NodesReady }
+// usesAPIServer reports whether a run uses the API server.
+func (in inputs) usesAPIServer() bool { return in.o.Wait == APIServer || in.o.Wait == NodesReady }
 
 // hasControlPlane reports whether the control plane has machines.
 func (in inputs) hasControlPlane() bool {
@@ -103,8 +103,8 @@ func (in inputs) initialized() bool {
 	return in.m.EKS != nil || in.inv.Initialized || in.hasControlPlane()
 }
 
-// clusterConfiguration returns kubeadm's ClusterConfiguration, and where the
-// manifest has it.
+// clusterConfiguration returns kubeadm's ClusterConfiguration and its path in the
+// manifest.
 func (in inputs) clusterConfiguration() (config bootstrapv1.ClusterConfiguration, origin string) {
 	if cp := in.m.ControlPlane; cp != nil {
 		return cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration, in.m.Origin("KubeadmControlPlane/"+cp.Object.Name, "spec.kubeadmConfigSpec")
@@ -117,8 +117,8 @@ func (in inputs) clusterConfiguration() (config bootstrapv1.ClusterConfiguration
 	return config, ""
 }
 
-// etcdCertificates is the folder of etcd's certificates on the machines of the
-// control plane; stacked is false where etcd does not run there.
+// etcdCertificates is the folder of etcd's certificates on the machines of the control
+// plane; stacked is false if etcd does not run there.
 func (in inputs) etcdCertificates() (folder string, stacked bool) {
 	config, _ := in.clusterConfiguration()
 	folder = config.CertificatesDir
@@ -128,8 +128,8 @@ func (in inputs) etcdCertificates() (folder string, stacked bool) {
 	return folder + "/etcd", len(config.Etcd.External.Endpoints) == 0
 }
 
-// checkNamespace refuses a cluster if one of the same name exists that is in
-// another namespace: their tags in AWS would be the same.
+// checkNamespace returns an error if a cluster of the same name exists that is in another
+// namespace: their tags in AWS would be the same.
 func (in inputs) checkNamespace() error {
 	for _, m := range in.inv.Machines {
 		if other, _, ok := strings.Cut(m.Tags["MachineName"], "/"); ok && other != in.m.Namespace {
@@ -174,7 +174,7 @@ func (in inputs) secret(name, key string) ([]byte, error) {
 	return value, nil
 }
 
-// base is the network and the security groups, which the other stages build on.
+// base is the network and the security groups, which the other stages refer to.
 type base struct {
 	inputs
 	net        network

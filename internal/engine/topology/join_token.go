@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// TokenTTL is how long machines may use a join token once it is created or,
-	// where there are pools, renewed: long enough for a slow run, and no longer.
+	// TokenTTL is how long a join token is valid after it is created or renewed: long
+	// enough for a slow run.
 	TokenTTL = 2 * time.Hour
-	// tokenLeft is how long a token has to be valid yet for a machine that is
-	// about to be launched: it boots, and kubeadm join tries for 20 minutes.
+	// tokenLeft is how long a token has to be valid when a machine is launched: the
+	// machine boots, and kubeadm join tries for 20 minutes.
 	tokenLeft = 30 * time.Minute
-	// How old the value of a token may be when a run launches machines, and when
-	// only pools use it: a plan is not to find a change in them every day.
+	// The maximum age of a token when a run launches machines, and when only pools use
+	// it: a plan should not show a change of the token every day.
 	tokenDay, tokenWeek = 24 * time.Hour, 7 * 24 * time.Hour
-	// tokenTag marks machines of the control plane that keep the token valid.
+	// tokenTag marks machines of the control plane that renew the token.
 	tokenTag = "clusterawsadm/keeps-join-token" //nolint:gosec // a tag
 )
 
-// addJoinToken adds the token with which machines join a cluster that exists
-// already, whoever created it: one that Cluster API created does not know this token.
-// It is nil where no machine joins with it. A run that only asks AWS cannot know
-// whether a token is valid.
+// addJoinToken adds the token with which machines join a cluster that exists, including
+// one that Cluster API created and that does not have this token. It is nil if no machine
+// joins with it. A run that does not use the API server cannot know whether a token is
+// valid.
 func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePlan) *incluster.CurrentToken {
-	if !p.asks() || !p.hasControlPlane() {
+	if !p.usesAPIServer() || !p.hasControlPlane() {
 		return nil
 	}
 	token := &incluster.JoinToken{API: api, TTL: TokenTTL, Least: tokenLeft, Most: tokenWeek, After: graph.On(p.bucket)}
@@ -51,14 +51,14 @@ func addJoinToken(g *graph.Graph, p platform, api *incluster.API, plan machinePl
 	return &incluster.CurrentToken{Ref: graph.Add(g, "join-token", token), Token: token}
 }
 
-// joinsByToken reports whether a machine of the group is launched that joins with
+// joinsByToken reports whether the run launches a machine of the group that joins with
 // the token.
 func (p groupPlan) joinsByToken() bool {
 	return p.kubeadm != nil && boot.ByToken(p.kubeadm) && slices.ContainsFunc(p.launch, func(at place) bool { return !at.initializes })
 }
 
-// poolsByToken lists the pools whose machines Auto Scaling launches, and that join
-// with the token.
+// poolsByToken lists the pools whose machines Auto Scaling launches and which join with
+// the token.
 func (in inputs) poolsByToken() (out []group) {
 	for _, pool := range in.m.Pools {
 		if pool.Scaling != nil && pool.Bootstrap.Kubeadm != nil && boot.ByToken(&pool.Bootstrap.Kubeadm.Spec) {
@@ -68,14 +68,14 @@ func (in inputs) poolsByToken() (out []group) {
 	return out
 }
 
-// renewsToken reports whether the machines of a group are to keep the token valid:
-// those of the control plane, where Auto Scaling may launch machines between runs.
+// renewsToken reports whether the machines of a group renew the token: those of the
+// control plane, if Auto Scaling may launch machines between runs.
 func (in inputs) renewsToken(g group) bool {
 	return g.controlPlane && g.kubeadm != nil && len(in.poolsByToken()) > 0
 }
 
-// keepsToken reports whether a machine of the control plane keeps the token valid:
-// one of the inventory, or one that is launched and replaces none.
+// keepsToken reports whether a machine of the control plane renews the token: one of the
+// inventory, or one that is launched and replaces none.
 func (in inputs) keepsToken(groups []groupPlan) bool {
 	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool { return m.Tags[tokenTag] != "" && m.Status != shuttingDown }) ||
 		slices.ContainsFunc(groups, func(p groupPlan) bool { return in.renewsToken(p.group) && len(p.launch) > 0 && !p.rolls() })

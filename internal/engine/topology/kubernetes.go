@@ -11,21 +11,21 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// kubernetes is what a run has in the cluster.
+// kubernetes are the resources in the Kubernetes cluster that other stages refer to.
 type kubernetes struct {
 	api    *incluster.API                           // nil where the run needs no API server
 	server *graph.Ref[incluster.APIServerState]     // nil where the run does not wait for it
-	config *graph.Ref[incluster.KubeadmConfigState] // nil where kubeadm keeps none, or the run does not wait
+	config *graph.Ref[incluster.KubeadmConfigState] // nil if the cluster does not use kubeadm, or the run does not wait
 	// controlPlaneNodes are the Nodes of the control plane, except for those of
 	// rollouts.
 	controlPlaneNodes []graph.Resource
 }
 
-// newAPI says how the run reaches the API server; nil where it does not need to.
-// It names the flags of a run that needs no API server.
+// newAPI returns the access to the API server; nil if the run does not use it. Its error
+// messages name the flags of a run that needs no API server.
 func newAPI(p platform, plan machinePlan) *incluster.API {
 	var without []string
-	if p.asks() {
+	if p.usesAPIServer() {
 		without = append(without, "--wait=infrastructure")
 	}
 	if p.drainsAny(plan) {
@@ -37,12 +37,12 @@ func newAPI(p platform, plan machinePlan) *incluster.API {
 	return &incluster.API{Endpoint: p.endpoint, PKI: p.keys, EKS: p.eks, Without: strings.Join(without, " ")}
 }
 
-// addKubernetes adds what machines become: the API server, what kubeadm keeps in
-// it, what is installed there, and the Nodes. answers is what has to be settled
-// before the API server can answer.
+// addKubernetes adds the API server, the ConfigMaps of kubeadm, the add-ons, and the
+// Nodes of the machines. answers are the resources that have to be settled before the API
+// server can answer.
 func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machinePlan, machines []Machine, answers []graph.Resource, mappings []incluster.Mapping) (k kubernetes, remarks []string) {
 	k.api = api
-	if !p.asks() {
+	if !p.usesAPIServer() {
 		return k, p.postponedRemarks(mappings)
 	}
 	server := &incluster.APIServer{API: api, After: graph.Awaits(answers...)}
@@ -78,10 +78,9 @@ func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machineP
 	return k, nil
 }
 
-// addSystemImages adds what is upgraded when all of the control plane is:
-// kube-proxy has its version, and CoreDNS the one that the manifest names. The
-// Corefile stays as it is: corefile-migration v1.0.35 changes nothing in kubeadm's
-// from CoreDNS 1.9.3 to 1.14.7.
+// addSystemImages adds the images that are updated after the whole control plane:
+// kube-proxy has its version, and CoreDNS the one in the manifest. The Corefile stays:
+// corefile-migration v1.0.35 changes nothing in kubeadm's from CoreDNS 1.9.3 to 1.14.7.
 func addSystemImages(g *graph.Graph, p platform, k kubernetes, controlPlane []graph.Resource) (added []graph.Resource) {
 	cp := p.m.ControlPlane
 	if k.config == nil || cp == nil {
@@ -108,12 +107,12 @@ func addSystemImages(g *graph.Graph, p platform, k kubernetes, controlPlane []gr
 	return added
 }
 
-// imageTag is a version as tags of images have it.
+// imageTag converts a version to an image tag.
 func imageTag(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-// addNode adds the Node that a machine becomes. In a rollout it has to be able to
-// replace another one: a worker takes pods, and a machine of the control plane
-// runs all its parts.
+// addNode adds the Node of a machine. In a rollout, the Node has to be able to replace
+// another one: a worker is ready for pods, and a machine of the control plane runs all
+// its components.
 func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
 	n := &incluster.Node{
 		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels,
@@ -124,17 +123,17 @@ func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.
 
 // waitsForNode reports whether the run waits for the Node of a machine.
 func (in inputs) waitsForNode(m Machine) bool {
-	return in.asks() && (m.ControlPlane || m.rolls || in.o.Wait == NodesReady)
+	return in.usesAPIServer() && (m.ControlPlane || m.rolls || in.o.Wait == NodesReady)
 }
 
-// addEtcdMembers adds a check of the members of etcd before machines are added to
-// a control plane that is initialized: the machine of one may have been lost.
+// addEtcdMembers adds a check of the etcd members before machines are added to an
+// initialized control plane: a member may belong to a machine that was lost.
 func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, x groupPlan) []graph.Resource {
 	if !p.checksEtcd(x) {
 		return nil
 	}
 	const id = "etcd-members"
-	if r := g.Resource(id); r != nil { // single Machines are a group each
+	if r := g.Resource(id); r != nil { // each single Machine is its own group
 		return []graph.Resource{r}
 	}
 	certificates, _ := p.etcdCertificates()
@@ -146,7 +145,7 @@ func (in inputs) checksEtcd(x groupPlan) bool {
 	return x.controlPlane && len(x.launch) > 0 && in.replacesOutdated(x.group) && in.inv.Initialized && in.hasControlPlane() && stacked
 }
 
-// drainsAny reports whether the run drains a Node, or changes the members of etcd.
+// drainsAny reports whether the run drains a Node or removes a member of etcd.
 func (in inputs) drainsAny(plan machinePlan) bool {
 	return slices.ContainsFunc(plan.leaving, in.drains) || slices.ContainsFunc(plan.groups, func(x groupPlan) bool {
 		return in.checksEtcd(x) || slices.ContainsFunc(x.outdated, in.drains)

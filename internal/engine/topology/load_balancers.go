@@ -14,25 +14,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// loadBalancers are the load balancers of the API server, and what machines of
-// the control plane are registered with.
+// loadBalancers are the load balancers of the API server, with which machines of the
+// control plane are registered.
 type loadBalancers struct {
 	endpoint        bootdata.Endpoint
 	listeners       []graph.Resource
 	targets         []target
 	classic         *graph.Ref[elb.ClassicLoadBalancerState]
-	existingClassic bool // the classic one is not managed
+	existingClassic bool // the classic load balancer is not managed
 }
 
-// target is a target group, and what it is for.
+// target is a target group.
 type target struct {
 	name     string // "api", "secondary/api", "8132"
 	group    *graph.Ref[elb.TargetGroupState]
-	existing bool // it is not managed
+	existing bool // the target group is not managed
 }
 
-// networkLoadBalancers lists those of the manifest that are network load
-// balancers.
+// networkLoadBalancers lists the network load balancers of the manifest.
 func (in inputs) networkLoadBalancers() (out []*infrav1.AWSLoadBalancerSpec) {
 	for _, lb := range []*infrav1.AWSLoadBalancerSpec{in.spec.ControlPlaneLoadBalancer, in.spec.SecondaryControlPlaneLoadBalancer} {
 		if lb != nil && lb.LoadBalancerType == infrav1.LoadBalancerTypeNLB {
@@ -79,8 +78,7 @@ type networkLoadBalancer struct {
 	targets   []target
 }
 
-// listener is a port of a network load balancer, and the port of the machines
-// that it sends to.
+// listener is a port of a network load balancer, and the target port on the machines.
 type listener struct {
 	name     string // "api", "8132"
 	stem     string // of the name of its target group
@@ -90,7 +88,7 @@ type listener struct {
 	path     string
 }
 
-// listeners lists those of a network load balancer: that of the API server first.
+// listeners lists the listeners of a network load balancer, that of the API server first.
 func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []listener {
 	out := []listener{{
 		name: "api", stem: "apiserver-target-", port: in.endpointPort(), to: apiPort, check: apiCheck(spec), ipType: spec.TargetGroupIPType, path: path,
@@ -148,8 +146,8 @@ func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	return out, nil
 }
 
-// balancerName returns the name of a network load balancer. Its target groups
-// and listeners have it as the tag Name.
+// balancerName returns the name of a network load balancer, which is also the tag Name of
+// its target groups and listeners.
 func (in inputs) balancerName(spec *infrav1.AWSLoadBalancerSpec) string {
 	if spec.Name != nil {
 		return *spec.Name
@@ -220,7 +218,7 @@ func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec, path string) (o
 		return out, nil
 	}
 	zones := map[string]bool{}
-	for _, s := range b.net.of(!internal(spec) || len(b.net.of(false)) == 0) {
+	for _, s := range b.net.subnetsOfKind(!internal(spec) || len(b.net.subnetsOfKind(false)) == 0) {
 		if !zones[s.zone] {
 			zones[s.zone] = true
 			out = append(out, s.ref)
@@ -229,13 +227,13 @@ func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec, path string) (o
 	return out, nil
 }
 
-// register adds the same registration at every load balancer of the control
-// plane, each under its name and a suffix.
+// register adds the same registration for every load balancer of the control plane, each
+// with its name and a suffix.
 func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Targets, opts ...graph.Option) (added []graph.Resource) {
 	for _, t := range lbs.targets {
 		r := like
 		r.Group, r.Shared = t.group, like.Shared || t.existing
-		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // what else listens may come later, or never
+		r.Healthy = like.Healthy && (t.name == "api" || t.name == "secondary/api") // the other ports may have nothing that listens
 		added = append(added, graph.Add(g, graph.ID("targets/"+t.name+suffix), &r, opts...))
 	}
 	if lbs.classic != nil {
@@ -246,8 +244,8 @@ func (lbs loadBalancers) register(g *graph.Graph, suffix string, like elb.Target
 	return added
 }
 
-// ipType is how a target group reaches its targets: over IPv6 where every
-// private subnet has it, unless the manifest says otherwise.
+// ipType is the address type of a target group: IPv6 if every private subnet has it,
+// unless the manifest says otherwise.
 func (b base) ipType(given *infrav1.TargetGroupIPType) string {
 	switch {
 	case given != nil:
@@ -255,7 +253,7 @@ func (b base) ipType(given *infrav1.TargetGroupIPType) string {
 	case !b.net.ipv6:
 		return "ipv4"
 	}
-	for _, s := range b.net.of(false) {
+	for _, s := range b.net.subnetsOfKind(false) {
 		if s.ipv6 == 0 && s.ipv6CIDR == "" {
 			return "ipv4"
 		}

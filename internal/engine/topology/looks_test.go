@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No Find and no Diff assigns to a field of its resource, nor does a method that
-// they call on it. TestLookingChangesNothing of pkg/reconcile finds what the
-// source does not show, as far as the examples go.
+// No Find and no Diff assigns to a field of its resource, nor does a method that they
+// call on it. TestLookingChangesNothing of pkg/reconcile checks the same at run time, for
+// the examples.
 func TestFindAndDiffAssignNothing(t *testing.T) {
 	methods := map[string]*ast.FuncDecl{} // "dir.Type.Method"
 	require.NoError(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -60,7 +60,7 @@ func TestFindAndDiffAssignNothing(t *testing.T) {
 	require.Greater(t, looks, 70, "the resources of internal/engine are looked at")
 }
 
-// receiverType is the name of the type that a method belongs to.
+// receiverType is the name of the receiver's type.
 func receiverType(f *ast.FuncDecl) string {
 	x := f.Recv.List[0].Type
 	for {
@@ -77,8 +77,8 @@ func receiverType(f *ast.FuncDecl) string {
 	}
 }
 
-// usesOfReceiver lists the fields of the receiver to which a method assigns, and
-// the methods that it calls on it.
+// usesOfReceiver lists the fields of the receiver that a method assigns to, and the
+// methods that it calls on it.
 func usesOfReceiver(f *ast.FuncDecl) (assigned, called []string) {
 	if len(f.Recv.List[0].Names) == 0 {
 		return nil, nil
@@ -109,8 +109,7 @@ func usesOfReceiver(f *ast.FuncDecl) (assigned, called []string) {
 	return assigned, called
 }
 
-// fieldOf is the field of the receiver that an expression is, or is a part of; ""
-// for none.
+// fieldOf is the field of the receiver that an expression starts with; "" for none.
 func fieldOf(receiver string, x ast.Expr) string {
 	for {
 		switch y := x.(type) {

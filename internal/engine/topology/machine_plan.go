@@ -19,44 +19,44 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// machinePlan says which machines stay, which are launched and which are
-// terminated. It follows from the manifest and the inventory alone.
+// machinePlan lists the machines that stay, that are launched and that are terminated. It
+// follows from the manifest and the inventory alone.
 type machinePlan struct {
 	groups     []groupPlan
-	leaving    []ec2.InstanceState // that belong to no group any more, or are too many in it
+	leaving    []ec2.InstanceState // machines without a group, or too many for it
 	unknown    []string            // as in groupPlan, of all groups
-	keepsToken bool                // a machine of the control plane keeps the join token valid
-	remarks    []string            // what the user should know
+	keepsToken bool                // a machine of the control plane renews the join token
+	remarks    []string            // messages for the user
 }
 
-// groupPlan says what becomes of the machines of a group.
+// groupPlan is the plan for the machines of a group.
 type groupPlan struct {
 	group
 
-	template string              // names what the machines are launched from
+	template string              // template tag: a digest of the launch settings
 	stay     []place             // machines that exist and are kept
 	launch   []place             // machines that do not exist yet
 	outdated []ec2.InstanceState // that a rollout replaces, the oldest first
-	unknown  []string            // IDs of machines that do not say which template they were launched from: those of Cluster API
+	unknown  []string            // IDs of machines without a template tag: those of Cluster API
 	remarks  []string
 }
 
-// place is the place of a machine in its group: "md-0/2".
+// place is a position of a machine in its group: "md-0/2".
 type place struct {
 	index       int
 	existing    existingMachine
-	initializes bool // the machine is to initialize the control plane
+	initializes bool // the machine runs kubeadm init
 }
 
 // existingMachine is a machine of the inventory that has a place in a group.
 type existingMachine struct {
-	name    string // tag Name that it keeps; "": that of its place
-	machine string // name of its Machine that it keeps; "": that of its place
-	claimed string // its ID, while it has no name: it was launched together with others
+	name    string // existing tag Name to keep; "": that of its place
+	machine string // existing name of its Machine to keep; "": that of its place
+	claimed string // ID of a machine without a name, launched together with others
 	state   ec2.InstanceState
 }
 
-// exists reports whether a machine of the inventory has the place.
+// exists reports whether a machine of the inventory has this place.
 func (p place) exists() bool { return p.existing.state.ID != "" }
 
 // rolls reports whether a rollout replaces machines of the group.
@@ -71,8 +71,8 @@ func (p machinePlan) rollsControlPlane() bool {
 	return slices.ContainsFunc(p.groups, func(g groupPlan) bool { return g.controlPlane && g.rolls() })
 }
 
-// planMachines gives the machines of the inventory their places. bastion says
-// whether the cluster has one.
+// planMachines assigns the machines of the inventory to places. With bastion, the cluster
+// has one.
 func planMachines(in inputs, groups []group, bastion bool) (p machinePlan) {
 	begun := in.inv.Initialized && in.hasControlPlane()
 	for _, g := range groups {
@@ -86,8 +86,8 @@ func planMachines(in inputs, groups []group, bastion bool) (p machinePlan) {
 	return p
 }
 
-// planGroup plans one group. With first, no machine has initialized the control
-// plane.
+// planGroup plans one group. With first, no machine has initialized the control plane
+// yet.
 func (in inputs) planGroup(g group, first bool) groupPlan {
 	p := groupPlan{group: g, template: templateOf(g)}
 	taken := in.assign(g)
@@ -114,8 +114,7 @@ func (in inputs) planGroup(g group, first bool) groupPlan {
 	return p
 }
 
-// unknownTemplates lists machines that do not say which template they were launched
-// from.
+// unknownTemplates lists machines without a template tag.
 func unknownTemplates(g group, machines map[int]existingMachine) (ids []string) {
 	for _, e := range machines {
 		if !g.onDelete && e.state.Tags[cloud.TemplateTag] == "" {
@@ -147,13 +146,15 @@ func isOrAre(n int, what string) string {
 	return fmt.Sprintf("%d %ss are", n, what)
 }
 
-// replacesOutdated reports whether outdated machines of a group are replaced: a
-// run that neither drains nor waits leaves them as they are.
-func (in inputs) replacesOutdated(g group) bool { return in.o.Drain && in.asks() && !g.onDelete }
+// replacesOutdated reports whether outdated machines of a group are replaced: not in a
+// run that neither drains nor waits.
+func (in inputs) replacesOutdated(g group) bool {
+	return in.o.Drain && in.usesAPIServer() && !g.onDelete
+}
 
-// assign gives the machines of the inventory their places in the group: by
-// their resource tag; or, launched by Cluster API, by their names; or, launched
-// together and not yet named, in any free place.
+// assign assigns the machines of the inventory to places of the group: by their resource
+// tag; those that Cluster API launched, by their names; those that were launched together
+// and are not named yet, to any free place.
 func (in inputs) assign(g group) map[int]existingMachine {
 	taken, base := map[int]existingMachine{}, "machine/"+g.name
 	var loose []existingMachine
@@ -165,7 +166,7 @@ func (in inputs) assign(g group) map[int]existingMachine {
 		switch {
 		case m.Status == shuttingDown:
 		case indexed && err == nil:
-			if !pattern.MatchString(m.Tags["MachineName"]) || e.name != e.machine { // else it may be Cluster API's name, and stays
+			if !pattern.MatchString(m.Tags["MachineName"]) || e.name != e.machine { // otherwise it may be a name from Cluster API, and stays
 				e = existingMachine{state: m}
 			}
 			taken[i] = e
@@ -182,14 +183,14 @@ func (in inputs) assign(g group) map[int]existingMachine {
 // machinePattern matches the MachineName tags that Cluster API gives to the
 // machines of a group.
 func (in inputs) machinePattern(g group) *regexp.Regexp {
-	set := `-[a-z0-9]{5,10}` // of the MachineSet, which a control plane has none of
+	set := `-[a-z0-9]{5,10}` // suffix of the MachineSet; a control plane has none
 	if g.controlPlane {
 		set = ""
 	}
 	return regexp.MustCompile(`^` + regexp.QuoteMeta(in.m.Namespace+"/"+g.name) + set + `-[a-z0-9]{5}$`)
 }
 
-// fill gives machines the lowest places that are free.
+// fill assigns machines to the lowest free places.
 func fill(taken map[int]existingMachine, loose []existingMachine) {
 	for i, next := 0, 0; next < len(loose); i++ {
 		if _, ok := taken[i]; !ok {
@@ -199,9 +200,9 @@ func fill(taken map[int]existingMachine, loose []existingMachine) {
 	}
 }
 
-// places chooses the places of a group's machines: as many of the current ones
-// as there are to be, and the lowest that are free for the rest. Of too many
-// those of the highest places go, or as the manifest says.
+// places chooses the places of a group's machines: existing ones first, then the lowest
+// free ones. If there are too many machines, those of the highest places leave, or those
+// that the manifest's deletion order selects.
 func places(count int, current, taken map[int]existingMachine, order clusterv1.MachineSetDeletionOrder) (stay, launch []int) {
 	stay = slices.Sorted(maps.Keys(current))
 	age := func(i, j int) int { return current[i].state.LaunchedAt.Compare(current[j].state.LaunchedAt) }
@@ -231,7 +232,7 @@ func (in inputs) leaving(groups []groupPlan, bastion bool) (out []ec2.InstanceSt
 			names[in.ownTags(p.group, x)["Name"]] = true
 		}
 		for _, m := range p.outdated {
-			ids[m.ID] = true // its rollout terminates it
+			ids[m.ID] = true // the rollout terminates it
 		}
 	}
 	if bastion {
@@ -262,9 +263,9 @@ func (p machinePlan) leavingControlPlane() (out []ec2.InstanceState) {
 	return out
 }
 
-// templateOf names what the machines of a group are launched from: their version,
-// the configuration of kubeadm, and what AWS cannot change on a running machine.
-// What is updated in place, CoreDNS for example, is no reason to replace them.
+// templateOf returns a digest of the launch settings of a group: version, kubeadm
+// configuration, and the properties that AWS cannot change on a running machine. Settings
+// that are updated in place, such as CoreDNS, are not part of it.
 func templateOf(g group) string {
 	spec := g.spec.DeepCopy()
 	spec.AdditionalTags, spec.AdditionalSecurityGroups, spec.InstanceMetadataOptions, spec.ProviderID, spec.InstanceID = nil, nil, nil, nil, nil
@@ -281,7 +282,7 @@ func templateOf(g group) string {
 	for _, part := range parts {
 		text, err := json.Marshal(part)
 		if err != nil {
-			return "" // no type of these fails
+			return "" // these types can always be encoded
 		}
 		words = append(words, string(text))
 	}
@@ -289,11 +290,11 @@ func templateOf(g group) string {
 	return suffix(words...) + suffix(append(words, "")...)
 }
 
-// outdatedBecause says why a machine is to be replaced; "" if it is not. A
-// machine without the template tag was launched by Cluster API, or by an earlier
-// version: it stays. Like "clusterctl alpha rollout restart", rollout.after
-// replaces machines that were launched before. rollout.before replaces machines
-// of the control plane before their certificates expire.
+// outdatedBecause says why a machine is to be replaced; "" if it is not. A machine
+// without the template tag stays: it was launched by Cluster API or by an earlier
+// version. As with "clusterctl alpha rollout restart", rollout.after replaces machines
+// that were launched earlier. rollout.before replaces machines of the control plane
+// before their certificates expire.
 func (in inputs) outdatedBecause(p groupPlan, m ec2.InstanceState) string {
 	have, now := m.Tags[cloud.TemplateTag], in.inv.Now
 	switch {
@@ -308,18 +309,18 @@ func (in inputs) outdatedBecause(p groupPlan, m ec2.InstanceState) string {
 	return ""
 }
 
-// day is that of Cluster API, in which it counts the validity of certificates.
+// day is the unit in which Cluster API counts the validity of certificates.
 const day = 24 * time.Hour
 
-// expiry is when the certificates of a machine of the control plane expire, at
-// the earliest: kubeadm creates them when it has booted.
+// expiry returns the earliest time at which the certificates of a machine of the control
+// plane expire: kubeadm creates them after boot.
 func (in inputs) expiry(m ec2.InstanceState) time.Time {
 	config, _ := in.clusterConfiguration()
 	return m.LaunchedAt.Add(time.Duration(cmp.Or(config.CertificateValidityPeriodDays, 365)) * day).UTC()
 }
 
-// expiryRemarks warn of a control plane whose certificates expire within two months,
-// where the manifest does not say when to renew them.
+// expiryRemarks warn of certificates of the control plane that expire within two months,
+// if the manifest does not say when to renew them.
 func (in inputs) expiryRemarks(g group, taken map[int]existingMachine) []string {
 	if !g.controlPlane || g.renewBefore > 0 || in.inv.Now.IsZero() {
 		return nil

@@ -17,19 +17,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// platform is what machines are launched into, and what their boot data refers
-// to.
+// platform is what all machines depend on: the network, images and boot data.
 type platform struct {
 	base
 	endpoint bootdata.Endpoint
 	bucket   *graph.Ref[s3.BucketState]
 	keys     *graph.Ref[secrets.PKIState] // nil on EKS
-	eks      *graph.Ref[eks.ClusterState] // nil but on EKS
-	token    *incluster.CurrentToken      // nil where no machine joins later
+	eks      *graph.Ref[eks.ClusterState] // nil except on EKS
+	token    *incluster.CurrentToken      // nil if no machine joins with a token
 }
 
-// addMachines adds all machines and pools, and what they become in Kubernetes:
-// Nodes, and the API server.
+// addMachines adds all machines and pools, and their Kubernetes resources: the API server
+// and the Nodes.
 func addMachines(g *graph.Graph, p platform, lbs loadBalancers, plan machinePlan, mappings []incluster.Mapping) (all []Machine, remarks []string, err error) {
 	api := newAPI(p, plan)
 	p.token = addJoinToken(g, p, api, plan)
@@ -91,7 +90,7 @@ func addGroup(g *graph.Graph, p platform, api *incluster.API, x groupPlan) (out 
 	return out, nil
 }
 
-// addMachine adds one machine. A machine that exists keeps its zone.
+// addMachine adds one machine. An existing machine keeps its zone.
 func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph.Edge) (out Machine, err error) {
 	id, zone := x.id(at.index), x.zone
 	switch {
@@ -120,7 +119,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 	}, nil
 }
 
-// ownTags are the tags by which a machine differs from others of its group.
+// ownTags are the tags that differ between the machines of a group.
 func (in inputs) ownTags(g group, at place) cloud.Tags {
 	name, machine := g.instanceName(at.index), g.machineName(at.index)
 	if at.existing.name != "" {
@@ -142,7 +141,7 @@ func newInstance(g *graph.Graph, p platform, x groupPlan, at place) *ec2.Instanc
 		Spec: x.spec, Key: p.keyName(x.spec.SSHKeyName), Tags: p.machineTags(x.roleTag(), x.spec.AdditionalTags).With(own), Batch: own,
 		Claimed: at.existing.claimed,
 	}
-	if !at.exists() || at.existing.state.Tags[cloud.TemplateTag] != "" || p.asks() { // else the API server cannot be asked whether it is true
+	if !at.exists() || at.existing.state.Tags[cloud.TemplateTag] != "" || p.usesAPIServer() { // otherwise the run cannot check the tag with the API server
 		r.Tags[cloud.TemplateTag] = x.template
 	}
 	r.Outdated = x.onDelete && p.outdatedBecause(x, at.existing.state) != ""
@@ -158,8 +157,8 @@ func (g group) roleTag() string {
 	return roleNode
 }
 
-// externalCloudProvider reports whether the kubelets of a group leave it to a
-// cloud controller manager to set provider IDs.
+// externalCloudProvider reports whether a cloud controller manager sets the provider IDs
+// of the Nodes of a group, and not the kubelet.
 func (g group) externalCloudProvider() bool {
 	if g.kubeadm == nil {
 		return false
@@ -171,8 +170,8 @@ func (g group) externalCloudProvider() bool {
 		slices.ContainsFunc(g.kubeadm.JoinConfiguration.NodeRegistration.KubeletExtraArgs, is)
 }
 
-// machineSecurityGroups returns the security groups of machines, and the EKS
-// cluster in whose own group they are.
+// machineSecurityGroups returns the security groups of machines, and the EKS cluster
+// whose own group they also use.
 func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph.Ref[ec2.SecurityGroupState], cluster graph.Resource) {
 	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupLB}
 	switch {

@@ -9,12 +9,11 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// maxLoadBalancerName is Elastic Load Balancing's limit.
+// maxLoadBalancerName is the limit of Elastic Load Balancing.
 const maxLoadBalancerName = 32
 
 // loadBalancerName returns the name that CAPA gives to an API load balancer
-// (elb.ELBName): the stem and a suffix, or a hash of the stem where that is too
-// long.
+// (elb.ELBName): the stem and a suffix, or a hash of the stem if that is too long.
 func loadBalancerName(stem string) string {
 	name := strings.ReplaceAll(stem, ".", "-") + "-apiserver"
 	if len(name) <= maxLoadBalancerName {
@@ -34,16 +33,16 @@ func loadBalancerName(stem string) string {
 	return string(short) + "-k8s"
 }
 
-// suffix returns five characters derived from words. Cluster API uses five random
-// ones; a run that resumes another has to find the same.
+// suffix returns five characters derived from words. Cluster API uses random ones; here,
+// a run that continues another has to find the same name.
 func suffix(words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	text := new(big.Int).SetBytes(sum[:8]).Text(36)
 	return fmt.Sprintf("%05s", text)[:5]
 }
 
-// shorten cuts a name so that it fits with what is to be appended, as Cluster
-// API does with names of more than 63 characters.
+// shorten cuts a name to leave room for a suffix, as Cluster API does with names of more
+// than 63 characters.
 func shorten(name string, room int) string {
 	if most := 63 - room; len(name) > most {
 		return name[:most]

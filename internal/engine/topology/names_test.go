@@ -19,9 +19,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// The names of load balancers are Cluster API's. The hashes were worked out by
-// another program: BLAKE2b of 28 bytes of the name without its suffix, each
-// byte modulo 36 as a digit of 0-9a-z.
+// The names of load balancers are the same as in Cluster API. The hashes were computed
+// with another program: BLAKE2b of 28 bytes of the name without its suffix, each byte
+// modulo 36 as a digit of 0-9a-z.
 func TestLoadBalancerNames(t *testing.T) {
 	m := examples(t)["quickstart"]
 	lb := m.Infra.Spec.ControlPlaneLoadBalancer
@@ -49,7 +49,7 @@ func TestLoadBalancerNames(t *testing.T) {
 	require.Equal(t, "mine", build(t, m, inventory(m)).Resource("load-balancer/classic").(*graph.Ref[elb.ClassicLoadBalancerState]).Desired().(*elb.ClassicLoadBalancer).Name)
 }
 
-// instances returns the machines of a graph that are wanted, by node.
+// instances returns the desired machines of a graph, by resource ID.
 func instances(c topology.Cluster) map[graph.ID]*ec2.Instance {
 	out := map[graph.ID]*ec2.Instance{}
 	for _, n := range c.Resources() {
@@ -62,8 +62,8 @@ func instances(c topology.Cluster) map[graph.ID]*ec2.Instance {
 	return out
 }
 
-// Machines are named as Cluster API names them, with the same suffixes every
-// time and others for every machine.
+// Machines have the names of Cluster API, with a suffix that is the same in every run and
+// different for each machine.
 func TestMachineNames(t *testing.T) {
 	m := examples(t)["three-zones"]
 	control, workers := m.ControlPlane.Object.Name, m.Deployments[0].Object.Name
@@ -95,7 +95,7 @@ func TestMachineNames(t *testing.T) {
 	require.Len(t, instances(build(t, m, inventory(m)))[graph.ID("machine/"+long+"/0")].Tags["Name"], 63)
 }
 
-// rolesOf returns the parts of the control-plane machines that are to be made.
+// rolesOf returns the kubeadm roles of the machines of the control plane to create.
 func rolesOf(_ *manifest.Cluster, c topology.Cluster) (out []boot.Role) {
 	for _, machine := range c.Machines {
 		if i, ok := machine.Instance.Desired().(*ec2.Instance); ok && machine.ControlPlane && i.Boot != nil {
@@ -114,8 +114,8 @@ func machineOf(m *manifest.Cluster, node, id, zone string) ec2.InstanceState {
 	return ec2.InstanceState{Object: identity.Object{ID: id, Tags: cloud.Tags{cloud.ResourceTag: node, cloud.RoleTag: "control-plane"}}, Zone: m.Region + zone, Status: "running"}
 }
 
-// Only one machine begins the control plane, and only once: when it is lost,
-// the one in its place joins the others; when all are, it begins anew.
+// Only one machine runs kubeadm init, and only once: if it is lost, its replacement joins
+// the others; if all are lost, one runs it again.
 func TestRoles(t *testing.T) {
 	m := examples(t)["three-zones"]
 	name := "machine/" + m.ControlPlane.Object.Name + "/"
@@ -129,7 +129,8 @@ func TestRoles(t *testing.T) {
 	require.Equal(t, []boot.Role{boot.Init, boot.JoinControlPlane, boot.JoinControlPlane}, rolesOf(m, build(t, m, inv)))
 }
 
-// Control-plane machines go round the zones, and stay in the zone they are in.
+// Machines of the control plane are spread over the zones, and existing ones keep their
+// zone.
 func TestSpread(t *testing.T) {
 	m := examples(t)["three-zones"]
 	zone := func(c topology.Cluster, i string) string {
@@ -147,9 +148,9 @@ func TestSpread(t *testing.T) {
 	require.Equal(t, "b c b", zone(c, "0")+" "+zone(c, "1")+" "+zone(c, "2"))
 }
 
-// Machines that are there take their places: by node tag, launched together
-// and unnamed, or made by Cluster API. A group whose name begins another's
-// takes none of its machines. What is too much is retired.
+// Existing machines get their places: by resource tag, launched together and unnamed, or
+// created by Cluster API. A group whose name is the beginning of another's takes none of
+// its machines. Surplus machines are retired.
 func TestMachinesTakeTheirPlaces(t *testing.T) {
 	m := examples(t)["quickstart"]
 	md := &m.Deployments[0]
@@ -185,7 +186,7 @@ func TestMachinesTakeTheirPlaces(t *testing.T) {
 	require.ErrorContains(t, err, "in the namespace elsewhere")
 }
 
-// Image lookup formats are filled in without a template engine.
+// Image lookup formats are expanded without a template engine.
 func TestImageNames(t *testing.T) {
 	m := examples(t)["quickstart"]
 	for format, want := range map[string]string{

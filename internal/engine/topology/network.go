@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// network is what the rest of a cluster is built on.
+// network is the VPC with its subnets and gateways.
 type network struct {
 	vpc       *graph.Ref[ec2.VPCState]
 	internet  *graph.Ref[ec2.InternetGatewayState] // nil in an existing VPC
@@ -30,11 +30,11 @@ type subnet struct {
 	name, zone string
 	public     bool
 	wavelength bool   // it is in a Wavelength Zone
-	parent     string // the availability zone that the Wavelength Zone belongs to
+	parent     string // availability zone of the Wavelength Zone
 	cidr       string
 	ipv6       int    // index of its /64; 0: none
-	ipv6CIDR   string // as the manifest says
-	path       string // where the manifest says so
+	ipv6CIDR   string // from the manifest
+	path       string // in the manifest; "" if it is not there
 	tags       cloud.Tags
 }
 
@@ -58,13 +58,14 @@ func (s subnet) loadBalancerTag() cloud.Tags {
 	return cloud.Tags{"kubernetes.io/role/internal-elb": "1"}
 }
 
-// egress is what has to exist before machines in the subnet reach the internet.
+// egress are the resources that have to exist before machines in the subnet can reach the
+// internet.
 func (s subnet) egress() []graph.Edge { return graph.Awaits(s.table) }
 
-// of returns the public or the private subnets in availability zones, in order.
-// Subnets in Wavelength Zones have machines only where the manifest says so, and
-// neither load balancers nor NAT gateways, as in CAPA.
-func (n network) of(public bool) (out []subnet) {
+// subnetsOfKind returns the public or the private subnets in availability zones, in order. As in
+// CAPA, subnets in Wavelength Zones contain machines only if the manifest says so, and
+// neither load balancers nor NAT gateways.
+func (n network) subnetsOfKind(public bool) (out []subnet) {
 	for _, s := range n.subnets {
 		if s.public == public && !s.wavelength {
 			out = append(out, s)
@@ -84,7 +85,8 @@ func (n network) first(public bool, zone string) (subnet, bool) {
 	return subnet{}, false
 }
 
-// egress is what has to exist before machines in a subnet reach the internet.
+// egress are the resources that have to exist before machines in a subnet can reach the
+// internet.
 func (n network) egress(of *graph.Ref[ec2.SubnetState]) []graph.Edge {
 	for _, s := range n.subnets {
 		if s.ref == of {
@@ -94,7 +96,7 @@ func (n network) egress(of *graph.Ref[ec2.SubnetState]) []graph.Edge {
 	return nil
 }
 
-// addNetwork adds the VPC and what belongs to it, or looks up an existing one.
+// addNetwork adds the VPC and its parts, or looks up an existing VPC.
 func addNetwork(g *graph.Graph, in inputs) (network, error) {
 	spec := in.spec.NetworkSpec.VPC
 	if spec.ID != "" {
@@ -153,8 +155,8 @@ func addSecondaryBlocks(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState])
 	return out
 }
 
-// plannedSubnets lists the subnets that are wanted: those of the manifest, or
-// CAPA's split over the zones.
+// plannedSubnets lists the desired subnets: those of the manifest, or CAPA's split over
+// the zones.
 func (in inputs) plannedSubnets() (out []subnet, err error) {
 	for i, s := range in.spec.NetworkSpec.Subnets {
 		ipv6 := 0
@@ -181,7 +183,7 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		return nil, fmt.Errorf("%s: %w", in.m.Origin(in.m.InfraObject(), "spec.network.vpc.cidrBlock"), err)
 	}
 	for i, zone := range zones {
-		// The preferred kind counts its /64s from 2, the other from where that ends.
+		// The preferred kind counts its /64s from 2; the other kind continues from there.
 		preferred, residual := 0, 0
 		if spec.IPv6 != nil {
 			preferred, residual = 2+i, 2+len(zones)+i
@@ -232,7 +234,7 @@ func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks [
 	return graph.Add(g, id, r, opts...)
 }
 
-// within reports whether a block lies in another.
+// within reports whether a block is inside another.
 func within(inner, outer string) bool {
 	in, err1 := netip.ParsePrefix(inner)
 	out, err2 := netip.ParsePrefix(outer)
@@ -257,8 +259,8 @@ func natGatewayIn(zone string, all []natGateway) *graph.Ref[ec2.NATGatewayState]
 }
 
 // natGatewayFor returns the NAT gateway through which a private subnet reaches the
-// internet: that of its zone or, in a Wavelength Zone, as in CAPA, that of the
-// parent zone, or else the first one.
+// internet: that of its zone; in a Wavelength Zone, as in CAPA, that of the parent zone,
+// or else the first one.
 func natGatewayFor(s subnet, all []natGateway) *graph.Ref[ec2.NATGatewayState] {
 	if !s.wavelength {
 		return natGatewayIn(s.zone, all)
@@ -272,7 +274,7 @@ func natGatewayFor(s subnet, all []natGateway) *graph.Ref[ec2.NATGatewayState] {
 // addNATGateways adds an address and a NAT gateway in each zone that has a
 // private subnet, and a public one for the gateway.
 func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
-	for _, s := range n.of(false) {
+	for _, s := range n.subnetsOfKind(false) {
 		public, ok := n.first(true, s.zone)
 		if !ok || natGatewayIn(s.zone, out) != nil {
 			continue
@@ -346,8 +348,8 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 	}, in.infra("spec.s3Bucket"))
 }
 
-// addExistingNetwork looks up an existing VPC and its subnets. As in CAPA they
-// are used as they are, except for the tags of subnets and secondary blocks.
+// addExistingNetwork looks up an existing VPC and its subnets. As in CAPA they are not
+// changed, except for the tags of subnets and secondary blocks.
 func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	spec := in.spec.NetworkSpec
 	n.vpc = graph.Use(g, "vpc", ec2.VPCByID(spec.VPC.ID), in.infra("spec.network.vpc.id"))

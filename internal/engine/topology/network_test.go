@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// Blocks are cut as Cluster API's provider cuts them.
+// Blocks are split as in CAPA.
 func TestSplit(t *testing.T) {
 	for _, c := range []struct {
 		block           string
@@ -58,8 +58,8 @@ func subnetsOf(c topology.Cluster) (out []*ec2.Subnet) {
 	return out
 }
 
-// The preferred kind of subnet counts its /64s from 2 on, the other kind from
-// where that ends ; each zone has a public one first.
+// The preferred kind of subnet counts its /64s from 2, the other kind continues from
+// there; each zone has a public one first.
 func TestIPv6Indices(t *testing.T) {
 	for schema, want := range map[infrav1.SubnetSchemaType][]int{infrav1.SubnetSchemaPreferPrivate: {5, 2, 6, 3, 7, 4}, infrav1.SubnetSchemaPreferPublic: {2, 5, 3, 6, 4, 7}} {
 		m := examples(t)["quickstart"]
@@ -83,8 +83,8 @@ func zonesOf(c topology.Cluster) (out []string) {
 	return out
 }
 
-// Zones are taken in order of name, or in an order that hangs on the name of
-// the cluster alone; those that have subnets of the cluster come first.
+// Zones are in order of name, or in an order that depends only on the name of the
+// cluster; those that have subnets of the cluster come first.
 func TestZones(t *testing.T) {
 	m := examples(t)["quickstart"]
 	inv := inventory(m)
@@ -122,7 +122,7 @@ func TestZones(t *testing.T) {
 	require.ErrorContains(t, err, "no availability zone")
 }
 
-// The rules of every role are those of Cluster API's provider.
+// The rules of every role are those of CAPA.
 func TestSecurityRules(t *testing.T) {
 	m := examples(t)["bastion"]
 	spec := &m.Infra.Spec

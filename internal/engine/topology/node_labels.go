@@ -9,9 +9,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// nodeLabels returns those labels of Machines that their Nodes are to have too: those
-// of the domains that Cluster API synchronizes. A kubelet may not set most of them
-// itself (NodeRestriction).
+// nodeLabels returns the labels of Machines that are also set on their Nodes: those of
+// the domains that Cluster API synchronizes. A kubelet may not set most of them itself
+// (NodeRestriction).
 func nodeLabels(labels map[string]string) map[string]string {
 	labels = maps.Clone(labels)
 	maps.DeleteFunc(labels, func(k, _ string) bool {
@@ -22,8 +22,8 @@ func nodeLabels(labels map[string]string) map[string]string {
 	return labels
 }
 
-// labelRemark says which labels a run does not set because it does not wait for
-// the Nodes; "" for none.
+// labelRemark lists the labels that a run does not set because it does not wait for the
+// Nodes; "" for none.
 func (in inputs) labelRemark(machines []Machine) string {
 	var groups []string
 	for _, m := range machines {

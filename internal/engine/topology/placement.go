@@ -11,8 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// machineSubnet returns the subnet of a machine, and whether the manifest allows
-// no other.
+// machineSubnet returns the subnet of a machine, and whether the manifest permits no
+// other.
 func machineSubnet(g *graph.Graph, b base, x group, zone string, exists bool) (ref *graph.Ref[ec2.SubnetState], pinned bool, err error) {
 	if !exists {
 		addPlacementGroup(g, b, x)
@@ -21,8 +21,8 @@ func machineSubnet(g *graph.Graph, b base, x group, zone string, exists bool) (r
 		return namedSubnet(g, b, x, given, zone), true, nil
 	}
 	public := b.usesPublic(x)
-	if zone == "" { // Cluster API takes the first subnet; we take the first that offers the instance type
-		for _, s := range b.net.of(public) {
+	if zone == "" { // Cluster API takes the first subnet; this is the first that offers the instance type
+		for _, s := range b.net.subnetsOfKind(public) {
 			if b.offered(x.spec.InstanceType, s.zone) {
 				return s.ref, false, nil
 			}
@@ -43,11 +43,11 @@ func machineSubnet(g *graph.Graph, b base, x group, zone string, exists bool) (r
 
 // usesPublic reports whether a group's machines are in public subnets.
 func (b base) usesPublic(x group) bool {
-	return x.spec.PublicIP != nil && *x.spec.PublicIP || len(b.net.of(false)) == 0
+	return x.spec.PublicIP != nil && *x.spec.PublicIP || len(b.net.subnetsOfKind(false)) == 0
 }
 
-// addPlacementGroup adds the lookup of the placement group of a machine that is
-// to be launched. A dedicated host has none.
+// addPlacementGroup adds the lookup of the placement group of a machine to launch. A
+// machine on a dedicated host has none.
 func addPlacementGroup(g *graph.Graph, b base, x group) {
 	name := x.spec.PlacementGroupName
 	id := graph.ID("placement-group/" + name)
@@ -57,7 +57,8 @@ func addPlacementGroup(g *graph.Graph, b base, x group) {
 	graph.Use(g, id, ec2.PlacementGroupByName(name), graph.From(b.m.Origin(x.specAt, x.specPath+".placementGroupName")))
 }
 
-// notOffered says which zones offer the instance type of a group.
+// notOffered returns an error that lists the zones which offer the instance type of a
+// group.
 func (b base) notOffered(x group, zone string) error {
 	where, zones := zone, b.inv.Types[x.spec.InstanceType].Zones
 	if zone == "" {
@@ -70,8 +71,8 @@ func (b base) notOffered(x group, zone string) error {
 	return fmt.Errorf("%s: instance type %s is not offered in %s, %s", b.m.Origin(x.specAt, x.specPath+".instanceType"), x.spec.InstanceType, where, but)
 }
 
-// namedSubnet returns the subnet that a machine's spec names: one of the
-// cluster's, or another.
+// namedSubnet returns the subnet that a machine's spec names: one of the cluster's, or an
+// existing one.
 func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceReference, zone string) *graph.Ref[ec2.SubnetState] {
 	if given.ID != nil {
 		for _, s := range b.net.subnets {
@@ -96,7 +97,7 @@ func filterMap(filters []infrav1.Filter) map[string][]string {
 // a suitable subnet and offer the instance type take turns.
 func (b base) spread(x group, i int) string {
 	var zones []string
-	for _, s := range b.net.of(b.usesPublic(x)) {
+	for _, s := range b.net.subnetsOfKind(b.usesPublic(x)) {
 		if !slices.Contains(zones, s.zone) && b.offered(x.spec.InstanceType, s.zone) {
 			zones = append(zones, s.zone)
 		}
@@ -107,8 +108,8 @@ func (b base) spread(x group, i int) string {
 	return zones[i%len(zones)]
 }
 
-// offered reports whether a zone offers the instance type. A type of which
-// nothing is known is taken to be offered.
+// offered reports whether a zone offers the instance type. A type that is not in the
+// inventory counts as offered.
 func (in inputs) offered(instanceType, zone string) bool {
 	t, ok := in.inv.Types[instanceType]
 	return !ok || t.Zones == nil || slices.Contains(t.Zones, zone)

@@ -63,13 +63,12 @@ func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Res
 	return graph.Add(g, id, a, from), nil
 }
 
-// poolData is what the machines of a pool boot with.
+// poolData returns the boot data of the machines of a pool.
 func (p platform) poolData(x group) *bootdata.Data {
 	return p.bootData(x, graph.ID("machine/"+x.name), "", boot.JoinWorker)
 }
 
-// newLaunchTemplate returns what the machines of a pool are launched from, without
-// their image and boot data.
+// newLaunchTemplate returns the launch template of a pool, without image and boot data.
 func newLaunchTemplate(g *graph.Graph, p platform, x group, spec expinfrav1.AWSLaunchTemplate) *ec2.LaunchTemplate {
 	id := graph.ID("launch-template/" + x.name)
 	t := &ec2.LaunchTemplate{
@@ -87,7 +86,7 @@ func newLaunchTemplate(g *graph.Graph, p platform, x group, spec expinfrav1.AWSL
 func poolSubnets(g *graph.Graph, b base, pool manifest.Pool, x group) (out []*graph.Ref[ec2.SubnetState], err error) {
 	spec := pool.Scaling.Spec
 	for _, s := range spec.Subnets {
-		if s.ID == nil { // which may match any number of them
+		if s.ID == nil { // filters may match several
 			return nil, &UnsupportedError{b.m.Origin(x.specAt, "spec.subnets"), "subnets of pools by filters"}
 		}
 		out = append(out, namedSubnet(g, b, x, &s, ""))
@@ -103,21 +102,21 @@ func poolSubnets(g *graph.Graph, b base, pool manifest.Pool, x group) (out []*gr
 		return b.subnets(at, nil, spec.AvailabilityZones, expinfrav1.AZSubnetTypeAll)
 	}
 	kind := expinfrav1.AZSubnetTypePrivate
-	if len(b.net.of(false)) == 0 {
+	if len(b.net.subnetsOfKind(false)) == 0 {
 		kind = expinfrav1.AZSubnetTypePublic
 	}
 	return b.subnets(b.m.Origin("MachinePool/"+pool.Object.Name, "spec.failureDomains"), nil, pool.Object.Spec.FailureDomains, kind)
 }
 
-// retirePools removes pools that are no longer wanted, after the machines and the
-// pools that stay have settled. A pool is known by its launch template, which is
-// deleted last.
+// retirePools retires pools that are not desired any more, after the machines and the
+// other pools are settled. A pool is found by its launch template, so that is deleted
+// last.
 func retirePools(g *graph.Graph, p platform, machines []Machine, pools []graph.Resource) {
 	stay := pools
 	for _, m := range machines {
 		stay = append(stay, m.Instance)
 	}
-	var groups []graph.Resource // node groups of EKS that are retired: they do not say which template is theirs
+	var groups []graph.Resource // retired node groups: they do not report their template
 	for _, name := range p.inv.EKS.NodeGroups {
 		n := g.Resource(graph.ID("node-group/" + name))
 		if _, wanted := n.(*graph.Ref[eks.NodeGroupState]); !wanted {

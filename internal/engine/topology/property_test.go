@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
-// mutate changes a few lines of a manifest: it drops one, doubles one, moves
-// one in or out, swaps two, or replaces a value by another line's or an odd one.
+// mutate changes a few lines of a manifest: it deletes one, duplicates one, indents one
+// in or out, swaps two, or replaces a value with another line's or an unusual one.
 func mutate(r *rand.Rand, text string) string {
 	lines := strings.Split(text, "\n")
 	odd := []string{"0", "-1", "''", "null", "true", "[]", "{}", "10.0.0.0/28", "99999999999", "us-east-1z", "nlb", "disabled", "a b", "{ipv6: {}}"}
@@ -46,8 +46,8 @@ func mutate(r *rand.Rand, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Whatever validates, builds: Build may find that the account does not fit, but
-// it never panics. A graph panics on a node without its needs, or there twice.
+// Build does not panic on any valid manifest. It may return an error. A graph panics on a
+// missing edge or a duplicate ID.
 func TestWhateverValidatesBuilds(t *testing.T) {
 	files, err := filepath.Glob("../../../configs/*.yaml")
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// limits returns by how many machines a group may be too large and too small
-// while it is replaced.
+// limits returns how many machines more and fewer than desired a group may have during a
+// rollout.
 func (g group) limits() (surge, unavailable int) {
 	number := func(v *intstr.IntOrString, otherwise int, up bool) int {
 		if v == nil {
@@ -19,7 +19,7 @@ func (g group) limits() (surge, unavailable int) {
 		}
 		n, err := intstr.GetScaledValueFromIntOrPercent(v, g.count, up)
 		if err != nil {
-			return otherwise // it has been validated
+			return otherwise // the value has been validated
 		}
 		return n
 	}
@@ -34,37 +34,37 @@ func (g group) limits() (surge, unavailable int) {
 type move struct {
 	joins bool
 	n     int // of its kind, counted from 0
-	after int // of the other kind: how many have to have left, or joined, before
+	after int // number of moves of the other kind that have to be finished before
 }
 
-// moves puts a rollout in an order in which there are never more machines than
-// wanted and surge, nor fewer that are ready than wanted less unavailable.
+// moves orders a rollout so that there are never more machines than wanted plus surge,
+// nor fewer ready ones than wanted minus unavailable.
 func moves(wanted, stay, fresh, old, surge, unavailable int) (out []move) {
 	for joined, left := 0, 0; joined < fresh || left < old; {
-		room := stay + joined + 1 + old - wanted - surge // that have to have left before another one joins
+		room := stay + joined + 1 + old - wanted - surge // machines that have to leave before another one joins
 		if joined < fresh && room <= left {
 			out = append(out, move{true, joined, max(0, room)})
 			joined++
 			continue
 		}
-		need := wanted - unavailable - stay - old + left + 1 // that have to have joined before another one leaves
+		need := wanted - unavailable - stay - old + left + 1 // machines that have to join before another one leaves
 		out = append(out, move{false, left, min(max(0, need), fresh)})
 		left++
 	}
 	return out
 }
 
-// rollout is what a rollout adds.
+// rollout are the resources that a rollout adds.
 type rollout struct {
 	launched []Machine
 	settled  []graph.Resource // registrations with load balancers, and Nodes
-	all      []graph.Resource // the last of what happens to each machine
+	all      []graph.Resource // the last resource of each machine
 }
 
-// addRollout replaces the outdated machines of a group by new ones. Each new
-// machine waits until an old one has left its place, and each old one for a new
-// one that has joined, and for those that an earlier run has launched. A control
-// plane grows only when all of it is healthy.
+// addRollout replaces the outdated machines of a group with new ones. Each new machine
+// waits until an old one has left, and each old one until a new one has joined, including
+// those that an earlier run has launched. A control plane grows only when all of it is
+// healthy.
 func addRollout(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, x groupPlan, machines []Machine, after []graph.Resource) (out rollout, err error) {
 	joined := func(m Machine) graph.Resource {
 		settled := addJoined(g, p, lbs, k, x, m)
@@ -84,14 +84,14 @@ func addRollout(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, pla
 	surge, unavailable := x.limits()
 	for _, step := range moves(x.count, len(x.stay), len(x.launch), len(x.outdated), surge, unavailable) {
 		if step.joins {
-			m, err := addMachine(g, p, x, x.launch[step.n], graph.Awaits(slices.Concat(mayLaunch, nth(leaves, step.after))...))
+			m, err := addMachine(g, p, x, x.launch[step.n], graph.Awaits(slices.Concat(mayLaunch, resourceAt(leaves, step.after))...))
 			if err != nil {
 				return out, err
 			}
 			out.launched, joins = append(out.launched, m), append(joins, joined(m))
 			continue
 		}
-		m, after := x.outdated[step.n], slices.Concat(mayLeave, nth(joins, step.after))
+		m, after := x.outdated[step.n], slices.Concat(mayLeave, resourceAt(joins, step.after))
 		if x.controlPlane {
 			unregistered := unregister(g, lbs, m, after, x.origin)
 			out.settled, after = append(out.settled, unregistered...), append(after, unregistered...)
@@ -102,16 +102,17 @@ func addRollout(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, pla
 	return out, nil
 }
 
-// nth is the n-th of the resources, counted from 1; none for 0.
-func nth(all []graph.Resource, n int) []graph.Resource {
+// resourceAt returns the n-th of the resources, counted from 1; none for 0.
+func resourceAt(all []graph.Resource, n int) []graph.Resource {
 	if n == 0 {
 		return nil
 	}
 	return all[n-1 : n]
 }
 
-// addJoined adds what a machine has to become before an old one may leave: its
-// Node, the last of them, and its registration with the load balancers.
+// addJoined adds the resources that have to be settled before an old machine may leave:
+// the Node of the new one, which is the last of them, and its registration with the load
+// balancers.
 func addJoined(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, x groupPlan, m Machine) []graph.Resource {
 	if !x.controlPlane {
 		return []graph.Resource{addNode(g, p, k, m, nil)}
@@ -122,14 +123,14 @@ func addJoined(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, x gr
 	return append(registered, addNode(g, p, k, m, graph.Awaits(registered...)))
 }
 
-// unregister takes one machine out of the load balancers.
+// unregister deregisters a machine from the load balancers.
 func unregister(g *graph.Graph, lbs loadBalancers, m ec2.InstanceState, after []graph.Resource, origin string) []graph.Resource {
 	return lbs.register(g, "/without/"+m.ID, elb.Targets{Shared: true, Removed: []string{m.ID}}, graph.From(origin), graph.With(graph.Awaits(after...)))
 }
 
-// rollWorkers replaces outdated workers, all groups at the same time, when the
-// control plane and what it runs are as wanted: no kubelet may be newer than the
-// API server.
+// rollWorkers replaces outdated workers, all groups at the same time, after the control
+// plane and the system add-ons are settled: a kubelet may not be newer than the API
+// server.
 func rollWorkers(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, after []graph.Resource) (launched []Machine, err error) {
 	for _, x := range plan.groups {
 		if x.controlPlane || !x.rolls() {

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMoves carries out the moves of random rollouts in the worst order that
-// they allow, and holds the number of machines against the limits.
+// TestMoves executes the moves of random rollouts in the worst order that they permit,
+// and checks the number of machines against the limits.
 func TestMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.IntRange(0, 8).Draw(t, "wanted")
@@ -24,8 +24,8 @@ func TestMoves(t *testing.T) {
 		assert.Len(t, all, fresh+old)
 
 		done := make([]bool, len(all))
-		came, went := 0, 0     // how many of the first ones have
-		launched, left := 0, 0 // whatever their number
+		came, went := 0, 0     // finished moves of each kind, from the first
+		launched, left := 0, 0 // finished moves in any order
 		most := max(wanted+surge, stay+old)
 		least := min(wanted-unavailable, stay+old)
 		for range all {
@@ -56,7 +56,7 @@ func TestMoves(t *testing.T) {
 	})
 }
 
-// firsts counts the moves of a kind that are done, up to the first that is not.
+// firsts counts the finished moves of a kind, up to the first unfinished one.
 func firsts(all []move, done []bool, joins bool) (n int) {
 	for i, x := range all {
 		if x.joins == joins {

@@ -13,16 +13,16 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// apiPort is the port at which the API server listens on its machine.
+// apiPort is the port of the API server on its machine.
 const apiPort = 6443
 
 // securityGroups are the security groups of the cluster, by role.
 type securityGroups map[infrav1.SecurityGroupRole]*graph.Ref[ec2.SecurityGroupState]
 
-// addSecurityGroups adds the security group of every role, and then the rules,
-// which refer to each other's groups. It returns also what load balancers leave
-// behind: network interfaces, which keep groups and subnets from being deleted.
-// They are deleted after the load balancers and before the groups.
+// addSecurityGroups adds the security group of every role, and then the rules, which
+// refer to each other's groups. It also returns the network interfaces that load
+// balancers leave behind, which prevent the deletion of groups and subnets. They are
+// deleted after the load balancers and before the groups.
 func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, graph.Resource) {
 	groups := securityGroups{}
 	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupAPIServerLB, infrav1.SecurityGroupLB, infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode}
@@ -45,7 +45,7 @@ func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, gr
 			continue // an existing group keeps its rules
 		}
 		graph.Add(g, graph.ID("security-group-rules/"+string(role)), &ec2.SecurityGroupRules{
-			Group: groups[role], Rules: unique(rules.of(role)), Shared: role == infrav1.SecurityGroupLB,
+			Group: groups[role], Rules: unique(rules.ingress(role)), Shared: role == infrav1.SecurityGroupLB,
 		}, in.infra("spec.network"))
 	}
 	var subnets []graph.Resource
@@ -77,15 +77,15 @@ func addSecurityGroup(g *graph.Graph, in inputs, n network, role infrav1.Securit
 	}, in.infra("spec.network"))
 }
 
-// securityGroupRules builds the rules of security groups from what they refer to.
+// securityGroupRules builds the rules of security groups.
 type securityGroupRules struct {
 	inputs
 	net    network
 	groups securityGroups
 }
 
-// of lists what the group of a role lets in.
-func (s securityGroupRules) of(role infrav1.SecurityGroupRole) (out []ec2.IngressRule) {
+// ingress lists the ingress rules of a role's group.
+func (s securityGroupRules) ingress(role infrav1.SecurityGroupRole) (out []ec2.IngressRule) {
 	add := func(protocol string, first, last int32, description string, from ...infrav1.SecurityGroupRole) {
 		for _, f := range from {
 			if g := s.groups[f]; g != nil {
@@ -132,7 +132,7 @@ func (s securityGroupRules) of(role infrav1.SecurityGroupRole) (out []ec2.Ingres
 	return out
 }
 
-// blocksIn lets blocks in; those of IPv6 only where the VPC has IPv6.
+// blocksIn permits blocks; those of IPv6 only if the VPC has IPv6.
 func (s securityGroupRules) blocksIn(protocol string, first, last int32, description string, blocks []string) (out []ec2.IngressRule) {
 	for _, block := range blocks {
 		if p, err := netip.ParsePrefix(block); err == nil && p.Addr().Is6() && !s.net.ipv6 {
@@ -151,8 +151,8 @@ func (s securityGroupRules) nodePorts() []ec2.IngressRule {
 	return s.blocksIn("tcp", 30000, 32767, "Node Port Services", blocks)
 }
 
-// apiServerRules lets clients, and the cluster's own NAT gateways, reach the
-// load balancer of the API server.
+// apiServerRules permit clients, and the cluster's own NAT gateways, to reach the load
+// balancer of the API server.
 func (s securityGroupRules) apiServerRules() (out []ec2.IngressRule) {
 	port := s.endpointPort()
 	rule := ec2.IngressRule{Protocol: "tcp", First: port, Last: port, Description: "Kubernetes API"}
@@ -182,7 +182,7 @@ func (s securityGroupRules) apiServerRules() (out []ec2.IngressRule) {
 	return append(out, s.anybody(rule)...)
 }
 
-// anybody lets every address in.
+// anybody permits all addresses.
 func (s securityGroupRules) anybody(rule ec2.IngressRule) []ec2.IngressRule {
 	rule.CIDR = "0.0.0.0/0"
 	out := []ec2.IngressRule{rule}
@@ -193,7 +193,7 @@ func (s securityGroupRules) anybody(rule ec2.IngressRule) []ec2.IngressRule {
 	return out
 }
 
-// wholeVPC lets every address of the VPC in.
+// wholeVPC permits all addresses of the VPC.
 func (s securityGroupRules) wholeVPC(rule ec2.IngressRule) []ec2.IngressRule {
 	rule.VPC = s.net.vpc
 	out := []ec2.IngressRule{rule}
@@ -204,8 +204,8 @@ func (s securityGroupRules) wholeVPC(rule ec2.IngressRule) []ec2.IngressRule {
 	return out
 }
 
-// networkLoadBalancerRules lets network load balancers reach the machines they
-// send to: their packets carry the client's address or one of the VPC's.
+// networkLoadBalancerRules permit network load balancers to reach their targets: packets
+// have the client's address or one of the VPC's.
 func (s securityGroupRules) networkLoadBalancerRules() (out []ec2.IngressRule) {
 	for _, lb := range s.networkLoadBalancers() {
 		from := s.wholeVPC
@@ -223,8 +223,8 @@ func (s securityGroupRules) networkLoadBalancerRules() (out []ec2.IngressRule) {
 	return out
 }
 
-// expand turns the rules of a manifest into one rule for each source. A rule
-// without any source means the control plane.
+// expand converts the rules of a manifest to one rule for each source. A rule without a
+// source means the control plane.
 func (s securityGroupRules) expand(given []infrav1.IngressRule) (out []ec2.IngressRule) {
 	for _, g := range given {
 		base := ec2.IngressRule{Protocol: string(g.Protocol), First: int32(g.FromPort), Last: int32(g.ToPort), Description: g.Description} //nolint:gosec // ports
@@ -261,8 +261,8 @@ func (s securityGroupRules) expand(given []infrav1.IngressRule) (out []ec2.Ingre
 	return out
 }
 
-// unique drops rules that differ from an earlier one in their description
-// alone: AWS refuses them.
+// unique removes rules that differ from an earlier one only in their description: AWS
+// rejects them.
 func unique(rules []ec2.IngressRule) (out []ec2.IngressRule) {
 	seen := map[string]bool{}
 	for _, r := range rules {

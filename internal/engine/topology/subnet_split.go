@@ -12,12 +12,12 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 )
 
-// defaultCIDR is the block of a VPC for which the manifest names none.
+// defaultCIDR is the block of a VPC if the manifest has none.
 const defaultCIDR = "10.0.0.0/16"
 
-// Split cuts the block of a VPC into a public and a private one for each of n
-// zones, as CAPA does (getDefaultSubnets): n+1 equal parts, rounded up to a power of
-// two; the first is cut again, for the kind of subnet that gets less.
+// Split divides the block of a VPC into a public and a private one for each of n zones,
+// as CAPA does (getDefaultSubnets): n+1 equal parts, rounded up to a power of two; the
+// first part is divided again, for the kind of subnet that is smaller.
 func Split(block string, n int, publicFirst bool) (public, private []string, err error) {
 	_, whole, err := net.ParseCIDR(block)
 	if err != nil {
@@ -49,8 +49,8 @@ func Split(block string, n int, publicFirst bool) (public, private []string, err
 	return less, more, nil
 }
 
-// pickZones chooses the zones of a cluster whose subnets are not listed: those
-// it has, and as many more as the manifest asks for, in order of name or in an
+// pickZones chooses the zones of a cluster whose manifest does not list subnets: those in
+// use, and as many more as the manifest asks for, in order of name or in a pseudo-random
 // order that depends only on the cluster's name.
 func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) []string {
 	rest := slices.DeleteFunc(slices.Clone(available), func(z string) bool { return slices.Contains(used, z) })
@@ -63,14 +63,14 @@ func pickZones(spec *infrav1.VPCSpec, cluster string, available, used []string) 
 	return zones
 }
 
-// shuffled returns what zones are sorted by for an order that looks random: a hash,
-// because the names differ only in their last letter.
+// shuffled returns the sort key of a zone in the pseudo-random order: a hash, because the
+// names differ only in their last letter.
 func shuffled(cluster, zone string) string {
 	sum := sha256.Sum256([]byte(cluster + "/" + zone))
 	return string(sum[:])
 }
 
-// ZoneLimit returns how many zones a cluster uses whose subnets are not listed.
+// ZoneLimit returns how many zones a cluster uses if its manifest does not list subnets.
 func ZoneLimit(spec *infrav1.VPCSpec) int {
 	if spec.AvailabilityZoneUsageLimit != nil {
 		return *spec.AvailabilityZoneUsageLimit

@@ -14,11 +14,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// terminateMachines terminates the machines that are no longer wanted: those that
-// are too many in their group, those whose group is no longer in the manifest, a
-// bastion that was switched off. They leave when the others have settled; those of
-// the control plane one after the other, when no load balancer sends to them.
-// settled are the registrations and Nodes of the control plane.
+// terminateMachines terminates the machines that are not desired any more: too many in
+// their group, without a group in the manifest, or a bastion that was switched off. They
+// are terminated after the other machines are settled; those of the control plane one
+// after the other, after they are deregistered from the load balancers. settled are the
+// registrations and Nodes of the control plane.
 func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, settled []graph.Resource) {
 	var stay []graph.Resource
 	for _, m := range machines {
@@ -48,11 +48,10 @@ func (in inputs) drains(m ec2.InstanceState) bool {
 	return in.o.Drain && in.initialized() && (role == roleControlPlane || role == roleNode)
 }
 
-// terminate adds the steps by which a machine leaves: its Node is drained, its
-// member of etcd removed, the machine terminated, and its Node deleted. It returns
-// the last of them.
+// terminate adds the steps that terminate a machine: drain the Node, remove the etcd
+// member, terminate the machine, delete the Node. It returns the last of them.
 func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why string) graph.Resource {
-	resource := cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"]) // in the graph that launched it
+	resource := cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"]) // its ID in the graph of the run that launched it
 	suffix, from := strings.TrimPrefix(resource, "machine/")+"/"+m.ID, graph.From(why)
 	r := &ec2.Instance{Claimed: m.ID, Tags: m.Tags}
 	r.Spec.InstanceType = m.Type
@@ -85,8 +84,8 @@ func seconds(n *int32) time.Duration {
 	return time.Duration(*n) * time.Second
 }
 
-// deletion is what the manifest says of the deletion of a machine, as long as its
-// group is in it: limits, and the annotations of its Machine.
+// deletion returns the deletion settings of a machine, if its group is in the manifest:
+// limits, and the annotations of its Machine.
 func (in inputs) deletion(m ec2.InstanceState) (limits clusterv1.MachineDeletionSpec, annotations map[string]string) {
 	of := func(x group) bool {
 		tag := m.Tags[cloud.ResourceTag]

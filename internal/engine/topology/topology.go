@@ -1,8 +1,8 @@
-// Package topology decides which resources a cluster consists of. It turns the
-// manifest, and what was observed of the account, into a graph. It makes no call.
+// Package topology builds the graph of a cluster from the manifest and the inventory of
+// the account. It makes no call.
 //
-// Each stage is a function: it adds resources to the graph and returns what the
-// next stages refer to.
+// Each stage is a function that adds resources to the graph and returns what the next
+// stages refer to.
 package topology
 
 import (
@@ -18,31 +18,31 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// Inventory is what has to be known of the account before the graph can be
-// built. The zero value is an empty account of which nothing is known.
+// Inventory is what is read from the account before the graph is built. The zero value is
+// an empty account.
 type Inventory struct {
-	Now          time.Time                   // when it was taken; zero: no machine is old
-	Zones        []string                    // that can be used, in order of name
+	Now          time.Time                   // time of the inventory; zero: no machine is old
+	Zones        []string                    // available zones, in order of name
 	Subnets      []ec2.SubnetState           // of the cluster
 	Machines     []ec2.InstanceState         // of the cluster
-	Types        map[string]ec2.InstanceType // of the machines that are still to be launched
-	Account      string                      // its number; only where a bucket's policy needs it
+	Types        map[string]ec2.InstanceType // of machines to launch
+	Account      string                      // account ID; only if a bucket policy needs it
 	NATAddresses []string                    // of NAT gateways in existing subnets
 	Balancers    map[string]bool             // names of existing load balancers
-	Initialized  bool                        // a machine has been launched to initialize the control plane
+	Initialized  bool                        // a machine has been launched to run kubeadm init
 	EKS          eks.Parts                   // of an EKS cluster
 	NodeRoles    map[string]string           // ARNs of the roles of EKS nodes, by name of their instance profile
-	Templates    []ec2.LaunchTemplateState   // of the cluster, without their content
+	Templates    []ec2.LaunchTemplateState   // launch templates of the cluster, without user data
 }
 
-// Cluster is the graph of a cluster, and the resources that its users ask for.
+// Cluster is the graph of a cluster, and the resources that callers refer to.
 type Cluster struct {
 	*graph.Graph
 	Endpoint bootdata.Endpoint
 	Machines []Machine
-	Remarks  []string // what the user should know, though it is no error
-	// Joinable says that machines which are added later can join: this run, the
-	// control plane or EKS keeps a join token valid.
+	Remarks  []string // messages for the user
+	// Joinable says that machines which are added later can join: this run, the control
+	// plane or EKS keeps a join token valid.
 	Joinable bool
 }
 
@@ -53,45 +53,45 @@ type Machine struct {
 	External     bool // a cloud controller manager sets the provider ID of its Node
 	Instance     *graph.Ref[ec2.InstanceState]
 
-	labels map[string]string // that its Node is to have
+	labels map[string]string // labels of its Node
 	rolls  bool              // a rollout replaces machines of its group
 }
 
-// place is its group and number: "md-0/2".
+// place is the group and number of the machine: "md-0/2".
 func (m Machine) place() string { return strings.TrimPrefix(string(m.Instance.ID()), "machine/") }
 
-// UnsupportedError says that a manifest asks for what is not supported yet.
+// UnsupportedError says that a manifest uses something that is not supported.
 type UnsupportedError struct{ Object, What string }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: %s are not supported yet", e.Object, e.What)
 }
 
-// NamespaceError says that another cluster has the name already.
+// NamespaceError says that a cluster with this name exists in another namespace.
 type NamespaceError struct{ Region, Name, Namespace string }
 
 func (e *NamespaceError) Error() string {
 	return fmt.Sprintf("%s has a cluster of the name %s in the namespace %s: choose another name", e.Region, e.Name, e.Namespace)
 }
 
-// Options say what is wanted beside the manifest.
+// Options are the settings of a run that affect the graph.
 type Options struct {
-	Wait  Wait // how far the cluster is to be when a run ends
+	Wait  Wait // what the run waits for
 	Drain bool // drain the nodes of machines before they are terminated
 }
 
-// Wait is how far a cluster has to be before a run that creates it ends.
+// Wait is the state of the cluster that a run waits for.
 type Wait string
 
-// How far a cluster can be. The zero value waits for AWS alone.
+// The values of Wait. The zero value waits for AWS only.
 const (
 	Infrastructure Wait = "infrastructure" // AWS runs the machines
 	APIServer      Wait = "api"            // the API server answers, and all machines of the control plane have joined
 	NodesReady     Wait = "nodes"          // all machines are Nodes, and ready
 )
 
-// Build returns the graph of everything that the manifest wants. The error is
-// the first problem that only the account could show.
+// Build returns the graph of all resources that the manifest describes. It returns the
+// first problem that depends on the account.
 func Build(m *manifest.Cluster, inv Inventory, o Options) (Cluster, error) {
 	in := inputs{m: m, spec: &m.Infra.Spec, inv: inv, o: o}
 	g := graph.New()
@@ -140,6 +140,6 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		Endpoint: p.endpoint,
 		Machines: machines,
 		Remarks:  slices.Concat(plane.remarks, plan.remarks, remarks),
-		Joinable: in.m.EKS != nil || in.asks() || plan.keepsToken,
+		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,
 	}, err
 }

@@ -74,7 +74,7 @@ func eksSecurityGroups(cluster graph.Resource) []string {
 	if cluster == nil {
 		return nil
 	}
-	if s, ok := cluster.Seen().(SecurityGroupOwner); ok && s.SecurityGroup() != "" {
+	if s, ok := cluster.Observed().(SecurityGroupOwner); ok && s.SecurityGroup() != "" {
 		return []string{s.SecurityGroup()}
 	}
 	return []string{graph.Unknown}

@@ -27,8 +27,8 @@ func (v *Volume) state(now time.Time) types.VolumeState {
 	return types.VolumeStateAvailable
 }
 
-// check refuses what AWS has no volume for. The limits are those of before
-// September 2025, when AWS raised those of gp3.
+// check validates size and performance. The limits of gp3 are those of before September
+// 2025, when AWS raised them.
 func (v *Volume) check() error {
 	within := func(n, least, most int32, what string) error {
 		if n != 0 && (n < least || n > most) {
@@ -154,7 +154,7 @@ func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOu
 	if err != nil {
 		return nil, err
 	}
-	switch v.state(svc.Now()) { //nolint:exhaustive // in other states it can go
+	switch v.state(svc.Now()) { //nolint:exhaustive // in other states it can be deleted
 	case types.VolumeStateInUse:
 		return nil, core.Fail("VolumeInUse", "volume %s is currently attached to %s", v.ID, v.Instance)
 	case types.VolumeStateCreating:
@@ -164,10 +164,10 @@ func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOu
 	return &ec2.DeleteVolumeOutput{}, nil
 }
 
-// Volume returns the volume of an ID, or nil.
+// Volume returns the volume with an ID, or nil.
 func (svc *Service) Volume(id string) *Volume { return svc.state.Volumes[id] }
 
-// AddVolume puts a volume with tags into the account.
+// AddVolume adds a volume with tags.
 func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
 	v.Thing = svc.newThing("vol", tags)
 	svc.state.Volumes[v.ID] = v
@@ -177,11 +177,11 @@ func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
 // RemoveVolume removes a volume.
 func (svc *Service) RemoveVolume(v *Volume) { delete(svc.state.Volumes, v.ID) }
 
-// Volume is a volume of an instance.
+// Volume is a volume.
 type Volume struct {
 	Thing
 	Zone, Instance, Device, Type, Key string
-	Size, IOPS, Throughput            int32 // GiB, operations and MiB a second
+	Size, IOPS, Throughput            int32 // GiB, IOPS, MiB/s
 	Encrypted                         bool
 	DeleteWithInstance                bool
 }
@@ -193,7 +193,7 @@ func (*Volume) kind() kind {
 	}
 }
 
-// listed leaves out the volumes of instances.
+// listed reports whether the volume is not attached.
 func (v *Volume) listed() bool { return v.Instance == "" }
 
 func (v *Volume) details(printer) []string {

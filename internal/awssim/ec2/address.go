@@ -11,6 +11,27 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Address is an elastic IP address.
+type Address struct {
+	Thing
+	PublicIP, Association, Interface, Instance string
+}
+
+func (*Address) kind() kind {
+	return kind{
+		prefix: "eipalloc", name: "allocation", missing: "InvalidAllocationID.NotFound", tags: types.ResourceTypeElasticIp, title: "Address",
+		simulate: (*Service).simulateAddresses,
+	}
+}
+
+func (e *Address) details(d printer) []string {
+	used := ""
+	if n := d.aws.state.Interfaces[e.Interface]; n != nil {
+		used = cmp.Or(n.Owner, n.ID)
+	}
+	return []string{"used by " + used}
+}
+
 func (svc *Service) simulateAddresses() {
 	core.On(svc.Account, svc.allocateAddress, "Domain", "TagSpecifications")
 	core.On(svc.Account, svc.describeAddresses, "AllocationIds", "PublicIps", "Filters")
@@ -182,24 +203,3 @@ func (svc *Service) releaseAddress(in *ec2.ReleaseAddressInput) (*ec2.ReleaseAdd
 
 // Address returns the elastic IP with an allocation ID, or nil.
 func (svc *Service) Address(id string) *Address { return svc.state.Addresses[id] }
-
-// Address is an elastic IP address.
-type Address struct {
-	Thing
-	PublicIP, Association, Interface, Instance string
-}
-
-func (*Address) kind() kind {
-	return kind{
-		prefix: "eipalloc", name: "allocation", missing: "InvalidAllocationID.NotFound", tags: types.ResourceTypeElasticIp, title: "Address",
-		simulate: (*Service).simulateAddresses,
-	}
-}
-
-func (e *Address) details(d printer) []string {
-	used := ""
-	if n := d.aws.state.Interfaces[e.Interface]; n != nil {
-		used = cmp.Or(n.Owner, n.ID)
-	}
-	return []string{"used by " + used}
-}

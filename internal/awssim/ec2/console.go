@@ -13,6 +13,26 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Boot is the state of a machine that has booted.
+type Boot struct {
+	At           time.Time // start of kubeadm
+	Failed       string    // why it failed; "" if it has not
+	Joined       time.Time // zero: not joined
+	Node         string    // name of its Node
+	Host         string    // host name of its API server
+	Token        string
+	Hashes       []string
+	ControlPlane bool
+	Version      string
+	External     bool // kubelet with an external cloud provider
+	Labels       map[string]string
+
+	// A timer that renews bootstrap tokens with a description.
+	KeepsEvery, KeepsFor time.Duration
+	KeepsThose           string    // in base64
+	Kept                 time.Time // last renewal
+}
+
 // getConsoleOutput returns the console output of an instance. Before it has booted, the
 // field is missing, as in EC2.
 func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
@@ -121,24 +141,4 @@ func (svc *Service) addresses(i *Instance) (public, ipv6 bool) {
 		}
 	}
 	return public, ipv6
-}
-
-// Boot is the state of a machine that has booted.
-type Boot struct {
-	At           time.Time // start of kubeadm
-	Failed       string    // why it failed; "" if it has not
-	Joined       time.Time // zero: not joined
-	Node         string    // name of its Node
-	Host         string    // host name of its API server
-	Token        string
-	Hashes       []string
-	ControlPlane bool
-	Version      string
-	External     bool // kubelet with an external cloud provider
-	Labels       map[string]string
-
-	// A timer that renews bootstrap tokens with a description.
-	KeepsEvery, KeepsFor time.Duration
-	KeepsThose           string    // in base64
-	Kept                 time.Time // last renewal
 }

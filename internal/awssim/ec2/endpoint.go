@@ -13,6 +13,25 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Endpoint is a gateway endpoint.
+type Endpoint struct {
+	Thing
+	VPC, Service string
+	RouteTables  []string
+	Deleted      time.Time // start of the deletion; zero: none
+}
+
+func (*Endpoint) kind() kind {
+	return kind{
+		prefix: "vpce", name: "vpcEndpoint", missing: "InvalidVpcEndpointId.NotFound", tags: types.ResourceTypeVpcEndpoint, title: "Endpoint",
+		simulate: (*Service).simulateEndpoints, settle: (*Service).settleEndpoints,
+	}
+}
+
+func (e *Endpoint) name() string { return e.nameOr(e.Service) }
+
+func (e *Endpoint) keepsVPC() string { return e.VPC }
+
 func (svc *Service) simulateEndpoints() {
 	core.On(svc.Account, svc.createEndpoint, "VpcId", "ServiceName", "VpcEndpointType", "RouteTableIds", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeEndpoints, "VpcEndpointIds", "Filters", "NextToken", "MaxResults")
@@ -144,25 +163,6 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 	}
 	return out, nil
 }
-
-// Endpoint is a gateway endpoint.
-type Endpoint struct {
-	Thing
-	VPC, Service string
-	RouteTables  []string
-	Deleted      time.Time // start of the deletion; zero: none
-}
-
-func (*Endpoint) kind() kind {
-	return kind{
-		prefix: "vpce", name: "vpcEndpoint", missing: "InvalidVpcEndpointId.NotFound", tags: types.ResourceTypeVpcEndpoint, title: "Endpoint",
-		simulate: (*Service).simulateEndpoints, settle: (*Service).settleEndpoints,
-	}
-}
-
-func (e *Endpoint) name() string { return e.nameOr(e.Service) }
-
-func (e *Endpoint) keepsVPC() string { return e.VPC }
 
 // settleEndpoints removes endpoints after their deletion.
 func (svc *Service) settleEndpoints() {

@@ -28,13 +28,6 @@ type Image struct {
 	Failure                                            string    // reason of the failure at that time; "": none
 }
 
-func (*Image) kind() kind {
-	return kind{
-		prefix: "ami", name: "image", missing: "InvalidAMIID.NotFound", tags: types.ResourceTypeImage, title: "Image", apart: true,
-		simulate: (*Service).simulateImages,
-	}
-}
-
 // Device is a block device of an image.
 type Device struct {
 	Name, Virtual            string // Virtual: ephemeral0 etc., without a snapshot
@@ -56,6 +49,13 @@ type Snapshot struct {
 func (*Snapshot) kind() kind {
 	return kind{
 		prefix: "snap", name: "snapshot", missing: "InvalidSnapshot.NotFound", tags: types.ResourceTypeSnapshot, title: "Snapshot", apart: true,
+	}
+}
+
+func (*Image) kind() kind {
+	return kind{
+		prefix: "ami", name: "image", missing: "InvalidAMIID.NotFound", tags: types.ResourceTypeImage, title: "Image", apart: true,
+		simulate: (*Service).simulateImages,
 	}
 }
 

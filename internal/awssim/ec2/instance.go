@@ -17,6 +17,58 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Instance is an instance.
+type Instance struct {
+	Thing
+	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string // user data as received, in base64
+	Reservation, Token                                     string
+	HostnameType                                           string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA                        bool
+	Protected                                              bool // termination through the API is disabled
+	Spot                                                   bool
+	MaxPrice                                               string
+	Interfaces, Volumes                                    []string
+	Metadata                                               MetadataOptions
+	Placement                                              Placement
+	Launch                                                 map[string]string // other launch parameters, for tests
+	Running                                                time.Time         // running since
+	Terminating                                            time.Time         // start of the termination; zero: none
+	Terminated                                             time.Time         // terminated since
+	Index                                                  int               // ami-launch-index
+	Boot                                                   *Boot             // nil: it has not booted
+}
+
+func (*Instance) kind() kind {
+	return kind{
+		prefix: "i", name: "instance", missing: "InvalidInstanceID.NotFound", tags: types.ResourceTypeInstance, title: "Instance",
+		simulate: (*Service).simulateInstances, settle: (*Service).settleInstances,
+	}
+}
+
+// over reports whether the instance is terminated.
+func (i *Instance) over(now time.Time) bool { return i.State(now) == types.InstanceStateNameTerminated }
+
+func (i *Instance) ending(now time.Time) string {
+	if i.Terminating.IsZero() {
+		return ""
+	}
+	return string(i.State(now))
+}
+
+func (i *Instance) takesTags(tags map[string]string) error { return i.Metadata.allow(tags) }
+
+// MetadataOptions are the options of an instance's metadata service.
+type MetadataOptions struct {
+	Endpoint, IPv6, Tokens, Tags string
+	HopLimit                     int32
+}
+
+// Placement is the placement of an instance.
+type Placement struct {
+	Tenancy, Group, Host, Affinity string
+	Partition                      int32
+}
+
 func (svc *Service) simulateInstances() {
 	core.On(svc.Account, svc.RunInstances, "MinCount", "MaxCount", "ClientToken", "ImageId", "InstanceType", "KeyName", "UserData", "IamInstanceProfile",
 		"NetworkInterfaces", "SubnetId", "SecurityGroupIds", "BlockDeviceMappings", "InstanceMarketOptions", "MetadataOptions", "PrivateDnsNameOptions",
@@ -287,46 +339,6 @@ func (svc *Service) Terminate(id string) {
 	}
 }
 
-// Instance is an instance.
-type Instance struct {
-	Thing
-	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string // user data as received, in base64
-	Reservation, Token                                     string
-	HostnameType                                           string // ip-name or resource-name
-	ResourceNameA, ResourceNameAAAA                        bool
-	Protected                                              bool // termination through the API is disabled
-	Spot                                                   bool
-	MaxPrice                                               string
-	Interfaces, Volumes                                    []string
-	Metadata                                               MetadataOptions
-	Placement                                              Placement
-	Launch                                                 map[string]string // other launch parameters, for tests
-	Running                                                time.Time         // running since
-	Terminating                                            time.Time         // start of the termination; zero: none
-	Terminated                                             time.Time         // terminated since
-	Index                                                  int               // ami-launch-index
-	Boot                                                   *Boot             // nil: it has not booted
-}
-
-func (*Instance) kind() kind {
-	return kind{
-		prefix: "i", name: "instance", missing: "InvalidInstanceID.NotFound", tags: types.ResourceTypeInstance, title: "Instance",
-		simulate: (*Service).simulateInstances, settle: (*Service).settleInstances,
-	}
-}
-
-// over reports whether the instance is terminated.
-func (i *Instance) over(now time.Time) bool { return i.State(now) == types.InstanceStateNameTerminated }
-
-func (i *Instance) ending(now time.Time) string {
-	if i.Terminating.IsZero() {
-		return ""
-	}
-	return string(i.State(now))
-}
-
-func (i *Instance) takesTags(tags map[string]string) error { return i.Metadata.allow(tags) }
-
 // settleInstances releases the resources of terminated instances, and removes instances
 // after an hour.
 func (svc *Service) settleInstances() {
@@ -348,18 +360,6 @@ func (i *Instance) details(d printer) []string {
 		fmt.Sprintf("hostnames %s A %t AAAA %t", i.HostnameType, i.ResourceNameA, i.ResourceNameAAAA), fmt.Sprintf("protected %t", i.Protected),
 		fmt.Sprintf("ending %t", i.State(d.aws.Now()) == types.InstanceStateNameShuttingDown),
 	}
-}
-
-// MetadataOptions are the options of an instance's metadata service.
-type MetadataOptions struct {
-	Endpoint, IPv6, Tokens, Tags string
-	HopLimit                     int32
-}
-
-// Placement is the placement of an instance.
-type Placement struct {
-	Tenancy, Group, Host, Affinity string
-	Partition                      int32
 }
 
 // InstanceRuns reports whether an instance is running.

@@ -14,6 +14,34 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Interface is a network interface.
+type Interface struct {
+	Thing
+	VPC, Subnet, Description, Type, PrivateIP, PublicIP string
+	Groups                                              []string
+	IPv6                                                []string
+	Owner                                               string    // an instance, a NAT gateway, a load balancer; "" if not attached
+	Managed                                             bool      // managed by AWS: users cannot delete it
+	Dies                                                time.Time // when AWS deletes it; zero: not scheduled
+	DeleteWithOwner                                     bool
+	Device                                              int32 // device index
+	NoSourceCheck                                       bool
+}
+
+func (*Interface) kind() kind {
+	return kind{
+		prefix: "eni", name: "networkInterface", missing: "InvalidNetworkInterfaceID.NotFound", tags: types.ResourceTypeNetworkInterface, title: "Interface",
+		simulate: (*Service).simulateInterfaces, settle: (*Service).settleInterfaces,
+	}
+}
+
+func (n *Interface) name() string { return n.nameOr(anonymous(n.Description)) }
+
+func (n *Interface) keepsVPC() string { return n.VPC }
+
+// listed reports whether the interface is not in use.
+func (n *Interface) listed() bool { return n.Owner == "" || !n.Dies.IsZero() }
+
 func (svc *Service) simulateInterfaces() {
 	core.On(svc.Account, svc.createInterface, "SubnetId", "Groups", "Description", "Ipv6AddressCount", "InterfaceType", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeInterfaces, "NetworkInterfaceIds", "Filters", "NextToken", "MaxResults")
@@ -289,34 +317,6 @@ func (svc *Service) Regroup(owner string, groups []string) {
 		}
 	}
 }
-
-// Interface is a network interface.
-type Interface struct {
-	Thing
-	VPC, Subnet, Description, Type, PrivateIP, PublicIP string
-	Groups                                              []string
-	IPv6                                                []string
-	Owner                                               string    // an instance, a NAT gateway, a load balancer; "" if not attached
-	Managed                                             bool      // managed by AWS: users cannot delete it
-	Dies                                                time.Time // when AWS deletes it; zero: not scheduled
-	DeleteWithOwner                                     bool
-	Device                                              int32 // device index
-	NoSourceCheck                                       bool
-}
-
-func (*Interface) kind() kind {
-	return kind{
-		prefix: "eni", name: "networkInterface", missing: "InvalidNetworkInterfaceID.NotFound", tags: types.ResourceTypeNetworkInterface, title: "Interface",
-		simulate: (*Service).simulateInterfaces, settle: (*Service).settleInterfaces,
-	}
-}
-
-func (n *Interface) name() string { return n.nameOr(anonymous(n.Description)) }
-
-func (n *Interface) keepsVPC() string { return n.VPC }
-
-// listed reports whether the interface is not in use.
-func (n *Interface) listed() bool { return n.Owner == "" || !n.Dies.IsZero() }
 
 // settleInterfaces removes the interfaces whose deletion is due.
 func (svc *Service) settleInterfaces() {

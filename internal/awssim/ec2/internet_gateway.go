@@ -8,6 +8,25 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// InternetGateway is an internet gateway.
+type InternetGateway struct {
+	Thing
+	VPC string // "" if detached
+}
+
+func (*InternetGateway) kind() kind {
+	return kind{
+		prefix: "igw", name: "internetGateway", missing: "InvalidInternetGatewayID.NotFound", tags: types.ResourceTypeInternetGateway, title: "InternetGateway",
+		simulate: (*Service).simulateInternetGateways, route: internetGatewayRoutes(),
+	}
+}
+
+func (g *InternetGateway) keepsVPC() string { return g.VPC }
+
+func (g *InternetGateway) details(printer) []string {
+	return []string{"attached to " + g.VPC, "egress-only false"}
+}
+
 func (svc *Service) simulateInternetGateways() {
 	core.On(svc.Account, svc.createInternetGateway, "TagSpecifications")
 	core.On(svc.Account, svc.describeInternetGateways, "InternetGatewayIds", "Filters", "NextToken", "MaxResults")
@@ -144,23 +163,4 @@ func (svc *Service) deleteInternetGateway(in *ec2.DeleteInternetGatewayInput) (*
 	}
 	delete(svc.state.InternetGateways, g.ID)
 	return &ec2.DeleteInternetGatewayOutput{}, nil
-}
-
-// InternetGateway is an internet gateway.
-type InternetGateway struct {
-	Thing
-	VPC string // "" if detached
-}
-
-func (*InternetGateway) kind() kind {
-	return kind{
-		prefix: "igw", name: "internetGateway", missing: "InvalidInternetGatewayID.NotFound", tags: types.ResourceTypeInternetGateway, title: "InternetGateway",
-		simulate: (*Service).simulateInternetGateways, route: internetGatewayRoutes(),
-	}
-}
-
-func (g *InternetGateway) keepsVPC() string { return g.VPC }
-
-func (g *InternetGateway) details(printer) []string {
-	return []string{"attached to " + g.VPC, "egress-only false"}
 }

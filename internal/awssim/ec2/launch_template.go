@@ -26,6 +26,14 @@ type LaunchTemplate struct {
 	Versions map[string]*LaunchTemplateVersion
 }
 
+// LaunchTemplateVersion is one version of a launch template.
+type LaunchTemplateVersion struct {
+	Number      int64
+	Description string
+	Born        time.Time
+	Data        types.RequestLaunchTemplateData
+}
+
 func (*LaunchTemplate) kind() kind {
 	return kind{
 		prefix: "lt", name: "launchTemplate", missing: "InvalidLaunchTemplateId.NotFound", tags: types.ResourceTypeLaunchTemplate, title: "LaunchTemplate",
@@ -43,14 +51,6 @@ func (t *LaunchTemplate) details(printer) []string {
 		}
 		return fmt.Sprintf("version %d default %t %s", v.Number, v.Number == t.Default, core.Shown(data))
 	})
-}
-
-// LaunchTemplateVersion is one version of a launch template.
-type LaunchTemplateVersion struct {
-	Number      int64
-	Description string
-	Born        time.Time
-	Data        types.RequestLaunchTemplateData
 }
 
 // Limits of launch templates ("Launch template limits", EC2 user guide).

@@ -12,6 +12,36 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// NATGateway is a public NAT gateway.
+type NATGateway struct {
+	Thing
+	VPC, Subnet, Address, Interface string
+	Failed                          bool
+	Ready                           time.Time // available since
+	Deleted                         time.Time // start of the deletion; zero: none
+	Gone                            time.Time // end of the deletion
+}
+
+func (*NATGateway) kind() kind {
+	return kind{
+		prefix: "nat", name: "natGateway", missing: "NatGatewayNotFound", tags: types.ResourceTypeNatgateway, title: "NATGateway",
+		simulate: (*Service).simulateNATGateways, settle: (*Service).settleNATGateways, route: natGatewayRoutes(),
+	}
+}
+
+func (n *NATGateway) details(printer) []string {
+	return []string{n.Subnet, n.Address, fmt.Sprintf("deleting %t", !n.Deleted.IsZero())}
+}
+
+func (n *NATGateway) over(now time.Time) bool { return n.dead(now) }
+
+func (n *NATGateway) ending(now time.Time) string {
+	if n.Deleted.IsZero() {
+		return ""
+	}
+	return string(n.state(now))
+}
+
 func (svc *Service) simulateNATGateways() {
 	core.On(svc.Account, svc.createNATGateway, "SubnetId", "AllocationId", "ConnectivityType", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeNATGateways, "NatGatewayIds", "Filter", "NextToken", "MaxResults")
@@ -164,36 +194,6 @@ func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.Delete
 
 // NATGatewaysPerZone is the quota of NAT gateways in one zone.
 const NATGatewaysPerZone = 5
-
-// NATGateway is a public NAT gateway.
-type NATGateway struct {
-	Thing
-	VPC, Subnet, Address, Interface string
-	Failed                          bool
-	Ready                           time.Time // available since
-	Deleted                         time.Time // start of the deletion; zero: none
-	Gone                            time.Time // end of the deletion
-}
-
-func (*NATGateway) kind() kind {
-	return kind{
-		prefix: "nat", name: "natGateway", missing: "NatGatewayNotFound", tags: types.ResourceTypeNatgateway, title: "NATGateway",
-		simulate: (*Service).simulateNATGateways, settle: (*Service).settleNATGateways, route: natGatewayRoutes(),
-	}
-}
-
-func (n *NATGateway) details(printer) []string {
-	return []string{n.Subnet, n.Address, fmt.Sprintf("deleting %t", !n.Deleted.IsZero())}
-}
-
-func (n *NATGateway) over(now time.Time) bool { return n.dead(now) }
-
-func (n *NATGateway) ending(now time.Time) string {
-	if n.Deleted.IsZero() {
-		return ""
-	}
-	return string(n.state(now))
-}
 
 // settleNATGateways removes deleted and failed gateways after an hour.
 func (svc *Service) settleNATGateways() {

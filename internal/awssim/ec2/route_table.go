@@ -20,6 +20,53 @@ const routesPerTable = 50
 // nat64 is the NAT64 prefix of DNS64, the only IPv6 destination of a NAT gateway.
 const nat64 = "64:ff9b::/96"
 
+// routeTarget describes a kind of resource as the target of routes.
+type routeTarget struct {
+	parameter string // in CreateRoute and ReplaceRoute
+	id        func(*ec2.CreateRouteInput) *string
+	show      func(*types.Route) **string
+	// vpc returns the VPC of a target, or an error if the route is not permitted.
+	vpc func(svc *Service, id *string, destination string) (string, error)
+	// leads reports whether a route to a resource is active.
+	leads func(svc *Service, t *RouteTable, id string) bool
+}
+
+// RouteTable is a route table.
+type RouteTable struct {
+	Thing
+	VPC          string
+	Main         string            // ID of the main association; "": not the main table
+	Routes       []Route           // except for local ones and those of endpoints
+	Associations map[string]string // subnet by association ID
+}
+
+func (*RouteTable) kind() kind {
+	return kind{
+		prefix: "rtb", name: "routeTable", missing: "InvalidRouteTableID.NotFound", tags: types.ResourceTypeRouteTable, title: "RouteTable",
+		simulate: (*Service).simulateRouteTables,
+	}
+}
+
+// keepsVPC is "" for the main route table, which is deleted with its VPC.
+func (t *RouteTable) keepsVPC() string {
+	if t.Main != "" {
+		return ""
+	}
+	return t.VPC
+}
+
+func (t *RouteTable) over(time.Time) bool { return t.Given || t.Main != "" }
+
+func (t *RouteTable) details(d printer) []string {
+	return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
+}
+
+// Route is one route.
+type Route struct {
+	Destination string // an IPv4 or IPv6 CIDR
+	Target      string // igw-…, eigw-…, nat-…
+}
+
 func (svc *Service) simulateRouteTables() {
 	core.On(svc.Account, svc.createRouteTable, "VpcId", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeRouteTables, "RouteTableIds", "Filters", "NextToken", "MaxResults")
@@ -182,17 +229,6 @@ func (svc *Service) destination(t *RouteTable, v4, v6 *string) (string, error) {
 	return block.String(), nil
 }
 
-// routeTarget describes a kind of resource as the target of routes.
-type routeTarget struct {
-	parameter string // in CreateRoute and ReplaceRoute
-	id        func(*ec2.CreateRouteInput) *string
-	show      func(*types.Route) **string
-	// vpc returns the VPC of a target, or an error if the route is not permitted.
-	vpc func(svc *Service, id *string, destination string) (string, error)
-	// leads reports whether a route to a resource is active.
-	leads func(svc *Service, t *RouteTable, id string) bool
-}
-
 // routeTargets returns the kinds that can be targets of routes.
 func (svc *Service) routeTargets() (all []*routeTarget) {
 	for _, t := range svc.tables {
@@ -293,42 +329,6 @@ func (svc *Service) deleteRoute(in *ec2.DeleteRouteInput) (*ec2.DeleteRouteOutpu
 	}
 	t.Routes = slices.Delete(t.Routes, at, at+1)
 	return &ec2.DeleteRouteOutput{}, nil
-}
-
-// RouteTable is a route table.
-type RouteTable struct {
-	Thing
-	VPC          string
-	Main         string            // ID of the main association; "": not the main table
-	Routes       []Route           // except for local ones and those of endpoints
-	Associations map[string]string // subnet by association ID
-}
-
-func (*RouteTable) kind() kind {
-	return kind{
-		prefix: "rtb", name: "routeTable", missing: "InvalidRouteTableID.NotFound", tags: types.ResourceTypeRouteTable, title: "RouteTable",
-		simulate: (*Service).simulateRouteTables,
-	}
-}
-
-// keepsVPC is "" for the main route table, which is deleted with its VPC.
-func (t *RouteTable) keepsVPC() string {
-	if t.Main != "" {
-		return ""
-	}
-	return t.VPC
-}
-
-func (t *RouteTable) over(time.Time) bool { return t.Given || t.Main != "" }
-
-func (t *RouteTable) details(d printer) []string {
-	return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
-}
-
-// Route is one route.
-type Route struct {
-	Destination string // an IPv4 or IPv6 CIDR
-	Target      string // igw-…, eigw-…, nat-…
 }
 
 // tableOf returns the table that a subnet is associated with, or nil.

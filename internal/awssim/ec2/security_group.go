@@ -18,6 +18,58 @@ import (
 // groupsPerInterface is the quota of security groups of an interface.
 const groupsPerInterface = 5
 
+// SecurityGroup is a security group.
+type SecurityGroup struct {
+	Thing
+	VPC, Name, Description string
+	Ingress, Egress        []Rule
+}
+
+func (*SecurityGroup) kind() kind {
+	return kind{
+		prefix: "sg", name: "group", missing: "InvalidGroup.NotFound", tags: types.ResourceTypeSecurityGroup, title: "SecurityGroup",
+		simulate: (*Service).simulateSecurityGroups,
+	}
+}
+
+func (g *SecurityGroup) name() string { return g.nameOr(g.Name) }
+
+// keepsVPC is "" for the default group, which is deleted with its VPC.
+func (g *SecurityGroup) keepsVPC() string {
+	if g.Name == "default" {
+		return ""
+	}
+	return g.VPC
+}
+
+func (g *SecurityGroup) over(time.Time) bool { return g.Given || g.Name == "default" }
+
+func (g *SecurityGroup) details(d printer) []string {
+	return []string{g.VPC, g.Name, g.Description, "in " + d.rules(g.Ingress), "out " + d.rules(g.Egress)}
+}
+
+// Rule is one rule of a security group, with exactly one source.
+type Rule struct {
+	ID, Protocol      string
+	From, To          int32
+	CIDR, IPv6, Group string // exactly one is set
+	Description       string
+}
+
+// groupRule is a rule of a group as a resource.
+type groupRule struct {
+	Thing
+	of     *SecurityGroup
+	rule   Rule
+	egress bool
+}
+
+func (*groupRule) kind() kind {
+	return kind{
+		prefix: "sgr", name: "securityGroupRule", missing: "InvalidSecurityGroupRuleId.NotFound", tags: types.ResourceTypeSecurityGroupRule, title: "SecurityGroupRule", apart: true,
+	}
+}
+
 func (svc *Service) simulateSecurityGroups() {
 	core.On(svc.Account, svc.createSecurityGroup, "GroupName", "Description", "VpcId", "TagSpecifications")
 	core.On(svc.Account, svc.describeSecurityGroups, "GroupIds", "Filters", "NextToken", "MaxResults")
@@ -210,44 +262,6 @@ func (svc *Service) SecurityGroups() []*SecurityGroup { return core.ByKey(svc.st
 
 // RemoveSecurityGroup removes a security group, even if it is in use.
 func (svc *Service) RemoveSecurityGroup(g *SecurityGroup) { delete(svc.state.SecurityGroups, g.ID) }
-
-// SecurityGroup is a security group.
-type SecurityGroup struct {
-	Thing
-	VPC, Name, Description string
-	Ingress, Egress        []Rule
-}
-
-func (*SecurityGroup) kind() kind {
-	return kind{
-		prefix: "sg", name: "group", missing: "InvalidGroup.NotFound", tags: types.ResourceTypeSecurityGroup, title: "SecurityGroup",
-		simulate: (*Service).simulateSecurityGroups,
-	}
-}
-
-func (g *SecurityGroup) name() string { return g.nameOr(g.Name) }
-
-// keepsVPC is "" for the default group, which is deleted with its VPC.
-func (g *SecurityGroup) keepsVPC() string {
-	if g.Name == "default" {
-		return ""
-	}
-	return g.VPC
-}
-
-func (g *SecurityGroup) over(time.Time) bool { return g.Given || g.Name == "default" }
-
-func (g *SecurityGroup) details(d printer) []string {
-	return []string{g.VPC, g.Name, g.Description, "in " + d.rules(g.Ingress), "out " + d.rules(g.Egress)}
-}
-
-// Rule is one rule of a security group, with exactly one source.
-type Rule struct {
-	ID, Protocol      string
-	From, To          int32
-	CIDR, IPv6, Group string // exactly one is set
-	Description       string
-}
 
 // DefaultGroup returns the ID of a VPC's default security group, if it has one.
 func (svc *Service) DefaultGroup(vpc string) []string {
@@ -506,20 +520,6 @@ func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescript
 		g.Ingress[slices.IndexFunc(g.Ingress, r.Same)].Description = r.Description
 	}
 	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: aws.Bool(true)}, nil
-}
-
-// groupRule is a rule of a group as a resource.
-type groupRule struct {
-	Thing
-	of     *SecurityGroup
-	rule   Rule
-	egress bool
-}
-
-func (*groupRule) kind() kind {
-	return kind{
-		prefix: "sgr", name: "securityGroupRule", missing: "InvalidSecurityGroupRuleId.NotFound", tags: types.ResourceTypeSecurityGroupRule, title: "SecurityGroupRule", apart: true,
-	}
 }
 
 func (svc *Service) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {

@@ -14,6 +14,41 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Subnet is a subnet of a VPC.
+type Subnet struct {
+	Thing
+	VPC, CIDR, IPv6CIDR, Zone               string
+	MapPublicIP, AssignIPv6, DNS64, Default bool
+	Native                                  bool   // IPv6 only
+	HostnameType                            string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA         bool
+	Next                                    int // number of the next address to try
+}
+
+func (*Subnet) kind() kind {
+	return kind{
+		prefix: "subnet", name: "subnet", missing: "InvalidSubnetID.NotFound", tags: types.ResourceTypeSubnet, title: "Subnet",
+		simulate: (*Service).simulateSubnets,
+	}
+}
+
+func (s *Subnet) name() string { return s.nameOr(cmp.Or(s.CIDR, "IPv6-only")) }
+
+func (s *Subnet) keepsVPC() string { return s.VPC }
+
+// details contain the number of an IPv6 block within that of the VPC, because Amazon
+// chooses the block.
+func (s *Subnet) details(printer) []string {
+	place := "none"
+	if s.IPv6CIDR != "" {
+		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])
+	}
+	return []string{
+		s.VPC, fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native), s.Zone, fmt.Sprintf("public addresses %t", s.MapPublicIP), fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
+		fmt.Sprintf("DNS64 %t", s.DNS64), fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
+	}
+}
+
 func (svc *Service) simulateSubnets() {
 	core.On(svc.Account, svc.createSubnet, "VpcId", "CidrBlock", "Ipv6CidrBlock", "Ipv6Native", "AvailabilityZone", "TagSpecifications")
 	core.On(svc.Account, svc.describeSubnets, "SubnetIds", "Filters", "NextToken", "MaxResults")
@@ -309,41 +344,6 @@ func (svc *Service) deleteSubnet(in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOu
 
 // Subnet returns the subnet with an ID, or nil.
 func (svc *Service) Subnet(id string) *Subnet { return svc.state.Subnets[id] }
-
-// Subnet is a subnet of a VPC.
-type Subnet struct {
-	Thing
-	VPC, CIDR, IPv6CIDR, Zone               string
-	MapPublicIP, AssignIPv6, DNS64, Default bool
-	Native                                  bool   // IPv6 only
-	HostnameType                            string // ip-name or resource-name
-	ResourceNameA, ResourceNameAAAA         bool
-	Next                                    int // number of the next address to try
-}
-
-func (*Subnet) kind() kind {
-	return kind{
-		prefix: "subnet", name: "subnet", missing: "InvalidSubnetID.NotFound", tags: types.ResourceTypeSubnet, title: "Subnet",
-		simulate: (*Service).simulateSubnets,
-	}
-}
-
-func (s *Subnet) name() string { return s.nameOr(cmp.Or(s.CIDR, "IPv6-only")) }
-
-func (s *Subnet) keepsVPC() string { return s.VPC }
-
-// details contain the number of an IPv6 block within that of the VPC, because Amazon
-// chooses the block.
-func (s *Subnet) details(printer) []string {
-	place := "none"
-	if s.IPv6CIDR != "" {
-		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])
-	}
-	return []string{
-		s.VPC, fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native), s.Zone, fmt.Sprintf("public addresses %t", s.MapPublicIP), fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
-		fmt.Sprintf("DNS64 %t", s.DNS64), fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
-	}
-}
 
 // ZoneOf returns the zone of a subnet.
 func (svc *Service) ZoneOf(subnet string) string {

@@ -11,6 +11,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Answer is the result of a call with a client token.
+type Answer struct {
+	Parameters string   // digest of the parameters
+	IDs        []string // of the created resources
+}
+
 // remembered returns the resources with those IDs. A deleted one has only its ID.
 func remembered[T resource](among map[string]T, ids []string, dead func(Thing) T) (all []T) {
 	for _, id := range ids {
@@ -52,10 +58,4 @@ func idempotent[O any](svc *Service, op string, token *string, in any, do func()
 		svc.state.Tokens[key] = Answer{Parameters: digest, IDs: ids}
 	}
 	return answer(ids), nil
-}
-
-// Answer is the result of a call with a client token.
-type Answer struct {
-	Parameters string   // digest of the parameters
-	IDs        []string // of the created resources
 }

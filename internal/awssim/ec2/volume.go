@@ -11,6 +11,32 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Volume is a volume.
+type Volume struct {
+	Thing
+	Zone, Instance, Device, Type, Key string
+	Size, IOPS, Throughput            int32 // GiB, IOPS, MiB/s
+	Encrypted                         bool
+	DeleteWithInstance                bool
+}
+
+func (*Volume) kind() kind {
+	return kind{
+		prefix: "vol", name: "volume", missing: "InvalidVolume.NotFound", tags: types.ResourceTypeVolume, title: "Volume",
+		simulate: (*Service).simulateVolumes,
+	}
+}
+
+// listed reports whether the volume is not attached.
+func (v *Volume) listed() bool { return v.Instance == "" }
+
+func (v *Volume) details(printer) []string {
+	return []string{
+		"of " + v.Instance + " as " + v.Device, v.Zone, fmt.Sprintf("%s %d GiB %d IOPS %d MiB/s", v.Type, v.Size, v.IOPS, v.Throughput),
+		fmt.Sprintf("encrypted %t %s", v.Encrypted, v.Key), fmt.Sprintf("goes with its instance %t", v.DeleteWithInstance),
+	}
+}
+
 func (svc *Service) simulateVolumes() {
 	core.On(svc.Account, svc.createVolume, "AvailabilityZone", "Size", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeVolumes, "VolumeIds", "Filters", "NextToken", "MaxResults")
@@ -176,29 +202,3 @@ func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
 
 // RemoveVolume removes a volume.
 func (svc *Service) RemoveVolume(v *Volume) { delete(svc.state.Volumes, v.ID) }
-
-// Volume is a volume.
-type Volume struct {
-	Thing
-	Zone, Instance, Device, Type, Key string
-	Size, IOPS, Throughput            int32 // GiB, IOPS, MiB/s
-	Encrypted                         bool
-	DeleteWithInstance                bool
-}
-
-func (*Volume) kind() kind {
-	return kind{
-		prefix: "vol", name: "volume", missing: "InvalidVolume.NotFound", tags: types.ResourceTypeVolume, title: "Volume",
-		simulate: (*Service).simulateVolumes,
-	}
-}
-
-// listed reports whether the volume is not attached.
-func (v *Volume) listed() bool { return v.Instance == "" }
-
-func (v *Volume) details(printer) []string {
-	return []string{
-		"of " + v.Instance + " as " + v.Device, v.Zone, fmt.Sprintf("%s %d GiB %d IOPS %d MiB/s", v.Type, v.Size, v.IOPS, v.Throughput),
-		fmt.Sprintf("encrypted %t %s", v.Encrypted, v.Key), fmt.Sprintf("goes with its instance %t", v.DeleteWithInstance),
-	}
-}

@@ -16,6 +16,40 @@ import (
 // mostBlocks is the maximum number of IPv4 CIDR blocks of a VPC.
 const mostBlocks = 5
 
+// VPC is a virtual private cloud.
+type VPC struct {
+	Thing
+	CIDR                     string
+	Secondary                []Association
+	IPv6                     *Association // from Amazon's pool
+	Tenancy                  string
+	DNSHostnames, DNSSupport bool
+	Default                  bool
+}
+
+func (*VPC) kind() kind {
+	return kind{
+		prefix: "vpc", name: "vpc", missing: "InvalidVpcID.NotFound", tags: types.ResourceTypeVpc, title: "VPC",
+		simulate: (*Service).simulateVPCs,
+	}
+}
+
+func (v *VPC) name() string { return v.nameOr(v.CIDR) }
+
+func (v *VPC) details(d printer) []string {
+	secondary := core.Each(v.Secondary, func(b Association) string { return b.CIDR })
+	return []string{
+		fmt.Sprintf("CIDR %s %v", v.CIDR, slices.Sorted(slices.Values(secondary))), fmt.Sprintf("IPv6 %t", v.IPv6 != nil), "tenancy " + v.Tenancy,
+		fmt.Sprintf("DNS hostnames %t support %t", v.DNSHostnames, v.DNSSupport), d.given(v),
+	}
+}
+
+// Association is the association of a CIDR block with a VPC.
+type Association struct {
+	ID, CIDR string
+	Born     time.Time
+}
+
 func (svc *Service) simulateVPCs() {
 	core.On(svc.Account, svc.createVPC, "CidrBlock", "AmazonProvidedIpv6CidrBlock", "InstanceTenancy", "TagSpecifications")
 	core.On(svc.Account, svc.describeVPCs, "VpcIds", "Filters", "NextToken", "MaxResults")
@@ -313,37 +347,3 @@ func (svc *Service) deleteVPC(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, err
 
 // VPC returns the VPC with an ID, or nil.
 func (svc *Service) VPC(id string) *VPC { return svc.state.VPCs[id] }
-
-// VPC is a virtual private cloud.
-type VPC struct {
-	Thing
-	CIDR                     string
-	Secondary                []Association
-	IPv6                     *Association // from Amazon's pool
-	Tenancy                  string
-	DNSHostnames, DNSSupport bool
-	Default                  bool
-}
-
-func (*VPC) kind() kind {
-	return kind{
-		prefix: "vpc", name: "vpc", missing: "InvalidVpcID.NotFound", tags: types.ResourceTypeVpc, title: "VPC",
-		simulate: (*Service).simulateVPCs,
-	}
-}
-
-func (v *VPC) name() string { return v.nameOr(v.CIDR) }
-
-func (v *VPC) details(d printer) []string {
-	secondary := core.Each(v.Secondary, func(b Association) string { return b.CIDR })
-	return []string{
-		fmt.Sprintf("CIDR %s %v", v.CIDR, slices.Sorted(slices.Values(secondary))), fmt.Sprintf("IPv6 %t", v.IPv6 != nil), "tenancy " + v.Tenancy,
-		fmt.Sprintf("DNS hostnames %t support %t", v.DNSHostnames, v.DNSSupport), d.given(v),
-	}
-}
-
-// Association is the association of a CIDR block with a VPC.
-type Association struct {
-	ID, CIDR string
-	Born     time.Time
-}

@@ -27,20 +27,20 @@ const (
 	KillAfter  = core.KillAfter
 )
 
-// How long EKS takes.
+// Durations in EKS.
 const (
 	EKSClusterTakes     = eks.ClusterTakes
 	EKSAddonTakes       = eks.AddonTakes
 	EKSNodeGroupDeletes = eks.NodeGroupDeletes
 )
 
-// Options say what the simulated account is like.
+// Options configure the simulated account.
 type Options = core.Options
 
-// Call is one call that came in.
+// Call is one call that the account received.
 type Call = core.Call
 
-// Fault is what goes wrong with a call.
+// Fault is a failure of a call.
 type Fault = core.Fault
 
 // Types of the services, so that tests import one package.

@@ -1,13 +1,12 @@
-// Package awssim is an AWS that lives in the process. It answers the real SDK
-// clients, so that retries, pagination and waiters are the real ones too.
+// Package awssim is a simulated AWS account inside the process. Real SDK clients call it,
+// with their retries, pagination and waiters.
 //
-// It is not a mock: it keeps the state of an account, takes its time as AWS
-// does, and refuses what AWS refuses. Where it is unsure what AWS does it is
-// the stricter of the two. What it does not know fails loudly: an operation or
-// a parameter that is "not simulated".
+// It keeps the state of an account, takes the time that AWS takes, and rejects calls that
+// AWS rejects. Where the behaviour of AWS is not known, it is the stricter alternative.
+// An operation or a parameter that is not supported fails with "not simulated".
 //
-// This package puts an account together. Each service of AWS is a package
-// below, over package core; package kubernetes has the clusters in the account.
+// This package connects the services. Each service is a package below, based on package
+// core; package kubernetes has the clusters in the account.
 package awssim
 
 import (
@@ -37,8 +36,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
 
-// AWS is a simulated account in one region. Images, snapshots and the list of
-// regions it has everywhere.
+// AWS is a simulated account in one region. Images, snapshots and the list of regions
+// exist in all regions.
 type AWS struct {
 	account    *core.Account
 	state      *State
@@ -46,8 +45,8 @@ type AWS struct {
 	services   []inventory
 }
 
-// State is everything the account holds. It can be written to a file and read
-// back: times are absolute, by the simulation's clock.
+// State is the state of the account. It can be saved to a file and loaded: times are
+// absolute, by the clock of the simulation.
 type State struct {
 	core.State
 	EC2     ec2.State
@@ -65,14 +64,14 @@ type State struct {
 	Kubernetes kubernetes.State
 }
 
-// inventory is a service that lists what it holds.
+// inventory is a service that lists its resources.
 type inventory interface {
 	Inventory() []string
 	Detailed() []string
 }
 
-// New returns an account as AWS hands it out: empty, but for what every
-// account has, and for the stack of CAPA's bootstrap unless it is to be bare.
+// New returns an account as AWS creates it: empty except for default resources and,
+// unless Options.Bare is set, the stack of CAPA's bootstrap.
 func New(o Options) *AWS {
 	o.Region = region(o)
 	a, cfn := open(o, &State{EC2: ec2.NewState(o.Clock.Now(), o.Region)})
@@ -82,7 +81,7 @@ func New(o Options) *AWS {
 	return a
 }
 
-// Load returns an account as Save wrote it.
+// Load returns an account from a file that Save has written.
 func Load(r io.Reader, o Options) (*AWS, error) {
 	o.Region = region(o)
 	s := &State{}
@@ -100,8 +99,8 @@ func region(o Options) string {
 	return o.Region
 }
 
-// open puts the services of an account together. A service knows those that it
-// is built on; what it has to know of the others is a function that is set here.
+// open connects the services of an account. A service has fields for the services below
+// it; where it needs others, a function is set here.
 func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	account := core.New(o, &s.State)
 	iams := iam.New(account, &s.IAM)
@@ -136,8 +135,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	return &AWS{account: account, state: s, kubernetes: clusters, services: []inventory{scaling, cfn, ec2s, ekss, elbs, iams, s3s, ssms, secrets}}, cfn
 }
 
-// Saved returns the time at which a saved account was written: where its
-// clock has to go on.
+// Saved returns the time at which an account was saved: its clock has to continue there.
 func Saved(r io.Reader) (time.Time, error) {
 	var s struct{ Now time.Time }
 	err := json.NewDecoder(r).Decode(&s)
@@ -160,21 +158,19 @@ func (a *AWS) Edit(edit func(*State)) {
 	a.account.Do(func() { edit(a.state) })
 }
 
-// Calls lists the calls that came in so far.
+// Calls lists the calls that the account has received.
 func (a *AWS) Calls() []Call { return a.account.Calls() }
 
-// Inventory lists what the account holds besides what every account has: one
-// line for each resource, its kind and its name, in order. What comes with
-// another resource is not listed: main route tables, default security groups,
-// interfaces and volumes that something uses. What has ended is not listed
-// either; what is about to end is, and so are interfaces that linger.
+// Inventory lists the resources of the account except for default resources: one sorted
+// line for each, with kind and name. Resources that come with another one are not listed:
+// main route tables, default security groups, interfaces and volumes in use. Resources
+// whose deletion has started are listed until it ends.
 func (a *AWS) Inventory() []string { return a.list(inventory.Inventory) }
 
-// Detailed lists what Inventory lists, and the interfaces and volumes that
-// something uses, each with its attributes, rules, routes and tags. Neither
-// IDs nor addresses nor times are in it, so that two accounts compare equal when
-// the same was created in them, in whatever order. Of secrets and user data it
-// tells only that they exist.
+// Detailed is Inventory with interfaces and volumes in use, and with attributes, rules,
+// routes and tags. It has no IDs, addresses or times, so that two accounts with the same
+// resources compare equal. It does not contain secrets and user data, only that they
+// exist.
 func (a *AWS) Detailed() []string { return a.list(inventory.Detailed) }
 
 func (a *AWS) list(of func(inventory) []string) (all []string) {
@@ -187,14 +183,14 @@ func (a *AWS) list(of func(inventory) []string) (all []string) {
 	return all
 }
 
-// Process is one program that talks to the account. It can be killed: from
-// then on none of its calls arrive.
+// Process is one program that calls the account. After it is killed, no call of it
+// arrives.
 type Process struct {
 	*core.Process
 	kubernetes *kubernetes.Service
 }
 
-// Process returns a new program that talks to the account.
+// Process returns a new program.
 func (a *AWS) Process() *Process { return &Process{core.NewProcess(a.account), a.kubernetes} }
 
 // Config returns the configuration of a new program.

@@ -294,7 +294,7 @@ func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
 		_, err := sabotages()[0].run(ctx, t, nil)
 		end := diagnosed(t, err, "api-server")
 		assert.Contains(t, end.Findings[0], "has no default route")
-		assert.Regexp(t, `^not done after 8m \(--timeout\), the last \S+ of it waiting for state to become ready`, end.Error())
+		assert.Regexp(t, `^not done after 8m \(--timeout\); it waited \S+ for state to become ready`, end.Error())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -37,9 +37,9 @@ func (e *IdentityError) Error() string {
 // Unwrap returns the error of AWS.
 func (e *IdentityError) Unwrap() error { return e.Err }
 
-// unassumed converts an IdentityError to a RefusedError: the call that needed the role
+// refuseIdentity converts an IdentityError to a RefusedError: the call that needed the role
 // was not sent, so nothing was written.
-func unassumed(err error) error {
+func refuseIdentity(err error) error {
 	var identity *IdentityError
 	if errors.As(err, &identity) && cloud.Code(identity.Err) != "" {
 		return &RefusedError{[]error{identity}}
@@ -64,10 +64,10 @@ func (a assumed) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
-// as returns the configuration with the credentials of the identities of the manifest
+// withIdentity returns the configuration with the credentials of the identities of the manifest
 // (AWSCluster.spec.identityRef): static keys, and roles that are assumed one after the
 // other. Without an identity, the credentials of the caller are used.
-func as(cfg aws.Config, m *manifest.Cluster) aws.Config {
+func withIdentity(cfg aws.Config, m *manifest.Cluster) aws.Config {
 	for _, id := range m.Identity {
 		cfg = cfg.Copy()
 		if s := id.Static; s != nil {

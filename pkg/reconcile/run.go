@@ -40,7 +40,7 @@ func (c *Cluster) begin(o Options) *run {
 	cfg := c.target.Config
 	if c.manifest != nil {
 		cfg.Region = c.Region
-		cfg = as(cfg, c.manifest)
+		cfg = withIdentity(cfg, c.manifest)
 	}
 	clients := cloud.New(cfg, c.Name, c.target.options())
 	owner := kind.Owner{Cluster: c.Name}
@@ -126,7 +126,7 @@ func (r *run) lateMachines() string {
 // refused makes a RefusedError of what a plan has found. Network errors and errors of
 // AWS itself are returned unchanged.
 func refused(err error) error {
-	if err = unassumed(err); err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	if err = refuseIdentity(err); err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, new(*smithyhttp.RequestSendError)) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
 		return err
 	}
@@ -191,7 +191,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
 		r.warn("%s holds the lock (%s, since %s) but may be dead; this run takes over in %s unless the other one renews the lock", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
 	}}
-	err := unassumed(r.cloud.AcquireLock(ctx, o))
+	err := refuseIdentity(r.cloud.AcquireLock(ctx, o))
 	if cloud.Denied(err) && !errors.As(err, new(*RefusedError)) && t.StateDir != "" {
 		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)

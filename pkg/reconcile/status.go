@@ -161,13 +161,13 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 			err = fmt.Errorf("EKS cluster %s does not exist in %s: create it first", c.manifest.EKS.ControlPlane.Spec.EKSClusterName, c.Region)
 		}
 		if err != nil {
-			return nil, unassumed(err)
+			return nil, refuseIdentity(err)
 		}
 		return c.eksKubeconfig(s, o)
 	}
 	keys, err := secrets.StoredPKI(cloud.ReadOnly(ctx), r.cloud)
 	if err != nil {
-		return nil, unassumed(fmt.Errorf("read the keys of the cluster: %w", err))
+		return nil, refuseIdentity(fmt.Errorf("read the keys of the cluster: %w", err))
 	}
 	if keys == nil {
 		if s, err := eks.Tagged(cloud.ReadOnly(ctx), r.cloud); s != nil && err == nil && c.manifest == nil {

@@ -29,7 +29,7 @@ func (svc *Service) simulate() {
 	svc.simulateInstanceRefreshes()
 }
 
-// group returns the group of that name.
+// group returns the group with that name.
 func (svc *Service) group(name *string) (*Group, error) {
 	g, ok := svc.state.Groups[aws.ToString(name)]
 	if !ok {
@@ -38,7 +38,7 @@ func (svc *Service) group(name *string) (*Group, error) {
 	return g, nil
 }
 
-// changeable returns a group that a call may change.
+// changeable returns a group that is not being deleted.
 func (svc *Service) changeable(name *string) (*Group, error) {
 	g, err := svc.group(name)
 	if err == nil && g.Deleting {
@@ -102,8 +102,7 @@ func (svc *Service) updateAutoScalingGroup(in *autoscaling.UpdateAutoScalingGrou
 	return &autoscaling.UpdateAutoScalingGroupOutput{}, nil
 }
 
-// describeAutoScalingGroups tells of the groups that there are: names of
-// others are no error.
+// describeAutoScalingGroups ignores names of groups that do not exist, as AWS does.
 func (svc *Service) describeAutoScalingGroups(in *autoscaling.DescribeAutoScalingGroupsInput) (*autoscaling.DescribeAutoScalingGroupsOutput, error) {
 	if err := records(in.MaxRecords); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (svc *Service) describeAutoScalingGroups(in *autoscaling.DescribeAutoScalin
 	return &autoscaling.DescribeAutoScalingGroupsOutput{AutoScalingGroups: part, NextToken: next}, err
 }
 
-// records checks how long a page is asked to be.
+// records validates MaxRecords.
 func records(n *int32) error {
 	if most := int32(100); n != nil && (*n < 1 || *n > most) {
 		return invalid("1 validation error detected: Value '%d' at 'maxRecords' failed to satisfy constraint: Member must have value between 1 and %d", *n, most)
@@ -138,7 +137,7 @@ func or(n *int32, usual int32) *int32 {
 	return n
 }
 
-// scalingFilters returns what decides whether a group passes all filters.
+// scalingFilters returns a function that reports whether a group matches all filters.
 func scalingFilters(filters []types.Filter) (func(*Group) bool, error) {
 	for _, f := range filters {
 		name := aws.ToString(f.Name)
@@ -163,8 +162,8 @@ func scalingFilters(filters []types.Filter) (func(*Group) bool, error) {
 	}, nil
 }
 
-// deleteAutoScalingGroup begins the end of a group. With force its instances
-// go first, without a word of its hooks; without, there may be none.
+// deleteAutoScalingGroup starts the deletion of a group. With ForceDelete, its instances
+// are terminated first, without lifecycle hooks; otherwise there may be none.
 func (svc *Service) deleteAutoScalingGroup(in *autoscaling.DeleteAutoScalingGroupInput) (*autoscaling.DeleteAutoScalingGroupOutput, error) {
 	g, err := svc.group(in.AutoScalingGroupName)
 	if err != nil {
@@ -189,8 +188,7 @@ func (svc *Service) deleteAutoScalingGroup(in *autoscaling.DeleteAutoScalingGrou
 	return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
 }
 
-// setDesiredCapacity does not honour the cooldown unless asked to, which is
-// not simulated.
+// setDesiredCapacity does not simulate HonorCooldown.
 func (svc *Service) setDesiredCapacity(in *autoscaling.SetDesiredCapacityInput) (*autoscaling.SetDesiredCapacityOutput, error) {
 	g, err := svc.changeable(in.AutoScalingGroupName)
 	if err != nil {
@@ -249,8 +247,8 @@ func (g *Group) activityOut(x *Activity) types.Activity {
 	return out
 }
 
-// describeScalingActivities tells what groups did, the newest first. Groups
-// that are deleted have left no activities here; AWS keeps them for six weeks.
+// describeScalingActivities lists the activities of groups, the newest first. Those of
+// deleted groups are not kept; AWS keeps them for six weeks.
 func (svc *Service) describeScalingActivities(in *autoscaling.DescribeScalingActivitiesInput) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 	if err := records(in.MaxRecords); err != nil {
 		return nil, err
@@ -278,11 +276,11 @@ func (svc *Service) describeScalingActivities(in *autoscaling.DescribeScalingAct
 
 func invalid(format string, args ...any) error { return core.Fail("ValidationError", format, args...) }
 
-// GroupNamed returns the group of a name, or nil.
+// GroupNamed returns the group with that name, or nil.
 func (svc *Service) GroupNamed(name string) *Group { return svc.state.Groups[name] }
 
-// AddGroup adds a group that another service keeps at its size.
+// AddGroup adds a group whose size another service controls.
 func (svc *Service) AddGroup(g *Group) { svc.state.Groups[g.Name] = g }
 
-// RemoveGroup removes a group, and leaves its instances alone.
+// RemoveGroup removes a group and keeps its instances.
 func (svc *Service) RemoveGroup(name string) { delete(svc.state.Groups, name) }

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// configure sets what a call says of a group; what it does not say stays.
+// configure changes the settings of a group that the call contains.
 func (svc *Service) configure(g *Group, in autoscaling.UpdateAutoScalingGroupInput) error {
 	for _, step := range []func(*Group, autoscaling.UpdateAutoScalingGroupInput) error{configureSize, configureTimes, svc.configurePlace, svc.configureTemplate} {
 		if err := step(g, in); err != nil {
@@ -37,8 +37,8 @@ func (svc *Service) configure(g *Group, in autoscaling.UpdateAutoScalingGroupInp
 	return svc.dryRun(g)
 }
 
-// configureSize keeps the desired capacity between minimum and maximum, where
-// the call does not set it itself.
+// configureSize moves the desired capacity between minimum and maximum, if the call does
+// not set it.
 func configureSize(g *Group, in autoscaling.UpdateAutoScalingGroupInput) error {
 	if in.MinSize != nil {
 		g.Min = *in.MinSize
@@ -79,7 +79,7 @@ func configureTimes(g *Group, in autoscaling.UpdateAutoScalingGroupInput) error 
 	}
 	switch w := in.DefaultInstanceWarmup; {
 	case w == nil:
-	case *w == -1: // takes the setting away
+	case *w == -1: // -1 removes the setting
 		g.Warmup = nil
 	case *w < 0:
 		return invalid("DefaultInstanceWarmup is negative")
@@ -97,8 +97,7 @@ func configureTimes(g *Group, in autoscaling.UpdateAutoScalingGroupInput) error 
 	return nil
 }
 
-// configurePlace sets the subnets: they may be in several zones, and no two
-// VPCs.
+// configurePlace sets the subnets: they may be in several zones, but only one VPC.
 func (svc *Service) configurePlace(g *Group, in autoscaling.UpdateAutoScalingGroupInput) error {
 	if in.VPCZoneIdentifier != nil {
 		g.Subnets = nil
@@ -125,8 +124,8 @@ func (svc *Service) configurePlace(g *Group, in autoscaling.UpdateAutoScalingGro
 	return nil
 }
 
-// configureTemplate sets what is launched. Only launch templates are
-// simulated: launch configurations are no more for new accounts.
+// configureTemplate sets the launch template. Launch configurations are not simulated:
+// new accounts cannot create them.
 func (svc *Service) configureTemplate(g *Group, in autoscaling.UpdateAutoScalingGroupInput) error {
 	switch {
 	case in.LaunchTemplate != nil && in.MixedInstancesPolicy != nil:
@@ -195,12 +194,12 @@ func (svc *Service) checkMixed(m *types.MixedInstancesPolicy) error {
 	return nil
 }
 
-// dryRun checks what a group would launch in its first subnet, as Auto
-// Scaling does before it takes a group.
+// dryRun validates what a group would launch in its first subnet, as Auto Scaling does
+// when a group is created or updated.
 func (svc *Service) dryRun(g *Group) error {
 	t := svc.ec2.LaunchTemplate(g.Template.ID)
 	if t == nil || t.Version(g.Template.Version) == nil {
-		return nil // deleted since: the group is as it was
+		return nil // the VPC was deleted: keep the group as it is
 	}
 	if g.Mixed != nil && t.Version(g.Template.Version).Data.InstanceMarketOptions != nil {
 		return invalid("Incompatible launch template: You cannot use a launch template that is set to request Spot Instances (InstanceMarketOptions) when you configure an Auto Scaling group with a mixed instances policy.")
@@ -213,13 +212,13 @@ func (svc *Service) dryRun(g *Group) error {
 	return nil
 }
 
-// unavailable reports whether a launch fails in one zone only.
+// unavailable reports whether a launch fails only in one zone.
 func unavailable(err error) bool {
 	return strings.Contains(err.Error(), "not supported in your requested availability zone")
 }
 
-// kinds are the instance types that a group may launch, the first choice
-// first; "" is the template's.
+// kinds are the instance types that a group may launch, in order of preference; "" is
+// that of the template.
 func (g *Group) kinds() []string {
 	if g.Mixed == nil || len(g.Mixed.LaunchTemplate.Overrides) == 0 {
 		return []string{""}
@@ -227,7 +226,7 @@ func (g *Group) kinds() []string {
 	return core.Each(g.Mixed.LaunchTemplate.Overrides, func(o types.LaunchTemplateOverrides) string { return aws.ToString(o.InstanceType) })
 }
 
-// request is the call that launches an instance of a group.
+// request returns the RunInstances call for an instance of a group.
 func (g *Group) request(t TemplateRef, subnet, kind string, spot bool) *awsec2.RunInstancesInput {
 	in := &awsec2.RunInstancesInput{
 		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: &subnet, InstanceType: ec2types.InstanceType(kind),

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Transitions of lifecycle hooks, and what ends one.
+// Transitions and results of lifecycle hooks.
 const (
 	Launching   = "EC2_INSTANCE_LAUNCHING"
 	Terminating = "EC2_INSTANCE_TERMINATING"
@@ -36,7 +36,7 @@ func (svc *Service) putLifecycleHook(in *autoscaling.PutLifecycleHookInput) (*au
 	return &autoscaling.PutLifecycleHookOutput{}, svc.putHook(g, *in)
 }
 
-// putHook creates a hook, or changes what the call says of one.
+// putHook creates a hook, or changes the settings that the call contains.
 func (svc *Service) putHook(g *Group, in autoscaling.PutLifecycleHookInput) error {
 	name := aws.ToString(in.LifecycleHookName)
 	if !regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`).MatchString(name) {
@@ -117,7 +117,7 @@ func (svc *Service) describeLifecycleHooks(in *autoscaling.DescribeLifecycleHook
 	return out, nil
 }
 
-// processes returns the processes that a call names: all when it names none.
+// processes returns the processes in a call; all if it has none.
 func processes(named []string) ([]string, error) {
 	all := []string{"AZRebalance", "AddToLoadBalancer", "AlarmNotification", "HealthCheck", "InstanceRefresh", "Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"}
 	for _, p := range named {

@@ -15,7 +15,7 @@ import (
 
 func joined(ids []string) string { return strings.Join(ids, ",") }
 
-// scaleOut launches instances until one fails.
+// scaleOut launches instances until one launch fails.
 func (svc *Service) scaleOut(g *Group, n int) {
 	for range n {
 		i, err := svc.launchFor(g)
@@ -32,8 +32,8 @@ func (svc *Service) scaleOut(g *Group, n int) {
 	}
 }
 
-// launchFor launches one instance, in the zone that has the fewest, or in
-// another when it cannot be there.
+// launchFor launches one instance, in the zone with the fewest instances or, if that
+// fails, in another.
 func (svc *Service) launchFor(g *Group) (*Instance, error) {
 	t := svc.ec2.LaunchTemplate(g.Template.ID)
 	if t == nil {
@@ -73,8 +73,8 @@ func (svc *Service) launchIn(g *Group, t TemplateRef, subnet, kind string, spot 
 	}, nil
 }
 
-// wantsSpot reports whether the next instance is bought on the spot market, as
-// far as the group says so.
+// wantsSpot reports whether the next instance is a spot instance, by the group's
+// instances distribution.
 func (g *Group) wantsSpot() bool {
 	if g.Mixed == nil || g.Mixed.InstancesDistribution == nil {
 		return false
@@ -93,8 +93,8 @@ func (g *Group) wantsSpot() bool {
 	return onDemand <= 0
 }
 
-// emptiest are the subnets of a group, those in zones with few instances
-// first. Prices and capacity decide nothing here: all types have both.
+// emptiest returns the subnets of a group, those in zones with few instances first.
+// Prices and capacity are not simulated.
 func (svc *Service) emptiest(g *Group) []string {
 	zones, subnets := map[string]int{}, map[string]int{}
 	for _, i := range g.active() {
@@ -114,8 +114,8 @@ func (svc *Service) emptiest(g *Group) []string {
 	return list
 }
 
-// scaleIn terminates instances: of the fullest zone, that of the oldest
-// version of the template, the oldest first ("Default termination policy").
+// scaleIn terminates instances: in the zone with the most, that with the oldest version
+// of the template, the oldest first ("Default termination policy").
 func (svc *Service) scaleIn(g *Group, n int) {
 	for range n {
 		list := slices.DeleteFunc(g.active(), func(i *Instance) bool { return i.Protected })
@@ -139,8 +139,7 @@ func (svc *Service) scaleIn(g *Group, n int) {
 	}
 }
 
-// called is what a group is listed as: the names that EKS gives end with what
-// is drawn by lot.
+// called is the name of a group in inventories: names of EKS end with a random part.
 func (g *Group) called() string {
 	if g.OfEKS {
 		return g.Name[:len(g.Name)-37]
@@ -160,7 +159,7 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the groups are like.
+// Detailed is Inventory with the attributes of the groups.
 func (svc *Service) Detailed() (lines []string) {
 	for _, g := range core.ByKey(svc.state.Groups) {
 		var hooks, instances, tags []string

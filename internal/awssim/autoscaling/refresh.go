@@ -17,7 +17,7 @@ func (svc *Service) simulateInstanceRefreshes() {
 	core.On(svc.Account, svc.cancelInstanceRefresh, "AutoScalingGroupName")
 }
 
-// refreshing is the refresh that has not ended; nil: there is none.
+// refreshing returns the refresh in progress; nil if there is none.
 func (g *Group) refreshing() *InstanceRefresh {
 	if n := len(g.Refreshes); n > 0 && g.Refreshes[n-1].Ended.IsZero() {
 		return g.Refreshes[n-1]
@@ -119,7 +119,7 @@ func (g *Group) refreshOut(r *InstanceRefresh) types.InstanceRefresh {
 	return out
 }
 
-// cancelInstanceRefresh ends a refresh when what it has begun is done.
+// cancelInstanceRefresh ends a refresh after the replacements in progress.
 func (svc *Service) cancelInstanceRefresh(in *autoscaling.CancelInstanceRefreshInput) (*autoscaling.CancelInstanceRefreshOutput, error) {
 	g, err := svc.changeable(in.AutoScalingGroupName)
 	if err != nil {
@@ -133,13 +133,13 @@ func (svc *Service) cancelInstanceRefresh(in *autoscaling.CancelInstanceRefreshI
 	return &autoscaling.CancelInstanceRefreshOutput{InstanceRefreshId: aws.String(r.ID)}, nil
 }
 
-// remaining are the instances that are yet to be replaced.
+// remaining returns the instances that are not replaced yet.
 func (r *InstanceRefresh) remaining(g *Group) []*Instance {
 	return slices.DeleteFunc(g.active(), func(i *Instance) bool { return !slices.Contains(r.Old, i.ID) })
 }
 
-// refresh gets on with the refresh of a group and returns how many instances
-// it wants beyond the desired capacity.
+// refresh continues the refresh of a group. It returns how many instances are needed in
+// addition to the desired capacity.
 func (svc *Service) refresh(g *Group) (extra int) {
 	r := g.refreshing()
 	if r == nil {
@@ -175,8 +175,8 @@ func (svc *Service) refresh(g *Group) (extra int) {
 	return r.step(svc, g, old, warm)
 }
 
-// step replaces as many instances as the preferences allow: at least one at a
-// time, and more than one at a time only where enough of the others are warm.
+// step replaces as many instances as the preferences permit: at least one at a time, and
+// more only if enough of the others are warm.
 func (r *InstanceRefresh) step(svc *Service, g *Group, old []*Instance, warm int) (extra int) {
 	desired := int(g.Desired)
 	extra = desired * int(r.Max-100) / 100
@@ -189,7 +189,7 @@ func (r *InstanceRefresh) step(svc *Service, g *Group, old []*Instance, warm int
 	}
 	for _, i := range old[:max(0, min(free, len(old)))] {
 		if i.Protected {
-			continue // waits for its protection to end
+			continue // wait until its protection ends
 		}
 		svc.retire(g, i, "an instance was taken out of service in response to an instance refresh")
 		r.Moved = svc.Now()

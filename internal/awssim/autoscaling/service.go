@@ -1,4 +1,4 @@
-// Package autoscaling is the EC2 Auto Scaling of the simulated AWS.
+// Package autoscaling simulates EC2 Auto Scaling.
 package autoscaling
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// Service is EC2 Auto Scaling.
+// Service is the simulated EC2 Auto Scaling.
 type Service struct {
 	*core.Account
 	state *State
@@ -17,7 +17,7 @@ type Service struct {
 	iam   *iam.Service
 }
 
-// New registers the operations of Auto Scaling with an account.
+// New registers the operations of Auto Scaling.
 func New(a *core.Account, s *State, e *ec2.Service, l *elb.Service, i *iam.Service) *Service {
 	core.Fill(&s.Groups)
 	svc := &Service{Account: a, state: s, ec2: e, elb: l, iam: i}

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// State is what EC2 Auto Scaling holds.
+// State is the state of EC2 Auto Scaling.
 type State struct {
 	Groups map[string]*Group // by name
 }
@@ -15,10 +15,10 @@ type State struct {
 type Group struct {
 	Name, ARN         string
 	Born              time.Time
-	Looked            time.Time // up to when it has been brought
-	Retry             time.Time // it launches nothing before
+	Looked            time.Time // time of the last step
+	Retry             time.Time // no launch before
 	Deleting          bool
-	OfEKS             bool // EKS keeps it at its size; it does nothing itself
+	OfEKS             bool // a node group of EKS: EKS controls its size
 	Min, Max, Desired int32
 	Subnets           []string
 	Template          *TemplateRef                // nil when Mixed is set
@@ -44,7 +44,7 @@ type TemplateRef struct{ ID, Version string }
 // Tag is a tag of a group.
 type Tag struct {
 	Value     string
-	Propagate bool // to instances that are launched
+	Propagate bool // to new instances
 }
 
 // Hook is a lifecycle hook.
@@ -53,17 +53,16 @@ type Hook struct {
 	Heartbeat                                        int32 // seconds
 }
 
-// Instance is an instance of a group. It is forgotten when it has
-// terminated.
+// Instance is an instance of a group. It is removed after termination.
 type Instance struct {
 	ID, Zone, Subnet, Type string
-	Template               TemplateRef // with the number of the version
+	Template               TemplateRef // with the version number
 	State                  types.LifecycleState
-	Since                  time.Time // in that state
-	Until                  time.Time // when a hook's time is over
-	Lost                   time.Time // when it was first seen not to run; zero: it runs
+	Since                  time.Time // start of the current state
+	Until                  time.Time // when the time of the hook ends
+	Lost                   time.Time // when the group noticed that it does not run; zero: it runs
 	Spot, Protected        bool
-	Activity               string // under way for it
+	Activity               string // ID of the activity in progress
 }
 
 // Activity is one action of a group.
@@ -78,23 +77,21 @@ type InstanceRefresh struct {
 	ID, Reason       string
 	Status           types.InstanceRefreshStatus
 	Began, Ended     time.Time
-	Moved            time.Time // when it last got on
+	Moved            time.Time // last progress
 	Old              []string  // instances to replace
 	Min, Max, Warmup int32     // percent of the desired capacity; seconds
 	SkipMatching     bool
 }
 
-// Times of Auto Scaling. AWS promises none of them.
+// Durations in Auto Scaling. AWS does not document them.
 const (
-	// ScalingLooks is how long a group takes to notice that there is something
-	// to do.
+	// ScalingLooks is how long a group takes to notice a change.
 	ScalingLooks = 5 * time.Second
-	// ScalingNotices is how long it takes a group to find an instance
-	// unhealthy that does not run any more.
+	// ScalingNotices is how long a group takes to notice that an instance is not running.
 	ScalingNotices = 30 * time.Second
-	// ScalingRetries is how long a group waits after a launch that failed.
+	// ScalingRetries is how long a group waits after a failed launch.
 	ScalingRetries = time.Minute
-	// RefreshGivesUp is how long an instance refresh goes on without getting
-	// on.
+	// RefreshGivesUp is how long an instance refresh may be without progress before it
+	// fails.
 	RefreshGivesUp = time.Hour
 )

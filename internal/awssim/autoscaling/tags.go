@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostTags is how many tags a group can have.
+// mostTags is the maximum number of tags of a group.
 const mostTags = 50
 
 const scalingGroupType = "auto-scaling-group"
@@ -24,8 +24,8 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.describeScalingTags, "Filters", "MaxRecords", "NextToken")
 }
 
-// tagScaling sets tags of a group. A call that creates the group need not name
-// it in each tag.
+// tagScaling sets tags of a group. In a call that creates the group, tags need not have
+// its name.
 func (svc *Service) tagScaling(g *Group, name string, tags []types.Tag) error {
 	all := maps.Clone(g.Tags)
 	for _, t := range tags {
@@ -47,7 +47,7 @@ func (svc *Service) tagScaling(g *Group, name string, tags []types.Tag) error {
 	return nil
 }
 
-// ofGroup returns the group that a tag is of.
+// ofGroup returns the group of a tag.
 func (svc *Service) ofGroup(t types.Tag) (*Group, error) {
 	if aws.ToString(t.ResourceId) == "" || aws.ToString(t.ResourceType) != scalingGroupType {
 		return nil, invalid("a tag names the group it is of, and the type %s", scalingGroupType)

@@ -12,8 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Settle has the groups do what they did since the last call, each
-// at its time.
+// Settle executes the steps of all groups since the last call, each at its time.
 func (svc *Service) Settle() {
 	now := svc.Now()
 	defer svc.SetPast(time.Time{})
@@ -38,13 +37,12 @@ func (svc *Service) Settle() {
 	}
 	for _, g := range svc.state.Groups {
 		if svc.atRest(g) {
-			g.Looked = now // what happens from here on happens after now
+			g.Looked = now // the next step starts now
 		}
 	}
 }
 
-// nextLook is when a group next has something to do; zero: when somebody
-// changes something.
+// nextLook returns the time of a group's next step; zero if it waits for a change.
 func (svc *Service) nextLook(g *Group) (at time.Time) {
 	if g.OfEKS {
 		return time.Time{}
@@ -74,7 +72,7 @@ func (svc *Service) runs(id string) bool {
 	return i != nil && i.State(svc.Now()) == ec2types.InstanceStateNameRunning
 }
 
-// look has a group do what there is to do.
+// look executes one step of a group.
 func (svc *Service) look(g *Group) {
 	g.Looked = svc.Now()
 	for _, i := range slices.Clone(g.Instances) {
@@ -102,19 +100,19 @@ func (svc *Service) look(g *Group) {
 	}
 }
 
-// leaving reports whether an instance is on its way out.
+// leaving reports whether an instance is being terminated.
 func (i *Instance) leaving() bool {
 	return i.State == types.LifecycleStateTerminating || i.State == types.LifecycleStateTerminatingWait
 }
 
 func (i *Instance) become(s types.LifecycleState, now time.Time) { i.State, i.Since = s, now }
 
-// active are the instances that count: those that are not on their way out.
+// active returns the instances that are not being terminated.
 func (g *Group) active() []*Instance {
 	return slices.DeleteFunc(slices.Clone(g.Instances), (*Instance).leaving)
 }
 
-// hook is the hook of a transition that waits longest; nil: there is none.
+// hook returns the hook of a transition with the longest timeout; nil if there is none.
 func (g *Group) hook(transition string) (h *Hook) {
 	for _, x := range core.ByKey(g.Hooks) {
 		if x.Transition == "autoscaling:"+transition && (h == nil || x.Heartbeat > h.Heartbeat) {
@@ -124,11 +122,11 @@ func (g *Group) hook(transition string) (h *Hook) {
 	return h
 }
 
-// live takes an instance on by what time has brought. Nobody answers hooks
-// here: all of them wait until their time is over.
+// live advances the state of an instance. No hook is completed by a call: each ends with
+// its timeout.
 func (svc *Service) live(g *Group, i *Instance) {
 	now := svc.Now()
-	switch i.State { //nolint:exhaustive // the others do not come up
+	switch i.State { //nolint:exhaustive // other states do not change
 	case types.LifecycleStatePending:
 		switch h := g.hook(Launching); {
 		case !svc.runs(i.ID) && !svc.starting(i.ID):
@@ -165,8 +163,8 @@ func (svc *Service) starting(id string) bool {
 	return i != nil && i.State(svc.Now()) == ec2types.InstanceStateNamePending
 }
 
-// checkHealth replaces an instance that does not run any more, or that has
-// lived as long as it may.
+// checkHealth replaces an instance that is not running, or that exceeds the maximum
+// lifetime.
 func (svc *Service) checkHealth(g *Group, i *Instance) {
 	now := svc.Now()
 	if i.Lost.IsZero() && !svc.runs(i.ID) && !g.Suspended["HealthCheck"] {
@@ -181,7 +179,7 @@ func (svc *Service) checkHealth(g *Group, i *Instance) {
 	}
 }
 
-// retire takes an instance out, when the hooks have had their time.
+// retire terminates an instance after the timeouts of the hooks.
 func (svc *Service) retire(g *Group, i *Instance, cause string) {
 	h := g.hook(Terminating)
 	if h == nil {
@@ -193,7 +191,7 @@ func (svc *Service) retire(g *Group, i *Instance, cause string) {
 	i.Until = svc.Now().Add(time.Duration(h.Heartbeat) * time.Second)
 }
 
-// dismiss terminates an instance at once.
+// dismiss terminates an instance immediately.
 func (svc *Service) dismiss(g *Group, i *Instance, cause string) {
 	if i.State == types.LifecycleStateTerminating {
 		return
@@ -205,14 +203,14 @@ func (svc *Service) dismiss(g *Group, i *Instance, cause string) {
 	svc.ec2.Terminate(i.ID)
 }
 
-// begin notes what the group does about an instance.
+// begin records an activity.
 func (g *Group) begin(svc *Service, i *Instance, description, cause string) {
 	x := &Activity{ID: svc.Hash(), Description: description, Cause: fmt.Sprintf("At %s %s.", svc.Now().UTC().Format(time.RFC3339), cause), Status: types.ScalingActivityStatusCodeInProgress, Began: svc.Now()}
 	i.Activity = x.ID
 	g.note(x)
 }
 
-// note keeps the last of what a group did.
+// note keeps the most recent activities.
 func (g *Group) note(x *Activity) {
 	g.Activities = append(g.Activities, x)
 	g.Activities = g.Activities[max(0, len(g.Activities)-200):]
@@ -226,7 +224,7 @@ func (g *Group) finish(i *Instance, status types.ScalingActivityStatusCode, now 
 	}
 }
 
-// groupOut is a group as answers show it.
+// groupOut converts a group for answers.
 func (svc *Service) groupOut(g *Group) types.AutoScalingGroup {
 	out := types.AutoScalingGroup{
 		AutoScalingGroupName: aws.String(g.Name), AutoScalingGroupARN: aws.String(g.ARN), CreatedTime: aws.Time(g.Born),
@@ -270,8 +268,8 @@ func (svc *Service) groupOut(g *Group) types.AutoScalingGroup {
 	return out
 }
 
-// templateOut is a template that answers name: without its name when it is
-// gone, which is a guess.
+// templateOut converts a template for answers. That it has no name after deletion is a
+// guess.
 func (svc *Service) templateOut(r TemplateRef) *types.LaunchTemplateSpecification {
 	out := &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(r.ID), Version: aws.String(r.Version)}
 	if t := svc.ec2.LaunchTemplate(r.ID); t != nil {

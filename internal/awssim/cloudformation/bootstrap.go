@@ -9,15 +9,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// BootstrapStack is the name of the stack that an account begins with.
+// BootstrapStack is the name of the stack that a new account has.
 const BootstrapStack = "cluster-api-provider-aws-sigs-k8s-io"
 
-// bootstrapAge is how old that stack is.
+// bootstrapAge is the age of that stack.
 const bootstrapAge = 30 * 24 * time.Hour
 
-// CreateBootstrapStack creates the stack that most accounts with clusters of Cluster API
-// have: roles and instance profiles by the names of CAPA's bootstrap stack, as
-// an old release of it may have made them. Policies do not matter here.
+// CreateBootstrapStack creates the stack that most accounts with Cluster API clusters
+// have: roles and instance profiles with the names of CAPA's bootstrap stack, as in an
+// old release. Policies are omitted.
 func (svc *Service) CreateBootstrapStack() {
 	began := svc.Now().Add(-bootstrapAge)
 	s := svc.newStack(BootstrapStack, strings.Repeat("0", 20), began)
@@ -29,7 +29,7 @@ func (svc *Service) CreateBootstrapStack() {
 		svc.Settle()
 	}
 	if err != nil || s.Status != types.StackStatusCreateComplete {
-		panic("awssim: the stack that an account begins with cannot be made") // a mistake in this file
+		panic("awssim: the stack that an account begins with cannot be made") // an error in this file
 	}
 }
 
@@ -49,8 +49,7 @@ func bootstrapTemplate() string {
 	return b.String()
 }
 
-// bootstrap reports whether the stack is the one that the account began with, as
-// it was then.
+// bootstrap reports whether the stack is the unchanged bootstrap stack.
 func (s *Stack) bootstrap() bool {
 	return s.Name == BootstrapStack && s.Status == types.StackStatusCreateComplete && s.Template == bootstrapTemplate()
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// ChangeSet is what an update of a stack would do. It cannot be executed here.
+// ChangeSet is a change set. Its execution is not simulated.
 type ChangeSet struct {
 	ID, Name, Token string
 	Born            time.Time
 	Changes         []StackChange
-	Empty           bool // nothing would change
+	Empty           bool // there are no changes
 }
 
-// StackChange is what would become of one resource.
+// StackChange is the change of one resource.
 type StackChange struct {
 	Logical, Physical, Type string
 	Action                  types.ChangeAction
 	Replacement             types.Replacement
-	Properties              []string // that differ
+	Properties              []string // names of properties that differ
 }
 
 const noChanges = "The submitted information didn't contain changes. Submit different information to create a change set."
@@ -66,8 +66,8 @@ func (svc *Service) createChangeSet(in *cfn.CreateChangeSetInput) (*cfn.CreateCh
 	return &cfn.CreateChangeSetOutput{Id: aws.String(c.ID), StackId: aws.String(s.ID)}, nil
 }
 
-// subject is the stack that a change set is for. One that is to be created is
-// created, without resources, for the change set.
+// subject returns the stack of a change set. For a new stack, it creates one without
+// resources.
 func (svc *Service) subject(in *cfn.CreateChangeSetInput) (*Stack, *template, error) {
 	name, body := aws.ToString(in.StackName), aws.ToString(in.TemplateBody)
 	if in.ChangeSetType != types.ChangeSetTypeCreate {
@@ -114,8 +114,7 @@ func (s *Stack) preview(t *template, run *StackRun) (list []StackChange) {
 	return list
 }
 
-// changeSet looks up a change set by its name and that of its stack, or by its
-// ID.
+// changeSet returns a change set by its name and that of its stack, or by its ID.
 func (svc *Service) changeSet(stack, name *string) (*Stack, *ChangeSet, error) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
 		for _, c := range s.ChangeSets {
@@ -165,7 +164,7 @@ func (svc *Service) describeChangeSet(in *cfn.DescribeChangeSetInput) (*cfn.Desc
 	return out, err
 }
 
-// deleteChangeSet refuses a change set that is not there. AWS may be kinder.
+// deleteChangeSet returns an error for a change set that does not exist. AWS may not.
 func (svc *Service) deleteChangeSet(in *cfn.DeleteChangeSetInput) (*cfn.DeleteChangeSetOutput, error) {
 	s, c, err := svc.changeSet(in.StackName, in.ChangeSetName)
 	if err != nil {

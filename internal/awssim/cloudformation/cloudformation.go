@@ -14,25 +14,25 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// State is what CloudFormation holds.
+// State is the state of CloudFormation.
 type State struct {
-	Stacks map[string]*Stack // by ID, those that are deleted among them
+	Stacks map[string]*Stack // by ID, including deleted ones
 }
 
 // Stack is a stack.
 type Stack struct {
 	ID, Name, Description     string
-	Template                  string // as it was sent
+	Template                  string // as received
 	Capabilities              []types.Capability
 	Tags                      map[string]string
 	Created, Updated, Deleted time.Time
 	Status                    types.StackStatus
 	Reason                    string
-	Token                     string                    // of the last request that changed it
+	Token                     string                    // of the last write request
 	Resources                 map[string]*StackResource // by logical ID
 	Events                    []StackEvent              // oldest first
 	ChangeSets                map[string]*ChangeSet     // by name
-	Run                       *StackRun                 // nil: nothing goes on
+	Run                       *StackRun                 // operation in progress; nil if there is none
 }
 
 // StackResource is one resource of a stack.
@@ -41,12 +41,12 @@ type StackResource struct {
 	Status                  types.ResourceStatus
 	Reason                  string
 	Changed                 time.Time
-	Declared                string   // the properties as the template has them, in JSON
-	Applied                 string   // and with all references resolved
-	Needs                   []string // logical IDs that it refers to
+	Declared                string   // properties from the template, in JSON
+	Applied                 string   // the same with references resolved
+	Needs                   []string // logical IDs that it depends on
 }
 
-// StackEvent is something that happened to a stack or to a resource of it.
+// StackEvent is an event of a stack or of one of its resources.
 type StackEvent struct {
 	ID, Logical, Physical, Type string
 	Status                      types.ResourceStatus
@@ -81,8 +81,7 @@ func checkStackName(name string) error {
 	return nil
 }
 
-// newStack creates a stack that has nothing in it yet. The name of the random
-// part of its ID is given.
+// newStack creates an empty stack. random is the seed of the random part of its ID.
 func (svc *Service) newStack(name, random string, at time.Time) *Stack {
 	s := &Stack{
 		ID:   fmt.Sprintf("arn:%s:cloudformation:%s:%s:stack/%s/%s-0000-0000-0000-%s", svc.Partition(), svc.Region, core.AccountID, name, random[:8], (random + "0000")[8:20]),
@@ -92,8 +91,8 @@ func (svc *Service) newStack(name, random string, at time.Time) *Stack {
 	return s
 }
 
-// stack looks up a stack by its name, if it is not gone, or by its ID. It
-// returns nil where there is none.
+// stack returns a stack by its name, if it is not deleted, or by its ID; nil if it does
+// not exist.
 func (svc *Service) stack(name string) *Stack {
 	if s := svc.state.Stacks[name]; s != nil {
 		return s
@@ -106,7 +105,7 @@ func (svc *Service) stack(name string) *Stack {
 	return nil
 }
 
-// note writes down what happened to a resource of the stack.
+// note records an event of a resource.
 func (s *Stack) note(logical, physical, kind string, status types.ResourceStatus, reason string, at time.Time) {
 	at = at.UTC().Truncate(time.Millisecond)
 	id := fmt.Sprintf("%s-%s-%s-%d", logical, status, at.Format("2006-01-02T15:04:05.000Z"), len(s.Events))
@@ -116,7 +115,7 @@ func (s *Stack) note(logical, physical, kind string, status types.ResourceStatus
 	s.Events = append(s.Events, StackEvent{ID: id, Logical: logical, Physical: physical, Type: kind, Status: status, Reason: reason, Token: s.Token, At: at})
 }
 
-// enter brings the stack into another state.
+// enter changes the status of the stack.
 func (s *Stack) enter(status types.StackStatus, reason string, at time.Time) {
 	s.Status, s.Reason = status, reason
 	s.note(s.Name, s.ID, stackType, types.ResourceStatus(status), reason, at)
@@ -183,8 +182,8 @@ func (svc *Service) describeStacks(in *cfn.DescribeStacksInput) (*cfn.DescribeSt
 	return &cfn.DescribeStacksOutput{Stacks: part, NextToken: next}, err
 }
 
-// describeStackEvents lists the latest first. Its pages are counted from
-// there: while more happens, what was on one page comes again on the next.
+// describeStackEvents lists the latest event first. Pages are counted from there: if more
+// events happen, items move to the next page.
 func (svc *Service) describeStackEvents(in *cfn.DescribeStackEventsInput) (*cfn.DescribeStackEventsOutput, error) {
 	s := svc.stack(aws.ToString(in.StackName))
 	if s == nil {
@@ -227,7 +226,7 @@ func (svc *Service) describeStackResources(in *cfn.DescribeStackResourcesInput) 
 	return out, nil
 }
 
-// stackOf returns the stack that has the resource of that physical ID.
+// stackOf returns the stack of the resource with that physical ID.
 func (svc *Service) stackOf(physical string) *Stack {
 	for _, s := range core.ByKey(svc.state.Stacks) {
 		for _, r := range s.Resources {
@@ -260,8 +259,7 @@ func (svc *Service) validateTemplate(in *cfn.ValidateTemplateInput) (*cfn.Valida
 	return out, nil
 }
 
-// Inventory lists the stacks, but for the one that the account
-// began with.
+// Inventory lists the stacks except for the bootstrap stack.
 func (svc *Service) Inventory() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
 		if s.Status != types.StackStatusDeleteComplete && !s.bootstrap() {
@@ -271,8 +269,7 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the stacks are
-// like.
+// Detailed is Inventory with the attributes of the stacks.
 func (svc *Service) Detailed() (lines []string) {
 	for _, s := range core.ByKey(svc.state.Stacks) {
 		if s.Status != types.StackStatusDeleteComplete && !s.bootstrap() {

@@ -9,10 +9,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// resourceKind is a type of resource: the property that names it, those that
-// cannot be changed, and the others.
+// resourceKind is a type of resource: the property with its name, the immutable
+// properties, and the others.
 type resourceKind struct {
-	iam          string // what IAM calls it
+	iam          string // the type's name in IAM
 	name         string
 	fixed, other []string
 }
@@ -21,9 +21,9 @@ func (k resourceKind) has(property string) bool {
 	return property == k.name || slices.Contains(k.fixed, property) || slices.Contains(k.other, property)
 }
 
-// resourceKinds are the types of resources that are simulated, by the schemas
-// that AWS publishes for them (as cfn-lint has them). None of them gets the
-// aws:cloudformation tags; tags of the stack go to roles and users.
+// resourceKinds are the simulated types of resources, from the schemas that AWS publishes
+// (as in cfn-lint). None of them gets aws:cloudformation tags; stack tags are added to
+// roles and users.
 func resourceKinds() map[string]resourceKind {
 	return map[string]resourceKind{
 		"AWS::IAM::Role": {"role", "RoleName", []string{"Path"}, []string{
@@ -36,14 +36,14 @@ func resourceKinds() map[string]resourceKind {
 	}
 }
 
-// properties are those of a resource, with all references resolved.
+// properties are the properties of a resource, with all references resolved.
 type properties map[string]any
 
 func (p properties) text(name string) string { s, _ := p[name].(string); return s }
 
 func (p properties) texts(name string) []string { return texts(p[name]) }
 
-// tags are those of the resource, and those of the stack.
+// tags returns the tags of the resource and of the stack.
 func (p properties) tags(stack map[string]string) map[string]string {
 	m := map[string]string{}
 	for k, v := range stack {
@@ -59,7 +59,7 @@ func (p properties) tags(stack map[string]string) map[string]string {
 	return m
 }
 
-// policies are the inline policies, by name.
+// policies returns the inline policies by name.
 func (p properties) policies() map[string]string {
 	m := map[string]string{}
 	list, _ := p["Policies"].([]any)
@@ -72,8 +72,8 @@ func (p properties) policies() map[string]string {
 	return m
 }
 
-// resourceFailure is a failure in the words of CloudFormation's handlers. They
-// end in an ID of the request, which is left out.
+// resourceFailure formats an error like CloudFormation's resource handlers, without the
+// request ID at its end.
 func resourceFailure(err error) string {
 	message := err.Error()
 	if _, rest, found := strings.Cut(message, ": "); found {
@@ -82,7 +82,7 @@ func resourceFailure(err error) string {
 	return "Resource handler returned message: \"" + message + " (Service: Iam)\""
 }
 
-// create creates a resource. The physical ID is "" when nothing was created.
+// create creates a resource. The physical ID is "" if nothing was created.
 func (svc *Service) create(s *Stack, logical, kind string, p properties, at time.Time) (physical string, err error) {
 	k := resourceKinds()[kind]
 	for _, name := range core.SortedKeys(p) {
@@ -135,7 +135,7 @@ func (svc *Service) create(s *Stack, logical, kind string, p properties, at time
 	}
 }
 
-// change brings a resource from one set of properties to another.
+// change changes a resource from one set of properties to another.
 func (svc *Service) change(s *Stack, physical, kind string, old, want properties, at time.Time) error {
 	switch resourceKinds()[kind].iam {
 	case "role":
@@ -156,7 +156,7 @@ func (svc *Service) change(s *Stack, physical, kind string, old, want properties
 			return err
 		}
 		if document := canonical(want["PolicyDocument"]); document != p.Document() {
-			// CloudFormation makes room by deleting the oldest version.
+			// CloudFormation deletes the oldest version if there are too many.
 			kept := p.Versions
 			if len(kept) >= iam.MostVersions {
 				p.Versions = slices.DeleteFunc(slices.Clone(kept), func(v *iam.PolicyVersion) bool {
@@ -196,8 +196,8 @@ func (svc *Service) change(s *Stack, physical, kind string, old, want properties
 	}
 }
 
-// remove deletes a resource, and with it what the template attached to it.
-// What others attached stands in the way. That it is deleted is fine.
+// remove deletes a resource and the attachments in the template. Attachments that others
+// have added prevent it. A resource that does not exist is not an error.
 func (svc *Service) remove(physical, kind string, p properties) error {
 	nothing := properties{}
 	switch resourceKinds()[kind].iam {
@@ -244,12 +244,12 @@ func (svc *Service) remove(physical, kind string, p properties) error {
 	}
 }
 
-// hold gives a holder the policies that its properties name, and takes those
-// that only the old ones name.
+// hold attaches the policies in the new properties, and detaches those that are only in
+// the old ones.
 func (svc *Service) hold(quota string, most int, h *iam.Holder, whose string, old, want properties) error {
 	for _, arn := range old.texts("ManagedPolicyArns") {
 		if !slices.Contains(want.texts("ManagedPolicyArns"), arn) && slices.Contains(h.Attached, arn) {
-			_ = iam.Detach(h, arn) // it is there
+			_ = iam.Detach(h, arn) // it exists
 		}
 	}
 	inline := want.policies()
@@ -271,8 +271,8 @@ func (svc *Service) hold(quota string, most int, h *iam.Holder, whose string, ol
 	return nil
 }
 
-// spread attaches a policy to what its properties name, and takes it from what
-// only the old ones name.
+// spread attaches a policy to the holders in its new properties, and detaches it from
+// those that are only in the old ones.
 func (svc *Service) spread(arn string, old, want properties) error {
 	all := svc.iam.Holders()
 	for _, of := range []struct{ property, kind, quota string }{
@@ -280,7 +280,7 @@ func (svc *Service) spread(arn string, old, want properties) error {
 	} {
 		for _, name := range old.texts(of.property) {
 			if h := all[of.kind+" "+name]; h != nil && !slices.Contains(want.texts(of.property), name) && slices.Contains(h.Attached, arn) {
-				_ = iam.Detach(h, arn) // it is there
+				_ = iam.Detach(h, arn) // it exists
 			}
 		}
 		for _, name := range want.texts(of.property) {

@@ -11,34 +11,34 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// How long CloudFormation takes.
+// Durations in CloudFormation.
 const (
-	// ResourceAsks is how long it takes to ask IAM for something.
+	// ResourceAsks is how long a call of IAM takes.
 	ResourceAsks = time.Second
-	// resourceTakes is how long a new or changed role, policy, user or group
-	// is in progress, at least.
+	// resourceTakes is the minimum time that a new or changed role, policy, user or group
+	// is in progress.
 	resourceTakes = 15 * time.Second
-	// ResourceTakesMost is how long it is in progress, at most.
+	// ResourceTakesMost is the maximum.
 	ResourceTakesMost = 20 * time.Second
-	// ProfileTakes is how long a new instance profile is in progress: two
-	// minutes, which CloudFormation really waits.
+	// ProfileTakes is how long a new instance profile is in progress: CloudFormation
+	// waits two minutes.
 	ProfileTakes = 120 * time.Second
 	// resourceDeletes is how long a resource is being deleted.
 	resourceDeletes = 2 * time.Second
-	// ChangeSetTakes is how long a change set is being worked out.
+	// ChangeSetTakes is how long a change set takes to create.
 	ChangeSetTakes = 4 * time.Second
 )
 
-// StackRun is what goes on with a stack.
+// StackRun is an operation on a stack in progress.
 type StackRun struct {
 	Steps  []*StackStep
 	Failed []string // logical IDs, in the order in which they failed
-	// Old is what the stack was before an update: its resources, template and
-	// tags. It goes back to that when the update fails.
+	// Old is the stack before an update: its resources, template and tags. They are
+	// restored if the update fails.
 	Old *Stack
-	// Removed are the logical IDs that the new template does not have.
+	// Removed are the logical IDs that are not in the new template.
 	Removed []string
-	// Leftovers are physical resources that are deleted when the update is done.
+	// Leftovers are physical resources to delete after the update.
 	Leftovers []*StackStep
 }
 
@@ -46,11 +46,11 @@ type StackRun struct {
 type StackStep struct {
 	Logical, Type string
 	Action        string    // create, update, replace, delete
-	State         string    // "" until its turn comes; asking, working, done, failed, cancelled
-	After         []string  // logical IDs of the steps that come before
-	Due           time.Time // when what it is in is over
-	Physical      string    // of what is deleted
-	Declared      string    // what it is to be like: properties in JSON
+	State         string    // "", asking, working, done, failed, cancelled
+	After         []string  // logical IDs of the steps to finish first
+	Due           time.Time // when the current state ends
+	Physical      string    // physical ID to delete
+	Declared      string    // desired properties in JSON
 	Applied       string    // the resource to delete
 	Needs         []string
 }
@@ -59,7 +59,7 @@ func (s *StackStep) over() bool {
 	return s.State == "done" || s.State == "failed" || s.State == "cancelled"
 }
 
-// Settle does what is due, in the order in which it is.
+// Settle executes all steps that are due, in order.
 func (svc *Service) Settle() {
 	for {
 		var next *Stack
@@ -76,7 +76,7 @@ func (svc *Service) Settle() {
 	}
 }
 
-// due is when something happens next.
+// due returns the time of the next step.
 func (s *Stack) due() (at time.Time, ok bool) {
 	if s.Run == nil {
 		return at, false
@@ -89,8 +89,8 @@ func (s *Stack) due() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// advance does what is due at that time, begins what can begin, and ends the
-// phase when nothing is left.
+// advance executes the steps that are due, starts those that are ready, and ends the
+// phase when none is left.
 func (svc *Service) advance(s *Stack, at time.Time) {
 	for _, step := range s.Run.Steps {
 		switch {
@@ -111,7 +111,7 @@ func (svc *Service) advance(s *Stack, at time.Time) {
 	}
 }
 
-// begin starts the steps whose turn has come.
+// begin starts the steps that are ready.
 func (*Service) begin(s *Stack, at time.Time) {
 	for changed := true; changed; {
 		changed = false
@@ -138,7 +138,7 @@ func (*Service) begin(s *Stack, at time.Time) {
 	}
 }
 
-// mark writes down how far a step is, in the resource and in the events.
+// mark records the state of a step, in the resource and in the events.
 func (s *Stack) mark(step *StackStep, state, reason string, at time.Time) {
 	verb := map[string]string{"create": "CREATE", "update": "UPDATE", "replace": "UPDATE", "delete": "DELETE"}[step.Action]
 	status := types.ResourceStatus(verb + "_" + state)
@@ -183,7 +183,7 @@ func (svc *Service) lookup(s *Stack) func(id, attribute string) (string, error) 
 	}
 }
 
-// perform asks IAM for what a step is about.
+// perform calls IAM for a step.
 func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 	if step.Action == "delete" {
 		step.Due = at.Add(resourceDeletes)
@@ -203,7 +203,7 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 	case step.Action == "update":
 		err = svc.change(s, r.Physical, r.Type, uncanonical(r.Applied), want, at)
 	case step.Action == "replace" && want[resourceKinds()[r.Type].name] != nil && want[resourceKinds()[r.Type].name] == uncanonical(r.Applied)[resourceKinds()[r.Type].name]:
-		err = fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename %v and update the stack again.", want[resourceKinds()[r.Type].name]) //nolint:revive,staticcheck // AWS's words
+		err = fmt.Errorf("CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename %v and update the stack again.", want[resourceKinds()[r.Type].name]) //nolint:revive,staticcheck // the message of CloudFormation
 		step.State = "failed"
 		s.Run.Failed = append(s.Run.Failed, step.Logical)
 		s.mark(step, "FAILED", err.Error(), at)
@@ -232,7 +232,7 @@ func (svc *Service) perform(s *Stack, step *StackStep, at time.Time) {
 	svc.settleStep(s, step, err, at)
 }
 
-// settleStep notes how IAM answered.
+// settleStep records the result of IAM.
 func (*Service) settleStep(s *Stack, step *StackStep, err error, at time.Time) {
 	if err == nil {
 		step.State = "working"
@@ -243,7 +243,7 @@ func (*Service) settleStep(s *Stack, step *StackStep, err error, at time.Time) {
 	s.mark(step, "FAILED", resourceFailure(err), at)
 }
 
-// cancel gives up what is still under way after a failure.
+// cancel cancels the steps in progress after a failure.
 func (s *Stack) cancel(at time.Time) {
 	for _, step := range s.Run.Steps {
 		switch step.State {
@@ -260,14 +260,14 @@ func (s *Stack) cancel(at time.Time) {
 	}
 }
 
-// finish ends a phase, and begins the one that follows.
+// finish ends a phase, and starts the next one.
 func (svc *Service) finish(s *Stack, at time.Time) {
 	run, failed := s.Run, ""
 	if len(run.Failed) > 0 {
 		failed = "[" + strings.Join(run.Failed, ", ") + "]"
 	}
 	s.Run = nil
-	switch s.Status { //nolint:exhaustive // nothing goes on in the others
+	switch s.Status { //nolint:exhaustive // no operation in other states
 	case types.StackStatusCreateInProgress:
 		if failed == "" {
 			s.enter(types.StackStatusCreateComplete, "", at)
@@ -297,7 +297,7 @@ func (svc *Service) finish(s *Stack, at time.Time) {
 		}
 		s.enter(types.StackStatusUpdateRollbackCompleteCleanupInProgress, "", at)
 		svc.startRun(s, &StackRun{Steps: run.Leftovers}, at)
-	// What cannot be deleted in the end is left behind, and belongs to no stack.
+	// A resource that cannot be deleted during cleanup stays, without a stack.
 	case types.StackStatusUpdateCompleteCleanupInProgress:
 		s.enter(types.StackStatusUpdateComplete, "", at)
 	case types.StackStatusUpdateRollbackCompleteCleanupInProgress:
@@ -307,7 +307,7 @@ func (svc *Service) finish(s *Stack, at time.Time) {
 	}
 }
 
-// finishUpdate deletes what the update left over, or takes it back.
+// finishUpdate starts the cleanup or the rollback of an update.
 func (svc *Service) finishUpdate(s *Stack, run *StackRun, failed string, at time.Time) {
 	if failed == "" {
 		for _, id := range run.Removed {
@@ -328,7 +328,7 @@ func (svc *Service) finishUpdate(s *Stack, run *StackRun, failed string, at time
 	for _, step := range run.Steps {
 		r, old := s.Resources[step.Logical], run.Old.Resources[step.Logical]
 		switch {
-		case step.State == "cancelled" && step.Due.IsZero(): // it never began
+		case step.State == "cancelled" && step.Due.IsZero(): // the step was not started
 			if old == nil {
 				delete(s.Resources, step.Logical)
 			}
@@ -349,7 +349,7 @@ func (svc *Service) finishUpdate(s *Stack, run *StackRun, failed string, at time
 	svc.startRun(s, back, at)
 }
 
-// startRun begins a phase, which may be over at once.
+// startRun starts a phase, which may end immediately.
 func (svc *Service) startRun(s *Stack, run *StackRun, at time.Time) {
 	s.Run = run
 	svc.begin(s, at)
@@ -362,7 +362,7 @@ func deletion(r *StackResource) *StackStep {
 	return &StackStep{Logical: r.Logical, Type: r.Type, Action: "delete", Physical: r.Physical, Applied: r.Applied, Needs: r.Needs}
 }
 
-// deletions are the steps that empty the stack.
+// deletions returns the steps that delete all resources.
 func (s *Stack) deletions() (steps []*StackStep) {
 	for _, r := range core.ByKey(s.Resources) {
 		if r.Physical != "" && r.Status != types.ResourceStatusDeleteComplete {
@@ -373,7 +373,7 @@ func (s *Stack) deletions() (steps []*StackStep) {
 	return steps
 }
 
-// order deletes what needs another resource before it.
+// order orders steps by their dependencies, for deletion.
 func order(steps []*StackStep) {
 	for _, step := range steps {
 		for _, other := range steps {

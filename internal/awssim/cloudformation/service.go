@@ -1,5 +1,4 @@
-// Package cloudformation is the CloudFormation of the simulated AWS, for
-// stacks of IAM's resources.
+// Package cloudformation simulates CloudFormation, for stacks of IAM resources.
 package cloudformation
 
 import (
@@ -7,14 +6,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// Service is CloudFormation.
+// Service is the simulated CloudFormation.
 type Service struct {
 	*core.Account
 	state *State
 	iam   *iam.Service
 }
 
-// New registers the operations of CloudFormation with an account.
+// New registers the operations of CloudFormation.
 func New(a *core.Account, s *State, i *iam.Service) *Service {
 	core.Fill(&s.Stacks)
 	svc := &Service{Account: a, state: s, iam: i}

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostTemplate is how many bytes a template in a request can have.
+// mostTemplate is the maximum size in bytes of a template in a request.
 const mostTemplate = 51200
 
-// template is a template as it is understood.
+// template is a parsed template.
 type template struct {
 	description string
 	resources   map[string]*declaration
@@ -28,7 +28,7 @@ type declaration struct {
 	needs      []string
 }
 
-// parseTemplate reads a template of YAML or JSON.
+// parseTemplate parses a template in YAML or JSON.
 func parseTemplate(body string) (*template, error) {
 	switch {
 	case body == "":
@@ -74,7 +74,7 @@ func parseTemplate(body string) (*template, error) {
 	return t, t.check()
 }
 
-// plain turns YAML into the values of JSON: dates stay what they look like.
+// plain converts YAML to JSON values: dates stay strings.
 func plain(n *yaml.Node, path string) (any, error) {
 	switch n.Kind {
 	case yaml.AliasNode:
@@ -116,7 +116,7 @@ func plain(n *yaml.Node, path string) (any, error) {
 	return short(n, v), nil
 }
 
-// short writes out the short form of a function: !Ref x is {Ref: x}.
+// short converts the short form of a function: !Ref x is {Ref: x}.
 func short(n *yaml.Node, v any) any {
 	if strings.HasPrefix(n.Tag, "!!") || !strings.HasPrefix(n.Tag, "!") {
 		return v
@@ -165,7 +165,7 @@ func declare(id string, v any) (*declaration, error) {
 	return d, nil
 }
 
-// texts reads a text or a list of them.
+// texts returns a string or a list of strings as a list.
 func texts(v any) (list []string) {
 	switch v := v.(type) {
 	case string:
@@ -191,8 +191,7 @@ func references(v any) (ids []string, err error) {
 	return ids, err
 }
 
-// resolve returns a value with the functions in it carried out. An attribute
-// is "" for what Ref returns.
+// resolve evaluates the functions in a value. An attribute is "" for Ref.
 func resolve(v any, lookup func(id, attribute string) (string, error)) (any, error) {
 	switch v := v.(type) {
 	case []any:
@@ -222,7 +221,7 @@ func resolve(v any, lookup func(id, attribute string) (string, error)) (any, err
 	return v, nil
 }
 
-// function returns the name of the function that an object is, or "".
+// function returns the name of the function in an object, or "".
 func function(m map[string]any) string {
 	for k := range m {
 		if len(m) == 1 && (k == "Ref" || strings.HasPrefix(k, "Fn::")) {
@@ -273,7 +272,7 @@ func carryOut(name string, argument any, lookup func(id, attribute string) (stri
 	return nil, core.NotSimulated("%s in this form", name)
 }
 
-// check looks for references that lead nowhere or round in a circle.
+// check returns an error for references to unknown resources and for circular references.
 func (t *template) check() error {
 	var open []string
 	for _, id := range core.SortedKeys(t.resources) {
@@ -300,8 +299,8 @@ func (t *template) check() error {
 	return nil
 }
 
-// capability is what the caller has to acknowledge: CAPABILITY_NAMED_IAM where
-// something of IAM has a name, as it is with all that is simulated here.
+// capability returns the capability that the caller has to acknowledge:
+// CAPABILITY_NAMED_IAM if an IAM resource has a name, as all simulated types can.
 func (t *template) capability() types.Capability {
 	need := types.Capability("")
 	for _, d := range t.resources {
@@ -324,13 +323,13 @@ func (t *template) acknowledged(given []types.Capability) error {
 	return &types.InsufficientCapabilitiesException{Message: &text}
 }
 
-// canonical is a value in JSON, always the same for the same value.
+// canonical returns a value as canonical JSON.
 func canonical(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // it came from JSON or YAML
+		panic(err) // the value came from JSON or YAML
 	}
 	return strings.TrimSpace(b.String())
 }
@@ -340,7 +339,7 @@ func uncanonical(text string) (v map[string]any) {
 		return map[string]any{}
 	}
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		panic(err) // canonical wrote it
+		panic(err) // the text came from canonical
 	}
 	return v
 }

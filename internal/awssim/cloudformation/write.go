@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// createStack answers a request whose token it knows as it did before.
+// createStack returns the same answer for a client token that was used.
 func (svc *Service) createStack(in *cfn.CreateStackInput) (*cfn.CreateStackOutput, error) {
 	name, token := aws.ToString(in.StackName), aws.ToString(in.ClientRequestToken)
 	if err := checkStackName(name); err != nil {
@@ -42,7 +42,7 @@ func (svc *Service) createStack(in *cfn.CreateStackInput) (*cfn.CreateStackOutpu
 	return &cfn.CreateStackOutput{StackId: aws.String(s.ID)}, nil
 }
 
-// startCreate begins the creation of a stack's resources.
+// startCreate starts the creation of a stack's resources.
 func (svc *Service) startCreate(s *Stack, t *template, at time.Time) {
 	s.Description = t.description
 	s.enter(types.StackStatusCreateInProgress, "User Initiated", at)
@@ -53,14 +53,13 @@ func (svc *Service) startCreate(s *Stack, t *template, at time.Time) {
 	svc.startRun(s, run, at)
 }
 
-// addition is the step that creates a resource of a template.
+// addition returns the step that creates a resource of a template.
 func (s *Stack) addition(id string, d *declaration) *StackStep {
 	s.Resources[id] = &StackResource{Logical: id, Type: d.kind}
 	return &StackStep{Logical: id, Type: d.kind, Action: "create", After: d.needs, Declared: canonical(d.properties), Needs: d.needs}
 }
 
-// checkUpdate checks a request to update a stack, or to work out what that
-// would do.
+// checkUpdate validates a request for an update or a change set.
 func (svc *Service) checkUpdate(name, body string, capabilities []types.Capability) (*Stack, *template, error) {
 	t, err := parseTemplate(body)
 	if err != nil {
@@ -113,17 +112,17 @@ func (svc *Service) updateStack(in *cfn.UpdateStackInput) (*cfn.UpdateStackOutpu
 		}
 	}
 	s.Template, s.Tags, s.Capabilities, s.Token, s.Description, s.Updated = *in.TemplateBody, tags, in.Capabilities, token, t.description, svc.Now()
-	s.ChangeSets = map[string]*ChangeSet{} // they were worked out for the stack that was
+	s.ChangeSets = map[string]*ChangeSet{} // change sets are invalid after a change
 	s.enter(types.StackStatusUpdateInProgress, "User Initiated", svc.Now())
 	svc.startRun(s, run, svc.Now())
 	return &cfn.UpdateStackOutput{StackId: aws.String(s.ID)}, nil
 }
 
-// update works out the steps from what the stack is to what a template says.
+// update returns the steps from the current stack to a template.
 func (s *Stack) update(t *template, retag bool) *StackRun {
 	run := &StackRun{}
 	actions := map[string]string{}
-	for changed := true; changed; { // what refers to something that is replaced changes with it
+	for changed := true; changed; { // dependents of a replaced resource change too
 		changed = false
 		for id, d := range t.resources {
 			action := s.action(id, d, retag)
@@ -149,7 +148,7 @@ func (s *Stack) update(t *template, retag bool) *StackRun {
 	return run
 }
 
-// action is what has to be done to a resource, "" for nothing.
+// action returns the action for a resource, "" for none.
 func (s *Stack) action(id string, d *declaration, retag bool) string {
 	r := s.Resources[id]
 	if r == nil {
@@ -168,13 +167,13 @@ func (s *Stack) action(id string, d *declaration, retag bool) string {
 	return "update"
 }
 
-// fixedChanges names the properties that differ and cannot be changed.
+// fixedChanges lists the immutable properties that differ.
 func (s *Stack) fixedChanges(id string, d *declaration) []string {
 	k := resourceKinds()[d.kind]
 	return slices.DeleteFunc(s.changes(id, d), func(p string) bool { return p != k.name && !slices.Contains(k.fixed, p) })
 }
 
-// changes names the properties that differ.
+// changes lists the properties that differ.
 func (s *Stack) changes(id string, d *declaration) (names []string) {
 	old, want := uncanonical(s.Resources[id].Declared), uncanonical(canonical(d.properties))
 	for _, p := range slices.Sorted(maps.Keys(resourceProperties(old, want))) {
@@ -195,7 +194,7 @@ func (svc *Service) deleteStack(in *cfn.DeleteStackInput) (*cfn.DeleteStackOutpu
 	s := svc.stack(aws.ToString(in.StackName))
 	switch {
 	case s == nil, s.Status == types.StackStatusDeleteComplete, s.Status == types.StackStatusDeleteInProgress:
-		return &cfn.DeleteStackOutput{}, nil // a stack that is not there is as good as deleted
+		return &cfn.DeleteStackOutput{}, nil // a stack that does not exist counts as deleted
 	case s.Status == types.StackStatusCreateInProgress:
 		return nil, core.NotSimulated("the deletion of a stack while it is being created")
 	case strings.HasSuffix(string(s.Status), "_IN_PROGRESS") && s.Status != types.StackStatusReviewInProgress:

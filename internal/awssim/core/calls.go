@@ -13,26 +13,26 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// handler answers one operation.
+// handler handles one operation.
 type handler struct {
-	models     map[string]bool // the fields of the input that it understands
-	everywhere bool            // it answers in every region
+	models     map[string]bool // the fields of the input that it supports
+	everywhere bool            // it works in every region
 	answer     func(ctx context.Context, in any) (any, error)
 }
 
-// On registers the answer to an operation, with the names of the input's
-// fields that it understands. A call that sets any other field is not simulated.
+// On registers the handler of an operation, with the names of the input fields that it
+// supports. A call that sets any other field is rejected as not simulated.
 func On[In, Out any](a *Account, answer func(*In) (*Out, error), fields ...string) {
 	OnContext(a, func(_ context.Context, in *In) (*Out, error) { return answer(in) }, fields...)
 }
 
-// OnContext is On for an answer that depends on who calls.
+// OnContext is On for a handler whose result depends on the caller.
 func OnContext[In, Out any](a *Account, answer func(context.Context, *In) (*Out, error), fields ...string) {
 	register(a, answer, fields)
 }
 
-// OnEverywhere is OnContext for an operation that is answered in every region,
-// and not only in the account's own.
+// OnEverywhere is OnContext for an operation that works in every region, and not only in
+// the account's own.
 func OnEverywhere[In, Out any](a *Account, answer func(context.Context, *In) (*Out, error), fields ...string) {
 	register(a, answer, fields).everywhere = true
 }
@@ -49,7 +49,7 @@ func register[In, Out any](a *Account, answer func(context.Context, *In) (*Out, 
 	h := &handler{models: models, answer: func(ctx context.Context, in any) (any, error) {
 		out, err := answer(ctx, in.(*In))
 		if err != nil {
-			return nil, err // and no nil pointer that has a type
+			return nil, err // not a typed nil pointer
 		}
 		return out, nil
 	}}
@@ -57,7 +57,7 @@ func register[In, Out any](a *Account, answer func(context.Context, *In) (*Out, 
 	return h
 }
 
-// call answers one call.
+// call handles one call.
 func (a *Account) call(ctx context.Context, service, op string, in any) (out any, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,8 +92,8 @@ func (a *Account) call(ctx context.Context, service, op string, in any) (out any
 	return h.answer(ctx, in)
 }
 
-// unmodelled returns the first field of a call's input that is set and that
-// its handler does not understand.
+// unmodelled returns the first field of the input that is set and that its handler does
+// not support.
 func unmodelled(in any, models map[string]bool) string {
 	v := reflect.ValueOf(in).Elem()
 	for i := range v.NumField() {
@@ -105,7 +105,7 @@ func unmodelled(in any, models map[string]bool) string {
 	return ""
 }
 
-// Only refuses what is set within a part of a call and is not simulated.
+// Only rejects fields that are set in a part of a call and are not simulated.
 func Only(op string, part any, fields ...string) error {
 	models := map[string]bool{}
 	for _, f := range fields {
@@ -117,7 +117,7 @@ func Only(op string, part any, fields ...string) error {
 	return nil
 }
 
-// Exactly refuses a call that does not set exactly one of several parameters.
+// Exactly rejects a call unless exactly one of several parameters is set.
 func Exactly(set ...bool) error {
 	n := 0
 	for _, s := range set {
@@ -134,17 +134,17 @@ func Exactly(set ...bool) error {
 	return Fail("InvalidParameterCombination", "the request must contain only one of the parameters")
 }
 
-// Fail returns an AWS error as a client sees it.
+// Fail returns an AWS error as the client receives it.
 func Fail(code, format string, args ...any) error {
 	return &smithy.GenericAPIError{Code: code, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
 }
 
-// NotSimulated is the error of a call that is not simulated.
+// NotSimulated returns the error for a call that is not simulated.
 func NotSimulated(format string, args ...any) error {
 	return fmt.Errorf("awssim: "+format+" is not simulated", args...)
 }
 
-// Reason is the text of an AWS error without its code.
+// Reason returns the text of an AWS error without its code.
 func Reason(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -153,8 +153,8 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// Page cuts one page out of a list. Tokens are positions; size is what the
-// call asked for, most AWS's limit.
+// Page returns one page of a list. Tokens are positions; size is the size in the call,
+// most the limit of AWS.
 func Page[T any](a *Account, list []T, token *string, size *int32, most int) (part []T, next *string, err error) {
 	from := 0
 	if t := aws.ToString(token); t != "" {

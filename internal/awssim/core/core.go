@@ -1,9 +1,9 @@
-// Package core is what all services of the simulated AWS stand on: the account,
-// with its region, its clock and its IDs, the way of a call from a program to
-// the function that answers it, and what answers of all services have in common.
+// Package core is the base of all services of the simulated AWS: the account with its
+// region, clock and IDs, the path of a call from a program to its handler, and helpers
+// for all services.
 //
-// It knows no service. A service registers its operations with On, and reads
-// the time and creates IDs with the Account.
+// It does not depend on any service. A service registers its operations with On, and
+// takes the time and new IDs from the account.
 package core
 
 import (
@@ -20,43 +20,41 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
-// AccountID is the number of the simulated account.
+// AccountID is the ID of the simulated account.
 const AccountID = "123456789012"
 
-// Options say what the simulated account is like.
+// Options configure the simulated account.
 type Options struct {
 	Region string       // empty: us-east-1
-	Clock  *clock.Clock // nil: the machine's own; virtual in a synctest bubble
-	// Lag is how long a new resource stays hidden from the calls that list and
-	// describe, as AWS's eventual consistency may hide it.
+	Clock  *clock.Clock // nil: the system clock; virtual in a synctest bubble
+	// Lag is how long a new resource is not visible in calls that list and describe,
+	// because of AWS's eventual consistency.
 	Lag time.Duration
-	// LagRefs is how long a new resource stays unknown to the writing calls that
-	// name it.
+	// LagRefs is how long a new resource is unknown to writing calls that refer to it.
 	LagRefs time.Duration
 	// Latency is how long every call takes.
 	Latency time.Duration
-	// Page caps the length of every page; 0 leaves AWS's own limits.
+	// Page limits the size of every page; 0 means AWS's own limits.
 	Page int
-	// Inside says that the callers are in the VPCs of the clusters, and reach
-	// their private addresses.
+	// Inside means that the callers are in the VPCs of the clusters, and can reach
+	// private addresses.
 	Inside bool
-	// Bare leaves out the stack that CAPA's bootstrap created, with its roles and
-	// instance profiles, which an account has otherwise.
+	// Bare omits the stack of CAPA's bootstrap, with its roles and instance profiles.
 	Bare bool
 }
 
-// State is what the account itself keeps in the file of a saved account.
+// State is the part of a saved account that belongs to no service.
 type State struct {
 	Now    time.Time // when it was saved
-	Serial int       // counts everything ever created
+	Serial int       // number of IDs created so far
 }
 
-// Call is one call that came in.
+// Call is one call that the account received.
 type Call struct {
 	Service, Operation string
 	At                 time.Time
-	Err                string // its error code, if it was refused
-	Role               string // ARN of the assumed role that it was made in; "" for the account's user
+	Err                string // error code, if it was rejected
+	Role               string // ARN of the assumed role of the caller; "" for the account's user
 }
 
 // Account is a simulated account in one region. The services of one account
@@ -64,10 +62,10 @@ type Call struct {
 type Account struct {
 	Options
 
-	// Settle brings about what time has brought about. It is called, with the
-	// account locked, before every call is answered.
+	// Settle applies all changes whose time has come. It is called before every call,
+	// with the account locked.
 	Settle func()
-	// Role returns the ARN of the assumed role that a call is made in.
+	// Role returns the ARN of the assumed role of a call.
 	Role func(context.Context) string
 
 	state    *State
@@ -76,11 +74,11 @@ type Account struct {
 
 	mu    sync.Mutex
 	calls []Call
-	past  time.Time        // the moment that Settle is at; zero: the present
+	past  time.Time        // the time that Settle has reached; zero: the present
 	rates map[string]*rate // token buckets, by class
 }
 
-// New returns an account that has no services yet.
+// New returns an account without services.
 func New(o Options, s *State) *Account {
 	return &Account{
 		Options: o, state: s, handlers: map[reflect.Type]*handler{}, throttle: map[string]Throttle{}, rates: map[string]*rate{},
@@ -88,7 +86,7 @@ func New(o Options, s *State) *Account {
 	}
 }
 
-// Do runs a function with the account locked and settled.
+// Do calls a function after Settle, with the account locked.
 func (a *Account) Do(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,20 +94,20 @@ func (a *Account) Do(f func()) {
 	f()
 }
 
-// Record keeps a call that came in. The account is locked.
+// Record records a call. The account is locked.
 func (a *Account) Record(c Call) {
 	c.At = a.Now()
 	a.calls = append(a.calls, c)
 }
 
-// Calls lists the calls that came in so far.
+// Calls lists the recorded calls.
 func (a *Account) Calls() []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.calls)
 }
 
-// Now is the time of the account.
+// Now returns the time of the account.
 func (a *Account) Now() time.Time {
 	if !a.past.IsZero() {
 		return a.past
@@ -121,33 +119,33 @@ func (a *Account) Now() time.Time {
 // present.
 func (a *Account) SetPast(at time.Time) { a.past = at }
 
-// Serial counts everything ever created.
+// Serial returns the number of IDs created so far.
 func (a *Account) Serial() int { return a.state.Serial }
 
-// NextSerial counts one more.
+// NextSerial increments the serial number.
 func (a *Account) NextSerial() int {
 	a.state.Serial++
 	return a.state.Serial
 }
 
-// ID creates an ID as EC2 does: "vpc-" and 17 hexadecimal digits. It is the
-// same for the same history.
+// ID returns a new ID in EC2's format: "vpc-" and 17 hexadecimal digits. The same
+// sequence of calls gives the same IDs.
 func (a *Account) ID(prefix string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", prefix, a.NextSerial()))
 	return prefix + "-0" + hex.EncodeToString(sum[:8])
 }
 
-// Hash creates 16 hexadecimal digits.
+// Hash returns 16 hexadecimal digits.
 func (a *Account) Hash() string { return strings.TrimPrefix(a.ID("hash"), "hash-0") }
 
-// Visible reports whether a resource of that age shows up in lists. What has a
-// date of its own, as images have, may be younger than a virtual clock.
+// Visible reports whether a resource created at that time is visible in lists. A resource
+// with a fixed date, such as an image, may be younger than a virtual clock.
 func (a *Account) Visible(born time.Time) bool {
 	age := a.Now().Sub(born)
 	return age < 0 || age >= a.Lag
 }
 
-// Partition is the partition of the region.
+// Partition returns the partition of the region.
 func (a *Account) Partition() string {
 	switch {
 	case strings.HasPrefix(a.Region, "cn-"):
@@ -158,7 +156,7 @@ func (a *Account) Partition() string {
 	return "aws"
 }
 
-// RegionalARN is the ARN of a resource in the account and the region.
+// RegionalARN returns the ARN of a resource in the account and the region.
 func (a *Account) RegionalARN(service, resource string) string {
 	return "arn:" + a.Partition() + ":" + service + ":" + a.Region + ":" + AccountID + ":" + resource
 }

@@ -14,30 +14,29 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Fault is what goes wrong with a call.
+// Fault is a failure of a call.
 type Fault string
 
 // The faults.
 const (
 	None       Fault = ""
-	Throttled  Fault = "throttled"     // refused for its pace
-	Denied     Fault = "denied"        // refused for lack of a permission
-	Broken     Fault = "server error"  // refused with an internal error, nothing done
-	LostBefore Fault = "lost before"   // the connection breaks; nothing done
-	LostAfter  Fault = "lost after"    // the connection breaks; all is done
-	KillBefore Fault = "killed before" // the process dies; nothing done
-	KillAfter  Fault = "killed after"  // the process dies; all is done
+	Throttled  Fault = "throttled"     // rejected because of the rate limit
+	Denied     Fault = "denied"        // rejected because of a missing permission
+	Broken     Fault = "server error"  // rejected with an internal error, without effect
+	LostBefore Fault = "lost before"   // connection error, without effect
+	LostAfter  Fault = "lost after"    // connection error, after the call had its effect
+	KillBefore Fault = "killed before" // the process is killed before the call
+	KillAfter  Fault = "killed after"  // the process is killed after the call had its effect
 )
 
-// Process is one program that talks to the account. It can be killed: from
-// then on none of its calls arrive.
+// Process is one program that calls the account. After it is killed, no call of it
+// arrives.
 type Process struct {
-	// Fault, when set, says what goes wrong with the n-th call of the process,
-	// counted from 1.
+	// Fault, if set, returns the fault of the n-th call of the process, counted from 1.
 	Fault func(n int, service, op string) Fault
-	// Permits, when set, says whether the process has the permission for a call.
+	// Permits, if set, reports whether the process has the permission for a call.
 	Permits func(service, op string, in any) bool
-	// Killed, when set, is called when a fault kills the process.
+	// Killed, if set, is called when a fault kills the process.
 	Killed func()
 
 	account *Account
@@ -48,7 +47,7 @@ type Process struct {
 	asleep <-chan struct{}
 }
 
-// NewProcess returns a new program that talks to an account.
+// NewProcess returns a new program that calls an account.
 func NewProcess(a *Account) *Process { return &Process{account: a} }
 
 // Kill kills the process: no further call of it arrives.
@@ -58,16 +57,15 @@ func (p *Process) Kill() {
 	p.dead = true
 }
 
-// Sleep stops the process, as a laptop that is shut does: what it sends before
-// the channel is closed gets lost.
+// Sleep suspends the process, like a laptop that is closed: requests that it sends until
+// the channel is closed are lost.
 func (p *Process) Sleep(until <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asleep = until
 }
 
-// sleepThrough waits until the process is awake, and reports whether it was
-// not.
+// sleepThrough waits until the process is resumed, and reports whether it was suspended.
 func (p *Process) sleepThrough() bool {
 	p.mu.Lock()
 	asleep := p.asleep
@@ -85,14 +83,14 @@ func (p *Process) sleepThrough() bool {
 	return slept
 }
 
-// Calls returns how many calls the process has made.
+// Calls returns the number of calls of the process.
 func (p *Process) Calls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls
 }
 
-// Config returns a configuration whose clients talk to the simulation.
+// Config returns a configuration for clients of the simulation.
 func (p *Process) Config() aws.Config {
 	return aws.Config{
 		Region: p.account.Region,
@@ -108,9 +106,9 @@ type (
 	accessKey struct{}
 )
 
-// hook keeps the typed input at the top of the stack and answers below the
-// signer, where the request would have been sent. A request that is only
-// presigned is not sent, and has no retryer.
+// hook adds two middlewares: one keeps the typed input at the top of the stack, the other
+// handles the call below the signer, in place of sending the request. A presigned request
+// is not sent, and has no retryer.
 func (p *Process) hook(stack *middleware.Stack) error {
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("SimInput",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
@@ -130,12 +128,10 @@ func (p *Process) hook(stack *middleware.Stack) error {
 		}), "Signing", middleware.After)
 }
 
-// AccessKey returns the access key that a call is signed with; nil when it is
-// not signed.
+// AccessKey returns the access key that signs a call; nil if it is not signed.
 func AccessKey(ctx context.Context) any { return middleware.GetStackValue(ctx, accessKey{}) }
 
-// signer returns the access key that a request is signed with, and "" when it
-// is not signed.
+// signer returns the access key that signs a request, and "" if it is not signed.
 func signer(request any) string {
 	r, ok := request.(*smithyhttp.Request)
 	if !ok {
@@ -146,16 +142,16 @@ func signer(request any) string {
 	return key
 }
 
-// ErrLost is the error of a connection that breaks.
+// ErrLost is the error of a lost connection.
 var ErrLost = errors.New("connection reset by peer")
 
-// send carries one call to the account, unless something goes wrong.
+// send passes one call to the account, unless there is a fault.
 func (p *Process) send(ctx context.Context, service, op string, in any) (any, error) {
 	if err := p.account.Clock.Sleep(ctx, p.account.Latency); err != nil {
 		return nil, err
 	}
 	if slept := p.sleepThrough(); slept {
-		return nil, &smithyhttp.RequestSendError{Err: ErrLost} // no connection outlives such a sleep
+		return nil, &smithyhttp.RequestSendError{Err: ErrLost} // connections are closed during a suspension
 	}
 	fault, err := p.Admit(service, op)
 	if err != nil {
@@ -185,12 +181,12 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillAfter:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
-	case None, Throttled, Denied, Broken, LostBefore, KillBefore: // they came before
+	case None, Throttled, Denied, Broken, LostBefore, KillBefore: // handled above
 	}
 	return out, err
 }
 
-// Admit counts a call and says what is to go wrong with it.
+// Admit counts a call and returns its fault.
 func (p *Process) Admit(service, op string) (Fault, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +200,7 @@ func (p *Process) Admit(service, op string) (Fault, error) {
 	return p.Fault(p.calls, service, op), nil
 }
 
-// Die kills the process for a fault.
+// Die kills the process, as a fault does.
 func (p *Process) Die() {
 	p.Kill()
 	if p.Killed != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// TagRules say what a service answers to tags it does not take.
+// TagRules are the error codes of a service for invalid tags.
 type TagRules struct {
 	TooMany, Duplicate, Invalid string // error codes
 }
 
-// ReadTags checks the tags of a call and adds them to those of a resource, of
-// which there may be 50.
+// ReadTags validates the tags of a call and adds them to those of a resource. The limit
+// is 50.
 func ReadTags[T any](r TagRules, old map[string]string, tags []T, read func(T) (key, value *string)) (map[string]string, error) {
 	all, seen := map[string]string{}, map[string]bool{}
 	maps.Copy(all, old)
@@ -38,7 +38,7 @@ func ReadTags[T any](r TagRules, old map[string]string, tags []T, read func(T) (
 	return all, nil
 }
 
-// WriteTags returns tags as a service shows them, in order of key.
+// WriteTags converts tags to the type of a service, sorted by key.
 func WriteTags[T any](tags map[string]string, write func(key, value *string) T) []T {
 	out := make([]T, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {

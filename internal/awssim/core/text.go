@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Text returns nil for "", since AWS leaves out what is empty.
+// Text returns a pointer to a string, or nil for "": AWS omits empty values.
 func Text(s string) *string {
 	if s == "" {
 		return nil
@@ -27,10 +27,10 @@ func Each[T, O any](list []T, out func(T) O) []O {
 	return all
 }
 
-// SortedKeys are the keys of a map in order.
+// SortedKeys returns the sorted keys of a map.
 func SortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ByKey returns the values of a map in the order of its keys.
+// ByKey returns the values of a map, sorted by key.
 func ByKey[T any](m map[string]T) (list []T) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, m[k])
@@ -38,19 +38,19 @@ func ByKey[T any](m map[string]T) (list []T) {
 	return list
 }
 
-// Pairs writes a map in the order of its keys.
+// Pairs formats a map, sorted by key.
 func Pairs(m map[string]string) string {
 	return strings.Join(Each(SortedKeys(m), func(k string) string { return k + "=" + m[k] }), ", ")
 }
 
-// Shown writes what is set of a value of the SDK.
+// Shown formats the fields of an SDK value that are set.
 func Shown(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()
 	}
 	var all any
-	_ = json.Unmarshal(raw, &all) // it was JSON a line above
+	_ = json.Unmarshal(raw, &all) // it was just encoded
 	raw, _ = json.Marshal(pruned(all))
 	return string(raw)
 }
@@ -81,8 +81,8 @@ func pruned(v any) any {
 	return v
 }
 
-// LineOf is one line about a resource: pairs of an attribute and its value,
-// without the empty ones.
+// LineOf formats a resource on one line: pairs of an attribute and its value, without
+// empty ones.
 func LineOf(thing string, pairs ...string) string {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -92,7 +92,7 @@ func LineOf(thing string, pairs ...string) string {
 	return thing
 }
 
-// Flat writes a map in the order of its keys.
+// Flat formats a map, sorted by key.
 func Flat(m map[string]string) string {
 	if len(m) == 0 {
 		return ""
@@ -104,22 +104,21 @@ func Flat(m map[string]string) string {
 	return "{" + strings.Join(list, " ") + "}"
 }
 
-// Set overwrites a value by one that is there.
+// Set overwrites a value if the new one is not nil.
 func Set[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// Fill creates a map that is missing, as in files of older versions.
+// Fill initializes a map that is missing in files of older versions.
 func Fill[T any](m *map[string]T) {
 	if *m == nil {
 		*m = map[string]T{}
 	}
 }
 
-// Between picks a whole number of seconds between two durations, the same for
-// the same resource.
+// Between returns a number of seconds between two durations, the same for the same ID.
 func Between(least, most time.Duration, id string) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
@@ -127,8 +126,8 @@ func Between(least, most time.Duration, id string) time.Duration {
 	return least + time.Duration(int64(h.Sum32())%choices)*time.Second
 }
 
-// Recast creates a value of another type with the same field names: what is
-// asked for, and what is answered, are different types of the SDK.
+// Recast converts a value to another type with the same field names: inputs and outputs
+// are different types of the SDK.
 func Recast[T any](in any) (out T) {
 	raw, err := json.Marshal(in)
 	if err == nil {

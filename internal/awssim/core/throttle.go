@@ -2,20 +2,20 @@ package core
 
 import "time"
 
-// Throttle refuses a call of a service that comes too fast.
+// Throttle rejects a call that exceeds the rate limit.
 type Throttle func(op, region string, in any) error
 
-// OnThrottle sets what throttles the calls of a service.
+// OnThrottle sets the rate limits of a service.
 func (a *Account) OnThrottle(service string, t Throttle) { a.throttle[service] = t }
 
-// rate is a token bucket of the account.
+// rate is a token bucket.
 type rate struct {
 	tokens float64
 	at     time.Time
 }
 
-// Take takes n tokens out of the bucket of a class of calls, if it has that
-// many. A bucket holds size tokens and gets refill more every second.
+// Take takes n tokens from the bucket of a class of calls, if it has that many. A bucket
+// holds size tokens and is refilled with refill tokens per second.
 func (a *Account) Take(class string, n, size, refill float64) bool {
 	r := a.rates[class]
 	if r == nil {

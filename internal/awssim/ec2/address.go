@@ -11,6 +11,27 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Address is an elastic IP address.
+type Address struct {
+	Thing
+	PublicIP, Association, Interface, Instance string
+}
+
+func (*Address) kind() kind {
+	return kind{
+		prefix: "eipalloc", name: "allocation", missing: "InvalidAllocationID.NotFound", tags: types.ResourceTypeElasticIp, title: "Address",
+		simulate: (*Service).simulateAddresses,
+	}
+}
+
+func (e *Address) details(d printer) []string {
+	used := ""
+	if n := d.aws.state.Interfaces[e.Interface]; n != nil {
+		used = cmp.Or(n.Owner, n.ID)
+	}
+	return []string{"used by " + used}
+}
+
 func (svc *Service) simulateAddresses() {
 	core.On(svc.Account, svc.allocateAddress, "Domain", "TagSpecifications")
 	core.On(svc.Account, svc.describeAddresses, "AllocationIds", "PublicIps", "Filters")
@@ -19,13 +40,13 @@ func (svc *Service) simulateAddresses() {
 	core.On(svc.Account, svc.releaseAddress, "AllocationId")
 }
 
-// PublicIP is a public IPv4 address that nothing else has.
+// PublicIP returns an unused public IPv4 address.
 func (svc *Service) PublicIP() string {
 	n := svc.NextSerial()
 	return netip.AddrFrom4([4]byte{54, byte(160 + n>>16&63), byte(n >> 8), byte(n)}).String() //nolint:gosec // bytes of a number
 }
 
-// allocateAddress creates an elastic IP. AWS knows no client token here.
+// allocateAddress creates an elastic IP. The call has no client token.
 func (svc *Service) allocateAddress(in *ec2.AllocateAddressInput) (*ec2.AllocateAddressOutput, error) {
 	s := svc.state
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeElasticIp)
@@ -58,7 +79,7 @@ func (svc *Service) addressOut(e *Address) types.Address {
 	return out
 }
 
-// describeAddresses has no pages.
+// describeAddresses has no pagination.
 func (svc *Service) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.DescribeAddressesOutput, error) {
 	s := svc.state
 	ids := in.AllocationIds
@@ -85,8 +106,8 @@ func (svc *Service) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.Desc
 	return &ec2.DescribeAddressesOutput{Addresses: core.Each(found, svc.addressOut)}, err
 }
 
-// associateAddress gives an address to an interface. Asking for what is so
-// already is no error.
+// associateAddress associates an address with an interface. An existing association is
+// not an error.
 func (svc *Service) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAddressOutput, error) {
 	s := svc.state
 	e, err := lookup(svc, s.Addresses, in.AllocationId)
@@ -180,26 +201,5 @@ func (svc *Service) releaseAddress(in *ec2.ReleaseAddressInput) (*ec2.ReleaseAdd
 	return &ec2.ReleaseAddressOutput{}, nil
 }
 
-// Address returns the elastic IP address of an allocation ID, or nil.
+// Address returns the elastic IP with an allocation ID, or nil.
 func (svc *Service) Address(id string) *Address { return svc.state.Addresses[id] }
-
-// Address is an elastic IP address.
-type Address struct {
-	Thing
-	PublicIP, Association, Interface, Instance string
-}
-
-func (*Address) kind() kind {
-	return kind{
-		prefix: "eipalloc", name: "allocation", missing: "InvalidAllocationID.NotFound", tags: types.ResourceTypeElasticIp, title: "Address",
-		simulate: (*Service).simulateAddresses,
-	}
-}
-
-func (e *Address) details(d printer) []string {
-	used := ""
-	if n := d.aws.state.Interfaces[e.Interface]; n != nil {
-		used = cmp.Or(n.Owner, n.ID)
-	}
-	return []string{"used by " + used}
-}

@@ -17,8 +17,8 @@ type CarrierGateway struct {
 	Deleted time.Time // zero: it exists
 }
 
-// How long AWS takes to create and to delete a carrier gateway; AWS publishes no
-// figures, and these are not measured.
+// How long AWS takes to create and to delete a carrier gateway. AWS publishes no
+// durations, and these are not measured.
 const (
 	CarrierGatewayTakes   = 5 * time.Second
 	CarrierGatewayDeletes = 5 * time.Second
@@ -31,7 +31,7 @@ func (*CarrierGateway) kind() kind {
 	}
 }
 
-// keepsVPC names the VPC also while the gateway is being deleted.
+// keepsVPC returns the VPC also while the gateway is being deleted.
 func (g *CarrierGateway) keepsVPC() string { return g.VPC }
 
 func (g *CarrierGateway) details(printer) []string { return []string{"of " + g.VPC} }
@@ -42,7 +42,7 @@ func (svc *Service) simulateCarrierGateways() {
 	core.On(svc.Account, svc.deleteCarrierGateway, "CarrierGatewayId")
 }
 
-// settleCarrierGateways removes what has been deleted.
+// settleCarrierGateways removes gateways after their deletion.
 func (svc *Service) settleCarrierGateways() {
 	for id, g := range svc.state.CarrierGateways {
 		if !g.Deleted.IsZero() && svc.Now().Sub(g.Deleted) >= CarrierGatewayDeletes {
@@ -51,8 +51,8 @@ func (svc *Service) settleCarrierGateways() {
 	}
 }
 
-// carrierGatewayRoutes is how routes lead to a carrier gateway: those of subnets
-// in Wavelength Zones, for IPv4.
+// carrierGatewayRoutes permits routes to a carrier gateway for subnets in Wavelength
+// Zones and IPv4.
 func carrierGatewayRoutes() *routeTarget {
 	return &routeTarget{
 		parameter: "CarrierGatewayId",
@@ -125,8 +125,7 @@ func (svc *Service) describeCarrierGateways(in *ec2.DescribeCarrierGatewaysInput
 	return &ec2.DescribeCarrierGatewaysOutput{CarrierGateways: gateways, NextToken: next}, err
 }
 
-// deleteCarrierGateway deletes a gateway, also one that routes lead to: they lead
-// nowhere from then on.
+// deleteCarrierGateway deletes a gateway. Routes to it become blackholes.
 func (svc *Service) deleteCarrierGateway(in *ec2.DeleteCarrierGatewayInput) (*ec2.DeleteCarrierGatewayOutput, error) {
 	g, err := lookup(svc, svc.state.CarrierGateways, in.CarrierGatewayId)
 	if err != nil {

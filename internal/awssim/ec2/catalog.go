@@ -23,7 +23,7 @@ func (svc *Service) simulateCatalog() {
 	core.On(svc.Account, svc.describePlacementGroups, "GroupNames", "Filters")
 }
 
-// zone returns the zone of that name, if the account may use it.
+// zone returns the zone with that name, if the account may use it.
 func (svc *Service) zone(name string) (zone, bool) {
 	for _, z := range zonesOf(svc.Region) {
 		if z.name == name && z.optIn != types.AvailabilityZoneOptInStatusNotOptedIn {
@@ -66,7 +66,7 @@ func (svc *Service) describeAvailabilityZones(in *ec2.DescribeAvailabilityZonesI
 			return nil, core.Fail("InvalidParameterValue", "invalid availability zone: [%s]", name)
 		}
 	}
-	slices.Reverse(zones) // AWS promises no order
+	slices.Reverse(zones) // AWS does not guarantee an order
 	out := &ec2.DescribeAvailabilityZonesOutput{}
 	for _, z := range zones {
 		named := len(in.ZoneNames)+len(in.ZoneIds) == 0 || slices.Contains(in.ZoneNames, z.name) || slices.Contains(in.ZoneIds, z.id)

@@ -10,14 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// Owners of the images.
+// Owner accounts of images.
 const (
-	communityImages = "819546954734" // Cluster API's
-	canonicalImages = "099720109477" // Ubuntu's
+	communityImages = "819546954734" // of Cluster API
+	canonicalImages = "099720109477" // of Ubuntu
 )
 
-// NewState returns what every account has: a default VPC, images, a key
-// pair of the name "default".
+// NewState returns the default resources of an account: a default VPC, images, and a key
+// pair with the name "default".
 func NewState(now time.Time, region string) State {
 	s := State{
 		Keys:     map[string]string{"1234abcd-12ab-34cd-56ef-1234567890ab": "alias/images"},
@@ -55,7 +55,7 @@ func NewState(now time.Time, region string) State {
 	return s
 }
 
-// Publish adds the images that every account finds in its region.
+// Publish adds the public images of the region.
 func (svc *Service) Publish(images []*Image) {
 	for _, i := range images {
 		if svc.state.Images[i.ID] == nil {
@@ -64,7 +64,7 @@ func (svc *Service) Publish(images []*Image) {
 	}
 }
 
-// GivenID is the ID of something that every account has.
+// GivenID returns the ID of a default resource.
 func GivenID(prefix, region, name string) string {
 	sum := sha256.Sum256([]byte(prefix + " " + region + " " + name))
 	return prefix + "-0" + hex.EncodeToString(sum[:8])
@@ -102,7 +102,7 @@ func zonesOf(region string) (zones []zone) {
 	return append(zones, local("bos", types.AvailabilityZoneOptInStatusOptedIn), local("chi", types.AvailabilityZoneOptInStatusNotOptedIn), wavelength)
 }
 
-// abbreviated is a region as zone IDs spell it: us-east-1 is use1.
+// abbreviated returns a region as in zone IDs: us-east-1 is use1.
 func abbreviated(region string) string {
 	parts := strings.Split(region, "-")
 	for n, p := range parts {
@@ -120,7 +120,7 @@ func abbreviated(region string) string {
 	return strings.Join(parts, "")
 }
 
-// instanceType is a type of instance.
+// instanceType is an instance type.
 type instanceType struct {
 	name          string
 	architectures []types.ArchitectureType
@@ -129,7 +129,7 @@ type instanceType struct {
 	gpu, current  bool
 }
 
-// instanceTypes are the types there are.
+// instanceTypes returns the simulated instance types.
 func instanceTypes() []instanceType {
 	intel, arm := []types.ArchitectureType{types.ArchitectureTypeX8664}, []types.ArchitectureType{types.ArchitectureTypeArm64}
 	return []instanceType{
@@ -148,7 +148,7 @@ func instanceTypes() []instanceType {
 	}
 }
 
-// typeNamed returns the instance type of that name.
+// typeNamed returns the instance type with that name.
 func typeNamed(name string) (instanceType, bool) {
 	for _, t := range instanceTypes() {
 		if t.name == name {
@@ -158,14 +158,14 @@ func typeNamed(name string) (instanceType, bool) {
 	return instanceType{}, false
 }
 
-// Architectures are those of an instance type; nil when there is no such type.
+// Architectures returns the architectures of an instance type; nil if it does not exist.
 func Architectures(name string) []types.ArchitectureType {
 	t, _ := typeNamed(name)
 	return t.architectures
 }
 
-// offered reports whether a zone has a type of instance: us-east-1e is an old
-// zone, and local zones have few types.
+// offered reports whether a zone offers an instance type: us-east-1e and Local Zones
+// offer few types.
 func (z zone) offered(instanceType string) bool {
 	switch {
 	case z.parent != "":
@@ -176,8 +176,8 @@ func (z zone) offered(instanceType string) bool {
 	return true
 }
 
-// ImagesIn returns the images of a region. Of each version there are several;
-// the names do not sort by age.
+// ImagesIn returns the images of a region. There are several for each version, and their
+// order by name is not the order by age.
 func ImagesIn(region string) (images []*Image) {
 	add := func(owner, name, description, architecture, device string, created int64) {
 		images = append(images, &Image{
@@ -196,7 +196,7 @@ func ImagesIn(region string) (images []*Image) {
 					at := built + build*20*day
 					add(communityImages, fmt.Sprintf("capa-ami-%s-v%s-%d", base, version, at), "Kubernetes v"+version+" on "+base, architecture, device, at)
 				}
-				// An older image whose name comes last.
+				// An older image whose name is the last.
 				add(communityImages, fmt.Sprintf("capa-ami-%s-v%s-rebuilt-%d", base, version, k), "Kubernetes v"+version+" on "+base, architecture, device, built-day)
 			}
 		}

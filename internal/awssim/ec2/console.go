@@ -13,8 +13,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// getConsoleOutput shows what an instance has printed. Until it has booted
-// there is nothing; EC2 leaves the field out then.
+// Boot is the state of a machine that has booted.
+type Boot struct {
+	At           time.Time // start of kubeadm
+	Failed       string    // why it failed; "" if it has not
+	Joined       time.Time // zero: not joined
+	Node         string    // name of its Node
+	Host         string    // host name of its API server
+	Token        string
+	Hashes       []string
+	ControlPlane bool
+	Version      string
+	External     bool // kubelet with an external cloud provider
+	Labels       map[string]string
+
+	// A timer that renews bootstrap tokens with a description.
+	KeepsEvery, KeepsFor time.Duration
+	KeepsThose           string    // in base64
+	Kept                 time.Time // last renewal
+}
+
+// getConsoleOutput returns the console output of an instance. Before it has booted, the
+// field is missing, as in EC2.
 func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetConsoleOutputOutput, error) {
 	i, err := lookup(svc, svc.state.Instances, in.InstanceId)
 	if err != nil {
@@ -30,8 +50,8 @@ func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetCon
 	return out, nil
 }
 
-// console is what a machine prints while it boots, in the words of cloud-init,
-// the AWS CLI and kubeadm, with the secrets that real ones print, too.
+// console returns the output of a machine during boot, with the messages of cloud-init,
+// the AWS CLI and kubeadm, and with secrets, as on real machines.
 func (b *Boot) console() string {
 	lines := []string{"[    0.000000] Linux version 6.8.0-1021-aws", "cloud-init[812]: Cloud-init v. 24.1.3-0ubuntu3 running 'init' at " + b.At.UTC().Format("Mon, 02 Jan 2006 15:04:05 +0000")}
 	say := func(format string, args ...any) {
@@ -53,7 +73,7 @@ func (b *Boot) console() string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// said is how a failure sounds to who reads the console.
+// said returns the console messages of a failure.
 func (b *Boot) said() []string {
 	const join = "error execution phase preflight: couldn't validate the identity of the API Server: "
 	switch {
@@ -75,7 +95,7 @@ func (b *Boot) said() []string {
 	return []string{"error: " + b.Failed}
 }
 
-// Why boots fail.
+// Reasons for a failed boot.
 const (
 	FailedNoRoute = "the machine has no way to the APIs of AWS"
 	FailedNoRole  = "the machine has no role that may fetch its boot data"
@@ -83,10 +103,9 @@ const (
 	FailedToken   = "the bootstrap token is not valid"
 )
 
-// ReachesAWS reports whether what an instance sends to a service of AWS arrives:
-// by a default route that leads somewhere, or an endpoint of the service.
-// Interface endpoints are not simulated, so Secrets Manager and Parameter Store
-// have none.
+// ReachesAWS reports whether an instance can reach a service of AWS: by a default route
+// that is not a blackhole, or an endpoint of the service. Interface endpoints are not
+// simulated, so Secrets Manager and Parameter Store have none.
 func (svc *Service) ReachesAWS(i *Instance, service string) bool {
 	s := svc.state
 	var table *RouteTable
@@ -122,24 +141,4 @@ func (svc *Service) addresses(i *Instance) (public, ipv6 bool) {
 		}
 	}
 	return public, ipv6
-}
-
-// Boot is what becomes of a machine that has booted.
-type Boot struct {
-	At           time.Time // when kubeadm began
-	Failed       string    // why it did not come to anything; "" while it may
-	Joined       time.Time // zero: not yet
-	Node         string    // its name
-	Host         string    // of the API server it joins, or begins
-	Token        string
-	Hashes       []string
-	ControlPlane bool
-	Version      string
-	External     bool // a cloud controller manager tells the kubelet who it is
-	Labels       map[string]string
-
-	// A timer that makes bootstrap tokens with a description valid for longer.
-	KeepsEvery, KeepsFor time.Duration
-	KeepsThose           string    // in base64
-	Kept                 time.Time // when it last did
 }

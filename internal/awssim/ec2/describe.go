@@ -12,11 +12,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// fields are what filters can ask for, by the filter's name. Tags are
-// understood besides.
+// fields returns the values of each filter by name. Tag filters are supported for all
+// kinds.
 type fields[T any] map[string]func(T) []string
 
-// query is what a Describe call asks for.
+// query are the common parameters of Describe calls.
 type query struct {
 	ids     []string
 	filters []types.Filter
@@ -24,10 +24,10 @@ type query struct {
 	size    *int32
 }
 
-// most is how many items EC2 returns on one page.
+// most is the maximum page size of EC2.
 const most = 1000
 
-// describe answers a Describe call that has pages.
+// describe handles a Describe call with pagination.
 func describe[T resource, O any](svc *Service, among map[string]T, q query, f fields[T], out func(T) O) ([]O, *string, error) {
 	found, err := find(svc, among, q, f)
 	if err != nil {
@@ -37,9 +37,8 @@ func describe[T resource, O any](svc *Service, among map[string]T, q query, f fi
 	return core.Each(part, out), next, err
 }
 
-// find returns what is visible, is one of the IDs, if there are any, and
-// passes every filter. AWS promises no order; here it is that of the IDs,
-// which is none that a caller could want.
+// find returns the visible resources that have one of the IDs, if any are given, and
+// match all filters. AWS does not guarantee an order; here it is the order of IDs.
 func find[T resource](svc *Service, among map[string]T, q query, f fields[T]) (found []T, err error) {
 	keep, err := matching(q.filters, f, func(t T) map[string]string { return t.thing().Tags })
 	if err != nil {
@@ -67,12 +66,12 @@ func find[T resource](svc *Service, among map[string]T, q query, f fields[T]) (f
 	return found, nil
 }
 
-// shows reports whether a resource shows in lists yet. What every account has
-// always does: it may be younger than a clock that begins in the past.
+// shows reports whether a resource is visible in lists. Default resources always are:
+// they may be younger than a clock that starts in the past.
 func (svc *Service) shows(t resource) bool { return t.thing().Given || svc.Visible(t.thing().Born) }
 
-// paged cuts a page out of what a Describe call found. A page holds 5 to 1,000
-// items, and IDs exclude pages. AWS says the latter of some operations only.
+// paged returns one page of a Describe call. A page has 5 to 1,000 items, and cannot be
+// combined with IDs. AWS documents the latter for some operations only.
 func paged[T any](svc *Service, found []T, q query) ([]T, *string, error) {
 	if n := aws.ToInt32(q.size); q.size != nil && (n < 5 || n > most) {
 		return nil, nil, core.Fail("InvalidParameterValue", "value ( %d ) for parameter maxResults is invalid: expecting a value between 5 and %d", n, most)
@@ -86,8 +85,8 @@ func paged[T any](svc *Service, found []T, q query) ([]T, *string, error) {
 	return core.Page(svc.Account, found, q.token, q.size, most)
 }
 
-// matching returns what decides whether a resource passes all filters. A filter
-// it does not know is not simulated: AWS would refuse most of them too.
+// matching returns a function that reports whether a resource matches all filters.
+// Unknown filters are rejected as not simulated; AWS rejects most of them too.
 func matching[T any](filters []types.Filter, f fields[T], tags func(T) map[string]string) (func(T) bool, error) {
 	var tests []func(T) bool
 	for _, filter := range filters {
@@ -126,15 +125,15 @@ func matching[T any](filters []types.Filter, f fields[T], tags func(T) map[strin
 	}, nil
 }
 
-// wild reports whether a value matches a pattern, in which * stands for any
-// characters, ? for exactly one, and a backslash takes the meaning away.
+// wild reports whether a value matches a pattern, in which * matches any characters, ?
+// matches one, and a backslash escapes the next character.
 func wild(pattern, s string) bool {
 	if !strings.ContainsAny(pattern, `*?\`) {
 		return pattern == s
 	}
 	p, t := []rune(pattern), []rune(s)
 	i, j := 0, 0
-	star, mark := -1, 0 // the last star, and up to where it has taken
+	star, mark := -1, 0 // the last star, and the end of its match
 	for j < len(t) {
 		switch {
 		case i < len(p) && p[i] == '*':

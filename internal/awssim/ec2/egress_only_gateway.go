@@ -33,7 +33,7 @@ func (svc *Service) simulateEgressOnlyGateways() {
 	core.On(svc.Account, svc.deleteEgressOnlyInternetGateway, "EgressOnlyInternetGatewayId")
 }
 
-// egressOnlyGatewayRoutes is how routes lead to an egress-only gateway.
+// egressOnlyGatewayRoutes permits routes to an egress-only gateway.
 func egressOnlyGatewayRoutes() *routeTarget {
 	return &routeTarget{
 		parameter: "EgressOnlyInternetGatewayId",
@@ -82,16 +82,15 @@ func egressOnlyOut(g *EgressOnlyGateway) types.EgressOnlyInternetGateway {
 	}
 }
 
-// describeEgressOnlyInternetGateways knows no filters but those for tags, as
-// the API reference has it.
+// describeEgressOnlyInternetGateways supports only tag filters, as the API reference
+// says.
 func (svc *Service) describeEgressOnlyInternetGateways(in *ec2.DescribeEgressOnlyInternetGatewaysInput) (*ec2.DescribeEgressOnlyInternetGatewaysOutput, error) {
 	gateways, next, err := describe(svc, svc.state.EgressOnlyGateways,
 		query{in.EgressOnlyInternetGatewayIds, in.Filters, in.NextToken, in.MaxResults}, nil, egressOnlyOut)
 	return &ec2.DescribeEgressOnlyInternetGatewaysOutput{EgressOnlyInternetGateways: gateways, NextToken: next}, err
 }
 
-// deleteEgressOnlyInternetGateway deletes a gateway, also one that routes
-// lead to: they lead nowhere from then on.
+// deleteEgressOnlyInternetGateway deletes a gateway. Routes to it become blackholes.
 func (svc *Service) deleteEgressOnlyInternetGateway(in *ec2.DeleteEgressOnlyInternetGatewayInput) (*ec2.DeleteEgressOnlyInternetGatewayOutput, error) {
 	g, err := lookup(svc, svc.state.EgressOnlyGateways, in.EgressOnlyInternetGatewayId)
 	if err != nil {

@@ -13,6 +13,25 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Endpoint is a gateway endpoint.
+type Endpoint struct {
+	Thing
+	VPC, Service string
+	RouteTables  []string
+	Deleted      time.Time // start of the deletion; zero: none
+}
+
+func (*Endpoint) kind() kind {
+	return kind{
+		prefix: "vpce", name: "vpcEndpoint", missing: "InvalidVpcEndpointId.NotFound", tags: types.ResourceTypeVpcEndpoint, title: "Endpoint",
+		simulate: (*Service).simulateEndpoints, settle: (*Service).settleEndpoints,
+	}
+}
+
+func (e *Endpoint) name() string { return e.nameOr(e.Service) }
+
+func (e *Endpoint) keepsVPC() string { return e.VPC }
+
 func (svc *Service) simulateEndpoints() {
 	core.On(svc.Account, svc.createEndpoint, "VpcId", "ServiceName", "VpcEndpointType", "RouteTableIds", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeEndpoints, "VpcEndpointIds", "Filters", "NextToken", "MaxResults")
@@ -20,8 +39,8 @@ func (svc *Service) simulateEndpoints() {
 	core.On(svc.Account, svc.deleteEndpoints, "VpcEndpointIds")
 }
 
-// createEndpoint creates a gateway endpoint, which is available at once. AWS
-// allows several for the same service as long as they share no route table.
+// createEndpoint creates a gateway endpoint, which is available immediately. AWS permits
+// several for the same service if they have no common route table.
 func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateVpcEndpointOutput, error) {
 	s := svc.state
 	return idempotent(svc, "CreateVpcEndpoint", in.ClientToken, in, func() ([]string, error) {
@@ -53,11 +72,10 @@ func (svc *Service) createEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateV
 	})
 }
 
-// prefixList is the ID of the list of addresses that an endpoint's service
-// has.
+// prefixList returns the ID of the prefix list of the endpoint's service.
 func (e *Endpoint) prefixList() string { return GivenID("pl", e.Service, "") }
 
-// addTables puts an endpoint's route into more route tables, all or none.
+// addTables adds an endpoint's route to more route tables, to all or none.
 func (svc *Service) addTables(e *Endpoint, ids []string) error {
 	for _, id := range ids {
 		t, err := lookup(svc, svc.state.RouteTables, &id)
@@ -79,7 +97,7 @@ func (svc *Service) addTables(e *Endpoint, ids []string) error {
 
 func (e *Endpoint) state() types.State {
 	if e.Deleted.IsZero() {
-		return "available" // AWS answers in lower case, unlike the enumeration
+		return "available" // AWS returns lower case, unlike the constants of the SDK
 	}
 	return "deleting"
 }
@@ -124,8 +142,8 @@ func (svc *Service) modifyEndpoint(in *ec2.ModifyVpcEndpointInput) (*ec2.ModifyV
 	return &ec2.ModifyVpcEndpointOutput{Return: aws.Bool(true)}, nil
 }
 
-// deleteEndpoints deletes what it can; what it cannot is reported item by item,
-// and the call succeeds.
+// deleteEndpoints deletes endpoints. Errors are returned per endpoint, and the call
+// succeeds.
 func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.DeleteVpcEndpointsOutput, error) {
 	if len(in.VpcEndpointIds) == 0 {
 		return nil, core.Fail("MissingParameter", "the request must contain the parameter vpcEndpointIds")
@@ -146,26 +164,7 @@ func (svc *Service) deleteEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.Delet
 	return out, nil
 }
 
-// Endpoint is a gateway endpoint.
-type Endpoint struct {
-	Thing
-	VPC, Service string
-	RouteTables  []string
-	Deleted      time.Time // when deletion was asked for; zero: not
-}
-
-func (*Endpoint) kind() kind {
-	return kind{
-		prefix: "vpce", name: "vpcEndpoint", missing: "InvalidVpcEndpointId.NotFound", tags: types.ResourceTypeVpcEndpoint, title: "Endpoint",
-		simulate: (*Service).simulateEndpoints, settle: (*Service).settleEndpoints,
-	}
-}
-
-func (e *Endpoint) name() string { return e.nameOr(e.Service) }
-
-func (e *Endpoint) keepsVPC() string { return e.VPC }
-
-// settleEndpoints removes the endpoints whose deletion is over.
+// settleEndpoints removes endpoints after their deletion.
 func (svc *Service) settleEndpoints() {
 	maps.DeleteFunc(svc.state.Endpoints, func(_ string, e *Endpoint) bool {
 		return !e.Deleted.IsZero() && svc.Now().Sub(e.Deleted) >= EndpointDeletes

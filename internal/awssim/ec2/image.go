@@ -21,41 +21,41 @@ type Image struct {
 	Name, Owner, Description, Architecture, RootDevice string
 	Created                                            time.Time
 	RootSize                                           int32    // GiB
-	Devices                                            []Device // empty: the root device alone, unencrypted
+	Devices                                            []Device // empty: only the root device, unencrypted
 	BootMode, TPM, IMDS, SRIOV, UEFI                   string
-	SourceImage, SourceRegion                          string    // of a copy
-	Ready                                              time.Time // pending until then
-	Failure                                            string    // why it fails then; "": it does not
+	SourceImage, SourceRegion                          string    // only for copies
+	Ready                                              time.Time // pending before
+	Failure                                            string    // reason of the failure at that time; "": none
+}
+
+// Device is a block device of an image.
+type Device struct {
+	Name, Virtual            string // Virtual: ephemeral0 etc., without a snapshot
+	Snapshot, Type           string
+	Size, IOPS, Throughput   int32 // GiB, IOPS, MiB/s
+	Encrypted, KeepsInstance bool  // KeepsInstance: DeleteOnTermination is false
+}
+
+// Snapshot is a snapshot of the account.
+type Snapshot struct {
+	Thing
+	Description, Key string
+	Size             int32 // GiB
+	Encrypted        bool
+	Ready            time.Time // pending before
+	Failure          string    // reason of the failure at that time; "": none
+}
+
+func (*Snapshot) kind() kind {
+	return kind{
+		prefix: "snap", name: "snapshot", missing: "InvalidSnapshot.NotFound", tags: types.ResourceTypeSnapshot, title: "Snapshot", apart: true,
+	}
 }
 
 func (*Image) kind() kind {
 	return kind{
 		prefix: "ami", name: "image", missing: "InvalidAMIID.NotFound", tags: types.ResourceTypeImage, title: "Image", apart: true,
 		simulate: (*Service).simulateImages,
-	}
-}
-
-// Device is a block device of an image.
-type Device struct {
-	Name, Virtual            string // Virtual: ephemeral0 and so on, in place of a snapshot
-	Snapshot, Type           string
-	Size, IOPS, Throughput   int32 // GiB, operations and MiB a second
-	Encrypted, KeepsInstance bool  // KeepsInstance: not deleted with the instance
-}
-
-// Snapshot is a snapshot that belongs to the account.
-type Snapshot struct {
-	Thing
-	Description, Key string
-	Size             int32 // GiB
-	Encrypted        bool
-	Ready            time.Time // pending until then
-	Failure          string    // why it fails then; "": it does not
-}
-
-func (*Snapshot) kind() kind {
-	return kind{
-		prefix: "snap", name: "snapshot", missing: "InvalidSnapshot.NotFound", tags: types.ResourceTypeSnapshot, title: "Snapshot", apart: true,
 	}
 }
 
@@ -115,7 +115,7 @@ func (svc *Service) imageOut(i *Image) types.Image {
 		BlockDeviceMappings: core.Each(i.devices(), Device.out), Tags: tagsOut(i.Tags),
 	}
 	if out.State == types.ImageStateFailed {
-		// The code is a guess; nothing depends on it.
+		// The code is a guess, and not used by clients.
 		out.StateReason = &types.StateReason{Code: aws.String("Client.InvalidKMSKey"), Message: aws.String(i.Failure)}
 	}
 	return out
@@ -149,7 +149,7 @@ func (svc *Service) describeImages(where place, in *ec2.DescribeImagesInput) (*e
 		asked = append(slices.Clip(asked), types.Filter{Name: aws.String("owner-id"), Values: append(owners, "-")})
 	}
 	q := query{ids: in.ImageIds, filters: asked, token: in.NextToken, size: in.MaxResults}
-	if in.MaxResults == nil && in.NextToken == nil { // AWS returns all at once
+	if in.MaxResults == nil && in.NextToken == nil { // without pagination, AWS returns all
 		all, err := find(svc, where.Images, q, filters)
 		return &ec2.DescribeImagesOutput{Images: core.Each(all, svc.imageOut)}, err
 	}
@@ -185,8 +185,8 @@ func (s *Snapshot) out(now time.Time) types.Snapshot {
 	return out
 }
 
-// describeSnapshots shows the account's own snapshots. Those of others, which
-// AWS shows when they are public, it does not know.
+// describeSnapshots returns the account's own snapshots. Public snapshots are not
+// simulated.
 func (svc *Service) describeSnapshots(where place, in *ec2.DescribeSnapshotsInput) (*ec2.DescribeSnapshotsOutput, error) {
 	for _, owner := range in.OwnerIds {
 		if owner != "self" && owner != core.AccountID {
@@ -203,7 +203,7 @@ func (svc *Service) describeSnapshots(where place, in *ec2.DescribeSnapshotsInpu
 	return &ec2.DescribeSnapshotsOutput{Snapshots: snapshots, NextToken: next}, err
 }
 
-// inventoryImages lists the account's own images, and its snapshots.
+// inventoryImages lists the account's own images and snapshots.
 func (svc *Service) inventoryImages() (all []string) {
 	for _, p := range svc.places() {
 		for _, i := range p.Images {
@@ -219,10 +219,10 @@ func (svc *Service) inventoryImages() (all []string) {
 	return all
 }
 
-// Image returns the image of an ID in the account's region, or nil.
+// Image returns the image with an ID in the account's region, or nil.
 func (svc *Service) Image(id string) *Image { return svc.state.Images[id] }
 
-// ImageNamed returns the ID of the image of a name in the account's region.
+// ImageNamed returns the ID of the image with a name in the account's region.
 func (svc *Service) ImageNamed(name string) (string, bool) {
 	for _, i := range core.ByKey(svc.state.Images) {
 		if i.Name == name {
@@ -232,11 +232,11 @@ func (svc *Service) ImageNamed(name string) (string, bool) {
 	return "", false
 }
 
-// mostCopies is how many snapshots can be on their way to one region ("Amazon
-// EBS quotas": concurrent snapshot copies per destination region).
+// mostCopies is the maximum number of concurrent snapshot copies to one region ("Amazon
+// EBS quotas").
 const mostCopies = 20
 
-// dryRun is the answer to a call that would have succeeded.
+// dryRun returns the error for a successful dry run.
 func dryRun(asked *bool) error {
 	if aws.ToBool(asked) {
 		return core.Fail("DryRunOperation", "request would have succeeded, but DryRun flag is set")
@@ -244,11 +244,10 @@ func dryRun(asked *bool) error {
 	return nil
 }
 
-// copyImage begins to copy an image into the region that it is asked in. Each
-// EBS snapshot is copied; mappings and attributes go with the image. A name
-// that is taken is refused, as it is when an image is registered; AWS used to
-// take it here (hashicorp/packer#2123). A dry run looks at permissions and the
-// source, and not at the name.
+// copyImage starts to copy an image to the region of the call. It copies each EBS
+// snapshot, the block device mappings and the attributes. A name that exists is rejected,
+// as by RegisterImage; AWS used to accept it (hashicorp/packer#2123). A dry run checks
+// permissions and the source image, and not the other parameters.
 func (svc *Service) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyImageOutput, error) {
 	name := aws.ToString(in.Name)
 	tags, err := specified(in.TagSpecifications, types.ResourceTypeImage, types.ResourceTypeSnapshot)
@@ -285,7 +284,7 @@ func (svc *Service) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyIma
 			copied.Tags = more
 		}
 		copied.Name, copied.Owner, copied.Created = name, core.AccountID, svc.Now()
-		copied.Description = aws.ToString(in.Description) // nil: AWS's default is not known
+		copied.Description = aws.ToString(in.Description) // nil: the default of AWS is unknown
 		copied.SourceImage, copied.SourceRegion = source.ID, aws.ToString(in.SourceRegion)
 		if err := svc.copySnapshots(where, &copied, in, tags[types.ResourceTypeSnapshot]); err != nil {
 			return nil, err
@@ -295,7 +294,7 @@ func (svc *Service) copyImage(where place, in *ec2.CopyImageInput) (*ec2.CopyIma
 	}, func(ids []string) *ec2.CopyImageOutput { return &ec2.CopyImageOutput{ImageId: aws.String(ids[0])} })
 }
 
-// sourceImage returns the image that a copy is made of.
+// sourceImage returns the image to copy.
 func (svc *Service) sourceImage(region string, id *string) (*Image, error) {
 	if svc.optIn(region) == "" {
 		return nil, core.Fail("InvalidParameterValue", "the source region '%s' is not valid", region) // the code is a guess
@@ -314,7 +313,7 @@ func (svc *Service) sourceImage(region string, id *string) (*Image, error) {
 	return source, nil
 }
 
-// copySnapshots begins to copy the snapshots of an image's devices.
+// copySnapshots starts to copy the snapshots of an image.
 func (svc *Service) copySnapshots(where place, i *Image, in *ec2.CopyImageInput, tags map[string]string) error {
 	i.Devices = slices.Clone(i.devices())
 	under, ebs := 0, 0
@@ -345,7 +344,7 @@ func (svc *Service) copySnapshots(where place, i *Image, in *ec2.CopyImageInput,
 		if s.Encrypted {
 			s.Key = arn
 		}
-		if !known { // AWS looks at keys when it has accepted the call
+		if !known { // AWS checks keys after it has accepted the call
 			s.Ready, s.Failure = svc.Now().Add(KeyIsRefused), "Given key ID is not accessible"
 			i.Failure = s.Failure
 		}
@@ -358,8 +357,8 @@ func (svc *Service) copySnapshots(where place, i *Image, in *ec2.CopyImageInput,
 	return nil
 }
 
-// imageKey returns the ARN of the key that a call names, and whether there is
-// one: the key that AWS manages where none is named.
+// imageKey returns the ARN of the KMS key in a call, and whether it exists; without a
+// key, that of the AWS managed key.
 func (svc *Service) imageKey(region, key string) (arn string, known bool) {
 	head := "arn:" + svc.Partition() + ":kms:" + region + ":" + core.AccountID + ":"
 	name := strings.TrimPrefix(strings.TrimPrefix(key, head), "key/")
@@ -374,8 +373,8 @@ func (svc *Service) imageKey(region, key string) (arn string, known bool) {
 	return key, false
 }
 
-// deregisterImage takes an image of the account's own away, and with it, if
-// asked to, the snapshots that no other image has.
+// deregisterImage deregisters an image of the account and, with
+// DeleteAssociatedSnapshots, deletes the snapshots that no other image uses.
 func (svc *Service) deregisterImage(where place, in *ec2.DeregisterImageInput) (*ec2.DeregisterImageOutput, error) {
 	i, err := lookup(svc, where.Images, in.ImageId)
 	if err != nil {

@@ -17,6 +17,58 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Instance is an instance.
+type Instance struct {
+	Thing
+	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string // user data as received, in base64
+	Reservation, Token                                     string
+	HostnameType                                           string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA                        bool
+	Protected                                              bool // termination through the API is disabled
+	Spot                                                   bool
+	MaxPrice                                               string
+	Interfaces, Volumes                                    []string
+	Metadata                                               MetadataOptions
+	Placement                                              Placement
+	Launch                                                 map[string]string // other launch parameters, for tests
+	Running                                                time.Time         // running since
+	Terminating                                            time.Time         // start of the termination; zero: none
+	Terminated                                             time.Time         // terminated since
+	Index                                                  int               // ami-launch-index
+	Boot                                                   *Boot             // nil: it has not booted
+}
+
+func (*Instance) kind() kind {
+	return kind{
+		prefix: "i", name: "instance", missing: "InvalidInstanceID.NotFound", tags: types.ResourceTypeInstance, title: "Instance",
+		simulate: (*Service).simulateInstances, settle: (*Service).settleInstances,
+	}
+}
+
+// over reports whether the instance is terminated.
+func (i *Instance) over(now time.Time) bool { return i.State(now) == types.InstanceStateNameTerminated }
+
+func (i *Instance) ending(now time.Time) string {
+	if i.Terminating.IsZero() {
+		return ""
+	}
+	return string(i.State(now))
+}
+
+func (i *Instance) takesTags(tags map[string]string) error { return i.Metadata.allow(tags) }
+
+// MetadataOptions are the options of an instance's metadata service.
+type MetadataOptions struct {
+	Endpoint, IPv6, Tokens, Tags string
+	HopLimit                     int32
+}
+
+// Placement is the placement of an instance.
+type Placement struct {
+	Tenancy, Group, Host, Affinity string
+	Partition                      int32
+}
+
 func (svc *Service) simulateInstances() {
 	core.On(svc.Account, svc.RunInstances, "MinCount", "MaxCount", "ClientToken", "ImageId", "InstanceType", "KeyName", "UserData", "IamInstanceProfile",
 		"NetworkInterfaces", "SubnetId", "SecurityGroupIds", "BlockDeviceMappings", "InstanceMarketOptions", "MetadataOptions", "PrivateDnsNameOptions",
@@ -43,7 +95,7 @@ func (i *Instance) State(now time.Time) types.InstanceStateName {
 
 func stateOut(s types.InstanceStateName) *types.InstanceState {
 	code := int32(0)
-	switch s { //nolint:exhaustive // nothing is ever stopped
+	switch s { //nolint:exhaustive // instances are never stopped
 	case types.InstanceStateNameRunning:
 		code = 16
 	case types.InstanceStateNameShuttingDown:
@@ -54,7 +106,7 @@ func stateOut(s types.InstanceStateName) *types.InstanceState {
 	return &types.InstanceState{Name: s, Code: aws.Int32(code)}
 }
 
-// set changes the options that are given; the others stay.
+// set changes the options in the call; the others stay.
 func (m *MetadataOptions) set(endpoint, ipv6, tokens, tags string, hopLimit *int32) error {
 	for _, o := range []struct {
 		to     *string
@@ -84,9 +136,9 @@ func (m *MetadataOptions) set(endpoint, ipv6, tokens, tags string, hopLimit *int
 	return nil
 }
 
-// allow refuses tags whose keys the metadata service cannot show, if it is to
-// show them ("View tags for your EC2 instances using instance metadata" in the
-// user guide): above all those with a slash.
+// allow rejects tags whose keys instance metadata does not support, if it is to contain
+// tags ("View tags for your EC2 instances using instance metadata" in the user guide):
+// mainly those with a slash.
 func (m *MetadataOptions) allow(tags map[string]string) error {
 	if m.Tags != "enabled" {
 		return nil
@@ -108,8 +160,7 @@ func (m *MetadataOptions) out() *types.InstanceMetadataOptionsResponse {
 	}
 }
 
-// releaseAll ends what a terminated instance had: interfaces and volumes go with
-// it, or are free.
+// releaseAll deletes or detaches the interfaces and volumes of a terminated instance.
 func (svc *Service) releaseAll(i *Instance) {
 	s := svc.state
 	for _, id := range i.Interfaces {
@@ -140,8 +191,8 @@ func (svc *Service) releaseAll(i *Instance) {
 	i.Interfaces, i.Volumes = nil, nil
 }
 
-// describeInstances counts pages in instances. Those of one launch can come on
-// several pages.
+// describeInstances counts instances for pagination, so a reservation may be on several
+// pages.
 func (svc *Service) describeInstances(in *ec2.DescribeInstancesInput) (*ec2.DescribeInstancesOutput, error) {
 	found, next, err := describe(svc, svc.state.Instances, query{in.InstanceIds, in.Filters, in.NextToken, in.MaxResults},
 		svc.instanceFields(), func(i *Instance) *Instance { return i })
@@ -188,7 +239,7 @@ func (svc *Service) describeInstanceAttribute(in *ec2.DescribeInstanceAttributeI
 	return out, nil
 }
 
-// modifiable returns an instance that a call may change.
+// modifiable returns an instance that is not terminating.
 func (svc *Service) modifiable(id *string) (*Instance, error) {
 	i, err := lookup(svc, svc.state.Instances, id)
 	if err != nil {
@@ -216,7 +267,7 @@ func (svc *Service) modifyInstanceMetadataOptions(in *ec2.ModifyInstanceMetadata
 	return &ec2.ModifyInstanceMetadataOptionsOutput{InstanceId: in.InstanceId, InstanceMetadataOptions: i.Metadata.out()}, nil
 }
 
-// modifyInstanceAttribute changes one attribute: AWS takes no two in a call.
+// modifyInstanceAttribute changes one attribute: AWS rejects calls with several.
 func (svc *Service) modifyInstanceAttribute(in *ec2.ModifyInstanceAttributeInput) (*ec2.ModifyInstanceAttributeOutput, error) {
 	i, err := svc.modifiable(in.InstanceId)
 	if err != nil {
@@ -246,8 +297,8 @@ func (svc *Service) modifyInstanceAttribute(in *ec2.ModifyInstanceAttributeInput
 	return out, nil
 }
 
-// TerminateInstances begins the end of instances, of all or none. Asking again
-// is no error.
+// TerminateInstances starts the termination of all instances in the call or none. It is
+// idempotent.
 func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.TerminateInstancesOutput, error) {
 	if len(in.InstanceIds) == 0 || len(in.InstanceIds) > most {
 		return nil, core.Fail("InvalidParameterValue", "1 to %d instances can be terminated in one call", most)
@@ -274,13 +325,13 @@ func (svc *Service) TerminateInstances(in *ec2.TerminateInstancesInput) (*ec2.Te
 	return out, nil
 }
 
-// Instance returns the instance of an ID, or nil.
+// Instance returns the instance with an ID, or nil.
 func (svc *Service) Instance(id string) *Instance { return svc.state.Instances[id] }
 
-// Instances returns all instances that are described, in no order.
+// Instances returns all instances, unordered.
 func (svc *Service) Instances() iter.Seq[*Instance] { return maps.Values(svc.state.Instances) }
 
-// Terminate begins the termination of an instance, unless it has begun.
+// Terminate starts the termination of an instance.
 func (svc *Service) Terminate(id string) {
 	if i := svc.Instance(id); i != nil && i.Terminating.IsZero() {
 		i.Terminating = svc.Now()
@@ -288,48 +339,8 @@ func (svc *Service) Terminate(id string) {
 	}
 }
 
-// Instance is an instance.
-type Instance struct {
-	Thing
-	Image, Type, Subnet, VPC, Zone, Key, Profile, UserData string // user data as sent: base64
-	Reservation, Token                                     string
-	HostnameType                                           string // ip-name or resource-name
-	ResourceNameA, ResourceNameAAAA                        bool
-	Protected                                              bool // termination through the API is disabled
-	Spot                                                   bool
-	MaxPrice                                               string
-	Interfaces, Volumes                                    []string
-	Metadata                                               MetadataOptions
-	Placement                                              Placement
-	Launch                                                 map[string]string // other parameters it was launched with, for tests
-	Running                                                time.Time         // running from then on
-	Terminating                                            time.Time         // termination asked for; zero: not
-	Terminated                                             time.Time         // terminated from then on
-	Index                                                  int               // ami-launch-index
-	Boot                                                   *Boot             // nil: it has not booted
-}
-
-func (*Instance) kind() kind {
-	return kind{
-		prefix: "i", name: "instance", missing: "InvalidInstanceID.NotFound", tags: types.ResourceTypeInstance, title: "Instance",
-		simulate: (*Service).simulateInstances, settle: (*Service).settleInstances,
-	}
-}
-
-// over is that of what is terminated.
-func (i *Instance) over(now time.Time) bool { return i.State(now) == types.InstanceStateNameTerminated }
-
-func (i *Instance) ending(now time.Time) string {
-	if i.Terminating.IsZero() {
-		return ""
-	}
-	return string(i.State(now))
-}
-
-func (i *Instance) takesTags(tags map[string]string) error { return i.Metadata.allow(tags) }
-
-// settleInstances takes what terminated instances had from them, and removes
-// those that are described no more.
+// settleInstances releases the resources of terminated instances, and removes instances
+// after an hour.
 func (svc *Service) settleInstances() {
 	for id, i := range svc.state.Instances {
 		if i.Terminated.IsZero() || i.Terminated.After(svc.Now()) {
@@ -351,30 +362,18 @@ func (i *Instance) details(d printer) []string {
 	}
 }
 
-// MetadataOptions are an instance's settings of its metadata service.
-type MetadataOptions struct {
-	Endpoint, IPv6, Tokens, Tags string
-	HopLimit                     int32
-}
-
-// Placement is where an instance was put.
-type Placement struct {
-	Tenancy, Group, Host, Affinity string
-	Partition                      int32
-}
-
 // InstanceRuns reports whether an instance is running.
 func (svc *Service) InstanceRuns(i *Instance) bool {
 	return i != nil && !i.Running.IsZero() && !svc.Now().Before(i.Running) && i.Terminating.IsZero() && i.Terminated.IsZero()
 }
 
-// InstanceGone reports whether an instance has terminated.
+// InstanceGone reports whether an instance is terminated.
 func (svc *Service) InstanceGone(id string) bool {
 	i, ok := svc.state.Instances[id]
 	return !ok || !i.Terminated.IsZero() && !svc.Now().Before(i.Terminated)
 }
 
-// Domain is what private names in the region end with.
+// Domain is the domain of private DNS names in the region.
 func (svc *Service) Domain() string {
 	if svc.Region == "us-east-1" {
 		return "ec2.internal"
@@ -431,8 +430,8 @@ func (i *Instance) profileARN() string {
 	return "arn:aws:iam::" + core.AccountID + ":instance-profile/" + i.Profile
 }
 
-// networkOut adds what an instance loses when it is terminated: its place in
-// the network and its volumes.
+// networkOut adds the fields that a terminated instance does not have: network and
+// volumes.
 func (svc *Service) networkOut(i *Instance, out *types.Instance) {
 	s := svc.state
 	out.VpcId, out.SubnetId, out.SourceDestCheck = aws.String(i.VPC), aws.String(i.Subnet), aws.Bool(true)
@@ -495,8 +494,8 @@ func (svc *Service) instanceInterface(n *Interface) types.InstanceNetworkInterfa
 	return out
 }
 
-// instanceFields are what DescribeInstances can be asked for. A terminated
-// instance is in no network any more.
+// instanceFields are the filters of DescribeInstances. A terminated instance has no
+// network.
 func (svc *Service) instanceFields() fields[*Instance] {
 	now := svc.Now()
 	alive := func(get func(*Instance) []string) func(*Instance) []string {

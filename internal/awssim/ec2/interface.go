@@ -14,6 +14,34 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Interface is a network interface.
+type Interface struct {
+	Thing
+	VPC, Subnet, Description, Type, PrivateIP, PublicIP string
+	Groups                                              []string
+	IPv6                                                []string
+	Owner                                               string    // an instance, a NAT gateway, a load balancer; "" if not attached
+	Managed                                             bool      // managed by AWS: users cannot delete it
+	Dies                                                time.Time // when AWS deletes it; zero: not scheduled
+	DeleteWithOwner                                     bool
+	Device                                              int32 // device index
+	NoSourceCheck                                       bool
+}
+
+func (*Interface) kind() kind {
+	return kind{
+		prefix: "eni", name: "networkInterface", missing: "InvalidNetworkInterfaceID.NotFound", tags: types.ResourceTypeNetworkInterface, title: "Interface",
+		simulate: (*Service).simulateInterfaces, settle: (*Service).settleInterfaces,
+	}
+}
+
+func (n *Interface) name() string { return n.nameOr(anonymous(n.Description)) }
+
+func (n *Interface) keepsVPC() string { return n.VPC }
+
+// listed reports whether the interface is not in use.
+func (n *Interface) listed() bool { return n.Owner == "" || !n.Dies.IsZero() }
+
 func (svc *Service) simulateInterfaces() {
 	core.On(svc.Account, svc.createInterface, "SubnetId", "Groups", "Description", "Ipv6AddressCount", "InterfaceType", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeInterfaces, "NetworkInterfaceIds", "Filters", "NextToken", "MaxResults")
@@ -21,11 +49,10 @@ func (svc *Service) simulateInterfaces() {
 	core.On(svc.Account, svc.deleteInterface, "NetworkInterfaceId")
 }
 
-// NewInterface creates an interface that AWS manages itself, for the owner: a
-// NAT gateway or a load balancer. The kind is its interface type. An interface
-// that faces the internet is to be given a PublicIP by the caller, which then
-// keeps the internet gateway. The caller has looked whether the subnet has
-// free addresses.
+// NewInterface creates an interface that AWS manages for its owner, such as a NAT gateway
+// or a load balancer. kind is the interface type. If it is internet-facing, the caller
+// sets PublicIP, and the internet gateway cannot be detached. The caller has checked that
+// the subnet has free addresses.
 func (svc *Service) NewInterface(subnet, description, kind, owner string, groups []string) *Interface {
 	s := svc.state.Subnets[subnet]
 	n := &Interface{
@@ -36,8 +63,8 @@ func (svc *Service) NewInterface(subnet, description, kind, owner string, groups
 	return n
 }
 
-// ReleaseInterfaces lets the interfaces of an owner that is deleted die a while
-// later. Until then they keep their subnets, groups and addresses.
+// ReleaseInterfaces deletes the interfaces of a deleted owner after a delay. Until then,
+// their subnets, groups and addresses cannot be deleted.
 func (svc *Service) ReleaseInterfaces(owner string, after time.Duration) {
 	for _, n := range svc.state.Interfaces {
 		if n.Owner == owner {
@@ -46,7 +73,7 @@ func (svc *Service) ReleaseInterfaces(owner string, after time.Duration) {
 	}
 }
 
-// RemoveInterface removes an interface; its elastic IP is free from then on.
+// RemoveInterface removes an interface and releases its elastic IP.
 func (svc *Service) RemoveInterface(id string) {
 	for _, e := range svc.state.Addresses {
 		if e.Interface == id {
@@ -63,7 +90,7 @@ func (n *Interface) status() types.NetworkInterfaceStatus {
 	return types.NetworkInterfaceStatusInUse
 }
 
-// requester is on whose behalf AWS created an interface.
+// requester returns the requester ID of an interface of AWS.
 func (n *Interface) requester() string {
 	switch {
 	case !n.Managed:
@@ -71,14 +98,14 @@ func (n *Interface) requester() string {
 	case strings.HasPrefix(n.Owner, "nat-"):
 		return "amazon-aws"
 	case strings.Contains(n.Owner, ":eks:"):
-		return "amazon-eks" // AWS shows the ID of a role of its own
+		return "amazon-eks" // AWS returns the ID of its own role
 	}
 	return "amazon-elb"
 }
 
 func (n *Interface) attachmentID() string { return "eni-attach-" + strings.TrimPrefix(n.ID, "eni-") }
 
-// mac is a locally administered hardware address.
+// mac returns a locally administered MAC address.
 func (n *Interface) mac() string {
 	d := n.ID[len(n.ID)-10:]
 	return fmt.Sprintf("02:%s:%s:%s:%s:%s", d[0:2], d[2:4], d[4:6], d[6:8], d[8:10])
@@ -94,7 +121,7 @@ func (svc *Service) groupNames(ids []string) []types.GroupIdentifier {
 	})
 }
 
-// addressOf returns the elastic IP that an interface has, if it is one.
+// addressOf returns the elastic IP of an interface, or nil.
 func (svc *Service) addressOf(n *Interface) *Address {
 	for _, e := range svc.state.Addresses {
 		if e.Interface == n.ID {
@@ -176,7 +203,7 @@ func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (
 	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: interfaces, NextToken: next}, err
 }
 
-// userInterface creates an interface for the account's user.
+// userInterface creates an interface for a user.
 func (svc *Service) userInterface(s *Subnet, groups []string, tags map[string]string, ipv6 int32) *Interface {
 	n := svc.NewInterface(s.ID, "", string(types.NetworkInterfaceTypeInterface), "", groups)
 	n.Managed = false
@@ -224,7 +251,7 @@ func (svc *Service) createInterface(in *ec2.CreateNetworkInterfaceInput) (*ec2.C
 	})
 }
 
-// modifyInterfaceAttribute changes one attribute: AWS takes no two in a call.
+// modifyInterfaceAttribute changes one attribute: AWS rejects calls with several.
 func (svc *Service) modifyInterfaceAttribute(in *ec2.ModifyNetworkInterfaceAttributeInput) (*ec2.ModifyNetworkInterfaceAttributeOutput, error) {
 	n, err := lookup(svc, svc.state.Interfaces, in.NetworkInterfaceId)
 	if err != nil {
@@ -274,16 +301,15 @@ func (svc *Service) deleteInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2.D
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
-// Interface returns the network interface of an ID, or nil.
+// Interface returns the network interface with an ID, or nil.
 func (svc *Service) Interface(id string) *Interface { return svc.state.Interfaces[id] }
 
-// InterfacesOf returns the network interfaces that serve an owner, in the
-// order of their IDs.
+// InterfacesOf returns the network interfaces of an owner, sorted by ID.
 func (svc *Service) InterfacesOf(owner string) []*Interface {
 	return slices.DeleteFunc(core.ByKey(svc.state.Interfaces), func(n *Interface) bool { return n.Owner != owner })
 }
 
-// Regroup puts the interfaces of an owner into security groups.
+// Regroup changes the security groups of the interfaces of an owner.
 func (svc *Service) Regroup(owner string, groups []string) {
 	for _, i := range svc.state.Interfaces {
 		if i.Owner == owner && i.Dies.IsZero() {
@@ -292,35 +318,7 @@ func (svc *Service) Regroup(owner string, groups []string) {
 	}
 }
 
-// Interface is a network interface.
-type Interface struct {
-	Thing
-	VPC, Subnet, Description, Type, PrivateIP, PublicIP string
-	Groups                                              []string
-	IPv6                                                []string
-	Owner                                               string    // what it serves: an instance, a NAT gateway, a load balancer; "" when free
-	Managed                                             bool      // AWS created it and alone can remove it
-	Dies                                                time.Time // when AWS will have removed it; zero: not dying
-	DeleteWithOwner                                     bool
-	Device                                              int32 // device index at its instance
-	NoSourceCheck                                       bool
-}
-
-func (*Interface) kind() kind {
-	return kind{
-		prefix: "eni", name: "networkInterface", missing: "InvalidNetworkInterfaceID.NotFound", tags: types.ResourceTypeNetworkInterface, title: "Interface",
-		simulate: (*Service).simulateInterfaces, settle: (*Service).settleInterfaces,
-	}
-}
-
-func (n *Interface) name() string { return n.nameOr(anonymous(n.Description)) }
-
-func (n *Interface) keepsVPC() string { return n.VPC }
-
-// listed leaves out the interfaces that something uses.
-func (n *Interface) listed() bool { return n.Owner == "" || !n.Dies.IsZero() }
-
-// settleInterfaces removes the interfaces whose time is over.
+// settleInterfaces removes the interfaces whose deletion is due.
 func (svc *Service) settleInterfaces() {
 	for id, n := range svc.state.Interfaces {
 		if !n.Dies.IsZero() && !n.Dies.After(svc.Now()) {

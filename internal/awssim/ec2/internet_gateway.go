@@ -8,6 +8,25 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// InternetGateway is an internet gateway.
+type InternetGateway struct {
+	Thing
+	VPC string // "" if detached
+}
+
+func (*InternetGateway) kind() kind {
+	return kind{
+		prefix: "igw", name: "internetGateway", missing: "InvalidInternetGatewayID.NotFound", tags: types.ResourceTypeInternetGateway, title: "InternetGateway",
+		simulate: (*Service).simulateInternetGateways, route: internetGatewayRoutes(),
+	}
+}
+
+func (g *InternetGateway) keepsVPC() string { return g.VPC }
+
+func (g *InternetGateway) details(printer) []string {
+	return []string{"attached to " + g.VPC, "egress-only false"}
+}
+
 func (svc *Service) simulateInternetGateways() {
 	core.On(svc.Account, svc.createInternetGateway, "TagSpecifications")
 	core.On(svc.Account, svc.describeInternetGateways, "InternetGatewayIds", "Filters", "NextToken", "MaxResults")
@@ -31,7 +50,7 @@ func (svc *Service) createInternetGateway(in *ec2.CreateInternetGatewayInput) (*
 	return &ec2.CreateInternetGatewayOutput{InternetGateway: &out}, nil
 }
 
-// attachments is that of a gateway to a VPC, if it has one.
+// attachments returns the attachment of a gateway to a VPC, if it has one.
 func attachments(vpc string, state types.AttachmentStatus) []types.InternetGatewayAttachment {
 	if vpc == "" {
 		return nil
@@ -39,7 +58,7 @@ func attachments(vpc string, state types.AttachmentStatus) []types.InternetGatew
 	return []types.InternetGatewayAttachment{{VpcId: aws.String(vpc), State: state}}
 }
 
-// internetGatewayRoutes is how routes lead to an internet gateway.
+// internetGatewayRoutes permits routes to an internet gateway.
 func internetGatewayRoutes() *routeTarget {
 	return &routeTarget{
 		parameter: "GatewayId",
@@ -61,7 +80,7 @@ func internetGatewayRoutes() *routeTarget {
 
 func (g *InternetGateway) out() types.InternetGateway {
 	return types.InternetGateway{
-		// "available" is what AWS says here, which the enumeration lacks.
+		// AWS returns "available" here, which is not among the constants of the SDK.
 		InternetGatewayId: aws.String(g.ID), OwnerId: aws.String(core.AccountID), Attachments: attachments(g.VPC, "available"), Tags: tagsOut(g.Tags),
 	}
 }
@@ -111,9 +130,8 @@ func (svc *Service) attachInternetGateway(in *ec2.AttachInternetGatewayInput) (*
 	return &ec2.AttachInternetGatewayOutput{}, nil
 }
 
-// detachInternetGateway takes a gateway off a VPC, unless an address there is
-// public. Routes to the gateway do not keep it: they lead nowhere from then
-// on.
+// detachInternetGateway detaches a gateway from a VPC, unless the VPC has public
+// addresses. Routes to the gateway become blackholes.
 func (svc *Service) detachInternetGateway(in *ec2.DetachInternetGatewayInput) (*ec2.DetachInternetGatewayOutput, error) {
 	g, err := lookup(svc, svc.state.InternetGateways, in.InternetGatewayId)
 	if err != nil {
@@ -145,23 +163,4 @@ func (svc *Service) deleteInternetGateway(in *ec2.DeleteInternetGatewayInput) (*
 	}
 	delete(svc.state.InternetGateways, g.ID)
 	return &ec2.DeleteInternetGatewayOutput{}, nil
-}
-
-// InternetGateway is an internet gateway.
-type InternetGateway struct {
-	Thing
-	VPC string // attached to; "" when detached
-}
-
-func (*InternetGateway) kind() kind {
-	return kind{
-		prefix: "igw", name: "internetGateway", missing: "InvalidInternetGatewayID.NotFound", tags: types.ResourceTypeInternetGateway, title: "InternetGateway",
-		simulate: (*Service).simulateInternetGateways, route: internetGatewayRoutes(),
-	}
-}
-
-func (g *InternetGateway) keepsVPC() string { return g.VPC }
-
-func (g *InternetGateway) details(printer) []string {
-	return []string{"attached to " + g.VPC, "egress-only false"}
 }

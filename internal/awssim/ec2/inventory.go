@@ -10,18 +10,18 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// printer writes resources with names in place of IDs.
+// printer formats references with names in place of IDs.
 type printer struct {
 	aws   *Service
 	names map[string]string
 }
 
-// list is a set of resources, by name.
+// list formats a set of resources by name.
 func (d printer) list(ids []string) string {
 	return "[" + strings.Join(slices.Sorted(slices.Values(core.Each(ids, func(id string) string { return cmp.Or(d.names[id], id) }))), ", ") + "]"
 }
 
-// routes are a table's routes, and whether they lead anywhere.
+// routes formats the routes of a table, and which are blackholes.
 func (d printer) routes(t *RouteTable) string {
 	all := core.Each(t.Routes, func(r Route) string {
 		return fmt.Sprintf("%s to %s (%t)", r.Destination, cmp.Or(d.names[r.Target], r.Target), d.aws.leads(t, r.Target))
@@ -36,7 +36,7 @@ func (d printer) rules(rules []Rule) string {
 	return "[" + strings.Join(slices.Sorted(slices.Values(all)), ", ") + "]"
 }
 
-// given are the group and the route table that came with a VPC.
+// given formats the default security group and the main route table of a VPC.
 func (d printer) given(v *VPC) (text string) {
 	for _, g := range d.aws.state.SecurityGroups {
 		if g.VPC == v.ID && g.Name == "default" {
@@ -51,7 +51,7 @@ func (d printer) given(v *VPC) (text string) {
 	return text
 }
 
-// Inventory lists the resources that not every account has.
+// Inventory lists the resources except for default ones.
 func (svc *Service) Inventory() (all []string) {
 	for _, t := range svc.own() {
 		if !t.listed() {
@@ -66,9 +66,8 @@ func (svc *Service) Inventory() (all []string) {
 	return append(all, svc.inventoryImages()...)
 }
 
-// own returns the resources that not every account has and that have not ended,
-// but for main route tables and default security groups, in the order of their
-// IDs.
+// own returns the existing resources except for default ones, main route tables and
+// default security groups, sorted by ID.
 func (svc *Service) own() (all []resource) {
 	for t := range svc.taggable() {
 		if !t.over(svc.Now()) {
@@ -79,13 +78,12 @@ func (svc *Service) own() (all []resource) {
 	return all
 }
 
-// anonymous takes the IDs out of a text.
+// anonymous removes IDs from a text.
 func anonymous(s string) string {
 	return regexp.MustCompile(`\b[a-z]+-0[0-9a-f]{16}\b|\b[0-9a-f]{16}\b`).ReplaceAllString(s, "(ID)")
 }
 
-// Detailed lists what Inventory lists, and the interfaces and volumes of what
-// is there, each with its attributes.
+// Detailed is Inventory with attributes, and with interfaces and volumes in use.
 func (svc *Service) Detailed() (all []string) {
 	d := printer{svc, map[string]string{}}
 	for t := range svc.taggable() {

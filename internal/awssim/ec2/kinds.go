@@ -13,41 +13,41 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// resource is a resource of EC2. What a kind of resource does not say itself is
-// said by the Thing that it embeds.
+// resource is a resource of EC2. Thing, which each type embeds, has defaults for most
+// methods.
 type resource interface {
 	thing() *Thing
-	// kind is the same for all resources of a type, and for its nil pointer.
+	// kind is the same for all resources of a type, and for a nil pointer.
 	kind() kind
-	// name tells the resource from others of its kind, in inventories.
+	// name identifies the resource in inventories.
 	name() string
-	// details are the attributes of the resource, in inventories.
+	// details are the attributes in inventories.
 	details(printer) []string
-	// keepsVPC is the VPC that cannot be deleted because of the resource.
+	// keepsVPC returns the VPC whose deletion the resource prevents.
 	keepsVPC() string
-	// takesTags refuses tags that the resource cannot have.
+	// takesTags returns an error for tags that the resource cannot have.
 	takesTags(map[string]string) error
-	// over reports whether the resource has ended, or came with another one.
+	// over reports whether the resource is deleted, or is part of another one.
 	over(now time.Time) bool
-	// listed reports whether the resource has a line of its own in the inventory.
+	// listed reports whether the resource has its own line in the inventory.
 	listed() bool
-	// ending is the state of a resource whose deletion has begun; "" for others.
+	// ending is the state of a resource whose deletion has started; "" for others.
 	ending(now time.Time) string
 }
 
-// Thing is what all resources of EC2 have.
+// Thing has the fields that all resources of EC2 have.
 type Thing struct {
 	ID    string
 	Tags  map[string]string
 	Born  time.Time
-	Given bool // every account has it from the beginning
+	Given bool // default resource of every account
 }
 
 func (t *Thing) thing() *Thing { return t }
 
 func (t *Thing) name() string { return t.nameOr("") }
 
-// nameOr is the tag "Name", or another name.
+// nameOr returns the tag "Name", or another name.
 func (t *Thing) nameOr(other string) string { return cmp.Or(t.Tags["Name"], other, "without a name") }
 
 func (t *Thing) details(printer) []string { return nil }
@@ -62,7 +62,7 @@ func (t *Thing) listed() bool { return true }
 
 func (t *Thing) ending(time.Time) string { return "" }
 
-// newThing returns what a new resource begins with.
+// newThing returns the fields of a new resource.
 func (svc *Service) newThing(prefix string, tags map[string]string) Thing {
 	if tags == nil {
 		tags = map[string]string{}
@@ -70,29 +70,29 @@ func (svc *Service) newThing(prefix string, tags map[string]string) Thing {
 	return Thing{ID: svc.ID(prefix), Tags: tags, Born: svc.Now()}
 }
 
-// kind is what there is to know of a kind of resource.
+// kind describes a kind of resource.
 type kind struct {
-	prefix   string             // of its IDs
-	name     string             // in messages
-	missing  string             // error code when nothing has the ID
-	tags     types.ResourceType // in tag specifications
-	title    string             // in inventories
-	apart    bool               // CreateTags does not know it, nor does the inventory
+	prefix   string             // prefix of IDs
+	name     string             // name in messages
+	missing  string             // error code if the ID does not exist
+	tags     types.ResourceType // type in tag specifications
+	title    string             // title in inventories
+	apart    bool               // not supported by CreateTags, and not in the inventory
 	simulate func(*Service)     // registers its operations
-	settle   func(*Service)     // brings about what time has brought about
-	route    *routeTarget       // how routes lead to it; nil: they do not
+	settle   func(*Service)     // applies changes whose time has come
+	route    *routeTarget       // permits routes to it; nil: none
 }
 
-// Table holds all resources of one kind, by ID. A kind is known by the field
-// of State that is its table: its operations are registered, its resources
-// are tagged, listed, settled and looked for when a VPC is deleted.
+// Table holds all resources of one kind, by ID. Every field of State with this type is a
+// kind: its operations are registered, and its resources can have tags, are in
+// inventories, change over time and may prevent the deletion of a VPC.
 type Table[T resource] map[string]T
 
-// table is a Table of whatever kind.
+// table is a Table of any kind.
 type table interface {
 	fill()
 	kind() kind
-	get(id string) resource // nil: there is none
+	get(id string) resource // nil if it does not exist
 	all() iter.Seq[resource]
 }
 
@@ -124,7 +124,7 @@ func (t *Table[T]) all() iter.Seq[resource] {
 	}
 }
 
-// tables are the fields of the state that are tables.
+// tables returns the fields of the state that are tables.
 func (s *State) tables() (all []table) {
 	fields := reflect.ValueOf(s).Elem()
 	for i := range fields.NumField() {
@@ -135,7 +135,7 @@ func (s *State) tables() (all []table) {
 	return all
 }
 
-// Tags are the tags of the resource with an ID; nil if there is none.
+// Tags returns the tags of the resource with an ID; nil if it does not exist.
 func (s *State) Tags(id string) map[string]string {
 	for _, t := range s.tables() {
 		if r := t.get(id); r != nil {
@@ -174,13 +174,13 @@ func (svc *Service) taggable() iter.Seq[resource] {
 	}
 }
 
-// prefixOf is the prefix of an ID, by which one knows its kind.
+// prefixOf returns the prefix of an ID, which identifies its kind.
 func prefixOf(id string) string {
 	prefix, _, _ := strings.Cut(id, "-")
 	return prefix
 }
 
-// kindOf returns the kind that an ID is of.
+// kindOf returns the kind of an ID.
 func (svc *Service) kindOf(id string) kind {
 	prefix := prefixOf(id)
 	if rule := (*groupRule)(nil).kind(); prefix == rule.prefix {
@@ -194,7 +194,7 @@ func (svc *Service) kindOf(id string) kind {
 	return kind{prefix: prefix, name: "resource", missing: "InvalidID"}
 }
 
-// notFound is what AWS says about an ID that it does not know.
+// notFound returns the error for an ID that does not exist.
 func (k kind) notFound(id string) error {
 	if !strings.HasPrefix(id, k.prefix+"-") {
 		code := strings.Replace(strings.Replace(k.missing, "NotFound", "Malformed", 1), "Group.", "GroupId.", 1)
@@ -203,7 +203,7 @@ func (k kind) notFound(id string) error {
 	return core.Fail(k.missing, "the %s ID '%s' does not exist", k.name, id)
 }
 
-// lookup returns the resource that a writing call names.
+// lookup returns the resource with an ID in a writing call.
 func lookup[T resource](svc *Service, among map[string]T, id *string) (none T, err error) {
 	k := none.kind()
 	if aws.ToString(id) == "" {
@@ -216,7 +216,7 @@ func lookup[T resource](svc *Service, among map[string]T, id *string) (none T, e
 	return t, nil
 }
 
-// refers reports whether writing calls can name a resource yet.
+// refers reports whether writing calls can refer to a resource yet.
 func (svc *Service) refers(r resource) bool {
 	t := r.thing()
 	return t.Given || svc.Now().Sub(t.Born) >= svc.LagRefs

@@ -22,8 +22,16 @@ type LaunchTemplate struct {
 	Thing
 	Name     string
 	Default  int64
-	Last     int64 // the highest version number ever given
+	Last     int64 // the highest version number so far
 	Versions map[string]*LaunchTemplateVersion
+}
+
+// LaunchTemplateVersion is one version of a launch template.
+type LaunchTemplateVersion struct {
+	Number      int64
+	Description string
+	Born        time.Time
+	Data        types.RequestLaunchTemplateData
 }
 
 func (*LaunchTemplate) kind() kind {
@@ -45,18 +53,10 @@ func (t *LaunchTemplate) details(printer) []string {
 	})
 }
 
-// LaunchTemplateVersion is one version of a launch template.
-type LaunchTemplateVersion struct {
-	Number      int64
-	Description string
-	Born        time.Time
-	Data        types.RequestLaunchTemplateData
-}
-
 // Limits of launch templates ("Launch template limits", EC2 user guide).
 const (
 	mostLaunchTemplates = 5000
-	mostTemplateTypes   = 200 // on one page, and in one deletion of versions
+	mostTemplateTypes   = 200 // per page, and per call that deletes versions
 )
 
 func (svc *Service) simulateLaunchTemplates() {
@@ -69,8 +69,8 @@ func (svc *Service) simulateLaunchTemplates() {
 	core.On(svc.Account, svc.deleteLaunchTemplate, "LaunchTemplateId", "LaunchTemplateName")
 }
 
-// latest is the highest version that is there. Numbers are not used again:
-// AWS does not say so of the latest version, and nothing here relies on it.
+// latest returns the highest existing version. Numbers are not reused: AWS does not
+// document this for the latest version, and nothing here relies on it.
 func (t *LaunchTemplate) latest() int64 {
 	var n int64
 	for _, v := range t.Versions {
@@ -79,8 +79,7 @@ func (t *LaunchTemplate) latest() int64 {
 	return n
 }
 
-// Version returns the Version that a number or an alias names; nil: there is
-// none.
+// Version returns the version for a number or an alias; nil if there is none.
 func (t *LaunchTemplate) Version(s string) *LaunchTemplateVersion {
 	switch s {
 	case "$Latest":
@@ -98,7 +97,7 @@ func (t *LaunchTemplate) add(description string, data *types.RequestLaunchTempla
 	return v
 }
 
-// FindLaunchTemplate returns the template that a call names by its ID or its name.
+// FindLaunchTemplate returns a template by its ID or its name.
 func (svc *Service) FindLaunchTemplate(id, name *string) (*LaunchTemplate, error) {
 	if err := core.Exactly(aws.ToString(id) != "", aws.ToString(name) != ""); err != nil {
 		return nil, err
@@ -176,8 +175,8 @@ func (svc *Service) createLaunchTemplateVersion(in *ec2.CreateLaunchTemplateVers
 	})
 }
 
-// modifyLaunchTemplate sets the default version. Its client token is not
-// looked at: doing it twice is doing it once.
+// modifyLaunchTemplate sets the default version. The client token is ignored: the call is
+// idempotent.
 func (svc *Service) modifyLaunchTemplate(in *ec2.ModifyLaunchTemplateInput) (*ec2.ModifyLaunchTemplateOutput, error) {
 	t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
@@ -226,8 +225,8 @@ func (svc *Service) describeLaunchTemplates(in *ec2.DescribeLaunchTemplatesInput
 	return &ec2.DescribeLaunchTemplatesOutput{LaunchTemplates: core.Each(part, launchTemplateOut), NextToken: next}, err
 }
 
-// describeLaunchTemplateVersions describes versions of one template, or the
-// latest and default versions of all.
+// describeLaunchTemplateVersions returns versions of one template, or the latest and
+// default versions of all.
 func (svc *Service) describeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplateVersionsInput) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 	templates := core.ByKey(svc.state.LaunchTemplates)
 	if in.LaunchTemplateId != nil || in.LaunchTemplateName != nil {
@@ -254,7 +253,7 @@ func (svc *Service) describeLaunchTemplateVersions(in *ec2.DescribeLaunchTemplat
 	return &ec2.DescribeLaunchTemplateVersionsOutput{LaunchTemplateVersions: part, NextToken: next}, err
 }
 
-// choose returns the versions that are asked for, the newest first.
+// choose returns the requested versions, the newest first.
 func (t *LaunchTemplate) choose(in *ec2.DescribeLaunchTemplateVersionsInput) (chosen []*LaunchTemplateVersion, err error) {
 	least, most := int64(0), t.Last
 	for _, bound := range []struct {
@@ -291,9 +290,9 @@ func (t *LaunchTemplate) choose(in *ec2.DescribeLaunchTemplateVersionsInput) (ch
 	return chosen, nil
 }
 
-// deleteLaunchTemplateVersions removes versions one by one, and tells of each
-// what became of it. What code AWS refuses the default version with is not
-// documented; "unexpectedError" is the only one of its codes that fits.
+// deleteLaunchTemplateVersions deletes versions, and returns the result for each. The
+// error code for the default version is not documented; "unexpectedError" is the only one
+// that fits.
 func (svc *Service) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVersionsInput) (*ec2.DeleteLaunchTemplateVersionsOutput, error) {
 	t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
@@ -329,9 +328,9 @@ func (svc *Service) deleteLaunchTemplateVersions(in *ec2.DeleteLaunchTemplateVer
 	return out, nil
 }
 
-// deleteLaunchTemplate removes a template, also one that a group launches
-// from: the group can launch no more, as with AWS. One of a node group of EKS
-// stays, other than with AWS, where the node group becomes DEGRADED.
+// deleteLaunchTemplate deletes a template, even if an Auto Scaling group uses it: the
+// group then cannot launch, as in AWS. The template of an EKS node group cannot be
+// deleted here; in AWS it can, and the node group becomes DEGRADED.
 func (svc *Service) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec2.DeleteLaunchTemplateOutput, error) {
 	t, err := svc.FindLaunchTemplate(in.LaunchTemplateId, in.LaunchTemplateName)
 	if err != nil {
@@ -345,12 +344,12 @@ func (svc *Service) deleteLaunchTemplate(in *ec2.DeleteLaunchTemplateInput) (*ec
 	return &ec2.DeleteLaunchTemplateOutput{LaunchTemplate: &out}, nil
 }
 
-// LaunchTemplate returns the launch template of an ID, or nil.
+// LaunchTemplate returns the launch template with an ID, or nil.
 func (svc *Service) LaunchTemplate(id string) *LaunchTemplate { return svc.state.LaunchTemplates[id] }
 
-// checkTemplate looks at the data of a launch template as RunInstances would,
-// as far as can be said without a subnet. AWS takes more: it accepts data that
-// names what is not there with a warning, and fails when something is launched.
+// checkTemplate validates the data of a launch template like RunInstances, except for
+// what needs a subnet. AWS is less strict: it accepts references to missing resources
+// with a warning, and fails at launch.
 func (svc *Service) checkTemplate(data *types.RequestLaunchTemplateData) error {
 	if data == nil {
 		return core.Fail("MissingParameter", "the request must contain the parameter LaunchTemplateData")
@@ -417,9 +416,8 @@ func (svc *Service) checkTemplateTags(l *launch) error {
 	return l.model.Metadata.allow(tags[types.ResourceTypeInstance])
 }
 
-// filled returns a call with what it leaves open filled in from its launch
-// template. Like AWS it takes the call's word or the template's for a whole
-// parameter, never a part of each.
+// filled completes a call from its launch template. As in AWS, each parameter comes as a
+// whole from the call or from the template.
 func (svc *Service) filled(in *ec2.RunInstancesInput) (*ec2.RunInstancesInput, error) {
 	if in.LaunchTemplate == nil {
 		return in, nil
@@ -440,14 +438,14 @@ func (svc *Service) filled(in *ec2.RunInstancesInput) (*ec2.RunInstancesInput, e
 		}
 	}
 	data.LaunchTemplate = nil
-	if len(data.NetworkInterfaces) > 0 && in.SubnetId != nil && in.NetworkInterfaces == nil { // a template's interface goes where the call says
+	if len(data.NetworkInterfaces) > 0 && in.SubnetId != nil && in.NetworkInterfaces == nil { // the template's interface is in the subnet of the call
 		data.NetworkInterfaces[0].SubnetId, data.SubnetId = in.SubnetId, nil
 	}
 	return &data, nil
 }
 
-// checkEnclave looks at the options of Nitro enclaves, which burstable types
-// do not have.
+// checkEnclave validates the options of Nitro enclaves, which burstable types do not
+// support.
 func (svc *Service) checkEnclave(l *launch) error {
 	if o := l.in.EnclaveOptions; o != nil && aws.ToBool(o.Enabled) {
 		if l.kind.vcpus < 4 || slices.Contains([]string{"t2", "t3", "t4"}, l.kind.name[:2]) {
@@ -458,7 +456,7 @@ func (svc *Service) checkEnclave(l *launch) error {
 	return nil
 }
 
-// prepared checks a launch as far as it goes without launching anything.
+// prepared validates a launch without launching.
 func (svc *Service) prepared(in *ec2.RunInstancesInput) (*launch, error) {
 	in, err := svc.filled(in)
 	if err != nil {

@@ -12,6 +12,36 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// NATGateway is a public NAT gateway.
+type NATGateway struct {
+	Thing
+	VPC, Subnet, Address, Interface string
+	Failed                          bool
+	Ready                           time.Time // available since
+	Deleted                         time.Time // start of the deletion; zero: none
+	Gone                            time.Time // end of the deletion
+}
+
+func (*NATGateway) kind() kind {
+	return kind{
+		prefix: "nat", name: "natGateway", missing: "NatGatewayNotFound", tags: types.ResourceTypeNatgateway, title: "NATGateway",
+		simulate: (*Service).simulateNATGateways, settle: (*Service).settleNATGateways, route: natGatewayRoutes(),
+	}
+}
+
+func (n *NATGateway) details(printer) []string {
+	return []string{n.Subnet, n.Address, fmt.Sprintf("deleting %t", !n.Deleted.IsZero())}
+}
+
+func (n *NATGateway) over(now time.Time) bool { return n.dead(now) }
+
+func (n *NATGateway) ending(now time.Time) string {
+	if n.Deleted.IsZero() {
+		return ""
+	}
+	return string(n.state(now))
+}
+
 func (svc *Service) simulateNATGateways() {
 	core.On(svc.Account, svc.createNATGateway, "SubnetId", "AllocationId", "ConnectivityType", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeNATGateways, "NatGatewayIds", "Filter", "NextToken", "MaxResults")
@@ -32,14 +62,15 @@ func (n *NATGateway) state(now time.Time) types.NatGatewayState {
 	return types.NatGatewayStateAvailable
 }
 
-// dead reports whether a gateway has been deleted or has failed, though it may be described.
+// dead reports whether a gateway is deleted or has failed, although it may still be
+// returned.
 func (n *NATGateway) dead(now time.Time) bool {
 	s := n.state(now)
 	return s == types.NatGatewayStateDeleted || s == types.NatGatewayStateFailed
 }
 
-// createNATGateway creates a public NAT gateway. In a VPC without an internet
-// gateway it is accepted and fails a little later, as with AWS.
+// createNATGateway creates a public NAT gateway. In a VPC without an internet gateway, it
+// is accepted and fails later, as in AWS.
 func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.CreateNatGatewayOutput, error) {
 	s := svc.state
 	return idempotent(svc, "CreateNatGateway", in.ClientToken, in, func() ([]string, error) {
@@ -85,7 +116,7 @@ func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.Create
 	})
 }
 
-// promised reports whether a gateway that is about to fail has the address.
+// promised reports whether a gateway that is going to fail uses the address.
 func (svc *Service) promised(address string) bool {
 	for _, n := range svc.state.NATGateways {
 		if n.Address == address && n.state(svc.Now()) == types.NatGatewayStatePending {
@@ -121,7 +152,7 @@ func (svc *Service) natGatewayOut(n *NATGateway) types.NatGateway {
 	if i := svc.state.Interfaces[n.Interface]; i != nil {
 		address.PrivateIp = core.Text(i.PrivateIP)
 	}
-	// A pending gateway does not tell its public address yet.
+	// For a pending gateway, AWS does not return the public address.
 	if e := svc.state.Addresses[n.Address]; e != nil && e.Interface == n.Interface && state != types.NatGatewayStatePending {
 		address.PublicIp, address.AssociationId = aws.String(e.PublicIP), core.Text(e.Association)
 	}
@@ -142,8 +173,8 @@ func (svc *Service) describeNATGateways(in *ec2.DescribeNatGatewaysInput) (*ec2.
 	return &ec2.DescribeNatGatewaysOutput{NatGateways: gateways, NextToken: next}, err
 }
 
-// deleteNATGateway begins the deletion of a gateway. Its interface stays, and
-// its address is in use, until it is over. Routes to it do not keep it.
+// deleteNATGateway starts the deletion of a gateway. Until it ends, the interface exists
+// and the address is in use. Routes to the gateway do not prevent it.
 func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.DeleteNatGatewayOutput, error) {
 	n, err := lookup(svc, svc.state.NATGateways, in.NatGatewayId)
 	if err != nil {
@@ -161,41 +192,10 @@ func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.Delete
 	return &ec2.DeleteNatGatewayOutput{NatGatewayId: in.NatGatewayId}, nil
 }
 
-// NATGatewaysPerZone is how many NAT gateways the account may have in one
-// zone.
+// NATGatewaysPerZone is the quota of NAT gateways in one zone.
 const NATGatewaysPerZone = 5
 
-// NATGateway is a public NAT gateway.
-type NATGateway struct {
-	Thing
-	VPC, Subnet, Address, Interface string
-	Failed                          bool
-	Ready                           time.Time // available from then on
-	Deleted                         time.Time // when deletion was asked for; zero: not
-	Gone                            time.Time // when it is over
-}
-
-func (*NATGateway) kind() kind {
-	return kind{
-		prefix: "nat", name: "natGateway", missing: "NatGatewayNotFound", tags: types.ResourceTypeNatgateway, title: "NATGateway",
-		simulate: (*Service).simulateNATGateways, settle: (*Service).settleNATGateways, route: natGatewayRoutes(),
-	}
-}
-
-func (n *NATGateway) details(printer) []string {
-	return []string{n.Subnet, n.Address, fmt.Sprintf("deleting %t", !n.Deleted.IsZero())}
-}
-
-func (n *NATGateway) over(now time.Time) bool { return n.dead(now) }
-
-func (n *NATGateway) ending(now time.Time) string {
-	if n.Deleted.IsZero() {
-		return ""
-	}
-	return string(n.state(now))
-}
-
-// settleNATGateways removes the gateways that are described no more.
+// settleNATGateways removes deleted and failed gateways after an hour.
 func (svc *Service) settleNATGateways() {
 	maps.DeleteFunc(svc.state.NATGateways, func(_ string, n *NATGateway) bool {
 		over := n.Gone
@@ -206,8 +206,8 @@ func (svc *Service) settleNATGateways() {
 	})
 }
 
-// natGatewayRoutes is how routes lead to a NAT gateway, which must be available:
-// AWS says of one that is not that it does not exist.
+// natGatewayRoutes permits routes to a NAT gateway that is available: for another one,
+// AWS returns that it does not exist.
 func natGatewayRoutes() *routeTarget {
 	return &routeTarget{
 		parameter: "NatGatewayId",

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// HasKeyPair reports whether there is a key pair of a name.
+// HasKeyPair reports whether a key pair exists.
 func (svc *Service) HasKeyPair(name string) bool { return svc.state.KeyPairs[name] }
 
-// Quotas are the account's quotas.
+// Quotas returns the quotas of the account.
 func (svc *Service) Quotas() Limits { return svc.state.Limits }
 
-// Known reports whether the services beside EC2 know a resource of EC2 by now.
+// Known reports whether services other than EC2 know a resource yet.
 func (svc *Service) Known(t Thing) bool { return svc.Now().Sub(t.Born) >= svc.LagRefs }
 
-// Label says what a resource of EC2 is, without its ID.
+// Label describes a resource without its ID.
 func (svc *Service) Label(id string) string {
 	e := svc.state
 	if s, ok := e.Subnets[id]; ok {
@@ -33,7 +33,7 @@ func (svc *Service) Label(id string) string {
 	return "unknown"
 }
 
-// Labels says what resources of EC2 are, in order.
+// Labels describes resources, sorted.
 func (svc *Service) Labels(ids []string) string {
 	list := make([]string, 0, len(ids))
 	for _, id := range ids {

@@ -19,15 +19,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Place is what is kept of a region other than the account's own.
+// Place is the state of a region other than the account's own.
 type Place struct {
 	Images    map[string]*Image
 	Snapshots map[string]*Snapshot
 
-	stocked bool // with the images that everybody finds there
+	stocked bool // with the public images
 }
 
-// MarshalJSON leaves out what everybody finds in the region.
+// MarshalJSON omits the public images.
 func (p *Place) MarshalJSON() ([]byte, error) {
 	own := maps.Clone(p.Images)
 	maps.DeleteFunc(own, func(_ string, i *Image) bool { return i.Given })
@@ -37,13 +37,13 @@ func (p *Place) MarshalJSON() ([]byte, error) {
 	}{own, p.Snapshots})
 }
 
-// place is a region as a call sees it.
+// place is a region in a call.
 type place struct {
 	region string
 	*Place
 }
 
-// published are the regions that Cluster API's images are published in.
+// published lists the regions in which Cluster API's images are published.
 func published() []string {
 	return []string{
 		"ap-northeast-1", "ap-northeast-2", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ca-central-1", "eu-central-1", "eu-west-1",
@@ -51,8 +51,8 @@ func published() []string {
 	}
 }
 
-// optIn says whether the account may use a region, which is "" for one that
-// does not exist. One that needs opting in to is open, another is not.
+// optIn returns the opt-in status of a region; "" if the region does not exist. Of two
+// regions with opt-in, the account has opted in to one.
 func (svc *Service) optIn(region string) string {
 	switch {
 	case slices.Contains(append(published(), "ap-northeast-3", "eu-north-1"), region):
@@ -77,7 +77,7 @@ func (svc *Service) placeIn(region string) (place, error) {
 		return place{}, core.Fail("AuthFailure", "AWS was not able to validate the provided access credentials")
 	}
 	if region == svc.Region {
-		if s.Snapshots == nil { // of an account that was saved before there were any
+		if s.Snapshots == nil { // from an account saved by an older version
 			s.Snapshots = map[string]*Snapshot{}
 		}
 		return place{region, &Place{Images: s.Images, Snapshots: s.Snapshots}}, nil
@@ -101,8 +101,7 @@ func (svc *Service) placeIn(region string) (place, error) {
 	return place{region, p}, nil
 }
 
-// places returns every region that has been looked at, the account's own
-// first.
+// places returns all regions with state, the account's own first.
 func (svc *Service) places() []place {
 	s := svc.state
 	all := []place{{svc.Region, &Place{Images: s.Images, Snapshots: s.Snapshots}}}
@@ -129,7 +128,7 @@ func (svc *Service) describeRegions(_ place, in *ec2.DescribeRegionsInput) (*ec2
 			return nil, core.Fail("InvalidParameterValue", "invalid region: [%s]", name)
 		}
 	}
-	slices.Reverse(all) // AWS promises no order
+	slices.Reverse(all) // AWS does not guarantee an order
 	out := &ec2.DescribeRegionsOutput{}
 	for _, r := range all {
 		open := aws.ToBool(in.AllRegions) || svc.optIn(r) != "not-opted-in"
@@ -147,8 +146,7 @@ func endpoint(region string) string {
 	return fmt.Sprintf("ec2.%s.amazonaws.com", region)
 }
 
-// everywhere registers the answer to an operation that is answered in every
-// region, and not only in the account's own.
+// everywhere registers the handler of an operation that works in every region.
 func everywhere[In, Out any](svc *Service, answer func(place, *In) (*Out, error), fields ...string) {
 	core.OnEverywhere(svc.Account, func(ctx context.Context, in *In) (*Out, error) {
 		where, err := svc.placeIn(awsmiddleware.GetRegion(ctx))

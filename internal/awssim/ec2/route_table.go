@@ -14,12 +14,58 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// routesPerTable is how many routes a table can have by default.
+// routesPerTable is the default quota of routes in a table.
 const routesPerTable = 50
 
-// nat64 is where DNS64 puts the IPv4 addresses: the only IPv6 destination of a
-// NAT gateway.
+// nat64 is the NAT64 prefix of DNS64, the only IPv6 destination of a NAT gateway.
 const nat64 = "64:ff9b::/96"
+
+// routeTarget describes a kind of resource as the target of routes.
+type routeTarget struct {
+	parameter string // in CreateRoute and ReplaceRoute
+	id        func(*ec2.CreateRouteInput) *string
+	show      func(*types.Route) **string
+	// vpc returns the VPC of a target, or an error if the route is not permitted.
+	vpc func(svc *Service, id *string, destination string) (string, error)
+	// leads reports whether a route to a resource is active.
+	leads func(svc *Service, t *RouteTable, id string) bool
+}
+
+// RouteTable is a route table.
+type RouteTable struct {
+	Thing
+	VPC          string
+	Main         string            // ID of the main association; "": not the main table
+	Routes       []Route           // except for local ones and those of endpoints
+	Associations map[string]string // subnet by association ID
+}
+
+func (*RouteTable) kind() kind {
+	return kind{
+		prefix: "rtb", name: "routeTable", missing: "InvalidRouteTableID.NotFound", tags: types.ResourceTypeRouteTable, title: "RouteTable",
+		simulate: (*Service).simulateRouteTables,
+	}
+}
+
+// keepsVPC is "" for the main route table, which is deleted with its VPC.
+func (t *RouteTable) keepsVPC() string {
+	if t.Main != "" {
+		return ""
+	}
+	return t.VPC
+}
+
+func (t *RouteTable) over(time.Time) bool { return t.Given || t.Main != "" }
+
+func (t *RouteTable) details(d printer) []string {
+	return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
+}
+
+// Route is one route.
+type Route struct {
+	Destination string // an IPv4 or IPv6 CIDR
+	Target      string // igw-…, eigw-…, nat-…
+}
 
 func (svc *Service) simulateRouteTables() {
 	core.On(svc.Account, svc.createRouteTable, "VpcId", "ClientToken", "TagSpecifications")
@@ -74,8 +120,7 @@ func (svc *Service) routeTableOut(t *RouteTable) types.RouteTable {
 	return out
 }
 
-// routes returns all routes of a table: the local ones, its own, and those
-// that endpoints put there.
+// routes returns all routes of a table: local ones, its own, and those of endpoints.
 func (svc *Service) routes(t *RouteTable) (all []types.Route) {
 	if v := svc.state.VPCs[t.VPC]; v != nil {
 		for _, b := range v.blocks() {
@@ -123,7 +168,7 @@ func localRoute(b netip.Prefix) types.Route {
 	return r
 }
 
-// leads reports whether a route to the target leads anywhere.
+// leads reports whether a route to the target is active and not a blackhole.
 func (svc *Service) leads(t *RouteTable, target string) bool {
 	to := svc.kindOf(target).route
 	return to != nil && to.leads(svc, t, target)
@@ -159,8 +204,7 @@ func (svc *Service) describeRouteTables(in *ec2.DescribeRouteTablesInput) (*ec2.
 	return &ec2.DescribeRouteTablesOutput{RouteTables: tables, NextToken: next}, err
 }
 
-// destination returns where a route of that table leads from, of the two
-// ways to say it.
+// destination returns the destination of a route from the IPv4 or IPv6 parameter.
 func (svc *Service) destination(t *RouteTable, v4, v6 *string) (string, error) {
 	if err := core.Exactly(v4 != nil, v6 != nil); err != nil {
 		return "", err
@@ -185,18 +229,7 @@ func (svc *Service) destination(t *RouteTable, v4, v6 *string) (string, error) {
 	return block.String(), nil
 }
 
-// routeTarget is how routes lead to a kind of resource.
-type routeTarget struct {
-	parameter string // of CreateRoute and ReplaceRoute
-	id        func(*ec2.CreateRouteInput) *string
-	show      func(*types.Route) **string
-	// vpc is the VPC of a resource that a route can lead to.
-	vpc func(svc *Service, id *string, destination string) (string, error)
-	// leads reports whether a route of a table to a resource leads anywhere.
-	leads func(svc *Service, t *RouteTable, id string) bool
-}
-
-// routeTargets are the kinds that routes can lead to.
+// routeTargets returns the kinds that can be targets of routes.
 func (svc *Service) routeTargets() (all []*routeTarget) {
 	for _, t := range svc.tables {
 		if to := t.kind().route; to != nil {
@@ -206,7 +239,7 @@ func (svc *Service) routeTargets() (all []*routeTarget) {
 	return all
 }
 
-// target returns where a route of that table is to lead.
+// target returns the target of a route.
 func (svc *Service) target(t *RouteTable, destination string, in *ec2.CreateRouteInput) (string, error) {
 	var set []bool
 	var to *routeTarget
@@ -234,8 +267,8 @@ func (t *RouteTable) routeFor(destination string) int {
 	return slices.IndexFunc(t.Routes, func(r Route) bool { return r.Destination == destination })
 }
 
-// createRoute creates a route. It does not tell a route to the same target from
-// one to another: AWS may let the former pass.
+// createRoute creates a route. It rejects an existing destination even if the target is
+// the same; AWS may accept that.
 func (svc *Service) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, error) {
 	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {
@@ -298,43 +331,7 @@ func (svc *Service) deleteRoute(in *ec2.DeleteRouteInput) (*ec2.DeleteRouteOutpu
 	return &ec2.DeleteRouteOutput{}, nil
 }
 
-// RouteTable is a route table.
-type RouteTable struct {
-	Thing
-	VPC          string
-	Main         string            // the main association's ID; "": not the main table
-	Routes       []Route           // neither the local ones nor those of endpoints
-	Associations map[string]string // association ID to subnet
-}
-
-func (*RouteTable) kind() kind {
-	return kind{
-		prefix: "rtb", name: "routeTable", missing: "InvalidRouteTableID.NotFound", tags: types.ResourceTypeRouteTable, title: "RouteTable",
-		simulate: (*Service).simulateRouteTables,
-	}
-}
-
-// keepsVPC is none for the main route table, which goes with its VPC.
-func (t *RouteTable) keepsVPC() string {
-	if t.Main != "" {
-		return ""
-	}
-	return t.VPC
-}
-
-func (t *RouteTable) over(time.Time) bool { return t.Given || t.Main != "" }
-
-func (t *RouteTable) details(d printer) []string {
-	return []string{t.VPC, "routes " + d.routes(t), "subnets " + d.list(slices.Collect(maps.Values(t.Associations)))}
-}
-
-// Route is one route.
-type Route struct {
-	Destination string // an IPv4 or IPv6 CIDR
-	Target      string // igw-…, eigw-…, nat-…
-}
-
-// tableOf returns the table that a subnet is associated with, if any.
+// tableOf returns the table that a subnet is associated with, or nil.
 func (svc *Service) tableOf(subnet string) *RouteTable {
 	for _, t := range svc.state.RouteTables {
 		for _, s := range t.Associations {
@@ -368,7 +365,7 @@ func (svc *Service) associateRouteTable(in *ec2.AssociateRouteTableInput) (*ec2.
 	}, nil
 }
 
-// associated returns the table that an association belongs to.
+// associated returns the table of an association.
 func (svc *Service) associated(id *string) (*RouteTable, error) {
 	for _, t := range svc.state.RouteTables {
 		if _, ok := t.Associations[aws.ToString(id)]; ok || t.Main != "" && t.Main == aws.ToString(id) {
@@ -415,8 +412,8 @@ func (svc *Service) replaceRouteTableAssociation(in *ec2.ReplaceRouteTableAssoci
 	}, nil
 }
 
-// deleteRouteTable deletes a table that no subnet and no endpoint uses. AWS is
-// known to insist on the former; the latter is the stricter guess.
+// deleteRouteTable deletes a table that no subnet and no endpoint uses. That an endpoint
+// prevents it is not verified.
 func (svc *Service) deleteRouteTable(in *ec2.DeleteRouteTableInput) (*ec2.DeleteRouteTableOutput, error) {
 	t, err := lookup(svc, svc.state.RouteTables, in.RouteTableId)
 	if err != nil {

@@ -14,28 +14,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostUserData is how many bytes of user data an instance can have.
+// mostUserData is the maximum size of user data in bytes.
 const mostUserData = 16384
 
-// launch is a call to RunInstances that is being checked.
+// launch is a RunInstances call during validation.
 type launch struct {
 	in       *ec2.RunInstancesInput
 	image    *Image
 	kind     instanceType
 	subnet   *Subnet
 	groups   []string
-	nic      types.InstanceNetworkInterfaceSpecification // how to make the interface
-	existing []*Interface                                // or what to use instead, by device
+	nic      types.InstanceNetworkInterfaceSpecification // the interface to create
+	existing []*Interface                                // or existing interfaces, by device index
 	ipv6     int32
 	public   bool
 	disks    []*Volume
 	tags     map[types.ResourceType]map[string]string
-	model    Instance // what all instances have in common
+	model    Instance // the settings of all instances
 	count    int
 }
 
-// RunInstances launches instances: all checks first, so that a call that is
-// refused has changed nothing.
+// RunInstances launches instances. It validates everything first, so that a rejected call
+// changes nothing.
 func (svc *Service) RunInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
 	return idempotent(svc, "RunInstances", in.ClientToken, in, func() ([]string, error) {
 		l, err := svc.prepared(in)
@@ -108,9 +108,9 @@ func (svc *Service) checkUserData(l *launch) error {
 	return nil
 }
 
-// checkSubnet finds the subnet and the groups, which are named either by the
-// call itself or by its network interface. Without a subnet AWS takes one of
-// the default VPC, which no caller here wants.
+// checkSubnet finds the subnet and the security groups, which are parameters of the call
+// or of its network interface. Without a subnet, AWS uses the default VPC; here the call
+// is rejected.
 func (svc *Service) checkSubnet(l *launch) error {
 	subnet, groups := l.in.SubnetId, l.in.SecurityGroupIds
 	if len(l.in.NetworkInterfaces) > 0 {
@@ -132,8 +132,7 @@ func (svc *Service) checkSubnet(l *launch) error {
 	return err
 }
 
-// checkExisting finds the network interfaces that an instance is to be created
-// with.
+// checkExisting finds the existing network interfaces in the call.
 func (svc *Service) checkExisting(l *launch) error {
 	if aws.ToInt32(l.in.MaxCount) > 1 {
 		return core.Fail("InvalidParameterCombination", "a network interface may not be specified for more than one instance")
@@ -170,8 +169,7 @@ func (svc *Service) checkExisting(l *launch) error {
 	return nil
 }
 
-// checkInterfaces looks at the one network interface that is to be created, and
-// at the zone.
+// checkInterfaces validates the network interface to create, and the zone.
 func (svc *Service) checkInterfaces(l *launch) error {
 	if z, _ := svc.zone(l.subnet.Zone); !z.offered(l.kind.name) {
 		return core.Fail("Unsupported", "your requested instance type (%s) is not supported in your requested availability zone (%s)", l.kind.name, z.name)
@@ -202,7 +200,7 @@ func (svc *Service) checkInterfaces(l *launch) error {
 	case kind != "" && kind != "interface" && kind != "efa":
 		return core.Fail("InvalidParameterValue", "value (%s) for parameter interfaceType is invalid", kind)
 	case kind == "efa":
-		// No instance type of the catalogue has one.
+		// No simulated instance type supports it.
 		return core.Fail("Unsupported", "instance type %s does not support EFA interfaces", l.kind.name)
 	case l.ipv6 > 0 && l.subnet.IPv6CIDR == "":
 		return core.Fail("InvalidParameterValue", "the subnet %s has no IPv6 CIDR block", l.subnet.ID)
@@ -216,8 +214,8 @@ func (svc *Service) checkInterfaces(l *launch) error {
 	return nil
 }
 
-// checkDisks creates the volumes from the block devices. The root's is there in
-// any case.
+// checkDisks creates the volumes from the block device mappings. There is always a root
+// volume.
 func (svc *Service) checkDisks(l *launch) error {
 	root := &Volume{Device: l.image.RootDevice, Type: "gp2", Size: l.image.RootSize, DeleteWithInstance: true}
 	l.disks = []*Volume{root}
@@ -260,7 +258,7 @@ func (svc *Service) checkDisks(l *launch) error {
 	return nil
 }
 
-// checkCount finds how many instances there will be: as many as possible.
+// checkCount computes the number of instances: as many as possible.
 func (svc *Service) checkCount(l *launch) error {
 	least, wanted := int(aws.ToInt32(l.in.MinCount)), int(aws.ToInt32(l.in.MaxCount))
 	if least < 1 || wanted < least {
@@ -287,7 +285,7 @@ func (svc *Service) checkCount(l *launch) error {
 	return nil
 }
 
-// start creates the instances of a launch that has passed all checks.
+// start creates the instances of a valid launch.
 func (svc *Service) start(l *launch) (ids []string) {
 	s, reservation := svc.state, svc.ID("r")
 	for index := range l.count {
@@ -326,7 +324,7 @@ func (svc *Service) start(l *launch) (ids []string) {
 	return ids
 }
 
-// Launch launches instances as RunInstances does.
+// Launch launches instances like RunInstances.
 func (svc *Service) Launch(in *ec2.RunInstancesInput) (launched []*Instance, err error) {
 	l, err := svc.prepared(in)
 	if err != nil {
@@ -341,14 +339,14 @@ func (svc *Service) Launch(in *ec2.RunInstancesInput) (launched []*Instance, err
 	return launched, nil
 }
 
-// CheckLaunch returns the error that RunInstances would refuse a call with,
-// other than for the account's quotas and for a lack of addresses.
+// CheckLaunch returns the error of RunInstances for a call, except for quotas and free
+// addresses.
 func (svc *Service) CheckLaunch(in *ec2.RunInstancesInput) error {
 	_, err := svc.prepared(in)
 	return err
 }
 
-// checkMarket looks at spot instances, capacity and CPU options.
+// checkMarket validates spot options, capacity reservations and CPU options.
 func (svc *Service) checkMarket(l *launch) error {
 	reserved := ""
 	if c := l.in.CapacityReservationSpecification; c != nil {
@@ -370,7 +368,7 @@ func (svc *Service) checkMarket(l *launch) error {
 		if err := core.Only("RunInstances", c, "AmdSevSnp", "NestedVirtualization"); err != nil {
 			return err
 		}
-		// No instance type of the catalogue has either.
+		// No simulated instance type supports either.
 		if c.AmdSevSnp == types.AmdSevSnpSpecificationEnabled || c.NestedVirtualization == types.NestedVirtualizationSpecificationEnabled {
 			return core.Fail("Unsupported", "instance type %s does not support these CPU options", l.kind.name)
 		}
@@ -379,7 +377,7 @@ func (svc *Service) checkMarket(l *launch) error {
 	if m == nil {
 		return nil
 	}
-	switch m.MarketType { //nolint:exhaustive // the others are refused
+	switch m.MarketType { //nolint:exhaustive // the others are rejected
 	case types.MarketTypeCapacityBlock:
 		if reserved == "" || m.SpotOptions != nil {
 			return core.Fail("InvalidParameterCombination", "a capacity block needs a capacity reservation target and no spot options")
@@ -396,8 +394,8 @@ func (svc *Service) checkMarket(l *launch) error {
 	}
 }
 
-// spot looks at the options of a spot instance. A persistent request would
-// outlive its instance; it is not simulated.
+// spot validates the options of a spot instance. Persistent requests are not simulated:
+// they would outlive the instance.
 func (l *launch) spot(o *types.SpotMarketOptions) error {
 	l.model.Spot = true
 	if o == nil {

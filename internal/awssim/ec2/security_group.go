@@ -15,8 +15,60 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// groupsPerInterface is how many security groups an interface can have.
+// groupsPerInterface is the quota of security groups of an interface.
 const groupsPerInterface = 5
+
+// SecurityGroup is a security group.
+type SecurityGroup struct {
+	Thing
+	VPC, Name, Description string
+	Ingress, Egress        []Rule
+}
+
+func (*SecurityGroup) kind() kind {
+	return kind{
+		prefix: "sg", name: "group", missing: "InvalidGroup.NotFound", tags: types.ResourceTypeSecurityGroup, title: "SecurityGroup",
+		simulate: (*Service).simulateSecurityGroups,
+	}
+}
+
+func (g *SecurityGroup) name() string { return g.nameOr(g.Name) }
+
+// keepsVPC is "" for the default group, which is deleted with its VPC.
+func (g *SecurityGroup) keepsVPC() string {
+	if g.Name == "default" {
+		return ""
+	}
+	return g.VPC
+}
+
+func (g *SecurityGroup) over(time.Time) bool { return g.Given || g.Name == "default" }
+
+func (g *SecurityGroup) details(d printer) []string {
+	return []string{g.VPC, g.Name, g.Description, "in " + d.rules(g.Ingress), "out " + d.rules(g.Egress)}
+}
+
+// Rule is one rule of a security group, with exactly one source.
+type Rule struct {
+	ID, Protocol      string
+	From, To          int32
+	CIDR, IPv6, Group string // exactly one is set
+	Description       string
+}
+
+// groupRule is a rule of a group as a resource.
+type groupRule struct {
+	Thing
+	of     *SecurityGroup
+	rule   Rule
+	egress bool
+}
+
+func (*groupRule) kind() kind {
+	return kind{
+		prefix: "sgr", name: "securityGroupRule", missing: "InvalidSecurityGroupRuleId.NotFound", tags: types.ResourceTypeSecurityGroupRule, title: "SecurityGroupRule", apart: true,
+	}
+}
 
 func (svc *Service) simulateSecurityGroups() {
 	core.On(svc.Account, svc.createSecurityGroup, "GroupName", "Description", "VpcId", "TagSpecifications")
@@ -30,7 +82,7 @@ func (svc *Service) simulateSecurityGroups() {
 	core.On(svc.Account, svc.deleteSecurityGroup, "GroupId")
 }
 
-// NewGroup creates a group, which lets everything out.
+// NewGroup creates a group that permits all egress.
 func (svc *Service) NewGroup(v *VPC, name, description string, tags map[string]string) *SecurityGroup {
 	g := &SecurityGroup{Thing: svc.newThing("sg", tags), VPC: v.ID, Name: name, Description: description}
 	g.Egress = []Rule{{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, CIDR: "0.0.0.0/0"}}
@@ -41,7 +93,7 @@ func (svc *Service) NewGroup(v *VPC, name, description string, tags map[string]s
 	return g
 }
 
-// groupText reports whether names and descriptions of groups may be so.
+// groupText reports whether a text is valid as name or description of a group.
 func groupText(s string) bool {
 	odd := func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -50,8 +102,8 @@ func groupText(s string) bool {
 	return len(s) <= 255 && !strings.ContainsFunc(s, odd)
 }
 
-// createSecurityGroup creates a group. Its name is its own in the VPC. Without
-// a VPC AWS takes the default one, which no caller here wants.
+// createSecurityGroup creates a group. The name is unique in the VPC. Without a VPC, AWS
+// uses the default one; here the call is rejected.
 func (svc *Service) createSecurityGroup(in *ec2.CreateSecurityGroupInput) (*ec2.CreateSecurityGroupOutput, error) {
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeSecurityGroup)
 	if err != nil {
@@ -93,7 +145,7 @@ func (svc *Service) groupOut(g *SecurityGroup) types.SecurityGroup {
 	}
 }
 
-// permissions groups rules as answers hold them: by protocol and ports.
+// permissions groups rules by protocol and ports, as in answers.
 func permissions(rules []Rule) (all []types.IpPermission) {
 	for _, r := range rules {
 		at := slices.IndexFunc(all, func(p types.IpPermission) bool {
@@ -142,8 +194,8 @@ func (svc *Service) describeSecurityGroups(in *ec2.DescribeSecurityGroupsInput) 
 	return &ec2.DescribeSecurityGroupsOutput{SecurityGroups: groups, NextToken: next}, err
 }
 
-// Users names what keeps a group from being deleted: interfaces that have it
-// and rules of other groups that name it.
+// Users lists what prevents the deletion of a group: interfaces in it, and rules of other
+// groups that refer to it.
 func (svc *Service) Users(g *SecurityGroup) (all []string) {
 	for _, n := range svc.state.Interfaces {
 		if slices.Contains(n.Groups, g.ID) {
@@ -174,7 +226,7 @@ func (svc *Service) deleteSecurityGroup(in *ec2.DeleteSecurityGroupInput) (*ec2.
 	return &ec2.DeleteSecurityGroupOutput{Return: aws.Bool(true), GroupId: aws.String(g.ID)}, nil
 }
 
-// GroupsFor checks the groups that an interface in a VPC is to have.
+// GroupsFor validates the groups of an interface in a VPC.
 func (svc *Service) GroupsFor(vpc string, ids []string) ([]string, error) {
 	if len(ids) > groupsPerInterface {
 		return nil, core.Fail("SecurityGroupsPerInterfaceLimitExceeded", "an interface can have %d security groups", groupsPerInterface)
@@ -202,54 +254,16 @@ func (svc *Service) GroupsFor(vpc string, ids []string) ([]string, error) {
 	return nil, nil
 }
 
-// SecurityGroup returns the security group of an ID, or nil.
+// SecurityGroup returns the security group with an ID, or nil.
 func (svc *Service) SecurityGroup(id string) *SecurityGroup { return svc.state.SecurityGroups[id] }
 
-// SecurityGroups returns all security groups, in the order of their IDs.
+// SecurityGroups returns all security groups, sorted by ID.
 func (svc *Service) SecurityGroups() []*SecurityGroup { return core.ByKey(svc.state.SecurityGroups) }
 
-// RemoveSecurityGroup removes a security group. It does not look who uses it.
+// RemoveSecurityGroup removes a security group, even if it is in use.
 func (svc *Service) RemoveSecurityGroup(g *SecurityGroup) { delete(svc.state.SecurityGroups, g.ID) }
 
-// SecurityGroup is a security group.
-type SecurityGroup struct {
-	Thing
-	VPC, Name, Description string
-	Ingress, Egress        []Rule
-}
-
-func (*SecurityGroup) kind() kind {
-	return kind{
-		prefix: "sg", name: "group", missing: "InvalidGroup.NotFound", tags: types.ResourceTypeSecurityGroup, title: "SecurityGroup",
-		simulate: (*Service).simulateSecurityGroups,
-	}
-}
-
-func (g *SecurityGroup) name() string { return g.nameOr(g.Name) }
-
-// keepsVPC is none for the default group, which goes with its VPC.
-func (g *SecurityGroup) keepsVPC() string {
-	if g.Name == "default" {
-		return ""
-	}
-	return g.VPC
-}
-
-func (g *SecurityGroup) over(time.Time) bool { return g.Given || g.Name == "default" }
-
-func (g *SecurityGroup) details(d printer) []string {
-	return []string{g.VPC, g.Name, g.Description, "in " + d.rules(g.Ingress), "out " + d.rules(g.Egress)}
-}
-
-// Rule is one rule of a security group, with exactly one source.
-type Rule struct {
-	ID, Protocol      string
-	From, To          int32
-	CIDR, IPv6, Group string // one of them
-	Description       string
-}
-
-// DefaultGroup returns the default security group of a VPC, if it has one.
+// DefaultGroup returns the ID of a VPC's default security group, if it has one.
 func (svc *Service) DefaultGroup(vpc string) []string {
 	for _, g := range core.ByKey(svc.state.SecurityGroups) {
 		if g.VPC == vpc && g.Name == "default" {
@@ -259,13 +273,13 @@ func (svc *Service) DefaultGroup(vpc string) []string {
 	return nil
 }
 
-// ported reports whether a rule's protocol has ports, or types and codes.
+// ported reports whether the protocol of a rule has ports, or types and codes.
 func (r Rule) ported() bool {
 	return slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, r.Protocol)
 }
 
-// Same reports whether two rules let the Same pass; IDs and descriptions do
-// not matter.
+// Same reports whether two rules permit the same traffic, whatever their IDs and
+// descriptions.
 func (r Rule) Same(other Rule) bool {
 	r.ID, r.Description, other.ID, other.Description = "", "", "", ""
 	return r == other
@@ -282,7 +296,7 @@ func protocol(p string) (string, bool) {
 	return p, Rule{Protocol: p}.ported() || err == nil && n >= -1 && n <= 255
 }
 
-// rules takes permissions apart into rules with one source each.
+// rules splits permissions into rules with one source each.
 func (svc *Service) rules(g *SecurityGroup, perms []types.IpPermission) (all []Rule, err error) {
 	for _, p := range perms {
 		if err := core.Only("security group rules", &p, "IpProtocol", "FromPort", "ToPort", "IpRanges", "Ipv6Ranges", "UserIdGroupPairs"); err != nil {
@@ -313,8 +327,8 @@ func (svc *Service) rules(g *SecurityGroup, perms []types.IpPermission) (all []R
 	return all, nil
 }
 
-// rule checks protocol and ports of a permission. Protocols other than TCP,
-// UDP and ICMP have no ports; AWS ignores those that are given.
+// rule validates the protocol and the ports of a permission. Protocols other than TCP,
+// UDP and ICMP have no ports; AWS ignores ports in the call.
 func rule(p types.IpPermission) (Rule, error) {
 	name, ok := protocol(aws.ToString(p.IpProtocol))
 	r := Rule{Protocol: name, From: -1, To: -1}
@@ -375,8 +389,8 @@ func (svc *Service) sources(g *SecurityGroup, p types.IpPermission) (all []Rule,
 	return all, nil
 }
 
-// tooMany reports whether there are more rules of one IP version than a group
-// may have in one direction. A rule that names a group counts for both.
+// tooMany reports whether the rules of one direction and one IP version exceed the quota.
+// A rule that refers to a group counts for both versions.
 func (svc *Service) tooMany(rules []Rule) bool {
 	v4, v6 := 0, 0
 	for _, r := range rules {
@@ -423,7 +437,7 @@ func ruleOut(g *SecurityGroup, r Rule, egress bool) types.SecurityGroupRule {
 	return out
 }
 
-// revoke takes rules away from one direction of a group, all or none.
+// revoke removes rules from one direction of a group, all or none.
 func (svc *Service) revoke(g *SecurityGroup, direction *[]Rule, perms []types.IpPermission, ids []string) error {
 	if len(perms) == 0 == (len(ids) == 0) {
 		return core.Fail("InvalidParameterCombination", "rules are named by their IDs or by their permissions")
@@ -487,7 +501,7 @@ func (svc *Service) revokeEgress(in *ec2.RevokeSecurityGroupEgressInput) (*ec2.R
 	return &ec2.RevokeSecurityGroupEgressOutput{Return: aws.Bool(true)}, svc.revoke(g, &g.Egress, in.IpPermissions, in.SecurityGroupRuleIds)
 }
 
-// describeIngressRules gives rules that are there another description.
+// describeIngressRules changes the descriptions of existing rules.
 func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescriptionsIngressInput) (*ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput, error) {
 	g, err := lookup(svc, svc.state.SecurityGroups, in.GroupId)
 	if err != nil {
@@ -506,20 +520,6 @@ func (svc *Service) describeIngressRules(in *ec2.UpdateSecurityGroupRuleDescript
 		g.Ingress[slices.IndexFunc(g.Ingress, r.Same)].Description = r.Description
 	}
 	return &ec2.UpdateSecurityGroupRuleDescriptionsIngressOutput{Return: aws.Bool(true)}, nil
-}
-
-// groupRule is one rule of a group, as a resource of its own.
-type groupRule struct {
-	Thing
-	of     *SecurityGroup
-	rule   Rule
-	egress bool
-}
-
-func (*groupRule) kind() kind {
-	return kind{
-		prefix: "sgr", name: "securityGroupRule", missing: "InvalidSecurityGroupRuleId.NotFound", tags: types.ResourceTypeSecurityGroupRule, title: "SecurityGroupRule", apart: true,
-	}
 }
 
 func (svc *Service) describeSecurityGroupRules(in *ec2.DescribeSecurityGroupRulesInput) (*ec2.DescribeSecurityGroupRulesOutput, error) {

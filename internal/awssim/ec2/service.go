@@ -1,4 +1,4 @@
-// Package ec2 is the EC2 of the simulated AWS. A kind of resource is a file.
+// Package ec2 simulates EC2, with one file for each kind of resource.
 package ec2
 
 import (
@@ -6,19 +6,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// Service is EC2.
+// Service is the simulated EC2.
 type Service struct {
 	*core.Account
 	state  *State
 	tables []table // of the state
 	iam    *iam.Service
 
-	// UserOfTemplate names what keeps a launch template from being deleted; ""
-	// is nothing.
+	// UserOfTemplate returns what prevents the deletion of a launch template; "" for
+	// nothing.
 	UserOfTemplate func(id string) string
 }
 
-// New registers the operations of EC2 with an account.
+// New registers the operations of EC2.
 func New(a *core.Account, s *State, i *iam.Service) *Service {
 	svc := &Service{Account: a, state: s, iam: i, tables: s.tables(), UserOfTemplate: func(string) string { return "" }}
 	a.OnThrottle("EC2", svc.throttle)
@@ -41,7 +41,7 @@ func New(a *core.Account, s *State, i *iam.Service) *Service {
 	return svc
 }
 
-// Settle brings about what time has brought about.
+// Settle applies the changes whose time has come.
 func (svc *Service) Settle() {
 	for _, t := range svc.tables {
 		if k := t.kind(); k.settle != nil {

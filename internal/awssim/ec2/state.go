@@ -1,7 +1,6 @@
 package ec2
 
-// State is what EC2 holds: everything by its ID. A kind of resource is known by
-// its Table here.
+// State is the state of EC2. Every kind of resource is a Table, by ID.
 type State struct {
 	VPCs               Table[*VPC]
 	Subnets            Table[*Subnet]
@@ -19,20 +18,20 @@ type State struct {
 	LaunchTemplates    Table[*LaunchTemplate]
 	Images             Table[*Image]
 	Snapshots          Table[*Snapshot]
-	Elsewhere          map[string]*Place // what is kept of other regions, by region
+	Elsewhere          map[string]*Place // state in other regions, by region
 	KeyPairs           map[string]bool   // by name
-	PlacementGroups    map[string]string // by name: cluster, partition or spread
+	PlacementGroups    map[string]string // strategy by name: cluster, partition or spread
 	Reservations       map[string]bool   // capacity reservations, by ID
 	Hosts              map[string]bool   // dedicated hosts, by ID
-	Keys               map[string]string // KMS keys for images, of every region: key ID to alias
-	Tokens             map[string]Answer // client tokens: operation and token to what was answered
+	Keys               map[string]string // KMS keys for images in all regions: alias by key ID
+	Tokens             map[string]Answer // answers by operation and client token
 	Limits             Limits
 }
 
-// Limits are the account's quotas.
+// Limits are the quotas of the account.
 type Limits struct {
-	VPCs          int // in the region; as many internet gateways
+	VPCs          int // VPCs in the region, and internet gateways
 	Addresses     int // elastic IPs in the region
-	VCPUs         int // of all instances that are not terminated
-	RulesPerGroup int // of one direction and one IP version
+	VCPUs         int // vCPUs of all instances that are not terminated
+	RulesPerGroup int // per direction and IP version
 }

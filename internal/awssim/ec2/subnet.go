@@ -14,6 +14,41 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Subnet is a subnet of a VPC.
+type Subnet struct {
+	Thing
+	VPC, CIDR, IPv6CIDR, Zone               string
+	MapPublicIP, AssignIPv6, DNS64, Default bool
+	Native                                  bool   // IPv6 only
+	HostnameType                            string // ip-name or resource-name
+	ResourceNameA, ResourceNameAAAA         bool
+	Next                                    int // number of the next address to try
+}
+
+func (*Subnet) kind() kind {
+	return kind{
+		prefix: "subnet", name: "subnet", missing: "InvalidSubnetID.NotFound", tags: types.ResourceTypeSubnet, title: "Subnet",
+		simulate: (*Service).simulateSubnets,
+	}
+}
+
+func (s *Subnet) name() string { return s.nameOr(cmp.Or(s.CIDR, "IPv6-only")) }
+
+func (s *Subnet) keepsVPC() string { return s.VPC }
+
+// details contain the number of an IPv6 block within that of the VPC, because Amazon
+// chooses the block.
+func (s *Subnet) details(printer) []string {
+	place := "none"
+	if s.IPv6CIDR != "" {
+		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])
+	}
+	return []string{
+		s.VPC, fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native), s.Zone, fmt.Sprintf("public addresses %t", s.MapPublicIP), fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
+		fmt.Sprintf("DNS64 %t", s.DNS64), fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
+	}
+}
+
 func (svc *Service) simulateSubnets() {
 	core.On(svc.Account, svc.createSubnet, "VpcId", "CidrBlock", "Ipv6CidrBlock", "Ipv6Native", "AvailabilityZone", "TagSpecifications")
 	core.On(svc.Account, svc.describeSubnets, "SubnetIds", "Filters", "NextToken", "MaxResults")
@@ -22,8 +57,8 @@ func (svc *Service) simulateSubnets() {
 	core.On(svc.Account, svc.deleteSubnet, "SubnetId")
 }
 
-// createSubnet creates a subnet. AWS picks a zone when none is named, which a
-// cluster cannot want: the zone is asked for here. There is no client token.
+// createSubnet creates a subnet. Without a zone, AWS chooses one; here the call is
+// rejected. The call has no client token.
 func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOutput, error) {
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeSubnet)
 	if err != nil {
@@ -53,7 +88,7 @@ func (svc *Service) createSubnet(in *ec2.CreateSubnetInput) (*ec2.CreateSubnetOu
 	return &ec2.CreateSubnetOutput{Subnet: &out}, nil
 }
 
-// subnetBlock checks the IPv4 block of a subnet in the making.
+// subnetBlock validates the IPv4 block of a new subnet.
 func (svc *Service) subnetBlock(v *VPC, in *ec2.CreateSubnetInput) (string, error) {
 	native := aws.ToBool(in.Ipv6Native)
 	if native != (in.CidrBlock == nil) {
@@ -81,7 +116,7 @@ func (svc *Service) subnetBlock(v *VPC, in *ec2.CreateSubnetInput) (string, erro
 	return block.String(), nil
 }
 
-// subnetIPv6 checks the IPv6 block of a subnet in the making: a /64.
+// subnetIPv6 validates the IPv6 block of a new subnet, a /64.
 func (svc *Service) subnetIPv6(v *VPC, in *ec2.CreateSubnetInput) (string, error) {
 	if in.Ipv6CidrBlock == nil {
 		if aws.ToBool(in.Ipv6Native) {
@@ -114,11 +149,11 @@ func (svc *Service) subnetsOf(vpc string) (all []*Subnet) {
 	return all
 }
 
-// reserved is how many addresses of a subnet AWS keeps: the first four and
+// reserved is the number of addresses in a subnet that AWS reserves: the first four and
 // the last.
 const reserved = 5
 
-// freeAddresses returns how many IPv4 addresses a subnet has left.
+// freeAddresses returns the number of free IPv4 addresses of a subnet.
 func (svc *Service) freeAddresses(s *Subnet) int {
 	if s.CIDR == "" {
 		return 0
@@ -132,8 +167,7 @@ func (svc *Service) freeAddresses(s *Subnet) int {
 	return free
 }
 
-// address takes the next free IPv4 address of a subnet; "" when there is
-// none.
+// address takes the next free IPv4 address of a subnet; "" if there is none.
 func (svc *Service) address(s *Subnet) string {
 	if s.CIDR == "" {
 		return ""
@@ -158,7 +192,7 @@ func (svc *Service) address(s *Subnet) string {
 	return ""
 }
 
-// nth is the n-th address of a block, counted from its first.
+// nth returns the n-th address of a block, counted from 0.
 func nth(block netip.Prefix, n int) string {
 	b := block.Addr().As4()
 	for at := 3; at >= 0; at-- {
@@ -169,7 +203,7 @@ func nth(block netip.Prefix, n int) string {
 	return netip.AddrFrom4(b).String()
 }
 
-// ipv6Address takes a new IPv6 address of a subnet.
+// ipv6Address takes the next IPv6 address of a subnet.
 func (svc *Service) ipv6Address(s *Subnet) string {
 	b := prefix(s.IPv6CIDR).Addr().As16()
 	for at, n := 15, svc.NextSerial(); at > 11; at, n = at-1, n>>8 {
@@ -230,7 +264,7 @@ func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.Describe
 	return &ec2.DescribeSubnetsOutput{Subnets: subnets, NextToken: next}, err
 }
 
-// modifySubnetAttribute changes one attribute: AWS takes no two in a call.
+// modifySubnetAttribute changes one attribute: AWS rejects calls with several.
 func (svc *Service) modifySubnetAttribute(in *ec2.ModifySubnetAttributeInput) (*ec2.ModifySubnetAttributeOutput, error) {
 	s, err := lookup(svc, svc.state.Subnets, in.SubnetId)
 	if err != nil {
@@ -256,7 +290,7 @@ func (svc *Service) modifySubnetAttribute(in *ec2.ModifySubnetAttributeInput) (*
 		err = needsIPv6(in.EnableDns64)
 		s.DNS64 = err == nil && on(in.EnableDns64)
 	case in.MapPublicIpOnLaunch != nil:
-		if z, _ := svc.zone(s.Zone); z.wavelength && on(in.MapPublicIpOnLaunch) { // carrier IP addresses take their place; AWS's code is not verified
+		if z, _ := svc.zone(s.Zone); z.wavelength && on(in.MapPublicIpOnLaunch) { // they have carrier IP addresses; the error code is not verified
 			return nil, core.Fail("InvalidParameterValue", "subnets in Wavelength Zones assign no public addresses")
 		}
 		if s.Native && on(in.MapPublicIpOnLaunch) {
@@ -308,43 +342,8 @@ func (svc *Service) deleteSubnet(in *ec2.DeleteSubnetInput) (*ec2.DeleteSubnetOu
 	return &ec2.DeleteSubnetOutput{}, nil
 }
 
-// Subnet returns the subnet of an ID, or nil.
+// Subnet returns the subnet with an ID, or nil.
 func (svc *Service) Subnet(id string) *Subnet { return svc.state.Subnets[id] }
-
-// Subnet is a subnet of a VPC.
-type Subnet struct {
-	Thing
-	VPC, CIDR, IPv6CIDR, Zone               string
-	MapPublicIP, AssignIPv6, DNS64, Default bool
-	Native                                  bool   // IPv6 only
-	HostnameType                            string // ip-name or resource-name
-	ResourceNameA, ResourceNameAAAA         bool
-	Next                                    int // the address to try next, counted from the first
-}
-
-func (*Subnet) kind() kind {
-	return kind{
-		prefix: "subnet", name: "subnet", missing: "InvalidSubnetID.NotFound", tags: types.ResourceTypeSubnet, title: "Subnet",
-		simulate: (*Service).simulateSubnets,
-	}
-}
-
-func (s *Subnet) name() string { return s.nameOr(cmp.Or(s.CIDR, "IPv6-only")) }
-
-func (s *Subnet) keepsVPC() string { return s.VPC }
-
-// details of IPv6 blocks, which Amazon chooses, are their places in that of the
-// VPC.
-func (s *Subnet) details(printer) []string {
-	place := "none"
-	if s.IPv6CIDR != "" {
-		place = fmt.Sprintf("%d", prefix(s.IPv6CIDR).Addr().As16()[7])
-	}
-	return []string{
-		s.VPC, fmt.Sprintf("CIDR %s IPv6 %s only %t", s.CIDR, place, s.Native), s.Zone, fmt.Sprintf("public addresses %t", s.MapPublicIP), fmt.Sprintf("assigns IPv6 %t", s.AssignIPv6),
-		fmt.Sprintf("DNS64 %t", s.DNS64), fmt.Sprintf("hostnames %s A %t AAAA %t", s.HostnameType, s.ResourceNameA, s.ResourceNameAAAA),
-	}
-}
 
 // ZoneOf returns the zone of a subnet.
 func (svc *Service) ZoneOf(subnet string) string {
@@ -354,8 +353,8 @@ func (svc *Service) ZoneOf(subnet string) string {
 	return ""
 }
 
-// LeadsToInternetGateway reports whether a subnet's own route table leads to an internet
-// gateway.
+// LeadsToInternetGateway reports whether a subnet's own route table has a route to an
+// internet gateway.
 func (svc *Service) LeadsToInternetGateway(s *Subnet) bool {
 	for _, t := range svc.state.RouteTables {
 		own := slices.Contains(slices.Collect(maps.Values(t.Associations)), s.ID)

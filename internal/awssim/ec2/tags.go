@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostTags is how many tags a resource can have, not counting those of AWS.
+// mostTags is the maximum number of tags of a resource, without those of AWS.
 const mostTags = 50
 
 func (svc *Service) simulateTags() {
@@ -23,7 +23,7 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.describeTags, "Filters", "NextToken", "MaxResults")
 }
 
-// tagsOf checks the tags of a call.
+// tagsOf validates the tags of a call.
 func tagsOf(tags []types.Tag) (map[string]string, error) {
 	all := map[string]string{}
 	for _, t := range tags {
@@ -46,8 +46,8 @@ func tagsOf(tags []types.Tag) (map[string]string, error) {
 	return all, nil
 }
 
-// specified checks the tag specifications of a call that creates resources of
-// those kinds.
+// specified validates the tag specifications of a call that creates resources of those
+// types.
 func specified(specs []types.TagSpecification, kinds ...types.ResourceType) (map[types.ResourceType]map[string]string, error) {
 	all := map[types.ResourceType]map[string]string{}
 	for _, s := range specs {
@@ -66,7 +66,7 @@ func specified(specs []types.TagSpecification, kinds ...types.ResourceType) (map
 	return all, nil
 }
 
-// tagged checks the tag specifications of a call that creates one kind of resource.
+// tagged validates the tag specifications of a call that creates one type of resource.
 func tagged(specs []types.TagSpecification, kind types.ResourceType) (map[string]string, error) {
 	all, err := specified(specs, kind)
 	if err != nil || all[kind] == nil {
@@ -75,7 +75,7 @@ func tagged(specs []types.TagSpecification, kind types.ResourceType) (map[string
 	return all[kind], nil
 }
 
-// tagsOut returns tags as answers hold them. AWS promises no order.
+// tagsOut converts tags for answers. AWS does not guarantee an order.
 func tagsOut(tags map[string]string) []types.Tag {
 	out := make([]types.Tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
@@ -84,7 +84,7 @@ func tagsOut(tags map[string]string) []types.Tag {
 	return out
 }
 
-// withID returns the resource of an ID, if it can have tags.
+// withID returns the resource with an ID, if it can have tags.
 func (svc *Service) withID(id string) (resource, error) {
 	k := svc.kindOf(id)
 	if id == "" {
@@ -101,7 +101,7 @@ func (svc *Service) withID(id string) (resource, error) {
 	return nil, k.notFound(id)
 }
 
-// toTag returns the resources that a call names, all or none.
+// toTag returns the resources of a call, all or none.
 func (svc *Service) toTag(ids []string) (all []resource, err error) {
 	if len(ids) == 0 || len(ids) > most {
 		return nil, core.Fail("InvalidParameterValue", "1 to %d resources can be tagged in one call", most)
@@ -144,8 +144,8 @@ func (svc *Service) createTags(in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, 
 	return &ec2.CreateTagsOutput{}, nil
 }
 
-// deleteTags removes tags: those with a value only where it is the value, and
-// all when none is named.
+// deleteTags deletes tags: those with a value only if it matches, and all if the call has
+// none.
 func (svc *Service) deleteTags(in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
 	things, err := svc.toTag(in.Resources)
 	if err != nil {
@@ -204,8 +204,8 @@ func (svc *Service) Tagged() (all []core.Tagged) {
 	for t := range svc.taggable() {
 		all = append(all, core.Tagged{ARN: svc.RegionalARN("ec2", string(t.kind().tags)+"/"+t.thing().ID), Tags: t.thing().Tags, Born: t.thing().Born})
 	}
-	// AWS's ARNs of what is public leave out the account; that this API does so
-	// too is not verified.
+	// AWS's ARNs of public resources have no account ID; that this API omits it too is
+	// not verified.
 	public := "arn:" + svc.Partition() + ":ec2:" + svc.Region + "::"
 	for id, i := range svc.state.Images {
 		if i.Owner == core.AccountID {

@@ -7,10 +7,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// throttle refuses a call that comes too fast. The classes are those of
-// "Request throttling for the Amazon EC2 API": requests to RunInstances have
-// a bucket of 5 refilled at 2 a second, the instances they ask for one of
-// 1,000 refilled at 2 a second. Each region has its own buckets.
+// throttle rejects a call that exceeds the rate limit. The classes are those of "Request
+// throttling for the Amazon EC2 API": requests to RunInstances have a bucket of 5,
+// refilled at 2 per second, and their instances one of 1,000, refilled at 2 per second.
+// Each region has its own buckets.
 func (svc *Service) throttle(op, region string, in any) error {
 	class, size, refill := "EC2 "+op, 100.0, 20.0
 	switch {

@@ -11,7 +11,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// remembered returns the resources of those IDs, or what is left of them.
+// Answer is the result of a call with a client token.
+type Answer struct {
+	Parameters string   // digest of the parameters
+	IDs        []string // of the created resources
+}
+
+// remembered returns the resources with those IDs. A deleted one has only its ID.
 func remembered[T resource](among map[string]T, ids []string, dead func(Thing) T) (all []T) {
 	for _, id := range ids {
 		t, ok := among[id]
@@ -23,10 +29,10 @@ func remembered[T resource](among map[string]T, ids []string, dead func(Thing) T
 	return all
 }
 
-// idempotent does what is asked for, unless a call with the same client token has
-// done so. AWS answers a used token with what was created then, also when it is
-// long gone; the states it tells are those of now. AWS may forget a token a
-// day after its resource is deleted; here none is ever forgotten.
+// idempotent calls do, unless an earlier call has used the same client token. For a used
+// token, AWS returns the resource of that call, even if it is deleted, in its current
+// state. AWS may expire a token a day after its resource is deleted; here tokens never
+// expire.
 func idempotent[O any](svc *Service, op string, token *string, in any, do func() ([]string, error), answer func(ids []string) *O) (*O, error) {
 	key := op + " " + aws.ToString(token)
 	params, err := json.Marshal(in)
@@ -52,10 +58,4 @@ func idempotent[O any](svc *Service, op string, token *string, in any, do func()
 		svc.state.Tokens[key] = Answer{Parameters: digest, IDs: ids}
 	}
 	return answer(ids), nil
-}
-
-// Answer is what a client token has been answered with.
-type Answer struct {
-	Parameters string   // digest of the call's parameters
-	IDs        []string // of what was created
 }

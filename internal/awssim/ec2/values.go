@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// recoded gives an error that says "not found" another code: AWS has several
-// for the same resource.
+// recoded changes the code of a "not found" error: AWS has several codes for the same
+// resource.
 func recoded(err error, code string) error {
 	var api *smithy.GenericAPIError
 	if errors.As(err, &api) && strings.HasSuffix(api.Code, "NotFound") {
@@ -23,7 +23,7 @@ func recoded(err error, code string) error {
 	return err
 }
 
-// cidr parses a CIDR block, which AWS brings into its canonical form.
+// cidr parses a CIDR block and returns it in canonical form, as AWS does.
 func cidr(s *string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(aws.ToString(s))
 	if err != nil {
@@ -32,21 +32,21 @@ func cidr(s *string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
-// within reports whether all of the inner block lies in the outer one.
+// within reports whether the inner block is inside the outer one.
 func within(outer, inner netip.Prefix) bool {
 	return outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())
 }
 
-// prefix parses a CIDR block of the account itself, which is valid, or empty.
+// prefix parses a CIDR block from the state, which is valid or empty.
 func prefix(s string) netip.Prefix {
 	p, _ := netip.ParsePrefix(s)
 	return p
 }
 
-// flag is a boolean as filters see it.
+// flag returns a boolean as a filter value.
 func flag(b bool) []string { return []string{fmt.Sprint(b)} }
 
-// one is a single value as filters see it; "" is none.
+// one returns a single filter value; none for "".
 func one(s string) []string {
 	if s == "" {
 		return nil
@@ -54,5 +54,5 @@ func one(s string) []string {
 	return []string{s}
 }
 
-// stamp is a time as some answers spell it.
+// stamp formats a time as in some answers.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -11,6 +11,32 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
+// Volume is a volume.
+type Volume struct {
+	Thing
+	Zone, Instance, Device, Type, Key string
+	Size, IOPS, Throughput            int32 // GiB, IOPS, MiB/s
+	Encrypted                         bool
+	DeleteWithInstance                bool
+}
+
+func (*Volume) kind() kind {
+	return kind{
+		prefix: "vol", name: "volume", missing: "InvalidVolume.NotFound", tags: types.ResourceTypeVolume, title: "Volume",
+		simulate: (*Service).simulateVolumes,
+	}
+}
+
+// listed reports whether the volume is not attached.
+func (v *Volume) listed() bool { return v.Instance == "" }
+
+func (v *Volume) details(printer) []string {
+	return []string{
+		"of " + v.Instance + " as " + v.Device, v.Zone, fmt.Sprintf("%s %d GiB %d IOPS %d MiB/s", v.Type, v.Size, v.IOPS, v.Throughput),
+		fmt.Sprintf("encrypted %t %s", v.Encrypted, v.Key), fmt.Sprintf("goes with its instance %t", v.DeleteWithInstance),
+	}
+}
+
 func (svc *Service) simulateVolumes() {
 	core.On(svc.Account, svc.createVolume, "AvailabilityZone", "Size", "VolumeType", "Iops", "Throughput", "Encrypted", "KmsKeyId", "ClientToken", "TagSpecifications")
 	core.On(svc.Account, svc.describeVolumes, "VolumeIds", "Filters", "NextToken", "MaxResults")
@@ -27,8 +53,8 @@ func (v *Volume) state(now time.Time) types.VolumeState {
 	return types.VolumeStateAvailable
 }
 
-// check refuses what AWS has no volume for. The limits are those of before
-// September 2025, when AWS raised those of gp3.
+// check validates size and performance. The limits of gp3 are those of before September
+// 2025, when AWS raised them.
 func (v *Volume) check() error {
 	within := func(n, least, most int32, what string) error {
 		if n != 0 && (n < least || n > most) {
@@ -154,7 +180,7 @@ func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOu
 	if err != nil {
 		return nil, err
 	}
-	switch v.state(svc.Now()) { //nolint:exhaustive // in other states it can go
+	switch v.state(svc.Now()) { //nolint:exhaustive // in other states it can be deleted
 	case types.VolumeStateInUse:
 		return nil, core.Fail("VolumeInUse", "volume %s is currently attached to %s", v.ID, v.Instance)
 	case types.VolumeStateCreating:
@@ -164,10 +190,10 @@ func (svc *Service) deleteVolume(in *ec2.DeleteVolumeInput) (*ec2.DeleteVolumeOu
 	return &ec2.DeleteVolumeOutput{}, nil
 }
 
-// Volume returns the volume of an ID, or nil.
+// Volume returns the volume with an ID, or nil.
 func (svc *Service) Volume(id string) *Volume { return svc.state.Volumes[id] }
 
-// AddVolume puts a volume with tags into the account.
+// AddVolume adds a volume with tags.
 func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
 	v.Thing = svc.newThing("vol", tags)
 	svc.state.Volumes[v.ID] = v
@@ -176,29 +202,3 @@ func (svc *Service) AddVolume(v *Volume, tags map[string]string) *Volume {
 
 // RemoveVolume removes a volume.
 func (svc *Service) RemoveVolume(v *Volume) { delete(svc.state.Volumes, v.ID) }
-
-// Volume is a volume of an instance.
-type Volume struct {
-	Thing
-	Zone, Instance, Device, Type, Key string
-	Size, IOPS, Throughput            int32 // GiB, operations and MiB a second
-	Encrypted                         bool
-	DeleteWithInstance                bool
-}
-
-func (*Volume) kind() kind {
-	return kind{
-		prefix: "vol", name: "volume", missing: "InvalidVolume.NotFound", tags: types.ResourceTypeVolume, title: "Volume",
-		simulate: (*Service).simulateVolumes,
-	}
-}
-
-// listed leaves out the volumes of instances.
-func (v *Volume) listed() bool { return v.Instance == "" }
-
-func (v *Volume) details(printer) []string {
-	return []string{
-		"of " + v.Instance + " as " + v.Device, v.Zone, fmt.Sprintf("%s %d GiB %d IOPS %d MiB/s", v.Type, v.Size, v.IOPS, v.Throughput),
-		fmt.Sprintf("encrypted %t %s", v.Encrypted, v.Key), fmt.Sprintf("goes with its instance %t", v.DeleteWithInstance),
-	}
-}

@@ -13,8 +13,42 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// mostBlocks is how many IPv4 CIDR blocks a VPC can have.
+// mostBlocks is the maximum number of IPv4 CIDR blocks of a VPC.
 const mostBlocks = 5
+
+// VPC is a virtual private cloud.
+type VPC struct {
+	Thing
+	CIDR                     string
+	Secondary                []Association
+	IPv6                     *Association // from Amazon's pool
+	Tenancy                  string
+	DNSHostnames, DNSSupport bool
+	Default                  bool
+}
+
+func (*VPC) kind() kind {
+	return kind{
+		prefix: "vpc", name: "vpc", missing: "InvalidVpcID.NotFound", tags: types.ResourceTypeVpc, title: "VPC",
+		simulate: (*Service).simulateVPCs,
+	}
+}
+
+func (v *VPC) name() string { return v.nameOr(v.CIDR) }
+
+func (v *VPC) details(d printer) []string {
+	secondary := core.Each(v.Secondary, func(b Association) string { return b.CIDR })
+	return []string{
+		fmt.Sprintf("CIDR %s %v", v.CIDR, slices.Sorted(slices.Values(secondary))), fmt.Sprintf("IPv6 %t", v.IPv6 != nil), "tenancy " + v.Tenancy,
+		fmt.Sprintf("DNS hostnames %t support %t", v.DNSHostnames, v.DNSSupport), d.given(v),
+	}
+}
+
+// Association is the association of a CIDR block with a VPC.
+type Association struct {
+	ID, CIDR string
+	Born     time.Time
+}
 
 func (svc *Service) simulateVPCs() {
 	core.On(svc.Account, svc.createVPC, "CidrBlock", "AmazonProvidedIpv6CidrBlock", "InstanceTenancy", "TagSpecifications")
@@ -26,8 +60,7 @@ func (svc *Service) simulateVPCs() {
 	core.On(svc.Account, svc.deleteVPC, "VpcId")
 }
 
-// createVPC creates a VPC. AWS knows no client token here, and lets callers use
-// a VPC that is still pending.
+// createVPC creates a VPC. The call has no client token, and a pending VPC can be used.
 func (svc *Service) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	s := svc.state
 	tags, err := tagged(in.TagSpecifications, types.ResourceTypeVpc)
@@ -39,7 +72,7 @@ func (svc *Service) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, err
 		return nil, err
 	}
 	tenancy := in.InstanceTenancy
-	switch tenancy { //nolint:exhaustive // the others are refused
+	switch tenancy { //nolint:exhaustive // the others are rejected
 	case "":
 		tenancy = types.TenancyDefault
 	case types.TenancyDefault, types.TenancyDedicated:
@@ -62,7 +95,7 @@ func (svc *Service) createVPC(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, err
 	return &ec2.CreateVpcOutput{Vpc: &out}, nil
 }
 
-// vpcBlock checks an IPv4 block of a VPC.
+// vpcBlock validates an IPv4 block of a VPC.
 func vpcBlock(s *string) (netip.Prefix, error) {
 	if aws.ToString(s) == "" {
 		return netip.Prefix{}, core.Fail("MissingParameter", "the request must contain the parameter cidrBlock")
@@ -77,7 +110,7 @@ func vpcBlock(s *string) (netip.Prefix, error) {
 	return block, nil
 }
 
-// amazonBlock is the next free block of those that Amazon provides.
+// amazonBlock returns the next free block of Amazon's IPv6 pool.
 func (svc *Service) amazonBlock() *Association {
 	id := svc.ID("vpc-cidr-assoc")
 	n := svc.Serial()
@@ -85,7 +118,7 @@ func (svc *Service) amazonBlock() *Association {
 	return &Association{ID: id, CIDR: netip.PrefixFrom(addr, 56).String(), Born: svc.Now()}
 }
 
-// blocks are the IPv4 blocks of a VPC.
+// blocks returns the IPv4 blocks of a VPC.
 func (v *VPC) blocks() []netip.Prefix {
 	all := []netip.Prefix{prefix(v.CIDR)}
 	for _, s := range v.Secondary {
@@ -94,10 +127,10 @@ func (v *VPC) blocks() []netip.Prefix {
 	return all
 }
 
-// primary is the ID of the association of a VPC's first block.
+// primary returns the association ID of a VPC's first block.
 func (v *VPC) primary() string { return "vpc-cidr-assoc-" + v.ID[len("vpc-"):] }
 
-// ipv6 returns the IPv6 block of a VPC once it is associated.
+// ipv6 returns the IPv6 block of a VPC after it is associated.
 func (svc *Service) ipv6(v *VPC) (netip.Prefix, bool) {
 	if v.IPv6 == nil || svc.Now().Sub(v.IPv6.Born) < IPv6BlockTakes {
 		return netip.Prefix{}, false
@@ -234,8 +267,8 @@ func (svc *Service) associateVPCCIDRBlock(in *ec2.AssociateVpcCidrBlockInput) (*
 	}}, nil
 }
 
-// restricted reports whether a VPC cannot have another block besides its
-// first: private ranges do not mix ("VPC CIDR blocks" in the user guide).
+// restricted reports whether a VPC cannot have another block, because of the first one:
+// some private ranges cannot be combined ("VPC CIDR blocks" in the user guide).
 func restricted(first, other netip.Prefix) bool {
 	for _, private := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"} {
 		if p := prefix(private); p.Overlaps(other) && !p.Overlaps(first) {
@@ -277,7 +310,7 @@ func (svc *Service) disassociateVPCCIDRBlock(in *ec2.DisassociateVpcCidrBlockInp
 	return nil, core.Fail("InvalidVpcCidrBlockAssociationIdError.NotFound", "the vpc CIDR block association ID '%s' does not exist", id)
 }
 
-// inVPC names a resource that keeps a VPC from being deleted, or nothing.
+// inVPC returns a resource that prevents the deletion of a VPC; "" for none.
 func (svc *Service) inVPC(id string) string {
 	for _, t := range svc.tables {
 		for r := range t.all() {
@@ -312,39 +345,5 @@ func (svc *Service) deleteVPC(in *ec2.DeleteVpcInput) (*ec2.DeleteVpcOutput, err
 	return &ec2.DeleteVpcOutput{}, nil
 }
 
-// VPC returns the VPC of an ID, or nil.
+// VPC returns the VPC with an ID, or nil.
 func (svc *Service) VPC(id string) *VPC { return svc.state.VPCs[id] }
-
-// VPC is a virtual private cloud.
-type VPC struct {
-	Thing
-	CIDR                     string
-	Secondary                []Association
-	IPv6                     *Association // amazon-provided
-	Tenancy                  string
-	DNSHostnames, DNSSupport bool
-	Default                  bool
-}
-
-func (*VPC) kind() kind {
-	return kind{
-		prefix: "vpc", name: "vpc", missing: "InvalidVpcID.NotFound", tags: types.ResourceTypeVpc, title: "VPC",
-		simulate: (*Service).simulateVPCs,
-	}
-}
-
-func (v *VPC) name() string { return v.nameOr(v.CIDR) }
-
-func (v *VPC) details(d printer) []string {
-	secondary := core.Each(v.Secondary, func(b Association) string { return b.CIDR })
-	return []string{
-		fmt.Sprintf("CIDR %s %v", v.CIDR, slices.Sorted(slices.Values(secondary))), fmt.Sprintf("IPv6 %t", v.IPv6 != nil), "tenancy " + v.Tenancy,
-		fmt.Sprintf("DNS hostnames %t support %t", v.DNSHostnames, v.DNSSupport), d.given(v),
-	}
-}
-
-// Association is a CIDR block of a VPC.
-type Association struct {
-	ID, CIDR string
-	Born     time.Time
-}

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Access is an access entry: what an IAM principal is in a cluster.
+// Access is an access entry, which gives an IAM principal access to a cluster.
 type Access struct {
 	Principal, ARN, Type, User, Token string
 	Groups                            []string
@@ -24,10 +24,10 @@ type Access struct {
 	Born, Modified                    time.Time
 }
 
-// AccessPolicy is a policy of EKS's that an access entry has.
+// AccessPolicy is an access policy of an entry.
 type AccessPolicy struct {
 	ARN        string
-	Namespaces []string // none: the whole cluster
+	Namespaces []string // empty: the whole cluster
 	Born       time.Time
 }
 
@@ -42,7 +42,8 @@ func (svc *Service) simulateAccess() {
 	core.On(svc.Account, svc.listAccessPolicies, "ClusterName", "PrincipalArn", "MaxResults", "NextToken")
 }
 
-// accessible returns the cluster of a name, if it takes access entries.
+// accessible returns the cluster with that name, if its authentication mode has access
+// entries.
 func (svc *Service) accessible(name *string) (*Cluster, error) {
 	c, err := svc.cluster(name)
 	switch {
@@ -56,7 +57,7 @@ func (svc *Service) accessible(name *string) (*Cluster, error) {
 	return c, nil
 }
 
-// accessEntry returns the entry that a call names.
+// accessEntry returns an access entry.
 func (svc *Service) accessEntry(cluster, principal *string) (*Cluster, *Access, error) {
 	c, err := svc.accessible(cluster)
 	if err != nil {
@@ -102,8 +103,8 @@ func (svc *Service) createAccessEntry(in *eks.CreateAccessEntryInput) (*eks.Crea
 	return &eks.CreateAccessEntryOutput{AccessEntry: svc.accessOut(c, e)}, nil
 }
 
-// letIn creates the access entry that EKS creates for the nodes it runs. That it
-// stays when they go, and has no tags, is not verified.
+// letIn creates the access entry that EKS creates for its own nodes. That it stays when
+// they are deleted, and has no tags, is not verified.
 func (svc *Service) letIn(c *Cluster, role, kind string) {
 	if c.Authentication == string(types.AuthenticationModeConfigMap) || c.Access[role] != nil {
 		return
@@ -114,8 +115,7 @@ func (svc *Service) letIn(c *Cluster, role, kind string) {
 	}
 }
 
-// check looks at what an entry is to be. Types for nodes have their user and
-// groups from EKS.
+// check validates a new entry. For the node types, EKS sets the user name and groups.
 func (e *Access) check() error {
 	switch {
 	case !regexp.MustCompile(`^arn:aws[a-z-]*:(iam::\d{12}:(role|user)/.+|sts::\d{12}:assumed-role/.+)$`).MatchString(e.Principal):

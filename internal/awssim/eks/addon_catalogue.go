@@ -6,19 +6,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// addonEntry is one add-on that EKS offers.
+// addonEntry is an add-on that EKS offers.
 type addonEntry struct {
 	name, kind, owner string
-	deployment        bool // it has pods that need nodes; else it is only a DaemonSet
+	deployment        bool // it has pods that need nodes; otherwise it is only a DaemonSet
 	versions          []addonVersion
 }
 
-// addonVersion is a version of an add-on, the versions of Kubernetes that it
-// runs on, and those of which it is the default one.
+// addonVersion is a version of an add-on, with the compatible versions of Kubernetes, and
+// those for which it is the default.
 type addonVersion struct {
 	version  string
-	from, to string // Kubernetes
-	// defaultOf is where it is what CreateAddon takes when no version is named.
+	from, to string // versions of Kubernetes
+	// defaultOf are the versions of Kubernetes for which CreateAddon uses it if the call
+	// has no version.
 	defaultOf []string
 }
 
@@ -33,7 +34,7 @@ func (e *addonEntry) publisher() string {
 	return e.owner
 }
 
-// catalogued returns the entry of an add-on, or nil.
+// catalogued returns an add-on, or nil.
 func catalogued(name string) *addonEntry {
 	all := addonCatalogue()
 	if i := slices.IndexFunc(all, func(e addonEntry) bool { return e.name == name }); i >= 0 {
@@ -42,15 +43,15 @@ func catalogued(name string) *addonEntry {
 	return nil
 }
 
-// AddonNames are the names of the add-ons that EKS offers.
+// AddonNames lists the names of the add-ons that EKS offers.
 func AddonNames() []string {
 	return core.Each(addonCatalogue(), func(d addonEntry) string { return d.name })
 }
 
-// addonCatalogue is what EKS offers, in order of name; of each the newest
-// version first. The versions have the form of AWS's; which of them runs where
-// is made up, but the kinds of relation are AWS's: one for each version of
-// Kubernetes (kube-proxy), several for all, some that end, some that begin.
+// addonCatalogue returns the add-ons that EKS offers, sorted by name, each with its
+// newest version first. The versions have the format of AWS. Their compatibility is
+// invented, but has the variants of AWS: one version for each version of Kubernetes
+// (kube-proxy), several for all, some that end, some that begin.
 func addonCatalogue() []addonEntry {
 	all := SupportedVersions()
 	until := func(last string) []string { return all[:slices.Index(all, last)+1] }

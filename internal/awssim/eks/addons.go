@@ -14,15 +14,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Addon is an add-on that EKS manages in a cluster.
+// Addon is an add-on of a cluster.
 type Addon struct {
 	Name, Version, ARN, RoleARN, Configuration, Token string
 	Tags                                              map[string]string
 	Born, Modified                                    time.Time
-	Ready                                             time.Time // what was asked for last is done
-	Updated                                           bool      // that was an update
-	Conflict                                          bool      // it met something of its kind that EKS did not install
-	Deleted                                           time.Time // when deletion was asked for; zero: not
+	Ready                                             time.Time // end of the last operation
+	Updated                                           bool      // the last operation was an update
+	Conflict                                          bool      // EKS found a self-managed installation
+	Deleted                                           time.Time // start of the deletion; zero: none
 }
 
 func (svc *Service) simulateAddons() {
@@ -34,14 +34,14 @@ func (svc *Service) simulateAddons() {
 	core.On(svc.Account, svc.deleteAddon, "ClusterName", "AddonName", "Preserve")
 }
 
-// describeAddonVersions lists the catalogue. It does not know of clusters.
+// describeAddonVersions returns the catalogue, whatever the clusters.
 func (svc *Service) describeAddonVersions(in *eks.DescribeAddonVersionsInput) (*eks.DescribeAddonVersionsOutput, error) {
 	if in.KubernetesVersion != nil && !slices.Contains(SupportedVersions(), *in.KubernetesVersion) {
 		return nil, invalid("unsupported Kubernetes version %s", *in.KubernetesVersion)
 	}
 	if in.AddonName != nil && catalogued(*in.AddonName) == nil {
-		// An add-on that has no version for a cluster gives an empty list; what
-		// AWS says of one that does not exist is not verified.
+		// For an add-on without a compatible version, the list is empty; the error for an
+		// unknown add-on is not verified.
 		return nil, invalid("Addon specified is not supported")
 	}
 	among := func(values []string, v string) bool { return len(values) == 0 || slices.Contains(values, v) }
@@ -64,8 +64,7 @@ func (svc *Service) describeAddonVersions(in *eks.DescribeAddonVersionsInput) (*
 	return &eks.DescribeAddonVersionsOutput{Addons: part, NextToken: next}, err
 }
 
-// out is a version as AWS shows it to those who ask about a version of
-// Kubernetes, or about all ("").
+// out converts a version for answers about one version of Kubernetes, or about all ("").
 func (v addonVersion) out(kubernetes, addon string) (types.AddonVersionInfo, bool) {
 	info := types.AddonVersionInfo{
 		AddonVersion: aws.String(v.version), Architecture: []string{"amd64", "arm64"}, ComputeTypes: []string{"ec2", "auto", "hybrid"},
@@ -96,7 +95,7 @@ func (svc *Service) listAddons(in *eks.ListAddonsInput) (*eks.ListAddonsOutput, 
 	return &eks.ListAddonsOutput{Addons: part, NextToken: next}, err
 }
 
-// addon returns the add-on that a call names.
+// addon returns an add-on of a cluster.
 func (svc *Service) addon(cluster, name *string) (*Cluster, *Addon, error) {
 	c, err := svc.cluster(cluster)
 	if err != nil {
@@ -111,7 +110,7 @@ func (svc *Service) addon(cluster, name *string) (*Cluster, *Addon, error) {
 	return c, d, nil
 }
 
-// hasNodes reports whether instances of a cluster run.
+// hasNodes reports whether a cluster has running instances.
 func (svc *Service) hasNodes(c *Cluster) bool {
 	for i := range svc.ec2.Instances() {
 		if _, ok := i.Tags["kubernetes.io/cluster/"+c.Name]; ok && svc.ec2.InstanceRuns(i) {
@@ -121,8 +120,8 @@ func (svc *Service) hasNodes(c *Cluster) bool {
 	return false
 }
 
-// addonStatus is the state of an add-on, and what is wrong with it. One that
-// is a Deployment cannot run without nodes; a DaemonSet is content.
+// addonStatus returns the status and the health issues of an add-on. A Deployment is
+// degraded without nodes; a DaemonSet is not.
 func (svc *Service) addonStatus(c *Cluster, d *Addon) (types.AddonStatus, []types.AddonIssue) {
 	issue := func(code types.AddonIssueCode, message string) []types.AddonIssue {
 		return []types.AddonIssue{{Code: code, Message: aws.String(message)}}
@@ -167,8 +166,8 @@ func (svc *Service) describeAddon(in *eks.DescribeAddonInput) (*eks.DescribeAddo
 	return &eks.DescribeAddonOutput{Addon: svc.addonOut(c, d)}, nil
 }
 
-// addonVersionFor returns the version that a call asks for, or the default one
-// of the cluster's version.
+// addonVersionFor returns the version in a call, or the default for the cluster's
+// version.
 func addonVersionFor(c *Cluster, name string, asked *string) (string, error) {
 	e := catalogued(name)
 	if e == nil {
@@ -189,8 +188,8 @@ func (svc *Service) addonRole(arn *string) error {
 	return nil
 }
 
-// selfManaged reports whether a cluster came with an add-on that EKS does not
-// manage.
+// selfManaged reports whether a cluster was created with a self-managed installation of
+// an add-on.
 func (c *Cluster) selfManaged(name string) bool {
 	return c.SelfManagedAddons && slices.Contains([]string{"vpc-cni", "coredns", "kube-proxy"}, name)
 }
@@ -223,7 +222,7 @@ func (svc *Service) createAddon(in *eks.CreateAddonInput) (*eks.CreateAddonOutpu
 		Name: name, Version: version, ARN: svc.RegionalARN("eks", fmt.Sprintf("addon/%s/%s/%s-%s", c.Name, name, h[:8], strings.Join([]string{h[8:12], h[12:16], "4000", "000000000000"}, "-"))),
 		RoleARN: aws.ToString(in.ServiceAccountRoleArn), Configuration: aws.ToString(in.ConfigurationValues), Token: aws.ToString(in.ClientRequestToken),
 		Tags: tags, Born: svc.Now(), Modified: svc.Now(), Ready: svc.Now().Add(AddonTakes),
-		// AWS may find that nothing conflicts, and take it over. Here it never does.
+		// AWS may detect that nothing conflicts; here there is always a conflict.
 		Conflict: c.selfManaged(name) && in.ResolveConflicts != types.ResolveConflictsOverwrite,
 	}
 	c.Addons[name] = d

@@ -21,38 +21,38 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// State is what EKS holds.
+// State is the state of EKS.
 type State struct {
 	Clusters map[string]*Cluster // by name
 }
 
-// Cluster is a control plane of EKS and what belongs to it. Its nodes are
-// instances with the tag "kubernetes.io/cluster/NAME".
+// Cluster is an EKS cluster with its parts. Its nodes are instances with the tag
+// "kubernetes.io/cluster/NAME".
 type Cluster struct {
 	Name, ARN, Version, Platform, RoleARN, Token string
-	VPC, Group                                   string // the group is the one that EKS created
+	VPC, Group                                   string // Group is the security group that EKS created
 	Subnets, Groups, PublicCIDRs                 []string
-	Public, Private                              bool // where the API server is reached
+	Public, Private                              bool // endpoint access of the API server
 	Authentication                               string
 	CreatorIsAdmin, SelfManagedAddons            bool
-	Family, ServiceCIDR                          string // "ipv4" or "ipv6", and the block that services have
+	Family, ServiceCIDR                          string // "ipv4" or "ipv6", and the block for services
 	Logging                                      map[string]bool
-	Key                                          string // that secrets are encrypted with; "" for AWS's own
+	Key                                          string // KMS key for secrets; "" for the key of AWS
 	Support                                      string // EXTENDED or STANDARD
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
-	Deleted                                      time.Time               // when deletion was asked for; zero: not
+	Deleted                                      time.Time               // start of the deletion; zero: none
 	Updates                                      []*Update               // in the order of the calls
 	Addons                                       map[string]*Addon       // by name
 	PodIdentities                                map[string]*PodIdentity // by association ID
 	NodeGroups                                   map[string]*NodeGroup   // by name
 	Fargate                                      map[string]*Fargate     // by name
 	Access                                       map[string]*Access      // by the ARN of the principal
-	Providers                                    map[string]*Provider    // of identities, by name
+	Providers                                    map[string]*Provider    // OIDC identity providers by name
 }
 
-// How long EKS takes. AWS names no figures; these are what people
-// measure. Deletion is not that well known.
+// Durations in EKS. AWS publishes none; these are measurements. Those of deletions are
+// less certain.
 const (
 	// ClusterTakes is how long a cluster is CREATING.
 	ClusterTakes = 9 * time.Minute
@@ -78,7 +78,7 @@ func (svc *Service) simulate() {
 	svc.simulateTags()
 }
 
-// Settle removes clusters and add-ons whose deletion is over.
+// Settle applies updates, and removes clusters and add-ons after their deletion.
 func (svc *Service) Settle() {
 	for name, c := range svc.state.Clusters {
 		if !c.Deleted.IsZero() && svc.Now().Sub(c.Deleted) >= ClusterDeletes {
@@ -96,8 +96,8 @@ func (svc *Service) Settle() {
 	}
 }
 
-// removeCluster removes the interfaces of a cluster and its security group.
-// A group that something else uses stays behind, as it does in AWS.
+// removeCluster removes the interfaces and the security group of a cluster. A group that
+// is in use stays, as in AWS.
 func (svc *Service) removeCluster(c *Cluster) {
 	for _, n := range svc.ec2.InterfacesOf(c.ARN) {
 		svc.ec2.RemoveInterface(n.ID)
@@ -119,7 +119,7 @@ func (c *Cluster) status(now time.Time) types.ClusterStatus {
 	return types.ClusterStatusActive
 }
 
-// cluster returns the cluster of a name.
+// cluster returns the cluster with that name.
 func (svc *Service) cluster(name *string) (*Cluster, error) {
 	c, ok := svc.state.Clusters[aws.ToString(name)]
 	if !ok {
@@ -128,9 +128,8 @@ func (svc *Service) cluster(name *string) (*Cluster, error) {
 	return c, nil
 }
 
-// activeCluster returns the cluster of a name for a call that changes what
-// belongs to it. That AWS has this code for a cluster in another state is not
-// verified; it does refuse.
+// activeCluster returns the cluster for a call that changes its parts. AWS rejects the
+// call in other states; the error code is not verified.
 func (svc *Service) activeCluster(name *string) (*Cluster, error) {
 	c, err := svc.cluster(name)
 	if err == nil && c.status(svc.Now()) != types.ClusterStatusActive {
@@ -147,7 +146,7 @@ func busy(format string, args ...any) error {
 	return &types.ResourceInUseException{Message: aws.String(fmt.Sprintf(format, args...))}
 }
 
-// checkTags checks tags as EKS takes them.
+// checkTags validates tags.
 func checkTags(tags map[string]string) (map[string]string, error) {
 	type tag struct{ k, v string }
 	list := make([]tag, 0, len(tags))
@@ -158,7 +157,7 @@ func checkTags(tags map[string]string) (map[string]string, error) {
 	return core.ReadTags(core.TagRules{TooMany: code, Duplicate: code, Invalid: code}, nil, list, func(t tag) (*string, *string) { return &t.k, &t.v })
 }
 
-// page checks the size of a page, and cuts one.
+// page validates the size of a page, and returns one.
 func page[T any](svc *Service, list []T, token *string, size *int32) ([]T, *string, error) {
 	if size != nil && (*size < 1 || *size > 100) {
 		return nil, nil, invalid("maxResults must be between 1 and 100")
@@ -170,8 +169,8 @@ func page[T any](svc *Service, list []T, token *string, size *int32) ([]T, *stri
 	return part, next, err
 }
 
-// SupportedVersions are the Kubernetes versions that clusters can have. The newest
-// is the default.
+// SupportedVersions returns the Kubernetes versions of clusters. The newest is the
+// default.
 func SupportedVersions() []string { return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35"} }
 
 func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateClusterOutput, error) {
@@ -223,7 +222,7 @@ func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateCluste
 	return &eks.CreateClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
 
-// access takes how users of a cluster are distinguished.
+// access sets the authentication mode.
 func (c *Cluster) access(in *types.CreateAccessConfigRequest) error {
 	if in == nil {
 		return nil
@@ -238,8 +237,7 @@ func (c *Cluster) access(in *types.CreateAccessConfigRequest) error {
 	return nil
 }
 
-// connect puts a cluster into its subnets: a security group of its own, and
-// an interface in each subnet.
+// connect creates the security group of a cluster, and an interface in each subnet.
 func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 	if in == nil {
 		return invalid("resourcesVpcConfig is required")
@@ -305,7 +303,7 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 	if c.Key != "" {
 		out.EncryptionConfig = []types.EncryptionConfig{{Resources: []string{"secrets"}, Provider: &types.Provider{KeyArn: aws.String(c.Key)}}}
 	}
-	if out.Status != types.ClusterStatusCreating { // AWS does not tell before
+	if out.Status != types.ClusterStatusCreating { // AWS does not return it before
 		key := c.key()
 		out.Endpoint = aws.String("https://" + c.Host(svc.Region))
 		out.Identity = &types.Identity{Oidc: &types.OIDC{Issuer: aws.String("https://oidc.eks." + svc.Region + ".amazonaws.com/id/" + key)}}
@@ -341,7 +339,7 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 	if s := c.status(svc.Now()); s != types.ClusterStatusActive {
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Cluster has an ongoing operation: it is %s", s)), ClusterName: in.Name}
 	}
-	// AWS names what is in the way: "Cluster has nodegroups attached".
+	// The message of AWS for dependents: "Cluster has nodegroups attached".
 	if len(c.NodeGroups) > 0 {
 		return nil, &types.ResourceInUseException{Message: aws.String("Cluster has nodegroups attached"), ClusterName: in.Name}
 	}
@@ -352,7 +350,7 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 	return &eks.DeleteClusterOutput{Cluster: svc.clusterOut(c)}, nil
 }
 
-// Inventory lists the clusters and what belongs to them.
+// Inventory lists the clusters and their parts.
 func (svc *Service) Inventory() (lines []string) {
 	for _, c := range core.ByKey(svc.state.Clusters) {
 		line := "EKSCluster " + c.Name
@@ -388,19 +386,19 @@ func (svc *Service) Detailed() (lines []string) {
 	return lines
 }
 
-// Host is the name at which the API server answers.
+// Host returns the host name of the API server.
 func (c *Cluster) Host(region string) string {
 	return c.key() + ".gr7." + region + ".eks.amazonaws.com"
 }
 
-// key is what EKS makes names of a cluster of.
+// key is the random part of a cluster's names.
 func (c *Cluster) key() string {
 	sum := sha256.Sum256([]byte(c.ARN))
 	return strings.ToUpper(hex.EncodeToString(sum[:16]))
 }
 
-// Clusters returns all clusters, in no order.
+// Clusters returns all clusters, unordered.
 func (svc *Service) Clusters() iter.Seq[*Cluster] { return maps.Values(svc.state.Clusters) }
 
-// ClusterNamed returns the cluster of a name, or nil.
+// ClusterNamed returns the cluster with that name, or nil.
 func (svc *Service) ClusterNamed(name string) *Cluster { return svc.state.Clusters[name] }

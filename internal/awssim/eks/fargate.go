@@ -21,10 +21,10 @@ type Fargate struct {
 	Selectors                 []Selector
 	Tags                      map[string]string
 	Born, Ready               time.Time
-	Deleted                   time.Time // when deletion was asked for; zero: not
+	Deleted                   time.Time // start of the deletion; zero: none
 }
 
-// Selector says which pods run on Fargate.
+// Selector selects the pods that run on Fargate.
 type Selector struct {
 	Namespace string
 	Labels    map[string]string
@@ -60,8 +60,8 @@ func (f *Fargate) status(now time.Time) types.FargateProfileStatus {
 	return types.FargateProfileStatusActive
 }
 
-// idleFargate refuses while another profile of the cluster comes or goes:
-// there may be only one.
+// idleFargate returns an error while another profile of the cluster is being created or
+// deleted: EKS permits one at a time.
 func (svc *Service) idleFargate(c *Cluster) error {
 	for _, f := range core.ByKey(c.Fargate) {
 		if s := f.status(svc.Now()); s != types.FargateProfileStatusActive {
@@ -118,8 +118,8 @@ func (svc *Service) createFargate(in *eks.CreateFargateProfileInput) (*eks.Creat
 	return &eks.CreateFargateProfileOutput{FargateProfile: svc.fargateOut(c, f)}, nil
 }
 
-// privateSubnets makes sure that the subnets are of the cluster's VPC, and
-// have no way to the internet of their own: Fargate does not take others.
+// privateSubnets checks that the subnets are in the cluster's VPC, and have no route to
+// an internet gateway, as Fargate requires.
 func (svc *Service) privateSubnets(c *Cluster, ids []string) error {
 	if len(ids) == 0 {
 		return invalid("Fargate profile must have at least one subnet")
@@ -138,7 +138,7 @@ func (svc *Service) privateSubnets(c *Cluster, ids []string) error {
 	return nil
 }
 
-// fargate returns the profile that a call names.
+// fargate returns a Fargate profile.
 func (svc *Service) fargate(cluster, name *string) (*Cluster, *Fargate, error) {
 	c, err := svc.cluster(cluster)
 	if err != nil {

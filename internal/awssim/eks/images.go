@@ -8,17 +8,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// The owners of EKS's images.
+// Owners of EKS's images.
 const (
 	amazonImages        = "602401143452"
 	bottlerocketImages  = "092701018921"
-	imagesPublished     = 1_790_000_000 // one build of each is enough
+	imagesPublished     = 1_790_000_000 // all images have the same build
 	imageRelease        = "20260921"
 	bottlerocketRelease = "1.50.0"
 )
 
-// image is an image of EKS: how EKS names its kind, and where its public
-// parameter is, below the folder of its version of Kubernetes.
+// image is an image of EKS: its AMI type, and its public parameter below the folder of a
+// Kubernetes version.
 type image struct {
 	kind, architecture, parameter string
 	size                          int32
@@ -38,8 +38,8 @@ func imageKinds() []image {
 	}
 }
 
-// imageKind returns the kind of that name, if there is an image of it for a
-// version of Kubernetes: Amazon Linux 2 ended with 1.32.
+// imageKind returns an AMI type, if it has an image for a Kubernetes version: Amazon
+// Linux 2 ended with 1.32.
 func imageKind(name, version string) (image, bool) {
 	for _, k := range imageKinds() {
 		if k.kind == name {
@@ -49,7 +49,7 @@ func imageKind(name, version string) (image, bool) {
 	return image{}, false
 }
 
-// name is what the image of a version is called.
+// name returns the name of the image for a version.
 func (k image) name(version string) string {
 	if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
 		return "bottlerocket-aws-k8s-" + version + "-" + strings.ToLower(strings.TrimPrefix(k.kind, "BOTTLEROCKET_")) + "-v" + bottlerocketRelease
@@ -57,7 +57,7 @@ func (k image) name(version string) string {
 	return "amazon-eks-node-" + strings.ToLower(k.kind) + "-" + version + "-v" + imageRelease
 }
 
-// release is EKS's name for the build.
+// release returns the release version of the image.
 func (k image) release(version string) string {
 	if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
 		return bottlerocketRelease + "-0123abcd"
@@ -65,7 +65,7 @@ func (k image) release(version string) string {
 	return version + ".0-" + imageRelease
 }
 
-// ImagesIn returns EKS's images in a region.
+// ImagesIn returns the images of EKS in a region.
 func ImagesIn(region string) (images []*ec2.Image) {
 	for _, version := range SupportedVersions() {
 		for _, k := range imageKinds() {
@@ -86,8 +86,8 @@ func ImagesIn(region string) (images []*ec2.Image) {
 	return images
 }
 
-// PublicParameter returns the value of a parameter that AWS keeps for
-// everybody: which image is recommended.
+// PublicParameter returns the value of a public parameter, which contains the ID of the
+// recommended image.
 func (svc *Service) PublicParameter(name string) (value string, ok bool) {
 	if m := regexp.MustCompile(`^/aws/service/eks/optimized-ami/([\d.]+)/(.+)/recommended/image_id$`).FindStringSubmatch(name); m != nil {
 		for _, k := range imageKinds() {

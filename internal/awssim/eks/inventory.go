@@ -7,7 +7,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// inventory lists what belongs to a cluster, beside add-ons and pod identities.
+// inventory lists the parts of a cluster except for add-ons and pod identities.
 func (c *Cluster) inventory() (lines []string) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		line := "EKSNodeGroup " + c.Name + "/" + g.Name
@@ -28,7 +28,7 @@ func (c *Cluster) inventory() (lines []string) {
 	return lines
 }
 
-// detailedNodes is inventory with the attributes of the resources.
+// detailedNodes is inventory with attributes.
 func (svc *Service) detailedNodes(c *Cluster) (lines []string) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		lines = append(lines, core.LineOf("EKSNodeGroup "+c.Name+"/"+g.Name, "version", g.Version, "kind", g.Kind, "capacity", g.Capacity, "role", g.RoleARN,

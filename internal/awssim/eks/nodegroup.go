@@ -21,17 +21,17 @@ import (
 // NodeGroup is a managed node group. Its instances are launched by EKS.
 type NodeGroup struct {
 	Name, ARN, RoleARN, Version, Release, Kind, Capacity, Token string
-	Template, TemplateVersion                                   string // launch template, if it has one
-	Scaling                                                     string // name of the Auto Scaling group that EKS creates for it
+	Template, TemplateVersion                                   string // launch template; "" for none
+	Scaling                                                     string // name of its Auto Scaling group
 	Subnets, InstanceTypes, SourceGroups                        []string
-	SSHKey, Remote                                              string // key, and the security group that EKS created for it
+	SSHKey, Remote                                              string // key pair, and the security group that EKS created for SSH
 	DiskSize, Least, Most, Desired                              int32
 	MaxUnavailable, MaxUnavailablePercentage                    int32
 	Repair                                                      bool
 	Labels, Tags                                                map[string]string
 	Taints                                                      []Taint
 	Born, Ready, Modified                                       time.Time
-	Deleted                                                     time.Time // when deletion was asked for; zero: not
+	Deleted                                                     time.Time // start of the deletion; zero: none
 	Updates                                                     []*NodeGroupUpdate
 	Instances                                                   []string
 }
@@ -39,24 +39,22 @@ type NodeGroup struct {
 // Taint is a taint of a node group's nodes.
 type Taint struct{ Key, Value, Effect string }
 
-// NodeGroupUpdate is a change of a node group that is under way, or was.
+// NodeGroupUpdate is an update of a node group, in progress or finished.
 type NodeGroupUpdate struct {
 	ID, Kind   string
 	Born, Done time.Time
 	Applied    bool
-	After      NodeGroup // what it will be like
+	After      NodeGroup // settings after the update
 }
 
 const (
 	// NodeGroupTakes is how long a node group is CREATING.
 	NodeGroupTakes = 3 * time.Minute
-	// NodeGroupDeletes is how long it is DELETING.
+	// NodeGroupDeletes is how long a node group is DELETING.
 	NodeGroupDeletes = 3 * time.Minute
-	// NodeGroupConfigTakes is how long a change of labels, taints or size
-	// takes.
+	// NodeGroupConfigTakes is how long an update of labels, taints or size takes.
 	NodeGroupConfigTakes = 20 * time.Second
-	// NodeTakes is how long each node takes to be replaced by one of
-	// another version.
+	// NodeTakes is how long the replacement of one node takes.
 	NodeTakes = 3 * time.Minute
 )
 
@@ -91,8 +89,8 @@ func (g *NodeGroup) updating() *NodeGroupUpdate {
 	return nil
 }
 
-// settleNodeGroups finishes updates, launches what is missing, and removes
-// groups whose deletion is over.
+// settleNodeGroups finishes updates, launches missing nodes, and removes groups after
+// their deletion.
 func (svc *Service) settleNodeGroups(c *Cluster) {
 	for _, g := range core.ByKey(c.NodeGroups) {
 		if u := g.updating(); u != nil && !svc.Now().Before(u.Done) {
@@ -110,7 +108,7 @@ func (svc *Service) settleNodeGroups(c *Cluster) {
 	}
 }
 
-// nodeGroup returns the node group that a call names.
+// nodeGroup returns a node group of a cluster.
 func (svc *Service) nodeGroup(cluster, name *string) (*Cluster, *NodeGroup, error) {
 	c, err := svc.cluster(cluster)
 	if err != nil {
@@ -193,8 +191,7 @@ func (svc *Service) checkNodeGroup(c *Cluster, g *NodeGroup, in *eks.CreateNodeg
 	return g.taint(in.Taints, nil)
 }
 
-// checkNodeImage looks at what the nodes are made of, unless their image is
-// that of a launch template.
+// checkNodeImage validates AMI type and version, unless the launch template has an image.
 func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {
 	if g.Kind == customImage {
 		return nil
@@ -254,7 +251,7 @@ func (svc *Service) checkNodeAccess(c *Cluster, g *NodeGroup, in *eks.CreateNode
 	if _, err := svc.ec2.GroupsFor(c.VPC, g.SourceGroups); len(g.SourceGroups) > 0 && err != nil {
 		return invalid("%s", err)
 	}
-	// The groups that may log in hold on to each other by a rule.
+	// Security groups cannot be deleted while rules refer to them.
 	remote := svc.ec2.NewGroup(svc.ec2.VPC(c.VPC), "eks-remoteAccess-"+svc.Hash()[:8], "Security group for all nodes in the nodeGroup to allow SSH access",
 		map[string]string{"eks": g.Name, "eks:nodegroup-name": g.Name})
 	rule := ec2.Rule{Protocol: "tcp", From: 22, To: 22}
@@ -325,7 +322,7 @@ func (g *NodeGroup) scale(in *types.NodegroupScalingConfig) error {
 	return nil
 }
 
-// pace takes how many nodes may be replaced at once.
+// pace sets how many nodes are replaced at the same time.
 func (g *NodeGroup) pace(in *types.NodegroupUpdateConfig) error {
 	if in == nil {
 		return nil
@@ -341,10 +338,10 @@ func (g *NodeGroup) pace(in *types.NodegroupUpdateConfig) error {
 	return nil
 }
 
-// mostTaints is how many taints a node group can have.
+// mostTaints is the maximum number of taints of a node group.
 const mostTaints = 50
 
-// taint adds taints or changes them, and takes others away.
+// taint adds, changes and removes taints.
 func (g *NodeGroup) taint(add, remove []types.Taint) error {
 	taints := slices.Clone(g.Taints)
 	for _, t := range remove {
@@ -389,7 +386,7 @@ func (g *NodeGroup) label(add map[string]string, remove []string) error {
 	return nil
 }
 
-// change begins an update of a node group, if none is under way.
+// changeNodeGroup starts an update of a node group, unless one is in progress.
 func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateType, takes time.Duration, after NodeGroup) (*types.Update, error) {
 	if s := g.status(svc.Now()); s != types.NodegroupStatusActive {
 		return nil, &types.ResourceInUseException{
@@ -402,8 +399,7 @@ func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateT
 	return &types.Update{Id: aws.String(u.ID), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(svc.Now())}, nil
 }
 
-// applyNodeGroup brings about what an update was asked for: other nodes, or
-// another number of them.
+// applyNodeGroup applies an update: it replaces the nodes or changes their number.
 func (svc *Service) applyNodeGroup(c *Cluster, g *NodeGroup, u *NodeGroupUpdate) {
 	u.Applied = true
 	after := u.After
@@ -417,7 +413,7 @@ func (svc *Service) applyNodeGroup(c *Cluster, g *NodeGroup, u *NodeGroupUpdate)
 		svc.endNodes(g, len(g.Instances))
 	}
 	if missing := int(g.Desired) - len(g.Instances); missing > 0 {
-		_ = svc.launchNodes(c, g, missing) // AWS tries again, and shows a health issue
+		_ = svc.launchNodes(c, g, missing) // AWS tries again, and returns a health issue
 	} else {
 		svc.endNodes(g, -missing)
 	}
@@ -488,7 +484,7 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 		case minor(version) > minor(c.Version):
 			return nil, invalid("Requested Nodegroup version %s is newer than cluster version %s", version, c.Version)
 		case minor(version) > minor(g.Version)+1:
-			return nil, invalid("Nodegroup version cannot skip minor versions: %s to %s", g.Version, version) // AWS may let it
+			return nil, invalid("Nodegroup version cannot skip minor versions: %s to %s", g.Version, version) // AWS may permit it
 		}
 		after.Version, after.Release = version, k.release(version)
 	}
@@ -496,7 +492,7 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 		return nil, invalid("Requested release version %s is not valid for kubernetes version %s.", *in.ReleaseVersion, after.Version)
 	}
 	if after.TemplateVersion == g.TemplateVersion && after.Version == g.Version && after.Release == g.Release && !in.Force {
-		return nil, invalid("Nodegroup %s is already at the requested version", g.Name) // AWS may let it
+		return nil, invalid("Nodegroup %s is already at the requested version", g.Name) // AWS may permit it
 	}
 	rounds := max(1, (g.Desired+max(1, g.MaxUnavailable)-1)/max(1, g.MaxUnavailable))
 	u, err := svc.changeNodeGroup(c, g, types.UpdateTypeVersionUpdate, time.Duration(rounds)*NodeTakes, after)

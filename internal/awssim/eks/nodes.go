@@ -19,15 +19,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// customImage is the kind of the image of a node group whose launch template
-// names one.
+// customImage is the AMI type of a node group whose launch template has an image.
 const customImage = string(types.AMITypesCustom)
 
-// defaultNode is the instance type of nodes for which no type is given.
+// defaultNode is the default instance type of nodes.
 const defaultNode = "t3.medium"
 
-// nodeTemplate returns the version of the launch template that a node group's
-// nodes are of; nil: it has none, or it is deleted.
+// nodeTemplate returns the launch template version of a node group; nil if it has none,
+// or it is deleted.
 func (svc *Service) nodeTemplate(g *NodeGroup) *ec2.LaunchTemplateVersion {
 	if t := svc.ec2.LaunchTemplate(g.Template); t != nil {
 		return t.Versions[g.TemplateVersion]
@@ -35,9 +34,9 @@ func (svc *Service) nodeTemplate(g *NodeGroup) *ec2.LaunchTemplateVersion {
 	return nil
 }
 
-// checkNodeTemplate takes the launch template of a new node group, which says
-// some settings in the group's stead ("Customize managed nodes with launch
-// templates", EKS user guide).
+// checkNodeTemplate validates the launch template of a new node group, which replaces
+// some settings of the group ("Customize managed nodes with launch templates", EKS user
+// guide).
 func (svc *Service) checkNodeTemplate(c *Cluster, g *NodeGroup, in *eks.CreateNodegroupInput) error {
 	if in.LaunchTemplate == nil {
 		if g.Kind == customImage {
@@ -67,11 +66,11 @@ func (svc *Service) checkNodeTemplate(c *Cluster, g *NodeGroup, in *eks.CreateNo
 	case in.ReleaseVersion != nil:
 		return invalid("You cannot specify a release version when specifying an image id to use within the launch template.")
 	}
-	g.Kind, g.Version, g.Release = customImage, "", *d.ImageId // that it has no version then is not documented
+	g.Kind, g.Version, g.Release = customImage, "", *d.ImageId // that there is no version then is not documented
 	return svc.checkTemplateOfNodes(c, g)
 }
 
-// takeTemplate sets the version of the launch template that a call names.
+// takeTemplate sets the launch template version from a call.
 func (svc *Service) takeTemplate(g *NodeGroup, in *types.LaunchTemplateSpecification) error {
 	t, err := svc.ec2.FindLaunchTemplate(in.Id, in.Name)
 	if err != nil {
@@ -85,9 +84,8 @@ func (svc *Service) takeTemplate(g *NodeGroup, in *types.LaunchTemplateSpecifica
 	return nil
 }
 
-// checkTemplateOfNodes refuses what EKS does not take in a launch template. The
-// last two EKS takes: nodes that do not join are found out half an hour later
-// (NodeCreationFailure).
+// checkTemplateOfNodes rejects launch templates that EKS rejects. EKS accepts the last
+// two: half an hour later, the nodes have not joined (NodeCreationFailure).
 func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
 	d := svc.nodeTemplate(g).Data
 	raw, err := base64.StdEncoding.DecodeString(aws.ToString(d.UserData))
@@ -118,8 +116,7 @@ func (svc *Service) checkTemplateOfNodes(c *Cluster, g *NodeGroup) error {
 	return nil
 }
 
-// changeTemplate has a node group updated to another version of its launch
-// template.
+// changeTemplate changes the launch template version of a node group.
 func (svc *Service) changeTemplate(c *Cluster, after *NodeGroup, in *eks.UpdateNodegroupVersionInput) error {
 	own := after.Kind == customImage
 	if own && (in.Version != nil || in.ReleaseVersion != nil) {
@@ -149,7 +146,7 @@ func (svc *Service) changeTemplate(c *Cluster, after *NodeGroup, in *eks.UpdateN
 	return svc.checkTemplateOfNodes(c, after)
 }
 
-// nodes is the launch of one of a node group's nodes.
+// nodes returns the RunInstances call for a node of a group.
 func (svc *Service) nodes(c *Cluster, g *NodeGroup) (*awsec2.RunInstancesInput, error) {
 	in := &awsec2.RunInstancesInput{}
 	if g.Template != "" {
@@ -180,7 +177,7 @@ func (svc *Service) nodes(c *Cluster, g *NodeGroup) (*awsec2.RunInstancesInput, 
 	return in, nil
 }
 
-// launchNodes launches instances, one subnet after the other.
+// launchNodes launches instances, in one subnet after the other.
 func (svc *Service) launchNodes(c *Cluster, g *NodeGroup, n int) error {
 	for range n {
 		in, err := svc.nodes(c, g)
@@ -208,9 +205,9 @@ func (svc *Service) launchNodes(c *Cluster, g *NodeGroup, n int) error {
 	return nil
 }
 
-// forgetInterface has the VPC CNI of a node group that goes leave a network
-// interface behind, as it does where a node goes before the CNI has tidied up.
-// It keeps its subnet and its groups from being deleted, for good.
+// forgetInterface creates a network interface that the VPC CNI of a deleted node group
+// leaves behind, as it does if a node is deleted before the CNI has cleaned up. It
+// prevents the deletion of its subnet and its groups.
 func (svc *Service) forgetInterface(c *Cluster, g *NodeGroup) {
 	if len(g.Instances) == 0 {
 		return
@@ -237,13 +234,13 @@ func (svc *Service) endNodes(g *NodeGroup, n int) {
 	g.Instances = g.Instances[:len(g.Instances)-n]
 	for _, id := range ids {
 		if i := svc.ec2.Instance(id); i != nil && i.Terminating.IsZero() {
-			_, _ = svc.ec2.TerminateInstances(&awsec2.TerminateInstancesInput{InstanceIds: []string{id}}) // it is there, and not protected
+			_, _ = svc.ec2.TerminateInstances(&awsec2.TerminateInstancesInput{InstanceIds: []string{id}}) // it exists, and is not protected
 		}
 	}
 }
 
-// scaleGroup creates the Auto Scaling group that EKS keeps the nodes in, with
-// the hooks by which it drains them.
+// scaleGroup creates the Auto Scaling group of a node group, with the lifecycle hooks
+// with which EKS drains nodes.
 func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
 	tags := map[string]autoscaling.Tag{}
 	for k, v := range map[string]string{
@@ -265,8 +262,8 @@ func (svc *Service) scaleGroup(c *Cluster, g *NodeGroup) {
 	svc.scaleNodes(g)
 }
 
-// scaleNodes shows the nodes in the Auto Scaling group. EKS launches and
-// terminates them here, not the group.
+// scaleNodes updates the instances of the Auto Scaling group. Here EKS launches and
+// terminates nodes, and not the group.
 func (svc *Service) scaleNodes(g *NodeGroup) {
 	x := svc.autoscaling.GroupNamed(g.Scaling)
 	if x == nil {
@@ -280,7 +277,7 @@ func (svc *Service) scaleNodes(g *NodeGroup) {
 	}
 }
 
-// UserOfTemplate names the node group that is of a launch template, if there is one.
+// UserOfTemplate returns the node group that uses a launch template; "" if there is none.
 func (svc *Service) UserOfTemplate(id string) string {
 	for _, c := range svc.state.Clusters {
 		for _, g := range c.NodeGroups {

@@ -23,7 +23,7 @@ type PodIdentity struct {
 	Born, Modified                                time.Time
 }
 
-// podService is who assumes a role on behalf of a pod.
+// podService is the principal that assumes roles for pods.
 const podService = "pods.eks.amazonaws.com"
 
 func (svc *Service) simulatePodIdentities() {
@@ -34,8 +34,8 @@ func (svc *Service) simulatePodIdentities() {
 	core.On(svc.Account, svc.deletePodIdentity, "ClusterName", "AssociationId")
 }
 
-// podRole checks the role of an association: an ARN, of a role that is there
-// and that lets EKS assume it for pods.
+// podRole validates the role of an association: the ARN of an existing role that EKS can
+// assume for pods.
 func (svc *Service) podRole(arn *string) error {
 	if !strings.HasPrefix(aws.ToString(arn), "arn:") {
 		return invalid("Invalid role ARN: %s", aws.ToString(arn))
@@ -50,9 +50,8 @@ func (svc *Service) podRole(arn *string) error {
 	return nil
 }
 
-// letsAssume reports whether a role's trust policy lets a service assume it.
-// That AWS looks for sts:TagSession too is not verified; conditions are not
-// looked at.
+// letsAssume reports whether a role's trust policy permits a service to assume it. That
+// AWS also requires sts:TagSession is not verified; conditions are ignored.
 func (svc *Service) letsAssume(r *iam.Role, service string) bool {
 	document, err := url.QueryUnescape(aws.ToString(svc.iam.ShowRole(r).AssumeRolePolicyDocument))
 	if err != nil {
@@ -80,7 +79,7 @@ func (svc *Service) letsAssume(r *iam.Role, service string) bool {
 	return false
 }
 
-// podIdentity returns the association that a call names.
+// podIdentity returns an association of a cluster.
 func (svc *Service) podIdentity(cluster, id *string) (*Cluster, *PodIdentity, error) {
 	c, err := svc.cluster(cluster)
 	if err != nil {

@@ -12,16 +12,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Provider is an identity provider that users of a cluster log in with.
+// Provider is an OIDC identity provider for users of a cluster.
 type Provider struct {
 	Name, ARN, Issuer, Client, UserClaim, UserPrefix, GroupsClaim, GroupsPrefix, Token string
 	RequiredClaims, Tags                                                               map[string]string
 	Ready                                                                              time.Time
-	Deleted                                                                            time.Time // when disassociation was asked for; zero: not
+	Deleted                                                                            time.Time // start of the disassociation; zero: none
 }
 
-// ProviderTakes is how long an identity provider is associated, and how
-// long it takes to get rid of it.
+// ProviderTakes is how long an association or a disassociation takes.
 const ProviderTakes = 15 * time.Minute
 
 func (svc *Service) simulateProviders() {
@@ -47,8 +46,8 @@ func (p *Provider) status(now time.Time) types.ConfigStatus {
 	return types.ConfigStatusActive
 }
 
-// associateProvider adds an identity provider. A cluster has one at most, and
-// it is an update of the cluster.
+// associateProvider adds an identity provider, as an update of the cluster. A cluster can
+// have one.
 func (svc *Service) associateProvider(in *eks.AssociateIdentityProviderConfigInput) (*eks.AssociateIdentityProviderConfigOutput, error) {
 	c, err := svc.readyCluster(in.ClusterName)
 	if err != nil {
@@ -81,7 +80,7 @@ func (svc *Service) associateProvider(in *eks.AssociateIdentityProviderConfigInp
 	return &eks.AssociateIdentityProviderConfigOutput{Update: u, Tags: maps.Clone(tags)}, nil
 }
 
-// provider returns the provider that a call names.
+// provider returns an identity provider of a cluster.
 func (svc *Service) provider(cluster *string, id *types.IdentityProviderConfig) (*Cluster, *Provider, error) {
 	c, err := svc.cluster(cluster)
 	if err != nil {

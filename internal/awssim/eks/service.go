@@ -1,5 +1,5 @@
-// Package eks is the EKS of the simulated AWS: clusters, and their add-ons, node
-// groups, Fargate profiles, access entries and identity providers.
+// Package eks simulates EKS: clusters, add-ons, node groups, Fargate profiles, access
+// entries and identity providers.
 package eks
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// Service is EKS.
+// Service is the simulated EKS.
 type Service struct {
 	*core.Account
 	state       *State
@@ -18,7 +18,7 @@ type Service struct {
 	iam         *iam.Service
 }
 
-// New registers the operations of EKS with an account.
+// New registers the operations of EKS.
 func New(a *core.Account, s *State, e *ec2.Service, g *autoscaling.Service, i *iam.Service) *Service {
 	core.Fill(&s.Clusters)
 	svc := &Service{Account: a, state: s, ec2: e, autoscaling: g, iam: i}

@@ -16,7 +16,7 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.listTags, "ResourceArn")
 }
 
-// tagsOf returns the tags of whatever of EKS has that ARN.
+// tagsOf returns the tags of the EKS resource with an ARN.
 func (svc *Service) tagsOf(arn *string) (*map[string]string, error) {
 	all := map[string]*map[string]string{}
 	for _, c := range svc.state.Clusters {

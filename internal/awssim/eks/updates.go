@@ -15,31 +15,31 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Update is a change of a cluster that is under way, or was.
+// Update is an update of a cluster, in progress or finished.
 type Update struct {
 	ID, Kind string
 	Born     time.Time
 	Done     time.Time
 	Applied  bool
 
-	// What it changes, once it is done. Empty: nothing.
+	// The new values; empty fields do not change.
 	Version, Authentication, Key, Support string
 	Logging                               map[string]bool
 	Endpoint                              *Endpoint
 }
 
-// Endpoint is where an API server is reached from.
+// Endpoint is the access to an API server.
 type Endpoint struct {
 	Public, Private bool
 	CIDRs           []string
 }
 
 const (
-	// VersionTakes is how long a cluster takes over a new minor version.
+	// VersionTakes is how long an upgrade takes.
 	VersionTakes = 9 * time.Minute
-	// ConfigTakes is how long it takes over other changes.
+	// ConfigTakes is how long other updates take.
 	ConfigTakes = 2 * time.Minute
-	// EncryptionTakes is how long it takes to encrypt its secrets.
+	// EncryptionTakes is how long the encryption of secrets takes.
 	EncryptionTakes = 15 * time.Minute
 )
 
@@ -50,8 +50,7 @@ func (svc *Service) simulateUpdates() {
 	core.On(svc.Account, svc.describeUpdate, "Name", "UpdateId", "NodegroupName", "AddonName")
 }
 
-// updating returns the update that is under way, or nil: there is only one at
-// a time.
+// updating returns the update in progress, or nil. There is only one at a time.
 func (c *Cluster) updating() *Update {
 	for _, u := range c.Updates {
 		if !u.Applied {
@@ -61,7 +60,7 @@ func (c *Cluster) updating() *Update {
 	return nil
 }
 
-// settleUpdates applies the update whose time has come.
+// settleUpdates applies the update that is due.
 func (svc *Service) settleUpdates(c *Cluster) {
 	u := c.updating()
 	if u == nil || svc.Now().Before(u.Done) {
@@ -81,7 +80,7 @@ func (svc *Service) settleUpdates(c *Cluster) {
 	}
 }
 
-// options takes what a new cluster is to be like, beside network and access.
+// options sets the options of a new cluster, other than network and access.
 func (c *Cluster) options(in *eks.CreateClusterInput) error {
 	if n := in.KubernetesNetworkConfig; n != nil {
 		if err := c.network(n); err != nil {
@@ -111,7 +110,7 @@ func (c *Cluster) network(n *types.KubernetesNetworkConfigRequest) error {
 		if n.ServiceIpv4Cidr != nil {
 			return invalid("ServiceIpv4Cidr cannot be specified when IpFamily is ipv6")
 		}
-		c.Family, c.ServiceCIDR = "ipv6", "fd30:1c53:5f8a::/108" // AWS draws one from fc00::/7
+		c.Family, c.ServiceCIDR = "ipv6", "fd30:1c53:5f8a::/108" // AWS chooses a block in fc00::/7
 		return nil
 	}
 	if n.ServiceIpv4Cidr == nil {
@@ -128,7 +127,7 @@ func (c *Cluster) network(n *types.KubernetesNetworkConfigRequest) error {
 	return nil
 }
 
-// logTypes are the logs of a control plane.
+// logTypes returns the log types of a control plane.
 func logTypes() []string {
 	return []string{"api", "audit", "authenticator", "controllerManager", "scheduler"}
 }
@@ -168,7 +167,7 @@ func readEncryption(in []types.EncryptionConfig) (key string, err error) {
 	switch {
 	case len(in) == 0:
 		return "", nil
-	case len(in) > 1 || !slices.Equal(in[0].Resources, []string{"secrets"}): //nolint:staticcheck // EKS takes the field and no longer uses it
+	case len(in) > 1 || !slices.Equal(in[0].Resources, []string{"secrets"}): //nolint:staticcheck // EKS accepts the field and does not use it any more
 		return "", invalid("encryptionConfig takes one entry, and only for secrets")
 	case in[0].Provider == nil || !strings.HasPrefix(aws.ToString(in[0].Provider.KeyArn), "arn:"):
 		return "", invalid("Invalid KMS key ARN")
@@ -176,7 +175,7 @@ func readEncryption(in []types.EncryptionConfig) (key string, err error) {
 	return *in[0].Provider.KeyArn, nil
 }
 
-// update begins an update, if none is under way.
+// beginUpdate starts an update, unless one is in progress.
 func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Duration, u Update) (*types.Update, error) {
 	if busy := c.updating(); busy != nil {
 		return nil, &types.ResourceInUseException{
@@ -196,15 +195,15 @@ func (u *Update) out() *types.Update {
 	return out
 }
 
-// minor is the number after the dot.
+// minor returns the minor version.
 func minor(version string) int {
 	_, m, _ := strings.Cut(version, ".")
-	n, _ := strconv.Atoi(m) // versions are checked before
+	n, _ := strconv.Atoi(m) // versions are valid here
 	return n
 }
 
-// kubeletSkew is how many minor versions a node may be older than its control
-// plane, by Kubernetes' version skew policy from 1.28 on.
+// kubeletSkew is how many minor versions a node may be behind its control plane, by
+// Kubernetes' version skew policy since 1.28.
 const kubeletSkew = 3
 
 func (svc *Service) updateVersion(in *eks.UpdateClusterVersionInput) (*eks.UpdateClusterVersionOutput, error) {
@@ -231,8 +230,8 @@ func (svc *Service) updateVersion(in *eks.UpdateClusterVersionInput) (*eks.Updat
 	return &eks.UpdateClusterVersionOutput{Update: u}, err
 }
 
-// readyCluster returns the cluster of a name for a call that updates it: it
-// may be UPDATING, which is refused with another code.
+// readyCluster returns the cluster for a call that updates it. In the status UPDATING,
+// the error has another code.
 func (svc *Service) readyCluster(name *string) (*Cluster, error) {
 	c, err := svc.cluster(name)
 	if err != nil {
@@ -307,7 +306,7 @@ func (c *Cluster) changeLogging(in *types.Logging) (types.UpdateType, Update, er
 	return types.UpdateTypeLoggingUpdate, Update{Logging: logging}, err
 }
 
-// changeAccess goes one way only: from the ConfigMap to the API.
+// changeAccess changes the authentication mode, only from the ConfigMap to the API.
 func (c *Cluster) changeAccess(in *types.UpdateAccessConfigRequest) (types.UpdateType, Update, error) {
 	modes := []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
 	from, to := slices.Index(modes, c.Authentication), slices.Index(modes, string(in.AuthenticationMode))

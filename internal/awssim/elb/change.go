@@ -15,13 +15,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// The attributes that decide something here.
+// Attributes with an effect in the simulation.
 const (
 	deletionProtection = "deletion_protection.enabled"
 	crossZone          = "load_balancing.cross_zone.enabled"
 )
 
-// loadBalancerDefaults are the attributes of a new load balancer.
+// loadBalancerDefaults returns the attributes of a new load balancer.
 func loadBalancerDefaults(kind, scheme string) map[string]string {
 	d := map[string]string{
 		deletionProtection: "false", crossZone: "false", "zonal_shift.config.enabled": "false",
@@ -43,8 +43,8 @@ func loadBalancerDefaults(kind, scheme string) map[string]string {
 	return d
 }
 
-// attributeRules say which values an attribute may have, where it is more than
-// "true or false": names, or a range of numbers.
+// attributeRules returns the valid values of an attribute other than "true" and "false":
+// names, or a range of numbers.
 func attributeRules(key string) (values []string, least, most int) {
 	switch key {
 	case "dns_record.client_routing_policy":
@@ -69,8 +69,8 @@ func attributeRules(key string) (values []string, least, most int) {
 	return []string{"true", "false"}, 0, 0
 }
 
-// checkAttribute checks a change of an attribute of something that has those
-// attributes.
+// checkAttribute validates a change of an attribute; has are all attributes of the
+// resource.
 func checkAttribute(has map[string]string, what, key, value string) error {
 	if _, known := has[key]; !known {
 		return core.Fail("ValidationError", "%s attribute key '%s' is not supported", what, key)
@@ -134,8 +134,7 @@ func (svc *Service) setSecurityGroups(in *elb.SetSecurityGroupsInput) (*elb.SetS
 	if b.Type == typeNetwork && len(b.Groups) == 0 {
 		return nil, core.Fail("InvalidConfigurationRequest", "security groups cannot be set: the network load balancer was created without any")
 	}
-	// Whether the last group can be taken away is not documented; here it
-	// cannot.
+	// Whether the last group can be removed is not documented; here it cannot.
 	if len(in.SecurityGroups) == 0 {
 		return nil, core.Fail("ValidationError", "at least one security group must be specified")
 	}
@@ -190,8 +189,8 @@ func (svc *Service) setSubnets(in *elb.SetSubnetsInput) (*elb.SetSubnetsOutput, 
 	return &elb.SetSubnetsOutput{AvailabilityZones: showZones(zones), IpAddressType: types.IpAddressType(b.IPType)}, nil
 }
 
-// keepsAddresses fails if a zone that stays would get another elastic IP
-// address, which AWS does not do.
+// keepsAddresses returns an error if the elastic IP of an existing zone would change,
+// which AWS does not permit.
 func (b *LoadBalancer) keepsAddresses(zones []LoadBalancerZone) error {
 	for _, z := range zones {
 		for _, o := range b.Zones {

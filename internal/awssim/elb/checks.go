@@ -9,7 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// checkName checks the name of a load balancer or of a target group.
+// checkName validates the name of a load balancer or a target group.
 func checkName(what, name string) error {
 	switch {
 	case name == "":
@@ -26,8 +26,8 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// balancerSubnets returns the subnets of a load balancer in the order of their
-// zones: at least one, all in one VPC, no two in one zone.
+// balancerSubnets returns the subnets of a load balancer, sorted by zone: at least one,
+// all in one VPC, one per zone.
 func (svc *Service) balancerSubnets(ids []string) ([]*ec2.Subnet, error) {
 	zones := map[string]*ec2.Subnet{}
 	var vpc string
@@ -50,8 +50,8 @@ func (svc *Service) balancerSubnets(ids []string) ([]*ec2.Subnet, error) {
 	return core.ByKey(zones), nil
 }
 
-// balancerScheme checks the scheme of a load balancer in a VPC, and returns it
-// with its default.
+// balancerScheme validates the scheme of a load balancer in a VPC, and returns it with
+// its default.
 func (svc *Service) balancerScheme(scheme, vpc string) (string, error) {
 	switch scheme {
 	case "internal":
@@ -66,7 +66,7 @@ func (svc *Service) balancerScheme(scheme, vpc string) (string, error) {
 	return "", core.Fail("InvalidSubnet", "VPC %s has no internet gateway", vpc)
 }
 
-// balancerGroups checks the security groups of a load balancer.
+// balancerGroups validates the security groups of a load balancer.
 func (svc *Service) balancerGroups(ids []string, vpc string) error {
 	if len(ids) > 5 {
 		return core.Fail("InvalidConfigurationRequest", "a load balancer has at most 5 security groups")

@@ -34,7 +34,7 @@ func (svc *Service) simulateClassic() {
 	core.On(svc.Account, svc.describeClassicTags, "LoadBalancerNames")
 }
 
-// classic returns a Classic Load Balancer that a call names.
+// classic returns a Classic Load Balancer by name.
 func (svc *Service) classic(name *string) (*ClassicLoadBalancer, error) {
 	c, ok := svc.state.Classic[aws.ToString(name)]
 	if !ok {
@@ -47,7 +47,7 @@ func readClassicTags(old map[string]string, tags []types.Tag) (map[string]string
 	return core.ReadTags(tagRules(), old, tags, func(t types.Tag) (*string, *string) { return t.Key, t.Value })
 }
 
-// CreateClassic answers CreateLoadBalancer of Classic Load Balancers.
+// CreateClassic handles CreateLoadBalancer of Classic Load Balancers.
 func (svc *Service) CreateClassic(in *classic.CreateLoadBalancerInput) (*classic.CreateLoadBalancerOutput, error) {
 	c := &ClassicLoadBalancer{
 		Name: aws.ToString(in.LoadBalancerName), Groups: slices.Sorted(slices.Values(in.SecurityGroups)), Instances: map[string]time.Time{},
@@ -84,8 +84,8 @@ func (svc *Service) CreateClassic(in *classic.CreateLoadBalancerInput) (*classic
 	return svc.keepClassic(c)
 }
 
-// keepClassic creates a load balancer, or answers with the one that has its name
-// and its settings. AWS counts tags as settings.
+// keepClassic creates a load balancer, or returns the existing one with the same name and
+// settings. AWS counts tags as settings.
 func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBalancerOutput, error) {
 	if old, exists := svc.state.Classic[c.Name]; exists {
 		same := old.Scheme == c.Scheme && slices.Equal(old.Subnets, c.Subnets) && slices.Equal(old.Groups, c.Groups) &&
@@ -109,10 +109,10 @@ func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBala
 	return &classic.CreateLoadBalancerOutput{DNSName: aws.String(c.DNSName)}, nil
 }
 
-// owner is what the interface of a load balancer in a subnet says it serves.
+// owner is the owner in the description of the interface in a subnet.
 func (c *ClassicLoadBalancer) owner(subnet string) string { return "ELB " + c.Name + " " + subnet }
 
-// enterClassic gives a load balancer its interface in a subnet.
+// enterClassic creates the interface of a load balancer in a subnet.
 func (svc *Service) enterClassic(c *ClassicLoadBalancer, subnet string) {
 	i := svc.ec2.NewInterface(subnet, "ELB "+c.Name, "interface", c.owner(subnet), slices.Clone(c.Groups))
 	i.Managed = true
@@ -185,7 +185,7 @@ func (svc *Service) showClassic(c *ClassicLoadBalancer) types.LoadBalancerDescri
 	return d
 }
 
-// DeleteClassic answers DeleteLoadBalancer of Classic Load Balancers.
+// DeleteClassic handles DeleteLoadBalancer of Classic Load Balancers.
 func (svc *Service) DeleteClassic(in *classic.DeleteLoadBalancerInput) (*classic.DeleteLoadBalancerOutput, error) {
 	if c, ok := svc.state.Classic[aws.ToString(in.LoadBalancerName)]; ok {
 		for _, s := range c.Subnets {
@@ -193,7 +193,7 @@ func (svc *Service) DeleteClassic(in *classic.DeleteLoadBalancerInput) (*classic
 		}
 		delete(svc.state.Classic, c.Name)
 	}
-	return &classic.DeleteLoadBalancerOutput{}, nil // also when there is none
+	return &classic.DeleteLoadBalancerOutput{}, nil // also if it does not exist
 }
 
 func (h ClassicHealthCheck) show() *types.HealthCheck {
@@ -322,7 +322,7 @@ func (svc *Service) deregisterInstances(in *classic.DeregisterInstancesFromLoadB
 		return nil, err
 	}
 	for _, t := range in.Instances {
-		// An instance that exists need not be registered.
+		// It is not an error if an existing instance is not registered.
 		if id := aws.ToString(t.InstanceId); svc.ec2.Instance(id) == nil {
 			return nil, invalidInstance(id, "does not exist")
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// title names a target group by its load balancer, since its own name is created
-// up.
+// title identifies a target group by its load balancer, because its own name is random.
 func (g *TargetGroup) title(user *LoadBalancer) string {
 	name := "unattached"
 	if user != nil {
@@ -23,7 +22,7 @@ func (svc *Service) listenerTitle(l *Listener) string {
 	return fmt.Sprintf("Listener %s %s %d", svc.state.LoadBalancers[l.LoadBalancer].Name, l.Protocol, l.Port)
 }
 
-// Inventory lists what Elastic Load Balancing holds.
+// Inventory lists the resources of Elastic Load Balancing.
 func (svc *Service) Inventory() (lines []string) {
 	for _, b := range svc.state.LoadBalancers {
 		lines = append(lines, "LoadBalancer "+b.Name)

@@ -24,7 +24,7 @@ func noListener(id string) error {
 	return &types.ListenerNotFoundException{Message: aws.String("Listener '" + id + "' not found")}
 }
 
-// listener returns a listener that a call names by its ARN.
+// listener returns a listener by its ARN.
 func (svc *Service) listener(arn *string) (*Listener, error) {
 	id := aws.ToString(arn)
 	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", "listener/")) {
@@ -76,8 +76,8 @@ func (svc *Service) listenersOf(b *LoadBalancer) (count int) {
 	return count
 }
 
-// listenerOn returns the listener of a load balancer on a port, or nil. Here
-// a port has one listener, whatever the protocol.
+// listenerOn returns the listener of a load balancer on a port, or nil. Here a port has
+// one listener, whatever the protocol.
 func (svc *Service) listenerOn(b *LoadBalancer, port int32) *Listener {
 	for _, l := range svc.state.Listeners {
 		if l.LoadBalancer == b.ARN && l.Port == port {
@@ -94,14 +94,14 @@ func (svc *Service) use(group string) {
 	}
 }
 
-// unuse marks a target group as free when no listener forwards to it.
+// unuse marks a target group as unused if no listener forwards to it.
 func (svc *Service) unuse(group string) {
 	if g := svc.state.TargetGroups[group]; g != nil && svc.userOf(g) == nil {
 		g.Used, g.Freed = time.Time{}, svc.Now()
 	}
 }
 
-// forward reads the one action there can be: forward to one target group.
+// forward parses the only simulated action: forward to one target group.
 func (svc *Service) forward(actions []types.Action) (group string, err error) {
 	if len(actions) != 1 {
 		return "", core.Fail("ValidationError", "exactly one default action must be specified")
@@ -130,13 +130,12 @@ func (svc *Service) forward(actions []types.Action) (group string, err error) {
 	return g.ARN, nil
 }
 
-// checkListener checks that a load balancer can have a listener, or change one
-// to be like that.
+// checkListener validates a new or changed listener of a load balancer.
 func (svc *Service) checkListener(b *LoadBalancer, l *Listener) error {
 	if l.Port < 1 || l.Port > 65535 {
 		return core.Fail("ValidationError", "port '%d' must be between 1 and 65535", l.Port)
 	}
-	fits := map[string][]string{ // protocols of target groups by those of listeners
+	fits := map[string][]string{ // protocols of target groups by protocol of the listener
 		"TCP": {"TCP"}, "UDP": {"UDP"}, "TCP_UDP": {"TCP_UDP"}, "TLS": {"TCP", "TLS"},
 	}
 	if b.Type == typeApplication {
@@ -237,7 +236,7 @@ func (svc *Service) deleteListener(in *elb.DeleteListenerInput) (*elb.DeleteList
 	return &elb.DeleteListenerOutput{}, nil
 }
 
-// removeListener removes a listener, which frees its target group.
+// removeListener removes a listener.
 func (svc *Service) removeListener(l *Listener) {
 	delete(svc.state.Listeners, l.ARN)
 	svc.unuse(l.TargetGroup)

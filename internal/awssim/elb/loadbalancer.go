@@ -34,7 +34,7 @@ func (svc *Service) simulate() {
 	svc.simulateClassic()
 }
 
-// Settle lets go of targets that have drained or terminated.
+// Settle removes targets after draining or termination.
 func (svc *Service) Settle() {
 	for _, g := range svc.state.TargetGroups {
 		g.Targets = slices.DeleteFunc(g.Targets, func(t *Target) bool {
@@ -50,7 +50,7 @@ func noLoadBalancer(id string) error {
 	return &types.LoadBalancerNotFoundException{Message: aws.String("Load balancer '" + id + "' not found")}
 }
 
-// loadBalancer returns a load balancer that a call names by its ARN.
+// loadBalancer returns a load balancer by its ARN.
 func (svc *Service) loadBalancer(arn *string) (*LoadBalancer, error) {
 	id := aws.ToString(arn)
 	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", "loadbalancer/")) {
@@ -72,8 +72,8 @@ func (svc *Service) createLoadBalancer(in *elb.CreateLoadBalancerInput) (*elb.Cr
 		if old.Name != b.Name {
 			continue
 		}
-		// What counts as settings is not documented. Classic load balancers
-		// count tags, so these do too.
+		// What counts as settings is not documented. Classic load balancers count tags,
+		// so tags count here too.
 		if !old.like(b) {
 			return nil, &types.DuplicateLoadBalancerNameException{Message: aws.String("A load balancer with the same name '" + b.Name + "' exists, but with different settings")}
 		}
@@ -87,8 +87,8 @@ func (svc *Service) createLoadBalancer(in *elb.CreateLoadBalancerInput) (*elb.Cr
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{svc.showLoadBalancer(b)}}, nil
 }
 
-// newLoadBalancer checks what is asked for and returns it, without what
-// only a created one has.
+// newLoadBalancer validates a call and returns the load balancer, without the fields that
+// are set at creation.
 func (svc *Service) newLoadBalancer(in *elb.CreateLoadBalancerInput) (*LoadBalancer, error) {
 	b := &LoadBalancer{Name: aws.ToString(in.Name), Type: string(in.Type), IPType: string(in.IpAddressType), Groups: slices.Sorted(slices.Values(in.SecurityGroups))}
 	if err := checkName("load balancer", b.Name); err != nil {
@@ -125,8 +125,7 @@ func (svc *Service) newLoadBalancer(in *elb.CreateLoadBalancerInput) (*LoadBalan
 	return b, err
 }
 
-// checkIPType checks the type of addresses of a load balancer against its
-// subnets.
+// checkIPType validates the address type of a load balancer against its subnets.
 func (svc *Service) checkIPType(b *LoadBalancer) error {
 	switch b.IPType {
 	case "":
@@ -144,7 +143,7 @@ func (svc *Service) checkIPType(b *LoadBalancer) error {
 	return nil
 }
 
-// loadBalancerZones works out where a load balancer is to be.
+// loadBalancerZones returns the zones of a load balancer.
 func (svc *Service) loadBalancerZones(op string, b *LoadBalancer, subnets []string, mappings []types.SubnetMapping) (zones []LoadBalancerZone, vpc string, err error) {
 	if len(subnets) > 0 && len(mappings) > 0 {
 		return nil, "", core.Fail("ValidationError", "you can specify subnets or subnet mappings, not both")
@@ -170,8 +169,7 @@ func (svc *Service) loadBalancerZones(op string, b *LoadBalancer, subnets []stri
 	return zones, found[0].VPC, nil
 }
 
-// checkAllocations checks the elastic IP addresses of zones that a load
-// balancer is to be in.
+// checkAllocations validates the elastic IPs of a load balancer.
 func (svc *Service) checkAllocations(b *LoadBalancer, zones []LoadBalancerZone) error {
 	for i, z := range zones {
 		if z.Allocation == "" {
@@ -193,8 +191,7 @@ func (svc *Service) checkAllocations(b *LoadBalancer, zones []LoadBalancerZone) 
 	return nil
 }
 
-// holds reports whether an elastic IP address is taken by a load balancer of
-// that name.
+// holds reports whether a load balancer with that name uses an elastic IP.
 func (svc *Service) holds(b *LoadBalancer, allocation string) bool {
 	for _, old := range svc.state.LoadBalancers {
 		if old.Name == b.Name && slices.ContainsFunc(old.Zones, func(z LoadBalancerZone) bool { return z.Allocation == allocation }) {
@@ -204,20 +201,20 @@ func (svc *Service) holds(b *LoadBalancer, allocation string) bool {
 	return false
 }
 
-// like reports whether a load balancer has the settings of another.
+// like reports whether two load balancers have the same settings.
 func (b *LoadBalancer) like(o *LoadBalancer) bool {
 	same := func(x, y LoadBalancerZone) bool { return x.Subnet == y.Subnet && x.Allocation == y.Allocation }
 	return b.Type == o.Type && b.Scheme == o.Scheme && b.IPType == o.IPType && slices.Equal(b.Groups, o.Groups) &&
 		slices.EqualFunc(b.Zones, o.Zones, same) && maps.Equal(b.Tags, o.Tags)
 }
 
-// path is how the ARN of a load balancer ends: "net/name/hash".
+// path returns the end of the ARN of a load balancer: "net/name/hash".
 func (b *LoadBalancer) path() string {
 	_, path, _ := strings.Cut(b.ARN, ":loadbalancer/")
 	return path
 }
 
-// place creates a load balancer: its names, its interfaces, its time.
+// place creates a load balancer and its interfaces.
 func (svc *Service) place(b *LoadBalancer) {
 	hash, kind, takes := svc.Hash(), "net", NLBTakes
 	b.DNSName = b.Name + "-" + hash + ".elb." + svc.Region + ".amazonaws.com"
@@ -235,10 +232,10 @@ func (svc *Service) place(b *LoadBalancer) {
 	}
 }
 
-// owner is what the interface of a load balancer in a subnet says it serves.
+// owner is the owner of the interface in a subnet.
 func (b *LoadBalancer) owner(subnet string) string { return b.ARN + " " + subnet }
 
-// enter gives a load balancer its interface in a zone.
+// enter creates the interface of a load balancer in a zone.
 func (svc *Service) enter(b *LoadBalancer, z *LoadBalancerZone) {
 	kind := "network_load_balancer"
 	if b.Type == typeApplication {

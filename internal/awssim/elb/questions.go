@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// SchemeOf returns the scheme of the load balancer of a DNS name, and whether
-// there is one.
+// SchemeOf returns the scheme of the load balancer with a DNS name, and whether it
+// exists.
 func (svc *Service) SchemeOf(host string) (scheme string, exists bool) {
 	for _, b := range svc.state.LoadBalancers {
 		if b.DNSName == host {
@@ -22,8 +22,8 @@ func (svc *Service) SchemeOf(host string) (scheme string, exists bool) {
 	return "", false
 }
 
-// Forwards reports whether the load balancer of a DNS name, if there is one,
-// forwards to an instance that serves, and from when on it does.
+// Forwards reports whether the load balancer with a DNS name, if it exists, forwards to
+// an instance for which serves returns true, and since when.
 func (svc *Service) Forwards(host string, serves func(instance string) bool) (from time.Time, ok, exists bool) {
 	for _, b := range svc.state.LoadBalancers {
 		if b.DNSName != host {
@@ -51,7 +51,7 @@ func (svc *Service) Forwards(host string, serves func(instance string) bool) (fr
 	return from, false, false
 }
 
-// TargetIDs returns the instances that load balancers send to.
+// TargetIDs returns the instances that are targets of load balancers.
 func (svc *Service) TargetIDs() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, g := range svc.state.TargetGroups {
@@ -71,5 +71,5 @@ func (svc *Service) TargetIDs() iter.Seq[string] {
 	}
 }
 
-// ClassicNamed returns the Classic Load Balancer of a name, or nil.
+// ClassicNamed returns the Classic Load Balancer with that name, or nil.
 func (svc *Service) ClassicNamed(name string) *ClassicLoadBalancer { return svc.state.Classic[name] }

@@ -1,5 +1,5 @@
-// Package elb is the Elastic Load Balancing of the simulated AWS: network and
-// application load balancers, and Classic ones.
+// Package elb simulates Elastic Load Balancing: network, application and Classic Load
+// Balancers.
 package elb
 
 import (
@@ -7,14 +7,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// Service is Elastic Load Balancing.
+// Service is the simulated Elastic Load Balancing.
 type Service struct {
 	*core.Account
 	state *State
 	ec2   *ec2.Service
 }
 
-// New registers the operations of Elastic Load Balancing with an account.
+// New registers the operations of Elastic Load Balancing.
 func New(a *core.Account, s *State, e *ec2.Service) *Service {
 	core.Fill(&s.LoadBalancers)
 	core.Fill(&s.TargetGroups)

@@ -2,9 +2,9 @@ package elb
 
 import "time"
 
-// State is what Elastic Load Balancing holds.
+// State is the state of Elastic Load Balancing.
 type State struct {
-	LoadBalancers map[string]*LoadBalancer        // network and application ones, by ARN
+	LoadBalancers map[string]*LoadBalancer        // network and application load balancers, by ARN
 	TargetGroups  map[string]*TargetGroup         // by ARN
 	Listeners     map[string]*Listener            // by ARN
 	Classic       map[string]*ClassicLoadBalancer // by name
@@ -13,18 +13,18 @@ type State struct {
 // LoadBalancer is a network or an application load balancer.
 type LoadBalancer struct {
 	ARN, Name, Type, Scheme, VPC, IPType, DNSName string
-	Zones                                         []LoadBalancerZone // by zone
+	Zones                                         []LoadBalancerZone // sorted by zone
 	Groups                                        []string           // security groups
 	Attributes, Tags                              map[string]string
 	Born                                          time.Time
-	Ready                                         time.Time // active from then on
+	Ready                                         time.Time // active since
 }
 
-// LoadBalancerZone is where a load balancer is in one zone.
+// LoadBalancerZone is a zone of a load balancer.
 type LoadBalancerZone struct {
 	Zone, Subnet, Interface string
-	Allocation              string // of the elastic IP address; "" when AWS chose the address
-	PublicIP                string // of that elastic IP address
+	Allocation              string // of the elastic IP; "" if AWS chose the address
+	PublicIP                string // address of the elastic IP
 }
 
 // TargetGroup is a target group of instances.
@@ -35,11 +35,11 @@ type TargetGroup struct {
 	Attributes, Tags                 map[string]string
 	Targets                          []*Target
 	Born                             time.Time
-	Used                             time.Time // a listener has forwarded to it since then; zero: none does
-	Freed                            time.Time // when the last listener let go of it
+	Used                             time.Time // since when a listener forwards to it; zero: none does
+	Freed                            time.Time // when the last listener was removed
 }
 
-// HealthCheck is how a target group finds out about its targets.
+// HealthCheck are the health check settings of a target group.
 type HealthCheck struct {
 	Protocol, Port, Path, Codes           string
 	Interval, Timeout, Healthy, Unhealthy int32
@@ -50,7 +50,7 @@ type Target struct {
 	ID         string
 	Port       int32
 	Registered time.Time
-	Drained    time.Time // deregistered, and gone by then; zero: registered
+	Drained    time.Time // end of draining; zero: registered
 }
 
 // Listener is a listener that forwards to one target group.
@@ -70,7 +70,7 @@ type ClassicLoadBalancer struct {
 	CrossZone, Draining        bool
 	DrainingTimeout            int32                // seconds
 	IdleTimeout                int32                // seconds
-	Instances                  map[string]time.Time // since when they are registered, by ID
+	Instances                  map[string]time.Time // registration time by instance ID
 	Tags                       map[string]string
 	Born                       time.Time
 }
@@ -81,8 +81,7 @@ type ClassicListener struct {
 	Port, InstancePort         int32
 }
 
-// ClassicHealthCheck is how a Classic Load Balancer finds out about its
-// instances.
+// ClassicHealthCheck are the health check settings of a Classic Load Balancer.
 type ClassicHealthCheck struct {
 	Target                                string
 	Interval, Timeout, Healthy, Unhealthy int32

@@ -18,7 +18,7 @@ func (svc *Service) simulateTags() {
 	core.On(svc.Account, svc.describeTags, "ResourceArns")
 }
 
-// tagged returns where the tags of resources are, at most 20 of them.
+// tagged returns the tags of resources, at most 20.
 func (svc *Service) tagged(arns []string) ([]*map[string]string, error) {
 	if len(arns) == 0 || len(arns) > 20 {
 		return nil, core.Fail("ValidationError", "1 to 20 resource ARNs must be specified, not %d", len(arns))
@@ -42,8 +42,7 @@ func (svc *Service) tagged(arns []string) ([]*map[string]string, error) {
 	return out, nil
 }
 
-// firstNotFound returns the error that says more than that the ARN is of
-// another kind.
+// firstNotFound returns the most specific of several "not found" errors.
 func firstNotFound(errs ...error) error {
 	for _, err := range errs {
 		var api smithy.APIError

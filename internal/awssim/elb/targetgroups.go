@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Attributes of target groups that decide something here.
+// Attributes of target groups with an effect in the simulation.
 const (
 	deregistrationDelay = "deregistration_delay.timeout_seconds"
 	drainingInterval    = "target_health_state.unhealthy.draining_interval_seconds"
@@ -41,7 +41,7 @@ func noTargetGroup(id string) error {
 	return &types.TargetGroupNotFoundException{Message: aws.String("Target group '" + id + "' not found")}
 }
 
-// targetGroup returns a target group that a call names by its ARN.
+// targetGroup returns a target group by its ARN.
 func (svc *Service) targetGroup(arn *string) (*TargetGroup, error) {
 	id := aws.ToString(arn)
 	if !strings.HasPrefix(id, svc.RegionalARN("elasticloadbalancing", "targetgroup/")) {
@@ -88,14 +88,14 @@ func (svc *Service) createTargetGroup(in *elb.CreateTargetGroupInput) (*elb.Crea
 	return svc.keepTargetGroup(g)
 }
 
-// keepTargetGroup creates a target group, or answers with the one that has its
-// name and its settings.
+// keepTargetGroup creates a target group, or returns the existing one with the same name
+// and settings.
 func (svc *Service) keepTargetGroup(g *TargetGroup) (*elb.CreateTargetGroupOutput, error) {
 	for _, old := range svc.state.TargetGroups {
 		if old.Name != g.Name {
 			continue
 		}
-		// As for load balancers, tags count as settings.
+		// Tags count as settings, as for load balancers.
 		same := old.VPC == g.VPC && old.Protocol == g.Protocol && old.IPType == g.IPType && old.Port == g.Port && old.Check == g.Check && maps.Equal(old.Tags, g.Tags)
 		if !same {
 			return nil, &types.DuplicateTargetGroupNameException{Message: aws.String("A target group with the same name '" + g.Name + "' exists, but with different settings")}
@@ -111,7 +111,7 @@ func (svc *Service) keepTargetGroup(g *TargetGroup) (*elb.CreateTargetGroupOutpu
 	return &elb.CreateTargetGroupOutput{TargetGroups: []types.TargetGroup{svc.showTargetGroup(g)}}, nil
 }
 
-// checkTargetGroup checks where a target group of instances sends traffic.
+// checkTargetGroup validates port, protocol, VPC and address type of a target group.
 func (svc *Service) checkTargetGroup(g *TargetGroup) error {
 	if !slices.Contains([]string{"TCP", "TLS", "UDP", "TCP_UDP", "HTTP", "HTTPS"}, g.Protocol) {
 		return core.Fail("ValidationError", "protocol '%s' is not valid for a target group of instances", g.Protocol)
@@ -128,7 +128,7 @@ func (svc *Service) checkTargetGroup(g *TargetGroup) error {
 		g.IPType = "ipv4"
 	case "ipv4":
 	case "ipv6":
-		// Stricter than is documented: the VPC must have IPv6 already.
+		// Stricter than documented: the VPC must have IPv6 already.
 		if vpc.IPv6 == nil {
 			return core.Fail("InvalidConfigurationRequest", "VPC '%s' has no IPv6 CIDR block", g.VPC)
 		}
@@ -138,7 +138,7 @@ func (svc *Service) checkTargetGroup(g *TargetGroup) error {
 	return nil
 }
 
-// targetGroupDefaults are the attributes of a new target group of instances.
+// targetGroupDefaults returns the attributes of a new target group.
 func targetGroupDefaults(protocol string) map[string]string {
 	d := map[string]string{
 		deregistrationDelay: "300", "stickiness.enabled": "false", crossZone: "use_load_balancer_configuration",
@@ -160,7 +160,7 @@ func targetGroupDefaults(protocol string) map[string]string {
 	return d
 }
 
-// changedCheck returns the health check of a target group with changes.
+// changedCheck returns the changed health check of a target group.
 func (g *TargetGroup) changedCheck(in *elb.ModifyTargetGroupInput) (HealthCheck, error) {
 	c := g.Check
 	if in.HealthCheckProtocol != "" {
@@ -191,7 +191,7 @@ func (g *TargetGroup) changedCheck(in *elb.ModifyTargetGroupInput) (HealthCheck,
 	return c, c.check(g.Protocol)
 }
 
-// check checks a health check of a target group of that protocol.
+// check validates a health check for a protocol.
 func (c HealthCheck) check(protocol string) error {
 	within := func(n, least, most int32) bool { return n >= least && n <= most }
 	port, err := strconv.Atoi(c.Port)
@@ -209,7 +209,7 @@ func (c HealthCheck) check(protocol string) error {
 	case !within(c.Interval, 5, 300) || !within(c.Timeout, 2, 120):
 		return core.Fail("ValidationError", "health check interval must be between 5 and 300 seconds, timeout between 2 and 120")
 	case c.Timeout >= c.Interval:
-		// Stricter than is documented for network load balancers.
+		// For network load balancers, this is stricter than documented.
 		return core.Fail("ValidationError", "health check timeout '%d' must be smaller than or equal to the interval '%d'", c.Timeout, c.Interval)
 	case !within(c.Healthy, 2, 10) || !within(c.Unhealthy, 2, 10):
 		return core.Fail("ValidationError", "health check thresholds must be between 2 and 10")
@@ -339,7 +339,7 @@ func (svc *Service) deleteTargetGroup(in *elb.DeleteTargetGroupInput) (*elb.Dele
 	if err != nil {
 		return nil, err
 	}
-	// For a moment a target group may still be held by a listener that is deleted.
+	// A target group may be in use for a moment after its listener is deleted.
 	if !g.Used.IsZero() || !g.Freed.IsZero() && !svc.Visible(g.Freed) {
 		return nil, &types.ResourceInUseException{Message: aws.String("Target group '" + g.ARN + "' is currently in use by a listener or a rule")}
 	}

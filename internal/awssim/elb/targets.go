@@ -18,7 +18,7 @@ func invalidTarget(why string) error {
 	return &types.InvalidTargetException{Message: aws.String(why)}
 }
 
-// find returns the target of that ID and port, or nil.
+// find returns the target with an ID and port, or nil.
 func (g *TargetGroup) find(id string, port int32) *Target {
 	for _, t := range g.Targets {
 		if t.ID == id && t.Port == port {
@@ -28,7 +28,7 @@ func (g *TargetGroup) find(id string, port int32) *Target {
 	return nil
 }
 
-// readTarget reads which target a call means.
+// readTarget returns the ID and port of a target in a call.
 func (g *TargetGroup) readTarget(op string, d types.TargetDescription) (id string, port int32, err error) {
 	if err := core.Only(op, &d, "Id", "Port"); err != nil {
 		return "", 0, err
@@ -78,7 +78,7 @@ func (svc *Service) registerTargets(in *elb.RegisterTargetsInput) (*elb.Register
 	return &elb.RegisterTargetsOutput{}, nil
 }
 
-// checkTarget checks that an instance can be a target now.
+// checkTarget checks that an instance can be registered now.
 func (svc *Service) checkTarget(g *TargetGroup, id string) error {
 	i := svc.ec2.Instance(id)
 	switch {
@@ -114,7 +114,7 @@ func (svc *Service) deregisterTargets(in *elb.DeregisterTargetsInput) (*elb.Dere
 		return nil, err
 	}
 	if g.Used.IsZero() {
-		delay = 0 // nothing to drain
+		delay = 0 // there is no connection to drain
 	}
 	for _, d := range in.Targets {
 		id, port, err := g.readTarget("DeregisterTargets", d)
@@ -167,13 +167,13 @@ func (g *TargetGroup) showHealth(id string, port int32, h types.TargetHealth) ty
 	return types.TargetHealthDescription{Target: &types.TargetDescription{Id: aws.String(id), Port: aws.Int32(port)}, HealthCheckPort: aws.String(checked), TargetHealth: &h}
 }
 
-// apiServerPort is where API servers listen, and nothing else does: an agent of a
-// user's, at another port, would be of a manifest that only the cluster knows.
+// apiServerPort is the port of API servers. Nothing listens on other ports: a user's
+// agent there would come from an object in the cluster, which is not simulated.
 const apiServerPort = 6443
 
-// health is how a target is. The health checks begin when the target is
-// registered and the group in use; a target is healthy no sooner than its load
-// balancer is active.
+// health returns the health of a target. Health checks start when the target is
+// registered and the group is in use; a target is not healthy before its load balancer is
+// active.
 func (svc *Service) health(g *TargetGroup, t *Target) types.TargetHealth {
 	is := func(state types.TargetHealthStateEnum, reason types.TargetHealthReasonEnum, why string) types.TargetHealth {
 		return types.TargetHealth{State: state, Reason: reason, Description: aws.String(why)}
@@ -201,7 +201,7 @@ func (svc *Service) health(g *TargetGroup, t *Target) types.TargetHealth {
 	if svc.Now().Before(b.Ready) {
 		return is(types.TargetHealthStateEnumInitial, types.TargetHealthReasonEnumRegistrationInProgress, "Target registration is in progress")
 	}
-	if i.Boot != nil && i.UserData != "" && (i.Boot.Failed != "" || i.Boot.ControlPlane && (i.Boot.Joined.IsZero() || t.Port != apiServerPort)) { // what has nothing to boot serves whatever its image does
+	if i.Boot != nil && i.UserData != "" && (i.Boot.Failed != "" || i.Boot.ControlPlane && (i.Boot.Joined.IsZero() || t.Port != apiServerPort)) { // without user data, the image decides what runs
 		return is(types.TargetHealthStateEnumUnhealthy, types.TargetHealthReasonEnumFailedHealthChecks, "Health checks failed")
 	}
 	return types.TargetHealth{State: types.TargetHealthStateEnumHealthy}

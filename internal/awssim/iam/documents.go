@@ -10,11 +10,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// Sizes of documents, in characters without whitespace: quotas of IAM.
+// Maximum sizes of documents, in characters without whitespace: quotas of IAM.
 const (
 	mostPolicy      = 6144
 	mostTrust       = 2048
-	MostRoleInline  = 10240 // of all inline policies of a role together
+	MostRoleInline  = 10240 // of all inline policies of a role
 	MostUserInline  = 2048
 	MostGroupInline = 5120
 )
@@ -23,7 +23,7 @@ func malformedPolicy(text string) error {
 	return &types.MalformedPolicyDocumentException{Message: aws.String(text)}
 }
 
-// size counts the characters that IAM counts.
+// size counts the characters of a document as IAM does.
 func size(document string) (n int) {
 	for _, r := range document {
 		if !unicode.IsSpace(r) {
@@ -33,7 +33,7 @@ func size(document string) (n int) {
 	return n
 }
 
-// checkPolicy checks a document that says what its holder may do.
+// checkPolicy validates a permissions policy.
 func checkPolicy(document string) error {
 	statements, err := parseDocument(document)
 	if err != nil {
@@ -50,7 +50,7 @@ func checkPolicy(document string) error {
 	return nil
 }
 
-// CheckTrust checks a document that says who may assume a role.
+// CheckTrust validates a trust policy.
 func CheckTrust(document string) error {
 	if size(document) > mostTrust {
 		return limitExceeded("ACLSizePerRole", "2048")
@@ -112,8 +112,7 @@ func parseDocument(document string) ([]map[string]any, error) {
 	return list, nil
 }
 
-// either checks that a statement has a field or its negation, with something
-// in it.
+// either checks that a statement has a field or its negation, and that it is not empty.
 func either(s map[string]any, field, missing string) error {
 	v, ok := s[field]
 	if !ok {

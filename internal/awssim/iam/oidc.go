@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// OIDCProvider is an OpenID Connect provider of the account.
+// OIDCProvider is an OpenID Connect provider.
 type OIDCProvider struct {
 	ARN, URL             string // the URL without https://
 	Clients, Thumbprints []string
@@ -42,7 +42,7 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 		return nil, &types.EntityAlreadyExistsException{Message: aws.String("Provider with url https://" + p.URL + " already exists.")}
 	}
 	if len(p.Thumbprints) == 0 {
-		p.Thumbprints = []string{strings.Repeat("9e99a48a", 5)} // IAM asks the issuer itself
+		p.Thumbprints = []string{strings.Repeat("9e99a48a", 5)} // IAM retrieves the thumbprint itself
 	}
 	for _, t := range in.Tags {
 		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
@@ -51,7 +51,7 @@ func (svc *Service) createOIDC(in *iam.CreateOpenIDConnectProviderInput) (*iam.C
 	return &iam.CreateOpenIDConnectProviderOutput{OpenIDConnectProviderArn: &p.ARN}, nil
 }
 
-// oidc returns the provider of an ARN.
+// oidc returns the provider with an ARN.
 func (svc *Service) oidc(arn *string) (*OIDCProvider, error) {
 	p := svc.state.Providers[aws.ToString(arn)]
 	if p == nil {
@@ -78,7 +78,7 @@ func (svc *Service) listOIDC(*iam.ListOpenIDConnectProvidersInput) (*iam.ListOpe
 	})}, nil
 }
 
-// deleteOIDC succeeds for what is not there, as AWS does.
+// deleteOIDC succeeds if the provider does not exist, as in AWS.
 func (svc *Service) deleteOIDC(in *iam.DeleteOpenIDConnectProviderInput) (*iam.DeleteOpenIDConnectProviderOutput, error) {
 	delete(svc.state.Providers, aws.ToString(in.OpenIDConnectProviderArn))
 	return &iam.DeleteOpenIDConnectProviderOutput{}, nil

@@ -14,13 +14,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// Policy is a managed policy of the account.
+// Policy is a customer managed policy.
 type Policy struct {
 	Name, Description string
 	Path              string // "/" when empty
 	Versions          []*PolicyVersion
-	Default           string // ID of the version in force
-	Last              int    // counts the versions there ever were
+	Default           string // ID of the default version
+	Last              int    // number of versions so far
 	Tags              map[string]string
 	Born, Changed     time.Time
 }
@@ -31,11 +31,11 @@ type PolicyVersion struct {
 	Born         time.Time
 }
 
-// MostVersions is how many versions of a managed policy there can be.
+// MostVersions is the maximum number of versions of a managed policy.
 const MostVersions = 5
 
-// mostAttached is how many managed policies there can be on a role, a user or
-// a group, unless AWS was asked for more.
+// mostAttached is the default quota of managed policies attached to a role, a user or a
+// group.
 const mostAttached = 10
 
 func (svc *Service) simulatePolicies() {
@@ -50,8 +50,8 @@ func (svc *Service) simulatePolicies() {
 	core.On(svc.Account, svc.listEntitiesForPolicy, "PolicyArn", "Marker", "MaxItems")
 }
 
-// awsPolicies are policies of AWS's own that are known here, by the part of
-// their ARN behind "policy". AWS has more than a thousand.
+// awsPolicies lists the simulated AWS managed policies, by their ARN after "policy". AWS
+// has more than a thousand.
 func awsPolicies() []string {
 	return []string{
 		"/AdministratorAccess", "/ReadOnlyAccess", "/PowerUserAccess", "/AmazonSSMManagedInstanceCore",
@@ -61,8 +61,7 @@ func awsPolicies() []string {
 	}
 }
 
-// policyExists reports whether there is a policy of that ARN, AWS's own among
-// them.
+// policyExists reports whether a policy exists, including AWS managed ones.
 func (svc *Service) policyExists(arn string) bool {
 	own, found := strings.CutPrefix(arn, "arn:"+svc.Partition()+":iam::aws:policy")
 	if found {
@@ -72,10 +71,10 @@ func (svc *Service) policyExists(arn string) bool {
 	return err == nil
 }
 
-// PolicyARN is the ARN of a managed policy of the account.
+// PolicyARN returns the ARN of a customer managed policy.
 func (svc *Service) PolicyARN(p *Policy) string { return svc.ARN("policy", p.Path, p.Name) }
 
-// Policy looks up a Policy of the account.
+// Policy returns a customer managed policy.
 func (svc *Service) Policy(arn *string) (*Policy, error) {
 	name := aws.ToString(arn)
 	if p := svc.state.Policies[name[strings.LastIndex(name, "/")+1:]]; p != nil && svc.PolicyARN(p) == name {
@@ -84,7 +83,7 @@ func (svc *Service) Policy(arn *string) (*Policy, error) {
 	return nil, &types.NoSuchEntityException{Message: aws.String("Policy " + name + " was not found.")}
 }
 
-// Holders returns what a policy can be attached to, by kind and name.
+// Holders returns everything that policies can be attached to, by kind and name.
 func (svc *Service) Holders() map[string]*Holder {
 	all := map[string]*Holder{}
 	for _, r := range svc.state.Roles {
@@ -119,7 +118,7 @@ func (p *Policy) version(id string) *PolicyVersion {
 	return nil
 }
 
-// Document is the one in force.
+// Document returns the document of the default version.
 func (p *Policy) Document() string {
 	if v := p.version(p.Default); v != nil {
 		return v.Document
@@ -131,7 +130,7 @@ func (svc *Service) showPolicy(p *Policy) types.Policy {
 	arn := svc.PolicyARN(p)
 	out := types.Policy{
 		PolicyName: aws.String(p.Name), Arn: aws.String(arn), Path: aws.String(cmp.Or(p.Path, "/")), PolicyId: aws.String(UniqueID("ANPA", p.Name)),
-		DefaultVersionId: aws.String(p.Default), AttachmentCount: aws.Int32(int32(len(svc.holding(arn)))), //nolint:gosec // few
+		DefaultVersionId: aws.String(p.Default), AttachmentCount: aws.Int32(int32(len(svc.holding(arn)))), //nolint:gosec // at most a few
 		IsAttachable: true, CreateDate: aws.Time(p.Born), UpdateDate: aws.Time(p.Changed), Tags: showTags(p.Tags),
 	}
 	if p.Description != "" {
@@ -205,7 +204,7 @@ func (svc *Service) listPolicyVersions(in *iam.ListPolicyVersionsInput) (*iam.Li
 	return &iam.ListPolicyVersionsOutput{Versions: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// MakePolicy creates a managed policy, born at that time.
+// MakePolicy creates a managed policy with a creation time.
 func (svc *Service) MakePolicy(p *Policy, document string, at time.Time) error {
 	if err := checkName("policyName", p.Name, p.Path, 128); err != nil {
 		return err
@@ -221,7 +220,7 @@ func (svc *Service) MakePolicy(p *Policy, document string, at time.Time) error {
 	return nil
 }
 
-// AddVersion gives a policy another document, and puts it in force.
+// AddVersion adds a version to a policy and makes it the default.
 func (svc *Service) AddVersion(p *Policy, document string, at time.Time) error {
 	switch {
 	case size(document) > mostPolicy:
@@ -280,7 +279,7 @@ func (svc *Service) deletePolicyVersion(in *iam.DeletePolicyVersionInput) (*iam.
 	return &iam.DeletePolicyVersionOutput{}, nil
 }
 
-// RemovePolicy deletes a policy that is attached to nothing any more.
+// RemovePolicy deletes a policy that is not attached.
 func (svc *Service) RemovePolicy(p *Policy) error {
 	switch {
 	case len(svc.holding(svc.PolicyARN(p))) > 0:

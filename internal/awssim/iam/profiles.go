@@ -22,8 +22,8 @@ func (svc *Service) simulateProfiles() {
 	core.On(svc.Account, svc.removeRoleFromInstanceProfile, "InstanceProfileName", "RoleName")
 }
 
-// ProfileRole returns the name of the role of an instance profile; "" where
-// there is no such profile, or it has no role.
+// ProfileRole returns the name of the role in an instance profile; "" if there is no
+// profile or no role.
 func (svc *Service) ProfileRole(name string) string {
 	if p := svc.state.Profiles[name]; p != nil {
 		return p.Role
@@ -31,8 +31,7 @@ func (svc *Service) ProfileRole(name string) string {
 	return ""
 }
 
-// ProfileExists reports whether there is an instance profile of that
-// name.
+// ProfileExists reports whether an instance profile exists.
 func (svc *Service) ProfileExists(name string) bool {
 	_, ok := svc.state.Profiles[name]
 	return ok
@@ -51,7 +50,7 @@ func (svc *Service) showProfile(p *InstanceProfile) types.InstanceProfile {
 	return out
 }
 
-// Profile looks up an instance Profile for a call that changes it.
+// Profile returns the instance profile for a write.
 func (svc *Service) Profile(name *string) (*InstanceProfile, error) {
 	p, ok := svc.state.Profiles[aws.ToString(name)]
 	if !ok {
@@ -97,7 +96,7 @@ func (svc *Service) listInstanceProfilesForRole(in *iam.ListInstanceProfilesForR
 	return &iam.ListInstanceProfilesForRoleOutput{InstanceProfiles: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// MakeProfile creates an instance profile, born at that time.
+// MakeProfile creates an instance profile with a creation time.
 func (svc *Service) MakeProfile(p *InstanceProfile, at time.Time) error {
 	if err := checkName("instanceProfileName", p.Name, p.Path, 128); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (svc *Service) MakeProfile(p *InstanceProfile, at time.Time) error {
 	return nil
 }
 
-// SetRole puts a role into a profile.
+// SetRole adds a role to a profile.
 func (svc *Service) SetRole(p *InstanceProfile, role string) error {
 	if _, err := svc.Role(&role); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (svc *Service) simulateRoles() {
 	core.On(svc.Account, svc.listRolePolicies, "RoleName", "Marker", "MaxItems")
 }
 
-// RoleOfARN returns the role of an ARN, or nil.
+// RoleOfARN returns the role with an ARN, or nil.
 func (svc *Service) RoleOfARN(arn string) *Role {
 	for _, r := range svc.state.Roles {
 		if svc.roleARN(r) == arn {
@@ -40,8 +40,8 @@ func (svc *Service) RoleOfARN(arn string) *Role {
 	return nil
 }
 
-// Assumable reports whether EKS can assume a role: it exists, and word of it
-// has got around.
+// Assumable reports whether EKS can assume a role: it exists, and is visible to other
+// services.
 func (svc *Service) Assumable(arn string) bool {
 	r := svc.RoleOfARN(arn)
 	return r != nil && svc.Visible(r.Born)
@@ -49,7 +49,7 @@ func (svc *Service) Assumable(arn string) bool {
 
 func (svc *Service) roleARN(r *Role) string { return svc.ARN("role", r.Path, r.Name) }
 
-// Session is how long a session of the role lasts at most, in seconds.
+// Session returns the maximum session duration in seconds.
 func (r *Role) Session() int32 {
 	if r.MaxSession == 0 {
 		return 3600
@@ -61,7 +61,7 @@ func (r *Role) trust() string {
 	return cmp.Or(r.Trust, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+cmp.Or(r.Service, "ec2.amazonaws.com")+`"},"Action":"sts:AssumeRole"}]}`)
 }
 
-// ShowRole is a role as answers show it.
+// ShowRole converts a role for answers.
 func (svc *Service) ShowRole(r *Role) types.Role {
 	out := types.Role{
 		RoleName: aws.String(r.Name), Arn: aws.String(svc.roleARN(r)), Path: aws.String(cmp.Or(r.Path, "/")), RoleId: aws.String(UniqueID("AROA", r.Name)),
@@ -76,7 +76,7 @@ func (svc *Service) ShowRole(r *Role) types.Role {
 	return out
 }
 
-// Role looks up a Role for a call that changes it or looks into it.
+// Role returns a role by name.
 func (svc *Service) Role(name *string) (*Role, error) {
 	r, ok := svc.state.Roles[aws.ToString(name)]
 	if !ok {
@@ -94,8 +94,7 @@ func (svc *Service) getRole(in *iam.GetRoleInput) (*iam.GetRoleOutput, error) {
 	return &iam.GetRoleOutput{Role: &shown}, nil
 }
 
-// listRoles shows neither tags nor boundaries, as the manual says of
-// ListRoles.
+// listRoles returns neither tags nor boundaries, as documented for ListRoles.
 func (svc *Service) listRoles(in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
 	var list []types.Role
 	for _, r := range core.ByKey(svc.state.Roles) {
@@ -109,7 +108,7 @@ func (svc *Service) listRoles(in *iam.ListRolesInput) (*iam.ListRolesOutput, err
 	return &iam.ListRolesOutput{Roles: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// MakeRole creates a role, born at that time.
+// MakeRole creates a role with a creation time.
 func (svc *Service) MakeRole(r *Role, at time.Time) error {
 	if err := checkName("roleName", r.Name, r.Path, 64); err != nil {
 		return err
@@ -144,7 +143,7 @@ func (svc *Service) createRoleCall(in *iam.CreateRoleInput) (*iam.CreateRoleOutp
 	return &iam.CreateRoleOutput{Role: &shown}, nil
 }
 
-// RemoveRole deletes a role that nothing uses any more.
+// RemoveRole deletes a role that is not in use.
 func (svc *Service) RemoveRole(r *Role) error {
 	for _, p := range svc.state.Profiles {
 		if p.Role == r.Name {
@@ -276,8 +275,7 @@ func (svc *Service) listRolePolicies(in *iam.ListRolePoliciesInput) (*iam.ListRo
 	return &iam.ListRolePoliciesOutput{PolicyNames: part, Marker: next, IsTruncated: next != nil}, err
 }
 
-// AssumedWith returns the call of AssumeRole that was answered with an access
-// key, or nil.
+// AssumedWith returns the AssumeRole call that returned an access key, or nil.
 func (svc *Service) AssumedWith(key any) *AssumedRole {
 	for i := range svc.state.Assumed {
 		if r := &svc.state.Assumed[i]; r.AccessKey == key {
@@ -287,5 +285,5 @@ func (svc *Service) AssumedWith(key any) *AssumedRole {
 	return nil
 }
 
-// Assume keeps a call of AssumeRole.
+// Assume records an AssumeRole call.
 func (svc *Service) Assume(r AssumedRole) { svc.state.Assumed = append(svc.state.Assumed, r) }

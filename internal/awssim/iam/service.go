@@ -1,16 +1,16 @@
-// Package iam is the IAM of the simulated AWS: roles, instance profiles,
-// policies, users, groups and OpenID Connect providers.
+// Package iam simulates IAM: roles, instance profiles, policies, users, groups and OpenID
+// Connect providers.
 package iam
 
 import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
-// Service is IAM.
+// Service is the simulated IAM.
 type Service struct {
 	*core.Account
 	state *State
 }
 
-// New registers the operations of IAM with an account.
+// New registers the operations of IAM.
 func New(a *core.Account, s *State) *Service {
 	s.fill()
 	svc := &Service{Account: a, state: s}

@@ -13,57 +13,56 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// State is what IAM and STS hold.
+// State is the state of IAM and STS.
 type State struct {
 	Roles    map[string]*Role            // by name
 	Profiles map[string]*InstanceProfile // by name
-	Policies map[string]*Policy          // those of the account, by name
+	Policies map[string]*Policy          // customer managed policies, by name
 	Users    map[string]*User            // by name
 	Groups   map[string]*Group           // by name
 	Assumed  []AssumedRole               // in the order of the calls
 
-	Providers map[string]*OIDCProvider // of OpenID Connect, by ARN
+	Providers map[string]*OIDCProvider // OpenID Connect providers by ARN
 }
 
-// Holder is what holds permissions: a role, a user or a group.
+// Holder is a role, a user or a group: an object with permissions.
 type Holder struct {
-	Attached []string          // ARNs of managed policies, in the order in which they were attached
+	Attached []string          // ARNs of managed policies, in order of attachment
 	Inline   map[string]string // documents by name
 }
 
 // Role is a role of the account.
 type Role struct {
 	Name        string
-	Path        string // "/" when empty
-	Service     string // who may assume it where Trust is empty: ec2.amazonaws.com when empty
-	Trust       string // the document
+	Path        string // "/" if empty
+	Service     string // principal if Trust is empty; ec2.amazonaws.com if both are
+	Trust       string // trust policy
 	Description string
-	Boundary    string // ARN of the policy that bounds its permissions
-	MaxSession  int32  // seconds; an hour when zero
+	Boundary    string // ARN of the permissions boundary
+	MaxSession  int32  // seconds; an hour if zero
 	Tags        map[string]string
 	Born        time.Time
 	Holder
 }
 
-// InstanceProfile is an instance profile, which has one role at most.
+// InstanceProfile is an instance profile, which has at most one role.
 type InstanceProfile struct {
 	Name, Role string
-	Path       string // "/" when empty
+	Path       string // "/" if empty
 	Tags       map[string]string
 	Born       time.Time
 }
 
-// AssumedRole is one call of AssumeRole.
+// AssumedRole is an AssumeRole call.
 type AssumedRole struct {
 	RoleARN, Session, ExternalID string
 	Duration                     int32 // seconds
 	AccessKey                    string
-	By                           string // ARN of the assumed role that the call was made in; "" for the account's user
+	By                           string // ARN of the assumed role of the caller; "" for the account's user
 	At                           time.Time
 }
 
-// fill creates the maps that are missing, as they are in files of before there
-// was anything to put into them.
+// fill initializes maps that are missing in files of older versions.
 func (s *State) fill() {
 	core.Fill(&s.Roles)
 	core.Fill(&s.Profiles)
@@ -73,8 +72,7 @@ func (s *State) fill() {
 	core.Fill(&s.Providers)
 }
 
-// BootstrapProfiles names the roles and instance profiles that CAPA's bootstrap
-// stack makes.
+// BootstrapProfiles lists the roles and instance profiles of CAPA's bootstrap stack.
 func BootstrapProfiles() []string {
 	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"
 	return []string{"control-plane" + suffix, "controllers" + suffix, "nodes" + suffix}
@@ -88,12 +86,12 @@ func (svc *Service) simulate() {
 	svc.simulateOIDC()
 }
 
-// ARN is the ARN of a resource of IAM.
+// ARN returns the ARN of an IAM resource.
 func (svc *Service) ARN(kind, path, name string) string {
 	return "arn:" + svc.Partition() + ":iam::" + core.AccountID + ":" + kind + cmp.Or(path, "/") + name
 }
 
-// UniqueID creates the ID of something of IAM, always the same for a name.
+// UniqueID returns the unique ID of an IAM resource, the same for the same name.
 func UniqueID(prefix, name string) string {
 	return prefix + strings.ToUpper(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' {
@@ -103,7 +101,7 @@ func UniqueID(prefix, name string) string {
 	}, (name + "xxxxxxxxxxxxxxxxx")[:17]))
 }
 
-// NoEntity is the error of a resource of IAM that does not exist.
+// NoEntity is the error for an IAM resource that does not exist.
 func NoEntity(what, name string) error {
 	return &types.NoSuchEntityException{Message: aws.String(what + " " + name + " cannot be found.")}
 }
@@ -120,8 +118,7 @@ func limitExceeded(quota string, most string) error {
 	return &types.LimitExceededException{Message: aws.String("Cannot exceed quota for " + quota + ": " + most)}
 }
 
-// nameTaken reports whether there is something of that name. Names of IAM do not
-// differ by case alone.
+// nameTaken reports whether a name exists. Names in IAM are not case-sensitive.
 func nameTaken[T any](m map[string]T, name string) bool {
 	for k := range m {
 		if strings.EqualFold(k, name) {
@@ -131,7 +128,7 @@ func nameTaken[T any](m map[string]T, name string) bool {
 	return false
 }
 
-// checkName checks the name and the path of a new resource.
+// checkName validates the name and the path of a new resource.
 func checkName(field, name, path string, most int) error {
 	valid := func(r rune) bool {
 		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_+=,.@-", r)
@@ -160,7 +157,7 @@ func showTags(m map[string]string) []types.Tag {
 	return core.Each(core.SortedKeys(m), func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(m[k])} })
 }
 
-// putTags adds tags to those that are there.
+// putTags adds tags.
 func putTags(to *map[string]string, tags []types.Tag) {
 	core.Fill(to)
 	for _, t := range tags {
@@ -168,12 +165,12 @@ func putTags(to *map[string]string, tags []types.Tag) {
 	}
 }
 
-// escaped is a document as IAM hands it out.
+// escaped returns a document URL-encoded, as IAM does.
 func escaped(document string) *string {
 	return aws.String(strings.ReplaceAll(url.QueryEscape(document), "+", "%20"))
 }
 
-// Inventory lists what IAM holds, but for what the account began with.
+// Inventory lists the resources of IAM except for those of the bootstrap stack.
 func (svc *Service) Inventory() (lines []string) {
 	s := svc.state
 	list := func(kind string, names []string) {

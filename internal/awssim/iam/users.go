@@ -14,11 +14,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// User is a user of the account.
+// User is an IAM user.
 type User struct {
 	Name     string
-	Path     string // "/" when empty
-	Boundary string // ARN of the policy that bounds its permissions
+	Path     string // "/" if empty
+	Boundary string // ARN of the permissions boundary
 	Groups   []string
 	Tags     map[string]string
 	Born     time.Time
@@ -28,7 +28,7 @@ type User struct {
 // Group is a group of users.
 type Group struct {
 	Name string
-	Path string // "/" when empty
+	Path string // "/" if empty
 	Born time.Time
 	Holder
 }
@@ -45,7 +45,7 @@ func (svc *Service) simulateUsers() {
 	core.On(svc.Account, svc.listAttachedUserPolicies, "UserName", "PathPrefix", "Marker", "MaxItems")
 }
 
-// Attach attaches a managed policy. That it is attached already is fine.
+// Attach attaches a managed policy. It is idempotent.
 func (svc *Service) Attach(quota string, h *Holder, arn string) error {
 	switch {
 	case !svc.policyExists(arn):
@@ -68,7 +68,7 @@ func Detach(h *Holder, arn string) error {
 	return nil
 }
 
-// put sets an inline policy.
+// Put sets an inline policy.
 func (h *Holder) Put(name, document, whose string, most int) error {
 	if err := checkName("policyName", name, "", 128); err != nil {
 		return err
@@ -100,7 +100,7 @@ func attachments(arns []string, path string) (list []types.AttachedPolicy) {
 	return list
 }
 
-// User returns the user of a name.
+// User returns the user with that name.
 func (svc *Service) User(name *string) (*User, error) {
 	u, ok := svc.state.Users[aws.ToString(name)]
 	if !ok {
@@ -109,7 +109,7 @@ func (svc *Service) User(name *string) (*User, error) {
 	return u, nil
 }
 
-// Group returns the group of a name.
+// Group returns the group with that name.
 func (svc *Service) Group(name *string) (*Group, error) {
 	g, ok := svc.state.Groups[aws.ToString(name)]
 	if !ok {
@@ -118,7 +118,7 @@ func (svc *Service) Group(name *string) (*Group, error) {
 	return g, nil
 }
 
-// MakeUser creates a user, born at that time.
+// MakeUser creates a user with a creation time.
 func (svc *Service) MakeUser(u *User, at time.Time) error {
 	if err := checkName("userName", u.Name, u.Path, 64); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (svc *Service) MakeUser(u *User, at time.Time) error {
 	return nil
 }
 
-// MakeGroup creates a group, born at that time.
+// MakeGroup creates a group with a creation time.
 func (svc *Service) MakeGroup(g *Group, at time.Time) error {
 	if err := checkName("groupName", g.Name, g.Path, 128); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (svc *Service) MakeGroup(g *Group, at time.Time) error {
 	return nil
 }
 
-// RemoveUser deletes a user that nothing uses any more.
+// RemoveUser deletes a user that is not in use.
 func (svc *Service) RemoveUser(u *User) error {
 	switch {
 	case len(u.Groups) > 0:
@@ -158,7 +158,7 @@ func (svc *Service) RemoveUser(u *User) error {
 	return nil
 }
 
-// RemoveGroup deletes a group that nothing uses any more.
+// RemoveGroup deletes a group that is not in use.
 func (svc *Service) RemoveGroup(g *Group) error {
 	for _, u := range svc.state.Users {
 		if slices.Contains(u.Groups, g.Name) {

@@ -18,13 +18,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// Transport carries a program's requests to the API servers of the account's
-// clusters, as seen from outside of their VPCs.
+// Transport returns the transport for a program's requests to the API servers of the
+// account's clusters, as seen from outside of the VPCs.
 func (svc *Service) Transport(p *core.Process, access kube.Access) http.RoundTripper {
 	return &transport{svc, p, access}
 }
 
-// transport leads from a process to an API server.
+// transport passes requests of a process to an API server.
 type transport struct {
 	svc    *Service
 	p      *core.Process
@@ -70,7 +70,7 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.KillAfter:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.Throttled, core.Denied, core.Broken, core.LostBefore, core.KillBefore: // they came before
+	case core.None, core.Throttled, core.Denied, core.Broken, core.LostBefore, core.KillBefore: // handled above
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func answered(req *http.Request, code int, body []byte) *http.Response {
 	}
 }
 
-// answer answers one request to an API server.
+// answer handles one request to an API server.
 func (svc *Service) answer(req *http.Request, access kube.Access, body []byte) (code int, data []byte, err error) {
 	svc.Do(func() {
 		svc.Record(core.Call{Service: "Kubernetes", Operation: req.Method + " " + req.URL.Path})
@@ -105,7 +105,7 @@ func (svc *Service) serve(req *http.Request, access kube.Access, body []byte) (i
 	if !svc.mayEnter(c, access, req) {
 		return http.StatusUnauthorized, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`), nil
 	}
-	if node := svc.dangling(c); node != "" { // one connection in so many would be bad; that is one too many
+	if node := svc.dangling(c); node != "" { // a real load balancer would fail only for some connections
 		return http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcd on ` + node + ` is gone"}`), nil
 	}
 	code, answer := c.Serve(svc.Now(), req, body)
@@ -116,8 +116,8 @@ func (svc *Service) serve(req *http.Request, access kube.Access, body []byte) (i
 	return code, data, err
 }
 
-// dangling names a node that a load balancer still sends to, and whose API
-// server has no etcd any more.
+// dangling returns a Node that a load balancer still sends to, although its etcd member
+// was removed; "" for none.
 func (svc *Service) dangling(c *kubesim.Cluster) string {
 	node := func(id string) string {
 		i := svc.EC2.Instance(id)
@@ -134,7 +134,7 @@ func (svc *Service) dangling(c *kubesim.Cluster) string {
 	return ""
 }
 
-// connected returns the cluster whose API server answers at a URL.
+// connected returns the cluster of the API server with a URL.
 func (svc *Service) connected(u *url.URL, access kube.Access) (*kubesim.Cluster, error) {
 	host := u.Hostname()
 	c := svc.clusters[host]
@@ -158,7 +158,8 @@ func (svc *Service) connected(u *url.URL, access kube.Access) (*kubesim.Cluster,
 	return c, nil
 }
 
-// private reports whether a name leads to addresses that only the VPC reaches.
+// private reports whether a name resolves to addresses that are reachable only in the
+// VPC.
 func (svc *Service) private(host string) bool {
 	if svc.Inside {
 		return false
@@ -167,9 +168,8 @@ func (svc *Service) private(host string) bool {
 	return scheme == "internal"
 }
 
-// mayEnter reports whether a cluster accepts the credentials of a request. The
-// certificate of a client has to be signed by the cluster's CA, and make an
-// administrator.
+// mayEnter reports whether a cluster accepts the credentials of a request. A client
+// certificate has to be signed by the cluster's CA, and be that of an administrator.
 func (svc *Service) mayEnter(c *kubesim.Cluster, access kube.Access, req *http.Request) bool {
 	if c.EKS != "" {
 		return strings.HasPrefix(req.Header.Get("Authorization"), "Bearer k8s-aws-v1.")

@@ -20,8 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// boot does what a machine does with its user data: it fetches what it points
-// to, and runs kubeadm.
+// boot simulates the boot of a machine: it fetches the boot data, and runs kubeadm.
 func (svc *Service) boot(i *ec2.Instance) *ec2.Boot {
 	at := i.Running.Add(BootTakes)
 	b, err := svc.booted(i, at)
@@ -56,8 +55,8 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	return nil, errors.New("the user data has nothing for kubeadm to do")
 }
 
-// userData returns the cloud-config or the Ignition configuration of an
-// instance, from wherever it points to.
+// userData returns the cloud-config or the Ignition configuration of an instance,
+// wherever it is stored.
 func (svc *Service) userData(i *ec2.Instance) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(i.UserData)
 	if err != nil {
@@ -98,8 +97,8 @@ func inflated(data []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// fetched is what the script in the user data fetches. What is not to be kept
-// is deleted once it has been read.
+// fetched returns the data that the script in the user data fetches. Unless keep is set,
+// it is deleted.
 func (svc *Service) fetched(backend, prefix, chunks string, keep bool) ([]byte, error) {
 	n, err := strconv.Atoi(chunks)
 	if err != nil {
@@ -126,7 +125,7 @@ func (svc *Service) fetched(backend, prefix, chunks string, keep bool) ([]byte, 
 		}
 		all = append(all, s.Versions[len(s.Versions)-1].Binary...)
 		if !keep {
-			svc.SecretsManager.RemoveSecret(name) // the script deletes it at once
+			svc.SecretsManager.RemoveSecret(name) // the script deletes it without a recovery window
 		}
 	}
 	if backend == "ssm-parameter-store" {
@@ -137,7 +136,8 @@ func (svc *Service) fetched(backend, prefix, chunks string, keep bool) ([]byte, 
 	return inflated(all)
 }
 
-// pointed is the Ignition configuration that another one points to, or itself.
+// pointed returns the Ignition configuration that another one refers to, or the other
+// one.
 func (svc *Service) pointed(data []byte) ([]byte, error) {
 	var pointer struct {
 		Ignition struct {
@@ -158,7 +158,7 @@ func (svc *Service) pointed(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	bucket, key := u.Host, strings.TrimPrefix(u.Path, "/")
-	if u.Scheme != "s3" { // a presigned link, in either style
+	if u.Scheme != "s3" { // a presigned URL, in either style
 		if name, path, ok := strings.Cut(key, "/"); ok && svc.S3.Bucket(name) != nil {
 			bucket, key = name, path
 		} else {
@@ -172,8 +172,7 @@ func (svc *Service) pointed(data []byte) ([]byte, error) {
 	return b.Objects[key].Body, nil
 }
 
-// readFiles returns the files that a cloud-config or an Ignition configuration
-// writes, by path.
+// readFiles returns the files in a cloud-config or an Ignition configuration, by path.
 func readFiles(data []byte) (map[string]string, error) {
 	files := map[string]string{}
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
@@ -218,7 +217,7 @@ func readFiles(data []byte) (map[string]string, error) {
 	return files, nil
 }
 
-// kubeadmDocument is what matters here of the documents that kubeadm reads.
+// kubeadmDocument has the fields of kubeadm documents that are simulated.
 type kubeadmDocument struct {
 	Kind, KubernetesVersion, ControlPlaneEndpoint string
 	BootstrapTokens                               []struct{ Token, TTL, Description string }
@@ -232,7 +231,7 @@ type kubeadmDocument struct {
 	}
 }
 
-// kubeadm begins a cluster, or gets ready to join one.
+// kubeadm runs kubeadm init or prepares kubeadm join.
 func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text string, at time.Time) (*ec2.Boot, error) {
 	b := &ec2.Boot{Version: versionOf(svc.EC2.Image(i.Image))}
 	ca := files["/etc/kubernetes/pki/ca.crt"]
@@ -261,7 +260,7 @@ func (svc *Service) kubeadm(i *ec2.Instance, files map[string]string, text strin
 	return b, nil
 }
 
-// versionOf is the version of Kubernetes that an image was created for.
+// versionOf returns the Kubernetes version of an image.
 func versionOf(i *ec2.Image) string {
 	if i == nil {
 		return ""
@@ -269,8 +268,8 @@ func versionOf(i *ec2.Image) string {
 	return regexp.MustCompile(`v?\d+\.\d+\.\d+`).FindString(i.Name)
 }
 
-// initialize is kubeadm init. A second one behind the same name is a cluster of its
-// own, which no caller wants: it is not simulated.
+// initialize simulates kubeadm init. A second one with the same endpoint would be another
+// cluster, and is rejected as not simulated.
 func (svc *Service) initialize(i *ec2.Instance, b *ec2.Boot, ca, text string, doc kubeadmDocument, at time.Time) {
 	if svc.clusters[b.Host] != nil {
 		b.Failed = "there is a cluster at " + b.Host + " already: a second kubeadm init would tear it apart"

@@ -17,16 +17,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// ControllerTakes is how long the controllers in a cluster take to notice
-// something.
+// ControllerTakes is how long controllers in a cluster take to notice a change.
 const ControllerTakes = 5 * time.Second
 
-// balancerFinalizer keeps a Service until its load balancer is deleted.
+// balancerFinalizer is the finalizer of a Service until its load balancer is deleted.
 const balancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
-// settleControllers lets the controllers in clusters make and remove resources in
-// the account: the AWS cloud controller manager, which EKS runs itself, and the
-// EBS CSI driver.
+// settleControllers runs the controllers in clusters that create and delete AWS
+// resources: the AWS cloud controller manager, which EKS runs itself, and the EBS CSI
+// driver.
 func (svc *Service) settleControllers() {
 	now := svc.Now()
 	for _, host := range core.SortedKeys(svc.clusters) {
@@ -52,7 +51,7 @@ type controller struct {
 	host string
 }
 
-// machines lists the instances of the cluster that are nodes.
+// machines lists the instances of the cluster's Nodes.
 func (in controller) machines() (out []*ec2.Instance) {
 	for i := range in.EC2.Instances() {
 		if i.Boot != nil && i.Boot.Host == in.host && i.Boot.Failed == "" && !i.Boot.Joined.IsZero() {
@@ -63,7 +62,7 @@ func (in controller) machines() (out []*ec2.Instance) {
 	return out
 }
 
-// tag is that of what the controllers make, as the machines have it.
+// tag returns the cloud provider tag for new resources, from the machines.
 func (in controller) tag() string {
 	for _, i := range in.machines() {
 		for k := range i.Tags {
@@ -76,7 +75,7 @@ func (in controller) tag() string {
 }
 
 func (in controller) old(o kubesim.Object) bool {
-	born, _ := time.Parse(time.RFC3339, kubesim.Value(o, "metadata", "creationTimestamp")) // we made it
+	born, _ := time.Parse(time.RFC3339, kubesim.Value(o, "metadata", "creationTimestamp")) // the simulator wrote it
 	return in.Now().Sub(born) >= ControllerTakes
 }
 
@@ -97,14 +96,14 @@ func (in controller) services() {
 	}
 }
 
-// balancerName is the name of a Service's load balancer.
+// balancerName returns the name of a Service's load balancer.
 func (in controller) balancerName(service kubesim.Object) string {
 	sum := sha256.Sum256([]byte(in.host + kubesim.Value(service, "metadata", "uid")))
 	return "a" + hex.EncodeToString(sum[:])[:31]
 }
 
-// serve creates a load balancer with a group of its own, which the machines let
-// in; it reports whether it came to be.
+// serve creates a load balancer with its own security group, and permits that in the
+// group of the machines. It reports whether it succeeded.
 func (in controller) serve(o kubesim.Object) bool {
 	machines, tag := in.machines(), in.tag()
 	if len(machines) == 0 || tag == "" {
@@ -125,7 +124,7 @@ func (in controller) serve(o kubesim.Object) bool {
 		},
 	}
 	if _, err := in.ELB.CreateClassic(create); err != nil {
-		return false // it tries again
+		return false // the controller tries again
 	}
 	for _, i := range machines {
 		in.ELB.ClassicNamed(name).Instances[i.ID] = in.Now()
@@ -139,7 +138,7 @@ func (in controller) serve(o kubesim.Object) bool {
 	return true
 }
 
-// letIn lets one group into another that is the cluster's.
+// letIn permits traffic from one group to a group of the cluster.
 func (in controller) letIn(g *ec2.SecurityGroup, group string) {
 	r := ec2.Rule{Protocol: "-1", From: -1, To: -1, Group: group}
 	if g.Tags[in.tag()] == "owned" && !slices.ContainsFunc(g.Ingress, r.Same) {
@@ -157,11 +156,11 @@ func (in controller) groupNamed(name string) *ec2.SecurityGroup {
 	return nil
 }
 
-// unserve removes a load balancer, and its group once its interfaces are deleted;
-// it reports whether all is deleted.
+// unserve deletes a load balancer, and its group after its interfaces. It reports whether
+// all is deleted.
 func (in controller) unserve(o kubesim.Object) bool {
 	name := in.balancerName(o)
-	_, _ = in.ELB.DeleteClassic(&classic.DeleteLoadBalancerInput{LoadBalancerName: &name}) // it does not fail
+	_, _ = in.ELB.DeleteClassic(&classic.DeleteLoadBalancerInput{LoadBalancerName: &name}) // cannot fail
 	group := in.groupNamed("k8s-elb-" + name)
 	if group == nil {
 		return true
@@ -176,9 +175,8 @@ func (in controller) unserve(o kubesim.Object) bool {
 	return true
 }
 
-// volumes provisions claims, attaches volumes to the machines of pods that use
-// them, detaches them when their VolumeAttachment is deleted, and deletes those
-// that were released.
+// volumes creates volumes for claims, attaches them to the machines of pods, detaches
+// them when their VolumeAttachment is deleted, and deletes released ones.
 func (in controller) volumes() {
 	for _, o := range in.c.All("PersistentVolumeClaim") {
 		if kubesim.Value(o, "status", "phase") == "Pending" && kubesim.Going(o).IsZero() && in.old(o) {
@@ -203,7 +201,7 @@ func (in controller) volumes() {
 	}
 }
 
-// provision creates the volume of a claim: where the pod runs that uses it.
+// provision creates the volume of a claim, in the zone of the pod.
 func (in controller) provision(claim kubesim.Object) {
 	machine := in.machineOf(in.c.UserOf(claim))
 	if all := in.machines(); machine == nil && len(all) > 0 {
@@ -232,7 +230,7 @@ func (in controller) provision(claim kubesim.Object) {
 	in.c.Put(in.Now(), claim)
 }
 
-// machineOf is the instance that a pod is on; nil for none.
+// machineOf returns the instance of a pod; nil for none.
 func (in controller) machineOf(pod kubesim.Object) *ec2.Instance {
 	for _, i := range in.machines() {
 		if pod != nil && i.Boot.Node == kubesim.Value(pod, "spec", "nodeName") {

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// settleEKS gives every cluster of EKS that is active its API server.
+// settleEKS creates an API server for every active EKS cluster.
 func (svc *Service) settleEKS() {
 	for c := range svc.EKS.Clusters() {
 		host := c.Host(svc.Region)
@@ -35,7 +35,7 @@ func (svc *Service) settleEKS() {
 	}
 }
 
-// eksOf is the cluster of EKS that an instance is to join, by its tag.
+// eksOf returns the EKS cluster of an instance, by its tag.
 func (svc *Service) eksOf(i *ec2.Instance) *eks.Cluster {
 	for c := range svc.EKS.Clusters() {
 		if i.Tags["kubernetes.io/cluster/"+c.Name] != "" && c.Deleted.IsZero() {
@@ -45,11 +45,11 @@ func (svc *Service) eksOf(i *ec2.Instance) *eks.Cluster {
 	return nil
 }
 
-// keptOut says why EKS does not let a machine in: its role has no access entry,
-// nor is it in the ConfigMap aws-auth, whichever the cluster goes by.
+// keptOut returns why EKS rejects a machine: its role is neither in an access entry nor
+// in the ConfigMap aws-auth, depending on the authentication mode.
 func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 	c := svc.EKS.ClusterNamed(k.EKS)
-	if c == nil || i.Tags["eks:nodegroup-name"] != "" { // EKS lets its own node groups in
+	if c == nil || i.Tags["eks:nodegroup-name"] != "" { // EKS permits its own node groups
 		return ""
 	}
 	role := svc.IAM.ProfileRole(i.Profile)
@@ -58,14 +58,14 @@ func (svc *Service) keptOut(i *ec2.Instance, k *kubesim.Cluster) string {
 			return ""
 		}
 	}
-	mapped, _ := json.Marshal(k.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth")) // it is of our making
+	mapped, _ := json.Marshal(k.Get("/api/v1/namespaces/kube-system/configmaps/aws-auth")) // the simulator wrote it
 	if c.Authentication != string(types.AuthenticationModeApi) && strings.Contains(string(mapped), "/"+role) {
 		return ""
 	}
 	return "the role " + role + " is not let into the cluster"
 }
 
-// bootEKS joins a cluster of EKS.
+// bootEKS simulates the boot of a machine that joins an EKS cluster.
 func (svc *Service) bootEKS(i *ec2.Instance, c *eks.Cluster) (*ec2.Boot, error) {
 	b := &ec2.Boot{Host: c.Host(svc.Region), Version: "v" + c.Version + ".0-eks-1234567", Labels: map[string]string{}}
 	if g := i.Tags["eks:nodegroup-name"]; g != "" {

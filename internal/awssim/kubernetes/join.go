@@ -14,22 +14,22 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// How long the machines of a cluster take, from when they run. Nobody names
-// figures; these are what people measure with Cluster API's images.
+// Durations of machines, from when they run. There are no published figures; these are
+// measurements with Cluster API's images.
 const (
-	// BootTakes is how long a machine takes until cloud-init hands over.
+	// BootTakes is how long a machine takes until cloud-init has finished.
 	BootTakes = 40 * time.Second
-	// InitTakes is how long kubeadm init takes until the API server answers.
+	// InitTakes is how long kubeadm init takes until the API server responds.
 	InitTakes = 60 * time.Second
-	// JoinTakes is how long kubeadm join takes once the API server answers.
+	// JoinTakes is how long kubeadm join takes after the API server responds.
 	JoinTakes = 20 * time.Second
-	// EtcdTakes is how long a new member of etcd keeps the next one waiting.
+	// EtcdTakes is how long a new etcd member delays the next one.
 	EtcdTakes = 15 * time.Second
-	// JoinGivesUp is how long the simulated kubeadm join tries.
+	// JoinGivesUp is how long kubeadm join tries.
 	JoinGivesUp = 20 * time.Minute
 )
 
-// settleMachines boots machines, and has them join their clusters.
+// settleMachines boots machines, and lets them join their clusters.
 func (svc *Service) settleMachines() {
 	now := svc.Now()
 	var all []*ec2.Instance
@@ -54,7 +54,7 @@ func (svc *Service) settleMachines() {
 		}
 	}
 	svc.settleTokens()
-	for again := true; again; { // a control plane that is up lets others join
+	for again := true; again; { // after a control plane is ready, others can join
 		again = false
 		for _, i := range all {
 			if b := i.Boot; b != nil && b.Failed == "" && b.Joined.IsZero() && i.Terminating.IsZero() {
@@ -65,7 +65,7 @@ func (svc *Service) settleMachines() {
 	}
 }
 
-// nodeName is the name of an instance's node: its private DNS name.
+// nodeName returns the name of an instance's Node: its private DNS name.
 func (svc *Service) nodeName(i *ec2.Instance) string {
 	return "ip-" + strings.ReplaceAll(svc.privateIP(i), ".", "-") + "." + svc.EC2.Domain()
 }
@@ -79,7 +79,7 @@ func (svc *Service) privateIP(i *ec2.Instance) string {
 	return ""
 }
 
-// join has a machine join, if the time for it has come.
+// join lets a machine join, if it is due.
 func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) {
 	c, why, at := svc.clusters[b.Host], "", b.At
 	switch {
@@ -92,14 +92,14 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) {
 	}
 	at = at.Add(JoinTakes)
 	if c != nil && b.ControlPlane && c.EKS == "" {
-		for other := range svc.EC2.Instances() { // etcd takes one new member at a time
+		for other := range svc.EC2.Instances() { // etcd adds one member at a time
 			if o := other.Boot; o != nil && o.ControlPlane && o.Host == b.Host && !o.Joined.IsZero() {
 				at = later(at, o.Joined.Add(EtcdTakes))
 			}
 		}
 	}
 	switch now := svc.Now(); {
-	case why != "" && (now.Sub(b.At) > JoinGivesUp || why == ec2.FailedHash): // what is not pinned kubeadm does not ask twice
+	case why != "" && (now.Sub(b.At) > JoinGivesUp || why == ec2.FailedHash): // kubeadm does not retry if the CA does not match
 		b.Failed = why
 	case why == "" && at.Sub(b.At) > JoinGivesUp+JoinTakes:
 		b.Failed = "no API server answered in time"
@@ -109,8 +109,7 @@ func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) {
 	}
 }
 
-// joinable says from when on a machine can join with what it was given, or why
-// it cannot.
+// joinable returns from when a machine can join with its boot data, or why it cannot.
 func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot) (from time.Time, why string) {
 	from = later(b.At, c.Up)
 	ready, ok := svc.reaches(b.Host, c)
@@ -139,7 +138,7 @@ func (svc *Service) machineOf(i *ec2.Instance, b *ec2.Boot) kubesim.Machine {
 	}
 }
 
-// unjoin is what a cluster notices of a machine that is deleted.
+// unjoin applies the termination of a machine to its cluster.
 func (svc *Service) unjoin(i *ec2.Instance) {
 	if i.Boot == nil || i.Boot.Joined.IsZero() {
 		return
@@ -155,11 +154,11 @@ func (svc *Service) unjoin(i *ec2.Instance) {
 			return
 		}
 	}
-	delete(svc.clusters, i.Boot.Host) // and with its last machine the cluster
+	delete(svc.clusters, i.Boot.Host) // without machines, the cluster does not exist
 }
 
-// reaches says from when on a load balancer of that name, or a name of the
-// user's own, leads to an API server of the cluster.
+// reaches returns from when a load balancer or another name leads to an API server of the
+// cluster.
 func (svc *Service) reaches(host string, c *kubesim.Cluster) (from time.Time, ok bool) {
 	serves := func(id string) bool {
 		i := svc.EC2.Instance(id)
@@ -179,7 +178,7 @@ func later(x, y time.Time) time.Time {
 	return x
 }
 
-// authorityHash is the hash of a CA's key that kubeadm discovery goes by.
+// authorityHash returns the CA hash for kubeadm discovery.
 func authorityHash(ca []byte) string {
 	block, _ := pem.Decode(ca)
 	if block == nil {

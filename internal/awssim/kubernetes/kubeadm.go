@@ -9,9 +9,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// uploaded is the ClusterConfiguration as kubeadm init keeps it in the cluster:
-// what the document leaves open is filled in (kubeadm's defaults.go), and before
-// 1.31 the modes of authorization are among the arguments.
+// uploaded returns the ClusterConfiguration that kubeadm init stores in the cluster: with
+// defaults (kubeadm's defaults.go) and, before 1.31, the authorization modes among the
+// arguments.
 func uploaded(config string) (string, error) {
 	var doc map[string]any
 	if err := yaml.Unmarshal([]byte(config), &doc); err != nil {
@@ -33,7 +33,7 @@ func uploaded(config string) (string, error) {
 	return string(out), err
 }
 
-// under is the mapping below a key, which is created if need be.
+// under returns the mapping for a key, and creates it if necessary.
 func under(doc map[string]any, key string) map[string]any {
 	m, _ := doc[key].(map[string]any)
 	if m == nil {
@@ -43,7 +43,7 @@ func under(doc map[string]any, key string) map[string]any {
 	return m
 }
 
-// fillIn sets what is not set.
+// fillIn sets values that are not set.
 func fillIn(doc, defaults map[string]any) {
 	for k, v := range defaults {
 		if doc[k] == nil || doc[k] == "" {
@@ -52,11 +52,11 @@ func fillIn(doc, defaults map[string]any) {
 	}
 }
 
-// defaultRepository is where kubeadm has its images from.
+// defaultRepository is kubeadm's default image repository.
 const defaultRepository = "registry.k8s.io"
 
-// systemImages are kube-proxy and CoreDNS, as kubeadm installs them by a
-// ClusterConfiguration that it has completed.
+// systemImages returns kube-proxy and CoreDNS as kubeadm installs them for a
+// ClusterConfiguration with defaults.
 func systemImages(config, version string) (proxy, dns kubesim.Object, err error) {
 	var doc struct {
 		ImageRepository string

@@ -1,6 +1,6 @@
-// Package kubernetes is what happens in the clusters on the simulated AWS:
-// machines boot with their user data and join, controllers create and delete
-// load balancers and volumes, and API servers answer.
+// Package kubernetes simulates the clusters in the account: machines boot with their user
+// data and join, controllers create and delete load balancers and volumes, and API
+// servers respond.
 package kubernetes
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/kubesim"
 )
 
-// Service is the clusters of the account.
+// Service are the clusters of the account.
 type Service struct {
 	*core.Account
 	Services
 	clusters State
 }
 
-// State is the clusters by the name at which their API servers answer.
+// State are the clusters by the host names of their API servers.
 type State map[string]*kubesim.Cluster
 
-// Services are what machines and controllers find in the account.
+// Services are the AWS services that machines and controllers use.
 type Services struct {
 	EC2            *ec2.Service
 	ELB            *elb.Service
@@ -41,7 +41,7 @@ func New(a *core.Account, clusters State, s Services) *Service {
 	return &Service{Account: a, Services: s, clusters: clusters}
 }
 
-// Settle lets machines boot and join, and controllers do their work.
+// Settle runs machines and controllers.
 func (svc *Service) Settle() {
 	svc.settleEKS()
 	svc.settleMachines()

@@ -9,10 +9,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// keepsTokens reads, from what a machine writes down, how it makes bootstrap tokens
-// valid for longer: by a systemd timer that it enables, which runs a script at
-// certain minutes. What the script does is taken from it, and not believed of
-// anything else.
+// keepsTokens finds, in the files of a machine, how it renews bootstrap tokens: with a
+// systemd timer that runs a script at certain minutes. The settings are read from that
+// script.
 func keepsTokens(b *ec2.Boot, files map[string]string, text string) {
 	for path, timer := range files {
 		unit, ok := strings.CutPrefix(path, "/etc/systemd/system/")
@@ -29,13 +28,13 @@ func keepsTokens(b *ec2.Boot, files map[string]string, text string) {
 		if lasts == nil || which == nil {
 			continue
 		}
-		minutes, _ := strconv.Atoi(every[1]) // they are digits
-		seconds, _ := strconv.Atoi(lasts[1]) // they are digits
+		minutes, _ := strconv.Atoi(every[1]) // digits, by the pattern
+		seconds, _ := strconv.Atoi(lasts[1]) // digits, by the pattern
 		b.KeepsEvery, b.KeepsFor, b.KeepsThose = time.Duration(minutes)*time.Minute, time.Duration(seconds)*time.Second, which[1]
 	}
 }
 
-// settleTokens has control planes keep tokens valid, each at its time.
+// settleTokens renews tokens on control planes, each at its time.
 func (svc *Service) settleTokens() {
 	now := svc.Now()
 	for {
@@ -54,7 +53,7 @@ func (svc *Service) settleTokens() {
 	}
 }
 
-// keepsNext is when a machine next keeps the tokens of its cluster; zero: never.
+// keepsNext returns when a machine next renews the tokens of its cluster; zero: never.
 func (svc *Service) keepsNext(i *ec2.Instance) (at time.Time) {
 	b := i.Boot
 	if b == nil || b.KeepsEvery == 0 || b.Failed != "" || b.Joined.IsZero() || svc.clusters[b.Host] == nil {

@@ -3,7 +3,7 @@ package s3
 import (
 	"bytes"
 	"cmp"
-	"crypto/md5" //nolint:gosec // S3's ETag of a small object is its MD5.
+	"crypto/md5" //nolint:gosec // the ETag of a small object is its MD5
 	"encoding/hex"
 	"errors"
 	"io"
@@ -19,7 +19,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// nullVersion is the version of every object of a bucket without versioning.
+// nullVersion is the version ID of all objects in a bucket without versioning.
 const nullVersion = "null"
 
 func (svc *Service) simulateObjects() {
@@ -63,13 +63,13 @@ func (svc *Service) putObject(in *s3.PutObjectInput) (*s3.PutObjectOutput, error
 	if in.ContentLength != nil && *in.ContentLength != int64(len(o.Body)) {
 		return nil, core.Fail("IncompleteBody", "the body is not as long as the Content-Length says")
 	}
-	sum := md5.Sum(o.Body) //nolint:gosec // S3's ETag of a small object is its MD5.
+	sum := md5.Sum(o.Body) //nolint:gosec // the ETag of a small object is its MD5
 	o.ETag = `"` + hex.EncodeToString(sum[:]) + `"`
 	b.Objects[o.Key] = o
 	return &s3.PutObjectOutput{ETag: aws.String(o.ETag), ServerSideEncryption: types.ServerSideEncryption(o.Encryption)}, nil
 }
 
-// object returns the object that a call names.
+// object returns an object.
 func (svc *Service) object(bucket, owner, key, version *string) (*Object, error) {
 	b, err := svc.bucket(bucket, owner)
 	if err != nil {
@@ -105,7 +105,7 @@ func (svc *Service) headObject(in *s3.HeadObjectInput) (*s3.HeadObjectOutput, er
 		return nil, &types.NotFound{Message: aws.String("Not Found")}
 	}
 	if err != nil {
-		return nil, core.Fail("Forbidden", "Forbidden") // the answer to HEAD has no body
+		return nil, core.Fail("Forbidden", "Forbidden") // a HEAD response has no body
 	}
 	return &s3.HeadObjectOutput{
 		ContentLength: aws.Int64(int64(len(o.Body))), ContentType: aws.String(o.ContentType), ETag: aws.String(o.ETag),
@@ -113,8 +113,8 @@ func (svc *Service) headObject(in *s3.HeadObjectInput) (*s3.HeadObjectOutput, er
 	}, nil
 }
 
-// objectsAfter returns the objects of a bucket with a prefix and a key that
-// comes after another, in order of key.
+// objectsAfter returns the objects of a bucket with a prefix and after a key, sorted by
+// key.
 func (b *Bucket) objectsAfter(prefix, after *string) (list []*Object) {
 	for _, o := range core.ByKey(b.Objects) {
 		if strings.HasPrefix(o.Key, aws.ToString(prefix)) && o.Key > aws.ToString(after) {
@@ -135,7 +135,7 @@ func (svc *Service) listObjects(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Out
 	}
 	out := &s3.ListObjectsV2Output{
 		Name: in.Bucket, Prefix: in.Prefix, ContinuationToken: in.ContinuationToken, NextContinuationToken: next, IsTruncated: aws.Bool(next != nil),
-		KeyCount: aws.Int32(int32(len(part))), //nolint:gosec // at most 1000.
+		KeyCount: aws.Int32(int32(len(part))), //nolint:gosec // at most 1000
 	}
 	for _, o := range part {
 		out.Contents = append(out.Contents, types.Object{
@@ -178,7 +178,7 @@ func (svc *Service) deleteObject(in *s3.DeleteObjectInput) (*s3.DeleteObjectOutp
 	if in.VersionId != nil && *in.VersionId != nullVersion {
 		return nil, core.Fail("InvalidArgument", "invalid version id specified")
 	}
-	delete(b.Objects, aws.ToString(in.Key)) // no error when there is none
+	delete(b.Objects, aws.ToString(in.Key)) // not an error if it does not exist
 	return &s3.DeleteObjectOutput{}, nil
 }
 
@@ -207,7 +207,7 @@ func (svc *Service) deleteObjects(in *s3.DeleteObjectsInput) (*s3.DeleteObjectsO
 	return out, nil
 }
 
-// Inventory lists the buckets and what is in them.
+// Inventory lists the buckets and their objects.
 func (svc *Service) Inventory() (lines []string) {
 	for _, b := range svc.state.Buckets {
 		lines = append(lines, "Bucket "+b.Name)
@@ -219,8 +219,7 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with the attributes of the resources, but for the bodies
-// of objects.
+// Detailed is Inventory with attributes, without the bodies of objects.
 func (svc *Service) Detailed() (lines []string) {
 	for _, b := range svc.state.Buckets {
 		var rules []string

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// bucketPolicy is a policy of a bucket, as far as S3 checks it.
+// bucketPolicy has the fields of a bucket policy that S3 validates.
 type bucketPolicy struct {
 	Version   string
 	ID        string `json:"Id"`
@@ -30,11 +30,10 @@ type policyStatement struct {
 	Condition               map[string]map[string]oneOrMore[any]
 }
 
-// oneOrMore is a list that may be written as its only element.
+// oneOrMore is a list in which a single element may be written without brackets.
 type oneOrMore[T any] []T
 
-// UnmarshalJSON reads a list or an element. A field that is not known is an
-// error.
+// UnmarshalJSON decodes a list or an element. Unknown fields are an error.
 func (l *oneOrMore[T]) UnmarshalJSON(text []byte) error {
 	elements := []json.RawMessage{text}
 	if bytes.HasPrefix(text, []byte("[")) {
@@ -51,8 +50,7 @@ func (l *oneOrMore[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// strictly reads JSON into a pointer. A field that is not known is an error, and
-// so is one that is only spelt in another case.
+// strictly decodes JSON. Unknown fields, and names with different case, are an error.
 func strictly(text []byte, into any) error {
 	var fields map[string]json.RawMessage
 	if t := reflect.TypeOf(into).Elem(); t.Kind() == reflect.Struct && json.Unmarshal(text, &fields) == nil {
@@ -81,8 +79,8 @@ func (svc *Service) putBucketPolicy(in *s3.PutBucketPolicyInput) (*s3.PutBucketP
 	return &s3.PutBucketPolicyOutput{}, nil
 }
 
-// checkPolicy checks a policy as S3 does when it is put. That the IDs of its
-// statements differ is not asked: CAPA gives two statements one ID.
+// checkPolicy validates a policy as PutBucketPolicy does. It accepts duplicate statement
+// IDs, because CAPA writes them.
 func (svc *Service) checkPolicy(b *Bucket, text string) error {
 	var p bucketPolicy
 	if len(text) > 20*1024 {
@@ -130,15 +128,15 @@ func (svc *Service) checkStatement(b *Bucket, s policyStatement) error {
 	if err != nil {
 		return err
 	}
-	// New buckets block public policies. A condition may make one less than
-	// public; here it does not.
+	// New buckets block public policies. A condition may make a policy non-public; here
+	// it does not.
 	if everybody && s.Effect == "Allow" && s.Principal != nil {
 		return core.Fail("AccessDenied", "public policies are blocked by the BlockPublicPolicy setting in S3 Block Public Access")
 	}
 	return nil
 }
 
-// checkPrincipal checks who a statement is about, and reports whether that is
+// checkPrincipal validates the principal of a statement, and reports whether it is
 // everybody.
 func (svc *Service) checkPrincipal(text json.RawMessage) (everybody bool, err error) {
 	if string(text) == `"*"` {
@@ -163,8 +161,8 @@ func (svc *Service) checkPrincipal(text json.RawMessage) (everybody bool, err er
 	return everybody, nil
 }
 
-// principalExists reports whether there is such an account or role. The roles
-// of other accounts are not known here, so there are none.
+// principalExists reports whether an account or role exists. Roles of other accounts are
+// not simulated, and do not exist.
 func (svc *Service) principalExists(who string) bool {
 	account := regexp.MustCompile(`^([0-9]{12}|arn:` + svc.Partition() + `:iam::[0-9]{12}:root)$`)
 	return account.MatchString(who) || svc.iam.RoleOfARN(who) != nil
@@ -186,6 +184,6 @@ func (svc *Service) deleteBucketPolicy(in *s3.DeleteBucketPolicyInput) (*s3.Dele
 	if err != nil {
 		return nil, err
 	}
-	b.Policy = "" // no error when there is none
+	b.Policy = "" // not an error if there is none
 	return &s3.DeleteBucketPolicyOutput{}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// State is S3.
+// State is the state of S3.
 type State struct {
 	Buckets map[string]*Bucket // by name
 }
@@ -29,7 +29,7 @@ type Bucket struct {
 	Born    time.Time
 }
 
-// LifecycleRule is a rule that lets objects expire.
+// LifecycleRule is a rule for the expiration of objects.
 type LifecycleRule struct {
 	ID, Prefix string
 	Enabled    bool
@@ -60,11 +60,10 @@ func (svc *Service) simulate() {
 	svc.simulateObjects()
 }
 
-// taken reports whether a name belongs to another account.
+// taken reports whether a bucket of that name belongs to another account.
 func taken(name string) bool { return strings.HasPrefix(name, "taken-") }
 
-// bucket returns the bucket that a call names. Objects that have expired are
-// gone from it.
+// bucket returns a bucket without expired objects.
 func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 	b, ok := svc.state.Buckets[aws.ToString(name)]
 	switch {
@@ -83,7 +82,7 @@ func (svc *Service) bucket(name, owner *string) (*Bucket, error) {
 	return b, nil
 }
 
-// expiry is when S3 removes an object: at the first midnight after its days.
+// expiry returns when S3 deletes an object: at the first midnight after its days.
 func expiry(modified time.Time, days int32) time.Time {
 	const day = 24 * time.Hour
 	return modified.Add(time.Duration(days) * day).Truncate(day).Add(day)
@@ -120,7 +119,7 @@ func (svc *Service) createBucket(in *s3.CreateBucketInput) (*s3.CreateBucketOutp
 	}
 	out := &s3.CreateBucketOutput{Location: aws.String("/" + name)}
 	if _, exists := svc.state.Buckets[name]; exists {
-		// Only in us-east-1 making one's own bucket again succeeds.
+		// Only in us-east-1, creating one's own bucket again succeeds.
 		if svc.Region == "us-east-1" {
 			return out, nil
 		}
@@ -133,8 +132,8 @@ func (svc *Service) createBucket(in *s3.CreateBucketInput) (*s3.CreateBucketOutp
 	return out, nil
 }
 
-// checkLocation checks that a new bucket is to be in the region that was
-// called: us-east-1 must not be named, every other region must.
+// checkLocation checks that a new bucket is in the region of the endpoint: us-east-1 must
+// not be set, every other region must.
 func (svc *Service) checkLocation(c *types.CreateBucketConfiguration) error {
 	var location string
 	if c != nil {
@@ -162,7 +161,7 @@ func (svc *Service) headBucket(in *s3.HeadBucketInput) (*s3.HeadBucketOutput, er
 		return nil, &types.NotFound{Message: aws.String("Not Found")}
 	}
 	if _, err := svc.bucket(in.Bucket, in.ExpectedBucketOwner); err != nil {
-		return nil, core.Fail("Forbidden", "Forbidden") // the answer to HEAD has no body
+		return nil, core.Fail("Forbidden", "Forbidden") // a HEAD response has no body
 	}
 	return &s3.HeadBucketOutput{BucketRegion: aws.String(svc.Region), AccessPointAlias: aws.Bool(false)}, nil
 }
@@ -190,7 +189,7 @@ func (svc *Service) putBucketTagging(in *s3.PutBucketTaggingInput) (*s3.PutBucke
 	if err != nil {
 		return nil, err
 	}
-	b.Tags = tags // all others go
+	b.Tags = tags // replaces all tags
 	return &s3.PutBucketTaggingOutput{}, nil
 }
 
@@ -305,5 +304,5 @@ func (svc *Service) Tagged() (all []core.Tagged) {
 	return all
 }
 
-// Bucket returns the bucket of a name, or nil.
+// Bucket returns the bucket with that name, or nil.
 func (svc *Service) Bucket(name string) *Bucket { return svc.state.Buckets[name] }

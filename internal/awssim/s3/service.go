@@ -1,4 +1,4 @@
-// Package s3 is the S3 of the simulated AWS.
+// Package s3 simulates S3.
 package s3
 
 import (
@@ -6,14 +6,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// Service is S3.
+// Service is the simulated S3.
 type Service struct {
 	*core.Account
 	state *State
 	iam   *iam.Service
 }
 
-// New registers the operations of S3 with an account.
+// New registers the operations of S3.
 func New(a *core.Account, s *State, i *iam.Service) *Service {
 	core.Fill(&s.Buckets)
 	svc := &Service{Account: a, state: s, iam: i}

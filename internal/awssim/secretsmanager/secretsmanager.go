@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// State is Secrets Manager.
+// State is the state of Secrets Manager.
 type State struct {
 	Secrets map[string]*Secret // by name
 }
@@ -28,20 +28,20 @@ type Secret struct {
 	Versions               []*SecretVersion // oldest first
 	Tags                   map[string]string
 	Born, Changed          time.Time
-	Asked                  time.Time // when deletion was asked for; zero: not
-	Gone                   time.Time // when it will be gone
+	Asked                  time.Time // start of the deletion; zero: none
+	Gone                   time.Time // end of the recovery window
 }
 
 // SecretVersion is one value of a secret.
 type SecretVersion struct {
-	ID     string // the token of the request that made it
+	ID     string // client request token
 	Binary []byte
 	String *string
 	Stage  string // AWSCURRENT, AWSPREVIOUS, or "" for neither
 	Born   time.Time
 }
 
-// The stages of versions.
+// The staging labels of versions.
 const (
 	stageCurrent  = "AWSCURRENT"
 	stagePrevious = "AWSPREVIOUS"
@@ -59,14 +59,13 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.untagSecret, "SecretId", "TagKeys")
 }
 
-// allSecrets returns the secrets that are not gone, in order of name.
+// allSecrets returns the existing secrets, sorted by name.
 func (svc *Service) allSecrets() []*Secret {
 	maps.DeleteFunc(svc.state.Secrets, func(_ string, s *Secret) bool { return !s.Gone.IsZero() && !svc.Now().Before(s.Gone) })
 	return core.ByKey(svc.state.Secrets)
 }
 
-// anySecret returns a secret by its name or its ARN, also one that is to be
-// deleted.
+// anySecret returns a secret by name or ARN, including those scheduled for deletion.
 func (svc *Service) anySecret(id *string) (*Secret, error) {
 	for _, s := range svc.allSecrets() {
 		if s.Name == aws.ToString(id) || s.ARN == aws.ToString(id) {
@@ -76,7 +75,7 @@ func (svc *Service) anySecret(id *string) (*Secret, error) {
 	return nil, &types.ResourceNotFoundException{Message: aws.String("Secrets Manager can't find the specified secret.")}
 }
 
-// secret returns a secret by its name or its ARN.
+// secret returns a secret by name or ARN.
 func (svc *Service) secret(id *string) (*Secret, error) {
 	s, err := svc.anySecret(id)
 	if err == nil && !s.Asked.IsZero() {
@@ -89,7 +88,7 @@ func invalid(why string) error {
 	return &types.InvalidParameterException{Message: aws.String(why)}
 }
 
-// secretVersion creates a version of a secret, and nil when there is no value.
+// secretVersion creates a version of a secret; nil if there is no value.
 func (svc *Service) secretVersion(token *string, binary []byte, text *string) (*SecretVersion, error) {
 	switch id := aws.ToString(token); {
 	case len(id) < 32 || len(id) > 64:
@@ -101,13 +100,13 @@ func (svc *Service) secretVersion(token *string, binary []byte, text *string) (*
 	case len(binary) > 65536 || len(aws.ToString(text)) > 65536:
 		return nil, invalid("The secret value is longer than 65536 bytes.")
 	case len(binary)+len(aws.ToString(text)) == 0:
-		// AWS takes an empty string for "no value"; here it is refused.
+		// AWS may accept an empty string as "no value"; here it is rejected.
 		return nil, invalid("The secret value is empty.")
 	}
 	return &SecretVersion{ID: *token, Binary: bytes.Clone(binary), String: text, Born: svc.Now()}, nil
 }
 
-// version returns the version of an ID, or nil.
+// version returns the version with an ID, or nil.
 func (s *Secret) version(id string) *SecretVersion {
 	for _, v := range s.Versions {
 		if v.ID == id {
@@ -121,8 +120,8 @@ func (v *SecretVersion) like(o *SecretVersion) bool {
 	return v != nil && o != nil && bytes.Equal(v.Binary, o.Binary) && aws.ToString(v.String) == aws.ToString(o.String)
 }
 
-// add makes a version the current one. A token that has been used is the same
-// request again, if it brings the same value.
+// add makes a version the current one. A used client token is accepted if the value is
+// the same.
 func (s *Secret) add(v *SecretVersion) error {
 	if old := s.version(v.ID); old != nil {
 		if !old.like(v) {
@@ -139,7 +138,7 @@ func (s *Secret) add(v *SecretVersion) error {
 		}
 	}
 	v.Stage = stageCurrent
-	// Versions without a stage go in time; here they go at once.
+	// AWS deletes versions without a label some time later; here immediately.
 	s.Versions = append(slices.DeleteFunc(s.Versions, func(o *SecretVersion) bool { return o.Stage == "" }), v)
 	return nil
 }
@@ -243,13 +242,13 @@ func (svc *Service) updateSecret(in *secrets.UpdateSecretInput) (*secrets.Update
 	return out, nil
 }
 
-// Secret returns the secret of a name, or nil.
+// Secret returns the secret with that name, or nil.
 func (svc *Service) Secret(name string) *Secret { return svc.state.Secrets[name] }
 
-// RemoveSecret removes a secret without a recovery window.
+// RemoveSecret deletes a secret without a recovery window.
 func (svc *Service) RemoveSecret(name string) { delete(svc.state.Secrets, name) }
 
-// stages are the versions that have one.
+// stages returns the versions with a staging label.
 func (s *Secret) stages() map[string][]string {
 	m := map[string][]string{}
 	for _, v := range s.Versions {
@@ -262,7 +261,7 @@ func (s *Secret) showTags() []types.Tag {
 	return core.WriteTags(s.Tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }
 
-// deletion is when a secret is to be deleted, and nil when it is not.
+// deletion returns when a secret is deleted; nil if it is not scheduled.
 func (s *Secret) deletion() *time.Time {
 	if s.Asked.IsZero() {
 		return nil
@@ -285,8 +284,8 @@ func (svc *Service) describeSecret(in *secrets.DescribeSecretInput) (*secrets.De
 	return out, nil
 }
 
-// secretMatches reports whether a secret passes the filters of a call: one
-// value of each, as the beginning of a name, a tag key or a tag value.
+// secretMatches reports whether a secret matches the filters: one value each, as a prefix
+// of the name, a tag key or a tag value.
 func secretMatches(s *Secret, filters []types.Filter) (bool, error) {
 	for _, f := range filters {
 		var have []string
@@ -351,7 +350,8 @@ func (svc *Service) deleteSecret(in *secrets.DeleteSecretInput) (*secrets.Delete
 	}
 	s, err := svc.anySecret(in.SecretId)
 	if err != nil && force {
-		// Nothing to delete is no error then, and says the name it was given.
+		// Then a secret that does not exist is not an error, and the answer has the name
+		// from the call.
 		return &secrets.DeleteSecretOutput{Name: in.SecretId, DeletionDate: aws.Time(svc.Now())}, nil
 	}
 	if err != nil {
@@ -362,7 +362,7 @@ func (svc *Service) deleteSecret(in *secrets.DeleteSecretInput) (*secrets.Delete
 	}
 	s.Asked, s.Gone = svc.Now(), svc.Now().Add(time.Duration(days)*24*time.Hour)
 	if force {
-		// The deletion is asynchronous: the name may not be free at once.
+		// The deletion is asynchronous: the name may not be available immediately.
 		s.Gone = svc.Now().Add(svc.Lag)
 	}
 	return &secrets.DeleteSecretOutput{ARN: aws.String(s.ARN), Name: aws.String(s.Name), DeletionDate: aws.Time(s.Gone)}, nil
@@ -392,7 +392,7 @@ func (svc *Service) untagSecret(in *secrets.UntagResourceInput) (*secrets.UntagR
 	return &secrets.UntagResourceOutput{}, nil
 }
 
-// Inventory lists the secrets that are not to be deleted.
+// Inventory lists the secrets that are not scheduled for deletion.
 func (svc *Service) Inventory() (lines []string) {
 	for _, s := range svc.allSecrets() {
 		if s.Asked.IsZero() {
@@ -402,8 +402,8 @@ func (svc *Service) Inventory() (lines []string) {
 	return lines
 }
 
-// Detailed is Inventory with what the secrets are like. The
-// random parts of names are left out, and so are the values.
+// Detailed is Inventory with attributes, without the random parts of names and without
+// values.
 func (svc *Service) Detailed() (lines []string) {
 	uuid := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	for _, s := range svc.allSecrets() {

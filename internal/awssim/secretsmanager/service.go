@@ -1,15 +1,15 @@
-// Package secretsmanager is the Secrets Manager of the simulated AWS.
+// Package secretsmanager simulates Secrets Manager.
 package secretsmanager
 
 import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
-// Service is Secrets Manager.
+// Service is the simulated Secrets Manager.
 type Service struct {
 	*core.Account
 	state *State
 }
 
-// New registers the operations of Secrets Manager with an account.
+// New registers the operations of Secrets Manager.
 func New(a *core.Account, s *State) *Service {
 	core.Fill(&s.Secrets)
 	svc := &Service{Account: a, state: s}

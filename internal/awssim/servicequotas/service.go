@@ -1,4 +1,4 @@
-// Package servicequotas is the Service Quotas of the simulated AWS.
+// Package servicequotas simulates Service Quotas.
 package servicequotas
 
 import (
@@ -6,13 +6,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// Service is Service Quotas.
+// Service is the simulated Service Quotas.
 type Service struct {
 	*core.Account
 	ec2 *ec2.Service
 }
 
-// New registers the operations of Service Quotas with an account.
+// New registers the operations of Service Quotas.
 func New(a *core.Account, e *ec2.Service) *Service {
 	svc := &Service{Account: a, ec2: e}
 	svc.simulate()

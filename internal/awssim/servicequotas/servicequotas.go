@@ -17,8 +17,7 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.listServiceQuotas, "ServiceCode", "NextToken", "MaxResults")
 }
 
-// quotas are the quotas that are simulated: those of the account, in order of
-// service and code.
+// quotas returns the simulated quotas, sorted by service and code.
 func (svc *Service) quotas() []types.ServiceQuota {
 	quota := func(service, code, name string, value int) types.ServiceQuota {
 		return types.ServiceQuota{
@@ -46,8 +45,8 @@ func (svc *Service) getServiceQuota(in *servicequotas.GetServiceQuotaInput) (*se
 	return nil, svc.noQuota(aws.ToString(in.ServiceCode), aws.ToString(in.QuotaCode))
 }
 
-// noQuota tells a quota that AWS does not have from one that is only not
-// simulated, as far as the form of the code can tell.
+// noQuota returns the error for an unknown quota: "not simulated" if the code has the
+// format of a quota code.
 func (svc *Service) noQuota(service, code string) error {
 	if (service == "ec2" || service == "vpc") && strings.HasPrefix(code, "L-") && len(code) == 10 {
 		return core.NotSimulated("the quota %s of %s", code, service)

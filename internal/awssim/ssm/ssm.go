@@ -14,12 +14,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 )
 
-// State is Parameter Store.
+// State is the state of Parameter Store.
 type State struct {
 	Parameters map[string]*Parameter // by name
 }
 
-// Parameter is one parameter.
+// Parameter is a parameter.
 type Parameter struct {
 	Name, Value, Type string
 	Version           int64
@@ -97,7 +97,7 @@ func (svc *Service) getParametersByPath(in *ssm.GetParametersByPathInput) (*ssm.
 	return &ssm.GetParametersByPathOutput{Parameters: part, NextToken: next}, err
 }
 
-// describeParameters knows one kind of filter: tag:KEY with option Equals.
+// describeParameters supports one filter: tag:KEY with option Equals.
 func (svc *Service) describeParameters(in *ssm.DescribeParametersInput) (*ssm.DescribeParametersOutput, error) {
 	var found []types.ParameterMetadata
 	for _, name := range slices.Sorted(maps.Keys(svc.state.Parameters)) {
@@ -155,7 +155,7 @@ func (svc *Service) Inventory() []string {
 	return core.Each(core.SortedKeys(svc.state.Parameters), func(name string) string { return "Parameter " + name })
 }
 
-// Detailed is Inventory with the types and the tags.
+// Detailed is Inventory with types and tags.
 func (svc *Service) Detailed() (lines []string) {
 	for _, p := range svc.state.Parameters {
 		lines = append(lines, fmt.Sprintf("Parameter %s: %s; tags %s", p.Name, p.Type, core.Pairs(p.Tags)))
@@ -163,8 +163,8 @@ func (svc *Service) Detailed() (lines []string) {
 	return lines
 }
 
-// Parameter returns the parameter of a name, or nil.
+// Parameter returns the parameter with that name, or nil.
 func (svc *Service) Parameter(name string) *Parameter { return svc.state.Parameters[name] }
 
-// RemoveParameter removes a parameter.
+// RemoveParameter deletes a parameter.
 func (svc *Service) RemoveParameter(name string) { delete(svc.state.Parameters, name) }

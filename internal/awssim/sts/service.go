@@ -1,4 +1,4 @@
-// Package sts is the STS of the simulated AWS. What it answers IAM keeps.
+// Package sts simulates STS. Package iam stores its state.
 package sts
 
 import (
@@ -6,13 +6,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/iam"
 )
 
-// Service is STS.
+// Service is the simulated STS.
 type Service struct {
 	*core.Account
 	iam *iam.Service
 }
 
-// New registers the operations of STS with an account.
+// New registers the operations of STS.
 func New(a *core.Account, i *iam.Service) *Service {
 	svc := &Service{Account: a, iam: i}
 	svc.simulate()

@@ -19,8 +19,7 @@ func (svc *Service) simulate() {
 	core.OnContext(svc.Account, svc.assumeRole, "RoleArn", "RoleSessionName", "DurationSeconds", "ExternalId")
 }
 
-// RoleOf returns the ARN of the role that a call is made in, and "" for the
-// account's user.
+// RoleOf returns the ARN of the assumed role of a call; "" for the account's user.
 func (svc *Service) RoleOf(ctx context.Context) string {
 	r := svc.assumed(ctx)
 	if r == nil {
@@ -29,12 +28,12 @@ func (svc *Service) RoleOf(ctx context.Context) string {
 	return r.RoleARN
 }
 
-// assumed returns the assumed role that a call is made in, or nil.
+// assumed returns the assumed role of a call, or nil.
 func (svc *Service) assumed(ctx context.Context) *iam.AssumedRole {
 	return svc.iam.AssumedWith(core.AccessKey(ctx))
 }
 
-// session returns the ARN and the ID of the user of an assumed role.
+// session returns the user of an assumed role.
 func session(r iam.AssumedRole) *types.AssumedRoleUser {
 	head, path, _ := strings.Cut(r.RoleARN, ":role/")
 	name := path[strings.LastIndex(path, "/")+1:]
@@ -68,12 +67,12 @@ func (svc *Service) assumeRole(ctx context.Context, in *sts.AssumeRoleInput) (*s
 	case r.Duration < 900 || r.Duration > 43200:
 		return nil, core.Fail("ValidationError", "DurationSeconds must be between 900 and 43200")
 	}
-	// A role that is assumed from a role lasts an hour at most.
+	// With role chaining, a session lasts at most one hour.
 	if svc.assumed(ctx) != nil && r.Duration > 3600 {
 		return nil, core.Fail("ValidationError", "the requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining")
 	}
-	// The roles of other accounts are not known here. They take anybody, for
-	// as long as any role can.
+	// Roles of other accounts are not simulated: they can be assumed by anybody, for the
+	// longest duration.
 	if parts[1] == core.AccountID {
 		role := svc.iam.RoleOfARN(r.RoleARN)
 		if role == nil {

@@ -1,18 +1,18 @@
-// Package tagging is the Resource Groups Tagging API of the simulated AWS.
+// Package tagging simulates the Resource Groups Tagging API.
 package tagging
 
 import "github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 
-// Service is the Resource Groups Tagging API.
+// Service is the simulated Resource Groups Tagging API.
 type Service struct {
 	*core.Account
 	services []Tagger
 }
 
-// Tagger is a service whose resources can have tags.
+// Tagger is a service with tagged resources.
 type Tagger interface{ Tagged() []core.Tagged }
 
-// New registers the operations of the Tagging API with an account.
+// New registers the operations of the Tagging API.
 func New(a *core.Account, services ...Tagger) *Service {
 	svc := &Service{Account: a, services: services}
 	svc.simulate()

@@ -39,8 +39,8 @@ func invalid(format string, args ...any) error {
 	return &types.InvalidParameterException{Message: aws.String(fmt.Sprintf(format, args...))}
 }
 
-// getResources lists what has tags: all filters have to match, each by one of
-// its values, or, without values, by its key alone.
+// getResources lists tagged resources that match all filters: each with one of its values
+// or, without values, with its key.
 func (svc *Service) getResources(in *tagging.GetResourcesInput) (*tagging.GetResourcesOutput, error) {
 	if n := in.ResourcesPerPage; n != nil && (*n < 1 || *n > 100) {
 		return nil, invalid("ResourcesPerPage must be between 1 and 100")
@@ -67,12 +67,11 @@ func (svc *Service) getResources(in *tagging.GetResourcesInput) (*tagging.GetRes
 	if err != nil {
 		return nil, &types.PaginationTokenExpiredException{Message: aws.String("The pagination token is not valid.")}
 	}
-	// The last page has an empty token, and not none.
+	// On the last page, the token is an empty string and not missing.
 	return &tagging.GetResourcesOutput{ResourceTagMappingList: part, PaginationToken: aws.String(aws.ToString(next))}, nil
 }
 
-// ofTypes reports whether an ARN is of one of several types: "ec2", or
-// "ec2:instance".
+// ofTypes reports whether an ARN has one of the types: "ec2", or "ec2:instance".
 func ofTypes(arn string, kinds []string) bool {
 	parts := strings.SplitN(arn, ":", 6)
 	resource, _, _ := strings.Cut(parts[5], "/")
@@ -83,7 +82,7 @@ func ofTypes(arn string, kinds []string) bool {
 	return len(kinds) == 0 || slices.ContainsFunc(kinds, func(k string) bool { return k == parts[2] || k == parts[2]+":"+resource })
 }
 
-// passesTagFilters reports whether tags pass all filters.
+// passesTagFilters reports whether tags match all filters.
 func passesTagFilters(tags map[string]string, filters []types.TagFilter) bool {
 	return !slices.ContainsFunc(filters, func(f types.TagFilter) bool {
 		v, ok := tags[*f.Key]

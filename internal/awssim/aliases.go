@@ -21,6 +21,9 @@ const (
 	Throttled  = core.Throttled
 	Denied     = core.Denied
 	Broken     = core.Broken
+	Unsent     = core.Unsent
+	Silent     = core.Silent
+	Stale      = core.Stale
 	LostBefore = core.LostBefore
 	LostAfter  = core.LostAfter
 	KillBefore = core.KillBefore

@@ -1,6 +1,9 @@
 package cloud
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // StopForTest stops the heartbeats, as the end of the process does.
 func (l *Lock) StopForTest() {
@@ -20,4 +23,11 @@ func (l *Lock) LoseForTest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = true
+}
+
+// CheckedForTest returns the time of the last check.
+func (l *Lock) CheckedForTest() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.checked
 }

@@ -165,7 +165,7 @@ func TestLockCheckNeedsNoSlot(t *testing.T) {
 			_, err := c.EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: &block})
 			require.NoError(t, err)
 		})
-		require.NoError(t, c.Lock.Release(t.Context(), false))
+		require.NoError(t, c.Lock.Release(t.Context(), cloud.Ending{}))
 	})
 }
 

@@ -21,6 +21,9 @@ const (
 	// checkValidity is how long the result of a check of the lock is valid. A process
 	// that was suspended for longer checks again before it writes.
 	checkValidity = 5 * time.Second
+	// listingInterval is the time between two listings if one does not show a record that
+	// must exist.
+	listingInterval = 2 * time.Second
 )
 
 // Holder describes the run that holds the lock.
@@ -30,7 +33,8 @@ type Holder struct {
 	Who      string    `json:"who"`     // "ada@laptop pid 4711"
 	Command  string    `json:"command"` // "create"
 	Since    time.Time `json:"since"`
-	Released bool      `json:"released,omitempty"` // given back, but the outcome of a call was unknown
+	Released bool      `json:"released,omitempty"` // the run has ended
+	Unknown  bool      `json:"unknown,omitempty"`  // and did not learn the outcome of a call
 	Beats    int       `json:"beats"`
 
 	age time.Duration // since the last heartbeat, by the clock of the store
@@ -70,11 +74,13 @@ type Lock struct {
 
 	turn chan struct{} // held while reading the records
 
-	mu      sync.Mutex
-	self    Holder
-	checked time.Time
-	lost    bool
-	waiting func(Holder, time.Duration)
+	mu       sync.Mutex
+	self     Holder
+	first    bool      // there was no record before
+	checked  time.Time // wall time, which goes on while the machine is suspended
+	lost     bool
+	unlisted time.Time // since when the record of this run is not listed; zero if it is
+	waiting  func(Holder, time.Duration)
 }
 
 // LockOptions configure how to acquire the lock.
@@ -121,16 +127,18 @@ func (c *Clients) acquire(ctx context.Context, r records, o LockOptions) error {
 // take creates the record with the highest epoch.
 func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 	var last *Holder
+	var unlisted time.Time // since when a record exists that is not listed
 	for {
 		top, err := l.highest(ctx)
 		if err != nil {
 			return err
 		}
+		l.self.Epoch, l.first = 0, top == nil
 		if top != nil {
 			if last != nil && last.Run == top.Run && last.Beats != top.Beats && !top.Released {
 				return &LockedError{*top}
 			}
-			if left := top.validFor(consistencyDelay) - top.age; left > 0 {
+			if left := top.validFor(consistencyDelay) - top.age; left > 0 && !top.settled() {
 				last = top
 				if err := l.waitForExpiry(ctx, *top, left); err != nil {
 					return err
@@ -145,11 +153,23 @@ func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 			return err
 		}
 		if !taken {
-			l.checked = l.clock.Now()
+			l.checked = l.clock.Now().Round(0)
 			return l.removeOlder(ctx)
+		}
+		// A listing has to show the record before the next epoch may follow it.
+		if unlisted.IsZero() {
+			unlisted = l.clock.Now()
+		} else if l.clock.Since(unlisted) > ConsistencyDelay {
+			return fmt.Errorf("record %d exists, but is not listed", l.self.Epoch)
+		}
+		if err := l.clock.Sleep(ctx, listingInterval); err != nil {
+			return err
 		}
 	}
 }
+
+// settled reports whether the run has ended, and AWS has answered all of its calls.
+func (h Holder) settled() bool { return h.Released && !h.Unknown }
 
 // validFor is how long a record is valid after its last heartbeat. A holder that has
 // released the lock has sent no call since then.
@@ -199,8 +219,10 @@ func (l *Lock) highest(ctx context.Context) (top *Holder, err error) {
 func (l *Lock) sendHeartbeats(ctx context.Context) {
 	defer close(l.stopped)
 	for l.clock.Sleep(ctx, heartbeatInterval) == nil {
-		if l.check(ctx) != nil {
+		if err := l.check(ctx); errors.Is(err, ErrLockLost) {
 			return
+		} else if err != nil {
+			continue // the next heartbeat tries again
 		}
 		l.mu.Lock()
 		l.self.Beats++
@@ -210,8 +232,9 @@ func (l *Lock) sendHeartbeats(ctx context.Context) {
 	}
 }
 
-// check returns ErrLockLost if another run has taken over the lock. A result is reused
-// for checkValidity.
+// check returns ErrLockLost if another run has taken over the lock: if there is a record
+// of a higher epoch, or none of this run for ConsistencyDelay. A result is reused for
+// checkValidity.
 func (l *Lock) check(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -219,33 +242,67 @@ func (l *Lock) check(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	l.mu.Lock()
-	lost, checked := l.lost, l.checked
-	l.mu.Unlock()
-	if lost {
-		return ErrLockLost
+	for {
+		l.mu.Lock()
+		lost, age := l.lost, l.clock.Since(l.checked)
+		l.mu.Unlock()
+		if lost {
+			return ErrLockLost
+		}
+		if age >= 0 && age < checkValidity { // the system clock may have been set back
+			return nil
+		}
+		asked := l.clock.Now().Round(0)
+		top, err := l.highest(unlocked(ctx))
+		if err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		if !l.observe(top, asked) {
+			if err := l.clock.Sleep(ctx, listingInterval); err != nil {
+				return err
+			}
+		}
 	}
-	if l.clock.Since(checked) < checkValidity {
-		return nil
-	}
-	asked := l.clock.Now()
-	top, err := l.highest(unlocked(ctx))
-	if err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.checked, l.lost = asked, top == nil || top.Run != l.self.Run
-	if l.lost {
-		return ErrLockLost
-	}
-	return nil
 }
 
-// Release gives the lock back. If the outcome of a call is unknown, the record stays, and
-// the next run waits until AWS must show what the call may have created. ctx must not end
-// with the context of the run.
-func (l *Lock) Release(ctx context.Context, unknownOutcome bool) error {
+// observe stores what a listing shows of the lock, and reports whether it shows who holds
+// it. A listing may be older than the record of this run. A record that remains unlisted
+// was deleted: by a run that took the lock over and then deleted the cluster.
+func (l *Lock) observe(top *Holder, asked time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case top != nil && top.Run == l.self.Run:
+		l.checked, l.unlisted = asked, time.Time{}
+	case top != nil && top.Epoch >= l.self.Epoch:
+		l.lost = true
+	case l.unlisted.IsZero():
+		l.unlisted = asked
+		return false
+	case asked.Sub(l.unlisted) < ConsistencyDelay:
+		return false
+	default:
+		l.lost = true
+	}
+	return true
+}
+
+// IsFirst reports whether there was no record of another run.
+func (l *Lock) IsFirst() bool { return l.first }
+
+// Ending says how a run ends that releases the lock.
+type Ending struct {
+	// Unknown: AWS has not answered a call. The next run waits until AWS must show what
+	// the call may have created.
+	Unknown bool
+	// Nothing: the cluster has no resources, so that no record has to remain.
+	Nothing bool
+}
+
+// Release gives the lock back. The record stays, so that the next run has a higher epoch:
+// the documentation of DeleteParameter says that a deleted parameter should not be created
+// again within 30 seconds. ctx must not end with the context of the run.
+func (l *Lock) Release(ctx context.Context, e Ending) error {
 	l.stop()
 	<-l.stopped
 	ctx = unlocked(ctx)
@@ -253,11 +310,11 @@ func (l *Lock) Release(ctx context.Context, unknownOutcome bool) error {
 		return err
 	}
 	l.mu.Lock()
-	l.self.Released = true
+	l.self.Released, l.self.Unknown = true, e.Unknown
 	self := l.self
 	l.mu.Unlock()
-	if unknownOutcome {
-		return l.records.write(ctx, self)
+	if e.Nothing && !e.Unknown {
+		return l.records.remove(ctx, self.Epoch)
 	}
-	return l.records.remove(ctx, self.Epoch)
+	return l.records.write(ctx, self)
 }

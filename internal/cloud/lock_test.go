@@ -72,17 +72,19 @@ func stores(t *testing.T, do func(t *testing.T, s *store)) {
 	}
 }
 
-// A released lock is available to the next run at once, and leaves no record.
+// A released lock is available to the next run at once. Its record remains, and that of
+// the run that deletes the cluster does not.
 func TestLock(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		before, began := s.aws.Inventory(), time.Now()
-		for range 3 {
+		for n := range 3 {
 			p := s.process()
 			require.NoError(t, p.lock(t, cloud.LockOptions{}))
+			require.Equal(t, n == 0, p.Lock.IsFirst())
 			require.NoError(t, p.write(t))
 			time.Sleep(time.Minute)
 			require.NoError(t, p.write(t))
-			require.NoError(t, p.Lock.Release(t.Context(), false))
+			require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{Nothing: n == 2}))
 			s.aws.Edit(func(st *awssim.State) {
 				maps.DeleteFunc(st.EC2.InternetGateways, func(_ string, g *awssim.InternetGateway) bool { return !g.Given })
 			})
@@ -112,7 +114,7 @@ func TestLockIsHeld(t *testing.T) {
 		require.ErrorContains(t, err, "another run holds the lock of this cluster: ada, create since ")
 		require.LessOrEqual(t, time.Since(began), 17*time.Second)
 		require.NoError(t, first.write(t))
-		require.NoError(t, first.Lock.Release(t.Context(), false))
+		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
 	})
 }
 
@@ -134,7 +136,7 @@ func TestLockOfADeadRun(t *testing.T) {
 		require.Less(t, time.Since(died), cloud.ConsistencyDelay+20*time.Second)
 		require.NotEmpty(t, waits)
 		require.NoError(t, second.write(t))
-		require.NoError(t, second.Lock.Release(t.Context(), false))
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{}))
 	})
 }
 
@@ -144,12 +146,12 @@ func TestLockReleasedWithUnknownOutcome(t *testing.T) {
 	stores(t, func(t *testing.T, s *store) {
 		first, second := s.process(), s.process()
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
-		require.NoError(t, first.Lock.Release(t.Context(), true))
+		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{Unknown: true}))
 		released := time.Now()
 		require.NoError(t, second.lock(t, cloud.LockOptions{}))
 		require.InDelta(t, cloud.ConsistencyDelay.Seconds(), time.Since(released).Seconds(), 17)
 		require.GreaterOrEqual(t, time.Since(released), cloud.ConsistencyDelay)
-		require.NoError(t, second.Lock.Release(t.Context(), false))
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{}))
 	})
 }
 
@@ -165,10 +167,96 @@ func TestLockLost(t *testing.T) {
 		require.ErrorIs(t, err, cloud.ErrLockLost)
 		require.True(t, cloud.NotSent(err))
 		require.Len(t, s.aws.Inventory(), igws)
-		require.ErrorIs(t, sleeper.Lock.Release(t.Context(), false), cloud.ErrLockLost)
+		require.ErrorIs(t, sleeper.Lock.Release(t.Context(), cloud.Ending{}), cloud.ErrLockLost)
 		require.NoError(t, second.write(t), "the suspended run has not removed the new lock")
-		require.NoError(t, second.Lock.Release(t.Context(), false))
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{}))
 	})
+}
+
+// A listing that does not show the record yet, or not any more, is no proof that the lock
+// is lost: the run waits until one shows it.
+func TestLockIsListedLate(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
+		p := s.process()
+		require.NoError(t, p.lock(t, cloud.LockOptions{}))
+		time.Sleep(6 * time.Second)
+		listings := 0
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "GetParametersByPath" {
+				if listings++; listings <= 3 {
+					return awssim.Stale
+				}
+			}
+			return awssim.None
+		}
+		require.NoError(t, p.write(t))
+		require.Equal(t, 4, listings)
+		require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
+	})
+}
+
+// While the listing is old, no second run creates a record beside the first one's.
+func TestLockIsNotTakenBlindly(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
+		first, second := s.process(), s.process()
+		require.NoError(t, first.lock(t, cloud.LockOptions{}))
+		began := time.Now()
+		second.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "GetParametersByPath" && time.Since(began) < 20*time.Second {
+				return awssim.Stale
+			}
+			return awssim.None
+		}
+		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError))
+		require.NoError(t, first.write(t))
+		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
+	})
+}
+
+// A run that was suspended while another one took over, deleted the cluster and its
+// record, writes no more.
+func TestLockOfADeletedCluster(t *testing.T) {
+	stores(t, func(t *testing.T, s *store) {
+		sleeper, second := s.process(), s.process()
+		require.NoError(t, sleeper.lock(t, cloud.LockOptions{}))
+		sleeper.Lock.StopForTest()
+		require.NoError(t, second.lock(t, cloud.LockOptions{}))
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{Nothing: true}))
+		require.ErrorIs(t, sleeper.write(t), cloud.ErrLockLost)
+	})
+}
+
+// A network outage ends no heartbeats: they go on as soon as AWS can be reached.
+func TestLockOutlivesAnOutage(t *testing.T) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
+		first, second := s.process(), s.process()
+		require.NoError(t, first.lock(t, cloud.LockOptions{}))
+		began := time.Now()
+		first.Fault = func(int, string, string) awssim.Fault {
+			if time.Since(began) < 40*time.Second {
+				return awssim.Unsent
+			}
+			return awssim.None
+		}
+		time.Sleep(3 * time.Minute)
+		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError), "the first run sends heartbeats")
+		require.NoError(t, first.write(t))
+		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
+	})
+}
+
+// The age of a check is wall time: the monotonic clock may stop while a machine is
+// suspended (documentation of package time).
+func TestLockChecksByWallTime(t *testing.T) {
+	s := &store{awssim.New(awssim.Options{}), ""}
+	p := s.process()
+	require.NoError(t, p.lock(t, cloud.LockOptions{}))
+	require.Contains(t, time.Now().String(), "m=", "the test would notice")
+	require.NotContains(t, p.Lock.CheckedForTest().String(), "m=")
+	require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
 }
 
 // Of two runs that start at the same moment, one gets the lock.
@@ -187,7 +275,7 @@ func TestLockRace(t *testing.T) {
 		for range 4 {
 			require.ErrorAs(t, <-held, new(*cloud.LockedError))
 		}
-		require.NoError(t, (<-got).Lock.Release(t.Context(), false))
+		require.NoError(t, (<-got).Lock.Release(t.Context(), cloud.Ending{}))
 	})
 }
 
@@ -219,5 +307,5 @@ func TestFileLockIsNeverPartial(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, json.Valid(raw), "%q", raw)
 	}
-	require.NoError(t, p.Lock.Release(t.Context(), false))
+	require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
 }

@@ -44,7 +44,7 @@ func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
 // booted with.
 func described(a *awssim.AWS) (out []string) {
 	time.Sleep(booting)
-	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`)
+	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|/lock/\d+|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`)
 	groups := regexp.MustCompile(`"SecurityGroupIds":\[[^]]*\]`)
 	inOrder := func(list string) string {
 		return strings.Join(slices.Sorted(strings.SplitSeq(strings.Trim(list, "[]"), ",")), ",")

@@ -31,6 +31,7 @@ type run struct {
 	plan  graph.Plan
 
 	deletes     bool
+	deleted     bool       // the cluster has no resources any more
 	owner       kind.Owner // what tells the cluster's resources from others'
 	keepVolumes bool
 	asksCluster bool // a deletion first deletes Services, Ingresses and claims
@@ -206,7 +207,8 @@ func (r *run) lock(ctx context.Context, command string) error {
 func (r *run) unlock(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	if err := r.cloud.Lock.Release(ctx, r.x.LostAnswers()); err != nil && !errors.Is(err, cloud.ErrLockLost) {
+	nothing := r.deleted || r.cloud.Lock.IsFirst() && r.cloud.Stats().Writes.Load() == 0
+	if err := r.cloud.Lock.Release(ctx, cloud.Ending{Unknown: r.x.LostAnswers(), Nothing: nothing}); err != nil && !errors.Is(err, cloud.ErrLockLost) {
 		r.warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}
 }
@@ -322,6 +324,7 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(err)
 	}
 	if r.plan.Empty() {
+		r.deleted = true
 		return r.result(nil)
 	}
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
@@ -342,5 +345,6 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	if len(names) > 0 {
 		return r.result(&LeftoverError{names})
 	}
+	r.deleted = true
 	return r.result(nil)
 }

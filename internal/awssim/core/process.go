@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -23,6 +25,9 @@ const (
 	Throttled  Fault = "throttled"     // rejected because of the rate limit
 	Denied     Fault = "denied"        // rejected because of a missing permission
 	Broken     Fault = "server error"  // rejected with an internal error, without effect
+	Unsent     Fault = "unsent"        // the name of the host is not found
+	Silent     Fault = "silent"        // no answer and no error, after the call had its effect
+	Stale      Fault = "stale"         // a listing shows nothing, as one before anything was created
 	LostBefore Fault = "lost before"   // connection error, without effect
 	LostAfter  Fault = "lost after"    // connection error, after the call had its effect
 	KillBefore Fault = "killed before" // the process is killed before the call
@@ -164,12 +169,14 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s", op)
 	case Broken:
 		return nil, &smithy.GenericAPIError{Code: "InternalError", Message: "an internal error has occurred", Fault: smithy.FaultServer}
+	case Unsent:
+		return nil, &smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: strings.ToLower(service) + ".amazonaws.com", IsNotFound: true}}}
 	case LostBefore:
 		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
 	case KillBefore:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
-	case None, LostAfter, KillAfter:
+	case None, Silent, Stale, LostAfter, KillAfter:
 	}
 	if p.Permits != nil && !p.Permits(service, op, in) {
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s %s", service, op)
@@ -181,7 +188,12 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillAfter:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
-	case None, Throttled, Denied, Broken, LostBefore, KillBefore: // handled above
+	case Silent:
+		<-ctx.Done()
+		return nil, &smithyhttp.RequestSendError{Err: ctx.Err()}
+	case Stale:
+		return reflect.New(reflect.TypeOf(out).Elem()).Interface(), err
+	case None, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore: // handled above
 	}
 	return out, err
 }

@@ -56,12 +56,14 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answered(req, http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"not allowed"}`)), nil
 	case core.Broken:
 		return answered(req, http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"etcdserver: leader changed"}`)), nil
+	case core.Unsent:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: req.URL.Hostname(), IsNotFound: true}}
 	case core.LostBefore:
 		return nil, errReset()
 	case core.KillBefore:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.LostAfter, core.KillAfter:
+	case core.None, core.Silent, core.Stale, core.LostAfter, core.KillAfter: // an API server answers from a quorum
 	}
 	code, answer, err := svc.answer(req, r.access, body)
 	switch fault {
@@ -70,7 +72,10 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.KillAfter:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.Throttled, core.Denied, core.Broken, core.LostBefore, core.KillBefore: // handled above
+	case core.Silent:
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	case core.None, core.Stale, core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore: // handled above
 	}
 	if err != nil {
 		return nil, err

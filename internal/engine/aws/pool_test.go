@@ -292,7 +292,7 @@ func TestPoolRefreshFails(t *testing.T) {
 		require.Error(t, err)
 		started := slices.DeleteFunc(w.aws.Calls(), func(c awssim.Call) bool { return c.Operation != "StartInstanceRefresh" })
 		require.Len(t, started, 1)
-		require.ErrorContains(t, err, "waiting for instanceRefresh to become over")
+		require.ErrorContains(t, err, "waiting for instanceRefresh to become complete")
 		require.ErrorContains(t, err, "vCPU limit of 1")
 		w.asg.Spec.RefreshPreferences.Disable = true
 		w.aws.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 100 })

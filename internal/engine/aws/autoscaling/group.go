@@ -196,7 +196,7 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	stale := len(old) > 0 && (p == nil || !p.Disable)
 	switch {
 	case have.Refresh.Running && (stale || len(*d) == 0):
-		d.Await("instanceRefresh", have.Refresh.String()+parenthesized(have.LaunchFailure), "over")
+		d.Await("instanceRefresh", have.Refresh.String()+parenthesized(have.LaunchFailure), "complete")
 	case stale:
 		slices.Sort(old)
 		machines := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))

@@ -62,7 +62,7 @@ func (p *IdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*Identit
 // associated again. This takes half an hour.
 func (p *IdentityProvider) Diff(have *IdentityProviderState) (d graph.Diff) {
 	if have.Status == string(types.ConfigStatusDeleting) {
-		d.Await("status", have.Status, "gone")
+		d.Await("status", have.Status, "deleted")
 		return d
 	}
 	d.Await("status", have.Status, string(types.ConfigStatusActive))

@@ -26,8 +26,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// inOrder sorts the statements of a policy by their IDs.
-func inOrder(t *testing.T, policy string) string {
+// sortedStatements sorts the statements of a policy by Sid.
+func sortedStatements(t *testing.T, policy string) string {
 	t.Helper()
 	var p struct {
 		Version   string
@@ -45,14 +45,14 @@ func inOrder(t *testing.T, policy string) string {
 	return string(out)
 }
 
-// ear hears what is asked of EC2, and answers it.
-type ear struct {
-	mu     sync.Mutex
-	asked  []any
-	answer func(in any) (any, error)
+// recorder records the requests to EC2, and answers them.
+type recorder struct {
+	mu       sync.Mutex
+	requests []any
+	answer   func(in any) (any, error)
 }
 
-func (e *ear) config() aws.Config {
+func (e *recorder) config() aws.Config {
 	type key struct{}
 	return aws.Config{
 		Region: "us-east-1",
@@ -70,7 +70,7 @@ func (e *ear) config() aws.Config {
 				in := middleware.GetStackValue(ctx, key{})
 				if !cloud.Reads(awsmiddleware.GetOperationName(ctx)) {
 					e.mu.Lock()
-					e.asked = append(e.asked, in)
+					e.requests = append(e.requests, in)
 					e.mu.Unlock()
 				}
 				out.Result, err = e.answer(in)
@@ -80,8 +80,8 @@ func (e *ear) config() aws.Config {
 	}
 }
 
-// launches answers RunInstances with as many machines as it is asked for.
-func launches(in any) (any, error) {
+// answerLaunches answers RunInstances with MaxCount machines.
+func answerLaunches(in any) (any, error) {
 	switch in := in.(type) {
 	case *awsec2.RunInstancesInput:
 		out := &awsec2.RunInstancesOutput{}
@@ -95,24 +95,24 @@ func launches(in any) (any, error) {
 	return nil, fmt.Errorf("%T was not expected", in)
 }
 
-// place is what a machine needs, in a known state.
-type place struct {
-	*known
+// launchFixture contains the resources that a machine needs.
+type launchFixture struct {
+	*fixture
 	subnet *graph.Ref[ec2.SubnetState]
 	group  *graph.Ref[ec2.SecurityGroupState]
 	image  *graph.Ref[ec2.ImageState]
 }
 
-func newPlace(t *testing.T, subnet ec2.SubnetState) *place {
+func newLaunchFixture(t *testing.T, subnet ec2.SubnetState) *launchFixture {
 	t.Helper()
-	k := newKnown(t)
+	k := newFixture(t)
 	subnet.Object = object("subnet-1")
-	p := &place{k, node(k, "subnet", subnet), k.group("node"), node(k, "image", ec2.ImageState{ID: "ami-1", RootDevice: "/dev/sda1", RootSize: 8})}
-	k.look()
+	p := &launchFixture{k, existing(k, "subnet", subnet), k.group("node"), existing(k, "image", ec2.ImageState{ID: "ami-1", RootDevice: "/dev/sda1", RootSize: 8})}
+	k.observe()
 	return p
 }
 
-func (p *place) machine(n int, spec infrav1.AWSMachineSpec) *ec2.Instance {
+func (p *launchFixture) machine(n int, spec infrav1.AWSMachineSpec) *ec2.Instance {
 	own := cloud.Tags{"Name": fmt.Sprintf("md-%d", n), cloud.ResourceTag: fmt.Sprintf("machine/md/%d", n)}
 	return &ec2.Instance{
 		Spec: spec, Subnet: p.subnet, Groups: []*graph.Ref[ec2.SecurityGroupState]{p.group}, Image: p.image, Key: "default", Boot: &bootdata.Data{Plain: []byte("#!/bin/sh\n")},
@@ -170,12 +170,12 @@ func TestLaunchRequest(t *testing.T) {
 			t.Helper()
 			require.Nil(t, in.NetworkInterfaces[0].PrimaryIpv6)
 		}},
-		"interfaces of the user's": {infrav1.AWSMachineSpec{NetworkInterfaces: []string{"eni-1", "eni-2"}, PublicIP: aws.Bool(true)}, ec2.SubnetState{}, func(t *testing.T, in *request) {
+		"existing interfaces": {infrav1.AWSMachineSpec{NetworkInterfaces: []string{"eni-1", "eni-2"}, PublicIP: aws.Bool(true)}, ec2.SubnetState{}, func(t *testing.T, in *request) {
 			t.Helper()
 			require.Equal(t, []types.InstanceNetworkInterfaceSpecification{
 				{DeviceIndex: aws.Int32(0), NetworkInterfaceId: aws.String("eni-1")}, {DeviceIndex: aws.Int32(1), NetworkInterfaceId: aws.String("eni-2")},
 			}, in.NetworkInterfaces)
-			require.Len(t, in.TagSpecifications, 2, "they keep their tags")
+			require.Len(t, in.TagSpecifications, 2, "existing interfaces keep their tags")
 		}},
 		"volumes": {infrav1.AWSMachineSpec{
 			RootVolume:     &infrav1.Volume{Size: 80, Type: "gp3", IOPS: 4000, Throughput: aws.Int64(200), EncryptionKey: "alias/k", DeviceName: "ignored"},
@@ -211,7 +211,7 @@ func TestLaunchRequest(t *testing.T) {
 		}},
 		"host": {infrav1.AWSMachineSpec{Tenancy: "dedicated", PlacementGroupName: "pg", HostID: aws.String("h-1")}, ec2.SubnetState{}, func(t *testing.T, in *request) {
 			t.Helper()
-			require.Equal(t, &types.Placement{Tenancy: "host", HostId: aws.String("h-1"), Affinity: aws.String("default")}, in.Placement, "a host says all there is to say")
+			require.Equal(t, &types.Placement{Tenancy: "host", HostId: aws.String("h-1"), Affinity: aws.String("default")}, in.Placement, "with a host, tenancy and placement group have no effect")
 		}},
 		"metadata, names, processor": {infrav1.AWSMachineSpec{
 			InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{HTTPEndpoint: "enabled", HTTPProtocolIPv6: "enabled", HTTPTokens: "required", HTTPPutResponseHopLimit: 2, InstanceMetadataTags: "enabled"},
@@ -225,27 +225,27 @@ func TestLaunchRequest(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, c.subnet)
-			e := &ear{answer: launches}
+			p := newLaunchFixture(t, c.subnet)
+			e := &recorder{answer: answerLaunches}
 			_, err := p.machine(0, c.spec).Create(t.Context(), cloud.New(e.config(), "demo", cloud.Options{}))
 			require.NoError(t, err)
-			require.Len(t, e.asked, 1)
-			c.check(t, e.asked[0].(*awsec2.RunInstancesInput))
+			require.Len(t, e.requests, 1)
+			c.check(t, e.requests[0].(*awsec2.RunInstancesInput))
 		})
 	}
 }
 
-// A root volume that is smaller than the image is refused before AWS is asked.
-func TestVolumeIsTooSmall(t *testing.T) {
-	p := newPlace(t, ec2.SubnetState{})
-	e := &ear{answer: launches}
+// A root volume that is smaller than the image is an error before any call.
+func TestRootVolumeTooSmall(t *testing.T) {
+	p := newLaunchFixture(t, ec2.SubnetState{})
+	e := &recorder{answer: answerLaunches}
 	_, err := p.machine(0, infrav1.AWSMachineSpec{RootVolume: &infrav1.Volume{Size: 7}}).Create(t.Context(), cloud.New(e.config(), "demo", cloud.Options{}))
 	require.EqualError(t, err, "rootVolume.size is 7 GiB, but image ami-1 needs 8")
-	require.Empty(t, e.asked)
+	require.Empty(t, e.requests)
 }
 
-// created launches n machines at once.
-func created(t *testing.T, p *place, e *ear, n int) (states []*ec2.InstanceState, errs []error, machines []*ec2.Instance) {
+// createMachines launches n machines concurrently.
+func createMachines(t *testing.T, p *launchFixture, e *recorder, n int) (states []*ec2.InstanceState, errs []error, machines []*ec2.Instance) {
 	t.Helper()
 	c := cloud.New(e.config(), "demo", cloud.Options{})
 	states, errs = make([]*ec2.InstanceState, n), make([]error, n)
@@ -260,22 +260,22 @@ func created(t *testing.T, p *place, e *ear, n int) (states []*ec2.InstanceState
 	return states, errs, machines
 }
 
-// Where some machines of a launch are refused, the others are known to run:
-// else the next run would make them twice.
-func TestLaunchThatSucceedsInPart(t *testing.T) {
+// If some machines of a launch fail, Create returns the others. Otherwise the next run
+// would create duplicates.
+func TestLaunchPartlyFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlace(t, ec2.SubnetState{})
+		p := newLaunchFixture(t, ec2.SubnetState{})
 		ran := 0
-		e := &ear{}
+		e := &recorder{}
 		e.answer = func(in any) (any, error) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if ran++; ran > 2 {
 				return nil, &smithy.GenericAPIError{Code: "VcpuLimitExceeded"}
 			}
-			return launches(in)
+			return answerLaunches(in)
 		}
-		states, errs, _ := created(t, p, e, 4)
+		states, errs, _ := createMachines(t, p, e, 4)
 		made := 0
 		for i := range states {
 			require.Equal(t, states[i] == nil, cloud.Quota(errs[i]))
@@ -288,13 +288,12 @@ func TestLaunchThatSucceedsInPart(t *testing.T) {
 	})
 }
 
-// Many machines share a request and get their names afterwards. Where AWS does
-// not know one yet that it has just launched, it is not launched again: it is
-// found by its ID until it has its name.
-func TestLaunchOfMany(t *testing.T) {
+// Many machines share a call and are tagged afterwards. If CreateTags does not know a new
+// machine yet, it is not launched again: it is found by its ID until it has its tags.
+func TestLaunchManyMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlace(t, ec2.SubnetState{})
-		e, unnamed := &ear{}, ""
+		p := newLaunchFixture(t, ec2.SubnetState{})
+		e, unnamed := &recorder{}, ""
 		e.answer = func(in any) (any, error) {
 			switch in := in.(type) {
 			case *awsec2.CreateTagsInput:
@@ -307,10 +306,10 @@ func TestLaunchOfMany(t *testing.T) {
 					{InstanceId: &unnamed, Tags: cloud.Tags{cloud.ResourceTag: "machine/md"}.EC2()},
 				}}}}, nil
 			}
-			return launches(in)
+			return answerLaunches(in)
 		}
 		began := time.Now()
-		states, errs, machines := created(t, p, e, 250)
+		states, errs, machines := createMachines(t, p, e, 250)
 		require.Less(t, time.Since(began), time.Minute)
 		ids := map[string]bool{}
 		for i := range states {
@@ -325,9 +324,9 @@ func TestLaunchOfMany(t *testing.T) {
 		followed, err := machines[3].Follow(t.Context(), cloud.New(e.config(), "demo", cloud.Options{}), states[3])
 		require.NoError(t, err)
 		require.Equal(t, unnamed, followed.ID)
-		require.Empty(t, machines[3].Claimed, "the wanted machine stays as it is")
+		require.Empty(t, machines[3].Claimed, "the desired machine is not changed")
 		runs := 0
-		for _, in := range e.asked {
+		for _, in := range e.requests {
 			if run, ok := in.(*awsec2.RunInstancesInput); ok {
 				runs++
 				require.Equal(t, *run.MinCount, *run.MaxCount)
@@ -338,14 +337,14 @@ func TestLaunchOfMany(t *testing.T) {
 	})
 }
 
-// AWS refuses to terminate any machine of a call that names one that it does
-// not know: the others go all the same.
-func TestTerminateInCompanyOfTheUnknown(t *testing.T) {
+// TerminateInstances fails for all machines if one ID does not exist. The others are
+// terminated nevertheless.
+func TestTerminateWithUnknownInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlace(t, ec2.SubnetState{})
+		p := newLaunchFixture(t, ec2.SubnetState{})
 		var mu sync.Mutex
 		var gone []string
-		e := &ear{answer: func(in any) (any, error) {
+		e := &recorder{answer: func(in any) (any, error) {
 			terminate := in.(*awsec2.TerminateInstancesInput)
 			mu.Lock()
 			defer mu.Unlock()

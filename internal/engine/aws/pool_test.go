@@ -28,24 +28,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
-// world is an account with a network, in which a pool is to be.
-type world struct {
+// account is a simulated account with a network, and the desired resources of a pool.
+type account struct {
 	t                 *testing.T
 	aws               *awssim.AWS
 	c                 *cloud.Clients
 	subnets           [2]string
 	vpc, group, image string
 
-	lt    ec2.LaunchTemplate
-	asg   autoscaling.Group
-	ready time.Duration // how long the last run took
+	lt       ec2.LaunchTemplate
+	asg      autoscaling.Group
+	duration time.Duration // of the last run
 }
 
-func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+func withAccount(t *testing.T, test func(t *testing.T, w *account)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{Lag: time.Second, LagRefs: 500 * time.Millisecond})
-		w := &world{t: t, aws: a, c: cloud.New(a.Config(), "demo", cloud.Options{})}
+		w := &account{t: t, aws: a, c: cloud.New(a.Config(), "demo", cloud.Options{})}
 		ctx := t.Context()
 		vpc, err := w.c.EC2.CreateVpc(ctx, &awsec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
 		require.NoError(t, err)
@@ -79,8 +79,8 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// build makes the graph anew, as every run does.
-func (w *world) build() (*graph.Graph, *graph.Ref[ec2.LaunchTemplateState], *graph.Ref[autoscaling.GroupState]) {
+// build creates a new graph, as every run does.
+func (w *account) build() (*graph.Graph, *graph.Ref[ec2.LaunchTemplateState], *graph.Ref[autoscaling.GroupState]) {
 	g, lt, asg := graph.New(), w.lt, w.asg
 	vpc := graph.Use(g, "vpc", ec2.VPCByID(w.vpc))
 	lt.Groups = []*graph.Ref[ec2.SecurityGroupState]{graph.Use(g, "security-group/node", ec2.SecurityGroupByID(vpc, w.group), graph.With(graph.On(vpc)))}
@@ -94,25 +94,25 @@ func (w *world) build() (*graph.Graph, *graph.Ref[ec2.LaunchTemplateState], *gra
 	return g, template, graph.Add(g, "auto-scaling-group/pool", &asg)
 }
 
-func (w *world) apply() (ec2.LaunchTemplateState, autoscaling.GroupState) {
+func (w *account) apply() (ec2.LaunchTemplateState, autoscaling.GroupState) {
 	w.t.Helper()
 	g, lt, asg := w.build()
 	began := time.Now()
 	require.NoError(w.t, w.run().Apply(w.t.Context(), g))
-	w.ready = time.Since(began)
+	w.duration = time.Since(began)
 	template, _ := lt.Found()
 	group, _ := asg.Found()
 	return template, group
 }
 
-// run is a program of its own, with memories of its own.
-func (w *world) run() *graph.Executor {
+// run returns a new executor with new clients.
+func (w *account) run() *graph.Executor {
 	w.c = cloud.New(w.aws.Config(), "demo", cloud.Options{})
 	return &graph.Executor{Cloud: w.c}
 }
 
-// plan prints what a run would do.
-func (w *world) plan() (out []string) {
+// plan returns the steps of a plan as text.
+func (w *account) plan() (out []string) {
 	w.t.Helper()
 	g, _, _ := w.build()
 	steps, err := w.run().Plan(w.t.Context(), g)
@@ -134,16 +134,16 @@ func versions(s autoscaling.GroupState) (out []string) {
 	return out
 }
 
-func TestPoolLife(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+func TestPoolLifecycle(t *testing.T) {
+	withAccount(t, func(t *testing.T, w *account) {
 		before := w.aws.Inventory()
 		_, first := w.apply()
 		require.Equal(t, []string{"1 InService", "1 InService", "1 InService"}, versions(first))
-		require.Less(t, w.ready, time.Minute+20*time.Second)
+		require.Less(t, w.duration, time.Minute+20*time.Second)
 		require.Empty(t, w.plan())
 		machines, err := ec2.Instances(t.Context(), w.c)
 		require.NoError(t, err)
-		require.Empty(t, machines, "the machines of a pool are the group's")
+		require.Empty(t, machines, "machines of a pool are not listed as machines")
 		w.aws.Edit(func(s *awssim.State) {
 			for _, i := range s.EC2.Instances {
 				raw, _ := base64.StdEncoding.DecodeString(i.UserData)
@@ -153,7 +153,7 @@ func TestPoolLife(t *testing.T) {
 			}
 		})
 
-		// Another content is another version, and has the machines replaced.
+		// A change of the content creates a version and replaces the machines.
 		w.lt.Spec.InstanceType = "t3.large"
 		require.Equal(t, []string{
 			`update launch-template/pool: instanceType from "t3.medium" to "t3.large"`,
@@ -163,9 +163,9 @@ func TestPoolLife(t *testing.T) {
 		require.Equal(t, int64(2), lt.Version)
 		require.Equal(t, []string{"2 InService", "2 InService", "2 InService"}, versions(asg))
 		require.Empty(t, w.plan())
-		require.Greater(t, w.ready, 4*time.Minute+30*time.Second, "one after the other, each with a minute to warm up")
+		require.Greater(t, w.duration, 4*time.Minute+30*time.Second, "machines are replaced one by one, with a warmup of a minute each")
 
-		// Other user data as well; three versions are kept.
+		// A change of the user data does the same. Three versions are kept.
 		for n := range 3 {
 			w.lt.Boot = &bootdata.Data{Plain: fmt.Appendf(nil, "#!/bin/sh\n# %d", n)}
 			lt, _ = w.apply()
@@ -181,9 +181,9 @@ func TestPoolLife(t *testing.T) {
 	})
 }
 
-// Every field that Update mends is mended, in one run each.
+// One run applies each change that Update supports.
 func TestPoolChanges(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	withAccount(t, func(t *testing.T, w *account) {
 		w.apply()
 		result := expinfrav1.LifecycleHookDefaultResultContinue
 		for _, c := range []struct {
@@ -239,9 +239,9 @@ func TestPoolChanges(t *testing.T) {
 	})
 }
 
-// An autoscaler's number of machines is left alone.
-func TestPoolOfAnAutoscaler(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+// The number of machines that an autoscaler sets is not changed.
+func TestPoolWithAutoscaler(t *testing.T) {
+	withAccount(t, func(t *testing.T, w *account) {
 		w.asg.Desired = nil
 		_, asg := w.apply()
 		require.Len(t, asg.Instances, 1)
@@ -252,9 +252,9 @@ func TestPoolOfAnAutoscaler(t *testing.T) {
 	})
 }
 
-// A refresh that somebody else has begun is waited for, and told.
-func TestPoolWaitsForAForeignRefresh(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+// A run waits for an instance refresh that it did not start, and reports it.
+func TestPoolWaitsForOtherRefresh(t *testing.T) {
+	withAccount(t, func(t *testing.T, w *account) {
 		_, asg := w.apply()
 		_, err := w.c.AutoScaling.StartInstanceRefresh(t.Context(), &awsautoscaling.StartInstanceRefreshInput{AutoScalingGroupName: &asg.ID})
 		require.NoError(t, err)
@@ -266,10 +266,9 @@ func TestPoolWaitsForAForeignRefresh(t *testing.T) {
 	})
 }
 
-// What keeps machines from coming is told, and does not stand in the way of
-// mending it.
+// The error of a failed launch is reported, and the pool can still be changed.
 func TestPoolWithoutCapacity(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	withAccount(t, func(t *testing.T, w *account) {
 		w.aws.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 4 })
 		g, _, _ := w.build()
 		err := w.run().Apply(t.Context(), g)
@@ -281,9 +280,9 @@ func TestPoolWithoutCapacity(t *testing.T) {
 	})
 }
 
-// A refresh that comes to nothing ends the run, and is not begun again.
+// A failed instance refresh ends the run, and is not started again.
 func TestPoolRefreshFails(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	withAccount(t, func(t *testing.T, w *account) {
 		w.asg.Spec.RefreshPreferences = &expinfrav1.RefreshPreferences{MinHealthyPercentage: aws.Int64(50)}
 		w.apply()
 		w.lt.Spec.InstanceType = "t3.large"
@@ -293,19 +292,19 @@ func TestPoolRefreshFails(t *testing.T) {
 		require.Error(t, err)
 		started := slices.DeleteFunc(w.aws.Calls(), func(c awssim.Call) bool { return c.Operation != "StartInstanceRefresh" })
 		require.Len(t, started, 1)
-		require.ErrorContains(t, err, "waiting for instanceRefresh to become over")
+		require.ErrorContains(t, err, "waiting for instanceRefresh to become complete")
 		require.ErrorContains(t, err, "vCPU limit of 1")
 		w.asg.Spec.RefreshPreferences.Disable = true
 		w.aws.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 100 })
 		_, asg := w.apply()
 		require.Len(t, asg.Instances, 3)
-		require.Empty(t, w.plan(), "machines of two versions, and no refresh wanted")
+		require.Empty(t, w.plan(), "machines of two versions, and instance refresh is disabled")
 	})
 }
 
-// What is left of a pool is found by its tag.
+// The leftovers of a pool are found by their tags.
 func TestPoolLeftovers(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	withAccount(t, func(t *testing.T, w *account) {
 		w.apply()
 		w.run()
 		all, _, err := teardown.Search(t.Context(), w.c, kind.Owner{}, nil)
@@ -318,10 +317,10 @@ func TestPoolLeftovers(t *testing.T) {
 	})
 }
 
-// Every field of a template becomes another version, and comes back as it was
-// asked for.
+// A change of each field creates a version, and is the same in the request and in the
+// response.
 func TestTemplateChanges(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	withAccount(t, func(t *testing.T, w *account) {
 		w.asg.Desired, w.asg.Spec.MinSize = aws.Int32(0), 0
 		w.aws.Edit(func(s *awssim.State) {
 			s.EC2.KeyPairs["default"], s.EC2.Reservations["cr-0123456789abcdef0"] = true, true

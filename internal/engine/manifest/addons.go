@@ -72,7 +72,7 @@ func (l *loader) resolveAddons(c *clusterv1.Cluster) {
 // usePayloads marks the ConfigMaps and Secrets of a ClusterResourceSet as used, whether
 // or not the set applies.
 func (l *loader) usePayloads(o *object) {
-	resources, _ := at(o.value, "spec.resources").([]any)
+	resources, _ := valueAt(o.value, "spec.resources").([]any)
 	for _, r := range resources {
 		m, _ := r.(map[string]any)
 		if found := l.lookup(stringField(m, "kind"), stringField(m, "name")); found != nil {
@@ -105,20 +105,20 @@ func (l *loader) payload(o *object, path string, r addonsv1.ResourceRef) (all []
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(data)) {
-		all = append(all, l.pieces(found, name, data[name])...)
+		all = append(all, l.parseEntry(found, name, data[name])...)
 	}
 	return all
 }
 
-// pieces parses a value of a ConfigMap or Secret. Problems have the line of the key: the
-// indentation of the block is unknown here.
-func (l *loader) pieces(o *object, name, content string) []*Document {
+// parseEntry parses a value of a ConfigMap or Secret. Problems have the line of the key:
+// the indentation of the block is unknown here.
+func (l *loader) parseEntry(o *object, name, content string) []*Document {
 	path := "data." + name
 	if _, ok := o.set[path]; !ok {
 		path = "stringData." + name
 	}
 	origin := l.cluster.Origin(o.title(), path)
-	return l.apart(Source{Data: []byte(content)}, func(p Problem) {
+	return l.splitObjects(Source{Data: []byte(content)}, func(p Problem) {
 		bad := o.problem("", fmt.Sprintf("line %d of the value: %s", p.Line, p.What), p.Fix)
 		bad.Path, bad.Position = path, o.position(path)
 		l.fail(bad)
@@ -129,23 +129,23 @@ func (l *loader) pieces(o *object, name, content string) []*Document {
 // for kubectl they are meant for other programs.
 func (l *loader) readFile(s Source, network bool) {
 	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
-	set.Documents = l.apart(s, l.fail, func(line int) string { return Position{File: s.Name, Line: line}.String() })
+	set.Documents = l.splitObjects(s, l.fail, func(line int) string { return Position{File: s.Name, Line: line}.String() })
 	if len(set.Documents) == 0 && len(l.problems) == 0 {
 		l.fail(Problem{Position: Position{File: s.Name}, What: "the file contains no object", Fix: "use a file for kubectl apply"})
 	}
 	l.files = append(l.files, set)
 }
 
-// apart reads all objects of a text and sorts them in the order in which Cluster API
-// creates them.
-func (l *loader) apart(s Source, report func(Problem), origin func(line int) string) (all []*Document) {
+// splitObjects reads all objects of a text and sorts them in the order in which Cluster
+// API creates them.
+func (l *loader) splitObjects(s Source, report func(Problem), origin func(line int) string) (all []*Document) {
 	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
 	for i := range t.lines {
 		t.from = append(t.from, i+1)
 	}
 	documents, problems := split(t)
 	for _, d := range documents {
-		for _, root := range listed(d.root) {
+		for _, root := range listItems(d.root) {
 			v := &values{doc: d, lines: map[string]Position{}, budget: maxNodes}
 			content, _ := v.value(root, "").(map[string]any)
 			problems = append(problems, v.problems...)
@@ -183,9 +183,9 @@ func incomplete(o map[string]any) (what, fix string) {
 	return "", ""
 }
 
-// listed returns the objects of a document: the items of a JSON list or of a v1 List, or
-// the document itself.
-func listed(root *yaml.Node) []*yaml.Node {
+// listItems returns the objects of a document: the items of a JSON list or of a v1 List,
+// or the document itself.
+func listItems(root *yaml.Node) []*yaml.Node {
 	if root.Kind == yaml.SequenceNode {
 		return root.Content
 	}

@@ -269,7 +269,7 @@ func (l *loader) decodeOrDrop(ctx context.Context, o *object) (any, bool) {
 		}
 		what, path := err.Error(), ""
 		if m := regexp.MustCompile(`"([^"]*)"`).FindStringSubmatch(what); m != nil {
-			path = find(o.value, "", m[1])
+			path = findString(o.value, "", m[1])
 		}
 		l.fail(o.problem(path, what, "change the value"))
 		l.dropped = true
@@ -279,8 +279,8 @@ func (l *loader) decodeOrDrop(ctx context.Context, o *object) (any, bool) {
 	}
 }
 
-// find returns the path of a string in an object, or "".
-func find(value any, path, wanted string) string {
+// findString returns the path of a string in an object, or "".
+func findString(value any, path, wanted string) string {
 	switch v := value.(type) {
 	case string:
 		if v == wanted {
@@ -288,13 +288,13 @@ func find(value any, path, wanted string) string {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if at := find(v[name], join(path, name), wanted); at != "" {
+			if at := findString(v[name], join(path, name), wanted); at != "" {
 				return at
 			}
 		}
 	case []any:
 		for i, item := range v {
-			if at := find(item, path+"["+strconv.Itoa(i)+"]", wanted); at != "" {
+			if at := findString(item, path+"["+strconv.Itoa(i)+"]", wanted); at != "" {
 				return at
 			}
 		}
@@ -338,7 +338,7 @@ func (l *loader) webhookOfCAPA(ctx context.Context, o *object, newest any) {
 	case *ekscontrolplanev1.AWSManagedControlPlane:
 		l.setNamespace(x)
 		l.capaWebhook(ctx, o, x)
-		if asked, ok := at(o.value, "spec.bootstrapSelfManagedAddons").(bool); ok {
+		if asked, ok := valueAt(o.value, "spec.bootstrapSelfManagedAddons").(bool); ok {
 			x.Spec.BootstrapSelfManagedAddons = asked // CAPA's webhook always sets true
 		}
 	case *expinfrav1.AWSManagedMachinePool:
@@ -361,12 +361,12 @@ func (l *loader) webhookOfCAPA(ctx context.Context, o *object, newest any) {
 // defaults are set: default names in EKS begin with the namespace.
 func (l *loader) setNamespace(o metav1.Object) {
 	if o.GetNamespace() == "" {
-		o.SetNamespace(l.home())
+		o.SetNamespace(l.namespace())
 	}
 }
 
-// home returns the namespace of the Cluster.
-func (l *loader) home() string {
+// namespace returns the namespace of the Cluster.
+func (l *loader) namespace() string {
 	for _, o := range l.ofKind(kindCluster) {
 		return cmp.Or(o.namespace, corev1.NamespaceDefault)
 	}

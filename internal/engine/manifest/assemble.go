@@ -19,7 +19,7 @@ func (l *loader) assemble() {
 		return
 	}
 	l.collectPayloads()
-	o := l.theCluster()
+	o := l.findCluster()
 	if o == nil {
 		return
 	}
@@ -61,8 +61,8 @@ func (l *loader) fillNamespaces() {
 	}
 }
 
-// theCluster returns the one Cluster object of the input.
-func (l *loader) theCluster() *object {
+// findCluster returns the one Cluster object of the input.
+func (l *loader) findCluster() *object {
 	found := l.ofKind(kindCluster)
 	switch len(found) {
 	case 1:

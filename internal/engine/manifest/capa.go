@@ -56,7 +56,7 @@ func (l *loader) capaWebhook(ctx context.Context, o *object, value any) {
 		return
 	}
 	if defaulter, ok := hook.(capaDefaulter); ok {
-		if err := guard(func() error { return defaulter.Default(ctx, obj) }); err != nil {
+		if err := recoverPanics(func() error { return defaulter.Default(ctx, obj) }); err != nil {
 			l.failHook(o, err)
 			return
 		}
@@ -65,7 +65,7 @@ func (l *loader) capaWebhook(ctx context.Context, o *object, value any) {
 		infrav1.SetDefaults_AWSMachineSpec(&machine.Spec)
 	}
 	var warnings admission.Warnings
-	err := guard(func() error {
+	err := recoverPanics(func() error {
 		var err error
 		warnings, err = hook.ValidateCreate(ctx, obj)
 		return err

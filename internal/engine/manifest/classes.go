@@ -36,13 +36,13 @@ func withClasses(all map[string]kind) map[string]kind {
 		return k
 	}
 	all[kindClusterClass] = template(groupCore,
-		upgraded(coreconversion.ConvertClusterClassV1Beta1ToHub), as[clusterv1.ClusterClass])
+		upgraded(coreconversion.ConvertClusterClassV1Beta1ToHub), decodeAs[clusterv1.ClusterClass])
 	all["KubeadmControlPlaneTemplate"] = template(groupControlPlane,
-		upgraded(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub), as[controlplanev1.KubeadmControlPlaneTemplate])
+		upgraded(controlplaneconversion.ConvertKubeadmControlPlaneTemplateV1Beta1ToHub), decodeAs[controlplanev1.KubeadmControlPlaneTemplate])
 	all[kindAWSClusterTemplate] = template(groupInfrastructure,
-		upgraded(toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate]), as[infrav1.AWSClusterTemplate])
-	all["AWSManagedClusterTemplate"] = template(groupInfrastructure, nil, as[infrav1.AWSManagedClusterTemplate])
-	all["AWSManagedControlPlaneTemplate"] = template(groupControlPlane, nil, as[ekscontrolplanev1.AWSManagedControlPlaneTemplate])
+		upgraded(toHub[*infrav1beta1.AWSClusterTemplate, *infrav1.AWSClusterTemplate]), decodeAs[infrav1.AWSClusterTemplate])
+	all["AWSManagedClusterTemplate"] = template(groupInfrastructure, nil, decodeAs[infrav1.AWSManagedClusterTemplate])
+	all["AWSManagedControlPlaneTemplate"] = template(groupControlPlane, nil, decodeAs[ekscontrolplanev1.AWSManagedControlPlaneTemplate])
 	return all
 }
 
@@ -62,7 +62,7 @@ func (l *loader) expandTopology(ctx context.Context) {
 		return
 	}
 	for _, o := range l.ofKind(kindCluster) {
-		if at(o.value, "spec.topology") == nil {
+		if valueAt(o.value, "spec.topology") == nil {
 			continue
 		}
 		t := &topology{loader: l, cluster: o, templates: map[*object]*class.Template{}, sources: map[key]*object{}}
@@ -87,7 +87,7 @@ func (t *topology) expand(ctx context.Context) bool {
 		return false
 	}
 	classes, ok := read[clusterv1.ClusterClass](ctx, t.loader, o)
-	t.take(o)
+	t.removeObject(o)
 	if !ok {
 		return false
 	}
@@ -192,9 +192,9 @@ func (t *topology) webhookDefaults(ctx context.Context, o *object) bool {
 		return false
 	}
 	template := new(infrav1.AWSClusterTemplate)
-	err = into(o.value, template)
+	err = decodeInto(o.value, template)
 	if err == nil {
-		err = guard(func() error { return (&webhooks.AWSClusterTemplate{}).Default(ctx, template) })
+		err = recoverPanics(func() error { return (&webhooks.AWSClusterTemplate{}).Default(ctx, template) })
 	}
 	var raw []byte
 	if err == nil {
@@ -229,7 +229,7 @@ func (t *topology) takeTemplates(c *clusterv1.ClusterClass) {
 		}) {
 			continue
 		}
-		t.take(o)
+		t.removeObject(o)
 	}
 }
 
@@ -251,8 +251,8 @@ func mentions(value any, kind, name string) bool {
 	return false
 }
 
-// take removes an object from the input.
-func (l *loader) take(o *object) {
+// removeObject removes an object from the input.
+func (l *loader) removeObject(o *object) {
 	l.objects = slices.DeleteFunc(l.objects, func(other *object) bool { return other == o })
 	for k, other := range l.byKey {
 		if other == o {
@@ -323,7 +323,7 @@ func (t *topology) replace(r *class.Result) {
 	made := map[*class.Object]*object{}
 	for _, c := range r.Objects {
 		made[c] = t.plain(c)
-		t.keep(made[c])
+		t.addObject(made[c])
 	}
 	spec["infrastructureRef"] = o.refersTo(made[r.Infrastructure])
 	spec["controlPlaneRef"] = o.refersTo(made[r.ControlPlane])

@@ -47,7 +47,7 @@ func validateControlPlane(k *controlplanev1.KubeadmControlPlane) field.ErrorList
 // validateConfig runs Cluster API's checks of a kubeadm configuration.
 func validateConfig(c *bootstrapv1.KubeadmConfigSpec, controlPlane bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	err := guard(func() error {
+	err := recoverPanics(func() error {
 		errs = bootstrapadmission.Validate(c, controlPlane, path)
 		return nil
 	})

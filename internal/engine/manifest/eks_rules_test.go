@@ -72,7 +72,7 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedControlPlane/shop.eu spec.network.subnets: EKS needs subnets in at least two availability zones — add a subnet in another zone`,
 		},
 		{
-			"foreign VPC without subnets", "eks",
+			"existing VPC without subnets", "eks",
 			[]string{"    - {id: a, cidrBlock: 10.1.0.0/20, availabilityZone: eu-west-1a}\n    - {id: b, cidrBlock: 10.1.16.0/20, availabilityZone: eu-west-1b}\n", "", "    subnets:\n", "", planeNetwork, "    vpc: {id: vpc-1}\n"},
 			`AWSManagedControlPlane/shop.eu spec.network.vpc.id: an existing VPC needs the subnets to use — list their ids in spec.network.subnets`,
 		},

@@ -28,14 +28,14 @@ func (o *object) fieldProblem(e *field.Error) Problem {
 }
 
 func describe(e *field.Error) (what, fix string) {
-	detail := lowerFirst(tidy(e.Detail))
+	detail := lowerFirst(withoutPath(e.Detail))
 	switch e.Type {
 	case field.ErrorTypeRequired:
 		return joinNonEmpty("a value is required", detail), "set it"
 	case field.ErrorTypeNotSupported:
 		return notSupported(e)
 	case field.ErrorTypeDuplicate:
-		return joinNonEmpty("is a duplicate", shown(e)), "remove one of them"
+		return joinNonEmpty("is a duplicate", displayedValue(e)), "remove one of them"
 	case field.ErrorTypeForbidden:
 		if strings.Contains(detail, "is required") {
 			return detail, "set it"
@@ -46,9 +46,9 @@ func describe(e *field.Error) (what, fix string) {
 	case field.ErrorTypeTypeInvalid:
 		return wrongType(e, detail)
 	case field.ErrorTypeInvalid, field.ErrorTypeNotFound, field.ErrorTypeInternal, field.ErrorTypeTooShort, field.ErrorTypeTooFew:
-		return joinNonEmpty(shown(e), detail), "change the value"
+		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	default:
-		return joinNonEmpty(shown(e), detail), "change the value"
+		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	}
 }
 
@@ -59,7 +59,7 @@ func notSupported(e *field.Error) (what, fix string) {
 		choices = append(choices, m[1])
 	}
 	value, _ := e.BadValue.(string)
-	what = joinNonEmpty(shown(e), "is not supported")
+	what = joinNonEmpty(displayedValue(e), "is not supported")
 	what = strings.Replace(what, ": is", " is", 1)
 	if meant := suggest.Nearest(value, choices); meant != "" && value != "" {
 		return what, fmt.Sprintf("did you mean %q? allowed: %s", meant, strings.Join(choices, ", "))
@@ -71,7 +71,7 @@ func notSupported(e *field.Error) (what, fix string) {
 func wrongType(e *field.Error, detail string) (what, fix string) {
 	m := regexp.MustCompile(`must be of type ([\w,]+): "([\w-]+)"`).FindStringSubmatch(detail)
 	if m == nil {
-		return joinNonEmpty(shown(e), detail), "change the value"
+		return joinNonEmpty(displayedValue(e), detail), "change the value"
 	}
 	return fmt.Sprintf("must be of type %s, not %s", m[1], m[2]), typeFix(m[1], m[2])
 }
@@ -95,17 +95,17 @@ func typeFix(wanted, have string) string {
 	}
 }
 
-// tidy removes the path that the OpenAPI validator puts before its message;
+// withoutPath removes the path that the OpenAPI validator puts before its message;
 // Problem.String prints the path.
-func tidy(detail string) string {
+func withoutPath(detail string) string {
 	if _, rest, ok := strings.Cut(detail, " in body "); ok && !strings.Contains(detail[:len(detail)-len(rest)-len(" in body ")], " ") {
 		return rest
 	}
 	return detail
 }
 
-// shown returns the value of an error, or "" if it may be a secret.
-func shown(e *field.Error) string {
+// displayedValue returns the value of an error, or "" if it may be a secret.
+func displayedValue(e *field.Error) string {
 	for step := range strings.FieldsFuncSeq(e.Field, func(r rune) bool { return r == '.' || r == '[' }) {
 		switch strings.ToLower(step) {
 		case "content", "passwd", "token", "data", "stringdata", "secret":

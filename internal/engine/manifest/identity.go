@@ -26,12 +26,12 @@ func (l *loader) resolveIdentity() {
 	if l.cluster.Infra == nil || l.cluster.Infra.Spec.IdentityRef == nil {
 		return
 	}
-	l.cluster.Identity = l.chain(l.infra, "spec.identityRef", l.cluster.Infra.Spec.IdentityRef, nil)
+	l.cluster.Identity = l.identityChain(l.infra, "spec.identityRef", l.cluster.Infra.Spec.IdentityRef, nil)
 }
 
-// chain resolves a reference and the identities it is based on, the source first. passed
-// has the names on the path, to detect cycles.
-func (l *loader) chain(from *object, path string, ref *infrav1.AWSIdentityReference, passed []string) []Identity {
+// identityChain resolves a reference and the identities it is based on, the source first.
+// passed has the names on the path, to detect cycles.
+func (l *loader) identityChain(from *object, path string, ref *infrav1.AWSIdentityReference, passed []string) []Identity {
 	title := string(ref.Kind) + "/" + ref.Name
 	if slices.Contains(passed, title) {
 		l.fail(from.problem(path, "the identities refer to each other in a cycle: "+strings.Join(append(passed, title), " → "), "change the source of one of them to AWSClusterControllerIdentity/default"))
@@ -131,7 +131,7 @@ func (l *loader) roleIdentity(r reference, passed []string) []Identity {
 	l.mayUse(r, o, x.Spec.AllowedNamespaces)
 	var chain []Identity
 	if x.Spec.SourceIdentityRef != nil {
-		chain = l.chain(o, "spec.sourceIdentityRef", x.Spec.SourceIdentityRef, passed)
+		chain = l.identityChain(o, "spec.sourceIdentityRef", x.Spec.SourceIdentityRef, passed)
 	}
 	return append(chain, Identity{Origin: o.title(), Role: &x.Spec})
 }

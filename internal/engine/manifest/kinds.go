@@ -99,36 +99,36 @@ func kinds() map[string]kind {
 		return kind{group: group, schema: true, capa: true, versions: map[string]decode{versionNew: newest}}
 	}
 	builtin := func(d decode) kind { return kind{versions: map[string]decode{"v1": d}} }
-	namespace := builtin(as[corev1.Namespace])
+	namespace := builtin(decodeAs[corev1.Namespace])
 	namespace.clusterScoped = true
 	return map[string]kind{
-		kindCluster:            crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), as[clusterv1.Cluster]),
-		kindDeployment:         crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), as[clusterv1.MachineDeployment]),
-		kindMachine:            crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), as[clusterv1.Machine]),
-		kindHealthCheck:        crd(groupCore, as[clusterv1beta1.MachineHealthCheck], as[clusterv1.MachineHealthCheck]),
-		kindDrainRule:          crd(groupCore, as[clusterv1beta1.MachineDrainRule], as[clusterv1.MachineDrainRule]),
-		kindResourceSet:        crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), as[addonsv1.ClusterResourceSet]),
-		kindControlPlane:       crd(groupControlPlane, upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub), as[controlplanev1.KubeadmControlPlane]),
-		kindConfig:             crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), as[bootstrapv1.KubeadmConfig]),
-		kindConfigTemplate:     crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub), as[bootstrapv1.KubeadmConfigTemplate]),
-		kindAWSCluster:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), as[infrav1.AWSCluster]),
-		kindAWSMachine:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), as[infrav1.AWSMachine]),
-		kindAWSMachineTemplate: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]), as[infrav1.AWSMachineTemplate]),
-		kindControllerIdentity: identity(upgraded(toHub[*infrav1beta1.AWSClusterControllerIdentity, *infrav1.AWSClusterControllerIdentity]), as[infrav1.AWSClusterControllerIdentity]),
-		kindRoleIdentity:       identity(upgraded(toHub[*infrav1beta1.AWSClusterRoleIdentity, *infrav1.AWSClusterRoleIdentity]), as[infrav1.AWSClusterRoleIdentity]),
-		kindStaticIdentity:     identity(upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]), as[infrav1.AWSClusterStaticIdentity]),
-		kindPool:               crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), as[clusterv1.MachinePool]),
-		kindManagedPlane:       capa(groupControlPlane, upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]), as[ekscontrolplanev1.AWSManagedControlPlane]),
-		kindManagedCluster:     only(groupInfrastructure, as[infrav1.AWSManagedCluster]),
-		kindManagedPool:        only(groupInfrastructure, as[expinfrav1.AWSManagedMachinePool]),
-		kindScalingPool:        only(groupInfrastructure, as[expinfrav1.AWSMachinePool]),
-		kindFargateProfile:     only(groupInfrastructure, as[expinfrav1.AWSFargateProfile]),
-		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), as[eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
-		kindEKSConfigTemplate:  capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]), as[eksbootstrapv1.EKSConfigTemplate]),
-		kindNodeadm:            only(groupBootstrap, as[eksbootstrapv1.NodeadmConfig]),
-		kindNodeadmTemplate:    only(groupBootstrap, as[eksbootstrapv1.NodeadmConfigTemplate]),
-		kindConfigMap:          builtin(as[corev1.ConfigMap]),
-		kindSecret:             builtin(as[corev1.Secret]),
+		kindCluster:            crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), decodeAs[clusterv1.Cluster]),
+		kindDeployment:         crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), decodeAs[clusterv1.MachineDeployment]),
+		kindMachine:            crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), decodeAs[clusterv1.Machine]),
+		kindHealthCheck:        crd(groupCore, decodeAs[clusterv1beta1.MachineHealthCheck], decodeAs[clusterv1.MachineHealthCheck]),
+		kindDrainRule:          crd(groupCore, decodeAs[clusterv1beta1.MachineDrainRule], decodeAs[clusterv1.MachineDrainRule]),
+		kindResourceSet:        crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), decodeAs[addonsv1.ClusterResourceSet]),
+		kindControlPlane:       crd(groupControlPlane, upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub), decodeAs[controlplanev1.KubeadmControlPlane]),
+		kindConfig:             crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfig]),
+		kindConfigTemplate:     crd(groupBootstrap, upgraded(bootstrapconversion.ConvertKubeadmConfigTemplateV1Beta1ToHub), decodeAs[bootstrapv1.KubeadmConfigTemplate]),
+		kindAWSCluster:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSCluster, *infrav1.AWSCluster]), decodeAs[infrav1.AWSCluster]),
+		kindAWSMachine:         capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachine, *infrav1.AWSMachine]), decodeAs[infrav1.AWSMachine]),
+		kindAWSMachineTemplate: capa(groupInfrastructure, upgraded(toHub[*infrav1beta1.AWSMachineTemplate, *infrav1.AWSMachineTemplate]), decodeAs[infrav1.AWSMachineTemplate]),
+		kindControllerIdentity: identity(upgraded(toHub[*infrav1beta1.AWSClusterControllerIdentity, *infrav1.AWSClusterControllerIdentity]), decodeAs[infrav1.AWSClusterControllerIdentity]),
+		kindRoleIdentity:       identity(upgraded(toHub[*infrav1beta1.AWSClusterRoleIdentity, *infrav1.AWSClusterRoleIdentity]), decodeAs[infrav1.AWSClusterRoleIdentity]),
+		kindStaticIdentity:     identity(upgraded(toHub[*infrav1beta1.AWSClusterStaticIdentity, *infrav1.AWSClusterStaticIdentity]), decodeAs[infrav1.AWSClusterStaticIdentity]),
+		kindPool:               crd(groupCore, upgraded(coreconversion.ConvertMachinePoolV1Beta1ToHub), decodeAs[clusterv1.MachinePool]),
+		kindManagedPlane:       capa(groupControlPlane, upgraded(toHub[*ekscontrolplanev1beta1.AWSManagedControlPlane, *ekscontrolplanev1.AWSManagedControlPlane]), decodeAs[ekscontrolplanev1.AWSManagedControlPlane]),
+		kindManagedCluster:     only(groupInfrastructure, decodeAs[infrav1.AWSManagedCluster]),
+		kindManagedPool:        only(groupInfrastructure, decodeAs[expinfrav1.AWSManagedMachinePool]),
+		kindScalingPool:        only(groupInfrastructure, decodeAs[expinfrav1.AWSMachinePool]),
+		kindFargateProfile:     only(groupInfrastructure, decodeAs[expinfrav1.AWSFargateProfile]),
+		kindEKSConfig:          capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfig, *eksbootstrapv1.EKSConfig]), decodeAs[eksbootstrapv1.EKSConfig]), //nolint:staticcheck // deprecated, and what nodes of Amazon Linux 2 boot with
+		kindEKSConfigTemplate:  capa(groupBootstrap, upgraded(toHub[*eksbootstrapv1beta1.EKSConfigTemplate, *eksbootstrapv1.EKSConfigTemplate]), decodeAs[eksbootstrapv1.EKSConfigTemplate]),
+		kindNodeadm:            only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfig]),
+		kindNodeadmTemplate:    only(groupBootstrap, decodeAs[eksbootstrapv1.NodeadmConfigTemplate]),
+		kindConfigMap:          builtin(decodeAs[corev1.ConfigMap]),
+		kindSecret:             builtin(decodeAs[corev1.Secret]),
 		kindNamespace:          namespace,
 	}
 }
@@ -148,14 +148,14 @@ func refused() map[string]string {
 	}
 }
 
-// as decodes an object of the newest API version.
-func as[T any](_ context.Context, object map[string]any) (any, error) {
+// decodeAs decodes an object of the newest API version.
+func decodeAs[T any](_ context.Context, object map[string]any) (any, error) {
 	out := new(T)
-	return out, into(object, out)
+	return out, decodeInto(object, out)
 }
 
-// into decodes an object into a value of its type.
-func into(object map[string]any, value any) error {
+// decodeInto decodes an object into a value of its type.
+func decodeInto(object map[string]any, value any) error {
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return err
@@ -168,10 +168,10 @@ func upgraded[Old, New any](convert func(context.Context, *Old, *New) error) dec
 	return func(ctx context.Context, object map[string]any) (any, error) {
 		var older Old
 		var newest New
-		if err := into(object, &older); err != nil {
+		if err := decodeInto(object, &older); err != nil {
 			return nil, err
 		}
-		err := guard(func() error { return convert(ctx, &older, &newest) })
+		err := recoverPanics(func() error { return convert(ctx, &older, &newest) })
 		return &newest, err
 	}
 }
@@ -181,9 +181,9 @@ func toHub[Old conversion.Convertible, New conversion.Hub](_ context.Context, ol
 	return older.ConvertTo(newest)
 }
 
-// guard turns a panic of upstream's code into an error: some of its checks panic for
-// input that the schema permits.
-func guard(f func() error) (err error) {
+// recoverPanics turns a panic of upstream's code into an error: some of its checks panic
+// for input that the schema permits.
+func recoverPanics(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("upstream's validation failed: %v", r)

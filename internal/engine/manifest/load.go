@@ -68,9 +68,9 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 	}
 	sources = append(append(append([]Source(nil), sources...), o.CNI...), o.Addons...)
 	if len(l.problems) > 0 {
-		return nil, &InvalidError{Problems: order(l.problems, sources)}
+		return nil, &InvalidError{Problems: sortProblems(l.problems, sources)}
 	}
-	l.cluster.Warnings = order(l.warnings, sources)
+	l.cluster.Warnings = sortProblems(l.warnings, sources)
 	return l.cluster, nil
 }
 

@@ -53,17 +53,17 @@ func parent(path string) string {
 
 // problem returns a problem of this object.
 func (o *object) problem(path, what, fix string) Problem {
-	path = o.locate(path)
+	path = o.correctPath(path)
 	return Problem{Position: o.position(path), Object: o.title(), Path: path, What: what, Fix: fix}
 }
 
-// locate corrects a path: some checks of upstream omit its beginning, and some fields
-// have other names in older API versions.
-func (o *object) locate(path string) string {
+// correctPath corrects a path: some checks of upstream omit its beginning, and some
+// fields have other names in older API versions.
+func (o *object) correctPath(path string) string {
 	if path == "<nil>" {
 		return ""
 	}
-	for _, m := range misnamed(o.kind) {
+	for _, m := range correctedPaths(o.kind) {
 		path = strings.Replace(path, m[0], m[1], 1)
 	}
 	path = o.oldName(path)
@@ -77,7 +77,7 @@ func (o *object) locate(path string) string {
 	if _, hasSpec := o.set["spec"]; !hasSpec || strings.HasPrefix(path, "spec") {
 		return path
 	}
-	return o.complete(path)
+	return o.completePath(path)
 }
 
 // isTemplate reports whether the machine spec is inside a template.
@@ -85,8 +85,8 @@ func (o *object) isTemplate() bool {
 	return o.kind == kindAWSMachineTemplate || o.titled != ""
 }
 
-// complete returns the full path that ends with the given one.
-func (o *object) complete(path string) string {
+// completePath returns the full path that ends with the given one.
+func (o *object) completePath(path string) string {
 	for _, known := range slices.Sorted(maps.Keys(o.set)) {
 		if strings.HasSuffix(known, "."+path) {
 			return known
@@ -95,8 +95,8 @@ func (o *object) complete(path string) string {
 	return "spec." + path
 }
 
-// misnamed lists wrong paths in errors of upstream's checks, and the correct ones.
-func misnamed(kind string) [][2]string {
+// correctedPaths lists wrong paths in errors of upstream's checks, and the correct ones.
+func correctedPaths(kind string) [][2]string {
 	if kind != kindManagedPlane {
 		return nil
 	}
@@ -106,9 +106,9 @@ func misnamed(kind string) [][2]string {
 	}
 }
 
-// moved lists fields of the newest API version and their paths in the older one, by kind,
-// the more specific first.
-func moved(kind string) [][2]string {
+// olderPaths lists fields of the newest API version and their paths in the older one, by
+// kind, the more specific first.
+func olderPaths(kind string) [][2]string {
 	switch kind {
 	case kindControlPlane:
 		return [][2]string{
@@ -135,7 +135,7 @@ func (o *object) oldName(path string) string {
 	if o.version != versionOld {
 		return path
 	}
-	for _, m := range moved(o.kind) {
+	for _, m := range olderPaths(o.kind) {
 		if rest, ok := strings.CutPrefix(path, m[0]); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			return m[1] + rest
 		}
@@ -165,7 +165,7 @@ func (l *loader) identify(d document) {
 		l.fail(p)
 	}
 	if l.recognise(o, stringField(content, "apiVersion")) {
-		l.keep(o)
+		l.addObject(o)
 	}
 }
 
@@ -259,8 +259,8 @@ func (l *loader) unknownKind(o *object, gv apischema.GroupVersion) {
 		"to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet"))
 }
 
-// keep adds an object, unless one with the same kind and name exists.
-func (l *loader) keep(o *object) {
+// addObject adds an object, unless one with the same kind and name exists.
+func (l *loader) addObject(o *object) {
 	k := key{o.kind, o.namespace, o.name}
 	if l.kinds[o.kind].clusterScoped {
 		k.namespace = ""
@@ -274,7 +274,7 @@ func (l *loader) keep(o *object) {
 	for path, at := range o.set {
 		l.cluster.where[o.whereKey(path)] = at
 	}
-	for _, m := range moved(o.kind) {
+	for _, m := range olderPaths(o.kind) {
 		for path, at := range o.set {
 			if rest, ok := strings.CutPrefix(path, m[1]); ok && o.version == versionOld {
 				l.cluster.where[o.whereKey(m[0]+rest)] = at

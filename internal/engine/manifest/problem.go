@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// order sorts problems by file (in the order of the sources), line, object and path, and
-// removes duplicates: the schema and the webhooks often report the same problem.
-func order(problems []Problem, sources []Source) []Problem {
+// sortProblems sorts problems by file (in the order of the sources), line, object and
+// path, and removes duplicates: the schema and the webhooks often report the same
+// problem.
+func sortProblems(problems []Problem, sources []Source) []Problem {
 	rank := make(map[string]int, len(sources))
 	for i, s := range sources {
 		rank[s.Name] = i

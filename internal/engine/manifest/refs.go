@@ -38,7 +38,7 @@ func (l *loader) follow(r reference, wanted ...string) *object {
 		l.fail(r.from.problem(r.path, fmt.Sprintf("%s is in the API group %s, not %s", r.kind, group, r.group), "change the reference"))
 		return nil
 	}
-	if namespace, ok := at(r.from.value, r.from.oldName(r.path)+".namespace").(string); ok && namespace != l.cluster.Namespace {
+	if namespace, ok := valueAt(r.from.value, r.from.oldName(r.path)+".namespace").(string); ok && namespace != l.cluster.Namespace {
 		l.warn(r.from.problem(r.path+".namespace", fmt.Sprintf("the reference says %s, but Cluster API looks in the namespace of the Cluster, %s", namespace, l.cluster.Namespace), "remove it"))
 	}
 	o := l.lookup(r.kind, r.name)

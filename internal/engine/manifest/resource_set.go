@@ -100,7 +100,7 @@ func HasPodNetwork(documents []*Document) bool {
 			return true
 		}
 		return d.Kind() == "DaemonSet" && slices.ContainsFunc(d.list("spec.template.spec.volumes"), func(volume any) bool {
-			path, _ := at(volume, "hostPath.path").(string)
+			path, _ := valueAt(volume, "hostPath.path").(string)
 			path = strings.TrimSuffix(path, "/") + "/"
 			return strings.HasPrefix(path, "/etc/cni/") || strings.HasPrefix(path, "/opt/cni/")
 		})
@@ -112,9 +112,9 @@ func HasPodNetwork(documents []*Document) bool {
 func HasCloudController(documents []*Document) bool {
 	return slices.ContainsFunc(documents, func(d *Document) bool {
 		return slices.ContainsFunc(d.list("spec.template.spec.containers"), func(container any) bool {
-			image, _ := at(container, "image").(string)
-			args, _ := at(container, "args").([]any)
-			command, _ := at(container, "command").([]any)
+			image, _ := valueAt(container, "image").(string)
+			args, _ := valueAt(container, "args").([]any)
+			command, _ := valueAt(container, "command").([]any)
 			return strings.Contains(image, "cloud-controller-manager") &&
 				(strings.Contains(image, "aws") || slices.Contains(slices.Concat(command, args), any("--cloud-provider=aws")))
 		})
@@ -122,6 +122,6 @@ func HasCloudController(documents []*Document) bool {
 }
 
 func (d *Document) list(path string) []any {
-	list, _ := at(d.Object, path).([]any)
+	list, _ := valueAt(d.Object, path).([]any)
 	return list
 }

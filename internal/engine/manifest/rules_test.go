@@ -363,7 +363,7 @@ func TestRules(t *testing.T) {
 		},
 
 		{
-			"identity goes round", quick,
+			"identity cycle", quick,
 			[]string{"    kind: AWSClusterStaticIdentity\n    name: jump", "    kind: AWSClusterRoleIdentity\n    name: builder"},
 			`AWSClusterRoleIdentity/builder spec.sourceIdentityRef: the identities refer to each other in a cycle: AWSClusterRoleIdentity/builder → AWSClusterRoleIdentity/builder — change the source of one of them to AWSClusterControllerIdentity/default`,
 		},

@@ -157,10 +157,10 @@ func (l *loader) checkUnsupported(o *object) {
 // contain dots.
 func (o *object) valueAt(path string) any {
 	if name, ok := strings.CutPrefix(path, annotation); ok {
-		annotations, _ := at(o.value, "metadata.annotations").(map[string]any)
+		annotations, _ := valueAt(o.value, "metadata.annotations").(map[string]any)
 		return annotations[name]
 	}
-	return at(o.value, path)
+	return valueAt(o.value, path)
 }
 
 // sortedPaths returns the paths in the manifest that match a pattern.
@@ -184,7 +184,7 @@ func sortedPaths(o *object, pattern string, index *regexp.Regexp) []string {
 // remove deletes a field of an object and reports whether it existed. List items are not
 // removed, because the others would move.
 func remove(object map[string]any, path string) bool {
-	holder, _ := at(object, parent(path)).(map[string]any)
+	holder, _ := valueAt(object, parent(path)).(map[string]any)
 	if parent(path) == "" {
 		holder = object
 	}
@@ -194,8 +194,8 @@ func remove(object map[string]any, path string) bool {
 	return found
 }
 
-// at returns the value at a path of an object, or nil.
-func at(value any, path string) any {
+// valueAt returns the value at a path of an object, or nil.
+func valueAt(value any, path string) any {
 	for step := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' }) {
 		switch v := value.(type) {
 		case map[string]any:

@@ -72,7 +72,7 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:166: ClusterResourceSet/cni spec.clusterSelector: does not match the labels of Cluster/quick, so none of its objects are applied — add the labels to the Cluster",
 		},
 		{
-			"foreign kind",
+			"kind that is not part of a cluster",
 			[]string{object, "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n" + object},
 			"cluster.yaml:73: Deployment/web kind: Deployment in apps/v1 is not part of a cluster and is ignored — to apply it to the cluster, put it into a ConfigMap of a ClusterResourceSet",
 		},

@@ -1,2 +1,2 @@
-// Package autoscaling holds the Auto Scaling groups of AWSMachinePools.
+// Package autoscaling contains the kinds of Auto Scaling groups and lifecycle hooks.
 package autoscaling

@@ -19,28 +19,25 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
-	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// Group is a pool of machines that AWS keeps at its size (CAPA:
-// AWSMachinePool). It launches the latest version of its template; machines
-// of older versions are replaced by an instance refresh.
+// Group is an Auto Scaling group (CAPA: AWSMachinePool). It launches the latest version
+// of its launch template. An instance refresh replaces machines of older versions.
 type Group struct {
 	Name string
-	// Spec is the AWSMachinePool's. Its template and its subnets are those
-	// below.
+	// Spec is that of the AWSMachinePool, except for the launch template and the subnets.
 	Spec     expinfrav1.AWSMachinePoolSpec
 	Template *graph.Ref[ec2.LaunchTemplateState]
-	// Content is what the template is to be, so that a plan can tell of the
-	// instance refresh that its next version brings about; it may be nil.
+	// Content is the desired content of the template, from which a plan computes whether
+	// a new version causes an instance refresh; it may be nil.
 	Content *ec2.LaunchTemplate
 	Subnets []*graph.Ref[ec2.SubnetState]
-	// Desired is how many machines there are to be; nil leaves that to whoever
-	// manages it (annotation cluster.x-k8s.io/replicas-managed-by).
+	// Desired is the number of machines; nil if an autoscaler sets it (annotation
+	// cluster.x-k8s.io/replicas-managed-by).
 	Desired *int32
 	Tags    cloud.Tags
 
-	// Needed lists what has to be there before a machine may boot.
+	// Needed lists resources that have to exist before a machine boots.
 	Needed []graph.Edge
 }
 
@@ -51,29 +48,29 @@ type GroupState struct {
 	Status            string // "Delete in progress", or ""
 	Min, Max, Desired int32
 	Subnets           []string
-	Template          string // ID and version, "lt-0123:$Latest"
-	Mixed             string // the mixed instances policy, written down; "" for none
+	Template          string // ID and version: "lt-0123:$Latest"
+	Mixed             string // the mixed instances policy as text; "" for none
 	Cooldown, Warmup  time.Duration
 	Rebalance         bool
 	Suspended         []string          // processes
-	Hooks             map[string]string // lifecycle hooks, written down, by name
+	Hooks             map[string]string // lifecycle hooks as text, by name
 	Instances         []PoolInstance
-	Refresh           Refresh // the last instance refresh, where machines differ
-	StartedRefresh    string  // ID of the instance refresh that this run has started
-	LaunchFailure     string  // why the last launch failed; "" unless machines are missing
+	Refresh           Refresh // the last instance refresh, if one may be in progress
+	StartedRefresh    string  // ID of the instance refresh that this run started
+	LaunchFailure     string  // error of the last launch; "" unless machines are missing
 }
 
-// PoolInstance is a machine of a group.
+// PoolInstance is a machine of an Auto Scaling group.
 type PoolInstance struct {
 	ID, Zone, Type string
-	State          string // of its life cycle: Pending, InService, Terminating, …
+	State          string // lifecycle state: Pending, InService, Terminating, …
 	Health         string // Healthy or Unhealthy
 	Version        string // of the launch template
 }
 
 const inService = string(types.LifecycleStateInService)
 
-// Serving counts the machines that are in service.
+// Serving returns the number of machines in service.
 func (s *GroupState) Serving() (n int) {
 	for _, i := range s.Instances {
 		if i.State == inService && i.Health != "Unhealthy" {
@@ -99,13 +96,13 @@ func (g *Group) Needs() []graph.Edge {
 	return append(needs, g.Needed...)
 }
 
-// Takes implements graph.Timed: a group notices that it is too small, and a
-// machine starts.
+// Takes implements graph.Timed. A group starts its first machine some seconds after it
+// was created.
 func (g *Group) Takes() (create, remove time.Duration) {
 	return ec2.InstanceCreateTime + 10*time.Second, ec2.InstanceDeleteTime + 10*time.Second
 }
 
-// orDefault is CAPA's default for cooldown and warm-up.
+// orDefault returns d, or CAPA's default for cooldown and warmup.
 func orDefault(d time.Duration) time.Duration { return cmp.Or(d, 300*time.Second) }
 
 // Find implements graph.Desired.
@@ -113,8 +110,8 @@ func (g *Group) Find(ctx context.Context, c *cloud.Clients) (*GroupState, error)
 	return g.Follow(ctx, c, &GroupState{})
 }
 
-// Follow implements graph.Follower: an instance refresh that was under way is
-// looked at until it is over, also when all machines are alike.
+// Follow implements graph.Follower. An instance refresh that was in progress is described
+// until it ends, also when no machine has to be replaced any more.
 func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) (*GroupState, error) {
 	all, err := Groups(ctx, c)
 	if err != nil {
@@ -129,7 +126,7 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 		return nil, err
 	}
 	have.StartedRefresh = last.StartedRefresh
-	if last.Refresh.Running || g.mayRefresh(&have) { // it warms the last machine up when all are alike
+	if last.Refresh.Running || g.mayRefresh(&have) { // after the last replacement, it waits for the warmup
 		if have.Refresh, err = lastRefresh(ctx, c, have.ID); err != nil {
 			return nil, err
 		}
@@ -141,21 +138,20 @@ func (g *Group) Follow(ctx context.Context, c *cloud.Clients, last *GroupState) 
 	return &have, err
 }
 
-// mayRefresh reports whether machines differ from one another or from the
-// template, or come and go: an instance refresh may be under way.
+// mayRefresh reports whether an instance refresh may be in progress: machines have
+// different versions, or are starting or terminating.
 func (g *Group) mayRefresh(have *GroupState) bool {
 	return len(g.outdated(have)) > 0 || slices.ContainsFunc(have.Instances, func(i PoolInstance) bool {
 		return i.State != inService || i.Version != have.Instances[0].Version
 	})
 }
 
-// version is the version of the template that machines are to be of: in a
-// plan, the one that is yet to be made.
+// version returns the desired version of the template. In a plan, it may not exist yet.
 func (g *Group) version() string {
 	return ec2.VersionOf(g.Template, g.Content)
 }
 
-// outdated lists the versions of machines that are to be replaced.
+// outdated lists the template versions of the outdated machines.
 func (g *Group) outdated(have *GroupState) (versions []string) {
 	for _, i := range have.Instances {
 		if i.Version != g.version() && !strings.HasPrefix(i.State, "Terminat") {
@@ -165,9 +161,8 @@ func (g *Group) outdated(have *GroupState) (versions []string) {
 	return versions
 }
 
-// Diff implements graph.Desired. Time is given for machines to come only
-// where there is nothing else to mend, since what keeps them from coming may
-// be what is to be mended.
+// Diff implements graph.Desired. It waits for machines only if there is no other
+// difference, because the other difference may be the reason why machines do not start.
 func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 	if have.Status != "" {
 		d.Await("status", have.Status, "")
@@ -191,8 +186,7 @@ func (g *Group) Diff(have *GroupState) (d graph.Diff) {
 	return d
 }
 
-// diffMachines tells of machines that are to be replaced, and of those that
-// are on their way.
+// diffMachines adds differences for outdated and for missing machines.
 func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	if have.ID == "" {
 		return
@@ -202,35 +196,34 @@ func (g *Group) diffMachines(have *GroupState, d *graph.Diff) {
 	stale := len(old) > 0 && (p == nil || !p.Disable)
 	switch {
 	case have.Refresh.Running && (stale || len(*d) == 0):
-		d.Await("instanceRefresh", have.Refresh.String()+text.Prefixed(" (", have.LaunchFailure)+closing(have.LaunchFailure), "over")
+		d.Await("instanceRefresh", have.Refresh.String()+parenthesized(have.LaunchFailure), "complete")
 	case stale:
 		slices.Sort(old)
-		text := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))
+		machines := fmt.Sprintf("%d of %d of version %s", len(old), len(have.Instances), strings.Join(slices.Compact(old), ", "))
 		if have.refreshEnded() {
-			text += ", after instance refresh " + have.Refresh.String()
+			machines += ", after instance refresh " + have.Refresh.String()
 		}
-		d.Set("machines", text, "all of version "+g.version())
+		d.Set("machines", machines, "all of version "+g.version())
 	case len(*d) == 0 && have.Serving() != int(have.Desired) && !g.scalingSuspended():
-		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), text.Prefixed(" (", have.LaunchFailure)+closing(have.LaunchFailure)), fmt.Sprintf("%d in service", have.Desired))
+		d.Await("machines", fmt.Sprintf("%d in service%s", have.Serving(), parenthesized(have.LaunchFailure)), fmt.Sprintf("%d in service", have.Desired))
 	}
 }
 
-func closing(s string) string {
+func parenthesized(s string) string {
 	if s == "" {
 		return ""
 	}
-	return ")"
+	return " (" + s + ")"
 }
 
-// scalingSuspended reports whether machines are not to come or go, as the manifest
-// says.
+// scalingSuspended reports whether the manifest suspends the process Launch or Terminate.
 func (g *Group) scalingSuspended() bool {
 	s := g.suspended()
 	return slices.Contains(s, "Launch") || slices.Contains(s, "Terminate")
 }
 
-// Create implements graph.Creator. What it makes has no machines yet, and
-// runs all its processes.
+// Create implements graph.Creator. The state it returns has no machines and no suspended
+// processes.
 func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, error) {
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: &g.Name, MinSize: &g.Spec.MinSize, MaxSize: &g.Spec.MaxSize, DesiredCapacity: g.Desired,
@@ -256,11 +249,10 @@ func (g *Group) Create(ctx context.Context, c *cloud.Clients) (*GroupState, erro
 	}, nil
 }
 
-// Delete implements graph.Deleter. The machines go with the group, and it
-// goes when they have gone.
+// Delete implements graph.Deleter. AWS terminates the machines first.
 func (g *Group) Delete(ctx context.Context, c *cloud.Clients, have *GroupState) error {
 	if have.Status != "" {
-		return nil // somebody has asked for it already
+		return nil // the deletion is in progress
 	}
 	_, err := c.AutoScaling.DeleteAutoScalingGroup(ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: &have.ID, ForceDelete: aws.Bool(true)})
 	return err
@@ -319,8 +311,8 @@ func groupState(x types.AutoScalingGroup) GroupState {
 	return s
 }
 
-// launchFailure tells why the last launch of a group failed; "" when it did not, or
-// when that may not be read.
+// launchFailure returns the error of the last scaling activity of a group; "" if it did
+// not fail, or if the user has no permission to read it.
 func launchFailure(ctx context.Context, c *cloud.Clients, group string) (string, error) {
 	out, err := cloud.Remember(ctx, c, "scaling activities "+group, func(ctx context.Context) (*autoscaling.DescribeScalingActivitiesOutput, error) {
 		return c.AutoScaling.DescribeScalingActivities(ctx, &autoscaling.DescribeScalingActivitiesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(1)})
@@ -339,8 +331,8 @@ func launchFailure(ctx context.Context, c *cloud.Clients, group string) (string,
 	return "", nil
 }
 
-// Update implements graph.Updater. Processes are resumed before anything
-// else, and machines replaced when all else is as wanted.
+// Update implements graph.Updater. It resumes processes first, and replaces machines
+// last.
 func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
 	for _, step := range []func(context.Context, *cloud.Clients, *GroupState, graph.Diff) error{
 		g.updateProcesses, g.updateSettings, g.updateHooks, g.updateTags,
@@ -350,7 +342,7 @@ func (g *Group) Update(ctx context.Context, c *cloud.Clients, have *GroupState, 
 		}
 	}
 	if !d.Has("machines") {
-		return nil, nil // look again
+		return nil, nil // find it again
 	}
 	return g.startRefresh(ctx, c, have, d)
 }
@@ -397,7 +389,7 @@ func seconds(d time.Duration) *int32 {
 	return aws.Int32(int32(d / time.Second)) //nolint:gosec // less than a century
 }
 
-// tags are the group's own: what it launches has those of the template.
+// tags returns the tags of the group. Machines get those of the launch template.
 func (g *Group) tags() (out []types.Tag) {
 	for _, t := range g.Tags.EC2() {
 		out = append(out, types.Tag{
@@ -407,7 +399,7 @@ func (g *Group) tags() (out []types.Tag) {
 	return out
 }
 
-// template is what the group launches, as its state has it.
+// template returns the launch template as in GroupState.
 func (g *Group) template() string {
 	if _, ok := g.Template.Found(); !ok {
 		return graph.Unknown
@@ -420,7 +412,7 @@ func (g *Group) suspended() []string {
 	if s == nil {
 		return nil
 	}
-	own := *s // upstream's method writes into what it is called on
+	own := *s // the method modifies its receiver
 	out := own.ConvertSetValuesToStringSlice()
 	slices.Sort(out)
 	return out
@@ -447,20 +439,20 @@ func groupKind() *kind.Any {
 	})
 }
 
-// summary says how many machines a group has, and which.
+// summary lists the machines of the group for a status line.
 func (s *GroupState) summary() string {
-	const most = 10 // of hundreds, the number says more
-	words := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
+	const most = 10 // machines that are listed
+	parts := []string{fmt.Sprintf("%d of %d in service", s.Serving(), s.Desired)}
 	for n, i := range s.Instances {
 		if n == most {
-			words = append(words, fmt.Sprintf("and %d more", len(s.Instances)-most))
+			parts = append(parts, fmt.Sprintf("and %d more", len(s.Instances)-most))
 			break
 		}
-		word := kind.Join(i.ID, i.Zone, i.Type)
+		machine := kind.Join(i.ID, i.Zone, i.Type)
 		if i.State != inService {
-			word += " " + i.State
+			machine += " " + i.State
 		}
-		words = append(words, word)
+		parts = append(parts, machine)
 	}
-	return strings.Join(words, ", ") + s.refreshText()
+	return strings.Join(parts, ", ") + s.refreshText()
 }

@@ -22,7 +22,7 @@ type Refresh struct {
 	Percent            int32
 	Running            bool
 	Began              time.Time
-	TimeLimit          time.Duration // how long it may take while it runs
+	TimeLimit          time.Duration // limit of the duration while it runs
 }
 
 // String prints a refresh: "08b91cf7 InProgress, 40 %".
@@ -34,7 +34,7 @@ func (r Refresh) String() string {
 	return s + text.Prefixed(": ", r.Reason)
 }
 
-// refreshText says that an instance refresh is under way: "; 08b91cf7
+// refreshText returns the instance refresh in progress for a status line: "; 08b91cf7
 // InProgress, 40 %".
 func (s *GroupState) refreshText() string {
 	if !s.Refresh.Running {
@@ -43,8 +43,8 @@ func (s *GroupState) refreshText() string {
 	return "; " + s.Refresh.String()
 }
 
-// TimeLimit implements graph.TimeLimited: an instance refresh may replace one
-// machine after the other.
+// TimeLimit implements graph.TimeLimited. An instance refresh may replace machines one by
+// one.
 func (s GroupState) TimeLimit() time.Duration {
 	if s.Refresh.Running {
 		return s.Refresh.TimeLimit
@@ -63,13 +63,12 @@ func (g *Group) warmup() time.Duration {
 	return orDefault(g.Spec.DefaultInstanceWarmup.Duration)
 }
 
-// refreshEnded reports whether the instance refresh that this run has started is
-// over.
+// refreshEnded reports whether the instance refresh that this run started has ended.
 func (s *GroupState) refreshEnded() bool {
 	return s.StartedRefresh != "" && s.Refresh.ID == s.StartedRefresh && !s.Refresh.Running
 }
 
-// lastRefresh returns the instance refresh of a group that began last.
+// lastRefresh returns the last instance refresh of a group.
 func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refresh, err error) {
 	out, err := cloud.Remember(ctx, c, "instance refreshes "+group, func(ctx context.Context) (*autoscaling.DescribeInstanceRefreshesOutput, error) {
 		return c.AutoScaling.DescribeInstanceRefreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: &group, MaxRecords: aws.Int32(100)})
@@ -78,21 +77,21 @@ func lastRefresh(ctx context.Context, c *cloud.Clients, group string) (last Refr
 		return last, cloud.IgnoreNotFound(err)
 	}
 	for _, r := range out.InstanceRefreshes {
-		seen := Refresh{ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason), Percent: aws.ToInt32(r.PercentageComplete), Began: aws.ToTime(r.StartTime)}
-		switch r.Status { //nolint:exhaustive // in the others it is over
+		refresh := Refresh{ID: aws.ToString(r.InstanceRefreshId), Status: string(r.Status), Reason: aws.ToString(r.StatusReason), Percent: aws.ToInt32(r.PercentageComplete), Began: aws.ToTime(r.StartTime)}
+		switch r.Status { //nolint:exhaustive // it has ended in the others
 		case types.InstanceRefreshStatusPending, types.InstanceRefreshStatusInProgress, types.InstanceRefreshStatusCancelling,
 			types.InstanceRefreshStatusRollbackInProgress, types.InstanceRefreshStatusBaking:
-			seen.Running = true
+			refresh.Running = true
 		}
-		if !seen.Began.Before(last.Began) {
-			last = seen
+		if !refresh.Began.Before(last.Began) {
+			last = refresh
 		}
 	}
 	return last, nil
 }
 
-// startRefresh has the machines replaced. One that this run has started and that
-// came to nothing is not started again.
+// startRefresh starts an instance refresh. If one that this run started has ended and
+// machines are still outdated, it returns an error.
 func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupState, d graph.Diff) (*GroupState, error) {
 	if have.refreshEnded() {
 		return nil, fmt.Errorf("instance refresh %s left %s", have.Refresh, d[slices.IndexFunc(d, func(c graph.Change) bool { return c.Field == "machines" })].Have)
@@ -116,7 +115,7 @@ func (g *Group) startRefresh(ctx context.Context, c *cloud.Clients, have *GroupS
 	return &after, nil
 }
 
-// updated is the state of the group when all that Update changes is as wanted.
+// updated returns the state of the group after Update.
 func (g *Group) updated(have *GroupState) *GroupState {
 	after := *have
 	after.Min, after.Max, after.Subnets, after.Template, after.Mixed = g.Spec.MinSize, g.Spec.MaxSize, identity.CloudIDs(g.Subnets), g.template(), g.mixedInstances()

@@ -20,10 +20,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
-// hookField is what the differences of lifecycle hooks begin with.
+// hookField is the prefix of the fields of lifecycle hooks in differences.
 const hookField = "lifecycleHook "
 
-// DiffHooks tells the hooks of an Auto Scaling group from those wanted.
+// DiffHooks compares the lifecycle hooks of an Auto Scaling group.
 func DiffHooks(have map[string]string, wanted []expinfrav1.AWSLifecycleHook, d *graph.Diff) {
 	want := HookTexts(wanted)
 	all := maps.Clone(want)
@@ -38,7 +38,7 @@ func HasHooks(d graph.Diff) bool {
 	return slices.ContainsFunc(d, func(c graph.Change) bool { return strings.HasPrefix(c.Field, hookField) })
 }
 
-// UpdateHooks makes, changes and removes hooks of a group by what differs.
+// UpdateHooks creates, changes and deletes the hooks of a group that differ.
 func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []expinfrav1.AWSLifecycleHook, d graph.Diff) error {
 	for _, change := range d {
 		name, ok := strings.CutPrefix(change.Field, hookField)
@@ -47,7 +47,7 @@ func UpdateHooks(ctx context.Context, c *cloud.Clients, group string, wanted []e
 		}
 		oldKind, _, _ := strings.Cut(change.Have, ",")
 		newKind, _, _ := strings.Cut(change.Want, ",")
-		if change.Have != "" && oldKind != newKind { // the transition stays what it was made with
+		if change.Have != "" && oldKind != newKind { // PutLifecycleHook does not change the transition of a hook
 			if _, err := c.AutoScaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: &group, LifecycleHookName: &name}); err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func hookSpecification(h expinfrav1.AWSLifecycleHook) types.LifecycleHookSpecifi
 	return out
 }
 
-// HookTexts writes lifecycle hooks down, by name.
+// HookTexts returns lifecycle hooks as text, by name.
 func HookTexts(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
 	out := map[string]string{}
 	for _, h := range hooks {
@@ -96,19 +96,19 @@ func HookTexts(hooks []expinfrav1.AWSLifecycleHook) map[string]string {
 	return out
 }
 
-// hookText writes a lifecycle hook down, its transition first, with AWS's
-// defaults for what it leaves open.
+// hookText returns a lifecycle hook as text, the transition first, with the defaults of
+// AWS.
 func hookText(h types.LifecycleHook) string {
 	wait := int32(3600)
 	if h.HeartbeatTimeout != nil {
 		wait = *h.HeartbeatTimeout
 	}
 	return fmt.Sprintf("%s, after %s %s", strings.TrimPrefix(aws.ToString(h.LifecycleTransition), "autoscaling:EC2_INSTANCE_"), time.Duration(wait)*time.Second, cmp.Or(aws.ToString(h.DefaultResult), "ABANDON")) +
-		text.Prefixed(", tells ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
+		text.Prefixed(", notifies ", aws.ToString(h.NotificationTargetARN)) + text.Prefixed(" as ", aws.ToString(h.RoleARN)) + text.Prefixed(": ", aws.ToString(h.NotificationMetadata))
 }
 
-// hookKind declares lifecycle hooks, which are a part of the state of their group:
-// that of a pool, or of a managed node group.
+// hookKind declares lifecycle hooks. They are part of the state of an Auto Scaling group
+// or a node group.
 func hookKind() *kind.Any {
 	return &kind.Any{
 		Name: "lifecycle-hook", Area: kind.AreaWorkers, ReadActions: []string{"autoscaling:DescribeLifecycleHooks"}, Statement: kind.LaunchTemplates,
@@ -116,13 +116,13 @@ func hookKind() *kind.Any {
 	}
 }
 
-// LifecycleHooks returns the hooks of a group, written down, by name.
+// LifecycleHooks returns the hooks of a group as text, by name.
 func LifecycleHooks(ctx context.Context, c *cloud.Clients, group string) (map[string]string, error) {
 	out, err := cloud.Remember(ctx, c, "lifecycle hooks "+group, func(ctx context.Context) (*autoscaling.DescribeLifecycleHooksOutput, error) {
 		return c.AutoScaling.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: &group})
 	})
 	if err != nil {
-		return nil, cloud.IgnoreNotFound(err) // the group went in between
+		return nil, cloud.IgnoreNotFound(err) // the group was deleted in the meantime
 	}
 	hooks := map[string]string{}
 	for _, h := range out.LifecycleHooks {

@@ -10,7 +10,8 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 )
 
-// launchSource is what the group launches: one type of machine, or several.
+// launchSource returns the launch template, or the mixed instances policy that contains
+// it.
 func (g *Group) launchSource() (*types.LaunchTemplateSpecification, *types.MixedInstancesPolicy) {
 	t := &types.LaunchTemplateSpecification{LaunchTemplateId: aws.String(g.Template.CloudID()), Version: aws.String(expinfrav1.LaunchTemplateLatestVersion)}
 	p := g.Spec.MixedInstancesPolicy
@@ -35,8 +36,7 @@ func (g *Group) mixedInstances() string {
 	return mixedInstancesText(p)
 }
 
-// mixedInstancesText writes a mixed instances policy down, with AWS's defaults for
-// what it leaves open.
+// mixedInstancesText returns a mixed instances policy as text, with the defaults of AWS.
 func mixedInstancesText(p *types.MixedInstancesPolicy) string {
 	if p == nil {
 		return ""

@@ -15,7 +15,7 @@ import (
 )
 
 // CarrierGateway connects subnets in Wavelength Zones to the network of the
-// telecommunication carrier, and through it to the internet.
+// telecommunication carrier and to the internet.
 type CarrierGateway struct {
 	VPC  *graph.Ref[VPCState]
 	Tags cloud.Tags
@@ -30,8 +30,8 @@ type CarrierGatewayState struct {
 
 var _ graph.Managed[CarrierGatewayState] = (*CarrierGateway)(nil)
 
-// carrierGatewayTime is how long AWS takes to create and to delete a carrier
-// gateway; AWS publishes no figure, and this one is not measured.
+// carrierGatewayTime is how long AWS usually takes to create or delete a carrier gateway.
+// It is an estimate: AWS does not document it.
 const carrierGatewayTime = 5 * time.Second
 
 // Needs implements graph.Desired.
@@ -81,8 +81,8 @@ func (g *CarrierGateway) Update(ctx context.Context, c *cloud.Clients, have *Car
 	return &after, err
 }
 
-// Delete implements graph.Deleter. Routes to it stay, and lead nowhere
-// (DeleteCarrierGateway in the EC2 API reference).
+// Delete implements graph.Deleter. DeleteCarrierGateway does not delete routes to the
+// gateway; they become blackholes.
 func (g *CarrierGateway) Delete(ctx context.Context, c *cloud.Clients, have *CarrierGatewayState) error {
 	if have.Status == types.CarrierGatewayStateDeleting {
 		return nil
@@ -91,7 +91,8 @@ func (g *CarrierGateway) Delete(ctx context.Context, c *cloud.Clients, have *Car
 	return err
 }
 
-// CarrierGateways lists the carrier gateways of the cluster that are not deleted.
+// CarrierGateways lists the carrier gateways of the cluster. EC2 still describes deleted
+// ones.
 func CarrierGateways(ctx context.Context, c *cloud.Clients) ([]CarrierGatewayState, error) {
 	return cloud.Remember(ctx, c, "carrier gateways", func(ctx context.Context) ([]CarrierGatewayState, error) {
 		p := ec2.NewDescribeCarrierGatewaysPaginator(c.EC2, &ec2.DescribeCarrierGatewaysInput{Filters: c.OwnedFilters()})

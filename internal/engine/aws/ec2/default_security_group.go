@@ -12,14 +12,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// DefaultGroup is the security group that AWS puts into every VPC, without
-// the rules it comes with (CAPA: vpc.emptyRoutesDefaultVPCSecurityGroup). It
-// goes with its VPC.
+// DefaultGroup is the default security group of a VPC without its default rules (CAPA:
+// spec.network.vpc.emptyRoutesDefaultVPCSecurityGroup). AWS deletes it with the VPC.
 type DefaultGroup struct {
 	VPC *graph.Ref[VPCState]
 }
 
-// DefaultGroupState is the group and those of its own rules that it still has.
+// DefaultGroupState is the group with the default rules that it still has.
 type DefaultGroupState struct {
 	ID    string
 	Rules []string // "ingress from itself", "egress to 0.0.0.0/0"
@@ -56,7 +55,7 @@ func (g *DefaultGroup) Find(ctx context.Context, c *cloud.Clients) (*DefaultGrou
 	return nil, err
 }
 
-// defaultRules lists the rules that AWS gives to such a group.
+// defaultRules lists the default rules of the group.
 func defaultRules(x SecurityGroupState) (rules []string) {
 	for _, p := range x.Ingress {
 		for _, pair := range p.UserIdGroupPairs {

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// EgressOnlyGateway lets private subnets reach the internet over IPv6.
+// EgressOnlyGateway is an egress-only internet gateway, for IPv6 in private subnets.
 type EgressOnlyGateway struct {
 	VPC  *graph.Ref[VPCState]
 	Tags cloud.Tags

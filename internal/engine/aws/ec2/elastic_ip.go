@@ -87,8 +87,8 @@ func (e *ElasticIP) Update(ctx context.Context, c *cloud.Clients, have *ElasticI
 	return &after, err
 }
 
-// Delete implements graph.Deleter. ReleaseAddress returns AuthFailure while the address is
-// still associated with a resource that is being deleted.
+// Delete implements graph.Deleter. ReleaseAddress returns AuthFailure while the address
+// is still associated with a resource that is being deleted.
 func (e *ElasticIP) Delete(ctx context.Context, c *cloud.Clients, have *ElasticIPState) error {
 	_, err := c.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &have.ID})
 	if cloud.Is(err, "AuthFailure") {

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// ImageState is a machine image.
+// ImageState is an AMI.
 type ImageState struct {
 	ID, Name, RootDevice string
 	Architecture         string // x86_64 or arm64
@@ -31,13 +31,13 @@ func (s ImageState) CloudID() string { return s.ID }
 // ImageQuery is the query with which CAPA finds an image when the manifest does not set
 // spec.ami.id (pkg/cloud/services/ec2/ami.go).
 type ImageQuery struct {
-	Name         string // a pattern
+	Name         string // a pattern of the filter "name"
 	Owner        string
 	Architecture string
-	Version      string // of Kubernetes, for messages
+	Version      string // Kubernetes version, for messages
 }
 
-// ImageByID looks up an image that the manifest names.
+// ImageByID looks up an AMI by its ID.
 func ImageByID(id string) graph.Lookup[ImageState] {
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
 		all, err := cloud.Remember(ctx, c, "image "+id, func(ctx context.Context) ([]types.Image, error) {
@@ -57,21 +57,21 @@ func ImageByID(id string) graph.Lookup[ImageState] {
 	}
 }
 
-// ImageFor looks up an image that the manifest names for machines of a type; of
-// an architecture that is not known any will do.
+// ImageFor looks up an AMI by its ID, and checks that its architecture is that of the
+// instance type, if that is known.
 func ImageFor(id, instanceType, architecture string) graph.Lookup[ImageState] {
 	find := ImageByID(id)
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
 		s, err := find(ctx, c)
-		other := map[string]string{"x86_64": "arm64", "arm64": "x86_64"}[architecture] // a machine may run yet other ones: i386
+		other := map[string]string{"x86_64": "arm64", "arm64": "x86_64"}[architecture] // an x86_64 instance also runs i386
 		if s != nil && other != "" && s.Architecture == other {
-			return nil, fmt.Errorf("image %s is for %s, and instance type %s is %s: name an image for %[4]s, or another type", id, s.Architecture, instanceType, architecture)
+			return nil, fmt.Errorf("image %s is for %s, and instance type %s is %s: set an image for %[4]s, or another instance type", id, s.Architecture, instanceType, architecture)
 		}
 		return s, err
 	}
 }
 
-// ImageByName looks up the newest image that matches.
+// ImageByName looks up the newest AMI that matches a query.
 func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
 		all, err := describeImages(ctx, c, []types.Filter{
@@ -82,14 +82,14 @@ func ImageByName(q ImageQuery) graph.Lookup[ImageState] {
 			return nil, err
 		}
 		if len(all) == 0 {
-			return nil, fmt.Errorf("no image named %s of owner %s for %s in %s: name one in spec.template.spec.ami.id, or see `clusterawsadm ami list --kubernetes-version %s`",
+			return nil, fmt.Errorf("no image named %s of owner %s for %s in %s: set spec.template.spec.ami.id, or see `clusterawsadm ami list --kubernetes-version %s`",
 				q.Name, q.Owner, q.Architecture, c.Region, q.Version)
 		}
 		return newestImage(all), nil
 	}
 }
 
-// ImageByParameter looks up the image that a public parameter of AWS names.
+// ImageByParameter looks up the AMI in a public SSM parameter of AWS.
 func ImageByParameter(name string) graph.Lookup[ImageState] {
 	return func(ctx context.Context, c *cloud.Clients) (*ImageState, error) {
 		id, err := cloud.Remember(ctx, c, "parameter "+name, func(ctx context.Context) (string, error) {
@@ -100,7 +100,7 @@ func ImageByParameter(name string) graph.Lookup[ImageState] {
 			return aws.ToString(out.Parameter.Value), nil
 		})
 		if cloud.NotFound(err) {
-			return nil, fmt.Errorf("AWS recommends no such image in %s (there is no parameter %s): name one in ami.id", c.Region, name)
+			return nil, fmt.Errorf("AWS has no recommended image in %s (the parameter %s does not exist): set ami.id", c.Region, name)
 		}
 		if err != nil {
 			return nil, err
@@ -109,7 +109,7 @@ func ImageByParameter(name string) graph.Lookup[ImageState] {
 	}
 }
 
-// Owners of Canonical's images.
+// AWS accounts of Canonical.
 const (
 	canonical         = "099720109477"
 	canonicalGovCloud = "513442679011"
@@ -128,7 +128,7 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 			cloud.Filter("virtualization-type", "hvm"), cloud.Filter("description", "Canonical??Ubuntu??24.04??amd64?noble?image*"),
 		})
 		if err == nil && len(all) == 0 {
-			err = errors.New("no Ubuntu 24.04 image of Canonical's: name one in spec.bastion.ami")
+			err = errors.New("Canonical has no image of Ubuntu 24.04 in the region: set spec.bastion.ami")
 		}
 		if err != nil {
 			return nil, err
@@ -138,11 +138,11 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 }
 
 func describeImages(ctx context.Context, c *cloud.Clients, filters []types.Filter) ([]types.Image, error) {
-	var question []string
+	var query []string
 	for _, f := range filters {
-		question = append(question, aws.ToString(f.Name)+"="+strings.Join(f.Values, ","))
+		query = append(query, aws.ToString(f.Name)+"="+strings.Join(f.Values, ","))
 	}
-	return cloud.Remember(ctx, c, "images "+strings.Join(question, " "), func(ctx context.Context) ([]types.Image, error) {
+	return cloud.Remember(ctx, c, "images "+strings.Join(query, " "), func(ctx context.Context) ([]types.Image, error) {
 		p := ec2.NewDescribeImagesPaginator(c.EC2, &ec2.DescribeImagesInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeImagesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeImagesOutput) []types.Image { return o.Images })
@@ -165,7 +165,7 @@ func imageState(x types.Image) *ImageState {
 	return s
 }
 
-// imageKind declares machine images.
+// imageKind declares AMIs.
 func imageKind() *kind.Any {
 	return kind.Of(kind.Kind[ImageState]{
 		Name: "image", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeImages"},

@@ -20,56 +20,54 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Instance is one machine (CAPA: AWSMachine, or the bastion).
+// Instance is a machine (CAPA: AWSMachine) or the bastion.
 type Instance struct {
-	// Spec is the AWSMachine's, with the cluster's defaults filled in. What
-	// other fields say (subnet, groups, image, key) wins over it.
+	// Spec is that of the AWSMachine, with the defaults of the cluster. The other fields
+	// (subnet, groups, image, key) take precedence.
 	Spec infrav1.AWSMachineSpec
 
 	Subnet *graph.Ref[SubnetState]
-	Pinned bool // the manifest names the subnet or its zone, so that it may not be another
+	Pinned bool // the manifest sets the subnet or its zone
 	Groups []*graph.Ref[SecurityGroupState]
-	EKS    graph.Resource         // the EKS cluster whose security group it is in, too; or nil
-	Image  *graph.Ref[ImageState] // nil when the machine exists: its image is not looked up
+	EKS    graph.Resource         // the EKS cluster whose security group is added; nil if self-managed
+	Image  *graph.Ref[ImageState] // nil if the machine exists: its image is not needed
 	Key    string                 // key pair; "" for none
-	Boot   UserData               // nil when the machine exists
+	Boot   UserData               // nil if the machine exists
 	Tags   cloud.Tags
 
-	// Batch is the part of the tags that is this machine's alone: its name.
-	// Machines that differ in nothing else are launched together.
+	// Batch is the part of the tags that only this machine has, such as its name.
+	// Machines that differ only in these are launched with one call.
 	Batch cloud.Tags
-	// Claimed is a machine that was launched together with others, by a run
-	// that ended before it could name it.
+	// Claimed is the ID of a machine that a run launched together with others, and that
+	// has no identity tag of its own because the run ended before it set one.
 	Claimed string
-	// Outdated says that it was made from another template, and stays as it is
-	// until somebody removes it.
+	// Outdated: it was launched with other settings. It is not changed until it is
+	// replaced.
 	Outdated bool
 
-	// Needed lists what has to be there before the machine may boot.
+	// Needed lists resources that have to exist before the machine boots.
 	Needed []graph.Edge
 }
 
-// UserData is what an instance gets to boot with.
+// UserData is the user data of an instance, with the bootstrap data.
 type UserData interface {
-	// Needs lists the edges to the resources that the data is made of.
+	// Needs lists the edges to the resources from which the data is computed.
 	Needs() []graph.Edge
-	// Prepare stores the data where the instance finds it, and returns the user
-	// data that leads there.
+	// Prepare stores the bootstrap data in its backend, and returns the user data.
 	Prepare(ctx context.Context, c *cloud.Clients) ([]byte, error)
-	// Fingerprint tells the data from other data; graph.Unknown while it cannot
-	// be made.
+	// Fingerprint is a hash of the data; graph.Unknown if it cannot be computed yet.
 	Fingerprint() string
 }
 
-// SecurityGroupOwner is the state of a resource that brings a security group
-// for instances: an EKS cluster.
+// SecurityGroupOwner is the state of a resource with a security group for instances: an
+// EKS cluster.
 type SecurityGroupOwner interface {
 	// SecurityGroup is the ID of the group; "" before it exists.
 	SecurityGroup() string
 }
 
-// eksSecurityGroups returns the security group that EKS has created for the nodes of
-// a cluster, if there is a cluster.
+// eksSecurityGroups returns the cluster security group of an EKS cluster; nil without
+// one.
 func eksSecurityGroups(cluster graph.Resource) []string {
 	if cluster == nil {
 		return nil
@@ -90,11 +88,11 @@ type InstanceState struct {
 	Groups                          []string
 	Metadata                        Metadata
 	Interfaces                      []string  // by device index
-	LaunchedAt                      time.Time // for the first time
+	LaunchedAt                      time.Time // at its first start
 	Spot, Stopped                   bool
 }
 
-// Metadata are the settings of a machine's metadata service (IMDS).
+// Metadata contains the settings of the instance metadata service (IMDS).
 type Metadata struct {
 	Endpoint, IPv6, Tokens, Tags string
 	HopLimit                     int32
@@ -137,11 +135,11 @@ func (i *Instance) Find(ctx context.Context, c *cloud.Clients) (*InstanceState, 
 	return i.Follow(ctx, c, &InstanceState{})
 }
 
-// Follow implements graph.Follower: a machine that was launched together with
-// others is found by its ID until it carries its own tags.
+// Follow implements graph.Follower. A machine that was launched together with others is
+// found by its ID until it has its own tags.
 func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceState) (*InstanceState, error) {
 	if _, ok := i.Subnet.Found(); !ok && i.Boot != nil {
-		return nil, nil // the inventory has not seen it, and there is no place where it could be
+		return nil, nil // without its subnet, it cannot exist
 	}
 	all, err := InstanceInventory(ctx, c)
 	if err != nil {
@@ -191,8 +189,8 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	d.Lines("securityGroup", have.Groups, i.groups())
 	d.Set("metadata", have.Metadata, i.metadata())
 	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" {
-		d.Fixed("template", made, want) // what it was made from
-		d.Advise("a run that drains and waits for nodes replaces the machine: leave out --wait=infrastructure and --drain=false")
+		d.Fixed("template", made, want)
+		d.Advise("a run that drains nodes and waits for them replaces the machine: run without --wait=infrastructure and --drain=false")
 	}
 	d.Tags(have.Tags, i.Tags)
 	return d
@@ -209,8 +207,8 @@ func (i *Instance) groups() []string {
 	return slices.Compact(ids)
 }
 
-// metadata returns the wanted settings of the metadata service, with CAPA's
-// defaults (AWSMachine.spec.instanceMetadataOptions).
+// metadata returns the desired metadata settings, with the defaults of CAPA (AWSMachine
+// spec.instanceMetadataOptions).
 func (i *Instance) metadata() Metadata {
 	m := Metadata{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1}
 	o := i.Spec.InstanceMetadataOptions
@@ -222,7 +220,7 @@ func (i *Instance) metadata() Metadata {
 	m.Tokens = cmp.Or(string(o.HTTPTokens), m.Tokens)
 	m.Tags = cmp.Or(string(o.InstanceMetadataTags), m.Tags)
 	if o.HTTPPutResponseHopLimit > 0 {
-		m.HopLimit = int32(o.HTTPPutResponseHopLimit) //nolint:gosec // validated to lie in 1..64
+		m.HopLimit = int32(o.HTTPPutResponseHopLimit) //nolint:gosec // validated: 1 to 64
 	}
 	return m
 }
@@ -230,7 +228,7 @@ func (i *Instance) metadata() Metadata {
 // Create implements graph.Creator.
 func (i *Instance) Create(ctx context.Context, c *cloud.Clients) (*InstanceState, error) {
 	if i.Boot == nil {
-		return nil, errors.New("bootstrap data: there is none: the machine existed a moment ago")
+		return nil, errors.New("the machine was deleted during the run: run the command again")
 	}
 	data, err := i.Boot.Prepare(ctx, c)
 	if err != nil {
@@ -271,15 +269,14 @@ func (i *Instance) Update(ctx context.Context, c *cloud.Clients, have *InstanceS
 	return &after, nil
 }
 
-// tagWithInterfaces tags a machine and the network interfaces it was launched
-// with.
+// tagWithInterfaces tags a machine and its network interfaces.
 func tagWithInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceState, tags cloud.Tags) error {
 	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: append([]string{have.ID}, have.Interfaces...), Tags: tags.EC2()})
 	return err
 }
 
-// Delete implements graph.Deleter. Machines that go at the same time go in
-// one call.
+// Delete implements graph.Deleter. Machines that are deleted at the same time share one
+// call.
 func (i *Instance) Delete(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
 	if err := i.releaseInterfaces(ctx, c, have); err != nil {
 		return err
@@ -292,7 +289,7 @@ func terminate(ctx context.Context, c *cloud.Clients, id string) error {
 		out := make([]error, 0, len(ids))
 		for part := range slices.Chunk(ids, 500) {
 			_, err := c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
-			if len(part) > 1 && cloud.Rejected(err) { // AWS refuses all on account of one
+			if len(part) > 1 && cloud.Rejected(err) { // TerminateInstances fails for all if one ID does not exist
 				out = append(out, terminateEach(ctx, c, part)...)
 				continue
 			}
@@ -315,9 +312,8 @@ func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error 
 	return out
 }
 
-// releaseInterfaces takes the cluster's groups off network interfaces that somebody
-// else brought: they stay, and would keep the groups from being deleted. AWS
-// wants at least one group on each, so the VPC's own takes their place.
+// releaseInterfaces removes the security groups of the cluster from existing network
+// interfaces. These are not deleted, and would prevent the deletion of the groups.
 func (i *Instance) releaseInterfaces(ctx context.Context, c *cloud.Clients, have *InstanceState) error {
 	if len(i.Spec.NetworkInterfaces) == 0 {
 		return nil
@@ -339,6 +335,8 @@ func (i *Instance) releaseInterfaces(ctx context.Context, c *cloud.Clients, have
 	return nil
 }
 
+// remainingGroups returns the security groups of a network interface that are not the
+// cluster's, or the default group of the VPC, because an interface needs at least one.
 func (i *Instance) remainingGroups(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
 	for _, g := range eni.Groups {
 		if !slices.Contains(identity.CloudIDs(i.Groups), aws.ToString(g.GroupId)) {
@@ -385,5 +383,5 @@ func instanceKind() *kind.Any {
 	})
 }
 
-// bastionKind declares the bastion, which is a machine with another ID.
+// bastionKind declares the bastion. Its resource is an Instance.
 func bastionKind() *kind.Any { return &kind.Any{Name: "bastion", Area: kind.AreaNetwork} }

@@ -14,15 +14,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 )
 
-// Inventory is the listing of a cluster's machines, by what they are asked for.
+// Inventory contains the machines of a cluster, by ID, identity tag and name.
 type Inventory struct {
 	List               []*InstanceState
 	ByID               map[string]*InstanceState
 	byResource, byName map[string][]*InstanceState
 }
 
-// InstanceInventory lists the machines of the cluster that are not terminated, but for
-// those that are an Auto Scaling group's.
+// InstanceInventory lists the machines of the cluster that are not terminated, without
+// those of Auto Scaling groups.
 func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error) {
 	return cloud.Remember(ctx, c, "instances", func(ctx context.Context) (*Inventory, error) {
 		in := &ec2.DescribeInstancesInput{
@@ -49,14 +49,13 @@ func InstanceInventory(ctx context.Context, c *cloud.Clients) (*Inventory, error
 
 func (l *Inventory) add(s *InstanceState) {
 	l.List, l.ByID[s.ID] = append(l.List, s), s
-	if node := s.Tags[cloud.ResourceTag]; node != "" {
-		l.byResource[node] = append(l.byResource[node], s)
+	if id := s.Tags[cloud.ResourceTag]; id != "" {
+		l.byResource[id] = append(l.byResource[id], s)
 	}
 	l.byName[s.Tags["Name"]] = append(l.byName[s.Tags["Name"]], s)
 }
 
-// Instances lists the machines of the cluster that are not terminated, but for
-// those that are an Auto Scaling group's.
+// Instances lists the machines of InstanceInventory.
 func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err error) {
 	all, err := InstanceInventory(ctx, c)
 	if err != nil {
@@ -68,11 +67,11 @@ func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err 
 	return out, nil
 }
 
-// GroupTag is the tag by which AWS says of an instance which group
-// launchedState it.
+// GroupTag is the tag that EC2 Auto Scaling sets on instances; the value is the name of
+// the group.
 const GroupTag = "aws:autoscaling:groupName"
 
-// instanceState returns a machine as EC2 describes it.
+// instanceState returns a machine as DescribeInstances returns it.
 func instanceState(x types.Instance) *InstanceState {
 	s := &InstanceState{
 		Object: identity.Object{ID: aws.ToString(x.InstanceId), Tags: cloud.FromEC2(x.Tags)}, Type: string(x.InstanceType), Image: aws.ToString(x.ImageId),
@@ -92,7 +91,7 @@ func instanceState(x types.Instance) *InstanceState {
 	slices.SortStableFunc(x.NetworkInterfaces, func(a, b types.InstanceNetworkInterface) int { return int(deviceIndex(a) - deviceIndex(b)) })
 	groups := x.SecurityGroups
 	if len(x.NetworkInterfaces) > 0 {
-		groups = x.NetworkInterfaces[0].Groups // where the instance's own list comes from
+		groups = x.NetworkInterfaces[0].Groups // SecurityGroups of the instance are those of its first interface
 	}
 	for _, g := range groups {
 		s.Groups = append(s.Groups, aws.ToString(g.GroupId))
@@ -106,8 +105,8 @@ func instanceState(x types.Instance) *InstanceState {
 	return s
 }
 
-// launchedAt is when a machine was launched. Its LaunchTime begins anew whenever
-// it is started; what it was launched with stays attached.
+// launchedAt returns when a machine was launched. LaunchTime changes when a stopped
+// instance starts again; the attach time of its first network interface does not.
 func launchedAt(x types.Instance) time.Time {
 	at := aws.ToTime(x.LaunchTime)
 	for _, n := range x.NetworkInterfaces {

@@ -19,37 +19,35 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Sizes of launches. A few machines are launched one by one, with their names
-// in the request; more of the same kind share a request with a count, as EC2
-// takes only five requests at once and then two a second, and get their names
-// afterwards.
+// Limits of launches. Up to maxSingleLaunches machines are launched with one call each,
+// which contains their tags. More machines of the same kind share calls, because EC2
+// throttles RunInstances (5 calls, then 2 per second); their own tags are set afterwards.
 const (
 	maxSingleLaunches = 5
 	maxLaunchCount    = 100
-	launchBatch       = "machine group" // key of the batch
+	launchBatch       = "launch " // prefix of the key for cloud.Batch
 )
 
-// launchRequest is one machine of a launch: its own tags.
+// launchRequest is a machine to launch, with the tags that only it has.
 type launchRequest struct {
 	resourceTag string
 	tags        cloud.Tags
 }
 
-// launchResult is what became of one machine of a launch: some may run where others
-// were refused, for want of quota or capacity.
+// launchResult is the result for one machine. Some may fail, for lack of quota or
+// capacity, while others succeed.
 type launchResult struct {
 	state *InstanceState
 	err   error
 }
 
-// launch runs the machine, together with those that differ in nothing but
-// their names.
+// launch launches the machine, together with those that differ only in Batch.
 func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*InstanceState, error) {
 	in, err := i.request(data)
 	if err != nil {
 		return nil, err
 	}
-	like, err := json.Marshal(in) //nolint:gosec // a digest of it is made; it has no token yet
+	like, err := json.Marshal(in) //nolint:gosec // only its digest is used
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +69,7 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 	return made.state, cmp.Or(err, made.err)
 }
 
-// commonTags returns the tags without those that are one machine's alone.
+// commonTags returns the tags without those of Batch.
 func (i *Instance) commonTags() cloud.Tags {
 	tags := maps.Clone(i.Tags)
 	for k := range i.Batch {
@@ -90,15 +88,15 @@ func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInpu
 		return launchResult{err: err}
 	}
 	if len(out.Instances) != 1 {
-		return launchResult{err: fmt.Errorf("AWS answered with %d instances", len(out.Instances))}
+		return launchResult{err: fmt.Errorf("RunInstances returned %d instances instead of 1", len(out.Instances))}
 	}
 	return launchResult{state: launchedState(out.Instances[0], tags)}
 }
 
-// launchMany launches machines by the hundred, and gives each its name. Until
-// then they carry the node tag of their group, by which a later run can claim
-// them. They go in order of their nodes, so that an attempt that is repeated
-// asks for the same ones together, with the same token.
+// launchMany launches up to maxLaunchCount machines per call, and then sets the tags of
+// each. Until then they have the identity tag of their group, by which a later run can
+// claim them. They are sorted by resource, so that a repeated attempt makes the same
+// calls, with the same client tokens.
 func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []launchRequest) []launchResult {
 	order := make([]int, len(all))
 	for i := range order {
@@ -129,23 +127,23 @@ func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesIn
 	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupResourceTag(part[0].resourceTag)})
 	in.MinCount, in.MaxCount = aws.Int32(int32(len(part))), aws.Int32(int32(len(part))) //nolint:gosec // at most launchAtOnce
 	in.TagSpecifications = launchTagSpecifications(like, group)
-	words := []string{"run"}
+	token := []string{"run"}
 	for _, a := range part {
-		words = append(words, a.resourceTag)
+		token = append(token, a.resourceTag)
 	}
-	in.ClientToken = c.Token(words...)
+	in.ClientToken = c.Token(token...)
 	answer, err := c.EC2.RunInstances(ctx, &in)
 	if err != nil {
 		return err
 	}
 	if len(answer.Instances) != len(part) {
-		return fmt.Errorf("AWS answered with %d instances where %d were asked for", len(answer.Instances), len(part))
+		return fmt.Errorf("RunInstances returned %d instances instead of %d", len(answer.Instances), len(part))
 	}
 	var g sync.WaitGroup
 	for n, x := range answer.Instances {
 		g.Go(func() {
 			out[n].state = launchedState(x, common.With(part[n].tags))
-			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // AWS may not know a machine yet that it has just launched
+			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // CreateTags may not know a new instance yet
 				out[n].state.Tags = group
 			}
 		})
@@ -154,13 +152,13 @@ func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesIn
 	return nil
 }
 
-// GroupResourceTag returns the node tag that machines of a group carry before each
-// has its own: that of "machine/md-0/3" is "machine/md-0".
-func GroupResourceTag(node string) string {
-	if at := strings.LastIndex(node, "/"); at > 0 {
-		return node[:at]
+// GroupResourceTag returns the identity tag that machines of a group have before their
+// own is set: for "machine/md-0/3" it is "machine/md-0".
+func GroupResourceTag(id string) string {
+	if at := strings.LastIndex(id, "/"); at > 0 {
+		return id[:at]
 	}
-	return node
+	return id
 }
 
 func launchedState(x types.Instance, tags cloud.Tags) *InstanceState {
@@ -172,7 +170,7 @@ func launchedState(x types.Instance, tags cloud.Tags) *InstanceState {
 func launchTagSpecifications(in *ec2.RunInstancesInput, tags cloud.Tags) []types.TagSpecification {
 	kinds := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume}
 	if len(in.NetworkInterfaces) > 0 && in.NetworkInterfaces[0].NetworkInterfaceId == nil {
-		kinds = append(kinds, types.ResourceTypeNetworkInterface) // those that are brought keep their tags
+		kinds = append(kinds, types.ResourceTypeNetworkInterface) // tags of existing interfaces are not changed
 	}
 	return tags.On(kinds...)
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// InstanceProfileByName looks up an instance profile. Where IAM may not be read the
-// profile is taken to exist.
+// InstanceProfileByName looks up an instance profile. Without permission to read it, the
+// lookup assumes that it exists.
 func InstanceProfileByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		n := Named(name)
 		_, err := InstanceProfile(ctx, c, name)
 		switch {
 		case cloud.NotFound(err):
-			return nil, fmt.Errorf("instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` makes Cluster API's own", name)
+			return nil, fmt.Errorf("instance profile %s does not exist: `clusterawsadm bootstrap iam create-cloudformation-stack` creates those of Cluster API Provider AWS", name)
 		case cloud.Denied(err):
 			return &n, nil
 		}
@@ -28,15 +28,15 @@ func InstanceProfileByName(name string) graph.Lookup[Named] {
 	}
 }
 
-// InstanceProfile looks up an instance profile with its role.
+// InstanceProfile returns an instance profile with its role.
 func InstanceProfile(ctx context.Context, c *cloud.Clients, name string) (*iam.GetInstanceProfileOutput, error) {
 	return cloud.Remember(ctx, c, "instance profile "+name, func(ctx context.Context) (*iam.GetInstanceProfileOutput, error) {
 		return c.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 	})
 }
 
-// RoleOfProfile returns the ARN of the role of an instance profile; "" where
-// there is none, or IAM may not be read.
+// RoleOfProfile returns the ARN of the role of an instance profile; "" if there is none,
+// or without permission to read it.
 func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, error) {
 	out, err := InstanceProfile(ctx, c, name)
 	switch {
@@ -51,8 +51,7 @@ func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, 
 	return "", nil
 }
 
-// instanceProfileKind declares instance profiles, which are existing resources
-// always.
+// instanceProfileKind declares instance profiles. They are always existing resources.
 func instanceProfileKind() *kind.Any {
 	return &kind.Any{Name: "instance-profile", Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
 }

@@ -18,7 +18,7 @@ import (
 func (i *Instance) request(data []byte) (*ec2.RunInstancesInput, error) {
 	image, ok := i.Image.Found()
 	if !ok {
-		return nil, errors.New("the image has not been looked up")
+		return nil, errors.New("the image has not been looked up yet")
 	}
 	m := i.metadata()
 	in := &ec2.RunInstancesInput{
@@ -58,7 +58,7 @@ func (i *Instance) networkInterfaces() (out []types.InstanceNetworkInterfaceSpec
 	}
 	nic := types.InstanceNetworkInterfaceSpecification{
 		DeviceIndex: aws.Int32(0), SubnetId: aws.String(i.Subnet.CloudID()), Groups: i.groups(), AssociatePublicIpAddress: i.Spec.PublicIP,
-		DeleteOnTermination: aws.Bool(true), // what AWS does when nothing is said, but not every emulator
+		DeleteOnTermination: aws.Bool(true), // the default of AWS, but not of all emulators
 	}
 	if i.Spec.NetworkInterfaceType == infrav1.NetworkInterfaceTypeEFAWithENAInterface {
 		nic.InterfaceType = aws.String("efa")
@@ -76,14 +76,14 @@ func (i *Instance) networkInterfaces() (out []types.InstanceNetworkInterfaceSpec
 
 func (i *Instance) placement() *types.Placement {
 	s := i.Spec
-	if host := aws.ToString(s.HostID); host != "" { // a host says all there is to say
+	if host := aws.ToString(s.HostID); host != "" { // the placement group and tenancy have no effect with a host
 		return &types.Placement{HostId: &host, Affinity: aws.String(cmp.Or(aws.ToString(s.HostAffinity), "default")), Tenancy: types.TenancyHost}
 	}
 	p := &types.Placement{Tenancy: types.Tenancy(s.Tenancy)}
 	if s.PlacementGroupName != "" {
 		p.GroupName = &s.PlacementGroupName
 		if s.PlacementGroupPartition > 0 {
-			p.PartitionNumber = aws.Int32(int32(s.PlacementGroupPartition)) //nolint:gosec // validated to lie in 1..7
+			p.PartitionNumber = aws.Int32(int32(s.PlacementGroupPartition)) //nolint:gosec // validated: 1 to 7
 		}
 	}
 	if *p == (types.Placement{}) {
@@ -92,8 +92,8 @@ func (i *Instance) placement() *types.Placement {
 	return p
 }
 
-// volumes returns the block devices: the root volume on the image's root
-// device, and the others.
+// volumes returns the block device mappings. That of the root volume uses the root device
+// of the image.
 func (i *Instance) volumes(image ImageState) (out []types.BlockDeviceMapping, err error) {
 	if r := i.Spec.RootVolume; r != nil {
 		root := *r
@@ -112,13 +112,13 @@ func (i *Instance) volumes(image ImageState) (out []types.BlockDeviceMapping, er
 func volume(v infrav1.Volume) types.BlockDeviceMapping {
 	ebs := &types.EbsBlockDevice{DeleteOnTermination: aws.Bool(true), VolumeType: types.VolumeType(v.Type)}
 	if v.Size > 0 {
-		ebs.VolumeSize = aws.Int32(int32(v.Size)) //nolint:gosec // EBS ends at 65,536 GiB
+		ebs.VolumeSize = aws.Int32(int32(v.Size)) //nolint:gosec // EBS volumes have at most 65,536 GiB
 	}
 	if v.IOPS > 0 {
-		ebs.Iops = aws.Int32(int32(v.IOPS)) //nolint:gosec // EBS ends at 256,000
+		ebs.Iops = aws.Int32(int32(v.IOPS)) //nolint:gosec // EBS volumes have at most 256,000 IOPS
 	}
 	if v.Throughput != nil {
-		ebs.Throughput = aws.Int32(int32(*v.Throughput)) //nolint:gosec // validated to be at most 2,000
+		ebs.Throughput = aws.Int32(int32(*v.Throughput)) //nolint:gosec // validated: at most 2,000
 	}
 	ebs.Encrypted = v.Encrypted
 	if v.EncryptionKey != "" {
@@ -127,8 +127,8 @@ func volume(v infrav1.Volume) types.BlockDeviceMapping {
 	return types.BlockDeviceMapping{DeviceName: aws.String(v.DeviceName), Ebs: ebs}
 }
 
-// market says whether the machine is bought on demand, on the spot market or
-// out of a capacity block.
+// market sets the purchase option (on-demand, spot, capacity block) and the capacity
+// reservation.
 func (i *Instance) market(in *ec2.RunInstancesInput) {
 	s := i.Spec
 	switch {
@@ -157,7 +157,7 @@ func (i *Instance) market(in *ec2.RunInstancesInput) {
 	}
 }
 
-// options sets host names and processor features.
+// options sets the host name type and CPU options.
 func (i *Instance) options(in *ec2.RunInstancesInput) {
 	if n := i.Spec.PrivateDNSName; n != nil {
 		in.PrivateDnsNameOptions = &types.PrivateDnsNameOptionsRequest{

@@ -11,17 +11,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// InstanceType is what a cluster has to know of a type of machine.
+// InstanceType contains the properties of an instance type that the engine uses.
 type InstanceType struct {
 	Architecture string   // x86_64 or arm64
-	Zones        []string // that offer it; nil when that is not known
+	Zones        []string // that offer it; nil if not known
 	VCPUs        int32
 }
 
-// InstanceTypes looks up types of machines, and the zones that offer them.
+// InstanceTypes describes instance types and the zones that offer them.
 func InstanceTypes(ctx context.Context, c *cloud.Clients, names []string) (map[string]InstanceType, error) {
 	found := map[string]InstanceType{}
-	in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", names...)}} // a filter, since an unknown name fails the whole call
+	in := &ec2.DescribeInstanceTypesInput{Filters: []types.Filter{cloud.Filter("instance-type", names...)}} // a filter, because the call fails if InstanceTypes contains an unknown type
 	for p := ec2.NewDescribeInstanceTypesPaginator(c.EC2, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
 		if cloud.Denied(err) {
@@ -71,7 +71,8 @@ func instanceType(t types.InstanceTypeInfo) InstanceType {
 	return out
 }
 
-// assumedTypes is what CAPA assumes where types may not be read.
+// assumedTypes returns x86_64 for all types, as CAPA does without permission to describe
+// them.
 func assumedTypes(names []string) map[string]InstanceType {
 	out := map[string]InstanceType{}
 	for _, n := range names {

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// InternetGateway is the way between a VPC and the internet.
+// InternetGateway is the internet gateway of a VPC.
 type InternetGateway struct {
 	VPC  *graph.Ref[VPCState]
 	Tags cloud.Tags
@@ -22,7 +22,7 @@ type InternetGateway struct {
 // InternetGatewayState is an internet gateway that exists.
 type InternetGatewayState struct {
 	identity.Object
-	VPC string // attached to; "" when it is not attached
+	VPC string // "" if it is not attached
 }
 
 var (
@@ -135,6 +135,7 @@ func internetGatewayKind() *kind.Any {
 	})
 }
 
-// InternetGatewayAlias is an alias of the internet gateway of a VPC. What has a public
-// address refers to it: AWS does not detach the gateway before.
+// InternetGatewayAlias returns the alias of the internet gateway of a VPC. Resources with
+// a public IP address refer to it: AWS does not detach the gateway before they are
+// deleted.
 func InternetGatewayAlias(vpc string) string { return "internet of " + vpc }

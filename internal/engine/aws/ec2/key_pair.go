@@ -13,7 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// KeyPairByName looks up a key pair. All names in use are asked for at once.
+// KeyPairByName looks up a key pair. It describes all key pairs of the cluster in one
+// call.
 func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		out, err := cloud.Remember(ctx, c, "key pairs", func(ctx context.Context) (*ec2.DescribeKeyPairsOutput, error) {
@@ -28,11 +29,11 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 				return &n, nil
 			}
 		}
-		return nil, fmt.Errorf(`key pair %q does not exist in %s: make it (aws ec2 create-key-pair), name another one in sshKeyName, or set sshKeyName: "" for none`, name, c.Region)
+		return nil, fmt.Errorf(`key pair %q does not exist in %s: create it (aws ec2 create-key-pair), set another one in sshKeyName, or set sshKeyName: "" for none`, name, c.Region)
 	}
 }
 
-// keyPairKind declares key pairs, which are existing resources always.
+// keyPairKind declares key pairs. They are always existing resources.
 func keyPairKind() *kind.Any {
 	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
 }

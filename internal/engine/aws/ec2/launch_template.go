@@ -26,35 +26,35 @@ import (
 // from CAPA's, which hashes other bytes.
 const BootHashTag = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
 
-// LaunchTemplate is what the machines of a pool are launched from. Another
-// content is another version of it.
+// LaunchTemplate is the launch template of a pool. A change of its content creates a new
+// version.
 type LaunchTemplate struct {
 	Name string
-	// Spec is the pool's awsLaunchTemplate. What other fields say (groups,
-	// image, key) wins over it.
+	// Spec is spec.awsLaunchTemplate of the pool. The other fields (groups, image, key)
+	// take precedence.
 	Spec   expinfrav1.AWSLaunchTemplate
 	Groups []*graph.Ref[SecurityGroupState]
-	EKS    graph.Resource         // the EKS cluster whose security group machines are in, too; or nil
-	Image  *graph.Ref[ImageState] // nil where AWS chooses the image (EKS)
+	EKS    graph.Resource         // the EKS cluster whose security group is added; nil if self-managed
+	Image  *graph.Ref[ImageState] // nil if EKS selects the AMI
 	Key    string                 // key pair; "" for none
-	Boot   UserData               // nil where AWS makes the user data (EKS)
-	ForEKS bool                   // it is of a node group, and EKS knows what suits nodes where nothing is said
-	Tags   cloud.Tags             // of the template itself
+	Boot   UserData               // nil if EKS creates the user data
+	ForEKS bool                   // it is for a node group: EKS sets defaults for unset fields
+	Tags   cloud.Tags             // of the template
 	// InstanceTags are the tags of the instances and volumes that it launches.
 	InstanceTags cloud.Tags
 
-	// Needed lists what has to be there before a machine may boot.
+	// Needed lists resources that have to exist before a machine boots.
 	Needed []graph.Edge
 }
 
-// LaunchTemplateState is a launch template as it is in its latest version.
+// LaunchTemplateState is a launch template with its latest version.
 type LaunchTemplateState struct {
 	identity.Object
 	Name         string
 	Version      int64             // the latest
-	Default      int64             // the one that AWS takes when none is named; never deleted
-	Content      map[string]string // what the latest version says, by parameter, without user data and tags
-	InstanceTags cloud.Tags        // tags of what it launches
+	Default      int64             // the default version; never deleted
+	Content      map[string]string // parameters of the latest version, without user data and tags
+	InstanceTags cloud.Tags        // tags of its instances and volumes
 }
 
 var _ graph.Managed[LaunchTemplateState] = (*LaunchTemplate)(nil)
@@ -86,7 +86,7 @@ func (t *LaunchTemplate) Find(ctx context.Context, c *cloud.Clients) (*LaunchTem
 	return &have, have.describeLatest(ctx, c)
 }
 
-// describeLatest fills in what the latest version says.
+// describeLatest sets the fields of the latest version.
 func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clients) error {
 	out, err := cloud.Remember(ctx, c, "launch template "+s.ID, func(ctx context.Context) (*ec2.DescribeLaunchTemplateVersionsOutput, error) {
 		return c.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &s.ID, Versions: []string{"$Latest"}})
@@ -109,15 +109,15 @@ func (s *LaunchTemplateState) describeLatest(ctx context.Context, c *cloud.Clien
 	return nil
 }
 
-// Diff implements graph.Desired. All but the tags of the template itself is
-// mended by another version.
+// Diff implements graph.Desired. A new version resolves all differences except for the
+// tags of the template.
 func (t *LaunchTemplate) Diff(have *LaunchTemplateState) (d graph.Diff) {
 	t.diffContent(have, &d)
 	d.Tags(have.Tags, t.Tags)
 	return d
 }
 
-// needsNewVersion reports whether the template has to have another version.
+// needsNewVersion reports whether the content of the latest version differs.
 func (t *LaunchTemplate) needsNewVersion(have *LaunchTemplateState) bool {
 	var d graph.Diff
 	t.diffContent(have, &d)
@@ -139,8 +139,8 @@ func (t *LaunchTemplate) diffContent(have *LaunchTemplateState, d *graph.Diff) {
 	}
 }
 
-// image is what machines boot from. Of the one that EKS chooses only the root
-// device is known, which is the same for all of them.
+// image returns the AMI. Of an AMI that EKS selects only the root device is known, which
+// is the same for all of them.
 func (t *LaunchTemplate) image() (ImageState, bool) {
 	if t.Image == nil {
 		return ImageState{RootDevice: "/dev/xvda"}, true
@@ -148,8 +148,8 @@ func (t *LaunchTemplate) image() (ImageState, bool) {
 	return t.Image.Found()
 }
 
-// content is what the template is to say. What cannot be said yet, or not at
-// all, is told when the version is made.
+// content returns the desired parameters. Unknown values are resolved, and errors
+// reported, when the version is created.
 func (t *LaunchTemplate) content() map[string]string {
 	image, known := t.image()
 	if t.Image != nil && !known {
@@ -161,13 +161,13 @@ func (t *LaunchTemplate) content() map[string]string {
 	}
 	want := parameterTexts(*data)
 	if t.Image != nil && !known && t.Spec.RootVolume != nil {
-		want["blockDeviceMappings"] = graph.Unknown // named after the image's root device
+		want["blockDeviceMappings"] = graph.Unknown // contains the root device of the image
 	}
 	return want
 }
 
-// VersionOf is the latest version of a launch template: with its content, in a
-// plan, the one that is yet to be made.
+// VersionOf returns the latest version of a launch template. If its desired content is
+// given, this includes a version that a plan would create.
 func VersionOf(template *graph.Ref[LaunchTemplateState], content *LaunchTemplate) string {
 	t, ok := template.Found()
 	if !ok {
@@ -227,8 +227,8 @@ func (t *LaunchTemplate) Update(ctx context.Context, c *cloud.Clients, have *Lau
 	return &after, nil
 }
 
-// deleteOldVersion deletes the oldest version that is not in use if there are three or more, so that
-// there are three again after the next one. CAPA does the same
+// deleteOldVersion deletes the oldest version that is not in use if there are three or
+// more, so that there are three again after the next one. CAPA does the same
 // (PruneLaunchTemplateVersions).
 func deleteOldVersion(ctx context.Context, c *cloud.Clients, have *LaunchTemplateState) error {
 	var old []int64
@@ -257,7 +257,7 @@ func (t *LaunchTemplate) Delete(ctx context.Context, c *cloud.Clients, have *Lau
 	return err
 }
 
-// versionData makes the user data, and all that goes with it.
+// versionData returns the data of a new version, with user data.
 func (t *LaunchTemplate) versionData(ctx context.Context, c *cloud.Clients) (*types.RequestLaunchTemplateData, error) {
 	var raw []byte
 	if t.Boot != nil {
@@ -268,12 +268,12 @@ func (t *LaunchTemplate) versionData(ctx context.Context, c *cloud.Clients) (*ty
 	}
 	image, known := t.image()
 	if t.Image != nil && !known {
-		return nil, errors.New("the image has not been looked up")
+		return nil, errors.New("the image has not been looked up yet")
 	}
 	return t.data(image, raw)
 }
 
-// launchedState are the tags of what is launched, with that of its user data.
+// instanceTags returns the tags of instances and volumes, with the bootstrap data hash.
 func (t *LaunchTemplate) instanceTags() cloud.Tags {
 	if t.Boot == nil {
 		return t.InstanceTags
@@ -281,7 +281,7 @@ func (t *LaunchTemplate) instanceTags() cloud.Tags {
 	return t.InstanceTags.With(cloud.Tags{BootHashTag: t.Boot.Fingerprint()})
 }
 
-// data is the content of a version.
+// data returns the data of a version.
 func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunchTemplateData, error) {
 	out, err := t.machine().templateData(image)
 	if err != nil {
@@ -304,8 +304,7 @@ func (t *LaunchTemplate) data(image ImageState, raw []byte) (*types.RequestLaunc
 	return out, nil
 }
 
-// LaunchTemplates lists the launch templates of the cluster, without their
-// content.
+// LaunchTemplates lists the launch templates of the cluster without their content.
 func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
 	return cloud.Remember(ctx, c, "launch templates", func(ctx context.Context) ([]LaunchTemplateState, error) {
 		p := ec2.NewDescribeLaunchTemplatesPaginator(c.EC2, &ec2.DescribeLaunchTemplatesInput{Filters: c.OwnedFilters()})
@@ -319,8 +318,8 @@ func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 	})
 }
 
-// LaunchTemplatesIfAllowed lists the launch templates of the cluster, without their
-// content. Who may not ask has none.
+// LaunchTemplatesIfAllowed lists the launch templates of the cluster without their
+// content. Without permission to list them, there are none.
 func LaunchTemplatesIfAllowed(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {
 	all, err := LaunchTemplates(ctx, c)
 	if cloud.Denied(err) {
@@ -336,7 +335,7 @@ func launchTemplateState(x types.LaunchTemplate) LaunchTemplateState {
 	}
 }
 
-// machine is one machine that the template launches.
+// machine returns a machine that the template launches.
 func (t *LaunchTemplate) machine() *Instance {
 	s := t.Spec
 	return &Instance{Groups: t.Groups, EKS: t.EKS, Key: t.Key, Spec: infrav1.AWSMachineSpec{

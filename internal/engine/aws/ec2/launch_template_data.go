@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// templateData says of a machine what a launch template can say: neither
-// where it is to be, nor its user data and tags.
+// templateData converts the machine to launch template data, without subnet, user data
+// and tags.
 func (i *Instance) templateData(image ImageState) (*types.RequestLaunchTemplateData, error) {
 	in := &ec2.RunInstancesInput{}
 	i.market(in)
@@ -30,7 +30,7 @@ func (i *Instance) templateData(image ImageState) (*types.RequestLaunchTemplateD
 		},
 		BlockDeviceMappings: templateVolumes(volumes),
 	}
-	if m.IPv6 == "enabled" { // CAPA forgets it here
+	if m.IPv6 == "enabled" { // CAPA does not set it in launch templates
 		out.MetadataOptions.HttpProtocolIpv6 = types.LaunchTemplateInstanceMetadataProtocolIpv6Enabled
 	}
 	if image.ID != "" {
@@ -73,16 +73,16 @@ func templateVolumes(volumes []types.BlockDeviceMapping) (out []types.LaunchTemp
 	return out
 }
 
-// parameterTexts writes down what the data of a launch template says, by
-// parameter, so that what is asked for and what AWS answers, which are of two
-// types with the same fields, can be compared.
+// parameterTexts returns the parameters of launch template data as text, by name. It
+// makes requests and responses comparable, which have different types with the same
+// fields.
 func parameterTexts(data any) map[string]string {
 	out := map[string]string{}
 	v := reflect.ValueOf(data)
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
 		if !v.Type().Field(i).IsExported() || name == "UserData" || name == "TagSpecifications" {
-			continue // the one is a secret, and both are compared elsewhere
+			continue // compared separately; user data is also secret
 		}
 		if s := valueText(v.Field(i)); s != "" {
 			out[lowerFirst(name)] = s
@@ -95,9 +95,7 @@ func lowerFirst(name string) string {
 	return string(unicode.ToLower(rune(name[0]))) + name[1:]
 }
 
-// valueText writes a value of the SDK; "" when nothing is set in it. What AWS
-// adds to an answer is left out: the state of a setting, that a volume is not
-// encrypted, and that the metadata service has no IPv6 address.
+// valueText returns a value of the SDK as text; "" if nothing is set in it.
 func valueText(v reflect.Value) string {
 	switch v.Kind() { //nolint:exhaustive // the rest are plain values
 	case reflect.Pointer:
@@ -120,6 +118,8 @@ func valueText(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
+// structText omits fields that AWS adds to responses: the state of a setting, and the
+// defaults of Encrypted and HttpProtocolIpv6.
 func structText(v reflect.Value) string {
 	var parts []string
 	for i := range v.NumField() {

@@ -15,11 +15,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// NATGateway lets private subnets reach the internet through a public one.
+// NATGateway is a public NAT gateway, for the private subnets of a zone.
 type NATGateway struct {
-	Subnet   *graph.Ref[SubnetState] // a public one
+	Subnet   *graph.Ref[SubnetState] // public
 	Address  *graph.Ref[ElasticIPState]
-	Internet *graph.Ref[InternetGatewayState] // has to be attached before, and outlives the address's mapping
+	Internet *graph.Ref[InternetGatewayState] // attached before, and detached after
 	Tags     cloud.Tags
 }
 
@@ -105,8 +105,8 @@ func (n *NATGateway) Delete(ctx context.Context, c *cloud.Clients, have *NATGate
 	return err
 }
 
-// NATGateways lists the NAT gateways of the cluster. AWS still describes one
-// that failed, or that was deleted within the hour; to us it does not exist.
+// NATGateways lists the NAT gateways of the cluster. It omits failed and deleted ones,
+// which DescribeNatGateways returns for an hour.
 func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, error) {
 	return cloud.Remember(ctx, c, "NAT gateways", func(ctx context.Context) ([]NATGatewayState, error) {
 		p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{
@@ -160,8 +160,7 @@ func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Fil
 		})
 }
 
-// NATAddresses returns the public addresses of the NAT gateways that stand in
-// subnets which are somebody else's.
+// NATAddresses lists the public IP addresses of the NAT gateways in existing subnets.
 func NATAddresses(ctx context.Context, c *cloud.Clients, subnets []string) (out []string, err error) {
 	in := &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("subnet-id", subnets...), cloud.Filter("state", "pending", "available")}}
 	for p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, in); p.HasMorePages(); {

@@ -18,21 +18,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// NetworkInterfaces are those that hang around in the security groups and
-// subnets of a cluster: load balancers leave theirs behind for a minute or
-// two, and a CNI may leave free ones for good. Deletion waits for the first
-// and removes the second.
+// NetworkInterfaces are the network interfaces that remain in the security groups of a
+// cluster during a deletion. AWS deletes those of load balancers after a minute or two,
+// so the deletion waits for them. It deletes those that a CNI plugin left behind.
 type NetworkInterfaces struct {
 	VPC    *graph.Ref[VPCState]
 	Groups []*graph.Ref[SecurityGroupState]
 	EKS    string // name of the EKS cluster; "" for none
 }
 
-// NetworkInterfacesState are the network interfaces that are still there.
+// NetworkInterfacesState are the network interfaces that remain.
 type NetworkInterfacesState struct {
-	Free      []string // IDs of those that can be removed
-	Busy      []string // what AWS says of the rest
-	EKSGroups []string // IDs of groups that EKS has left behind on account of them
+	Free      []string // IDs of interfaces that are not in use
+	Busy      []string // IDs and descriptions of the others
+	EKSGroups []string // IDs of security groups that EKS could not delete because of them
 }
 
 // CloudID implements graph.State.
@@ -73,9 +72,9 @@ func (n *NetworkInterfaces) Find(ctx context.Context, c *cloud.Clients) (*Networ
 	return InterfacesInGroups(ctx, c, vpc.ID, groups, n.EKS)
 }
 
-// InterfacesInGroups lists the network interfaces of a VPC that are in one of the groups,
-// and, of a cluster of EKS, those in the group that EKS has created for it, which
-// EKS leaves behind on their account. By then the cluster is deleted.
+// InterfacesInGroups lists the network interfaces of a VPC that are in one of the
+// security groups. For a deleted EKS cluster, it includes the cluster security group,
+// which EKS does not delete while it is in use.
 func InterfacesInGroups(ctx context.Context, c *cloud.Clients, vpc string, groups []string, cluster string) (*NetworkInterfacesState, error) {
 	var left []string
 	if cluster != "" && !cloud.IsBrief(ctx) {
@@ -100,10 +99,10 @@ func InterfacesInGroups(ctx context.Context, c *cloud.Clients, vpc string, group
 	return s, nil
 }
 
-// RemainingInterfaces lists network interfaces that hang around.
+// RemainingInterfaces lists network interfaces during a deletion; nil if there are none.
 func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) (*NetworkInterfacesState, error) {
 	if cloud.IsBrief(ctx) {
-		return nil, nil // what lingers is only known when the rest has gone
+		return nil, nil // known only after the other resources are deleted
 	}
 	found, err := describeInterfaces(ctx, c, filters...)
 	if err != nil || len(found) == 0 {
@@ -123,12 +122,12 @@ func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types
 // Diff implements graph.Desired.
 func (n *NetworkInterfaces) Diff(*NetworkInterfacesState) graph.Diff { return nil }
 
-// Delete implements graph.Deleter. Those in use go with what they serve.
+// Delete implements graph.Deleter. AWS deletes the interfaces that are in use.
 func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *NetworkInterfacesState) error {
 	for _, id := range have.Free {
 		_, err := c.EC2.DeleteNetworkInterface(ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: &id})
 		if cloud.Is(err, "OperationNotPermitted") || cloud.InUse(err) {
-			continue // AWS manages it, and removes it itself
+			continue // a service of AWS manages it, and deletes it
 		}
 		if cloud.IgnoreNotFound(err) != nil {
 			return err
@@ -139,22 +138,22 @@ func (n *NetworkInterfaces) Delete(ctx context.Context, c *cloud.Clients, have *
 	}
 	for _, id := range have.EKSGroups {
 		err := (&SecurityGroup{}).Delete(ctx, c, &SecurityGroupState{Object: identity.Object{ID: id}})
-		if cloud.IgnoreNotFound(err) != nil && !cloud.InUse(err) { // AWS lets go of it in a moment
+		if cloud.IgnoreNotFound(err) != nil && !cloud.InUse(err) { // retried: AWS may still show the deleted interface
 			return err
 		}
 	}
 	return nil
 }
 
-// describeInterfaces lists network interfaces, whoever they belong to.
+// describeInterfaces lists network interfaces, owned or not.
 func describeInterfaces(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]types.NetworkInterface, error) {
 	p := ec2.NewDescribeNetworkInterfacesPaginator(c.EC2, &ec2.DescribeNetworkInterfacesInput{Filters: filters})
 	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNetworkInterfacesOutput, error) { return p.NextPage(ctx) },
 		func(o *ec2.DescribeNetworkInterfacesOutput) []types.NetworkInterface { return o.NetworkInterfaces })
 }
 
-// blockingInterfaces names the network interfaces of a VPC, subnet or group, as what
-// blocks its deletion; "" when there are none or AWS does not say.
+// blockingInterfaces lists the network interfaces that prevent the deletion of a VPC,
+// subnet or security group, as text; "" if there are none or the call fails.
 func blockingInterfaces(ctx context.Context, c *cloud.Clients, filter, id string) string {
 	found, err := describeInterfaces(ctx, c, cloud.Filter(filter, id))
 	if err != nil {
@@ -171,10 +170,11 @@ func interfaceName(x types.NetworkInterface) string {
 	return fmt.Sprintf("%s (%s)", aws.ToString(x.NetworkInterfaceId), cmp.Or(aws.ToString(x.Description), string(x.InterfaceType)))
 }
 
-// interfacesDeleteTime is how long AWS usually takes to remove the interfaces of a load balancer.
+// interfacesDeleteTime is how long AWS usually takes to delete the interfaces of a load
+// balancer.
 const interfacesDeleteTime = 75 * time.Second
 
-// NetworkInterfacesKind declares network interfaces that are left behind.
+// NetworkInterfacesKind declares remaining network interfaces.
 func NetworkInterfacesKind() *kind.Any {
 	return kind.Of(kind.Kind[NetworkInterfacesState]{
 		Name: InterfacesKind, Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeNetworkInterfaces"}, Statement: kind.Network,
@@ -182,9 +182,9 @@ func NetworkInterfacesKind() *kind.Any {
 	})
 }
 
-// InterfacesKind is the kind of what stands for network interfaces.
+// InterfacesKind is the name of the kind of remaining network interfaces.
 const InterfacesKind = "network-interfaces"
 
-// InterfacesAlias is an alias of what stands for the network interfaces that are left
-// behind in a VPC or a security group. What has interfaces there refers to it.
+// InterfacesAlias returns the alias of the remaining network interfaces of a VPC or a
+// security group. Resources with network interfaces there refer to it.
 func InterfacesAlias(id string) string { return "interfaces of " + id }

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// PlacementGroupByName looks up a placement group. Where nobody may ask, or none
-// answers (emulators), it is taken to exist.
+// PlacementGroupByName looks up a placement group. If the call fails, for lack of
+// permission or in an emulator, the lookup assumes that it exists.
 func PlacementGroupByName(name string) graph.Lookup[Named] {
 	return func(ctx context.Context, c *cloud.Clients) (*Named, error) {
 		n := Named(name)
@@ -22,7 +22,7 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 		})
 		switch {
 		case err != nil && ctx.Err() == nil:
-			return &n, nil // AWS says the rest when it launches machines
+			return &n, nil // RunInstances reports an error if it does not exist
 		case err != nil:
 			return nil, err
 		}
@@ -31,11 +31,11 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 				return &n, nil
 			}
 		}
-		return nil, fmt.Errorf("placement group %q does not exist in %s: make it (aws ec2 create-placement-group), or name another one", name, c.Region)
+		return nil, fmt.Errorf("placement group %q does not exist in %s: create it (aws ec2 create-placement-group), or set another one", name, c.Region)
 	}
 }
 
-// placementGroupKind declares placement groups, which are existing resources always.
+// placementGroupKind declares placement groups. They are always existing resources.
 func placementGroupKind() *kind.Any {
 	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
 }

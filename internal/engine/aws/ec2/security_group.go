@@ -17,8 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// SecurityGroup is a security group; its rules are a resource of their own,
-// since groups name each other in them.
+// SecurityGroup is a security group. Its rules are a separate resource, because the rules
+// of two groups may refer to each other.
 type SecurityGroup struct {
 	VPC         *graph.Ref[VPCState]
 	Name        string
@@ -32,8 +32,8 @@ type SecurityGroupState struct {
 	VPC, Name, Description string
 	Ingress, Egress        []types.IpPermission
 
-	// ReferencingRules are the rules of other groups that name this one, by group; only of one
-	// that a controller created.
+	// ReferencingRules are the rules of other groups that refer to this one, by group ID.
+	// It is set only for groups that a controller created.
 	ReferencingRules map[string][]string
 }
 
@@ -61,7 +61,7 @@ func (g *SecurityGroup) Find(ctx context.Context, c *cloud.Clients) (*SecurityGr
 		case x.Tags[c.OwnerTag()] == cloud.Owned:
 			return &x, nil
 		default:
-			return nil, fmt.Errorf("security group %s is named %s, but does not carry the tag %s=%s: add the tag, or bring the group as an override", x.ID, g.Name, c.OwnerTag(), cloud.Owned)
+			return nil, fmt.Errorf("security group %s is named %s, but does not have the tag %s=%s: add the tag, or set the group in securityGroupOverrides", x.ID, g.Name, c.OwnerTag(), cloud.Owned)
 		}
 	}
 	return nil, nil
@@ -105,7 +105,7 @@ func (g *SecurityGroup) Blockers(ctx context.Context, c *cloud.Clients, have *Se
 	return blockingInterfaces(ctx, c, "group-id", have.ID)
 }
 
-// SecurityGroups lists the security groups of a VPC, whoever they belong to.
+// SecurityGroups lists all security groups of a VPC, owned or not.
 func SecurityGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]SecurityGroupState, error) {
 	return cloud.Remember(ctx, c, "security groups of "+vpc, func(ctx context.Context) ([]SecurityGroupState, error) {
 		return describeSecurityGroups(ctx, c, cloud.Filter("vpc-id", vpc))
@@ -122,7 +122,7 @@ func securityGroupStates(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGro
 	return out
 }
 
-// SecurityGroupByID looks up a security group that is somebody else's.
+// SecurityGroupByID looks up an existing security group.
 func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[SecurityGroupState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
 		in := vpc.CloudID()
@@ -149,11 +149,12 @@ func securityGroupKind() *kind.Any {
 	})
 }
 
-// leftoverGroup deletes a security group of which the rules are in no graph: they
-// may name another group that is deleted too, and so may the rules of others.
+// leftoverGroup deletes a security group whose rules are not in the graph. Rules may
+// refer to another group that is also deleted, and rules of other groups may refer to
+// this one.
 type leftoverGroup struct{ SecurityGroup }
 
-// Delete implements graph.Deleter. Rules are revoked once.
+// Delete implements graph.Deleter. It revokes rules only at the first attempt.
 func (g *leftoverGroup) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupState) error {
 	for _, in := range slices.Sorted(maps.Keys(have.ReferencingRules)) {
 		if err := revokeLines(ctx, c, in, have.ReferencingRules[in]); err != nil {
@@ -190,18 +191,18 @@ func securityGroupsOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]S
 		if len(created) == 0 {
 			return out, nil
 		}
-		naming, err := describeSecurityGroups(ctx, c, cloud.Filter("ip-permission.group-id", created...))
+		referencing, err := describeSecurityGroups(ctx, c, cloud.Filter("ip-permission.group-id", created...))
 		for n, s := range out {
 			if of.Created(s.Tags) {
-				out[n].ReferencingRules = rulesReferencing(s.ID, naming, created)
+				out[n].ReferencingRules = rulesReferencing(s.ID, referencing, created)
 			}
 		}
 		return out, err
 	})
 }
 
-// rulesReferencing lists the rules that let a group in, by the group that has them, but
-// for those of groups that are deleted too.
+// rulesReferencing lists the rules with a group as their source, by group ID, without
+// those of groups that are also deleted.
 func rulesReferencing(id string, all []SecurityGroupState, deleted []string) map[string][]string {
 	rules := map[string][]string{}
 	for _, g := range all {
@@ -222,12 +223,12 @@ func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filter types.
 	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupStates)
 }
 
-// SecurityGroupByFilters looks up the security group that EC2's filters match
-// (CAPA: additionalSecurityGroups[].filters).
+// SecurityGroupByFilters looks up an existing security group by EC2 filters (CAPA:
+// spec.additionalSecurityGroups[].filters).
 func SecurityGroupByFilters(vpc *graph.Ref[VPCState], filters map[string][]string) graph.Lookup[SecurityGroupState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
-		question, ec2Filters := filterList(filters)
-		out, err := cloud.Remember(ctx, c, "security groups "+question, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) {
+		query, ec2Filters := filterList(filters)
+		out, err := cloud.Remember(ctx, c, "security groups "+query, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) {
 			return c.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: ec2Filters})
 		})
 		if err != nil {
@@ -238,6 +239,6 @@ func SecurityGroupByFilters(vpc *graph.Ref[VPCState], filters map[string][]strin
 				return &SecurityGroupState{Object: identity.Object{ID: aws.ToString(g.GroupId), Tags: cloud.FromEC2(g.Tags)}, VPC: aws.ToString(g.VpcId), Name: aws.ToString(g.GroupName)}, nil
 			}
 		}
-		return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), question)
+		return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), query)
 	}
 }

@@ -20,29 +20,29 @@ import (
 type SecurityGroupRules struct {
 	Group *graph.Ref[SecurityGroupState]
 	Rules []IngressRule
-	// Shared groups get rules from others too (the cloud controller manager
-	// opens ports of load balancers): only what is missing is added.
+	// Shared: controllers add rules to the group, too, such as the cloud controller
+	// manager for load balancers. Other rules are not revoked.
 	Shared bool
 }
 
-// IngressRule lets one source in: the one of CIDR, From, FromID, Address and
-// VPC that is set.
+// IngressRule allows traffic from one source: one of CIDR, From, FromID, Address and VPC
+// is set.
 type IngressRule struct {
 	Protocol    string // tcp, udp, icmp, -1 or a number
 	First, Last int32
 	CIDR        string                         // an IPv4 or IPv6 block
-	From        *graph.Ref[SecurityGroupState] // a group of the cluster
-	FromID      string                         // a group that somebody else brings
+	From        *graph.Ref[SecurityGroupState] // a security group of the cluster
+	FromID      string                         // ID of an existing security group
 	Address     *graph.Ref[ElasticIPState]     // the address of a NAT gateway
-	VPC         *graph.Ref[VPCState]           // all of the VPC's own addresses
-	IPv6        bool                           // with VPC: its IPv6 block
+	VPC         *graph.Ref[VPCState]           // the CIDR block of the VPC
+	IPv6        bool                           // with VPC: its IPv6 CIDR block
 	Description string
 }
 
 // SecurityGroupRulesState are the rules that a group has.
 type SecurityGroupRulesState struct {
 	Group string
-	Lines []string // as IngressRule prints
+	Lines []string // as ruleLine returns them
 }
 
 // CloudID implements graph.State.
@@ -81,8 +81,8 @@ func (r *SecurityGroupRules) Find(ctx context.Context, c *cloud.Clients) (*Secur
 	return nil, nil
 }
 
-// Diff implements graph.Desired. In a shared group, a rule of ours that
-// somebody describes in other words is still ours.
+// Diff implements graph.Desired. In a shared group, only rules are compared that are
+// desired, possibly with another description.
 func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) {
 	lines, want := have.Lines, r.lines()
 	if r.Shared {
@@ -94,13 +94,13 @@ func (r *SecurityGroupRules) Diff(have *SecurityGroupRulesState) (d graph.Diff) 
 	return d
 }
 
-// withoutDescription returns a line without its description.
+// withoutDescription removes the description from a line.
 func withoutDescription(line string) string {
 	return strings.Join(strings.SplitN(line, " ", 4)[:3], " ")
 }
 
-// lines lists the rules that are wanted. Of two that differ in their
-// description alone AWS keeps one: the first.
+// lines lists the desired rules. Of rules that differ only in their description, it
+// contains the first, because AWS does not accept both.
 func (r *SecurityGroupRules) lines() (out []string) {
 	seen := map[string]bool{}
 	for _, rule := range r.Rules {
@@ -122,8 +122,8 @@ func (r *SecurityGroupRules) Create(ctx context.Context, c *cloud.Clients) (*Sec
 	return r.Update(ctx, c, have, r.Diff(have))
 }
 
-// Update implements graph.Updater. What is too much goes first: a rule whose
-// description alone has changed is a duplicate to AWS.
+// Update implements graph.Updater. It revokes rules first: a rule of which only the
+// description changes is a duplicate in AWS.
 func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState, d graph.Diff) (*SecurityGroupRulesState, error) {
 	if gone := d.Removed("ingress"); len(gone) > 0 {
 		_, err := c.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(gone)})
@@ -134,7 +134,7 @@ func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have 
 	if added := d.Added("ingress"); len(added) > 0 {
 		_, err := c.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &have.Group, IpPermissions: permissions(added)})
 		if cloud.Is(err, "InvalidPermission.Duplicate") {
-			return nil, graph.NotYet(err) // an answer that got lost, or a listing that lags
+			return nil, graph.NotYet(err) // an earlier call succeeded, but DescribeSecurityGroups does not return it yet
 		}
 		if err != nil {
 			return nil, err
@@ -143,21 +143,21 @@ func (r *SecurityGroupRules) Update(ctx context.Context, c *cloud.Clients, have 
 	return &SecurityGroupRulesState{have.Group, r.lines()}, nil
 }
 
-// Delete implements graph.Deleter. Rules go with their group; only those that
-// name another group keep that one from being deleted.
+// Delete implements graph.Deleter. AWS deletes rules with their group. Only rules that
+// refer to another group are revoked, because they prevent the deletion of that group.
 func (r *SecurityGroupRules) Delete(ctx context.Context, c *cloud.Clients, have *SecurityGroupRulesState) error {
-	naming := slices.DeleteFunc(slices.Clone(have.Lines), func(l string) bool {
+	referencing := slices.DeleteFunc(slices.Clone(have.Lines), func(l string) bool {
 		source := strings.Fields(l)[2]
 		return !strings.HasPrefix(source, "sg-") || source == have.Group
 	})
-	if len(naming) == 0 {
+	if len(referencing) == 0 {
 		return nil
 	}
-	err := revoke(ctx, c, have.Group, naming)
+	err := revoke(ctx, c, have.Group, referencing)
 	if !cloud.Is(err, "InvalidPermission.NotFound", "InvalidGroup.NotFound") {
 		return err
 	}
-	for _, l := range naming { // one of them has gone; the others may be there
+	for _, l := range referencing { // one of them does not exist; the others may
 		if err := revoke(ctx, c, have.Group, []string{l}); err != nil && !cloud.Is(err, "InvalidPermission.NotFound", "InvalidGroup.NotFound") {
 			return err
 		}
@@ -170,8 +170,8 @@ func revoke(ctx context.Context, c *cloud.Clients, group string, lines []string)
 	return err
 }
 
-// line prints a rule so that it compares and reads well:
-// "tcp 6443 sg-0123 Kubernetes API".
+// line returns a rule as text for comparison and output: "tcp 6443 sg-0123 Kubernetes
+// API".
 func (r IngressRule) line() string {
 	source := canonicalBlock(r.CIDR) + r.FromID
 	switch {
@@ -187,8 +187,8 @@ func (r IngressRule) line() string {
 	return ruleLine(r.Protocol, r.First, r.Last, source, r.Description)
 }
 
-// canonicalBlock spells a block as AWS keeps it: without the bits of hosts, and
-// in small letters.
+// canonicalBlock returns a CIDR block as AWS stores it: in lower case, and without host
+// bits.
 func canonicalBlock(block string) string {
 	if p, err := netip.ParsePrefix(block); err == nil {
 		return p.Masked().String()
@@ -196,8 +196,8 @@ func canonicalBlock(block string) string {
 	return block
 }
 
-// hostBlock returns the block of one address; before that is known, the name
-// of its node.
+// hostBlock returns the CIDR block of an address, or the resource ID if it is not known
+// yet.
 func hostBlock(ref *graph.Ref[ElasticIPState]) string {
 	if a, known := ref.Found(); known && a.PublicIP != "" {
 		return a.PublicIP + "/32"
@@ -205,8 +205,7 @@ func hostBlock(ref *graph.Ref[ElasticIPState]) string {
 	return string(ref.ID())
 }
 
-// vpcBlock returns the block of a VPC; before that is known, the name of its
-// resourceTag.
+// vpcBlock returns the CIDR block of a VPC, or the resource ID if it is not known yet.
 func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
 	s, _ := vpc.Found()
 	block := s.CIDR
@@ -219,8 +218,8 @@ func vpcBlock(vpc *graph.Ref[VPCState], ipv6 bool) string {
 	return block
 }
 
-// DuplicateKey returns what two rules must share, beside their ports, to be one to
-// AWS: it keeps no two that differ in their description alone.
+// DuplicateKey is equal for two rules that differ only in their description. AWS does not
+// accept both.
 func (r IngressRule) DuplicateKey() string {
 	r.Description = ""
 	if r.From != nil {
@@ -238,18 +237,18 @@ func (r IngressRule) DuplicateKey() string {
 func ruleLine(protocol string, first, last int32, source, description string) string {
 	ports := fmt.Sprintf("%d-%d", first, last)
 	if protocol == "58" {
-		protocol = "icmpv6" // the name that AWS answers with
+		protocol = "icmpv6" // the name that DescribeSecurityGroups returns
 	}
 	switch {
 	case protocol == "-1" || !slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, protocol):
-		ports = "all" // AWS keeps no ports for other protocols
+		ports = "all" // rules for other protocols have no ports
 	case first == last:
 		ports = fmt.Sprint(first)
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", protocol, ports, source, description))
 }
 
-// PermissionLines prints what a group lets in, one line a source.
+// PermissionLines returns ingress rules as text, one line for each source.
 func PermissionLines(all []types.IpPermission) (out []string) {
 	for _, p := range all {
 		add := func(source, description string) {
@@ -269,7 +268,7 @@ func PermissionLines(all []types.IpPermission) (out []string) {
 	return out
 }
 
-// permissions turns lines back into what EC2 takes.
+// permissions converts lines for the EC2 API.
 func permissions(lines []string) (out []types.IpPermission) {
 	for _, l := range lines {
 		f := strings.SplitN(l, " ", 4)

@@ -16,16 +16,15 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// SubnetTags are the tags that a subnet which is somebody else's carries for
-// the cluster, and loses with it (CAPA: TagUnmanagedNetworkResources). What it
-// carried before stays as it is: one more tag lists the keys that were added.
+// SubnetTags are the tags of the cluster on an existing subnet (CAPA: feature gate
+// TagUnmanagedNetworkResources). They are removed with the cluster. Tags that existed
+// before are not changed: an additional tag lists the keys that were added.
 type SubnetTags struct {
 	Subnet *graph.Ref[SubnetState]
 	Tags   cloud.Tags
 }
 
-// SubnetTagsState are the tags of a subnet, and which were added for the
-// cluster.
+// SubnetTagsState are the tags of a subnet, and the keys that were added for the cluster.
 type SubnetTagsState struct {
 	identity.Object
 	Added []string // keys
@@ -33,10 +32,9 @@ type SubnetTagsState struct {
 
 var _ graph.Managed[SubnetTagsState] = (*SubnetTags)(nil)
 
-// AddedTagPrefix is followed by the name of the cluster; the value lists the
-// keys of the tags that were added for it, spaces between them. The key by which
-// the cluster is known to what runs in it, which for EKS is not by its name, is
-// on the list in any case: after wasThere, where the tag was there before.
+// AddedTagPrefix with the name of the cluster is the key of the additional tag. The value
+// lists the keys of the added tags, separated by spaces. It always contains the cloud
+// provider tag, with existedPrefix if that tag existed before.
 const (
 	AddedTagPrefix = "clusterawsadm/added/"
 	existedPrefix  = "="
@@ -60,8 +58,7 @@ func (t *SubnetTags) Find(ctx context.Context, c *cloud.Clients) (*SubnetTagsSta
 	return nil, err
 }
 
-// Diff implements graph.Desired. Where a tag was there before, its value is
-// its owner's business.
+// Diff implements graph.Desired. It does not compare tags that existed before.
 func (t *SubnetTags) Diff(have *SubnetTagsState) (d graph.Diff) {
 	want := maps.Clone(t.Tags)
 	maps.DeleteFunc(want, func(k, _ string) bool {
@@ -78,8 +75,8 @@ func (t *SubnetTags) Create(ctx context.Context, c *cloud.Clients) (*SubnetTagsS
 	return t.Update(ctx, c, &SubnetTagsState{Object: subnet.Object}, nil)
 }
 
-// Update implements graph.Updater. What another cluster has added counts as
-// added for this one too: whoever goes last takes it along.
+// Update implements graph.Updater. A tag that was added for another cluster is listed for
+// this one, too; the last of them removes it.
 func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetTagsState, _ graph.Diff) (*SubnetTagsState, error) {
 	tags, others := cloud.Tags{}, addedForOthers(c, have.Tags)
 	added := slices.DeleteFunc(slices.Clone(have.Added), func(x string) bool {
@@ -100,9 +97,9 @@ func (t *SubnetTags) Update(ctx context.Context, c *cloud.Clients, have *SubnetT
 	return &SubnetTagsState{o, added}, err
 }
 
-// Delete implements graph.Deleter. Tags that others need stay: those that
-// another cluster has on its list; and all but the cluster's own while there
-// is a cluster that keeps no such list, for Cluster API made it.
+// Delete implements graph.Deleter. It does not remove tags that are listed for another
+// cluster. If CAPA created another cluster in the subnet, which has no such list, it
+// removes only the cloud provider tag.
 func (t *SubnetTags) Delete(ctx context.Context, c *cloud.Clients, have *SubnetTagsState) error {
 	others := addedForOthers(c, have.Tags)
 	listed := slices.Concat(have.Added, others)
@@ -130,7 +127,7 @@ func addedForOthers(c *cloud.Clients, tags cloud.Tags) (keys []string) {
 	return keys
 }
 
-// subnetTagsState returns the cluster's tags on a subnet, or nil.
+// subnetTagsState returns the tags of the cluster on a subnet, or nil.
 func subnetTagsState(c *cloud.Clients, s SubnetState) *SubnetTagsState {
 	list, ok := s.Tags[AddedTagPrefix+c.Cluster]
 	if !ok {
@@ -139,10 +136,9 @@ func subnetTagsState(c *cloud.Clients, s SubnetState) *SubnetTagsState {
 	return &SubnetTagsState{s.Object, strings.Fields(list)}
 }
 
-// TaggedSubnets lists the subnets that are somebody else's and carry tags for
-// the cluster.
+// TaggedSubnets lists the existing subnets with tags of the cluster.
 func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState, err error) {
-	all, err := DescribeSubnets(ctx, c, "subnets with tags of ours", []types.Filter{cloud.Filter("tag-key", AddedTagPrefix+c.Cluster)})
+	all, err := DescribeSubnets(ctx, c, "subnets with added tags", []types.Filter{cloud.Filter("tag-key", AddedTagPrefix+c.Cluster)})
 	for _, x := range all {
 		if s := subnetTagsState(c, x); s != nil {
 			out = append(out, *s)
@@ -151,7 +147,7 @@ func TaggedSubnets(ctx context.Context, c *cloud.Clients) (out []SubnetTagsState
 	return out, err
 }
 
-// subnetTagsKind declares the tags of existing subnets.
+// subnetTagsKind declares tags of existing subnets.
 func subnetTagsKind() *kind.Any {
 	return kind.Of(kind.Kind[SubnetTagsState]{
 		Name: "subnet-tags", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(TaggedSubnets), Delete: &SubnetTags{},

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Volume is an EBS volume that a CSI driver in the cluster created for a
-// PersistentVolumeClaim. Those of machines are deleted with them.
+// Volume is an EBS volume that the EBS CSI driver created for a PersistentVolumeClaim.
+// AWS deletes the volumes of machines with the machines.
 type Volume struct{}
 
 // VolumeState is a volume that exists.
@@ -28,12 +28,12 @@ var _ graph.Deleter[VolumeState] = (*Volume)(nil)
 func (v *Volume) Delete(ctx context.Context, c *cloud.Clients, have *VolumeState) error {
 	_, err := c.EC2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: &have.ID})
 	if cloud.Is(err, "IncorrectState") {
-		return graph.NotYet(fmt.Errorf("its creation to end: %w", err))
+		return graph.NotYet(fmt.Errorf("the volume to be created: %w", err))
 	}
 	return err
 }
 
-// VolumeKind is the kind of volumes.
+// VolumeKind is the name of the kind of volumes.
 const VolumeKind = "volume"
 
 // volumeKind declares volumes.
@@ -44,7 +44,7 @@ func volumeKind() *kind.Any {
 	})
 }
 
-// volumes lists the volumes that were created in a cluster.
+// volumes lists the volumes that controllers in a cluster created.
 func volumes(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]VolumeState, error) {
 	return cloud.Remember(ctx, c, "volumes", func(ctx context.Context) ([]VolumeState, error) {
 		p := ec2.NewDescribeVolumesPaginator(c.EC2, &ec2.DescribeVolumesInput{Filters: []types.Filter{cloud.Filter("tag:"+of.Tag(), cloud.Owned)}})

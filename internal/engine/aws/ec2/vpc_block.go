@@ -11,17 +11,17 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// VPCBlock is a secondary IPv4 block of a VPC, be the VPC ours or not (CAPA:
+// VPCBlock is a secondary IPv4 block of a VPC, owned or existing (CAPA:
 // spec.network.vpc.secondaryCidrBlocks).
 type VPCBlock struct {
 	VPC  *graph.Ref[VPCState]
 	CIDR string
-	// ExistingVPC VPCs are somebody else's. A block stays in them, as with CAPA: it
-	// may have been there before, and others may use it by now.
+	// ExistingVPC: the VPC is an existing resource. As in CAPA, the block is not deleted:
+	// it may have existed before, or others may use it.
 	ExistingVPC bool
 }
 
-// VPCBlockState is a secondary block that is associated.
+// VPCBlockState is an associated secondary block.
 type VPCBlockState struct{ Association, CIDR string }
 
 // CloudID implements graph.State.
@@ -61,7 +61,7 @@ func (b *VPCBlock) Diff(have *VPCBlockState) (d graph.Diff) {
 func (b *VPCBlock) Create(ctx context.Context, c *cloud.Clients) (*VPCBlockState, error) {
 	vpc := b.VPC.CloudID()
 	_, err := c.EC2.AssociateVpcCidrBlock(ctx, &ec2.AssociateVpcCidrBlockInput{VpcId: &vpc, CidrBlock: &b.CIDR}, cloud.SendOnce)
-	return nil, err // looked for until it is associated
+	return nil, err // Find returns it when it is associated
 }
 
 // Delete implements graph.Deleter.

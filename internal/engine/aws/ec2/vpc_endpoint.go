@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// GatewayEndpoint is the way to a service of AWS (S3) that needs no internet.
+// GatewayEndpoint is a gateway VPC endpoint for an AWS service (S3).
 type GatewayEndpoint struct {
 	VPC         *graph.Ref[VPCState]
 	Service     string // "com.amazonaws.us-east-1.s3"
@@ -141,11 +141,11 @@ func endpointState(x types.VpcEndpoint) GatewayEndpointState {
 	}
 }
 
-// EndpointStatus spells a state in one way: the API says both Available and
+// EndpointStatus returns a state in lower case. The EC2 API uses both Available and
 // available.
 func EndpointStatus(s types.State) string { return strings.ToLower(string(s)) }
 
-// endpointDeleteTime is how long AWS usually takes to delete an endpoint.
+// endpointDeleteTime is how long AWS usually takes to delete a VPC endpoint.
 const endpointDeleteTime = 10 * time.Second
 
 // gatewayEndpointKind declares gateway endpoints.

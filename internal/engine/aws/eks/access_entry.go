@@ -20,22 +20,22 @@ import (
 // AWSManagedControlPlane spec.accessEntries).
 type AccessEntry struct {
 	Cluster   *graph.Ref[ClusterState]
-	Principal string                    // ARN; or else
-	Role      *graph.Ref[iam.RoleState] // the role that it is
+	Principal string                    // ARN of the IAM principal, if Role is nil
+	Role      *graph.Ref[iam.RoleState] // the principal, if it is a resource of the graph
 	Type      string                    // STANDARD, EC2_LINUX…
-	User      string                    // "" for EKS's own choice
+	User      string                    // Kubernetes user name; "" for the default of EKS
 	Groups    []string
 	Policies  []AccessPolicy
 	Tags      cloud.Tags
 }
 
-// AccessPolicy is a policy of EKS's and where it holds.
+// AccessPolicy is an EKS access policy with its scope.
 type AccessPolicy struct {
 	ARN        string
-	Namespaces []string // none: in all of the cluster
+	Namespaces []string // empty: the whole cluster
 }
 
-// String prints a policy and where it holds.
+// String prints a policy and its scope.
 func (p AccessPolicy) String() string {
 	if len(p.Namespaces) == 0 {
 		return p.ARN
@@ -59,7 +59,7 @@ func (a *AccessEntry) Needs() []graph.Edge {
 	return append(graph.DeletedWith(a.Cluster), graph.On(a.Role)...)
 }
 
-// principal is the ARN of the principal.
+// principal returns the ARN of the principal.
 func (a *AccessEntry) principal() string {
 	if a.Role != nil {
 		return a.Role.CloudID()
@@ -80,12 +80,12 @@ func (a *AccessEntry) Find(ctx context.Context, c *cloud.Clients) (*AccessEntryS
 	return AccessEntryOf(ctx, c, cluster.Name, a.principal())
 }
 
-// Diff implements graph.Desired. Where the type is another one, or EKS does
-// not change the user, the entry is made anew by Update.
+// Diff implements graph.Desired. EKS cannot change the type of an entry, so Update
+// creates a new one.
 func (a *AccessEntry) Diff(have *AccessEntryState) (d graph.Diff) {
 	d.Set("type", have.Type, a.Type)
 	if have.Type != "" && have.Type != a.Type {
-		return d // the rest is shown of the new one
+		return d // the other fields are compared with the new entry
 	}
 	if a.Type != standardEntry {
 		d.Tags(have.Tags, a.Tags)
@@ -109,7 +109,7 @@ func policyLines(all []AccessPolicy) (out []string) {
 	return out
 }
 
-// Create implements graph.Creator. Policies come with Update.
+// Create implements graph.Creator. Update associates the policies.
 func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntryState, error) {
 	cluster, _ := a.Cluster.Found()
 	principal := a.principal()
@@ -201,7 +201,7 @@ func (a *AccessEntry) Delete(ctx context.Context, c *cloud.Clients, have *Access
 	return cloud.IgnoreNotFound(err)
 }
 
-// AccessEntryOf returns an entry with its policies, or nil.
+// AccessEntryOf returns the access entry of a principal with its policies, or nil.
 func AccessEntryOf(ctx context.Context, c *cloud.Clients, cluster, principal string) (*AccessEntryState, error) {
 	return cloud.Remember(ctx, c, "access entry "+principal, func(ctx context.Context) (*AccessEntryState, error) {
 		out, err := c.EKS.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &cluster, PrincipalArn: &principal})
@@ -245,8 +245,8 @@ func accessEntryKind() *kind.Any {
 	})
 }
 
-// accessPrincipals lists the principals that have an access entry. A cluster
-// that goes by its ConfigMap has none.
+// accessPrincipals lists the principals of the access entries. For a cluster with the
+// authentication mode CONFIG_MAP, ListAccessEntries fails and there are none.
 func accessPrincipals(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "principals of access entries", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListAccessEntriesPaginator(c.EKS, &eks.ListAccessEntriesInput{ClusterName: &cluster})

@@ -18,16 +18,16 @@ import (
 // Addon is an EKS add-on (CAPA: AWSManagedControlPlane spec.addons).
 type Addon struct {
 	Cluster       *graph.Ref[ClusterState]
-	Name, Version string // version "" for EKS's default, and then for whatever there is
+	Name, Version string // Version "" is the default version at creation, and any version later
 	Configuration string // JSON or YAML
 	RoleARN       string
 	Conflicts     string // OVERWRITE, NONE or PRESERVE
-	Preserve      bool   // what it has installed stays when it is removed
-	Nodes         bool   // there are nodes that it can run on
+	Preserve      bool   // keep its Kubernetes objects when it is deleted
+	Nodes         bool   // the cluster has nodes for its pods
 	Tags          cloud.Tags
 }
 
-// AddonState is an add-on that is installed.
+// AddonState is an add-on that exists.
 type AddonState struct {
 	identity.Object                               // the ID is its ARN
 	Cluster                                       string
@@ -46,8 +46,7 @@ func (a *Addon) Needs() []graph.Edge { return graph.DeletedWith(a.Cluster) }
 // Takes implements graph.Timed.
 func (a *Addon) Takes() (create, remove time.Duration) { return addonCreateTime, addonDeleteTime }
 
-// Find implements graph.Desired. One that could not be made is removed before
-// it is made again.
+// Find implements graph.Desired.
 func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error) {
 	cluster, ok := a.Cluster.Found()
 	if !ok {
@@ -56,8 +55,8 @@ func (a *Addon) Find(ctx context.Context, c *cloud.Clients) (*AddonState, error)
 	return AddonByName(ctx, c, cluster.Name, a.Name)
 }
 
-// Diff implements graph.Desired. An add-on without nodes to run on is
-// degraded, and as good as it gets.
+// Diff implements graph.Desired. Without nodes, the status of an add-on with pods stays
+// DEGRADED.
 func (a *Addon) Diff(have *AddonState) (d graph.Diff) {
 	switch types.AddonStatus(have.Status) {
 	case types.AddonStatusActive:
@@ -89,7 +88,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 		ClientRequestToken: c.Token("addon", cluster.Name, a.Name),
 	}
 	if a.Conflicts == string(types.ResolveConflictsPreserve) {
-		in.ResolveConflicts = types.ResolveConflictsNone // there is nothing to preserve yet, and EKS does not take it
+		in.ResolveConflicts = types.ResolveConflictsNone // CreateAddon does not accept PRESERVE
 	}
 	set := func(to **string, value string) {
 		if value != "" {
@@ -186,7 +185,7 @@ func addonKind() *kind.Any {
 	})
 }
 
-// addonNames lists the add-ons that EKS manages in a cluster.
+// addonNames lists the EKS add-ons of a cluster.
 func addonNames(ctx context.Context, c *cloud.Clients, cluster string) ([]string, error) {
 	return cloud.Remember(ctx, c, "names of add-ons", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListAddonsPaginator(c.EKS, &eks.ListAddonsInput{ClusterName: &cluster})

@@ -26,36 +26,36 @@ import (
 // Cluster is an EKS cluster (CAPA: AWSManagedControlPlane).
 type Cluster struct {
 	Name       string
-	Version    string // "1.34"; "" for EKS's default, and then for whatever there is
+	Version    string // "1.34"; "" is the default version at creation, and any version later
 	Role       *graph.Ref[iam.RoleState]
 	Subnets    []*graph.Ref[ec2.SubnetState]
 	Groups     []*graph.Ref[ec2.SecurityGroupState]
-	ClusterTag string // the tag that says whose it is: kubernetes.io/cluster/NAME
+	ClusterTag string // kubernetes.io/cluster/NAME: CAPA sets it to "owned" on clusters that it creates
 
-	Public, Private       *bool    // where the API server is reached; nil leaves it as it is
-	PublicCIDRs           []string // sorted; from where; empty is everywhere
+	Public, Private       *bool    // endpoint access; nil: not changed
+	PublicCIDRs           []string // with public access, sorted; empty: all addresses
 	IPv6                  bool
-	ServiceCIDR           string   // IPv4; "" for AWS's choice
-	Logging               []string // types of logs that are kept, sorted
-	Key                   string   // ARN of the KMS key for secrets; "" for AWS's own
-	Authentication        string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for AWS's default
+	ServiceCIDR           string   // IPv4; "" for the default of EKS
+	Logging               []string // enabled log types, sorted
+	Key                   string   // ARN of the KMS key for Secrets; "" for a key of EKS
+	Authentication        string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for the default of EKS
 	CreatorIsAdmin        *bool
-	SkipSelfManagedAddons bool   // EKS installs neither the VPC CNI nor CoreDNS nor kube-proxy by itself
-	Support               string // EXTENDED or STANDARD; "" leaves it as it is
+	SkipSelfManagedAddons bool   // EKS does not install the VPC CNI, CoreDNS and kube-proxy
+	Support               string // EXTENDED or STANDARD; "": not changed
 	Tags                  cloud.Tags
 }
 
-// ClusterState is a control plane that exists.
+// ClusterState is an EKS cluster that exists.
 type ClusterState struct {
 	identity.Object                   // the ID is its ARN
 	Name, Status, Version             string
 	Endpoint, CA, Issuer, ServiceCIDR string // "" until it is active
-	RoleARN, VPC, Group               string // the group is the one that EKS made for nodes
+	RoleARN, VPC, Group               string // Group is the cluster security group
 	Subnets, Groups, PublicCIDRs      []string
 	Public, Private, IPv6             bool
 	Logging                           []string
 	Key, Authentication, Support      string
-	OutdatedNodeGroup                 string // a node group that is too old for the version that is wanted, and its version
+	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 }
 
 var (
@@ -78,26 +78,27 @@ func (e *Cluster) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (e *Cluster) Takes() (create, remove time.Duration) { return clusterCreateTime, clusterDeleteTime }
 
-// Find implements graph.Desired. A cluster of that name that is not marked as
-// this one's is somebody else's, whatever Cluster API makes of it.
+// Find implements graph.Desired. It returns an error for a cluster with the same name
+// that is not owned.
 func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
 	s, err := ClusterByName(ctx, c, e.Name)
 	switch {
 	case s == nil || err != nil:
 		return nil, err
 	case s.Tags[e.ClusterTag] != cloud.Owned && s.Tags[c.OwnerTag()] != cloud.Owned:
-		return nil, fmt.Errorf("there is an EKS cluster named %s that does not carry the tag %s=%s: give this one another name in spec.eksClusterName", e.Name, e.ClusterTag, cloud.Owned)
+		return nil, fmt.Errorf("an EKS cluster named %s exists that does not have the tag %s=%s: set another name in spec.eksClusterName", e.Name, e.ClusterTag, cloud.Owned)
 	}
 	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)
 	return s, err
 }
 
-// kubeletSkew is how many minor versions nodes may be older than their control
-// plane, by Kubernetes' version skew policy from 1.28 on.
+// kubeletSkew is the number of minor versions by which nodes may be older than their
+// control plane (Kubernetes version skew policy since 1.28).
 const kubeletSkew = 3
 
-// outdatedNodeGroup names a node group that the version which is wanted would leave
-// outdatedNodeGroup. EKS refuses that on the way, when it is too late.
+// outdatedNodeGroup returns the name of a node group that is too old for the desired
+// version of the control plane. EKS would reject the upgrade only after some minor
+// versions.
 func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have *ClusterState) (string, error) {
 	if minor(e.Version) <= minor(have.Version) || cloud.IsBrief(ctx) {
 		return "", nil
@@ -115,12 +116,12 @@ func (e *Cluster) outdatedNodeGroup(ctx context.Context, c *cloud.Clients, have 
 	return "", err
 }
 
-// Diff implements graph.Desired. EKS takes one change at a time: Update makes
-// the first, and what is left shows when it is done.
+// Diff implements graph.Desired. EKS accepts one change at a time: Update makes the first
+// one; when it is complete, Diff returns the others.
 func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 	if have.Status == string(types.ClusterStatusFailed) {
 		d.Fixed("status", have.Status, string(types.ClusterStatusActive))
-		d.Advise("EKS could not make it; delete the cluster and create it anew")
+		d.Advise("EKS could not create it; delete the cluster and create it again")
 		return d
 	}
 	d.Await("status", have.Status, string(types.ClusterStatusActive))
@@ -138,10 +139,10 @@ func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 	case have.Key != "":
 		d.Fixed("encryptionKey", have.Key, e.Key)
 	}
-	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not know it
+	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not return it
 		d.Set("upgradePolicy", have.Support, e.Support)
 	}
-	d.Advise("write into the manifest what there is, or make another cluster")
+	d.Advise("set the existing value in the manifest, or create another cluster")
 	d.Tags(have.Tags, e.Tags)
 	return d
 }
@@ -153,30 +154,35 @@ func family(ipv6 bool) string {
 	return "ipv4"
 }
 
-// diffVersion notes every minor version on the way: EKS takes one at a time,
-// and none back.
 func (e *Cluster) diffVersion(have *ClusterState, d *graph.Diff) {
-	from, to := minor(have.Version), minor(e.Version)
-	switch {
-	case e.Version == "":
-		return
-	case have.ID == "":
-		d.Set("version", "", e.Version)
-		return
-	case have.OutdatedNodeGroup != "":
+	if have.OutdatedNodeGroup != "" {
 		d.Fixed("version", have.OutdatedNodeGroup, e.Version)
 		d.Advise(fmt.Sprintf("nodes may be %d minor versions older than the control plane: upgrade both in smaller steps", kubeletSkew))
 		return
+	}
+	diffVersion(d, have.ID != "", have.Version, e.Version, "spec.version of the AWSManagedControlPlane")
+}
+
+// diffVersion compares the Kubernetes versions of a cluster or a node group. EKS upgrades
+// one minor version at a time, so there is a difference for each. It does not downgrade.
+func diffVersion(d *graph.Diff, exists bool, have, want, field string) {
+	from, to := minor(have), minor(want)
+	switch {
+	case want == "":
+		return
+	case !exists:
+		d.Set("version", "", want)
+		return
 	case from > to:
-		d.Fixed("version", have.Version, e.Version)
-		d.Advise("EKS does not go back; set spec.version of the AWSManagedControlPlane to " + have.Version)
+		d.Fixed("version", have, want)
+		d.Advise("EKS does not downgrade; set " + field + " to " + have)
 	}
 	for v := from; v < to; v++ {
 		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
 	}
 }
 
-// minor is the number after the dot of a version; -1 where there is none.
+// minor returns the minor version; -1 if there is none.
 func minor(version string) int {
 	_, text, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	text, _, _ = strings.Cut(text, ".")
@@ -187,8 +193,7 @@ func minor(version string) int {
 	return n
 }
 
-// authenticationModes are the modes, in the only order in which one follows
-// another.
+// authenticationModes lists the modes in the only order in which EKS can change them.
 func authenticationModes() []string {
 	return []string{string(types.AuthenticationModeConfigMap), string(types.AuthenticationModeApiAndConfigMap), string(types.AuthenticationModeApi)}
 }
@@ -218,7 +223,7 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 	from, to := slices.Index(modes, have.Authentication), slices.Index(modes, e.Authentication)
 	if from > to {
 		d.Fixed("authenticationMode", have.Authentication, e.Authentication)
-		d.Advise("EKS does not go back to the ConfigMap; set accessConfig.authenticationMode to what there is")
+		d.Advise("EKS does not change the authentication mode back; set accessConfig.authenticationMode to the existing mode")
 	}
 	for i := from; i >= 0 && i < to; i++ {
 		d.Set("authenticationMode", modes[i], modes[i+1])
@@ -282,7 +287,7 @@ func (e *Cluster) encryption() []types.EncryptionConfig {
 	return []types.EncryptionConfig{{Provider: &types.Provider{KeyArn: &e.Key}, Resources: []string{"secrets"}}}
 }
 
-// logging returns the setup that switches logs on, and those off.
+// logging returns the configuration that enables and disables log types.
 func logging(on, off []string) *types.Logging {
 	setup := func(names []string, enabled bool) (out []types.LogSetup) {
 		if len(names) == 0 {
@@ -301,8 +306,8 @@ func logging(on, off []string) *types.Logging {
 	return &types.Logging{ClusterLogging: all}
 }
 
-// Update implements graph.Updater: the first of the changes that is still to
-// be made, for EKS refuses a second one while that is under way.
+// Update implements graph.Updater. It makes the first change only: EKS rejects another
+// update while one is in progress.
 func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterState, d graph.Diff) (*ClusterState, error) {
 	after := *have
 	if d.HasTags() {
@@ -317,6 +322,7 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	return &after, nil
 }
 
+// updateFirst makes the call for the first difference.
 func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Diff) (err error) {
 	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
 	switch {
@@ -342,7 +348,7 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Dif
 	return err
 }
 
-// nextValue returns what a field is to become first.
+// nextValue returns the desired value of the first difference of a field.
 func nextValue(d graph.Diff, field string) string {
 	for _, change := range d {
 		if change.Field == field {
@@ -414,7 +420,7 @@ func clusterState(x *types.Cluster) ClusterState {
 	return s
 }
 
-// enabledLogs lists the types of logs that are kept.
+// enabledLogs lists the enabled log types.
 func enabledLogs(x *types.Logging) (out []string) {
 	if x == nil {
 		return nil
@@ -430,11 +436,10 @@ func enabledLogs(x *types.Logging) (out []string) {
 	return out
 }
 
-// SecurityGroup implements ec2.SecurityGroupOwner: the group that EKS has
-// created for the nodes of the cluster.
+// SecurityGroup implements ec2.SecurityGroupOwner with the cluster security group.
 func (s ClusterState) SecurityGroup() string { return s.Group }
 
-// Client returns a client of the API server of a cluster of EKS.
+// Client returns a client for the API server of an EKS cluster.
 func (s ClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
 	return c.API(s.Endpoint, func() (kube.Access, error) {
 		ca, err := base64.StdEncoding.DecodeString(s.CA)
@@ -442,7 +447,7 @@ func (s ClusterState) Client(c *cloud.Clients) (*kube.Client, error) {
 	})
 }
 
-// clusterKind declares control planes of EKS.
+// clusterKind declares EKS clusters.
 func clusterKind() *kind.Any {
 	return kind.Of(kind.Kind[ClusterState]{
 		Name: "eks-cluster", Area: kind.AreaControlPlane, ByNameOnly: true, List: ownedClusters, Delete: &Cluster{},
@@ -462,13 +467,13 @@ func clusterKind() *kind.Any {
 	})
 }
 
-// clusterAlias is an alias of a cluster, by which its parts refer to it.
+// clusterAlias returns the alias by which the parts of a cluster refer to it.
 func clusterAlias(name string) string { return "EKS cluster " + name }
 
-// issuerAlias is an alias of a cluster, by which its OIDC provider refers to it.
+// issuerAlias returns the alias by which the OIDC provider refers to the cluster.
 func issuerAlias(url string) string { return "issuer " + strings.TrimPrefix(url, "https://") }
 
-// Names lists the clusters of EKS in the region.
+// Names lists the names of the EKS clusters in the region.
 func Names(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	return cloud.Remember(ctx, c, "EKS clusters", func(ctx context.Context) ([]string, error) {
 		p := eks.NewListClustersPaginator(c.EKS, &eks.ListClustersInput{})
@@ -491,7 +496,7 @@ func ownedClusters(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []C
 	return out, err
 }
 
-// Tagged returns the cluster that carries the tag of Cluster API, or nil.
+// Tagged returns the EKS cluster with the owned tag, or nil.
 func Tagged(ctx context.Context, c *cloud.Clients) (*ClusterState, error) {
 	all, err := ownedClusters(ctx, c, kind.Owner{})
 	if len(all) == 0 {

@@ -25,7 +25,7 @@ type FargateProfile struct {
 	Name      string
 	Role      *graph.Ref[iam.RoleState]
 	Subnets   []*graph.Ref[ec2.SubnetState] // private ones
-	SubnetIDs []string                      // that the manifest names
+	SubnetIDs []string                      // from the manifest
 	Selectors []Selector
 	Tags      cloud.Tags
 }
@@ -78,19 +78,18 @@ func (f *FargateProfile) Find(ctx context.Context, c *cloud.Clients) (*FargatePr
 	return FargateProfileByName(ctx, c, cluster.Name, f.Name)
 }
 
-// Diff implements graph.Desired. Nothing of a profile can be changed but its
-// tags.
+// Diff implements graph.Desired. EKS can change only the tags of a profile.
 func (f *FargateProfile) Diff(have *FargateProfileState) (d graph.Diff) {
 	if have.Status == string(types.FargateProfileStatusCreateFailed) {
 		d.Fixed("status", have.Status, string(types.FargateProfileStatusActive))
-		d.Advise("EKS could not make it; delete the profile and run this again")
+		d.Advise("EKS could not create it; delete the profile and run the command again")
 		return d
 	}
 	d.Await("status", have.Status, string(types.FargateProfileStatusActive))
 	d.Fixed("role", have.RoleARN, f.Role.CloudID())
 	d.Fixed("subnets", sortedList(have.Subnets), idList(append(identity.CloudIDs(f.Subnets), f.SubnetIDs...)))
 	d.Fixed("selectors", selectorList(have.Selectors), selectorList(f.Selectors))
-	d.Advise("set spec.profileName of the AWSFargateProfile to another name: the profile of the new name is made, this one removed")
+	d.Advise("set spec.profileName of the AWSFargateProfile to another name: a profile with the new name is created and this one is deleted")
 	d.Tags(have.Tags, f.Tags)
 	return d
 }
@@ -136,7 +135,7 @@ func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *Far
 		return nil
 	}
 	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &have.Cluster, FargateProfileName: &have.Name})
-	return retryable(err) // one at a time
+	return retryable(err) // EKS deletes one profile at a time
 }
 
 // How long EKS usually takes to create and to delete a Fargate profile.

@@ -14,19 +14,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// IdentityProvider is an OpenID Connect identity provider with which users authenticate to
-// a cluster (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig). EKS accepts
-// one per cluster and has no API to change it.
+// IdentityProvider is an OpenID Connect identity provider with which users authenticate
+// to a cluster (CAPA: AWSManagedControlPlane spec.oidcIdentityProviderConfig). EKS
+// accepts one per cluster and has no API to change it.
 type IdentityProvider struct {
 	Cluster                                          *graph.Ref[ClusterState]
 	Name, Issuer, Client                             string
 	UserClaim, UserPrefix, GroupsClaim, GroupsPrefix string
 	RequiredClaims                                   map[string]string
-	After                                            []graph.Resource // EKS does nothing else to the cluster meanwhile
+	After                                            []graph.Resource // created first: EKS does not change the cluster during the association
 	Tags                                             cloud.Tags
 }
 
-// IdentityProviderState is a provider that is associated.
+// IdentityProviderState is an associated provider.
 type IdentityProviderState struct {
 	identity.Object                                  // the ID is its ARN
 	Name, Status, Issuer, Client                     string
@@ -58,11 +58,11 @@ func (p *IdentityProvider) Find(ctx context.Context, c *cloud.Clients) (*Identit
 	return identityProvider(ctx, c, cluster.Name, p.Name)
 }
 
-// Diff implements graph.Desired. A provider is changed by taking it off and
-// associating it anew, which takes half an hour.
+// Diff implements graph.Desired. To change a provider, Update disassociates it, and it is
+// associated again. This takes half an hour.
 func (p *IdentityProvider) Diff(have *IdentityProviderState) (d graph.Diff) {
 	if have.Status == string(types.ConfigStatusDeleting) {
-		d.Await("status", have.Status, "gone")
+		d.Await("status", have.Status, "deleted")
 		return d
 	}
 	d.Await("status", have.Status, string(types.ConfigStatusActive))

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Kinds lists the kinds of this package, one line each: the cluster comes before
-// its parts, since it tells the name by which they are listed.
+// Kinds lists the kinds of this package. The cluster is first, because its name is needed
+// to list its parts.
 func Kinds() []*kind.Any {
 	return []*kind.Any{
 		clusterKind(),
@@ -28,14 +28,14 @@ func Kinds() []*kind.Any {
 	}
 }
 
-// setTags sets tags on a thing of EKS and returns its object as it is then.
+// setTags sets tags on an EKS resource and returns its object with the new tags.
 func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
 	have.Tags = have.Tags.With(tags)
 	_, err := c.EKS.TagResource(ctx, &eks.TagResourceInput{ResourceArn: &have.ID, Tags: tags})
 	return have, err
 }
 
-// idList writes IDs down; it is unknown until all of them are there.
+// idList joins IDs; it returns graph.Unknown if one of them is unknown.
 func idList(ids []string) string {
 	if slices.Contains(ids, graph.Unknown) {
 		return graph.Unknown
@@ -52,10 +52,9 @@ func pairs(m map[string]string) (out []string) {
 	return out
 }
 
-// retryable has a call repeated that EKS refuses since something is still on
-// its way: a role that IAM has not told everybody of, a thing of the same
-// name that goes, another one of which there may be only one at a time, an
-// update of the cluster.
+// retryable marks errors for which a call is repeated: EKS does not know a new IAM role
+// yet, a resource of the same name is being deleted, or another operation on the cluster
+// is in progress.
 func retryable(err error) error {
 	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
 	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")

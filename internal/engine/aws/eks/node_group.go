@@ -29,19 +29,19 @@ type NodeGroup struct {
 	Role    *graph.Ref[iam.RoleState]
 	Subnets []*graph.Ref[ec2.SubnetState]
 
-	Version          string // "1.34"; "" for the cluster's, and then for whatever there is
-	Release          string // of the image; "" for the newest
-	ImageType        string // AL2023_x86_64_STANDARD…; "" with a launch template that names an image
+	Version          string // "1.34"; "" is the cluster's version at creation, and any version later
+	Release          string // release version of the AMI; "" for the newest
+	ImageType        string // AL2023_x86_64_STANDARD…; "" with a launch template that sets an AMI
 	Capacity         string // ON_DEMAND or SPOT
 	InstanceTypes    []string
-	DiskSize         int32 // GiB; 0 for EKS's default
+	DiskSize         int32 // GiB; 0 for the default of EKS
 	MinSize, MaxSize int32
 	Desired          int32
-	KeepDesired      bool // something else says how many there are (an autoscaler)
+	KeepDesired      bool // an autoscaler sets the number of nodes
 
 	Labels                   map[string]string
 	Taints                   []Taint
-	MaxUnavailable           int32 // nodes that may be away during an update; or else
+	MaxUnavailable           int32 // nodes that are replaced at a time, unless the percentage is set
 	MaxUnavailablePercentage int32
 	Repair                   bool
 	SSHKey                   string
@@ -49,16 +49,16 @@ type NodeGroup struct {
 	SSHFromIDs               []string
 	Tags                     cloud.Tags
 
-	// Template is what nodes are launched from, by its latest version; nil for
-	// EKS's own. Content is what it is to be, for a plan to tell its next
+	// Template is the launch template, of which the latest version is used; nil if EKS
+	// creates it. Content is its desired content, from which a plan computes the next
 	// version.
 	Template *graph.Ref[ec2.LaunchTemplateState]
 	Content  *ec2.LaunchTemplate
-	// Hooks are lifecycle hooks of the Auto Scaling group that EKS makes.
+	// Hooks are lifecycle hooks of the Auto Scaling group that EKS creates.
 	Hooks []expinfrav1.AWSLifecycleHook
 }
 
-// Taint is a taint of all nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
+// Taint is a taint of the nodes of a group: "dedicated", "gpu", NO_SCHEDULE.
 type Taint struct{ Key, Value, Effect string }
 
 // String prints a taint as kubectl does.
@@ -76,10 +76,10 @@ type NodeGroupState struct {
 	Labels                                                       map[string]string
 	Taints                                                       []Taint
 	SSHKey                                                       string
-	Issues                                                       []string          // what EKS finds wrong
-	Template, TemplateVersion                                    string            // ID and number; "" for EKS's own
-	ScalingGroup                                                 string            // name of the Auto Scaling group; "" until there is one
-	Hooks                                                        map[string]string // its lifecycle hooks, written down, by name
+	Issues                                                       []string          // health issues that EKS reports
+	Template, TemplateVersion                                    string            // ID and version; "" if EKS creates it
+	ScalingGroup                                                 string            // name of the Auto Scaling group; "" before it exists
+	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
 }
 
 var (
@@ -117,9 +117,9 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 	have := *s
 	have.Hooks, err = autoscaling.LifecycleHooks(ctx, c, s.ScalingGroup)
 	if cloud.Denied(err) && len(g.Hooks) == 0 {
-		err = nil // whoever may not ask has made none
+		err = nil // without this permission, hooks cannot have been created
 	}
-	for _, name := range []string{"Launch-LC-Hook", "Terminate-LC-Hook"} { // by which EKS drains nodes
+	for _, name := range []string{"Launch-LC-Hook", "Terminate-LC-Hook"} { // with which EKS drains nodes
 		delete(have.Hooks, name)
 	}
 	return &have, err
@@ -129,10 +129,10 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	if have.Status == string(types.NodegroupStatusCreateFailed) {
 		d.Fixed("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.NodegroupStatusActive))
-		d.Advise("EKS could not make it; mend the cause, delete the node group and run this again")
+		d.Advise("EKS could not create it; fix the cause, delete the node group and run the command again")
 		return d
 	}
-	if have.Status != string(types.NodegroupStatusDegraded) { // its nodes are ill, and mending goes on
+	if have.Status != string(types.NodegroupStatusDegraded) { // nodes are unhealthy, but the group can be updated
 		d.Await("status", have.Status, string(types.NodegroupStatusActive))
 	}
 	d.Fixed("role", have.RoleARN, g.Role.CloudID())
@@ -149,7 +149,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
 	d.Fixed("subnets", sortedList(have.Subnets), idList(identity.CloudIDs(g.Subnets)))
 	g.diffTemplate(have, &d)
-	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: the node group of the new name is made, this one removed")
+	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: a node group with the new name is created and this one is deleted")
 	g.diffVersion(have, &d)
 	g.diffConfig(have, &d)
 	if have.ID == "" || have.ScalingGroup != "" {
@@ -159,8 +159,8 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	return d
 }
 
-// diffTemplate tells of another version of the launch template: all nodes are
-// replaced. A node group cannot have another template, or none any more.
+// diffTemplate compares the launch template and its version. EKS can change only the
+// version, for which it replaces all nodes.
 func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
 	if g.Template == nil {
 		d.Fixed("launchTemplate", have.Template, "")
@@ -170,7 +170,7 @@ func (g *NodeGroup) diffTemplate(have *NodeGroupState, d *graph.Diff) {
 	d.Set("launchTemplate.version", have.TemplateVersion, ec2.VersionOf(g.Template, g.Content))
 }
 
-// launchTemplate is the version of the launch template that the nodes are to be of.
+// launchTemplate returns the desired version of the launch template.
 func (g *NodeGroup) launchTemplate() *types.LaunchTemplateSpecification {
 	if g.Template == nil {
 		return nil
@@ -179,19 +179,8 @@ func (g *NodeGroup) launchTemplate() *types.LaunchTemplateSpecification {
 }
 
 func (g *NodeGroup) diffVersion(have *NodeGroupState, d *graph.Diff) {
-	from, to := minor(have.Version), minor(g.Version)
-	switch {
-	case g.Version == "":
-	case have.ID == "":
-		d.Set("version", "", g.Version)
-	case from > to:
-		d.Fixed("version", have.Version, g.Version)
-		d.Advise("EKS does not go back; set spec.template.spec.version of the MachinePool to " + have.Version)
-	}
-	for v := from; g.Version != "" && have.ID != "" && v < to; v++ {
-		d.Set("version", fmt.Sprintf("1.%d", v), fmt.Sprintf("1.%d", v+1))
-	}
-	if g.Release != "" && from == to {
+	diffVersion(d, have.ID != "", have.Version, g.Version, "spec.template.spec.version of the MachinePool")
+	if g.Release != "" && minor(have.Version) == minor(g.Version) {
 		d.Set("releaseVersion", have.Release, g.Release)
 	}
 }
@@ -233,7 +222,7 @@ func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupSta
 		ClientRequestToken: c.Token("node-group", cluster.Name, g.Name, g.Role.CloudID(), strings.Join(identity.CloudIDs(g.Subnets), ",")),
 	}
 	if in.AmiType == types.AMITypesCustom {
-		in.AmiType = "" // the launch template says so
+		in.AmiType = "" // EKS takes it from the launch template
 	}
 	if g.Version != "" {
 		in.Version = &g.Version
@@ -281,8 +270,8 @@ func sdkTaints(taints []Taint) (out []types.Taint) {
 	return out
 }
 
-// Update implements graph.Updater: versions first, then the rest, one call at
-// a time, for EKS refuses a second one while that is under way.
+// Update implements graph.Updater. It makes one call, versions first: EKS rejects another
+// update while one is in progress.
 func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGroupState, d graph.Diff) (*NodeGroupState, error) {
 	cluster, _ := g.Cluster.Found()
 	after := *have
@@ -315,7 +304,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 	return &after, nil
 }
 
-// configUpdate is the request for all changes but versions and tags.
+// configUpdate returns the request for all changes except versions and tags.
 func (g *NodeGroup) configUpdate(cluster string, have *NodeGroupState, d graph.Diff) *eks.UpdateNodegroupConfigInput {
 	in := &eks.UpdateNodegroupConfigInput{ClusterName: &cluster, NodegroupName: &g.Name}
 	if d.Has("scaling.minSize", "scaling.maxSize", "scaling.desiredSize") {
@@ -412,8 +401,7 @@ func nodeGroupNames(ctx context.Context, c *cloud.Clients, cluster string) ([]st
 	})
 }
 
-// NodeGroupByName returns a node group, or nil. The one listing tells of all
-// whether they are there.
+// NodeGroupByName returns a node group, or nil.
 func NodeGroupByName(ctx context.Context, c *cloud.Clients, cluster, name string) (*NodeGroupState, error) {
 	return cloud.Remember(ctx, c, "node group "+name, func(ctx context.Context) (*NodeGroupState, error) {
 		out, err := c.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: &cluster, NodegroupName: &name})

@@ -19,7 +19,7 @@ import (
 // (CAPA: AWSManagedControlPlane spec.associateOIDCProvider). IAM retrieves the thumbprint
 // of the issuer's certificate itself (CreateOpenIDConnectProvider).
 type OIDCProvider struct {
-	Cluster *graph.Ref[ClusterState] // it outlives the cluster's issuer by nothing
+	Cluster *graph.Ref[ClusterState]
 	Tags    cloud.Tags
 }
 
@@ -29,7 +29,7 @@ type OIDCProviderState struct {
 	Clients         []string
 }
 
-// stsAudience is whom the tokens are meant for.
+// stsAudience is the audience of service account tokens for AWS.
 const stsAudience = "sts.amazonaws.com"
 
 var _ graph.Managed[OIDCProviderState] = (*OIDCProvider)(nil)
@@ -46,7 +46,7 @@ func (o *OIDCProvider) Find(ctx context.Context, c *cloud.Clients) (*OIDCProvide
 	return OIDCProviderByARN(ctx, c, providerARN(cluster))
 }
 
-// providerARN is the ARN that IAM gives to the provider of a cluster's issuer.
+// providerARN returns the ARN that the provider of a cluster has in IAM.
 func providerARN(cluster ClusterState) string {
 	parts := strings.Split(cluster.ID, ":") // arn:PARTITION:eks:REGION:ACCOUNT:cluster/NAME
 	if len(parts) < 6 {
@@ -103,7 +103,7 @@ func (o *OIDCProvider) Delete(ctx context.Context, c *cloud.Clients, have *OIDCP
 	return err
 }
 
-// OIDCProviderByARN returns the provider of an ARN, or nil.
+// OIDCProviderByARN returns a provider, or nil.
 func OIDCProviderByARN(ctx context.Context, c *cloud.Clients, arn string) (*OIDCProviderState, error) {
 	return cloud.Remember(ctx, c, "OIDC provider "+arn, func(ctx context.Context) (*OIDCProviderState, error) {
 		out, err := c.IAM.GetOpenIDConnectProvider(ctx, &awsiam.GetOpenIDConnectProviderInput{OpenIDConnectProviderArn: &arn})
@@ -130,8 +130,8 @@ func oidcProviderKind() *kind.Any {
 	})
 }
 
-// ownedOIDCProviders lists the providers of a cluster. IAM cannot be asked for tags:
-// only those of EKS in the region are looked at.
+// ownedOIDCProviders lists the providers that the cluster owns. The list call of IAM does
+// not return tags, so it reads all providers of EKS clusters in the region.
 func ownedOIDCProviders(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []OIDCProviderState, err error) {
 	all, err := c.IAM.ListOpenIDConnectProviders(ctx, &awsiam.ListOpenIDConnectProvidersInput{})
 	if err != nil {

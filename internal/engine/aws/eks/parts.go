@@ -10,14 +10,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Parts are the names of what hangs on a cluster of EKS.
+// Parts are an EKS cluster and the names of its parts.
 type Parts struct {
-	Cluster                                    *ClusterState // nil: there is none
+	Cluster                                    *ClusterState // nil if it does not exist
 	NodeGroups, Addons, Fargate, AccessEntries []string
 }
 
-// PartsOf looks at a cluster of EKS and at what hangs on it. Who looks
-// briefly, to delete, does without what goes with the cluster.
+// PartsOf lists the parts of an EKS cluster. A deletion does not need those that EKS
+// deletes with the cluster.
 func PartsOf(ctx context.Context, c *cloud.Clients, name string) (p Parts, err error) {
 	if p.Cluster, err = ClusterByName(ctx, c, name); err != nil || p.Cluster == nil {
 		return p, err
@@ -39,11 +39,11 @@ func PartsOf(ctx context.Context, c *cloud.Clients, name string) (p Parts, err e
 	return p, nil
 }
 
-// byName looks up a part of a cluster of EKS.
+// byName looks up a part of an EKS cluster.
 type byName[S graph.State] func(ctx context.Context, c *cloud.Clients, cluster, name string) (*S, error)
 
-// partsOf lists parts of a cluster of EKS that were created for it. Without the
-// cluster, there are none: AWS deletes it only when it has no more parts.
+// partsOf lists owned parts of an EKS cluster. If the cluster does not exist, there are
+// none: EKS does not delete a cluster before its parts.
 func partsOf[S graph.State](names func(context.Context, *cloud.Clients, string) ([]string, error), get byName[S]) func(context.Context, *cloud.Clients, kind.Owner) ([]S, error) {
 	return func(ctx context.Context, c *cloud.Clients, of kind.Owner) (out []S, err error) {
 		if !of.EKS {
@@ -70,28 +70,28 @@ func (get byName[S]) in(cluster, name string) graph.Lookup[S] {
 	return func(ctx context.Context, c *cloud.Clients) (*S, error) { return get(ctx, c, cluster, name) }
 }
 
-// RetireNodeGroup deletes a node group that is no longer wanted, if it was created
-// for the cluster.
+// RetireNodeGroup adds the deletion of a node group that is not desired any more, if the
+// cluster owns it.
 func RetireNodeGroup(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
 	retire(g, id, name, cluster, NodeGroupByName, &NodeGroup{})
 }
 
-// RetireFargateProfile does the same with a Fargate profile.
+// RetireFargateProfile does the same for a Fargate profile.
 func RetireFargateProfile(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
 	retire(g, id, name, cluster, FargateProfileByName, &FargateProfile{})
 }
 
-// RetireAddon does the same with an add-on.
+// RetireAddon does the same for an add-on.
 func RetireAddon(g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState]) {
 	retire(g, id, name, cluster, AddonByName, &Addon{})
 }
 
-// RetireAccessEntry does the same with an access entry.
+// RetireAccessEntry does the same for an access entry.
 func RetireAccessEntry(g *graph.Graph, id graph.ID, principal string, cluster *graph.Ref[ClusterState]) {
 	retire(g, id, principal, cluster, AccessEntryOf, &AccessEntry{})
 }
 
-func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], by graph.Deleter[S]) {
+func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *graph.Ref[ClusterState], get byName[S], deleter graph.Deleter[S]) {
 	find := func(ctx context.Context, c *cloud.Clients) (*S, error) {
 		in, ok := cluster.Found()
 		if !ok {
@@ -99,5 +99,5 @@ func retire[S graph.State](g *graph.Graph, id graph.ID, name string, cluster *gr
 		}
 		return identity.FindOwned(ctx, c, get.in(in.Name, name))
 	}
-	graph.Retire(g, id, kind.Leftover(find, by, graph.On(cluster)), graph.From("no longer in the manifest"))
+	graph.Retire(g, id, kind.Leftover(find, deleter, graph.On(cluster)), graph.From("no longer in the manifest"))
 }

@@ -273,8 +273,8 @@ func ClassicLoadBalancerByName(name string) graph.Lookup[ClassicLoadBalancerStat
 	}
 }
 
-// ExistingClassicLoadBalancer reports whether a Classic Load Balancer with the name exists
-// that the cluster does not own.
+// ExistingClassicLoadBalancer reports whether a Classic Load Balancer with the name
+// exists that the cluster does not own.
 func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
 	s, err := ClassicLoadBalancerByName(name)(ctx, c)
 	if s == nil {
@@ -284,7 +284,8 @@ func ExistingClassicLoadBalancer(ctx context.Context, c *cloud.Clients, name str
 	return tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// classicLoadBalancersOf lists the Classic Load Balancers that are deleted with a cluster.
+// classicLoadBalancersOf lists the Classic Load Balancers that are deleted with a
+// cluster.
 func classicLoadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]ClassicLoadBalancerState, error) {
 	all, err := ClassicLoadBalancers(ctx, c)
 	if err != nil {

@@ -171,8 +171,8 @@ func (l *LoadBalancer) Delete(ctx context.Context, c *cloud.Clients, have *LoadB
 
 const crossZoneAttribute = "load_balancing.cross_zone.enabled"
 
-// LoadBalancers lists all load balancers of the region except Classic Load Balancers. Their
-// names are unique in the region.
+// LoadBalancers lists all load balancers of the region except Classic Load Balancers.
+// Their names are unique in the region.
 func LoadBalancers(ctx context.Context, c *cloud.Clients) ([]LoadBalancerState, error) {
 	return cloud.Remember(ctx, c, "load balancers", func(ctx context.Context) ([]LoadBalancerState, error) {
 		p := elb.NewDescribeLoadBalancersPaginator(c.ELBV2, &elb.DescribeLoadBalancersInput{})
@@ -253,8 +253,8 @@ func ExistingLoadBalancer(ctx context.Context, c *cloud.Clients, name string) (b
 	return s.Tags[c.OwnerTag()] != cloud.Owned, err
 }
 
-// TaggedEndpoint returns the host and port of the API server from the load balancer with the
-// owned tag; "" if there is none.
+// TaggedEndpoint returns the host and port of the API server from the load balancer with
+// the owned tag; "" if there is none.
 func TaggedEndpoint(ctx context.Context, c *cloud.Clients) (string, error) {
 	balancers, err := loadBalancersOf(ctx, c, kind.Owner{Cluster: c.Cluster})
 	if err != nil {
@@ -301,8 +301,8 @@ func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Lo
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
 const loadBalancerCreateTime = 150 * time.Second
 
-// loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS Load
-// Balancer Controller creates.
+// loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS
+// Load Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
 		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, Delete: &LoadBalancer{},

@@ -109,8 +109,8 @@ func (t *TargetGroup) createdByCAPA(ctx context.Context, c *cloud.Clients, vpc s
 	return identity.AtMostOne(identified, t.Tags[cloud.ResourceTag])
 }
 
-// mayBeCreatedByCAPA reports whether the name, port and IP address type are those that CAPA
-// gives to this target group.
+// mayBeCreatedByCAPA reports whether the name, port and IP address type are those that
+// CAPA gives to this target group.
 func (t *TargetGroup) mayBeCreatedByCAPA(x TargetGroupState) bool {
 	return t.Stem != "" && strings.HasPrefix(x.Name, t.Stem) && x.Port == t.Port && x.IPType == t.IPType
 }

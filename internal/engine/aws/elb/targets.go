@@ -74,7 +74,8 @@ func (t *Targets) Find(ctx context.Context, c *cloud.Clients) (*TargetsState, er
 	return s, nil
 }
 
-// containsAny reports whether one of the machines is registered, or there are no machines.
+// containsAny reports whether one of the machines is registered, or there are no
+// machines.
 func (s *TargetsState) containsAny(all []*graph.Ref[ec2.InstanceState]) bool {
 	return len(all) == 0 || slices.ContainsFunc(identity.CloudIDs(all), func(id string) bool { return slices.Contains(s.Instances, id) })
 }

@@ -55,8 +55,8 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	return s, err
 }
 
-// Diff implements graph.Desired. As in CAPA, the trust policy, the path and the permissions
-// boundary are set only at creation.
+// Diff implements graph.Desired. As in CAPA, the trust policy, the path and the
+// permissions boundary are set only at creation.
 func (r *Role) Diff(have *RoleState) (d graph.Diff) {
 	if have.Existing {
 		return nil

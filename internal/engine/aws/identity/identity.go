@@ -28,7 +28,8 @@ func (o Object) IsOwned(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == 
 // Tagged is a state with tags.
 type Tagged interface{ ResourceTags() cloud.Tags }
 
-// FindOwned returns the result of a lookup if it has the owned tag of the cluster, or nil.
+// FindOwned returns the result of a lookup if it has the owned tag of the cluster, or
+// nil.
 func FindOwned[S graph.State](ctx context.Context, c *cloud.Clients, find graph.Lookup[S]) (*S, error) {
 	s, err := find(ctx, c)
 	if s == nil || err != nil {
@@ -49,8 +50,8 @@ func FindListed[S Tagged](ctx context.Context, c *cloud.Clients, list func(conte
 	return Find(all, want)
 }
 
-// Find returns the resource of a list that the tags identify, or nil: by the identity tag,
-// or by the name for a resource without it, which CAPA has created.
+// Find returns the resource of a list that the tags identify, or nil: by the identity
+// tag, or by the name for a resource without it, which CAPA has created.
 func Find[S Tagged](list []S, want cloud.Tags) (*S, error) {
 	var found, named []S
 	for _, s := range list {

@@ -30,8 +30,8 @@ type Kind[S graph.State] struct {
 
 	// List lists the resources of a cluster. If it is nil, the kind is not searched for.
 	List func(ctx context.Context, c *cloud.Clients, of Owner) ([]S, error)
-	// SearchedWith is an EC2 resource type that every cluster with this kind has. If
-	// the account has none, this kind is not searched for.
+	// SearchedWith is an EC2 resource type that every cluster with this kind has. If the
+	// cluster has no resource of that type, this kind is not searched for.
 	SearchedWith types.ResourceType
 	// InCluster: controllers in a cluster create such resources, too. InClusterOnly:
 	// only they do, or the others are deleted together with another resource.

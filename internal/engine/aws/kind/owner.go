@@ -7,8 +7,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// Tags that controllers set on AWS resources. The AWS cloud controller manager and the EBS
-// CSI driver set kubernetes.io/cluster/NAME=owned.
+// Tags that controllers set on AWS resources. The AWS cloud controller manager and the
+// EBS CSI driver set kubernetes.io/cluster/NAME=owned.
 const (
 	// LoadBalancerControllerTag is set by the AWS Load Balancer Controller; the
 	// value is the cluster's name.
@@ -41,8 +41,8 @@ func (o Owner) Owns(tags cloud.Tags) bool {
 	return tags[cloud.ClusterTagPrefix+o.Cluster] == cloud.Owned
 }
 
-// Created reports whether the tags are those of a resource that a controller in the cluster
-// created. A resource with a tag of CAPA or EKS was not.
+// Created reports whether the tags are those of a resource that a controller in the
+// cluster created. A resource with a tag of CAPA or EKS was not.
 func (o Owner) Created(tags cloud.Tags) bool {
 	if o.Kubernetes == "" || o.Shared {
 		return false
@@ -58,8 +58,8 @@ func (o Owner) Created(tags cloud.Tags) bool {
 // Has reports whether a resource with the tags is deleted with the cluster.
 func (o Owner) Has(tags cloud.Tags) bool { return o.Owns(tags) || o.Created(tags) }
 
-// EKSName returns the name of the EKS cluster; "" if there is none. The EKS cluster may be
-// deleted already, so that its name is known only from tags. There, the name of a
+// EKSName returns the name of the EKS cluster; "" if there is none. The EKS cluster may
+// be deleted already, so that its name is known only from tags. There, the name of a
 // self-managed cluster is always that of the Cluster object.
 func (o Owner) EKSName() string {
 	if !o.Shared && (o.EKS || o.Kubernetes != o.Cluster) {

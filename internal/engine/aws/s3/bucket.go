@@ -127,8 +127,8 @@ func (b *Bucket) policy() string {
 	return string(out)
 }
 
-// canonicalJSON normalizes a policy for comparison: it sorts keys and lists, and replaces a
-// list of one value by the value, because GetBucketPolicy returns either form.
+// canonicalJSON normalizes a policy for comparison: it sorts keys and lists, and replaces
+// a list of one value by the value, because GetBucketPolicy returns either form.
 func canonicalJSON(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -265,8 +265,8 @@ func bucketKind() *kind.Any {
 	})
 }
 
-// listBucket returns the bucket whose name is stored. The bucket itself may not exist if a
-// run ended before it created it.
+// listBucket returns the bucket whose name is stored. The bucket itself may not exist if
+// a run ended before it created it.
 func listBucket(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]BucketState, error) {
 	name, err := storedBucketName(ctx, c)
 	if err != nil || name == "" {

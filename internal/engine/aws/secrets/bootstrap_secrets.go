@@ -16,8 +16,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// BootstrapSecrets are the secrets or parameters with bootstrap data. Control plane machines
-// delete theirs after they have read it; those of workers exist as long as the cluster.
+// BootstrapSecrets are the secrets or parameters with bootstrap data. Control plane
+// machines delete theirs after they have read it; those of workers exist as long as the
+// cluster.
 type BootstrapSecrets struct{ Backend boot.Backend }
 
 // BootstrapSecretsState are the secrets that exist.

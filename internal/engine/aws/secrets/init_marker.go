@@ -62,7 +62,8 @@ func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
 	return StoredParameter(ctx, c, "init")
 }
 
-// StoredParameter returns the value of a parameter of the cluster; "" if it does not exist.
+// StoredParameter returns the value of a parameter of the cluster; "" if it does not
+// exist.
 func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string, error) {
 	return cloud.Remember(ctx, c, name, func(ctx context.Context) (string, error) {
 		out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath(name))})

@@ -76,9 +76,9 @@ func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	return s, err
 }
 
-// KeysNotStored is the path of the keys of an adopted cluster, which are in its management
-// cluster. Machines cannot be added to such a cluster.
-const KeysNotStored = "kept elsewhere"
+// KeysNotStored is the path of the keys of an adopted cluster, which are in its
+// management cluster. Machines cannot be added to such a cluster.
+const KeysNotStored = "in the management cluster"
 
 // completeInManifest reports whether the manifest contains all required keys.
 func (p *PKI) completeInManifest() bool {
@@ -115,8 +115,8 @@ func (p *PKI) Create(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 }
 
 // Update implements graph.Updater. Parameters are missing only if a run ended while it
-// wrote them. Unless machines use the keys, all are generated again. Otherwise the missing
-// ones are added from the manifest.
+// wrote them. Unless machines use the keys, all are generated again. Otherwise the
+// missing ones are added from the manifest.
 func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ graph.Diff) (*PKIState, error) {
 	keys := &boot.PKI{}
 	if p.FromManifest != nil {
@@ -214,7 +214,8 @@ func (p *PKI) findStored(ctx context.Context, c *cloud.Clients) (*PKIState, erro
 	return s, nil
 }
 
-// TokenCreated returns when the bootstrap token was created; the zero time if there is none.
+// TokenCreated returns when the bootstrap token was created; the zero time if there is
+// none.
 func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 	out, err := c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(c.ParameterPath("pki", TokenName))})
 	if cloud.NotFound(err) {

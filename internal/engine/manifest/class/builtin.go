@@ -42,14 +42,14 @@ func (e *expander) clusterBuiltin() map[string]any {
 
 // planeBuiltin returns the variables under builtin.controlPlane.
 func (e *expander) planeBuiltin() map[string]any {
-	name, _ := at(e.plane.Value, "metadata", "name").(string)
+	name, _ := valueAt(e.plane.Value, "metadata", "name").(string)
 	plane := map[string]any{
 		"name": name, "version": e.topology.Version,
-		"metadata": metadataBuiltin(stringMap(at(e.plane.Value, "metadata", "labels")), stringMap(at(e.plane.Value, "metadata", "annotations"))),
+		"metadata": metadataBuiltin(stringMap(valueAt(e.plane.Value, "metadata", "labels")), stringMap(valueAt(e.plane.Value, "metadata", "annotations"))),
 	}
 	putNumber(plane, "replicas", e.topology.ControlPlane.Replicas)
 	if e.planeMachine != nil {
-		plane["machineTemplate"] = map[string]any{"infrastructureRef": map[string]any{"name": at(e.planeMachine.Value, "metadata", "name")}}
+		plane["machineTemplate"] = map[string]any{"infrastructureRef": map[string]any{"name": valueAt(e.planeMachine.Value, "metadata", "name")}}
 	}
 	return map[string]any{"controlPlane": plane}
 }
@@ -59,8 +59,8 @@ func (e *expander) deploymentBuiltin(d *deployment) map[string]any {
 	m := map[string]any{
 		"version": e.topology.Version, "class": d.topology.Class, "name": d.typed.Name, "topologyName": d.topology.Name,
 		"metadata":          metadataBuiltin(d.typed.Labels, d.typed.Annotations),
-		"bootstrap":         map[string]any{"configRef": map[string]any{"name": at(d.bootstrap.Value, "metadata", "name")}},
-		"infrastructureRef": map[string]any{"name": at(d.infrastructure.Value, "metadata", "name")},
+		"bootstrap":         map[string]any{"configRef": map[string]any{"name": valueAt(d.bootstrap.Value, "metadata", "name")}},
+		"infrastructureRef": map[string]any{"name": valueAt(d.infrastructure.Value, "metadata", "name")},
 	}
 	putNumber(m, "replicas", d.topology.Replicas)
 	return map[string]any{"machineDeployment": m}

@@ -27,7 +27,7 @@ func (e *expander) checkClass() {
 			e.fail(at.Below("class"), fmt.Sprintf("duplicate class %q", d.Class), "keep one of them")
 		}
 		seen[d.Class] = true
-		if e.uses(d.Class) {
+		if e.usesClass(d.Class) {
 			e.reference(d.Bootstrap.TemplateRef, at.Below("bootstrap.templateRef"), "KubeadmConfigTemplate", "EKSConfigTemplate", "NodeadmConfigTemplate")
 			e.reference(d.Infrastructure.TemplateRef, at.Below("infrastructure.templateRef"), "AWSMachineTemplate")
 		}
@@ -47,8 +47,8 @@ func (e *expander) checkClass() {
 	}
 }
 
-// uses reports whether the topology has a MachineDeployment of a class.
-func (e *expander) uses(class string) bool {
+// usesClass reports whether the topology has a MachineDeployment of a class.
+func (e *expander) usesClass(class string) bool {
 	return slices.ContainsFunc(e.topology.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentTopology) bool { return d.Class == class })
 }
 
@@ -136,7 +136,7 @@ func (e *expander) checkVariable(path string, at Place) {
 		names = append(names, v.Name)
 	}
 	if name, _ := steps[0].(string); name != builtinName && !slices.Contains(names, name) {
-		e.fail(at, fmt.Sprintf("the ClusterClass has no variable %q", name), known("its variables are ", slices.Values(names)))
+		e.fail(at, fmt.Sprintf("the ClusterClass has no variable %q", name), availableNames("its variables are ", slices.Values(names)))
 	}
 }
 
@@ -145,10 +145,10 @@ func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
 	m := s.MatchResources
 	spec := &e.class.Spec
 	infrastructure, plane := isTrue(m.InfrastructureCluster), isTrue(m.ControlPlane)
-	if infrastructure && !selects(s, spec.Infrastructure.TemplateRef) {
+	if infrastructure && !selectorMatches(s, spec.Infrastructure.TemplateRef) {
 		e.fail(at.Below("matchResources.infrastructureCluster"), fmt.Sprintf("the class's infrastructure is not a %s of %s", s.Kind, s.APIVersion), "change the selector")
 	}
-	if plane && !selects(s, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef) {
+	if plane && !selectorMatches(s, spec.ControlPlane.TemplateRef, spec.ControlPlane.MachineInfrastructure.TemplateRef) {
 		e.fail(at.Below("matchResources.controlPlane"), fmt.Sprintf("neither the class's control plane nor its machines are a %s of %s", s.Kind, s.APIVersion), "change the selector")
 	}
 	e.checkClassNames(s, at)
@@ -161,8 +161,8 @@ func (e *expander) checkSelector(s clusterv1.PatchSelector, at Place) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// selects reports whether a selector matches one of the templates.
-func selects(s clusterv1.PatchSelector, refs ...clusterv1.ClusterClassTemplateReference) bool {
+// selectorMatches reports whether a selector matches one of the templates.
+func selectorMatches(s clusterv1.PatchSelector, refs ...clusterv1.ClusterClassTemplateReference) bool {
 	return slices.ContainsFunc(refs, func(r clusterv1.ClusterClassTemplateReference) bool {
 		return s.Kind == r.Kind && s.APIVersion == r.APIVersion
 	})
@@ -175,7 +175,7 @@ func (e *expander) checkClassNames(s clusterv1.PatchSelector, at Place) {
 	}
 	for i, name := range s.MatchResources.MachineDeploymentClass.Names {
 		if !slices.ContainsFunc(e.class.Spec.Workers.MachineDeployments, func(d clusterv1.MachineDeploymentClass) bool {
-			return matchesName(name, d.Class) && selects(s, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
+			return matchesName(name, d.Class) && selectorMatches(s, d.Bootstrap.TemplateRef, d.Infrastructure.TemplateRef)
 		}) {
 			e.fail(at.Below(indexed("matchResources.machineDeploymentClass.names", i)), fmt.Sprintf("no MachineDeployment class has the name %q and a %s of %s", name, s.Kind, s.APIVersion), "change the selector")
 		}

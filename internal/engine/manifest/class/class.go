@@ -62,8 +62,8 @@ type Template struct {
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Class   *clusterv1.ClusterClass
-	// Template returns a template, or nil if it does not exist or is invalid. If reported is
-	// true, the problem has been reported.
+	// Template returns a template, or nil if it does not exist or is invalid. If reported
+	// is true, the problem has been reported.
 	Template func(kind, apiVersion, name string) (t *Template, reported bool)
 }
 
@@ -156,8 +156,8 @@ func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + 
 // clone returns a copy of a JSON value.
 func clone(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }
 
-// untyped converts a typed object to JSON values, with integers as int64.
-func untyped(v any) (map[string]any, error) {
+// toUntyped converts a typed object to JSON values, with integers as int64.
+func toUntyped(v any) (map[string]any, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

@@ -32,19 +32,19 @@ func (e *expander) classOf(name string) (*clusterv1.MachineDeploymentClass, int)
 func (e *expander) deployment(n int) {
 	topology := e.topology.Workers.MachineDeployments[n]
 	class, c := e.classOf(topology.Class)
-	own := e.inCluster(indexed("workers.machineDeployments", n))
-	theirs := e.inClass(indexed("workers.machineDeployments", c))
+	inTopology := e.inCluster(indexed("workers.machineDeployments", n))
+	inClass := e.inClass(indexed("workers.machineDeployments", c))
 	labels := map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: topology.Name}
 	d := &deployment{topology: topology}
 	plain := e.cluster.Name + "-" + topology.Name
-	d.bootstrap = e.make(e.template(class.Bootstrap.TemplateRef), false,
-		e.shortened(plain, class.Bootstrap.TemplateRef.Kind, topology.Name), labels, nil, own)
-	d.infrastructure = e.make(e.template(class.Infrastructure.TemplateRef), false,
-		e.shortened(plain, class.Infrastructure.TemplateRef.Kind, topology.Name), labels, nil, own)
-	name := e.name("machineDeployment", class.Naming.Template, plain, topology.Name, theirs.Below("naming.template"))
+	d.bootstrap = e.createObject(e.template(class.Bootstrap.TemplateRef), false,
+		e.shortened(plain, class.Bootstrap.TemplateRef.Kind, topology.Name), labels, nil, inTopology)
+	d.infrastructure = e.createObject(e.template(class.Infrastructure.TemplateRef), false,
+		e.shortened(plain, class.Infrastructure.TemplateRef.Kind, topology.Name), labels, nil, inTopology)
+	name := e.name("machineDeployment", class.Naming.Template, plain, topology.Name, inClass.Below("naming.template"))
 	d.typed = e.typedDeployment(d, class, name)
-	if err := d.untype(own, theirs, e); err != nil {
-		e.fail(own, err.Error(), "")
+	if err := d.untype(inTopology, inClass, e); err != nil {
+		e.fail(inTopology, err.Error(), "")
 	}
 	e.deployments = append(e.deployments, d)
 }
@@ -122,15 +122,15 @@ func rollout(t *clusterv1.MachineDeploymentTopology, class *clusterv1.MachineDep
 func contract(o *Object) clusterv1.ContractVersionedObjectReference {
 	apiVersion, _ := o.Value["apiVersion"].(string)
 	kind, _ := o.Value["kind"].(string)
-	name, _ := at(o.Value, "metadata", "name").(string)
+	name, _ := valueAt(o.Value, "metadata", "name").(string)
 	gv, _ := schema.ParseGroupVersion(apiVersion)
 	return clusterv1.ContractVersionedObjectReference{APIGroup: gv.Group, Kind: kind, Name: name}
 }
 
 // untype converts the typed MachineDeployment to JSON values, and records where each
 // value comes from: the topology or the class.
-func (d *deployment) untype(own, theirs Place, e *expander) error {
-	m, err := untyped(d.typed)
+func (d *deployment) untype(inTopology, inClass Place, e *expander) error {
+	m, err := toUntyped(d.typed)
 	if err != nil {
 		return err
 	}
@@ -139,15 +139,15 @@ func (d *deployment) untype(own, theirs Place, e *expander) error {
 	t := d.topology
 	either := func(set bool, path string) Place {
 		if set {
-			return own.Below(path)
+			return inTopology.Below(path)
 		}
-		return theirs.Below(path)
+		return inClass.Below(path)
 	}
 	rows := []struct {
 		path  string
 		place Place
 	}{
-		{"spec.replicas", own.Below("replicas")},
+		{"spec.replicas", inTopology.Below("replicas")},
 		{"spec.rollout", either(!reflect.DeepEqual(t.Rollout, clusterv1.MachineDeploymentTopologyRolloutSpec{}), "rollout")},
 		{"spec.deletion", either(t.Deletion.Order != "", "deletion")},
 		{"spec.remediation", either(t.HealthCheck.Remediation.MaxInFlight != nil, "healthCheck")},
@@ -157,16 +157,16 @@ func (d *deployment) untype(own, theirs Place, e *expander) error {
 		{"spec.template.spec.minReadySeconds", either(t.MinReadySeconds != nil, "minReadySeconds")},
 		{"spec.template.spec.readinessGates", either(t.ReadinessGates != nil, "readinessGates")},
 		{"spec.template.spec.taints", either(t.Taints != nil, "taints")},
-		{"spec.template.spec.bootstrap", theirs.Below("bootstrap")},
-		{"spec.template.spec.infrastructureRef", theirs.Below("infrastructure")},
+		{"spec.template.spec.bootstrap", inClass.Below("bootstrap")},
+		{"spec.template.spec.infrastructureRef", inClass.Below("infrastructure")},
 	}
-	d.note(m, "", func(path string) Place {
+	d.recordPlaces(m, "", func(path string) Place {
 		for _, r := range rows {
 			if isBelow(path, r.path) {
 				return r.place.Below(strings.TrimPrefix(strings.TrimPrefix(path, r.path), "."))
 			}
 		}
-		return own
+		return inTopology
 	})
 	return nil
 }

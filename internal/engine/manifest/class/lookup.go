@@ -77,24 +77,24 @@ func split(path string) ([]any, error) {
 	return steps, nil
 }
 
-// moved updates the places in the template for a JSON patch. It runs before the template
-// changes.
-func (i *item) moved(op clusterv1.JSONPatch, v any, says Place) {
-	path, list, n := i.pointed(op.Path)
+// updatePlaces updates the places in the template for a JSON patch. It runs before the
+// template changes.
+func (i *item) updatePlaces(op clusterv1.JSONPatch, v any, says Place) {
+	path, list, n := i.pointerPath(op.Path)
 	object := Object{Value: i.doc, Places: i.places}
 	switch {
 	case list != "" && op.Op == "add":
-		object.shift(list, n, 1)
+		object.shiftPlaces(list, n, 1)
 	case op.Op == "remove" || op.Op == "replace" || op.Op == "add":
-		object.forget(path)
+		object.removePlaces(path)
 		if list != "" && op.Op == "remove" {
-			object.shift(list, n+1, -1)
+			object.shiftPlaces(list, n+1, -1)
 		}
 	}
 	if op.Op == "remove" {
 		return
 	}
-	object.note(v, path, says.within(v))
+	object.recordPlaces(v, path, says.within(v))
 }
 
 // within returns the places inside a value of the input. A value from a template has a
@@ -108,9 +108,9 @@ func (p Place) within(any) func(string) Place {
 	}
 }
 
-// pointed converts a JSON pointer to a path. If the pointer ends in a list, list is the
-// path of the list and n the index.
-func (i *item) pointed(pointer string) (path, list string, n int) {
+// pointerPath converts a JSON pointer to a path. If the pointer ends in a list, list is
+// the path of the list and n the index.
+func (i *item) pointerPath(pointer string) (path, list string, n int) {
 	var v any = i.doc
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
@@ -126,15 +126,15 @@ func (i *item) pointed(pointer string) (path, list string, n int) {
 				v = holder[n]
 			}
 		default:
-			v = at(holder, token)
+			v = valueAt(holder, token)
 			path = Place{Path: path}.Below(token).Path
 		}
 	}
 	return path, list, n
 }
 
-// shift renumbers the places in a list from an index on.
-func (o *Object) shift(list string, from, by int) {
+// shiftPlaces renumbers the places in a list from an index on.
+func (o *Object) shiftPlaces(list string, from, by int) {
 	changed := map[string]Place{}
 	for path, place := range o.Places {
 		rest, ok := strings.CutPrefix(path, list+"[")

@@ -18,9 +18,9 @@ type item struct {
 	places   map[string]Place // where the values in doc come from
 }
 
-// make creates an object from a template: a copy of the template, or the object it
-// describes.
-func (e *expander) make(t *Template, plain bool, name string, labels, annotations map[string]string, at Place) *item {
+// createObject creates an object from a template: a copy of the template, or the object
+// it describes.
+func (e *expander) createObject(t *Template, plain bool, name string, labels, annotations map[string]string, at Place) *item {
 	i := &item{template: t, plain: plain, doc: clone(t.Value), places: map[string]Place{}}
 	for path := range t.Written {
 		i.places[path] = Place{t.Kind, t.Name, path}
@@ -35,11 +35,11 @@ func (e *expander) make(t *Template, plain bool, name string, labels, annotation
 		clusterv1.TemplateClonedFromNameAnnotation:      t.Name,
 		clusterv1.TemplateClonedFromGroupKindAnnotation: t.Kind + "." + groupOf(apiVersion),
 	}
-	written := stringMap(at2(t.Value, from, "annotations"))
+	written := stringMap(metadataAt(t.Value, from, "annotations"))
 	delete(written, corev1.LastAppliedConfigAnnotation)
 	metadata := map[string]any{
 		"name":        name,
-		"labels":      anyMap(merged(e.owned(), labels, stringMap(at2(t.Value, from, "labels")))),
+		"labels":      anyMap(merged(e.owned(), labels, stringMap(metadataAt(t.Value, from, "labels")))),
 		"annotations": anyMap(merged(cloned, annotations, written)),
 	}
 	if e.cluster.Namespace != "" {
@@ -56,8 +56,8 @@ func (e *expander) make(t *Template, plain bool, name string, labels, annotation
 	return i
 }
 
-// at2 is at with one additional name.
-func at2(v any, names []string, name string) any { return at(at(v, names...), name) }
+// metadataAt returns a field of the metadata at a path of names.
+func metadataAt(v any, names []string, name string) any { return valueAt(valueAt(v, names...), name) }
 
 func groupOf(apiVersion string) string {
 	gv, err := schema.ParseGroupVersion(apiVersion)
@@ -93,12 +93,12 @@ func (i *item) parts() []part {
 // transfer copies parts of the patched template to the object, with their places.
 func (i *item) transfer(parts []part) {
 	for _, p := range parts {
-		if !there(i.doc, p.from...) {
+		if !exists(i.doc, p.from...) {
 			continue
 		}
-		setAt(i.Value, copied(at(i.doc, p.from...)), p.to...)
+		setAt(i.Value, deepCopy(valueAt(i.doc, p.from...)), p.to...)
 		from, to := dotted(p.from...), dotted(p.to...)
-		i.forget(to)
+		i.removePlaces(to)
 		for path, place := range i.places {
 			if isBelow(path, from) {
 				i.Places[to+strings.TrimPrefix(path, from)] = place
@@ -107,18 +107,18 @@ func (i *item) transfer(parts []part) {
 	}
 }
 
-func copied(v any) any {
+func deepCopy(v any) any {
 	return clone(map[string]any{"": v})[""]
 }
 
 // build creates the objects, before patches.
 func (e *expander) build() {
 	class := e.class.Spec
-	e.infrastructure = e.make(e.template(class.Infrastructure.TemplateRef), true,
+	e.infrastructure = e.createObject(e.template(class.Infrastructure.TemplateRef), true,
 		e.name("infrastructure", class.Infrastructure.Naming.Template, e.cluster.Name, "", e.inClass("infrastructure.naming.template")),
 		nil, nil, e.inCluster(""))
 	if machine := class.ControlPlane.MachineInfrastructure.TemplateRef; machine.IsDefined() {
-		e.planeMachine = e.make(e.template(machine), false, e.shortened(e.cluster.Name, machine.Kind, ""), nil, nil, e.inCluster("controlPlane"))
+		e.planeMachine = e.createObject(e.template(machine), false, e.shortened(e.cluster.Name, machine.Kind, ""), nil, nil, e.inCluster("controlPlane"))
 	}
 	e.controlPlane()
 	for n := range e.topology.Workers.MachineDeployments {
@@ -144,7 +144,7 @@ func (e *expander) controlPlane() {
 	class, topology := e.class.Spec.ControlPlane, e.topology.ControlPlane
 	labels := merged(e.owned(), topology.Metadata.Labels, class.Metadata.Labels)
 	annotations := merged(topology.Metadata.Annotations, class.Metadata.Annotations)
-	e.plane = e.make(e.template(class.TemplateRef), true,
+	e.plane = e.createObject(e.template(class.TemplateRef), true,
 		e.name("controlPlane", class.Naming.Template, e.cluster.Name, "", e.inClass("controlPlane.naming.template")),
 		labels, annotations, e.inCluster("controlPlane.metadata"))
 	if e.planeMachine != nil {
@@ -183,9 +183,9 @@ func (e *expander) planeMachines(labels, annotations map[string]string) {
 		}
 		e.plane.set(ref, at0, "spec", "machineTemplate", "infrastructureRef")
 	}
-	metadata := at(e.plane.Value, "spec", "machineTemplate", "metadata")
-	result := map[string]any{"labels": anyMap(merged(labels, stringMap(at(metadata, "labels"))))}
-	if all := merged(annotations, stringMap(at(metadata, "annotations"))); len(all) > 0 {
+	metadata := valueAt(e.plane.Value, "spec", "machineTemplate", "metadata")
+	result := map[string]any{"labels": anyMap(merged(labels, stringMap(valueAt(metadata, "labels"))))}
+	if all := merged(annotations, stringMap(valueAt(metadata, "annotations"))); len(all) > 0 {
 		result["annotations"] = anyMap(all)
 	}
 	e.plane.set(result, e.inCluster("controlPlane.metadata"), "spec", "machineTemplate", "metadata")
@@ -196,7 +196,7 @@ func reference(o *Object) map[string]any {
 	apiVersion, _ := o.Value["apiVersion"].(string)
 	return map[string]any{
 		"apiVersion": apiVersion, "apiGroup": groupOf(apiVersion),
-		"kind": o.Value["kind"], "name": at(o.Value, "metadata", "name"),
+		"kind": o.Value["kind"], "name": valueAt(o.Value, "metadata", "name"),
 	}
 }
 
@@ -215,7 +215,7 @@ func (e *expander) planeList(to []string, name string, own bool, list any, inher
 	if !own {
 		return
 	}
-	wrapped, err := untyped(map[string]any{"": list})
+	wrapped, err := toUntyped(map[string]any{"": list})
 	if err != nil {
 		e.fail(place, err.Error(), "")
 		return

@@ -46,7 +46,7 @@ func (e *expander) patch() {
 		return
 	}
 	for _, t := range targets {
-		t.keeping(t.kept())
+		t.applyExcept(t.unpatchedFields())
 	}
 }
 
@@ -76,7 +76,7 @@ func (e *expander) target(i *item, r role, overrides variableSet, builtin map[st
 		if i.plain {
 			to = []string{"spec", "template", "metadata", name}
 		}
-		setAt(i.doc, copied(at(i.Value, "metadata", name)), to...)
+		setAt(i.doc, deepCopy(valueAt(i.Value, "metadata", name)), to...)
 	}
 	t := &target{item: i, role: r, values: maps.Clone(e.global)}
 	maps.Copy(t.values, overrides)
@@ -90,8 +90,8 @@ func (e *expander) target(i *item, r role, overrides variableSet, builtin map[st
 	return t
 }
 
-// kept lists the fields that no patch changes.
-func (t *target) kept() [][]string {
+// unpatchedFields lists the fields that no patch changes.
+func (t *target) unpatchedFields() [][]string {
 	kept := [][]string{
 		{"metadata", "labels", clusterv1.ClusterNameLabel},
 		{"metadata", "labels", clusterv1.ClusterTopologyOwnedLabel},
@@ -113,17 +113,18 @@ func (t *target) kept() [][]string {
 	)
 }
 
-// keeping replaces the object by the patched template, except for the fields in kept.
-func (i *item) keeping(kept [][]string) {
+// applyExcept replaces the object by the patched template, except for the unpatched
+// fields.
+func (i *item) applyExcept(unpatched [][]string) {
 	before := Object{Value: clone(i.Value), Places: maps.Clone(i.Places)}
 	i.transfer(i.parts())
-	for _, names := range kept {
-		if !there(before.Value, names...) {
+	for _, names := range unpatched {
+		if !exists(before.Value, names...) {
 			continue
 		}
-		setAt(i.Value, at(before.Value, names...), names...)
+		setAt(i.Value, valueAt(before.Value, names...), names...)
 		path := dotted(names...)
-		i.forget(path)
+		i.removePlaces(path)
 		for p, place := range before.Places {
 			_, known := i.Places[p]
 			if isBelow(p, path) || isBelow(path, p) && !known {
@@ -146,7 +147,7 @@ func (e *expander) patchOne(t *target, p clusterv1.ClusterClassPatch, at Place) 
 	}
 	enabled, err := t.enabled(p.EnabledIf)
 	if err != nil {
-		e.fail(at.Below("enabledIf"), e.about(t, p)+err.Error(), templateFix(err))
+		e.fail(at.Below("enabledIf"), e.describePatch(t, p)+err.Error(), templateFix(err))
 		return
 	}
 	if !enabled {
@@ -162,8 +163,8 @@ func (e *expander) patchOne(t *target, p clusterv1.ClusterClassPatch, at Place) 
 	}
 }
 
-// about names the patch and its target, for errors.
-func (e *expander) about(t *target, p clusterv1.ClusterClassPatch) string {
+// describePatch names the patch and its target, for errors.
+func (e *expander) describePatch(t *target, p clusterv1.ClusterClassPatch) string {
 	return fmt.Sprintf("the patch %q for %s/%s: ", p.Name, t.template.Kind, t.template.Name)
 }
 
@@ -268,17 +269,17 @@ func (e *expander) apply(t *target, p clusterv1.ClusterClassPatch, op clusterv1.
 	if op.Op != "remove" {
 		var err error
 		if v, says, err = t.valueOf(op, at); err != nil {
-			e.fail(at.Below("valueFrom"), e.about(t, p)+err.Error(), templateFix(err))
+			e.fail(at.Below("valueFrom"), e.describePatch(t, p)+err.Error(), templateFix(err))
 			return false
 		}
 		operation["value"] = v
 	}
 	patched, err := applied(t.doc, operation)
 	if err != nil {
-		e.fail(at.Below("path"), e.about(t, p)+fmt.Sprintf("%s %s cannot be applied: %s", op.Op, op.Path, plainly(err)), patchFix(op))
+		e.fail(at.Below("path"), e.describePatch(t, p)+fmt.Sprintf("%s %s cannot be applied: %s", op.Op, op.Path, withoutRepetition(err)), patchFix(op))
 		return false
 	}
-	t.moved(op, v, says)
+	t.updatePlaces(op, v, says)
 	t.doc = patched
 	return true
 }
@@ -310,8 +311,8 @@ func applied(doc, operation map[string]any) (map[string]any, error) {
 	return m, nil
 }
 
-// plainly removes repetitions from the error of the JSON patch library.
-func plainly(err error) string {
+// withoutRepetition removes repetitions from the error of the JSON patch library.
+func withoutRepetition(err error) string {
 	what := err.Error()
 	if _, rest, ok := strings.Cut(what, "does not apply: "); ok {
 		what = rest

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// at returns the value at a path of names, or nil.
-func at(v any, names ...string) any {
+// valueAt returns the value at a path of names, or nil.
+func valueAt(v any, names ...string) any {
 	for _, name := range names {
 		m, ok := v.(map[string]any)
 		if !ok {
@@ -18,9 +18,9 @@ func at(v any, names ...string) any {
 	return v
 }
 
-// there reports whether a path is set.
-func there(v any, names ...string) bool {
-	m, ok := at(v, names[:len(names)-1]...).(map[string]any)
+// exists reports whether a path is set.
+func exists(v any, names ...string) bool {
+	m, ok := valueAt(v, names[:len(names)-1]...).(map[string]any)
 	if !ok {
 		return false
 	}
@@ -47,18 +47,18 @@ func dotted(names ...string) string { return strings.Join(names, ".") }
 // set sets a value of the object, and records where it and its parts come from.
 func (o *Object) set(v any, place Place, names ...string) {
 	setAt(o.Value, v, names...)
-	o.forget(dotted(names...))
+	o.removePlaces(dotted(names...))
 	for i := 1; i < len(names); i++ {
 		if _, known := o.Places[dotted(names[:i]...)]; !known {
 			o.Places[dotted(names[:i]...)] = place
 		}
 	}
-	o.note(v, dotted(names...), func(string) Place { return place })
+	o.recordPlaces(v, dotted(names...), func(string) Place { return place })
 }
 
-// note records the place of every part of a value. place is called with the path inside
-// the value.
-func (o *Object) note(v any, path string, place func(inside string) Place) {
+// recordPlaces records the place of every part of a value. place is called with the path
+// inside the value.
+func (o *Object) recordPlaces(v any, path string, place func(inside string) Place) {
 	walk(v, "", func(inside string) { o.Places[Place{Path: path}.Below(inside).Path] = place(inside) })
 }
 
@@ -77,8 +77,8 @@ func walk(v any, path string, visit func(path string)) {
 	}
 }
 
-// forget removes the places of a path and of all paths below it.
-func (o *Object) forget(path string) {
+// removePlaces removes the places of a path and of all paths below it.
+func (o *Object) removePlaces(path string) {
 	maps.DeleteFunc(o.Places, func(p string, _ Place) bool { return isBelow(p, path) })
 }
 

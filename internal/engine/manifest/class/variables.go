@@ -132,7 +132,7 @@ func (e *expander) values(ctx context.Context, definitions map[string]*definitio
 		place := at.Below(fmt.Sprintf("[%d]", i))
 		d := definitions[v.Name]
 		if d == nil {
-			e.fail(place.Below("name"), fmt.Sprintf("the ClusterClass has no variable %q", v.Name), known("its variables are ", maps.Keys(definitions)))
+			e.fail(place.Below("name"), fmt.Sprintf("the ClusterClass has no variable %q", v.Name), availableNames("its variables are ", maps.Keys(definitions)))
 			continue
 		}
 		if _, twice := found[v.Name]; twice {
@@ -162,7 +162,7 @@ func (e *expander) checked(ctx context.Context, d *definition, given any, at Pla
 	}
 	if len(errs) == 0 {
 		for _, unknown := range d.schema.Prune(wrapped, false) {
-			e.fail(inside(at, unknown, d.Name), fmt.Sprintf("the schema of the variable %q has no such field", d.Name), known("it has ", slices.Values(d.schema.Siblings(unknown))))
+			e.fail(inside(at, unknown, d.Name), fmt.Sprintf("the schema of the variable %q has no such field", d.Name), availableNames("it has ", slices.Values(d.schema.Siblings(unknown))))
 		}
 	}
 	return wrapped[d.Name]
@@ -220,8 +220,8 @@ func (e *expander) givenWrongly(name string) bool {
 	return slices.ContainsFunc(e.topology.Variables, func(v clusterv1.ClusterVariable) bool { return v.Name == name })
 }
 
-// known returns a fix that lists names.
-func known(start string, names func(func(string) bool)) string {
+// availableNames returns a fix that lists names.
+func availableNames(start string, names func(func(string) bool)) string {
 	sorted := slices.Sorted(names)
 	if len(sorted) == 0 || len(sorted) > 20 {
 		return ""

@@ -112,16 +112,16 @@ func lists() map[string]any {
 				return false, nil
 			}
 			l, err := items(v)
-			return among(l, needle), err
+			return contains(l, needle), err
 		},
-		"compact": func(v any) ([]any, error) { return kept(v, truth) },
+		"compact": func(v any) ([]any, error) { return filter(v, truth) },
 		"without": func(v any, drop ...any) ([]any, error) {
-			return kept(v, func(x any) bool { return !among(drop, x) })
+			return filter(v, func(x any) bool { return !contains(drop, x) })
 		},
 		"uniq": func(v any) ([]any, error) {
 			var seen []any
-			return kept(v, func(x any) bool {
-				isNew := !among(seen, x)
+			return filter(v, func(x any) bool {
+				isNew := !contains(seen, x)
 				seen = append(seen, x)
 				return isNew
 			})
@@ -155,12 +155,12 @@ func concat(v ...any) (any, error) {
 	return all, nil
 }
 
-func among(l []any, x any) bool {
+func contains(l []any, x any) bool {
 	return slices.ContainsFunc(l, func(y any) bool { return reflect.DeepEqual(x, y) })
 }
 
-// kept returns the elements for which test is true.
-func kept(v any, test func(any) bool) ([]any, error) {
+// filter returns the elements for which test is true.
+func filter(v any, test func(any) bool) ([]any, error) {
 	l, err := items(v)
 	found := []any{}
 	if len(l) > maxText/64 {

@@ -38,16 +38,16 @@ func texts() map[string]any {
 		},
 		"toString": text,
 		"toStrings": func(v any) []string {
-			return texted(v)
+			return toTexts(v)
 		},
-		"join":      func(separator string, v any) string { return strings.Join(texted(v), separator) },
+		"join":      func(separator string, v any) string { return strings.Join(toTexts(v), separator) },
 		"splitList": func(separator, s string) []string { return strings.Split(s, separator) },
 		"split":     func(separator, s string) map[string]string { return numbered(strings.Split(s, separator)) },
 		"splitn": func(separator string, n int, s string) map[string]string {
 			return numbered(strings.SplitN(s, separator, n))
 		},
 		"sortAlpha": func(v any) []string {
-			sorted := texted(v)
+			sorted := toTexts(v)
 			slices.Sort(sorted)
 			return sorted
 		},
@@ -111,8 +111,8 @@ func textsOf(v []any) []string {
 	return out
 }
 
-// texted converts a list to texts; another value counts as a list of one element.
-func texted(v any) []string {
+// toTexts converts a list to texts; another value counts as a list of one element.
+func toTexts(v any) []string {
 	if l, ok := asList(v); ok {
 		return textsOf(l)
 	}

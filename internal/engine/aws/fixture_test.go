@@ -13,24 +13,24 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// known makes nodes whose state is known, as if they had been looked up.
-type known struct {
+// fixture is a graph of existing resources with given states.
+type fixture struct {
 	t *testing.T
 	g *graph.Graph
 }
 
-func newKnown(t *testing.T) *known {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return &known{t, graph.New()}
+	return &fixture{t, graph.New()}
 }
 
-// node adds a node of somebody else's in a state.
-func node[S graph.State](k *known, id graph.ID, s S) *graph.Ref[S] {
+// existing adds an existing resource with a state.
+func existing[S graph.State](k *fixture, id graph.ID, s S) *graph.Ref[S] {
 	return graph.Use(k.g, id, func(context.Context, *cloud.Clients) (*S, error) { return &s, nil })
 }
 
-// look makes the states known.
-func (k *known) look() {
+// observe makes the states known to the graph.
+func (k *fixture) observe() {
 	k.t.Helper()
 	a := awssim.New(awssim.Options{})
 	_, err := (&graph.Executor{Cloud: cloud.New(a.Config(), "demo", cloud.Options{})}).Plan(k.t.Context(), k.g)
@@ -39,17 +39,17 @@ func (k *known) look() {
 
 func object(id string) identity.Object { return identity.Object{ID: id, Tags: cloud.Tags{}} }
 
-func (k *known) vpc() *graph.Ref[ec2.VPCState] {
-	return node(k, "vpc", ec2.VPCState{Object: object("vpc-1"), CIDR: "10.0.0.0/16", IPv6CIDR: "2600:1f14:2:4a00::/56"})
+func (k *fixture) vpc() *graph.Ref[ec2.VPCState] {
+	return existing(k, "vpc", ec2.VPCState{Object: object("vpc-1"), CIDR: "10.0.0.0/16", IPv6CIDR: "2600:1f14:2:4a00::/56"})
 }
 
-func (k *known) group(name string) *graph.Ref[ec2.SecurityGroupState] {
-	return node(k, graph.ID("security-group/"+name), ec2.SecurityGroupState{Object: object("sg-" + name), VPC: "vpc-1", Name: name})
+func (k *fixture) group(name string) *graph.Ref[ec2.SecurityGroupState] {
+	return existing(k, graph.ID("security-group/"+name), ec2.SecurityGroupState{Object: object("sg-" + name), VPC: "vpc-1", Name: name})
 }
 
-// printed writes a difference down, one line each: "+" for a remedy at hand,
-// "!" for none, "…" for time.
-func printed(d graph.Diff) (out []string) {
+// lines returns differences as text: "+" is changed in place, "!" needs a replacement,
+// "…" is waited for.
+func lines(d graph.Diff) (out []string) {
 	for _, c := range d {
 		out = append(out, map[graph.Remedy]string{graph.InPlace: "+ ", graph.Replace: "! ", graph.Wait: "… "}[c.Remedy]+c.String())
 	}

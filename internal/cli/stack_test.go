@@ -205,7 +205,7 @@ func TestInterruptedBootstrapStack(t *testing.T) {
 	s.Err = &serial{w: &alarm{&s.err, "AWSIAMRoleNodes", interrupts}}
 	require.Equal(t, env.Interrupted, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: stopped waiting: interrupted\n       The operation continues in AWS\n")
-	assert.Contains(t, s.err.String(), "or wait on by running this again:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
+	assert.Contains(t, s.err.String(), "or continue to wait with:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	require.Equal(t, 0, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "nothing to change")

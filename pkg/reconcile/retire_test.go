@@ -220,7 +220,7 @@ func TestDrainTimeout(t *testing.T) {
 		require.NoError(t, err)
 		assert.Less(t, time.Since(began), 12*time.Minute)
 		assert.Greater(t, time.Since(began), 7*time.Minute)
-		assert.Contains(t, strings.Join(w.events, "\n"), "nodeDrainTimeout, 20m0s, is over; left are default/web-")
+		assert.Contains(t, strings.Join(w.events, "\n"), "the pods that remain after nodeDrainTimeout (20m0s): default/web-")
 		require.Len(t, nodeNames(a), 2)
 	})
 }

@@ -144,7 +144,7 @@ func (f *stackFlags) advise(err error) error {
 	case errors.As(err, &stuck):
 		advice = fmt.Sprintf("Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", stuck.Name, stuck.Region)
 	case errors.As(err, &left):
-		advice = fmt.Sprintf("Look at it with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor wait on by running this again:\n  %s", left.Name, left.Region, f.again(left.Region))
+		advice = fmt.Sprintf("See its events with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor continue to wait with:\n  %s", left.Name, left.Region, f.again(left.Region))
 	case errors.As(err, &failed):
 		advice = f.mend(failed)
 	}

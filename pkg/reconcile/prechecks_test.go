@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// refused is what a run says that writes nothing.
+// refused returns the error of a run that writes nothing.
 func refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
 	t.Helper()
 	before := a.Detailed()
@@ -25,8 +25,8 @@ func refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
 	return err.Error()
 }
 
-// What a manifest names and the account does not have is told before the first
-// write, and where it stands.
+// Existing resources that are missing are reported before the first write, with the
+// position in the manifest.
 func TestPlacementGroupHasToExist(t *testing.T) {
 	m := load(t, threeZones, nil)
 	spec := func() *infrav1.AWSMachineSpec { return &m.Deployments[0].Template.Spec.Template.Spec }
@@ -40,7 +40,7 @@ func TestPlacementGroupHasToExist(t *testing.T) {
 	})
 }
 
-// Where nobody may ask for placement groups, AWS says it when machines are launched.
+// Without the permission to read placement groups, the error comes from the launch.
 func TestPlacementGroupThatNobodyMaySee(t *testing.T) {
 	m := load(t, threeZones, nil)
 	m.Deployments[0].Template.Spec.Template.Spec.PlacementGroupName = "racks"
@@ -57,8 +57,8 @@ func TestPlacementGroupThatNobodyMaySee(t *testing.T) {
 	})
 }
 
-// An image has to be of the architecture of the machines, also where the same
-// one is named for machines that it does fit.
+// An image must have the architecture of the machines, also if the same image is used for
+// other machines that it fits.
 func TestImageHasToFit(t *testing.T) {
 	m := load(t, threeZones, nil)
 	synctest.Test(t, func(t *testing.T) {

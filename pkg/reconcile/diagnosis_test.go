@@ -70,7 +70,7 @@ func sabotages() []sabotage {
 				}
 			},
 			first: `^i-\w+ cannot reach the internet, nor the APIs of AWS: rtb-\w+, the route table of its subnet-\w+, has no default route`,
-			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ is still there`, `Could not connect to the endpoint URL`},
+			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ still exists`, `Could not connect to the endpoint URL`},
 		},
 		{
 			name: "no NAT gateway", wait: reconcile.APIServer, when: firstControl, fails: "api-server",

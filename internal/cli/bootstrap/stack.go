@@ -47,7 +47,7 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 	if f.name != "" {
 		config.Spec.StackName = f.name
 	}
-	f.tellRegion(config)
+	f.reportRegion(config)
 	a, err := f.OpenPlain(ctx, config.Spec.Region)
 	if err != nil {
 		return nil, nil, nil, err
@@ -71,9 +71,9 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 	return config, a, s, nil
 }
 
-// tellRegion prints a message if the configuration and the environment have different
+// reportRegion prints a message if the configuration and the environment have different
 // regions: upstream uses the environment's.
-func (f *stackFlags) tellRegion(c *bootstrap.Config) {
+func (f *stackFlags) reportRegion(c *bootstrap.Config) {
 	want := c.Spec.Region
 	if want == "" || f.Region != "" && f.RegionSetting() == "" {
 		return

@@ -22,10 +22,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// inventory lists everything in the account that a cluster can be made of.
+// inventory lists all resources of the account that a cluster may have.
 //
-// Network interfaces of VPCs that are gone are left out: moto forgets to
-// remove those of NAT gateways.
+// Network interfaces of deleted VPCs are omitted: moto does not delete those of NAT
+// gateways.
 func inventory(t *testing.T, s *moto.Server) (all []string) {
 	t.Helper()
 	ctx := t.Context()

@@ -16,13 +16,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// images runs a command about images as a user of that account would.
+// images runs a command about images in that account.
 func images(t *testing.T, server *moto.Server, args ...string) (stdout, stderr string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"ami"}, args...)...)
 	cmd.Env = []string{
 		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "AWS_ENDPOINT_URL=" + server.URL, "AWS_EC2_METADATA_DISABLED=true",
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "HTTPS_PROXY=http://127.0.0.1:1", // the release server is out of reach
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "HTTPS_PROXY=http://127.0.0.1:1", // the release server is unreachable
 	}
 	var out, story bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &story
@@ -30,7 +30,7 @@ func images(t *testing.T, server *moto.Server, args ...string) (stdout, stderr s
 	return out.String(), story.String()
 }
 
-// TestImages lists the seeded images, offline but for AWS, and copies one.
+// TestImages lists the images, without internet access, and copies one.
 func TestImages(t *testing.T) {
 	server := moto.Start(t)
 	stdout, stderr := images(t, server, "list", "--region", "eu-west-1")

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPublicAPI holds what other programs import against what they can import:
-// no exported name of pkg/ has a type of an internal package in its signature,
-// its fields or its methods, nor in those of the types that it names.
+// TestPublicAPI checks the packages that other programs import: no exported name of pkg/
+// has a type of an internal package in its signature, its fields or its methods, nor in
+// those of the types that it refers to.
 func TestPublicAPI(t *testing.T) {
 	load := compiled(t)
 	walked := 0
@@ -39,7 +39,7 @@ func TestPublicAPI(t *testing.T) {
 	assert.Greater(t, walked, 100)
 }
 
-// compiled imports packages as the compiler has left them.
+// compiled imports packages from the build cache.
 func compiled(t *testing.T) types.Importer {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=ImportPath,Export", "./pkg/...")
@@ -59,14 +59,13 @@ func compiled(t *testing.T) types.Importer {
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
-// api visits the types that a package shows.
+// api visits the exported types of a package.
 type api struct {
 	t    *testing.T
 	seen map[types.Type]bool
 }
 
-// visit looks at a type, and at what can be reached from it. The trail says how
-// it was reached.
+// visit checks a type, and all types that it refers to. The trail is the path to it.
 func (a api) visit(trail string, t types.Type) {
 	if a.seen[t] {
 		return
@@ -111,7 +110,7 @@ func (a api) visit(trail string, t types.Type) {
 	}
 }
 
-// named holds a type name against the rule.
+// named checks a named type.
 func (a api) named(trail string, name *types.TypeName, arguments *types.TypeList) {
 	if ours(name.Pkg()) {
 		assert.NotContains(a.t, name.Pkg().Path(), "/internal/", "%s is of type %s, which no other program can import", trail, name.Name())

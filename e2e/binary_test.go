@@ -15,12 +15,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// speed is how much faster than AWS moto is taken to be: where AWS usually
-// takes two and a half minutes for a load balancer, five seconds are waited.
+// speed is how much faster than AWS moto is assumed to be: if AWS usually takes two and a
+// half minutes for a load balancer, the run waits five seconds.
 const speed = "30"
 
-// binary returns the path of the program under test: E2E_BINARY, or what
-// "make build" makes.
+// binary returns the path of the program under test: E2E_BINARY, or the result of "make
+// build".
 func binary(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("E2E_BINARY")
@@ -33,11 +33,11 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// shell runs the program as a user of that account would.
+// shell runs the program in that account.
 type shell struct {
 	program string
 	server  *moto.Server
-	env     []string // besides what every command gets
+	env     []string // arguments for every command
 	home    string
 }
 
@@ -46,26 +46,25 @@ func newShell(t *testing.T, server *moto.Server, env ...string) *shell {
 	return &shell{program: binary(t), server: server, env: env, home: t.TempDir()}
 }
 
-// command returns a command that has not been started. Its environment is all
-// its own: no setting of the machine's comes through.
+// command returns a command that has not been started. It does not inherit environment
+// variables.
 func (s *shell) command(ctx context.Context, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	cmd = exec.CommandContext(ctx, s.program, append([]string{"cluster"}, args...)...)
 	cmd.Env = append([]string{
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "AWS_ENDPOINT_URL=" + s.server.URL, "AWS_REGION=" + moto.Region,
 		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + speed,
-		"CLUSTERAWSADM_WAIT=infrastructure", // moto's machines boot nothing
+		"CLUSTERAWSADM_WAIT=infrastructure", // machines in moto do not boot
 	}, s.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd, stdout, stderr
 }
 
-// run runs a command, which has to end with that exit code, and returns what
-// it printed.
+// run runs a command, checks the exit code, and returns the output.
 func (s *shell) run(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	cmd, out, story := s.command(t.Context(), args...)
-	_ = cmd.Run() // what matters is the exit code
+	_ = cmd.Run() // only the exit code matters
 	require.Equal(t, want, cmd.ProcessState.ExitCode(), "%s\n%s%s", args, out, story)
 	return out.String(), story.String()
 }

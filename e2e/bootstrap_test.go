@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// everything turns on all there is in an AWSIAMConfiguration.
+// everything is an AWSIAMConfiguration with all options enabled.
 const everything = `apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1
 kind: AWSIAMConfiguration
 spec:
@@ -46,8 +46,8 @@ spec:
   allowAssumeRole: true
 `
 
-// TestCFNLint has cfn-lint look at the templates of all configurations that
-// are kept with pkg/bootstrap, and at those with everything turned on.
+// TestCFNLint runs cfn-lint on the templates of all configurations in pkg/bootstrap, and
+// on those with all options.
 func TestCFNLint(t *testing.T) {
 	configurations, err := filepath.Glob("../pkg/bootstrap/testdata/configs/*.yaml")
 	require.NoError(t, err)
@@ -68,8 +68,8 @@ func TestCFNLint(t *testing.T) {
 		require.NoError(t, os.WriteFile(template, out, 0o600))
 		args = append(args, template)
 	}
-	out, err := exec.CommandContext(t.Context(), "cfn-lint", args...).Output() // it fails for warnings too
-	if _, ran := err.(*exec.ExitError); err != nil && !ran {                   //nolint:errorlint // it is not wrapped
+	out, err := exec.CommandContext(t.Context(), "cfn-lint", args...).Output() // it also fails for warnings
+	if _, ran := err.(*exec.ExitError); err != nil && !ran {                   //nolint:errorlint // not wrapped
 		require.NoError(t, err, "pip install cfn-lint")
 	}
 	var found []struct {
@@ -79,7 +79,7 @@ func TestCFNLint(t *testing.T) {
 	require.NoError(t, json.Unmarshal(out, &found), "%s", out)
 	for _, f := range found {
 		if f.Rule.ID == "W3037" && strings.HasPrefix(f.Message, "'test' is not one of") {
-			continue // the service of the actions in with_extra_statements.yaml, which is made up
+			continue // with_extra_statements.yaml has actions of an invented service
 		}
 		assert.Fail(t, "cfn-lint", "%s: %s: %.200s", filepath.Base(f.Filename), f.Rule.ID, f.Message)
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCompatibility makes sure that each line of docs/compatibility.md names
-// tests, and that these exist.
+// TestCompatibility checks that each line of docs/compatibility.md names existing tests.
 func TestCompatibility(t *testing.T) {
 	exists := tests(t)
 	page, err := os.ReadFile(filepath.Join("..", "docs", "compatibility.md"))

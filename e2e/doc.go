@@ -1,4 +1,3 @@
-// Package e2e tests the program from outside: the built binary against
-// moto_server over HTTP (build tag e2e, "make e2e"), and, in every test run,
-// that the README and the layers are true.
+// Package e2e tests the built binary with moto_server over HTTP (build tag e2e, "make
+// e2e"), and, in every test run, the README and the layers of packages.
 package e2e

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// TestEmbed builds test/embed, a program of a module of its own that uses the
-// engine as a library, and has it create, show and delete a cluster.
+// TestEmbed builds test/embed, a program in its own module that uses the engine as a
+// library, and creates, shows and deletes a cluster with it.
 func TestEmbed(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "embed")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// TestInstall installs the program from a clone, and from a module proxy into an
-// empty GOPATH, and asks it for its version.
+// TestInstall installs the program from a clone, and from a module proxy into an empty
+// GOPATH, and checks its version.
 func TestInstall(t *testing.T) {
 	t.Run("from a clone", func(t *testing.T) {
 		bin := goInstall(t, t.TempDir(), "", "./cmd/clusterawsadm")
@@ -32,7 +32,7 @@ func TestInstall(t *testing.T) {
 		assert.Equal(t, strings.TrimSpace(string(head)), v["gitCommit"])
 	})
 	const commit = "0123456789ab"
-	commits := map[string]string{"v0.0.0-test": "", "v0.0.0-20261122120000-" + commit: commit} // it is known where the version names it
+	commits := map[string]string{"v0.0.0-test": "", "v0.0.0-20261122120000-" + commit: commit} // known from the version
 	proxies := "file://" + moduleProxy(t, slices.Collect(maps.Keys(commits))) + ",file://" + goEnv(t, "GOMODCACHE") + "/cache/download," + goEnv(t, "GOPROXY")
 	gopath := t.TempDir()
 	for version, commit := range commits {
@@ -49,7 +49,7 @@ func text(v any) string {
 	return s
 }
 
-// goInstall runs go install with a GOPATH of its own, and returns the program.
+// goInstall runs go install with a separate GOPATH, and returns the program.
 func goInstall(t *testing.T, gopath, proxies, what string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "install", "-trimpath", "-buildvcs=auto", "-modcacherw", what)
@@ -66,8 +66,8 @@ func goInstall(t *testing.T, gopath, proxies, what string) string {
 	return filepath.Join(gopath, "bin", "clusterawsadm")
 }
 
-// versionOf asks an installed program for its version in the two ways that there
-// are, and returns the fields of the answer.
+// versionOf runs an installed program with both version commands, and returns the fields
+// of the output.
 func versionOf(t *testing.T, program string) map[string]any {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, "version", "-o", "json").Output()
@@ -92,8 +92,8 @@ func goEnv(t *testing.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// moduleProxy makes the folder of a module proxy that has some versions of this
-// module, all alike: the files of the working tree that git does not ignore.
+// moduleProxy creates the folder of a module proxy with some versions of this module, all
+// with the same content: the files of the working tree that git does not ignore.
 func moduleProxy(t *testing.T, versions []string) string {
 	t.Helper()
 	ls := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -102,7 +102,7 @@ func moduleProxy(t *testing.T, versions []string) string {
 	require.NoError(t, err)
 	var files []zip.File
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
-		if _, err := os.Lstat(filepath.Join("..", name)); err == nil { // a deleted file is listed until that is committed
+		if _, err := os.Lstat(filepath.Join("..", name)); err == nil { // git lists a deleted file until the commit
 			files = append(files, treeFile(name))
 		}
 	}

@@ -16,12 +16,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// kills is how many runs are killed.
+// kills is the number of runs to kill.
 const kills = 20
 
-// TestKilled kills a run at a random moment, has another one go on to the end,
-// and deletes the cluster; every fourth time it is the deletion that is killed.
-// E2E_SEED repeats a sequence.
+// TestKilled kills a run at a random moment, continues it with another one, and deletes
+// the cluster; every fourth time it kills the deletion. E2E_SEED repeats a sequence.
 func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("E2E_SEED"); s != "" {
@@ -61,8 +60,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// kill starts a command and kills it within that time. Half of the moments
-// are in the first fifth, in which most of the calls are made.
+// kill starts a command and kills it within that time. Half of the moments are in the
+// first fifth, which has most of the calls.
 func (s *shell) kill(t *testing.T, random *rand.Rand, within time.Duration, args ...string) {
 	t.Helper()
 	if random.IntN(2) == 0 {
@@ -82,8 +81,7 @@ func lastLine(story string) string {
 	return lines[len(lines)-1]
 }
 
-// kindsOf counts things by the first word of their lines: IDs differ from run
-// to run.
+// kindsOf counts lines by their first word: IDs differ from run to run.
 func kindsOf(inventory []string) map[string]int {
 	kinds := map[string]int{}
 	for _, line := range inventory {

@@ -16,15 +16,15 @@ import (
 // module is the path of this module.
 const module = "github.com/clusterawsadm/clusterawsadm"
 
-// listed is what "go list" says of a package.
+// listed is a package in the output of "go list".
 type listed struct {
 	ImportPath string
-	Imports    []string // of the code, without that of tests
-	Deps       []string // and all that those import
+	Imports    []string // of the code, without tests
+	Deps       []string // direct and indirect
 }
 
-// TestLayers keeps imports pointing downwards. The linter says the same of
-// direct imports; here indirect ones count too.
+// TestLayers checks that imports point downwards. The linter checks direct imports; this
+// test includes indirect ones.
 func TestLayers(t *testing.T) {
 	for _, p := range packages(t) {
 		path := strings.TrimPrefix(p.ImportPath, module+"/")

@@ -19,10 +19,9 @@ import (
 // example returns the path of an example.
 func example(name string) string { return filepath.Join("..", "configs", name+".yaml") }
 
-// TestLifecycle has clusters made, looked at and deleted. Those of the other
-// examples cannot be made on moto: two-zones is in another region, and moto
-// does not keep the host name type of its subnets; the rest need things that
-// have to be there before.
+// TestLifecycle creates, describes and deletes clusters. The other examples do not work
+// with moto: two-zones is in another region, and moto does not store the hostname type of
+// its subnets; the rest need existing resources.
 func TestLifecycle(t *testing.T) {
 	server := moto.Start(t)
 	for _, name := range []string{"quickstart", "three-zones", "classic-elb", "bastion", "dual-stack", "ipv6", "flatcar", "node-groups", "single-machines", "public-only"} {
@@ -32,12 +31,12 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestTemplates does so with Cluster API Provider AWS's own templates, unchanged,
-// where there are any.
+// TestTemplates does the same with the templates of Cluster API Provider AWS, unchanged,
+// if they exist.
 func TestTemplates(t *testing.T) {
 	folder := os.Getenv("CAPA_TEMPLATES")
 	if folder == "" {
-		folder = filepath.Join("..", "..", "shared", "capa-templates") // where a checkout may have them beside it
+		folder = filepath.Join("..", "..", "shared", "capa-templates") // a clone may have them next to it
 	}
 	if _, err := os.Stat(folder); err != nil {
 		t.Skip("there are no templates here; CAPA_TEMPLATES names a folder of them")

@@ -15,10 +15,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// TestPolicy has a user who may do what "cluster policy" says, and nothing
-// else, make and delete a cluster. moto knows neither resources nor
-// conditions of statements: they are taken out. TestPolicySuffices of
-// pkg/reconcile looks at the resources.
+// TestPolicy creates and deletes a cluster as a user who has exactly the permissions of
+// "cluster policy". moto does not support resources and conditions of statements, so they
+// are removed. TestPolicySuffices of pkg/reconcile checks the resources.
 func TestPolicy(t *testing.T) {
 	server := moto.Start(t)
 	server.Bootstrap(t)
@@ -49,7 +48,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// bare takes out of a policy what moto does not know.
+// bare removes from a policy what moto does not support.
 func bare(t *testing.T, policy string) string {
 	t.Helper()
 	var d struct {
@@ -66,8 +65,8 @@ func bare(t *testing.T, policy string) string {
 	return string(out)
 }
 
-// someone makes a user with that policy, has moto refuse from now on what is not
-// allowed, and returns the environment of the user's commands.
+// someone creates a user with that policy, enables permission checks in moto, and returns
+// the environment for the user's commands.
 func someone(t *testing.T, server *moto.Server, policy string) []string {
 	t.Helper()
 	c, name := iam.NewFromConfig(server.Config), "ada"
@@ -81,7 +80,7 @@ func someone(t *testing.T, server *moto.Server, policy string) []string {
 	return []string{"AWS_ACCESS_KEY_ID=" + *key.AccessKey.AccessKeyId, "AWS_SECRET_ACCESS_KEY=" + *key.AccessKey.SecretAccessKey}
 }
 
-// enforce has moto look at permissions after so many calls; "inf" is never.
+// enforce makes moto check permissions after that number of calls; "inf" is never.
 func enforce(t *testing.T, server *moto.Server, after string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/moto-api/reset-auth", strings.NewReader(after))

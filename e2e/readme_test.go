@@ -30,9 +30,8 @@ func blocks(t *testing.T, language string) (found []string) {
 	return found
 }
 
-// TestREADME types the commands of README.md's console blocks, and finds there
-// what they print. "…" stands for anything within a line, and on a line of its
-// own for any lines.
+// TestREADME runs the commands of README.md's console blocks, and compares the output.
+// "…" matches any text within a line, and on a line of its own any lines.
 func TestREADME(t *testing.T) {
 	all := blocks(t, "console")
 	t.Chdir(t.TempDir())
@@ -46,7 +45,7 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// pattern makes a regular expression of expected output.
+// pattern converts expected output to a regular expression.
 func pattern(want string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString("^")
@@ -62,7 +61,7 @@ func pattern(want string) *regexp.Regexp {
 	return regexp.MustCompile(b.String() + "$")
 }
 
-// user is somebody at a shell, without an AWS account.
+// user is a shell without an AWS account.
 type user struct {
 	*env.Env
 	out bytes.Buffer
@@ -89,8 +88,8 @@ func newUser(t *testing.T) *user {
 	return u
 }
 
-// types runs a command, which has to succeed, and returns what it printed. Its
-// output goes to a file where the command says so.
+// types runs a command, which has to succeed, and returns its output. A redirection
+// writes it to a file.
 func (u *user) types(t *testing.T, command string) string {
 	t.Helper()
 	command, file, redirected := strings.Cut(command, " > ")
@@ -105,8 +104,8 @@ func (u *user) types(t *testing.T, command string) string {
 	return u.out.String()
 }
 
-// TestREADMEOnAWS makes sure that what README.md tells to do on AWS could be
-// done: targets, commands and flags are there.
+// TestREADMEOnAWS checks the instructions of README.md for AWS: the make targets,
+// commands and flags exist.
 func TestREADMEOnAWS(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join("..", "Makefile"))
 	require.NoError(t, err)
@@ -129,7 +128,7 @@ func TestREADMEOnAWS(t *testing.T) {
 	}
 }
 
-// TestPicture keeps the README's picture of the graph fresh: "make picture"
+// TestPicture checks that the README's picture of the graph is up to date: "make picture"
 // draws it.
 func TestPicture(t *testing.T) {
 	drawn, err := os.ReadFile(filepath.Join("..", "docs", "quickstart.svg"))

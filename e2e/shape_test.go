@@ -14,15 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Lines from which TestShape warns.
+// Limits above which TestShape prints a warning.
 const (
 	fileBudget     = 600
 	functionBudget = 100
 )
 
-// TestShape reports how long files and functions are. Run with -v it shows the
-// median, the 90th percentile, the longest, and warns of those that may hold two
-// things.
+// TestShape reports the length of files and functions. With -v it prints the median, the
+// 90th percentile, the longest, and warns about those that may do two things.
 func TestShape(t *testing.T) {
 	var files, functions []measured
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -68,8 +67,8 @@ func measure(t *testing.T, path string) (file measured, functions []measured) {
 	return file, functions
 }
 
-// report prints the median, the 90th percentile and the longest, and warns of
-// what is longer than the budget.
+// report prints the median, the 90th percentile and the longest, and warns about those
+// above the limit.
 func report(t *testing.T, kind string, all []measured, budget int) {
 	t.Helper()
 	require.NotEmpty(t, all)

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reviewSize is the size at which somebody looks what the program links: 75 MiB
-// (docs/adr/0020-ordinary-build.md). It is no limit.
+// reviewSize is the size at which somebody should check what the program links: 75 MiB
+// (docs/adr/0020-ordinary-build.md). It is not a limit.
 const reviewSize = 75 << 20
 
-// TestSize prints the size of the program, and warns where it is worth a look:
-// without the linker's dead-code elimination it would double.
+// TestSize prints the size of the program, and warns above reviewSize: without the
+// linker's dead-code elimination the size would double.
 func TestSize(t *testing.T) {
 	info, err := os.Stat(binary(t))
 	require.NoError(t, err)
@@ -27,8 +27,8 @@ func TestSize(t *testing.T) {
 	require.Less(t, info.Size(), int64(2*reviewSize), "a linked package switches off dead-code elimination: text/template, or reflection by method name")
 }
 
-// BenchmarkStart prints how long the program takes to start, next to one that
-// links the same libraries and does nothing, and how large it is.
+// BenchmarkStart prints the start time and the size of the program, next to those of a
+// program that links the same libraries and does nothing.
 func BenchmarkStart(b *testing.B) {
 	program, err := filepath.Abs(filepath.Join("..", "bin", "clusterawsadm"))
 	require.NoError(b, err)

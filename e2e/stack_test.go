@@ -24,8 +24,7 @@ func (s *shell) bootstrap(t *testing.T, args ...string) (stdout, stderr string) 
 	return out.String(), story.String()
 }
 
-// awsCLI asks the account with AWS's own program, and returns what JSON it
-// answers.
+// awsCLI runs the AWS CLI, and decodes its JSON output.
 func (s *shell) awsCLI(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "aws", append([]string{"--output", "json"}, args...)...)
@@ -38,7 +37,7 @@ func (s *shell) awsCLI(t *testing.T, args ...string) map[string]any {
 	return v
 }
 
-// names are those of the account's things of one kind, but for AWS's own.
+// names returns the names of resources of one type in the account, without those of AWS.
 func (s *shell) names(t *testing.T, list, field, name string, args ...string) (names []string) {
 	t.Helper()
 	all, _ := s.awsCLI(t, append([]string{"iam", list}, args...)...)[field].([]any)
@@ -48,8 +47,8 @@ func (s *shell) names(t *testing.T, list, field, name string, args ...string) (n
 	return names
 }
 
-// TestStack has the default stack made, changed and deleted, and AWS's own
-// program look at what is there.
+// TestStack creates, updates and deletes the default stack, and checks the result with
+// the AWS CLI.
 func TestStack(t *testing.T) {
 	s := newShell(t, moto.Start(t))
 	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"

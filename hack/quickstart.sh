@@ -1,6 +1,8 @@
 #!/bin/sh
-# Creates, shows, plans and deletes a cluster on a simulated AWS account that
-# lives in a temporary file: a first look at the program, which is $1.
+# hack/quickstart.sh PROGRAM
+#
+# Creates, describes, plans and deletes a cluster in a simulated AWS account, which is
+# stored in a temporary file.
 set -eu
 
 program=$1
@@ -15,7 +17,7 @@ step() {
 
 step create -f $manifest --yes
 step describe -f $manifest
-step plan -f $manifest --detailed-exitcode # 2 if there were anything to do
+step plan -f $manifest --detailed-exitcode # exit code 2 if there are changes
 step delete -f $manifest --yes
 step list
-printf '\nThat was simulated. README.md says how to do the same on a real account.\n'
+printf '\nThis was a simulation. README.md describes how to use a real account.\n'

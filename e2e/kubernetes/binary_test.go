@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
-// program returns the path of the program under test: E2E_BINARY, or what
-// "make build" makes.
+// program returns the path of the program under test: E2E_BINARY, or the result of "make
+// build".
 func program(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("E2E_BINARY")
@@ -38,19 +38,19 @@ type shell struct {
 	out, err string // of the last command
 }
 
-// newShell is a user without a home, who sets those variables.
+// newShell returns a shell without a home directory and with those variables.
 func newShell(t *testing.T, env ...string) *shell {
 	t.Helper()
 	return &shell{t: t, path: program(t), env: append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, env...)}
 }
 
-// run types a command, which is to end with a code.
+// run runs a command and checks the exit code.
 func (s *shell) run(code int, args ...string) {
 	s.t.Helper()
 	var out, err bytes.Buffer
 	cmd := exec.CommandContext(s.t.Context(), s.path, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Stdin = s.env, &out, &err, bytes.NewReader([]byte(s.stdin))
-	_ = cmd.Run() // its exit code says it all
+	_ = cmd.Run() // only the exit code matters
 	s.out, s.err = out.String(), err.String()
 	require.Equal(s.t, code, cmd.ProcessState.ExitCode(), "%v\n%s%s", args, s.out, s.err)
 }

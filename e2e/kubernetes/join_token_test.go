@@ -30,7 +30,7 @@ func kubectl(t *testing.T) string {
 	file, err := filepath.Abs(filepath.Join(root, ".cache", "kubernetes", "kubectl-"+controlplane.Version))
 	require.NoError(t, err)
 	if _, err := os.Stat(file); err == nil {
-		return file // its name says which version it is
+		return file // the name contains the version
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-C", "kubectl", "-ldflags", "-s -w", "-o", file, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -39,8 +39,8 @@ func kubectl(t *testing.T) string {
 	return file
 }
 
-// writtenFile is a file that user data writes, of which the tests of
-// internal/engine/boot say that it is what machines get.
+// writtenFile is a file in user data; the tests of internal/engine/boot check that
+// machines get it.
 func writtenFile(t *testing.T, userData, path string) string {
 	t.Helper()
 	root, err := controlplane.Root()
@@ -60,9 +60,9 @@ func writtenFile(t *testing.T, userData, path string) string {
 	return ""
 }
 
-// The script that control planes run every half hour, with a real kubectl and
-// a real API server: tokens of ours become valid for two hours, and none else;
-// there is none that it makes.
+// Tests the script that control planes run every half hour, with a real kubectl and a
+// real API server: it extends the tokens of this program to two hours, leaves others
+// alone, and creates none.
 func TestControlPlaneKeepsTheToken(t *testing.T) {
 	c := controlplane.Start(t)
 	secrets := c.Objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace("kube-system")
@@ -106,8 +106,8 @@ func TestControlPlaneKeepsTheToken(t *testing.T) {
 		}
 	}
 
-	// A run of ours supersedes a token by another description: it lives on, and
-	// is not kept.
+	// A token that a run has superseded, which has another description, stays valid and
+	// is not renewed.
 	change, err := json.Marshal(map[string]any{"stringData": map[string]string{"description": "superseded: " + ours, "expiration": soon}})
 	require.NoError(t, err)
 	_, err = secrets.Patch(t.Context(), "bootstrap-token-bbbbbb", types.MergePatchType, change, metav1.PatchOptions{})
@@ -120,7 +120,7 @@ func TestControlPlaneKeepsTheToken(t *testing.T) {
 	assert.Len(t, all.Items, 3)
 }
 
-// expiration is until when a token is valid.
+// expiration is when a token expires.
 func expiration(t *testing.T, secrets dynamic.ResourceInterface, id string) time.Time {
 	t.Helper()
 	o, err := secrets.Get(t.Context(), "bootstrap-token-"+id, metav1.GetOptions{})

@@ -25,7 +25,7 @@ const (
 	tasksAnnotation      = "aws.cluster.x-k8s.io/external-resource-tasks-gc"
 )
 
-// install makes a management cluster of a control plane, as far as kinds go.
+// install installs the CustomResourceDefinitions of a management cluster.
 func install(t *testing.T, c *controlplane.ControlPlane, editCluster func(crd *unstructured.Unstructured)) {
 	t.Helper()
 	c.InstallCRDs(t, "sigs.k8s.io/cluster-api", "core/config/crd/bases", editCluster, "cluster.x-k8s.io_clusters.yaml")
@@ -33,7 +33,7 @@ func install(t *testing.T, c *controlplane.ControlPlane, editCluster func(crd *u
 		"infrastructure.cluster.x-k8s.io_awsmanagedclusters.yaml", "controlplane.cluster.x-k8s.io_awsmanagedcontrolplanes.yaml")
 }
 
-// infrastructure is what is behind the clusters of the tests.
+// infrastructure are the infrastructure objects of the clusters.
 const infrastructure = `
 apiVersion: infrastructure.cluster.x-k8s.io/v1beta2
 kind: AWSCluster
@@ -146,7 +146,7 @@ func garbageFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig stri
 	}
 }
 
-// TestOldManagementCluster has the Cluster kind of Cluster API before 1.11.
+// TestOldManagementCluster uses the Cluster kind of Cluster API before 1.11.
 func TestOldManagementCluster(t *testing.T) {
 	t.Parallel()
 	c := controlplane.Start(t)
@@ -287,8 +287,8 @@ func credentialFailures(t *testing.T, c *controlplane.ControlPlane, kubeconfig s
 	assert.Contains(t, s.err, "the management cluster at https://127.0.0.1:1 (context test) cannot be reached")
 }
 
-// rollout restarts a deployment whose pods have no annotations. There is no
-// controller for deployments here: the test is it.
+// rollout simulates the rollout of a Deployment, because there is no controller for
+// Deployments here. Pods have no annotations.
 func rollout(t *testing.T, c *controlplane.ControlPlane, kubeconfig string) {
 	const deployments, restarted = "deployments.apps/v1", "kubectl.kubernetes.io/restartedAt"
 	s := newShell(t, "KUBECONFIG="+kubeconfig)
@@ -303,10 +303,10 @@ func rollout(t *testing.T, c *controlplane.ControlPlane, kubeconfig string) {
 	assert.EqualValues(t, 2, d.GetGeneration(), "the deployment is to be rolled out")
 
 	go func() {
-		for t.Context().Err() == nil { // the next generation comes, and is done at once
+		for t.Context().Err() == nil { // the next generation is complete immediately
 			status := []byte(`{"status":{"observedGeneration":9,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1}}`)
 			_, _ = c.Objects.Resource(controlplane.Resource(deployments)).Namespace("capa-system").
-				Patch(t.Context(), "capa-controller-manager", types.MergePatchType, status, metav1.PatchOptions{}, "status") // the test ends it
+				Patch(t.Context(), "capa-controller-manager", types.MergePatchType, status, metav1.PatchOptions{}, "status") // cancelled at the end of the test
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()

@@ -14,7 +14,7 @@ import (
 	autoscalingsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/autoscaling"
 )
 
-// newVersion gives the template of the group another instance type.
+// newVersion changes the instance type in the group's template.
 func (p *pool) newVersion() {
 	p.t.Helper()
 	data := p.testbed.template("").LaunchTemplateData
@@ -35,8 +35,8 @@ func (p *pool) last() types.InstanceRefresh {
 	return out.InstanceRefreshes[0]
 }
 
-// watch follows a refresh to its end, and returns the least and the most
-// instances that were in service on the way.
+// watch waits for the end of a refresh, and returns the minimum and maximum number of
+// instances in service.
 func (p *pool) watch() (least, most int) {
 	p.t.Helper()
 	least = 99
@@ -162,7 +162,8 @@ func TestHooksAndProcesses(t *testing.T) {
 	})
 }
 
-// A group that replaces what gets too old does so for ever, also unseen.
+// A group with a maximum instance lifetime replaces its instances again and again, also
+// without calls.
 func TestLifetime(t *testing.T) {
 	pooled(t, func(t *testing.T, p *pool) {
 		r := p.group("demo", 2)

@@ -58,7 +58,7 @@ func (p *pool) see() types.AutoScalingGroup {
 	return out.AutoScalingGroups[0]
 }
 
-// states are the instances of the group: state and version, in order.
+// states lists the instances of the group: state and version, in order.
 func (p *pool) states() (out []string) {
 	for _, i := range p.see().Instances {
 		out = append(out, fmt.Sprintf("%s %s %s v%s", (*i.AvailabilityZone)[8:], i.LifecycleState, *i.InstanceType, *i.LaunchTemplate.Version))
@@ -85,7 +85,7 @@ func TestGroupLife(t *testing.T) {
 		_, err := p.ec2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: &p.subnet})
 		assert.Equal(t, "DependencyViolation", code(err))
 
-		// One that somebody terminates is replaced, a while later.
+		// An instance that somebody terminates is replaced after a while.
 		_, err = p.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{*e.InstanceId}})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
@@ -133,7 +133,7 @@ func (p *pool) ids() (out []string) {
 	return out
 }
 
-// What happened while nobody called has happened at its time.
+// Changes between two calls happened at their own time.
 func TestGroupsLiveOnUnseen(t *testing.T) {
 	pooled(t, func(t *testing.T, p *pool) {
 		began := time.Now()

@@ -33,7 +33,7 @@ Resources:
 `
 )
 
-// stackbed is a bare account with a client or two.
+// stackbed is an empty account with clients.
 type stackbed struct {
 	t   *testing.T
 	aws *AWS
@@ -73,7 +73,7 @@ func (b *stackbed) status() string {
 	return strings.TrimSpace(string(out.Stacks[0].StackStatus) + " " + aws.ToString(out.Stacks[0].StackStatusReason))
 }
 
-// events returns what happened since the last call, the oldest first.
+// events returns the events since the last call, the oldest first.
 func (b *stackbed) events(from int) (lines []string) {
 	b.aws.Edit(func(s *State) {
 		for _, x := range s.CloudFormation.Stacks {
@@ -169,8 +169,7 @@ func TestStackUpdates(t *testing.T) {
 	})
 }
 
-// sortedSame puts what happens at the same time and may come in either order
-// into one.
+// sortedSame sorts events at the same time, whose order may vary.
 func sortedSame(lines []string) []string {
 	for i := range lines[1:] {
 		if strings.HasPrefix(lines[i], "User UPDATE_COMPLETE") && strings.HasPrefix(lines[i+1], "Policy UPDATE_COMPLETE") {
@@ -308,7 +307,7 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 	})
 }
 
-// A request that is repeated with its token is the same request.
+// A request with a used client token is the same request.
 func TestTokensOfStacks(t *testing.T) {
 	inStack(t, Options{}, func(t *testing.T, b *stackbed) {
 		in := &cfn.CreateStackInput{

@@ -17,15 +17,15 @@ import (
 	ec2sim "github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
 )
 
-// abroadIn returns a client for a region of the account.
-// mostCopies is how many snapshots can be copied to one region at a time.
+// abroadIn returns a client for a region of the account. mostCopies is the limit of
+// snapshot copies to one region.
 const mostCopies = 20
 
 func abroadIn(a *AWS, region string) *ec2.Client {
 	return ec2.NewFromConfig(a.Config(), func(o *ec2.Options) { o.Region = region })
 }
 
-// copyOf is a call for a copy of an image of us-east-1.
+// copyOf returns the call that copies an image of us-east-1.
 func copyOf(a *AWS, name string) *ec2.CopyImageInput {
 	return &ec2.CopyImageInput{
 		SourceRegion: aws.String("us-east-1"), SourceImageId: aws.String(newestImage(a, "capa-ami-ubuntu-24.04-v1.34.2-", "x86_64")), Name: aws.String(name),
@@ -148,7 +148,7 @@ func TestCopyImageRefused(t *testing.T) {
 	})
 }
 
-// Instances are not launched from an image that is not ready.
+// Instances cannot be launched from an image that is pending.
 func TestImageThatIsNotReady(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, n *testbed) {
 		i := copyOf(n.aws, "copied")

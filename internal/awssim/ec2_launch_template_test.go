@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// template is a call for a launch template that is good.
+// template returns the call for a valid launch template.
 func (n *testbed) template(name string) *ec2.CreateLaunchTemplateInput {
 	tags := func(kind types.ResourceType) types.LaunchTemplateTagSpecificationRequest {
 		return types.LaunchTemplateTagSpecificationRequest{ResourceType: kind, Tags: []types.Tag{{Key: aws.String("Name"), Value: &name}}}

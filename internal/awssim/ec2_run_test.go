@@ -68,7 +68,7 @@ func TestRunInstancesChecks(t *testing.T) {
 			r := n.launch(1, "a")
 			c.change(r)
 			before := len(n.aws.Detailed())
-			time.Sleep(time.Second) // EC2 takes two such requests a second
+			time.Sleep(time.Second) // EC2 permits two requests per second
 			_, err := n.ec2.RunInstances(t.Context(), r)
 			assert.Equal(t, c.want, code(err), name)
 			if c.want != "" {

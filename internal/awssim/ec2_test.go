@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// code is the AWS error code of err, "" for none.
+// code returns the AWS error code of err, "" for none.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -43,8 +43,8 @@ type testbed struct {
 	image                        string
 }
 
-// in runs a test in virtual time, with a VPC, an attached internet gateway, a
-// public subnet and a security group.
+// in runs a test in virtual time, with a VPC, an attached internet gateway, a public
+// subnet and a security group.
 func in(t *testing.T, o Options, test func(t *testing.T, n *testbed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func (n *testbed) natState(id string) types.NatGatewayState {
 	return out.NatGateways[0].State
 }
 
-// launch is a call for instances in the subnet.
+// launch returns the call that launches instances in the subnet.
 func (n *testbed) launch(count int32, name string) *ec2.RunInstancesInput {
 	return &ec2.RunInstancesInput{
 		MinCount: &count, MaxCount: &count, ImageId: &n.image, InstanceType: "t3.medium", SubnetId: &n.subnet, SecurityGroupIds: []string{n.group},

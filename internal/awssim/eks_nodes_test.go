@@ -15,7 +15,7 @@ import (
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
 )
 
-// group is a node group of two nodes.
+// group returns the call for a node group of two nodes.
 func group(name string) *eks.CreateNodegroupInput {
 	return &eks.CreateNodegroupInput{
 		ClusterName: aws.String("demo"), NodegroupName: &name, NodeRole: aws.String(stockRole), Subnets: []string{testSubnetA, testSubnetB},
@@ -66,8 +66,8 @@ func TestNodeGroupLives(t *testing.T) {
 	})
 }
 
-// Versions go one minor at a time, nodes after the control plane, none back;
-// what is under way survives a save.
+// Upgrades go one minor version at a time, nodes after the control plane, without
+// downgrades; an update in progress survives a save.
 func TestEKSVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -109,7 +109,7 @@ func TestEKSVersions(t *testing.T) {
 	})
 }
 
-// Changes of a control plane exclude core.Each other.
+// Updates of a control plane exclude each other.
 func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -148,8 +148,8 @@ func TestEKSUpdatesExcludeEachOther(t *testing.T) {
 	})
 }
 
-// An identity provider occupies its cluster while it comes and while it goes,
-// and there is one at most.
+// An identity provider locks its cluster during association and disassociation, and there
+// can be one.
 func TestEKSIdentityProviders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -176,7 +176,7 @@ func TestEKSIdentityProviders(t *testing.T) {
 	})
 }
 
-// Fargate profiles come and go one at a time, in private subnets.
+// Fargate profiles are created and deleted one at a time, in private subnets.
 func TestFargateOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})

@@ -21,7 +21,7 @@ import (
 
 const mimeData = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//--\n"
 
-// eksImageFor is the image that EKS recommends.
+// eksImageFor returns the image that EKS recommends.
 func eksImageFor(t *testing.T, a *AWS, path string) string {
 	t.Helper()
 	out, err := ssm.NewFromConfig(a.Config()).GetParameter(t.Context(), &ssm.GetParameterInput{Name: aws.String("/aws/service/eks/optimized-ami/" + path + "/recommended/image_id")})
@@ -29,8 +29,7 @@ func eksImageFor(t *testing.T, a *AWS, path string) string {
 	return *out.Parameter.Value
 }
 
-// EKS takes no launch template that says what the node group says, or what is
-// EKS's to say.
+// EKS rejects a launch template with settings of the node group, or of EKS.
 func TestNodeTemplates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -96,9 +95,9 @@ func TestNodeTemplates(t *testing.T) {
 	})
 }
 
-// Another version of the launch template replaces the nodes; between an image
-// of its own and one of EKS there is no way. The nodes are in an Auto Scaling
-// group, which is EKS's to change.
+// Another version of the launch template replaces the nodes; it cannot change between an
+// own image and one of EKS. The nodes are in an Auto Scaling group that only EKS can
+// change.
 func TestNodeTemplateVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -142,8 +141,8 @@ func TestNodeTemplateVersions(t *testing.T) {
 	})
 }
 
-// Whatever EKS has can be tagged by its ARN, and untagged; what it does not
-// have is told by a code of its own.
+// All EKS resources can be tagged and untagged by ARN; for a resource that does not exist
+// the error code is specific.
 func TestEKSTags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := furnished(Options{})
@@ -176,8 +175,8 @@ func TestEKSTags(t *testing.T) {
 	})
 }
 
-// The parameters that AWS keeps for everybody name images that are there, of
-// the architecture that they say; nobody can write them.
+// The public parameters of AWS contain existing images of the right architecture; nobody
+// can write them.
 func TestPublicParameters(t *testing.T) {
 	a := New(Options{})
 	c := ssm.NewFromConfig(a.Config())

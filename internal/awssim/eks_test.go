@@ -25,7 +25,7 @@ func eksCluster(name string) *eks.CreateClusterInput {
 	}
 }
 
-// eksReady creates a cluster and waits for it.
+// eksReady creates a cluster and waits until it is active.
 func eksReady(t *testing.T, a *AWS, name string) *eks.Client {
 	t.Helper()
 	c := eks.NewFromConfig(a.Config())

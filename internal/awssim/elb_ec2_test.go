@@ -15,7 +15,7 @@ import (
 	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 )
 
-// site is a VPC that was created by EC2's own calls.
+// site is a VPC that was created with EC2 calls.
 type site struct{ vpc, subnet, gateway, group *string }
 
 func buildSite(t *testing.T, c *ec2.Client) (s site) {
@@ -38,8 +38,8 @@ func buildSite(t *testing.T, c *ec2.Client) (s site) {
 	return s
 }
 
-// raze tears a site down as far as EC2 lets it, in the right order, and
-// returns what core.Each step was answered.
+// raze deletes a site as far as EC2 permits it, in the right order, and returns the error
+// of each step.
 func (s site) raze(t *testing.T, c *ec2.Client) (refusals []error) {
 	t.Helper()
 	_, err := c.DeleteSecurityGroup(t.Context(), &ec2.DeleteSecurityGroupInput{GroupId: s.group})

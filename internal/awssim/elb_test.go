@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 )
 
-// The resources of EC2 that the tests of the other services stand on.
+// The EC2 resources that the tests of other services use.
 const (
 	testVPC      = "vpc-0aaaaaaaaaaaaaaa1"
 	testSubnetA  = "subnet-0aaaaaaaaaaaaaaa1"
@@ -40,8 +40,8 @@ const (
 	terminateUnhealthy = "target_health_state.unhealthy.connection_termination.enabled"
 )
 
-// furnish puts a VPC with subnets in three zones, a running instance in zone
-// a, and another VPC into an account.
+// furnish adds a VPC with subnets in three zones, a running instance in zone a, and
+// another VPC to an account.
 func furnish(a *AWS) {
 	a.Edit(func(s *State) {
 		born := a.account.Now().Add(-time.Hour)
@@ -99,7 +99,7 @@ func listen(balancer, group *string, port int32) *elb.CreateListenerInput {
 	}
 }
 
-// served creates a load balancer, a target group and a listener between them.
+// served creates a load balancer, a target group and a listener that connects them.
 func served(t *testing.T, c *elb.Client) (balancer, group, listener *string) {
 	t.Helper()
 	b, err := c.CreateLoadBalancer(t.Context(), nlb("demo-apiserver", testSubnetA, testSubnetB))
@@ -235,7 +235,7 @@ func TestElasticAddressIsHeld(t *testing.T) {
 		}
 		assert.True(t, held())
 		time.Sleep(2 * time.Minute)
-		a.Edit(func(*State) {}) // settles
+		a.Edit(func(*State) {}) // advances the simulation
 		assert.False(t, held())
 	})
 }

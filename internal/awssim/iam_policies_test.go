@@ -94,8 +94,7 @@ func TestDocumentsThatAreRefused(t *testing.T) {
 	})
 }
 
-// Names of IAM are taken whatever their case, and that of a policy whatever
-// its path.
+// Names in IAM are not case-sensitive, and that of a policy is unique whatever its path.
 func TestNamesOfIAM(t *testing.T) {
 	inStack(t, Options{}, func(t *testing.T, b *stackbed) {
 		_, err := b.iam.CreatePolicy(t.Context(), &iam.CreatePolicyInput{PolicyName: aws.String("One"), Path: aws.String("/deep/"), PolicyDocument: allow("*")})

@@ -50,7 +50,7 @@ func TestServicesSurviveAFile(t *testing.T) {
 		assert.Equal(t, []string{"Bucket demo", "Object demo/node/a"}, of[*s3sim.Service](b).Inventory())
 		b.Edit(func(s *State) { assert.Len(t, s.IAM.Assumed, 1) })
 
-		// Time goes on, and everything still works.
+		// After some time, everything still works.
 		time.Sleep(elbsim.NLBTakes)
 		c := elb.NewFromConfig(b.Config())
 		health, err := c.DescribeTargetHealth(t.Context(), &elb.DescribeTargetHealthInput{TargetGroupArn: group})

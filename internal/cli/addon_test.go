@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Files of --cni and --addon are read before anything is asked of AWS, and
-// show in the plan.
+// Files of --cni and --addon are read before any call to AWS, and are in the plan.
 func TestAddonFlags(t *testing.T) {
 	s := newShell(t)
 	dir := t.TempDir()

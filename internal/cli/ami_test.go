@@ -22,7 +22,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// on has the user's commands talk to an account, as if it was AWS.
+// on makes the commands use an account.
 func (s *shellEnv) on(p *awssim.Process) {
 	s.AWS = func(_ context.Context, region, _ string) (aws.Config, error) {
 		cfg := p.Config()
@@ -34,7 +34,7 @@ func (s *shellEnv) on(p *awssim.Process) {
 	}
 }
 
-// transcript is what a user sees of a command: both streams and the exit code.
+// transcript returns both streams and the exit code of a command.
 func (s *shellEnv) transcript(args ...string) string {
 	code := s.run(args...)
 	var b strings.Builder
@@ -49,7 +49,7 @@ func (s *shellEnv) transcript(args ...string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(b.String(), "\r", `\r`), "\x1b", `\e`)
 }
 
-// released answers for the release server.
+// released is the release server.
 func released() *http.Client {
 	files := map[string]string{"stable": "v1.34.2", "stable-1.33": "v1.33.1", "stable-1.32": "v1.32.4", "stable-1.31": "v1.31.0"}
 	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -96,9 +96,9 @@ func TestAMIListFails(t *testing.T) {
 		a := awssim.New(awssim.Options{})
 		p := a.Process()
 		s.on(p)
-		// Offline, the images tell the versions.
+		// Without internet access, the versions come from the images.
 		text := s.transcript("ami", "list", "--region", "eu-west-1", "--os", "flatcar-stable", "--arch", "x86_64")
-		// An account that may not list its regions.
+		// An account without the permission to list its regions.
 		p.Fault = func(_ int, _, op string) awssim.Fault {
 			if op == "DescribeRegions" {
 				return awssim.Denied
@@ -118,7 +118,7 @@ func TestAMIListFails(t *testing.T) {
 	})
 }
 
-// One region that does not answer costs its rows, and the exit code.
+// If a region does not respond, its rows are missing, and the exit code is not 0.
 func TestAMIListWithoutARegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
@@ -207,7 +207,7 @@ func TestAMICopyFails(t *testing.T) {
 	})
 }
 
-// Ctrl-C ends the waiting, and not the copy.
+// Ctrl-C ends the wait, and not the copy.
 func TestAMICopyInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShell(t)
@@ -225,7 +225,7 @@ func TestAMICopyInterrupted(t *testing.T) {
 	})
 }
 
-// A simulated account outlives the command, other regions too.
+// A simulated account is stored between commands, also in other regions.
 func TestAMISimulated(t *testing.T) {
 	s := newShell(t)
 	s.simulated()

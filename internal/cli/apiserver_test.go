@@ -15,15 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// apiServer speaks as much of the Kubernetes API as the commands use: it keeps
-// objects, serves what kinds there are, and merges patches. e2e/kubernetes has
-// the same commands at a real one.
+// apiServer serves the part of the Kubernetes API that the commands use: it stores
+// objects, serves kinds, and merges patches. e2e/kubernetes runs the same commands with a
+// real API server.
 type apiServer struct {
 	*httptest.Server
 
 	mu      sync.Mutex
 	objects map[string]map[string]any // by path
-	denied  string                    // the beginning of paths that answer "forbidden"
+	denied  string                    // prefixes of paths that are forbidden
 	patched []string                  // paths, in order
 }
 
@@ -78,7 +78,7 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		s.patched = append(s.patched, r.URL.Path)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(o) // the client says when it does not arrive
+	_ = json.NewEncoder(w).Encode(o) // the client reports a lost response
 }
 
 func status(w http.ResponseWriter, code int, reason, message string) {
@@ -107,7 +107,7 @@ func merge(o, patch map[string]any) {
 	}
 }
 
-// at returns a field of an object, nil when it is not there.
+// at returns a field of an object, nil if it does not exist.
 func (s *apiServer) at(path string, fields ...string) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// iamFile is a file with a configuration of that spec. What the commands say of
-// it is without its folder.
+// iamFile writes a file with a configuration. Messages contain its name without the
+// folder.
 func iamFile(t *testing.T, spec string) (file string, plain func(string) string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,8 +24,8 @@ func iamFile(t *testing.T, spec string) (file string, plain func(string) string)
 	return file, func(s string) string { return strings.ReplaceAll(s, dir+string(filepath.Separator), "") }
 }
 
-// TestBootstrapIAMPrints is what the commands print without a file, byte for
-// byte: scripts read it.
+// TestBootstrapIAMPrints compares the output without a file byte for byte: scripts parse
+// it.
 func TestBootstrapIAMPrints(t *testing.T) {
 	for name, args := range map[string][]string{
 		"config.yaml":                            {"print-config"},
@@ -71,8 +71,8 @@ func TestBootstrapIAMOfFile(t *testing.T) {
 	assert.Contains(t, s.out.String(), `"ManagedPolicyName": "csi.cluster-api-provider-aws.sigs.k8s.io"`)
 }
 
-// TestBootstrapIAMPolicyForScripts: where scripts look for the document, it is,
-// and what refers to a role says so.
+// TestBootstrapIAMPolicyForScripts: the document is where scripts look for it, and a
+// reference to a role is reported.
 func TestBootstrapIAMPolicyForScripts(t *testing.T) {
 	s := newShell(t)
 	require.Equal(t, 0, s.run("bootstrap", "iam", "print-policy", "--document", "AWSIAMManagedPolicyControllers"), s.err.String())
@@ -93,7 +93,7 @@ func TestBootstrapIAMPolicyForScripts(t *testing.T) {
 	assert.Equal(t, resource.Properties.PolicyDocument, document)
 }
 
-// TestBootstrapIAMFromStandardInput also has print-config read what it printed.
+// TestBootstrapIAMFromStandardInput also reads the output of print-config.
 func TestBootstrapIAMFromStandardInput(t *testing.T) {
 	s := newShell(t)
 	require.Equal(t, 0, s.run("bootstrap", "iam", "print-config"), s.err.String())
@@ -134,8 +134,8 @@ func TestBootstrapIAMFails(t *testing.T) {
 	golden.Assert(t, "bootstrap-iam/failures.txt", all.String())
 }
 
-// TestSettingsBesideConfig: the settings file of the program and the file of
-// these commands do not get in each other's way.
+// TestSettingsBesideConfig: the settings file of the program and the configuration file
+// of these commands are independent.
 func TestSettingsBesideConfig(t *testing.T) {
 	s := newShell(t)
 	dir := filepath.Join(s.ConfigDir, name)

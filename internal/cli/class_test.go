@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cluster of a class has the plan of the same cluster written out, but for
-// the lines that say where in the manifest a resource comes from.
+// A cluster with a class has the same plan as a cluster without, except for the origins.
 func TestPlanOfAClass(t *testing.T) {
 	plan := func(file string) string {
 		_, err := os.Stat(file)

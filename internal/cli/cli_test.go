@@ -28,7 +28,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// shellEnv is a user at a shell.
+// shellEnv is the environment of a user.
 type shellEnv struct {
 	*env.Env
 	out, err  bytes.Buffer
@@ -62,19 +62,19 @@ func newShell(t *testing.T) *shellEnv {
 	return s
 }
 
-// roundTripper is whoever is not AWS.
+// roundTripper replaces servers other than AWS.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// run types a command.
+// run runs a command.
 func (s *shellEnv) run(args ...string) (code int) {
 	s.out.Reset()
 	s.err.Reset()
 	return Main(args, s.Env)
 }
 
-// generated is the file of a manifest as generate prints it.
+// generated writes a manifest of the command generate, and returns the file.
 func (s *shellEnv) generated(t *testing.T, args ...string) string {
 	t.Helper()
 	require.Equal(t, 0, s.run(append([]string{"cluster", "generate", "demo"}, args...)...), s.err.String())
@@ -161,7 +161,8 @@ func TestVersionFlag(t *testing.T) {
 	assert.Regexp(t, `^clusterawsadm version \S.*, compatible with clusterawsadm v2\.13\.0\n$`, s.out.String())
 }
 
-// TestUpstreamsExitCodes keeps to the two codes that scripts know.
+// TestUpstreamsExitCodes checks that upstream's commands have the two exit codes of
+// upstream.
 func TestUpstreamsExitCodes(t *testing.T) {
 	for _, args := range [][]string{{"version", "-o", "xml"}, {"version", "extra"}, {"version", "--nope"}, {"--nope"}, {"clutser"}} {
 		s := newShell(t)

@@ -14,7 +14,7 @@ import (
 
 func configured(name string) string { return filepath.Join("..", "..", "configs", name+".yaml") }
 
-// A manifest of EKS, and one of pools, is read and checked.
+// Manifests of EKS and of pools are valid.
 func TestEKSIsValid(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
@@ -24,7 +24,7 @@ func TestEKSIsValid(t *testing.T) {
 	assert.Contains(t, s.out.String(), "1 control plane, 2 workers in 1 pool\n")
 }
 
-// TestLifeOfAnEKSCluster has a user try out a cluster of EKS.
+// TestLifeOfAnEKSCluster runs the commands for an EKS cluster.
 func TestLifeOfAnEKSCluster(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
@@ -59,7 +59,7 @@ func TestLifeOfAnEKSCluster(t *testing.T) {
 	assert.Contains(t, s.err.String(), "Cluster eks in us-east-1 has no resources")
 }
 
-// TestLifeOfAPool has a user try out a cluster with a machine pool.
+// TestLifeOfAPool runs the commands for a cluster with a machine pool.
 func TestLifeOfAPool(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
@@ -82,7 +82,7 @@ func TestLifeOfAPool(t *testing.T) {
 	assert.Contains(t, s.err.String(), "is deleted (")
 }
 
-// CAPA_EKS_IAM is read from where variables are.
+// CAPA_EKS_IAM is a variable like others.
 func TestRolesOfEKSByVariable(t *testing.T) {
 	raw, err := os.ReadFile(configured("eks"))
 	require.NoError(t, err)

@@ -26,8 +26,8 @@ const (
 
 func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// provider is CAPA in a management cluster. Its deployment is rolled out at
-// once, and its pods have no annotations.
+// provider is CAPA in a management cluster. Its Deployment is rolled out immediately, and
+// its pods have no annotations.
 func provider() map[string]string {
 	return map[string]string{
 		"/api/v1/namespaces/capa-system": `{"apiVersion": "v1", "kind": "Namespace"}`,
@@ -118,8 +118,8 @@ func TestControllerRefusesWhatIsNoProfile(t *testing.T) {
 	}
 }
 
-// podIdentities makes the cluster "demo", roles that trust pods, and more
-// associations than a page of the account has.
+// podIdentities creates the cluster "demo", roles that trust pods, and more associations
+// than a page contains.
 func podIdentities(t *testing.T, a *awssim.AWS) {
 	eksClusters(t, a)
 	a.Edit(func(s *awssim.State) {

@@ -15,20 +15,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// keys gives the user credentials, in whatever region is asked for.
+// keys sets credentials, for any region.
 func (s *shellEnv) keys(c aws.Credentials) {
 	s.AWS = func(_ context.Context, region, profile string) (aws.Config, error) {
 		if profile == "nope" {
 			return aws.Config{}, errors.New("failed to get shared config profile, nope")
 		}
 		if region == "" {
-			region = "eu-central-1" // the profile's
+			region = "eu-central-1" // of the profile
 		}
 		return aws.Config{Region: region, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return c, nil })}, nil
 	}
 }
 
-// Samples of upstream's own output.
+// Examples of upstream's output.
 const (
 	encoded = "W2RlZmF1bHRdCmF3c19hY2Nlc3Nfa2V5X2lkID0gQUtJRAphd3Nfc2VjcmV0X2FjY2Vzc19rZXkgPSBTRUMKcmVnaW9uID0gdXMtZWFzdC0xCgo=\n"
 	raw     = "[default]\naws_access_key_id = AKID\naws_secret_access_key = SEC\nregion = us-east-1\n\n\n"
@@ -57,7 +57,7 @@ func TestEncodeTemporaryCredentials(t *testing.T) {
 		command := []string{"bootstrap", "credentials", "encode-as-profile", "--output", "rawSharedConfig", "--region", "us-east-1"}
 		require.Equal(t, 0, s.run(command...))
 		assert.Equal(t, rawTok, s.out.String())
-		assert.Contains(t, s.err.String(), "These credentials are temporary; when they expire is not known.")
+		assert.Contains(t, s.err.String(), "These credentials are temporary; their expiry is not known.")
 		s.keys(aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "SEC", SessionToken: "TOK", CanExpire: true, Expires: time.Now().Add(11*time.Hour + 59*time.Minute + 50*time.Second)})
 		require.Equal(t, 0, s.run(command...))
 		assert.Equal(t, rawTok, s.out.String())
@@ -65,8 +65,8 @@ func TestEncodeTemporaryCredentials(t *testing.T) {
 	})
 }
 
-// The rule for the region: the flag, AWS_REGION, AWS_DEFAULT_REGION, upstream's
-// DEFAULT_AWS_REGION, us-east-1. What is empty is not set.
+// The order of the region: the flag, AWS_REGION, AWS_DEFAULT_REGION, upstream's
+// DEFAULT_AWS_REGION, us-east-1. An empty variable counts as not set.
 func TestEncodeRegion(t *testing.T) {
 	for _, c := range []struct {
 		variables map[string]string
@@ -91,7 +91,7 @@ func TestEncodeRegion(t *testing.T) {
 	}
 }
 
-// Nothing is on stdout when it fails, for $( ) to take.
+// If the command fails, stdout is empty, because scripts use $( ).
 func TestEncodeFails(t *testing.T) {
 	s := newShell(t)
 	command := []string{"bootstrap", "credentials", "encode-as-profile"}

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// silenced takes the Kubernetes out of a simulated account: the machines are
-// there, and no API server answers.
+// silenced removes the Kubernetes clusters from a simulated account: the machines run,
+// and no API server responds.
 func (s *shellEnv) silenced(t *testing.T) {
 	t.Helper()
 	s.simulatedAccount(t, func(state *awssim.State) {
@@ -22,8 +22,8 @@ func (s *shellEnv) silenced(t *testing.T) {
 	})
 }
 
-// TestDescribeWhenTheAPIServerIsSilent looks at a cluster of which AWS shows
-// all, and Kubernetes nothing.
+// TestDescribeWhenTheAPIServerIsSilent describes a cluster whose API server does not
+// respond.
 func TestDescribeWhenTheAPIServerIsSilent(t *testing.T) {
 	s := newShell(t)
 	s.simulated()

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// TestWaitThatFails waits for an API server on a machine on which kubeadm does
-// not get far, and shows what a pipe and a terminal are told in the end.
+// TestWaitThatFails waits for an API server on a machine on which kubeadm fails, and
+// compares the output to a pipe and to a terminal.
 func TestWaitThatFails(t *testing.T) {
 	s := newShell(t)
 	s.simulated()

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReference keeps the reference of the commands, docs/commands and
-// docs/man, as fresh as their help. With -update it is written anew.
+// TestReference checks that the reference of the commands, docs/commands and docs/man, is
+// up to date. With -update it is written.
 func TestReference(t *testing.T) {
 	s := newShell(t)
 	s.ConfigDir, s.HomeDir = "~/.config", "~"
@@ -45,12 +45,12 @@ func TestReference(t *testing.T) {
 		want, have := contents(t, fresh), contents(t, kept)
 		assert.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(have)), "docs/%s is stale: make golden", dir)
 		for file := range want {
-			assert.True(t, want[file] == have[file], "docs/%s/%s is stale: make golden", dir, file) //nolint:testifylint // nobody wants to read both
+			assert.True(t, want[file] == have[file], "docs/%s/%s is stale: make golden", dir, file) //nolint:testifylint // one of the two is enough
 		}
 	}
 }
 
-// undated takes the date out of manual pages: they are as old as the binary.
+// undated removes the date from manual pages.
 func undated(dir string) error {
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	for _, page := range pages {
@@ -60,7 +60,7 @@ func undated(dir string) error {
 	return err
 }
 
-// contents reads all files of a directory, by name.
+// contents returns the content of all files of a directory, by name.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -18,7 +18,7 @@ import (
 
 const nodesRole = "arn:aws:iam::123456789012:role/nodes.cluster-api-provider-aws.sigs.k8s.io"
 
-// eksClusters makes a cluster "demo" with add-ons and a cluster "bare" without.
+// eksClusters creates a cluster "demo" with add-ons and a cluster "bare" without.
 func eksClusters(t *testing.T, a *awssim.AWS) {
 	var subnets []string
 	a.Edit(func(s *awssim.State) {

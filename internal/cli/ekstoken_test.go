@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// TestEKSToken makes tokens at the beginning of the virtual time, with the keys
-// of AWS's examples: they are the same in every run.
+// TestEKSToken creates tokens at the beginning of virtual time, with the keys of AWS's
+// examples: they are the same in every run.
 func TestEKSToken(t *testing.T) {
 	s := newSession(t)
 	s.AWS = func(_ context.Context, region, profile string) (aws.Config, error) {
@@ -38,7 +38,7 @@ func TestEKSToken(t *testing.T) {
 	golden.Assert(t, "ekstoken.txt", s.transcript())
 }
 
-// TestEKSTokenOfARole assumes a role of another account on the simulated AWS.
+// TestEKSTokenOfARole assumes a role of another account.
 func TestEKSTokenOfARole(t *testing.T) {
 	s := newSession(t)
 	s.simulated()

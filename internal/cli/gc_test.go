@@ -16,7 +16,7 @@ const (
 	managedControlPlanePath         = eksGroup + "/v1beta2/namespaces/default/awsmanagedcontrolplanes/managed-cp"
 )
 
-// clusters are those of a management cluster: one on EC2, one of EKS.
+// clusters are the clusters of a management cluster: one on EC2, one on EKS.
 func clusters() map[string]string {
 	return map[string]string{
 		"/api/v1/namespaces/default": `{"apiVersion": "v1", "kind": "Namespace"}`,

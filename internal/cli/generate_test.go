@@ -39,7 +39,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestGenerateAsAsked asks every example for another region, version and size.
+// TestGenerateAsAsked generates every example with another region, version and size.
 func TestGenerateAsAsked(t *testing.T) {
 	for _, flavor := range flavors(t) {
 		t.Run(flavor, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestGenerateAsAsked(t *testing.T) {
 	}
 }
 
-// flavors are those that there are.
+// flavors lists all flavors.
 func flavors(t *testing.T) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../configs/*.yaml")
@@ -74,8 +74,8 @@ func flavors(t *testing.T) (names []string) {
 	return names
 }
 
-// TestEveryFlavor gives every example a name of the user's: it stays valid, and
-// differs in names alone.
+// TestEveryFlavor generates every example with another name: it is valid, and only names
+// differ.
 func TestEveryFlavor(t *testing.T) {
 	for _, flavor := range flavors(t) {
 		t.Run(flavor, func(t *testing.T) {

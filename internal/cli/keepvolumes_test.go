@@ -21,7 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// claimed makes what controllers in the cluster "demo" make: two volumes and a
+// claimed creates resources as controllers in the cluster "demo" do: two volumes and a
 // load balancer.
 func claimed(t *testing.T, a *awssim.AWS) {
 	t.Helper()
@@ -53,7 +53,7 @@ func claimed(t *testing.T, a *awssim.AWS) {
 	require.NoError(t, err)
 }
 
-// TestDeleteKeepsVolumes has a user delete a cluster and keep its data.
+// TestDeleteKeepsVolumes deletes a cluster and keeps its volumes.
 func TestDeleteKeepsVolumes(t *testing.T) {
 	s := newSession(t)
 	text, err := os.ReadFile(s.generated(t))
@@ -65,7 +65,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 		_, err := c.Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		claimed(t, a)
-		time.Sleep(10 * time.Minute) // until the API server can be asked
+		time.Sleep(10 * time.Minute) // until the API server responds
 	})
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	where := []string{"cluster", "delete", "demo", "--region", "us-east-1"}

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// standing has all commands work on an account with the cluster "demo", on the
-// first day of 2000.
+// standing makes the commands use an account with the cluster "demo", on the first day of
+// 2000.
 func (s *session) standing() {
 	s.t.Helper()
 	text, err := os.ReadFile(s.generated(s.t))
@@ -34,7 +34,7 @@ func (s *session) standing() {
 	})
 }
 
-// ages lets days pass in the account.
+// ages advances the time of the account by days.
 func (s *session) ages(days int) {
 	s.t.Helper()
 	file := s.variables["CLUSTERAWSADM_SIMULATE_STATE"]
@@ -48,7 +48,7 @@ func (s *session) ages(days int) {
 	require.NoError(s.t, os.WriteFile(file, aged, 0o600))
 }
 
-// certificate is what a file has for the administrator of "demo".
+// certificate returns the administrator's certificate in a kubeconfig.
 func (s *session) certificate(file string) *api.AuthInfo {
 	s.t.Helper()
 	c, err := clientcmd.LoadFromFile(file)
@@ -70,7 +70,7 @@ func changed(t *testing.T, file string, change func(*api.Config)) []byte {
 	return data
 }
 
-// TestKubeconfigIsRenewedWhenHalfUsed has a user ask for it every now and then.
+// TestKubeconfigIsRenewedWhenHalfUsed runs the command at several times.
 func TestKubeconfigIsRenewedWhenHalfUsed(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		for _, name := range []string{"file", "merge"} {
@@ -113,13 +113,13 @@ func TestKubeconfigIsRenewedWhenHalfUsed(t *testing.T) {
 				s.ages(400)
 				s.types(0, ask...)
 				assert.NotEqual(t, third, content(), "it has expired")
-				golden.Assert(t, "kubeconfig-"+name+".txt", s.transcript()) // the same at a terminal
+				golden.Assert(t, "kubeconfig-"+name+".txt", s.transcript()) // the same on a terminal
 			})
 		}
 	}
 }
 
-// TestKubeconfigKeepsOnlyWhatFits has files that look as if they would do.
+// TestKubeconfigKeepsOnlyWhatFits uses files that look valid and are not.
 func TestKubeconfigKeepsOnlyWhatFits(t *testing.T) {
 	s := newSession(t)
 	s.standing()
@@ -162,7 +162,7 @@ func TestKubeconfigKeepsOnlyWhatFits(t *testing.T) {
 	golden.Assert(t, "kubeconfig-fits.txt", s.transcript())
 }
 
-// TestKubeconfigGoesNowhereElse has a user name files that will not do.
+// TestKubeconfigGoesNowhereElse uses files that must not be overwritten.
 func TestKubeconfigGoesNowhereElse(t *testing.T) {
 	s := newSession(t)
 	s.standing()
@@ -203,7 +203,7 @@ func TestKubeconfigGoesNowhereElse(t *testing.T) {
 	assert.NotContains(t, s.log.String(), "hunter2")
 }
 
-// TestKubeconfigOnStandardOutput is told until when it is valid.
+// TestKubeconfigOnStandardOutput prints until when it is valid.
 func TestKubeconfigOnStandardOutput(t *testing.T) {
 	s := newSession(t)
 	s.standing()

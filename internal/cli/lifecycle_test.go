@@ -19,13 +19,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// terminal seats the user at one, with an answer to the next question.
+// terminal simulates a terminal, with an answer to the next question.
 func (s *shellEnv) terminal(answer string) {
 	s.InIsTerminal, s.ErrIsTerminal = true, true
 	s.In = strings.NewReader(answer)
 }
 
-// simulated has all commands work on a simulated account that is in a hurry.
+// simulated makes all commands use a simulated account with a fast clock.
 func (s *shellEnv) simulated() {
 	s.variables["CLUSTERAWSADM_SIMULATE"] = "true"
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
@@ -33,8 +33,8 @@ func (s *shellEnv) simulated() {
 	s.Size = func() (int, int) { return 100, 30 }
 }
 
-// TestLifeOfACluster has a user try out everything, one command after the
-// other, on a simulated account that outlives each.
+// TestLifeOfACluster runs all commands in turn, with a simulated account that is stored
+// between them.
 func TestLifeOfACluster(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
@@ -161,7 +161,7 @@ func TestGraphNeedsNoAccount(t *testing.T) {
 	assert.InDelta(t, 1, document["version"], 0)
 }
 
-// TestExamplesNameFlavorsThatThereAre reads the commands in comments of examples.
+// TestExamplesNameFlavorsThatThereAre checks the commands in comments of examples.
 func TestExamplesNameFlavorsThatThereAre(t *testing.T) {
 	for _, flavor := range flavors(t) {
 		text, err := os.ReadFile("../../configs/" + flavor + ".yaml")
@@ -172,7 +172,7 @@ func TestExamplesNameFlavorsThatThereAre(t *testing.T) {
 	}
 }
 
-// TestProgressForPrograms reads a whole run as a program would.
+// TestProgressForPrograms parses the events of a run.
 func TestProgressForPrograms(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
@@ -192,7 +192,7 @@ func TestProgressForPrograms(t *testing.T) {
 	assert.NotContains(t, s.err.String(), "deleting")
 }
 
-// firsts lists the different first letters of lines.
+// firsts lists the distinct first letters of lines.
 func firsts(text string) (out []string) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -220,7 +220,7 @@ func TestAnInterruptStopsTheRunAndTheNextGoesOn(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--yes"), s.err.String())
 }
 
-// watched is a writer that does something when a word first passes.
+// watched is a writer that calls a function when a word is first written.
 type watched struct {
 	io.Writer
 	word string

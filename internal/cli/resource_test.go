@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// tagged makes things with the tags of clusters.
+// tagged creates resources with the tags of clusters.
 func tagged(_ *testing.T, a *awssim.AWS) {
 	const capa, ccm = "sigs.k8s.io/cluster-api-provider-aws/cluster/", "kubernetes.io/cluster/"
 	a.Edit(func(s *awssim.State) {

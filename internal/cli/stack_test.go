@@ -28,8 +28,8 @@ func iamConfig(t *testing.T, spec string) string {
 	return file
 }
 
-// stackCommands types commands of "bootstrap iam" and writes down all that
-// they print, without what depends on the speed of the machine.
+// stackCommands runs commands of "bootstrap iam" and returns their output, without what
+// depends on the speed of the machine.
 func (s *shellEnv) stackCommands(t *testing.T, commands ...[]string) string {
 	t.Helper()
 	var b strings.Builder
@@ -137,8 +137,8 @@ func TestBootstrapStackOnATerminal(t *testing.T) {
 	))
 }
 
-// The region is that of --region, of the configuration, of the environment, in
-// this order; upstream had the environment go before the configuration.
+// The region is that of --region, of the configuration, of the environment, in this
+// order; in upstream the environment comes before the configuration.
 func TestRegionOfTheBootstrapStack(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
@@ -180,7 +180,7 @@ func TestBootstrapStackNeedsAnAccount(t *testing.T) {
 	assert.Contains(t, s.err.String(), "there is no profile nope")
 }
 
-// alarm interrupts a command when it says something.
+// alarm interrupts a command when a text is printed.
 type alarm struct {
 	w          io.Writer
 	at         string
@@ -195,7 +195,8 @@ func (a *alarm) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// Who stops waiting is told that AWS goes on, and how to wait on.
+// After the end of the wait, the message says that the operation continues in AWS, and
+// how to continue the wait.
 func TestInterruptedBootstrapStack(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
@@ -205,7 +206,7 @@ func TestInterruptedBootstrapStack(t *testing.T) {
 	s.Err = &serial{w: &alarm{&s.err, "AWSIAMRoleNodes", interrupts}}
 	require.Equal(t, env.Interrupted, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: stopped waiting: interrupted\n       The operation continues in AWS\n")
-	assert.Contains(t, s.err.String(), "or wait on by running this again:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
+	assert.Contains(t, s.err.String(), "or continue to wait with:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	require.Equal(t, 0, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "nothing to change")

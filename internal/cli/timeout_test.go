@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 )
 
-// TestTimeout gives commands too little time, before and after they have
-// written something.
+// TestTimeout runs commands with a short timeout, which ends before and after the first
+// write.
 func TestTimeout(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
@@ -50,7 +50,8 @@ func TestTimeoutReportsRealTime(t *testing.T) {
 	assert.LessOrEqual(t, waited, 2*time.Second)
 }
 
-// TestTheUsersTimeIsNotTheRuns has a user think about it.
+// TestTheUsersTimeIsNotTheRuns: the time until the user answers does not count for the
+// run.
 func TestTheUsersTimeIsNotTheRuns(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
@@ -65,7 +66,7 @@ func TestTheUsersTimeIsNotTheRuns(t *testing.T) {
 	assert.LessOrEqual(t, result.TookSeconds, most.Seconds()*2000, "the user took 4000 s of the account's time")
 }
 
-// slow is a user who thinks for two seconds.
+// slow is a user who answers after two seconds.
 type slow struct{ *strings.Reader }
 
 func (s slow) Read(p []byte) (int, error) {
@@ -73,7 +74,7 @@ func (s slow) Read(p []byte) (int, error) {
 	return s.Reader.Read(p)
 }
 
-// TestRoleThatCannotBeAssumed is told where the manifest names it.
+// TestRoleThatCannotBeAssumed: the error has the position in the manifest.
 func TestRoleThatCannotBeAssumed(t *testing.T) {
 	s := newShell(t)
 	s.simulated()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// upstreamTree is the tree of clusterawsadm v2.13.0: commands, and their flags
-// with shorthand, type and default. "!" marks what has to be given.
+// upstreamTree lists the commands of clusterawsadm v2.13.0, and their flags with
+// shorthand, type and default. "!" marks required flags.
 const upstreamTree = `
 bootstrap
 bootstrap iam
@@ -51,9 +51,8 @@ completion powershell: no-descriptions bool false
 completion zsh: no-descriptions bool false
 `
 
-// TestUpstreamsTree finds every command of upstream's with its flags, so that
-// whatever is typed in a script today is understood. More flags may be there;
-// none of them has to be given.
+// TestUpstreamsTree checks that every command of upstream exists with its flags, so that
+// existing scripts work. More flags may exist; none of them may be required.
 func TestUpstreamsTree(t *testing.T) {
 	s := newShell(t)
 	root, _ := newRoot(s.Env)
@@ -92,7 +91,7 @@ func TestUpstreamsTree(t *testing.T) {
 	}
 }
 
-// mandatory lists the flags that a command cannot do without.
+// mandatory lists the required flags of a command.
 func mandatory(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 {
@@ -102,8 +101,8 @@ func mandatory(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// TestRegionOfEveryCommand: one rule for all commands that upstream has, and
-// from log level 4 on every call is told of.
+// TestRegionOfEveryCommand: all commands of upstream determine the region in the same
+// way, and log every call from log level 4.
 func TestRegionOfEveryCommand(t *testing.T) {
 	for _, command := range []string{
 		"bootstrap iam create-cloudformation-stack --dry-run",

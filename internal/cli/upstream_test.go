@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
-// session is what a user typed and saw, for golden files.
+// session records commands and their output, for golden files.
 type session struct {
 	*shellEnv
 	t   *testing.T
@@ -28,7 +28,7 @@ func newSession(t *testing.T) *session {
 	return &session{shellEnv: newShell(t), t: t}
 }
 
-// types types a command that is to end with a code, and notes what it says.
+// types runs a command, checks the exit code, and records the output.
 func (s *session) types(code int, args ...string) {
 	s.t.Helper()
 	require.Equal(s.t, code, s.run(args...), "%v\n%s%s", args, s.out.String(), s.err.String())
@@ -44,15 +44,15 @@ func (s *session) types(code int, args ...string) {
 	fmt.Fprintf(&s.log, "exit %d\n\n", code)
 }
 
-// transcript is all that was typed and seen. What differs from run to run is
-// replaced: pairs of what and by what.
+// transcript returns all commands and output. Pairs of texts are replaced, because they
+// differ from run to run.
 func (s *session) transcript(replace ...string) string {
 	text := strings.NewReplacer(append(replace, filepath.Dir(s.HomeDir), "TEMP")...).Replace(s.log.String())
 	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(text, "")
 }
 
-// simulates has all commands work on a simulated account that stands still. It
-// is furnished in virtual time.
+// simulates makes all commands use a simulated account whose clock does not advance. It
+// is prepared in virtual time.
 func (s *session) simulates(furnish func(t *testing.T, a *awssim.AWS)) {
 	s.t.Helper()
 	file := filepath.Join(filepath.Dir(s.HomeDir), "account.json")

@@ -11,8 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestLinesMakeRoomForLongNames has things with long names in a run: what is
-// said about all of them begins at the same column.
+// TestLinesMakeRoomForLongNames checks that the text of all events begins at the same
+// column, also with long names.
 func TestLinesMakeRoomForLongNames(t *testing.T) {
 	long, short := reconcile.ID("retired/machine/demo-control-plane/0/i-07948ca79e935e72b"), reconcile.ID("vpc")
 	var b bytes.Buffer

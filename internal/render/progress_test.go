@@ -20,8 +20,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// screen is a terminal of a few rows: enough of one to show what a person
-// would see after the control sequences that the tree uses.
+// screen is a terminal with a few rows. It interprets the control sequences of the tree,
+// so that a test can compare what a user sees.
 type screen struct {
 	mu     sync.Mutex
 	raw    strings.Builder
@@ -84,22 +84,22 @@ func (s *screen) control(argument, command string) {
 		_, _ = fmt.Sscan(argument, &n)
 		s.row -= n
 		for i := s.row; i < len(s.lines); i++ {
-			s.lines[i] = "" // what comes is painted over all of it
+			s.lines[i] = "" // new text replaces the tree
 		}
 	case command == "J":
 		s.lines = s.lines[:min(len(s.lines), s.row)]
 	}
 }
 
-// shown is what stands on the screen.
+// shown returns the content of the screen.
 func (s *screen) shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.TrimRight(strings.Join(s.lines, "\n"), "\n") + "\n"
 }
 
-// play has a run of the sample cluster: all of it is made at once, but for
-// what takes AWS long; at the end one NAT gateway fails, unless all goes well.
+// play runs the sample cluster: everything is created immediately, except for slow
+// resources; at the end one NAT gateway fails, unless all goes well.
 func play(p Progress, workers int, well bool, at func(step string)) {
 	plan := sample(workers)
 	p.Look(Run{Verb: "create", Cluster: "demo", Region: "us-east-1"})
@@ -163,7 +163,7 @@ func TestTree(t *testing.T) {
 					}
 					assert.True(t, s.hidden)
 					for line := range strings.Lines(frame) {
-						if !strings.HasPrefix(line, "✗ nat-gateway/") { // an error stays whole, above the tree
+						if !strings.HasPrefix(line, "✗ nat-gateway/") { // an error is printed completely, above the tree
 							assert.Less(t, width(strings.TrimSuffix(line, "\n")), c.wide, line)
 						}
 					}
@@ -286,7 +286,7 @@ func readSchema(t *testing.T) (s schema) {
 	return s
 }
 
-// check returns what is wrong with a value, "" for nothing.
+// check returns an error for an invalid value, "" for none.
 func (s schema) check(v any) string {
 	if len(s.OneOf) > 0 {
 		var why []string

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// printed returns what a renderer prints.
+// printed returns the output of a renderer.
 func printed(t *testing.T, render func(io.Writer) error) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -9,7 +9,7 @@ import (
 // zones of the sample cluster.
 func zones() []string { return []string{"us-east-1a", "us-east-1b", "us-east-1c"} }
 
-// sample is the plan of a cluster of the usual shape, made from nothing.
+// sample is the plan of a new cluster.
 func sample(workers int) reconcile.Plan {
 	var p reconcile.Plan
 	add := func(id, origin string, fields ...string) {
@@ -40,7 +40,7 @@ func sample(workers int) reconcile.Plan {
 	return p
 }
 
-// changes is the plan of a cluster that somebody has played with.
+// changes is the plan of a cluster that somebody has changed.
 func changes(conflict bool) reconcile.Plan {
 	p := sample(1)
 	for i := range p.Steps {
@@ -89,7 +89,7 @@ func status() reconcile.Status {
 	return s
 }
 
-// picture is the sample cluster, drawn.
+// picture is the picture of the sample cluster.
 func picture() Picture {
 	p := Picture{Title: "demo in us-east-1"}
 	box := func(id string, needs ...string) {

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// An operator as people write them: the object first, what its webhook needs
-// after it, and all of it in a namespace that comes last.
+// The manifest of an operator in a common order: the object first, then the parts of its
+// webhook, and the namespace of all last.
 const operatorYAML = `
 apiVersion: v1
 kind: List
@@ -62,8 +62,8 @@ kind: Namespace
 metadata: {name: widgets}
 `
 
-// The webhook answers only once a node is ready, which takes the pod network
-// of another set. A second run before that is not kept from going on.
+// The webhook responds only after a Node is ready, which requires the pod network of
+// another set. The same holds for a second run.
 func TestAddonsWebhook(t *testing.T) {
 	m := withAddon(t, operatorYAML)
 	saved := bare(t, m)
@@ -83,7 +83,7 @@ func TestAddonsWebhook(t *testing.T) {
 		assert.Empty(t, stepsOf(t, m, a))
 		inside(a, func(c *kubesim.Cluster) {
 			require.NotNil(t, c.Get("/apis/example.org/v1/namespaces/widgets/widgets/one"))
-			c.Running = time.Now() // the webhook is away again
+			c.Running = time.Now() // the webhook is not available
 		})
 		steps := stepsOf(t, m, a)
 		require.Len(t, steps, 1)
@@ -93,8 +93,8 @@ func TestAddonsWebhook(t *testing.T) {
 	})
 }
 
-// What the API server does not take is told with its place, without waiting:
-// before the first write where that can be known, else once the rest is there.
+// An object that the API server rejects is reported with its position, without a wait:
+// before the first write if possible, otherwise after the other objects are applied.
 func TestAddonsWrong(t *testing.T) {
 	for name, tt := range map[string]struct {
 		yaml, want string
@@ -130,7 +130,8 @@ func TestAddonsWrong(t *testing.T) {
 	}
 }
 
-// Objects in the cluster go with it: to delete it, nobody asks its API server.
+// Objects in the cluster are deleted with it: a deletion does not call the API server for
+// them.
 func TestAddonsDelete(t *testing.T) {
 	m := loadQuick(t, addonsExample)
 	saved := bare(t, m)
@@ -153,8 +154,8 @@ func TestAddonsDelete(t *testing.T) {
 	})
 }
 
-// A pod network that the API server does not take is told at once: nodes that
-// cannot become ready without it are not waited for.
+// A pod network that the API server rejects is reported immediately: the run does not
+// wait for Nodes that cannot become ready.
 func TestNetworkRefused(t *testing.T) {
 	raw, err := os.ReadFile("../../configs/quickstart.yaml")
 	require.NoError(t, err)

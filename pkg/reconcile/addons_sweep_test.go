@@ -21,8 +21,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// bare returns the state of an account in which the example's control plane
-// answers, and nothing has been brought into it.
+// bare returns the saved state of an account with the example's control plane, and
+// without add-ons.
 func bare(t *testing.T, m *manifest.Cluster) []byte {
 	t.Helper()
 	without := *m
@@ -38,7 +38,7 @@ func bare(t *testing.T, m *manifest.Cluster) []byte {
 	return saved.Bytes()
 }
 
-// restored returns the account of a saved state, a while later.
+// restored returns the account of a saved state, some time later.
 func restored(t *testing.T, m *manifest.Cluster, saved []byte) *awssim.AWS {
 	t.Helper()
 	time.Sleep(time.Hour)
@@ -47,8 +47,8 @@ func restored(t *testing.T, m *manifest.Cluster, saved []byte) *awssim.AWS {
 	return a
 }
 
-// objects returns all objects of the one cluster of an account, but for what
-// time and chance put into them.
+// objects returns all objects of the only cluster of an account, without times and random
+// values.
 func objects(a *awssim.AWS) (out []string) {
 	lot := regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
 	inside(a, func(c *kubesim.Cluster) {
@@ -60,8 +60,8 @@ func objects(a *awssim.AWS) (out []string) {
 	return out
 }
 
-// askedOf runs an apply of which the n-th request to the API server fails, and
-// returns how many there were, and the method of the one that failed.
+// askedOf executes an apply whose n-th request to the API server fails. It returns the
+// number of requests, and the method of the failed one.
 func askedOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awssim.Fault) (asked int, method string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,8 +81,8 @@ func askedOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awss
 	return asked, method, err
 }
 
-// Whichever request to the API server fails while add-ons are brought into a
-// cluster, and however, running again ends with what an undisturbed run makes.
+// Whichever request to the API server fails while add-ons are applied, and in whatever
+// way: the next run has the same result as one without faults.
 func TestAddonsEveryRequestMayFail(t *testing.T) {
 	m := loadQuick(t, addonsExample)
 	saved := bare(t, m)

@@ -24,21 +24,21 @@ import (
 
 const addonsExample = "../../configs/resource-sets.yaml"
 
-// Where objects of the example are.
+// Paths of objects of the example.
 const (
 	flannelPath = "/apis/apps/v1/namespaces/kube-flannel/daemonsets/flannel"
 	managerPath = "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-cloud-controller-manager"
 	teamPath    = "/apis/example.com/v1/teams/platform"
 )
 
-// brought makes a cluster that waits for its nodes, as a new process.
+// brought returns the cluster for a new process that waits for its Nodes.
 func brought(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	_, err := waiting(m, a.Process(), reconcile.NodesReady).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
 }
 
-// stepsOf returns what a plan would do.
+// stepsOf returns the steps of a plan.
 func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []reconcile.Step) {
 	t.Helper()
 	p, err := waiting(m, a.Process(), reconcile.NodesReady).Plan(t.Context())
@@ -51,8 +51,8 @@ func stepsOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (steps []reconcil
 	return steps
 }
 
-// TestAddons makes a cluster whose nodes become ready by what its
-// ClusterResourceSets bring.
+// TestAddons creates a cluster whose Nodes become ready with the objects of its
+// ClusterResourceSets.
 func TestAddons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, addonsExample, nil))
@@ -67,8 +67,7 @@ func TestAddons(t *testing.T) {
 	})
 }
 
-// A plan for a cluster that is yet to be made lists the objects, and talks to
-// no API server.
+// A plan for a new cluster lists the objects, and sends nothing to an API server.
 func TestAddonsBeforeTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, addonsExample, nil)
@@ -86,7 +85,7 @@ func TestAddonsBeforeTheCluster(t *testing.T) {
 	})
 }
 
-// A run that does not wait for the API server says what it leaves out.
+// A run that does not wait for the API server reports what it does not apply.
 func TestAddonsPostponed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, addonsExample, nil)
@@ -101,7 +100,7 @@ func TestAddonsPostponed(t *testing.T) {
 	})
 }
 
-// change edits an object behind everybody's back.
+// change edits an object outside of a run.
 func change(c *kubesim.Cluster, path string, edit func(o kubesim.Object)) {
 	raw, _ := json.Marshal(c.Get(path))
 	o := kubesim.Object{}
@@ -124,15 +123,15 @@ func under(o kubesim.Object, path ...any) kubesim.Object {
 	return at.(kubesim.Object)
 }
 
-// What others change is mended in a set with Reconcile, as far as the set says
-// anything about it; in a set with ApplyOnce only what is missing is made.
+// In a set with Reconcile, changes by others to fields of the set are reverted; in a set
+// with ApplyOnce, only missing objects are created.
 func TestAddonsTamper(t *testing.T) {
 	m := loadQuick(t, addonsExample)
 	saved := bare(t, m)
 	pod := []any{"spec", "template", "spec"}
 	for name, tt := range map[string]struct {
 		tamper func(c *kubesim.Cluster)
-		want   []string // the differences of the next plan, in short
+		want   []string // the differences of the next plan
 	}{
 		"field": {func(c *kubesim.Cluster) {
 			change(c, flannelPath, func(o kubesim.Object) { under(o, append(pod, "containers", 0)...)["image"] = "evil" })
@@ -153,7 +152,7 @@ func TestAddonsTamper(t *testing.T) {
 			"addons/network DaemonSet kube-flannel/flannel: differs in spec.template.spec.initContainers[0].command, " +
 				"spec.template.spec.initContainers[0].image, spec.template.spec.initContainers[1].command, 1 more → as written",
 		}},
-		"additions": {func(c *kubesim.Cluster) { // none of our business
+		"additions": {func(c *kubesim.Cluster) { // not in the set: ignored
 			change(c, flannelPath, func(o kubesim.Object) {
 				spec := under(o, pod...)
 				spec["containers"] = append(spec["containers"].([]any), kubesim.Object{"name": "mesh", "image": "mesh:1"})
@@ -201,7 +200,7 @@ func TestAddonsTamper(t *testing.T) {
 	}
 }
 
-// withAddon loads the example with a file beside it.
+// withAddon loads the example with an add-on file.
 func withAddon(t *testing.T, yaml string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(addonsExample)
@@ -218,7 +217,7 @@ metadata: {name: token, namespace: kube-system}
 stringData: {token: hunter2}
 `
 
-// What a Secret holds shows nowhere.
+// The content of a Secret is not in any output.
 func TestAddonsTellNoSecrets(t *testing.T) {
 	m := withAddon(t, secretYAML)
 	saved := bare(t, m)

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// lot draws names as Cluster API does: five characters, others every time.
+// lot returns names as in Cluster API: five random characters.
 type lot struct{ drawn int }
 
 func (l *lot) draw() string {
@@ -24,9 +24,9 @@ func (l *lot) draw() string {
 	return fmt.Sprintf("x%04d", l.drawn)
 }
 
-// asClusterAPI turns an account in which we have made the cluster into one in
-// which Cluster API has: nothing carries our tag, no secret of ours is there,
-// and machines and target groups have random names.
+// asClusterAPI changes an account with a cluster to look as if Cluster API had created
+// it: without identity tags and secrets of this program, and with random names of
+// machines and target groups.
 func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
 	var names lot
 	set := names.draw()
@@ -53,9 +53,8 @@ func asClusterAPI(m *manifest.Cluster, s *awssim.State) {
 	maps.DeleteFunc(s.SSM.Parameters, func(name string, _ *awssim.Parameter) bool { return strings.HasPrefix(name, "/clusterawsadm/") })
 }
 
-// A cluster that Cluster API made is taken over as it is: all that is wanted
-// is found under its tags and names, and gets our tag. Nothing is made but the
-// note that its control plane has begun.
+// A cluster that Cluster API created is adopted: every desired resource is found by its
+// tags and names, and gets the identity tag. Only the init marker is created.
 func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 	for _, example := range []string{"quickstart", "three-zones", "classic-elb", "node-groups", "bastion"} {
 		t.Run(example, func(t *testing.T) {
@@ -87,7 +86,8 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 				require.NoError(t, err)
 				require.True(t, p.Empty())
 
-				// Without its keys, no machine can be added: that is said, and nothing broken.
+				// Without the keys, no machine can be added: the run reports it and
+				// changes nothing.
 				m.Deployments[0].Object.Spec.Replicas = new(*m.Deployments[0].Object.Spec.Replicas + 1)
 				machines := strings.Count(strings.Join(a.Inventory(), "\n"), "Instance ")
 				_, err = open(m, a.Process()).Apply(t.Context(), reconcile.Options{})

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestClusterStopsAnswering loses the API server while the cluster gives up what
-// it made, or meets one that forbids it: the deletion goes on after a minute.
+// TestClusterStopsAnswering loses the API server while the cluster deletes its resources,
+// or denies the requests: the deletion continues after a minute.
 func TestClusterStopsAnswering(t *testing.T) {
 	for _, forbid := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -62,8 +62,7 @@ func TestClusterStopsAnswering(t *testing.T) {
 	}
 }
 
-// TestAskingMayDie stops a deletion at calls all along, and has the next one
-// finish it.
+// TestAskingMayDie kills a deletion at many calls, and completes it with the next one.
 func TestAskingMayDie(t *testing.T) {
 	m := loadQuick(t, quickstart)
 	for _, fault := range []awssim.Fault{awssim.KillAfter, awssim.LostAfter, awssim.Denied, awssim.Broken} {
@@ -90,8 +89,8 @@ func TestAskingMayDie(t *testing.T) {
 	}
 }
 
-// stepOver leaves out calls: the looks before anything is asked for, and the
-// sweep, have tests of their own.
+// stepOver skips calls that other tests cover: reads before the first request, and the
+// deletion of leftovers.
 func stepOver(n int, fault awssim.Fault) int {
 	if n >= 40 && n < 110 && fault == awssim.KillAfter {
 		return 1

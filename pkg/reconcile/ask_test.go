@@ -16,8 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// asking are options of a deletion by manifest, or by name, that asks the
-// cluster first.
+// asking are the options of a deletion, by manifest or by name, that first deletes the
+// objects in the cluster.
 func asking(t *testing.T, m *manifest.Cluster, p *awssim.Process, byName bool, warned *[]string) *reconcile.Cluster {
 	t.Helper()
 	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), AskCluster: true, Warn: func(text string) {
@@ -33,12 +33,12 @@ func asking(t *testing.T, m *manifest.Cluster, p *awssim.Process, byName bool, w
 	return reconcile.OpenModel(m, target)
 }
 
-// settled is long enough for machines to become nodes, and for controllers to
-// make what they are to make.
+// settled is long enough for machines to join, and for controllers to create their
+// resources.
 const settled = 6 * time.Minute
 
-// works makes a cluster work: two Services with load balancers, two databases
-// with a claim each and one claim without a pod.
+// works adds a workload to a cluster: two Services with load balancers, two databases
+// with a claim each, and one claim without a pod.
 func works(t *testing.T, a *awssim.AWS) {
 	t.Helper()
 	time.Sleep(settled)
@@ -54,7 +54,7 @@ func works(t *testing.T, a *awssim.AWS) {
 		"spec": kubesim.Object{"type": "LoadBalancer", "loadBalancerClass": "tailscale"},
 	})
 	put(a, kubesim.Object{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": kubesim.Object{"name": "keep"}, "reclaimPolicy": "Retain"})
-	time.Sleep(time.Minute) // nodes become ready, or nothing is scheduled
+	time.Sleep(time.Minute) // Nodes become ready; otherwise nothing is scheduled
 	put(a, kubesim.Object{
 		"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": kubesim.Object{"name": "db", "namespace": "default"},
 		"spec": kubesim.Object{"replicas": 2.0, "volumeClaimTemplates": []any{kubesim.Object{"metadata": kubesim.Object{"name": "data"}, "spec": kubesim.Object{}}}},
@@ -67,7 +67,7 @@ func works(t *testing.T, a *awssim.AWS) {
 	}
 	for range 6 {
 		time.Sleep(10 * time.Second)
-		a.Inventory() // somebody has to look, or nothing settles
+		a.Inventory() // a call, so that the simulation advances
 	}
 	inventory := strings.Join(a.Inventory(), "\n")
 	require.Equal(t, 2, strings.Count(inventory, "SecurityGroup k8s-elb-"), inventory)
@@ -115,7 +115,7 @@ func stop(a *awssim.AWS, name string) {
 	})
 }
 
-// asked is what the plan says that the cluster is asked for.
+// asked returns the objects of the cluster that the plan deletes.
 func asked(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Resource.Kind() == "in-cluster" {
@@ -125,8 +125,8 @@ func asked(p reconcile.Plan) (out []string) {
 	return out
 }
 
-// TestClusterIsAsked deletes a cluster, which gives up what it made before
-// anything else goes.
+// TestClusterIsAsked deletes a cluster: the objects with AWS resources are deleted before
+// everything else.
 func TestClusterIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -172,8 +172,7 @@ func TestClusterIsAsked(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers deletes a cluster whose API server is out of reach, or not
-// to be entered.
+// TestNobodyAnswers deletes a cluster whose API server is unreachable, or denies access.
 func TestNobodyAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name, warning string
@@ -243,8 +242,8 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestControllersAreDead waits for controllers that do not run, as long as is
-// decent, and then removes in AWS what they made.
+// TestControllersAreDead waits for controllers that do not run, until the time limit, and
+// then deletes their AWS resources.
 func TestControllersAreDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, quickstart)
@@ -272,7 +271,7 @@ func TestControllersAreDead(t *testing.T) {
 	})
 }
 
-// TestAskedToKeepVolumes leaves claims alone.
+// TestAskedToKeepVolumes keeps claims.
 func TestAskedToKeepVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, quickstart)
@@ -294,8 +293,7 @@ func TestAskedToKeepVolumes(t *testing.T) {
 	})
 }
 
-// TestNobodyIsAsked keeps a deletion that is not told to from talking to the
-// cluster.
+// TestNobodyIsAsked: without AskCluster, a deletion does not call the API server.
 func TestNobodyIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, quickstart)
@@ -310,9 +308,9 @@ func TestNobodyIsAsked(t *testing.T) {
 	})
 }
 
-// TestAskingCosts holds the calls to AWS of a deletion that asks against those
-// of one that does not. Where only the name is known it has to be found out
-// where to ask, and it is looked for network interfaces at other moments.
+// TestAskingCosts compares the AWS calls of deletions with and without AskCluster. If
+// only the name is known, the run has to find the API server first, and lists network
+// interfaces at other times.
 func TestAskingCosts(t *testing.T) {
 	for byName, more := range map[bool]int{false: 0, true: 4} {
 		synctest.Test(t, func(t *testing.T) {

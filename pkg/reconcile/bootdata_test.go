@@ -19,10 +19,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestWriteBootData writes what kubeadm is configured with on the machines of
-// every self-managed example to the folder BOOT_DATA, for the Kubernetes version
-// BOOT_VERSION: the lab (e2e/kubernetes/lab) shows it to the kubeadm of that
-// version. There is nothing to do without.
+// TestWriteBootData writes the kubeadm configuration of the machines of every
+// self-managed example to the folder BOOT_DATA, for the Kubernetes version BOOT_VERSION:
+// the lab (e2e/kubernetes/lab) validates it with kubeadm of that version. Without
+// BOOT_DATA it is skipped.
 func TestWriteBootData(t *testing.T) {
 	folder, version := os.Getenv("BOOT_DATA"), os.Getenv("BOOT_VERSION")
 	if folder == "" {
@@ -38,7 +38,7 @@ func TestWriteBootData(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := awssim.New(awssim.Options{Region: m.Region})
 				prepare(t, file, a, m)
-				// Machines delete their secrets when they boot: they are kept from before.
+				// Machines delete their secrets when they boot, so the test keeps copies.
 				secrets := map[string]*awssim.Secret{}
 				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
 					a.Edit(func(s *awssim.State) { maps.Copy(secrets, s.Secrets.Secrets) })
@@ -63,7 +63,8 @@ func TestWriteBootData(t *testing.T) {
 	}
 }
 
-// kubeadmConfig follows user data to what kubeadm reads, if it is run at all.
+// kubeadmConfig returns the kubeadm configuration that user data leads to, if it runs
+// kubeadm.
 func kubeadmConfig(t *testing.T, s *awssim.State, data []byte) (text string) {
 	t.Helper()
 	if bytes.HasPrefix(data, []byte("MIME-Version")) {

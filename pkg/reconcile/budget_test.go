@@ -26,9 +26,8 @@ func withWorkers(t *testing.T, file string, n int32) *manifest.Cluster {
 // since returns the calls after the first n.
 func since(a *awssim.AWS, n int) []awssim.Call { return a.Calls()[n:] }
 
-// Calls cost time, money and throttling: three zones with three control planes
-// and three workers may take no more than these, the lock's and the secrets'
-// not counted.
+// Calls cost time, money and quota: three zones with three control planes and three
+// workers may take no more than these, without those for the lock and for secrets.
 func TestCallBudgets(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {
@@ -47,8 +46,8 @@ func TestCallBudgets(t *testing.T) {
 	})
 }
 
-// A run that has nothing to do asks as many questions of a thousand workers as
-// of three, but for pages.
+// A run without changes sends as many queries for a thousand workers as for three, except
+// for pages.
 func TestNoOpOfAThousandWorkers(t *testing.T) {
 	m := withWorkers(t, threeZones, 1000)
 	synctest.Test(t, func(t *testing.T) {
@@ -61,8 +60,8 @@ func TestNoOpOfAThousandWorkers(t *testing.T) {
 	})
 }
 
-// EC2 takes five requests to launch at once and then two a second: a thousand
-// workers go out within ten seconds all the same.
+// EC2 accepts five launch requests at once and then two per second: a thousand workers
+// still launch within ten seconds.
 func TestAThousandWorkersLaunchAtOnce(t *testing.T) {
 	m := withWorkers(t, threeZones, 1000)
 	synctest.Test(t, func(t *testing.T) {
@@ -89,8 +88,8 @@ func TestAThousandWorkersLaunchAtOnce(t *testing.T) {
 	})
 }
 
-// A create takes as long as AWS does, and no longer: its time on the virtual
-// clock is within a twentieth of the critical path of the graph.
+// A create takes as long as the operations in AWS: its virtual time differs by at most
+// five percent from the critical path of the graph.
 func TestMakespan(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(name(file), func(t *testing.T) {

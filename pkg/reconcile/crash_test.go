@@ -18,19 +18,19 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// sweepExamples are the clusters over which every call is made to fail.
+// sweepExamples are the examples for which every call is made to fail.
 func sweepExamples() []string {
 	return []string{"../../configs/quickstart.yaml", "../../configs/eks-addons.yaml", "../../configs/three-zones.yaml", "../../configs/machine-pool.yaml", "../../configs/eks-machines.yaml", "../../configs/eks-templates.yaml"}
 }
 
-// loadQuick reads an example and lets its keys be of the kind that is quick to
-// make: a sweep makes thousands.
+// loadQuick reads an example and sets a key algorithm that is quick: a sweep creates
+// thousands of keys.
 func loadQuick(t *testing.T, file string) *manifest.Cluster {
 	t.Helper()
 	return quick(load(t, file, nil))
 }
 
-// prepared returns an account that has what the example's user brings.
+// prepared returns an account with the existing resources of the example.
 func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
 	t.Helper()
 	a := account(m, lag)
@@ -38,17 +38,16 @@ func prepared(t *testing.T, file string, m *manifest.Cluster) *awssim.AWS {
 	return a
 }
 
-// described returns all of an account but for what is drawn by lot (addresses,
-// names of groups that EKS makes, digests of what holds keys) and how often a
-// secret was written; when its machines have booted, and deleted what they
-// booted with.
+// described returns the details of an account without random values (addresses, names of
+// groups from EKS, digests of keys) and without the number of writes to a secret, after
+// its machines have booted and deleted their boot data.
 func described(a *awssim.AWS) (out []string) {
 	time.Sleep(booting)
 	lot := regexp.MustCompile(`\d+\.\d+\.\d+\.\d+/32|/lock/\d+|versions=\d+|eks-cluster-sg-\S+-\d{10}|eks-remoteAccess-[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f]{4}-4000-8000-0{12}|bootstrap-data-hash(=|","Value":")[\w-]+`)
 	groups := regexp.MustCompile(`"SecurityGroupIds":\[[^]]*\]`)
 	inOrder := func(list string) string {
 		return strings.Join(slices.Sorted(strings.SplitSeq(strings.Trim(list, "[]"), ",")), ",")
-	} // of names, not of IDs
+	} // sorted by name, not by ID
 	for _, line := range a.Detailed() {
 		out = append(out, groups.ReplaceAllStringFunc(lot.ReplaceAllString(line, "…"), func(s string) string {
 			return inOrder(strings.TrimPrefix(s, `"SecurityGroupIds":`))
@@ -58,8 +57,7 @@ func described(a *awssim.AWS) (out []string) {
 	return out
 }
 
-// callsOf returns how many calls an undisturbed apply makes, and what it
-// leaves in the account.
+// callsOf returns the number of calls of an apply without faults, and its result.
 func callsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detailed []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +70,7 @@ func callsOf(t *testing.T, file string, m *manifest.Cluster) (calls int, detaile
 	return calls, detailed
 }
 
-// only makes the n-th call of a process go wrong.
+// only injects a fault into the n-th call of a process.
 func only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
 	return func(call int, _, _ string) awssim.Fault {
 		if call == n {
@@ -82,7 +80,7 @@ func only(n int, fault awssim.Fault) func(int, string, string) awssim.Fault {
 	}
 }
 
-// disturbed runs an apply of which the n-th call fails.
+// disturbed executes an apply whose n-th call fails.
 func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault awssim.Fault) error {
 	t.Helper()
 	p := a.Process()
@@ -92,8 +90,8 @@ func disturbed(t *testing.T, m *manifest.Cluster, a *awssim.AWS, n int, fault aw
 	})
 }
 
-// Whichever call fails, and however, running again ends with what an
-// undisturbed run makes: no twin, no orphan. Deleting leaves nothing.
+// Whichever call fails, and in whatever way: the next run has the same result as one
+// without faults, without duplicates and orphans. A deletion leaves nothing.
 func TestEveryCallMayFail(t *testing.T) {
 	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
@@ -126,7 +124,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	}
 }
 
-// Deleting right after a crash finds even what AWS does not show yet.
+// A deletion right after a crash also finds resources that AWS does not show yet.
 func TestDeleteAfterCrash(t *testing.T) {
 	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
@@ -146,7 +144,7 @@ func TestDeleteAfterCrash(t *testing.T) {
 	}
 }
 
-// A deletion that dies at any call is finished by the next one.
+// A deletion that is killed at any call is completed by the next one.
 func TestDeleteMayDie(t *testing.T) {
 	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
@@ -175,7 +173,7 @@ func TestDeleteMayDie(t *testing.T) {
 						require.Equal(t, before, a.Inventory(), "call %d", n)
 					})
 					if made < n {
-						break // the deletion was over before the n-th call
+						break // the deletion ended before the n-th call
 					}
 				}
 			})

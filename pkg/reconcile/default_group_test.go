@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// The rules that AWS gives to the security group of a new VPC are taken away,
-// and again when somebody puts them back.
+// The default rules of the security group of a new VPC are removed, also if somebody adds
+// them again.
 func TestDefaultGroupIsEmptied(t *testing.T) {
 	m := load(t, "../../configs/two-zones.yaml", nil)
 	synctest.Test(t, func(t *testing.T) {

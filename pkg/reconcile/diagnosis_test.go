@@ -23,8 +23,8 @@ const (
 	firstWorker  = "machine/quickstart-md-0/0"
 )
 
-// sabotage is something that keeps a cluster from coming up, done when a node
-// of the graph is done; what fails of it, and the findings.
+// sabotage is a cause that prevents a cluster from becoming ready, applied when a
+// resource of the graph is done, with the resource that fails and the findings.
 type sabotage struct {
 	name  string
 	file  string // "" for quickstart
@@ -33,10 +33,10 @@ type sabotage struct {
 	do    func(t *testing.T, a *awssim.AWS, s *awssim.State)
 	fails reconcile.ID
 	first string   // pattern of the first finding
-	more  []string // patterns of any of the others
+	more  []string // patterns of other findings
 }
 
-// machineOf returns the instance of a node of the graph.
+// machineOf returns the instance of a resource.
 func machineOf(s *awssim.State, node string) *awssim.Instance {
 	for _, i := range s.EC2.Instances {
 		if i.Tags["clusterawsadm/resource"] == node {
@@ -46,7 +46,7 @@ func machineOf(s *awssim.State, node string) *awssim.Instance {
 	return nil
 }
 
-// install puts a DaemonSet into every cluster.
+// install creates a DaemonSet in every cluster.
 func install(s *awssim.State, name string) {
 	for _, c := range s.Kubernetes {
 		c.Put(c.Up, kubesim.Object{
@@ -58,7 +58,7 @@ func install(s *awssim.State, name string) {
 	}
 }
 
-// sabotages lists one of each kind.
+// sabotages lists one of each type.
 func sabotages() []sabotage {
 	withoutSecrets := func(_ *testing.T, _ *awssim.AWS, s *awssim.State) { clear(s.Secrets.Secrets) }
 	return []sabotage{
@@ -70,7 +70,7 @@ func sabotages() []sabotage {
 				}
 			},
 			first: `^i-\w+ cannot reach the internet, nor the APIs of AWS: rtb-\w+, the route table of its subnet-\w+, has no default route`,
-			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ is still there`, `Could not connect to the endpoint URL`},
+			more:  []string{`^i-\w+ has never fetched its boot data: the secret \S+ still exists`, `Could not connect to the endpoint URL`},
 		},
 		{
 			name: "no NAT gateway", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
@@ -123,7 +123,7 @@ func sabotages() []sabotage {
 		{
 			name: "kubeadm fails", wait: reconcile.APIServer, when: firstControl, fails: "api-server",
 			do: func(_ *testing.T, _ *awssim.AWS, s *awssim.State) {
-				clear(s.Secrets.Secrets) // it has fetched them
+				clear(s.Secrets.Secrets) // they have fetched them
 				machineOf(s, firstControl).Boot = &awssim.Boot{At: time.Now(), Failed: "[ERROR Swap]: running with swap on is not supported"}
 			},
 			first: `^i-\w+ says on its console ".*\[ERROR Swap\].*": the machine does not pass the preflight checks of kubeadm`,
@@ -137,12 +137,12 @@ func sabotages() []sabotage {
 					g.Egress = nil
 				}
 			},
-			first: `^the security groups of i-\w+ \(sg-.*\) let nothing out`,
+			first: `^the security groups of i-\w+ \(sg-.*\) permit no outgoing traffic`,
 		},
 	}
 }
 
-// sabotagesOfNodes lists those that come later.
+// sabotagesOfNodes lists causes after a machine has joined.
 func sabotagesOfNodes() []sabotage {
 	return []sabotage{
 		{
@@ -205,7 +205,7 @@ func sabotagesOfNodes() []sabotage {
 	}
 }
 
-// run makes a cluster that cannot come up.
+// run creates a cluster that cannot become ready.
 func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Process)) (*awssim.AWS, error) {
 	file := x.file
 	if file == "" {
@@ -231,7 +231,7 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 	return a, err
 }
 
-// diagnosed returns what a run says of a node that did not come.
+// diagnosed returns the findings for a resource that did not become ready.
 func diagnosed(t *testing.T, err error, id reconcile.ID) *reconcile.TimeoutError {
 	t.Helper()
 	var halfway *reconcile.HalfwayError
@@ -251,8 +251,8 @@ func diagnosed(t *testing.T, err error, id reconcile.ID) *reconcile.TimeoutError
 	return nil
 }
 
-// TestDiagnosis keeps clusters from coming up, each in another way, and expects
-// to be told the way first.
+// TestDiagnosis prevents clusters from becoming ready in different ways. The cause has to
+// be the first finding.
 func TestDiagnosis(t *testing.T) {
 	for _, x := range append(sabotages(), sabotagesOfNodes()...) {
 		t.Run(x.name, func(t *testing.T) {
@@ -272,7 +272,8 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
-// Whose policy does not allow a look is told so, and all the rest.
+// If the policy denies a read of the diagnosis, the findings say so, and contain all
+// others.
 func TestDiagnosisWithoutPermission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := sabotages()[0].run(t.Context(), t, func(p *awssim.Process) {
@@ -284,8 +285,8 @@ func TestDiagnosisWithoutPermission(t *testing.T) {
 	})
 }
 
-// A run whose time is up says why it may not have come to its end, too; one
-// that the user stops just stops.
+// A run that exceeds its timeout also reports the possible causes; one that the user
+// stops does not.
 func TestDiagnosisOfARunThatIsOutOfTime(t *testing.T) {
 	late := errors.New("not done after 8m (--timeout)")
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// leaving names the node of the machine that goes when workers become fewer.
+// leaving is the Node of the machine that is deleted when the number of workers is
+// reduced.
 func leaving(a *awssim.AWS, machine string) (node string) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
@@ -26,7 +27,7 @@ func leaving(a *awssim.AWS, machine string) (node string) {
 	return node
 }
 
-// onNode puts a pod on a node that uses a volume which nobody ever detaches.
+// onNode creates a pod on a Node with a volume that is never detached.
 func onNode(a *awssim.AWS, node, namespace, name string, meta kubesim.Object) {
 	inside(a, func(c *kubesim.Cluster) {
 		meta["name"], meta["namespace"] = name, namespace
@@ -45,7 +46,7 @@ func onNode(a *awssim.AWS, node, namespace, name string, meta kubesim.Object) {
 	})
 }
 
-// scaleIn takes out one of two workers, and returns what was seen of it.
+// scaleIn removes one of two workers, and returns the events.
 func scaleIn(t *testing.T, a *awssim.AWS) string {
 	t.Helper()
 	w := &witness{t: t, a: a}
@@ -57,8 +58,8 @@ func scaleIn(t *testing.T, a *awssim.AWS) string {
 
 const goes = "machine/three-zones-md-0/1"
 
-// A machine that hangs leaves without its volumes: nobody is there to unmount
-// them.
+// An unreachable machine is terminated without a wait for its volumes: no kubelet
+// unmounts them.
 func TestHungWorkerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
@@ -74,7 +75,7 @@ func TestHungWorkerLeaves(t *testing.T) {
 	})
 }
 
-// The volumes of pods that stay until the machine goes are not waited for.
+// A run does not wait for the volumes of pods that stay on the Node.
 func TestVolumesOfSparedPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
@@ -90,7 +91,7 @@ func TestVolumesOfSparedPods(t *testing.T) {
 	})
 }
 
-// Volumes that are yet to be attached do not keep a machine.
+// Volumes that are not attached yet do not delay a machine.
 func TestVolumeThatIsNotAttached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
@@ -102,7 +103,7 @@ func TestVolumeThatIsNotAttached(t *testing.T) {
 	})
 }
 
-// A pod that asks for it is waited for and not evicted.
+// A pod with the label for it is not evicted: the run waits until it has completed.
 func TestPodThatCompletes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const path = "/api/v1/namespaces/default/pods/job"
@@ -124,13 +125,13 @@ func TestPodThatCompletes(t *testing.T) {
 				}
 			})
 		}()
-		assert.Contains(t, scaleIn(t, a), "1 pod to go: default/job (when it has completed)")
+		assert.Contains(t, scaleIn(t, a), "1 pod to leave the Node: default/job (when it has completed)")
 		assert.Greater(t, time.Since(began), 5*time.Minute)
 	})
 }
 
-// A pod that cannot be evicted because its namespace is being deleted goes with
-// that, and the pods after it go at once.
+// A pod that cannot be evicted because its namespace is being deleted is deleted with it,
+// and the other pods are evicted immediately.
 func TestNamespaceThatGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
@@ -144,13 +145,13 @@ func TestNamespaceThatGoes(t *testing.T) {
 			})
 		})
 		seen := scaleIn(t, a)
-		assert.Contains(t, seen, "pods to go: also/first (its namespace is being deleted, and is to take it along), default/web-")
-		assert.Contains(t, seen, "1 pod to go: also/first (its namespace", "the others have gone before it")
+		assert.Contains(t, seen, "pods to leave the Node: also/first (its namespace is being deleted), default/web-")
+		assert.Contains(t, seen, "1 pod to leave the Node: also/first (its namespace", "the others have gone before it")
 		inside(a, func(c *kubesim.Cluster) { assert.Nil(t, c.Get("/api/v1/namespaces/also")) })
 	})
 }
 
-// Who may not evict pods is told so at once.
+// A missing permission to evict pods is reported immediately.
 func TestNoEvictions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)

@@ -11,8 +11,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// A plan names, for each role of the account that is missing, the setting with
-// which bootstrap makes it: it makes that of control planes alone by itself.
+// For each missing role of the account, a plan names the setting with which bootstrap
+// creates it: by default it creates only that of control planes.
 func TestMissingRolesOfEKS(t *testing.T) {
 	const suffix, made = ".cluster-api-provider-aws.sigs.k8s.io does not exist in the account: have it made with --set CAPA_EKS_IAM=true, or ", "make it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
 	for role, hint := range map[string]string{

@@ -14,9 +14,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// simulatedAWS is an account that is hundreds of times faster than AWS. A
-// program that uses AWS calls config.LoadDefaultConfig of the AWS SDK, and leaves
-// Target.Clock nil.
+// simulatedAWS is an account that is hundreds of times faster than AWS. With a real
+// account, use config.LoadDefaultConfig of the AWS SDK, and leave Target.Clock nil.
 func simulatedAWS(region string) (aws.Config, reconcile.Clock) {
 	c := clock.Fast(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), 500)
 	return awssim.New(awssim.Options{Region: region, Clock: c}).Config(), c
@@ -60,7 +59,7 @@ func Example() {
 	// 36 deleted <nil>
 }
 
-// A wrong manifest is reported with every problem in it.
+// All problems of an invalid manifest are reported.
 func ExampleLoad() {
 	_, err := reconcile.Load([]reconcile.Source{{Name: "demo.yaml", Data: []byte(`
 apiVersion: cluster.x-k8s.io/v1beta2
@@ -91,7 +90,7 @@ spec:
 	// demo.yaml:17: AWSCluster/demo spec.regoin: the field does not exist — did you mean "region"?
 }
 
-// The policy of somebody who may work on one cluster only.
+// The policy for a user of one cluster only.
 func ExampleManifest_Policy() {
 	m, err := reconcile.LoadFile("../../configs/quickstart.yaml", reconcile.LoadOptions{})
 	if err != nil {

@@ -46,7 +46,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// processorTime is what the process has used so far.
+// processorTime is the processor time of the process so far.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -54,7 +54,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// allocated is all the memory that was ever asked for.
+// allocated is all memory that was allocated so far.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

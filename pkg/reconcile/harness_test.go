@@ -17,15 +17,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// lag is how long the simulated AWS hides what is new: reads that come early
-// do not see it.
+// lag is how long new resources are not visible in the simulated AWS.
 const lag = 3 * time.Second
 
-// booting is by when simulated machines have booted.
+// booting is when simulated machines have booted.
 const booting = 2 * time.Minute
 
-// load reads an example. The examples use no variables but those of env, and
-// those whose names end in -iam have the roles of EKS made for them.
+// load reads an example. Examples have no variables except those in env, and EKS roles
+// are created for those whose names end in -iam.
 func load(t *testing.T, file string, env map[string]string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -43,7 +42,7 @@ func account(m *manifest.Cluster, lag time.Duration) *awssim.AWS {
 	return awssim.New(awssim.Options{Region: m.Region, Lag: lag})
 }
 
-// open returns the cluster as a new process sees it.
+// open returns the cluster for a new process.
 func open(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
 	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"})
 }
@@ -56,7 +55,7 @@ func mustPlan(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Plan {
 	return p
 }
 
-// mustApply applies, as a new process, and returns what it did.
+// mustApply applies in a new process, and returns the result.
 func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
 	t.Helper()
 	res, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
@@ -64,7 +63,7 @@ func mustApply(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resul
 	return res
 }
 
-// requireNoChange requires that a plan has nothing to do.
+// requireNoChange requires a plan without changes.
 func requireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	for _, s := range mustPlan(t, m, a).Steps {
@@ -72,7 +71,7 @@ func requireNoChange(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	}
 }
 
-// mustDelete deletes, as a new process.
+// mustDelete deletes in a new process.
 func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Result {
 	t.Helper()
 	res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
@@ -80,7 +79,7 @@ func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resu
 	return res
 }
 
-// tell logs events when -v is given.
+// tell logs events with -v.
 func tell(t *testing.T) func(reconcile.Event) {
 	t.Helper()
 	if !testing.Verbose() || os.Getenv("TELL") == "" {
@@ -92,8 +91,7 @@ func tell(t *testing.T) func(reconcile.Event) {
 	}
 }
 
-// counted counts the calls that a budget is about: those of the lock and of
-// secrets are not.
+// counted counts the calls in a budget: those for the lock and for secrets do not count.
 func counted(calls []awssim.Call) (n int, ops map[string]int) {
 	ops = map[string]int{}
 	for _, c := range calls {
@@ -118,8 +116,7 @@ func examples(t *testing.T) []string {
 
 func name(file string) string { return strings.TrimSuffix(filepath.Base(file), ".yaml") }
 
-// transport carries requests to the simulated API servers, as a process sends
-// them.
+// transport passes requests of a process to the simulated API servers.
 func transport(p *awssim.Process) reconcile.Transport {
 	return func(a reconcile.Access) http.RoundTripper { return p.Kubernetes(kube.Access(a)) }
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
-// Every call is made in the last role of the manifest's chain, each role
-// assumed from the one before.
+// Every call uses the last role of the manifest's chain; each role is assumed with the
+// one before.
 func TestIdentityChain(t *testing.T) {
 	const file = "../../configs/multi-tenancy.yaml"
 	m := quick(load(t, file, nil))

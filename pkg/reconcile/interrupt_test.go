@@ -11,9 +11,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// An interrupt lets the calls under way end, gives the lock back and says
-// that the run stopped half way. The next run goes on: where AWS shows all
-// that was made, at once.
+// After an interrupt, the current calls end, the lock is released, and the run reports
+// that it stopped halfway. The next run continues: immediately, if AWS shows everything
+// that was created.
 func TestInterrupt(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	_, want := callsOf(t, threeZones, m)
@@ -42,8 +42,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// What was begun before an interrupt is carried through: nothing is left that
-// the account has and the run does not know of.
+// Calls that started before an interrupt are completed, so that the run knows all
+// resources that it created.
 func TestInterruptEndsSoon(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ func applyAndWait(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	require.NoError(t, err)
 }
 
-// planned lists what a run that may ask the API server would do.
+// planned lists the steps of a run that may use the API server.
 func planned(t *testing.T, m *manifest.Cluster, a *awssim.AWS) []string {
 	t.Helper()
 	p, err := waiting(m, a.Process(), reconcile.APIServer).Plan(t.Context())
@@ -34,14 +34,14 @@ func planned(t *testing.T, m *manifest.Cluster, a *awssim.AWS) []string {
 	return done(p)
 }
 
-// keptToken is the token that the account keeps.
+// keptToken is the token in the account.
 func keptToken(m *manifest.Cluster, a *awssim.AWS) (token string) {
 	a.Edit(func(s *awssim.State) { token = s.SSM.Parameters["/clusterawsadm/"+m.Name+"/pki/token"].Value })
 	return token
 }
 
-// tokensOf lists the bootstrap tokens of the only cluster, by name of the
-// Secret: how long each is valid, and whether the control plane keeps it.
+// tokensOf lists the bootstrap tokens of the only cluster, by name of the Secret: their
+// expiry, and whether the control plane renews them.
 func tokensOf(a *awssim.AWS) map[string]string {
 	out := map[string]string{}
 	a.Edit(func(s *awssim.State) {
@@ -69,7 +69,7 @@ func tokensOf(a *awssim.AWS) map[string]string {
 	return out
 }
 
-// joinedMachines counts the machines that have become nodes.
+// joinedMachines counts the machines that have joined.
 func joinedMachines(a *awssim.AWS) (n int) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
@@ -81,18 +81,18 @@ func joinedMachines(a *awssim.AWS) (n int) {
 	return n
 }
 
-// passes lets time pass, and what goes on in it happen.
+// passes advances the time, and the simulation.
 func passes(a *awssim.AWS, d time.Duration) {
 	step := 10 * time.Minute
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		time.Sleep(min(step, time.Until(end)))
 		a.Edit(func(*awssim.State) {})
-		step += step / 4 // what is new happens at first
+		step += step / 4 // the simulation advances with calls
 	}
 }
 
-// A machine that is added when the token has expired joins with another one,
-// which is made first and stays out of everything that is shown.
+// A machine that is added after the token has expired joins with a new one, which is
+// created first and is not in any output.
 func TestLateMachinesJoin(t *testing.T) {
 	for _, backend := range []string{"", "ssm-parameter-store", "none"} {
 		t.Run(backend, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestLateMachinesJoin(t *testing.T) {
 	}
 }
 
-// A token of an hour ago will do, and nobody is asked about it.
+// A token from an hour ago is used, without a request to the API server.
 func TestYoungTokenIsNotRenewed(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {
@@ -161,8 +161,7 @@ func TestYoungTokenIsNotRenewed(t *testing.T) {
 	})
 }
 
-// Where the API server does not answer, no machine is launched that could not
-// join.
+// If the API server does not respond, no machine is launched that could not join.
 func TestNoTokenNoMachine(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {
@@ -183,7 +182,7 @@ func TestNoTokenNoMachine(t *testing.T) {
 	})
 }
 
-// Pools grow when nobody runs anything: the control plane keeps the token.
+// Pools grow between runs: the control plane renews the token.
 func TestPoolGrowsByItself(t *testing.T) {
 	for _, file := range []string{machinePool, "../../configs/flatcar-pool.yaml"} {
 		for _, kept := range []bool{true, false} {
@@ -218,9 +217,8 @@ func TestPoolGrowsByItself(t *testing.T) {
 	}
 }
 
-// A week later a run makes another token; the old one lives out its time. A
-// machine that boots afterwards reads the new one, of the same version of the
-// launch template.
+// A week later a run creates another token; the old one expires. A machine that boots
+// later reads the new one, with the same version of the launch template.
 func TestTokenIsRotated(t *testing.T) {
 	for _, file := range []string{machinePool, "../../configs/flatcar-pool.yaml"} {
 		t.Run(name(file), func(t *testing.T) {
@@ -253,8 +251,7 @@ func TestTokenIsRotated(t *testing.T) {
 	}
 }
 
-// Control planes that were made without the timer are told of, and a run
-// renews what has expired.
+// A plan reports control planes without the timer, and a run renews an expired token.
 func TestPoolOfOldControlPlane(t *testing.T) {
 	m := loadQuick(t, machinePool)
 	pools := m.Pools
@@ -272,8 +269,7 @@ func TestPoolOfOldControlPlane(t *testing.T) {
 	})
 }
 
-// A token that is in a launch template keeps its value: that it has gone has
-// nobody replaced.
+// A token in a launch template keeps its value: its expiry replaces no machine.
 func TestTokenInUserDataStays(t *testing.T) {
 	const file = "../../configs/flatcar-pool.yaml"
 	m := loadQuick(t, file)
@@ -308,7 +304,7 @@ func TestTokenInUserDataStays(t *testing.T) {
 	})
 }
 
-// renewal is an account with a cluster whose token is due.
+// renewal is an account with a cluster whose token is due for renewal.
 func renewal(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	t.Helper()
 	a := account(m, lag)
@@ -317,8 +313,8 @@ func renewal(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	return a
 }
 
-// callsOfRenewal returns the numbers of the calls of a run from the last one
-// before it makes a token to its end.
+// callsOfRenewal returns the numbers of the calls of a run from the last one before it
+// creates a token.
 func callsOfRenewal(t *testing.T, m *manifest.Cluster) (from, to int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -337,8 +333,8 @@ func callsOfRenewal(t *testing.T, m *manifest.Cluster) (from, to int) {
 	return from, to
 }
 
-// Whenever a run that makes another token dies, the next one mends it: the
-// account's token is the cluster's, and a pool grows.
+// Whenever a run that creates another token is killed, the next one repairs it: account
+// and cluster have the same token, and a pool grows.
 func TestRenewalMayDie(t *testing.T) {
 	m := loadQuick(t, machinePool)
 	from, to := callsOfRenewal(t, m)

@@ -14,8 +14,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// rich fills in what kubeadm writes down in another way than manifests do, or
-// not at all.
+// rich sets fields that kubeadm stores in a different form than manifests, or not at all.
 func rich(m *manifest.Cluster) *manifest.Cluster {
 	external, path := "external", "/var/log/audit.log"
 	c := &m.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration
@@ -27,8 +26,8 @@ func rich(m *manifest.Cluster) *manifest.Cluster {
 	return m
 }
 
-// A cluster whose manifest says much of its configuration is made and upgraded,
-// from an old API of kubeadm's to a new one, and is as wanted at once.
+// A cluster whose manifest sets many fields is created and upgraded, from an old version
+// of kubeadm's API to a new one, and has no differences afterwards.
 func TestRichConfiguration(t *testing.T) {
 	for _, v := range []string{"v1.30.0", "v1.32.4"} {
 		t.Run(v, func(t *testing.T) {
@@ -47,8 +46,8 @@ func TestRichConfiguration(t *testing.T) {
 	}
 }
 
-// What is taken out of the manifest leaves the configuration that machines
-// join by.
+// A field that is removed from the manifest is removed from the configuration for joining
+// machines.
 func TestConfigurationOfNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, rich(sized(t, 1, 1)))
@@ -58,7 +57,7 @@ func TestConfigurationOfNoMore(t *testing.T) {
 	})
 }
 
-// mustRoll has a run replace what is outdated.
+// mustRoll applies with a replacement of outdated machines.
 func mustRoll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})

@@ -14,13 +14,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// waiting returns the cluster as a new process sees it that waits for nodes.
+// waiting returns the cluster for a new process that waits for Nodes.
 func waiting(m *manifest.Cluster, p *awssim.Process, wait reconcile.Wait) *reconcile.Cluster {
 	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: wait})
 }
 
-// addNetwork installs what a node needs to become ready: a pod network, and a
-// cloud controller manager.
+// addNetwork installs what a Node needs to become ready: a pod network, and a cloud
+// controller manager.
 func addNetwork(a *awssim.AWS) {
 	a.Edit(func(s *awssim.State) {
 		for _, c := range s.Kubernetes {
@@ -36,8 +36,8 @@ func addNetwork(a *awssim.AWS) {
 	})
 }
 
-// TestWaitForAPI makes a cluster and waits until its control plane answers and
-// has joined.
+// TestWaitForAPI creates a cluster and waits until its API server responds and its
+// control plane has joined.
 func TestWaitForAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, "../../configs/three-zones.yaml", nil)
@@ -56,8 +56,8 @@ func TestWaitForAPI(t *testing.T) {
 	})
 }
 
-// TestWaitForNodes makes a cluster while somebody installs a pod network, and
-// waits until all nodes are ready.
+// TestWaitForNodes creates a cluster while somebody installs a pod network, and waits
+// until all Nodes are ready.
 func TestWaitForNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, "../../configs/three-zones.yaml", nil)

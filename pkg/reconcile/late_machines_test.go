@@ -10,7 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// Machines that come too late to join are told of in the plan that adds them.
+// The plan reports machines that are added too late to join.
 func TestLateMachinesAreToldOf(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// A cluster whose things carry Cluster API's tags alone is known all the same:
-// it gets the tags that are ours, and nothing else.
+// A cluster whose resources have only Cluster API's tags is recognized: it gets the
+// identity tags, and no other change.
 func TestAdoption(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
@@ -42,8 +42,8 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// unnumbered leaves out which machine of its group a machine is: any order of
-// those that are alike will do.
+// unnumbered removes the number of a machine in its group: the order of identical
+// machines does not matter.
 func unnumbered(lines []string) (out []string) {
 	number := regexp.MustCompile(`(clusterawsadm/resource=machine/[^/]+)/\d+`)
 	for _, l := range lines {
@@ -53,8 +53,8 @@ func unnumbered(lines []string) (out []string) {
 	return out
 }
 
-// allTags lists the tags of every resource of an account that is not part of
-// another one, as the volumes of instances are.
+// allTags lists the tags of every resource of an account except for those that are part
+// of another one, such as the volumes of instances.
 func allTags(s *awssim.State) (all []map[string]string) {
 	for id, tags := range s.EC2.AllTags() {
 		if !strings.HasPrefix(id, "vol-") {

@@ -16,9 +16,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// prepare makes in the account what the user of an example brings: a VPC with
-// all that is in it, a load balancer, a placement group, reserved capacity,
-// roles. What that is, the manifest says.
+// prepare creates the existing resources that an example refers to: a VPC with its
+// content, a load balancer, a placement group, reserved capacity, roles.
 func prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 	t.Helper()
 	a.Edit(func(s *awssim.State) {
@@ -48,7 +47,7 @@ func prepare(t *testing.T, _ string, a *awssim.AWS, m *manifest.Cluster) {
 	}
 }
 
-// machineSpecs lists what the manifest says of machines.
+// machineSpecs lists the machine specs of the manifest.
 func machineSpecs(m *manifest.Cluster) (out []*infrav1.AWSMachineSpec) {
 	if cp := m.ControlPlane; cp != nil {
 		out = append(out, &cp.Template.Spec.Template.Spec)
@@ -62,7 +61,7 @@ func machineSpecs(m *manifest.Cluster) (out []*infrav1.AWSMachineSpec) {
 	return out
 }
 
-// eksRoles lists the roles that somebody has made for a cluster of EKS.
+// eksRoles lists the existing roles for an EKS cluster.
 func eksRoles(m *manifest.Cluster) (names []string) {
 	if m.EKS == nil {
 		return nil
@@ -89,8 +88,7 @@ func eksRoles(m *manifest.Cluster) (names []string) {
 	return names
 }
 
-// bringVPC puts in a VPC as a company's network team makes it: with the IDs
-// that the manifest names.
+// bringVPC adds an existing VPC with the IDs in the manifest.
 func bringVPC(s *awssim.EC2State, m *manifest.Cluster) {
 	spec := m.Infra.Spec.NetworkSpec
 	thing := func(id, name string) awssim.Thing {
@@ -140,9 +138,9 @@ func bringVPC(s *awssim.EC2State, m *manifest.Cluster) {
 	}
 }
 
-// tagSubnet puts tags on a subnet as others do: Cluster API, for a cluster that
-// is there, on one; the network team on the next, for the cluster that is to
-// come, as AWS's handbook says; and nobody on the one after.
+// tagSubnet sets different tags on subnets: on one, those of Cluster API for an existing
+// cluster; on the next, those for a future cluster, as the AWS documentation says; on the
+// third, none.
 func tagSubnet(s *awssim.Subnet, i int, name string) {
 	role, kind := "kubernetes.io/role/internal-elb", "private"
 	if s.MapPublicIP {
@@ -156,7 +154,7 @@ func tagSubnet(s *awssim.Subnet, i int, name string) {
 	}
 }
 
-// bringNAT puts a NAT gateway in a public subnet.
+// bringNAT adds an existing NAT gateway to a public subnet.
 func bringNAT(s *awssim.EC2State, thing func(id, name string) awssim.Thing, subnet *awssim.Subnet, i int) string {
 	nat, address, nic := fmt.Sprintf("nat-0000000000000000%d", i), fmt.Sprintf("eipalloc-0000000000000000%d", i), fmt.Sprintf("eni-0000000000000000%d", i)
 	s.Interfaces[nic] = &awssim.Interface{
@@ -168,8 +166,8 @@ func bringNAT(s *awssim.EC2State, thing func(id, name string) awssim.Thing, subn
 	return nat
 }
 
-// bringLoadBalancer makes a network load balancer whose listener on the API
-// port sends to a target group in which somebody else's machine may be.
+// bringLoadBalancer adds an existing network load balancer whose listener on the API port
+// forwards to a target group that may contain other machines.
 func bringLoadBalancer(t *testing.T, a *awssim.AWS, m *manifest.Cluster, name string) {
 	t.Helper()
 	spec := m.Infra.Spec.NetworkSpec

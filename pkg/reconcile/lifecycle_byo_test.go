@@ -12,16 +12,15 @@ import (
 
 const byoVPC = "../../configs/byo-vpc.yaml"
 
-// Two clusters in one VPC that is somebody else's share its subnets: the tags
-// that both need stay until the second one goes, and those that were there
-// before stay for good.
+// Two clusters in one existing VPC share its subnets: common tags stay until the second
+// cluster is deleted, and earlier tags always stay.
 func TestSharedSubnets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := quick(load(t, byoVPC, nil)), rewritten(t, byoVPC, "byo-vpc", "second")
 		a := account(one, 0)
 		prepare(t, byoVPC, a, one)
 		a.Edit(func(s *awssim.State) {
-			for _, x := range s.EC2.Subnets { // that it is there before and after looks as if Cluster API had a cluster there
+			for _, x := range s.EC2.Subnets { // an existing tag has the same form as that of another Cluster API cluster
 				delete(x.Tags, "kubernetes.io/cluster/"+one.Name)
 			}
 		})
@@ -37,8 +36,8 @@ func TestSharedSubnets(t *testing.T) {
 	})
 }
 
-// A secondary block of a VPC that is somebody else's stays, be it that the
-// cluster has added it or not: others may use it.
+// A secondary block of an existing VPC stays, whether the cluster has added it or not:
+// others may use it.
 func TestForeignBlockStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := rewritten(t, byoVPC, "    id: vpc-0123456789abcdef0\n", "    id: vpc-0123456789abcdef0\n      secondaryCidrBlocks: [{ipv4CidrBlock: 100.64.0.0/16}]\n")
@@ -54,7 +53,7 @@ func TestForeignBlockStays(t *testing.T) {
 	})
 }
 
-// A bucket that was there before is not taken over, let alone emptied.
+// An existing bucket is neither adopted nor emptied.
 func TestBucketOfSomebodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, "../../configs/flatcar.yaml", nil))
@@ -75,8 +74,8 @@ func TestBucketOfSomebodyElse(t *testing.T) {
 	})
 }
 
-// A tag of the cluster that was on a subnet before, and that somebody takes
-// off, is put there again, and then goes with the cluster.
+// A cluster tag that was on a subnet before and is removed by somebody is added again,
+// and then deleted with the cluster.
 func TestTagTakenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, byoVPC, nil))

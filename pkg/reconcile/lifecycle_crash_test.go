@@ -11,12 +11,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// apart is how many calls lie between two that fail: the sweeps of
-// crash_test.go try every call, over fewer clusters.
+// apart is the distance between two calls that fail: the sweeps of crash_test.go cover
+// every call, for fewer examples.
 const apart = 31
 
-// Whatever a cluster is made of, a creation that ended early is gone on with,
-// or deleted, without a trace.
+// For every example, an interrupted creation is continued or deleted, and leaves nothing.
 func TestLifecycleAfterCrash(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillAfter, awssim.LostAfter} {
 		t.Run(string(fault), func(t *testing.T) {
@@ -43,7 +42,7 @@ func TestLifecycleAfterCrash(t *testing.T) {
 	}
 }
 
-// A deletion that ended early is gone on with, by manifest or by name.
+// An interrupted deletion is continued, by manifest or by name.
 func TestLifecycleAfterCrashOfDeletion(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.Denied, awssim.KillAfter} {
 		t.Run(string(fault), func(t *testing.T) {
@@ -72,13 +71,13 @@ func TestLifecycleAfterCrashOfDeletion(t *testing.T) {
 	}
 }
 
-// spoilt does something as a process of which the n-th call fails.
+// spoilt calls a function as a process whose n-th call fails.
 func spoilt(t *testing.T, p *awssim.Process, n int, fault awssim.Fault, do func(context.Context) error) error {
 	t.Helper()
 	return faulty(t, p, only(n, fault), do)
 }
 
-// faulty does something as a process of which some calls fail.
+// faulty calls a function as a process with faults.
 func faulty(t *testing.T, p *awssim.Process, fault func(call int, service, op string) awssim.Fault, do func(context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

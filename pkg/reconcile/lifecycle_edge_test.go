@@ -19,7 +19,7 @@ import (
 
 const quickstart = "../../configs/quickstart.yaml"
 
-// rewritten reads an example with words of it replaced: old and new in turn.
+// rewritten reads an example and replaces texts: pairs of old and new.
 func rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -33,12 +33,12 @@ func rewritten(t *testing.T, file string, oldnew ...string) *manifest.Cluster {
 	return quick(m)
 }
 
-// byName returns the cluster as it is seen without its manifest.
+// byName returns the cluster without its manifest.
 func byName(name string, a *awssim.AWS) *reconcile.Cluster {
 	return reconcile.OpenByName(name, reconcile.Target{Config: a.Config(), Owner: "test"})
 }
 
-// Deleting by name alone leaves the account as it was before, to the tag.
+// A deletion by name alone leaves the account as it was before, including tags.
 func TestLifecycleByName(t *testing.T) {
 	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
@@ -49,7 +49,7 @@ func TestLifecycleByName(t *testing.T) {
 	})
 }
 
-// Lists that come in pages of two make no difference.
+// Pages of two items make no difference.
 func TestSmallPages(t *testing.T) {
 	each(t, awssim.Options{Page: 2}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
@@ -60,8 +60,8 @@ func TestSmallPages(t *testing.T) {
 	})
 }
 
-// Two clusters of which one's name begins with the other's, and which are in
-// different namespaces, have nothing to do with each other.
+// Two clusters do not affect each other if the name of one begins with the name of the
+// other, and they are in different namespaces.
 func TestTwoClusters(t *testing.T) {
 	one := rewritten(t, quickstart, "quickstart", "demo")
 	two := rewritten(t, quickstart, "quickstart", "demo-2", "metadata:\n", "metadata:\n  namespace: other\n")
@@ -80,7 +80,7 @@ func TestTwoClusters(t *testing.T) {
 					a := account(first, 0)
 					a.Edit(func(s *awssim.State) { s.EC2.Limits.Addresses = 10 })
 					mustApply(t, first, a)
-					time.Sleep(booting) // its machines have booted, and deleted what they booted with
+					time.Sleep(booting) // the machines have booted, and deleted their boot data
 					alone := a.Detailed()
 					mustApply(t, second, a)
 					requireNoChange(t, first, a)
@@ -97,8 +97,7 @@ func TestTwoClusters(t *testing.T) {
 	}
 }
 
-// A name that another cluster has in another namespace is refused: their tags
-// would be the same.
+// A name that exists in another namespace is refused: the tags would be the same.
 func TestOneNameInTwoNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := quick(load(t, quickstart, nil)), rewritten(t, quickstart, "metadata:\n", "metadata:\n  namespace: other\n")
@@ -119,7 +118,7 @@ func TestOneNameInTwoNamespaces(t *testing.T) {
 	})
 }
 
-// A load balancer's name is cut to what AWS takes.
+// The name of a load balancer is shortened to the limit of AWS.
 func TestLongName(t *testing.T) {
 	for _, file := range []string{quickstart, "../../configs/classic-elb.yaml"} {
 		t.Run(name(file), func(t *testing.T) {
@@ -137,8 +136,8 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// Machines go where their type is offered; where there is no such place, that
-// is told before anything is made, with the zones in which there is.
+// Machines are launched where their type is offered. If there is no such zone, the run is
+// refused, and the error lists the zones that offer it.
 func TestWhereTypesAreOffered(t *testing.T) {
 	subnets := func(zones ...string) string {
 		list := "  network:\n    subnets:\n"
@@ -183,7 +182,7 @@ func TestWhereTypesAreOffered(t *testing.T) {
 	}
 }
 
-// does lists what a plan would do, as "action node".
+// does lists the steps of a plan as "action resource".
 func does(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
@@ -197,13 +196,13 @@ func does(p reconcile.Plan) (out []string) {
 	return out
 }
 
-// A MachineDeployment grows, shrinks and goes; the bastion does, too.
+// A MachineDeployment grows, shrinks and is deleted; so is the bastion.
 func TestScale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := account(load(t, threeZones, nil), lag)
 		mustApply(t, quick(withWorkers(t, threeZones, 3)), a)
 		step := func(m *manifest.Cluster, want ...string) {
-			quick(m) // as it was made
+			quick(m) // as created
 			require.ElementsMatch(t, want, does(mustPlan(t, m, a)))
 			mustApply(t, m, a)
 			requireNoChange(t, m, a)

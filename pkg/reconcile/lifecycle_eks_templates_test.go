@@ -25,8 +25,8 @@ const (
 	batchTemplate = "launch-template/eks-templates-eks-templates-batch"
 )
 
-// Another content is another version of the launch template, and the node group
-// is updated to it: all its nodes are replaced, and the plan says so.
+// A changed launch template gets a new version, and the node group is updated to it: all
+// its nodes are replaced, and the plan says so.
 func TestNodeTemplateChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, eksTemplates, nil)
@@ -41,7 +41,7 @@ func TestNodeTemplateChanges(t *testing.T) {
 		require.Len(t, step.Diff, 1)
 		require.Equal(t, []string{"launchTemplate.version", "1", "2"}, []string{step.Diff[0].Field, step.Diff[0].Have, step.Diff[0].Want})
 		applied(t, m, a, "update "+webTemplate, "update node-group/"+webGroup)
-		for size := range int64(4) { // old versions are pruned
+		for size := range int64(4) { // old versions are deleted
 			web.RootVolume.Size = 80 + size
 			applied(t, m, a, "update "+webTemplate, "update node-group/"+webGroup)
 		}
@@ -57,14 +57,14 @@ func TestNodeTemplateChanges(t *testing.T) {
 			require.ElementsMatch(t, []string{"1", "5", "6"}, slices.Collect(maps.Keys(s.EC2.LaunchTemplates[g.Template].Versions)))
 		})
 
-		// Between an image of the template and one of EKS there is no way.
+		// A change between an image of the template and one of EKS is a conflict.
 		custom, kind := expinfrav1.Custom, infrav1.AmazonLinux2023
 		m.Pools[0].Managed.Spec.AMIType, web.AMI.EKSOptimizedLookupType = &custom, &kind
 		requireRefused(t, m, a, "node-group/"+webGroup, "amiType")
 	})
 }
 
-// An upgrade takes the nodes with it: EKS's image by its version, the other by
+// An upgrade includes the nodes: with an image of EKS by its version, otherwise by
 // another image in the template.
 func TestNodeTemplateUpgrades(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNodeTemplateUpgrades(t *testing.T) {
 	})
 }
 
-// Hooks of the Auto Scaling group come, change and go, and EKS's own stay.
+// Lifecycle hooks are added, changed and deleted, and EKS's own stay.
 func TestNodeGroupHooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, eksTemplates, nil)
@@ -112,8 +112,8 @@ func TestNodeGroupHooks(t *testing.T) {
 	})
 }
 
-// A node group that is no longer in the manifest goes before its launch
-// template, also when somebody else has removed the group already.
+// A node group that is not in the manifest any more is deleted before its launch
+// template, also if somebody else has deleted the group already.
 func TestNodeTemplateIsRetired(t *testing.T) {
 	for name, half := range map[string]bool{"whole": false, "half gone": true} {
 		t.Run(name, func(t *testing.T) {

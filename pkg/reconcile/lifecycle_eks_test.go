@@ -23,8 +23,8 @@ const (
 	eksAddons = "../../configs/eks-addons.yaml"
 )
 
-// ofVersion is the example with add-ons, of a version of Kubernetes: control
-// plane, pools and add-ons.
+// ofVersion is the example with another version of Kubernetes for the control plane,
+// pools and add-ons.
 func ofVersion(t *testing.T, minor int) *manifest.Cluster {
 	t.Helper()
 	proxy := map[int]string{30: "v1.30.14-eksbuild.8", 32: "v1.32.6-eksbuild.12", 34: "v1.34.0-eksbuild.2"}[minor]
@@ -39,7 +39,7 @@ func ofVersion(t *testing.T, minor int) *manifest.Cluster {
 	return m
 }
 
-// stepOf returns what a plan does to a node.
+// stepOf returns the step of a resource in a plan.
 func stepOf(t *testing.T, p reconcile.Plan, node reconcile.ID) reconcile.Step {
 	t.Helper()
 	at := slices.IndexFunc(p.Steps, func(s reconcile.Step) bool { return s.Resource == node })
@@ -47,7 +47,7 @@ func stepOf(t *testing.T, p reconcile.Plan, node reconcile.ID) reconcile.Step {
 	return p.Steps[at]
 }
 
-// versions are the steps of a plan from version to version.
+// versions returns the changes of versions in a plan.
 func versions(s reconcile.Step) (out []string) {
 	for _, c := range s.Diff {
 		if c.Field == "version" {
@@ -57,8 +57,8 @@ func versions(s reconcile.Step) (out []string) {
 	return out
 }
 
-// requireSkew makes sure that no node is newer than the control plane, and none
-// too old for it.
+// requireSkew checks the version skew: no node is newer than the control plane, and none
+// is too old.
 func requireSkew(t *testing.T, a *awssim.AWS) {
 	t.Helper()
 	a.Edit(func(s *awssim.State) {
@@ -69,8 +69,8 @@ func requireSkew(t *testing.T, a *awssim.AWS) {
 	})
 }
 
-// An upgrade over two minor versions goes one at a time, the control plane
-// first, and each of them is in the plan.
+// An upgrade by two minor versions goes one at a time, the control plane first. The plan
+// shows each.
 func TestEKSUpgrade(t *testing.T) {
 	before, after := ofVersion(t, 32), ofVersion(t, 34)
 	synctest.Test(t, func(t *testing.T) {
@@ -95,13 +95,13 @@ func TestEKSUpgrade(t *testing.T) {
 			"UpdateClusterVersion", "UpdateClusterVersion", "UpdateNodegroupVersion", "UpdateNodegroupVersion", "UpdateNodegroupVersion", "UpdateNodegroupVersion",
 		}, versioned)
 		requireSkew(t, a)
-		requireRefused(t, before, a, "eks-cluster", "version") // EKS does not go back
+		requireRefused(t, before, a, "eks-cluster", "version") // EKS does not support downgrades
 		mustDelete(t, after, a)
 	})
 }
 
-// Whichever call of an upgrade that changes something fails, and however, the
-// next run ends it; so it does when the process dies at others.
+// Whichever write of an upgrade fails, and in whatever way, the next run completes it;
+// also if the process is killed at other calls.
 func TestEKSUpgradeMayFail(t *testing.T) {
 	before, after := ofVersion(t, 32), ofVersion(t, 34)
 	var standing bytes.Buffer
@@ -118,7 +118,7 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					a, err := awssim.Load(bytes.NewReader(standing.Bytes()), awssim.Options{Region: before.Region, Lag: lag})
 					require.NoError(t, err)
-					time.Sleep(time.Hour) // every bubble begins at the same time, and what is to come was made in another
+					time.Sleep(time.Hour) // every bubble starts at the same time, and the saved state is from another
 					p := a.Process()
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -147,15 +147,15 @@ func TestEKSUpgradeMayFail(t *testing.T) {
 					})
 				})
 				if made < n {
-					break // the upgrade was over before the n-th call
+					break // the upgrade ended before the n-th call
 				}
 			}
 		})
 	}
 }
 
-// A control plane does not run further ahead of its nodes than they can follow:
-// that is told before the first write.
+// The control plane is not upgraded further than the nodes can follow: this is refused
+// before the first write.
 func TestEKSUpgradeLeavesNoNodesBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := ofVersion(t, 30), ofVersion(t, 34)
@@ -175,8 +175,8 @@ func reads(op string) bool {
 	return strings.HasPrefix(op, "Describe") || strings.HasPrefix(op, "List")
 }
 
-// applied applies a manifest that somebody has changed, having looked at the
-// plan: which nodes it touches, and how.
+// applied applies a changed manifest, after checking the plan: which nodes it replaces,
+// and how.
 func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
 	t.Helper()
 	var does []string
@@ -192,7 +192,7 @@ func applied(t *testing.T, m *manifest.Cluster, a *awssim.AWS, want ...string) {
 	requireNoChange(t, m, a)
 }
 
-// What a pool is like is changed in place.
+// The settings of a pool are changed in place.
 func TestEKSPoolChangesInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, eksAddons, nil)
@@ -229,14 +229,14 @@ func TestEKSPoolChangesInPlace(t *testing.T) {
 	})
 }
 
-// What is no longer in the manifest goes, if it is ours; what somebody else has
-// put there stays; what is new is all that is made.
+// Owned resources that are not in the manifest any more are deleted; those of others
+// stay; only new ones are created.
 func TestEKSPartsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, all := load(t, eksAddons, nil), load(t, eksAddons, nil)
 		a := prepared(t, eksAddons, m)
 		mustApply(t, m, a)
-		a.Edit(func(s *awssim.State) { // others' things carry no tag
+		a.Edit(func(s *awssim.State) { // resources of others have no tag
 			c := plane(s)
 			group, addon, access, fargate := *c.NodeGroups["default_eks-addons-batch"], *c.Addons["coredns"], *c.Access["arn:aws:iam::123456789012:role/operators"], *c.Fargate["default_eks-addons-serverless"]
 			group.Name, group.ARN, group.Tags, group.Instances = "theirs", group.ARN+"0", nil, nil
@@ -262,13 +262,13 @@ func TestEKSPartsComeAndGo(t *testing.T) {
 		}
 		applied(t, m, a, act("delete")...)
 		applied(t, all, a, act("create")...)
-		standing = append(standing, "Interface aws-K8S-(ID)") // which the CNI forgets, and a deletion sweeps
+		standing = append(standing, "Interface aws-K8S-(ID)") // which the CNI leaves behind, and a deletion deletes
 		require.ElementsMatch(t, standing, a.Inventory())
 	})
 }
 
-// EKS in three zones with a node group may take no more calls than these, the
-// lock's and the secrets' not counted.
+// EKS in three zones with a node group may take no more calls than these, without those
+// for the lock and for secrets.
 func TestEKSCallBudgets(t *testing.T) {
 	m := load(t, eksSmall, nil)
 	synctest.Test(t, func(t *testing.T) {
@@ -283,6 +283,6 @@ func TestEKSCallBudgets(t *testing.T) {
 		check("create", 75, func() { mustApply(t, m, a) })
 		check("no-op", 25, func() { mustApply(t, m, a) })
 		check("plan", 25, func() { require.True(t, mustPlan(t, m, a).Empty()) })
-		check("delete", 65, func() { mustDelete(t, m, a) }) // six of them for what the CNI forgets
+		check("delete", 65, func() { mustDelete(t, m, a) }) // six of them for the interface of the CNI
 	})
 }

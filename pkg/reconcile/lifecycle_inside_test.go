@@ -23,8 +23,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// insider makes in AWS what controllers in a cluster make, with clients of its
-// own.
+// insider creates the AWS resources of controllers in a cluster, with its own clients.
 type insider struct {
 	t       *testing.T
 	a       *awssim.AWS
@@ -34,12 +33,12 @@ type insider struct {
 	elb     *elbv2.Client
 
 	vpc, subnet, zone string
-	groups            []string // of the cluster, or of whoever brings the VPC
-	machine           string   // "" where there is none
+	groups            []string // of the cluster, or of an existing VPC
+	machine           string   // "" if there is none
 	tags              map[string]string
 }
 
-// insiderOf looks around in a cluster that stands.
+// insiderOf reads the resources of an existing cluster.
 func insiderOf(t *testing.T, a *awssim.AWS, m *manifest.Cluster) *insider {
 	t.Helper()
 	x := &insider{
@@ -74,7 +73,7 @@ func insiderOf(t *testing.T, a *awssim.AWS, m *manifest.Cluster) *insider {
 	return x
 }
 
-// with are the tags of the cluster and more, as EC2 takes them.
+// with returns the tags of the cluster and more, for EC2.
 func (x *insider) with(kind types.ResourceType, more ...string) []types.TagSpecification {
 	s := types.TagSpecification{ResourceType: kind}
 	for k, v := range x.tags {
@@ -86,7 +85,7 @@ func (x *insider) with(kind types.ResourceType, more ...string) []types.TagSpeci
 	return []types.TagSpecification{s}
 }
 
-// group makes a security group that all groups of the cluster let in.
+// group creates a security group that has access to all groups of the cluster.
 func (x *insider) group(name string) string {
 	x.t.Helper()
 	g, err := x.ec2.CreateSecurityGroup(x.t.Context(), &ec2.CreateSecurityGroupInput{
@@ -102,7 +101,7 @@ func (x *insider) group(name string) string {
 	return *g.GroupId
 }
 
-// service makes what the cloud controller manager makes for a Service of type
+// service creates the resources of the cloud controller manager for a Service of type
 // LoadBalancer.
 func (x *insider) service(name string) {
 	x.t.Helper()
@@ -119,7 +118,7 @@ func (x *insider) service(name string) {
 	require.NoError(x.t, err)
 }
 
-// balancer makes what the AWS Load Balancer Controller makes: a load balancer
+// balancer creates the resources of the AWS Load Balancer Controller: a load balancer
 // with a group, a target group and a listener.
 func (x *insider) balancer(name string) {
 	x.t.Helper()
@@ -144,8 +143,8 @@ func (x *insider) balancer(name string) {
 	require.NoError(x.t, err)
 }
 
-// volume makes what the EBS CSI driver makes for a claim, attached to a machine
-// or to none.
+// volume creates a volume as the EBS CSI driver does for a claim, attached to a machine
+// or not.
 func (x *insider) volume(claim string, attached bool) (id string) {
 	x.t.Helper()
 	v, err := x.ec2.CreateVolume(x.t.Context(), &ec2.CreateVolumeInput{
@@ -164,8 +163,8 @@ func (x *insider) volume(claim string, attached bool) (id string) {
 	return *v.VolumeId
 }
 
-// pods makes the network interface of pods that never came to be attached, in
-// a group that is not the cluster's.
+// pods creates the network interface of pods that was never attached, in a group that
+// does not belong to the cluster.
 func (x *insider) pods() {
 	x.t.Helper()
 	_, err := x.ec2.CreateNetworkInterface(x.t.Context(), &ec2.CreateNetworkInterfaceInput{
@@ -177,7 +176,7 @@ func (x *insider) pods() {
 	require.NoError(x.t, err)
 }
 
-// lives has a cluster make one of everything.
+// lives creates one resource of each type that controllers create.
 func lives(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 	t.Helper()
 	x := insiderOf(t, a, m)
@@ -194,8 +193,8 @@ func lives(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 	time.Sleep(lag) // until AWS shows them
 }
 
-// What controllers in a cluster have made goes with it, whatever it is made
-// of.
+// Resources that controllers have created are deleted with the cluster, for every
+// example.
 func TestDeletionSweepsWhatTheClusterMade(t *testing.T) {
 	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
@@ -206,7 +205,7 @@ func TestDeletionSweepsWhatTheClusterMade(t *testing.T) {
 	})
 }
 
-// The same, where only the name is known.
+// The same with only the name of the cluster.
 func TestDeletionByNameSweepsWhatTheClusterMade(t *testing.T) {
 	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before := a.Detailed()
@@ -218,14 +217,13 @@ func TestDeletionByNameSweepsWhatTheClusterMade(t *testing.T) {
 	})
 }
 
-// insideExamples are the clusters over which a deletion is stopped at every
-// call.
+// insideExamples are the examples for which a deletion is killed at every call.
 func insideExamples() []string {
 	return []string{"../../configs/quickstart.yaml", "../../configs/byo-vpc.yaml", eksSmall}
 }
 
-// A sweep that dies at any call is finished by the next, by manifest or by
-// name.
+// A deletion of leftovers that is killed at any call is completed by the next, by
+// manifest or by name.
 func TestSweepMayDie(t *testing.T) {
 	for _, file := range sample(insideExamples()) {
 		m := loadQuick(t, file)
@@ -258,7 +256,7 @@ func TestSweepMayDie(t *testing.T) {
 	}
 }
 
-// Volumes that are to be kept are told of, and are not left behind.
+// Volumes to keep are reported, and do not count as left behind.
 func TestVolumesAreKept(t *testing.T) {
 	for _, file := range []string{threeZones, eksSmall} {
 		t.Run(name(file), func(t *testing.T) {
@@ -288,15 +286,14 @@ func TestVolumesAreKept(t *testing.T) {
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(res.Plan))
 				require.Equal(t, append(slices.Clone(before), "Volume "+m.Name+"-dynamic-data-0", "Volume "+m.Name+"-dynamic-data-1"), a.Inventory())
-				mustDelete(t, m, a) // and goes when it is not to be kept any more
+				mustDelete(t, m, a) // deleted without KeepVolumes
 				require.Equal(t, before, a.Inventory())
 			})
 		})
 	}
 }
 
-// What is shared stays, and so does what is somebody else's, also where the
-// names are alike.
+// Shared resources stay, and so do those of others, even with the same names.
 func TestSweepLeavesWhatIsNotOwned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "../../configs/byo-vpc.yaml"
@@ -312,7 +309,7 @@ func TestSweepLeavesWhatIsNotOwned(t *testing.T) {
 			{"team": "storage"},
 		} {
 			x.tags = tags
-			x.groups = nil // rules in the cluster's groups would keep those, and rightly
+			x.groups = nil // rules in the cluster's groups prevent their deletion
 			x.service(fmt.Sprint("a", i))
 			x.balancer(fmt.Sprint("k8s-", i))
 			x.volume(fmt.Sprint("data-", i), false)
@@ -333,7 +330,7 @@ func TestSweepLeavesWhatIsNotOwned(t *testing.T) {
 	})
 }
 
-// Two clusters in one VPC each take what is theirs.
+// Of two clusters in one VPC, each deletes its own resources.
 func TestTwoClustersInAVPC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "../../configs/byo-vpc.yaml"
@@ -364,8 +361,8 @@ func TestTwoClustersInAVPC(t *testing.T) {
 	})
 }
 
-// Where there is nothing of the cluster, what another one made that goes by
-// that name in its tags is not ours to remove.
+// If the cluster has no resources, resources of another cluster with that name in its
+// tags are not deleted.
 func TestSweepTakesNoOtherClusterForOurs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "../../configs/byo-vpc.yaml"

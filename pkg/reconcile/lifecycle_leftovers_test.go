@@ -16,7 +16,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// observer notes what is being waited for.
+// observer records what a run waits for.
 func observer(waiting *[]string) func(reconcile.Event) {
 	return func(e reconcile.Event) {
 		if e.What == reconcile.Waiting {
@@ -25,9 +25,9 @@ func observer(waiting *[]string) func(reconcile.Event) {
 	}
 }
 
-// A load balancer that somebody has put into the cluster's VPC keeps that from
-// going: the deletion says so, by name, while it waits and when it gives up.
-// With that out of the way, running again ends it.
+// A load balancer of somebody else in the cluster's VPC prevents the deletion of the VPC:
+// the deletion reports its name, while it waits and when it fails. After it is removed,
+// the next run completes the deletion.
 func TestDeletionNamesWhatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, threeZones, nil))
@@ -58,7 +58,7 @@ func TestDeletionNamesWhatBlocks(t *testing.T) {
 	})
 }
 
-// A free network interface that a CNI has left goes with the cluster.
+// A free network interface that a CNI has left behind is deleted with the cluster.
 func TestDeletionSweepsInterfaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, threeZones, nil))

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// requireNodeadm makes sure that user data is a MIME message with a NodeConfig
-// of the cluster that EKS runs.
+// requireNodeadm checks that user data is a MIME message with a NodeConfig for the EKS
+// cluster.
 func requireNodeadm(t *testing.T, s *awssim.State, data []byte, m *manifest.Cluster) {
 	t.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(data))

@@ -21,8 +21,8 @@ const (
 	nodesRole   = "arn:aws:iam::123456789012:role/nodes.cluster-api-provider-aws.sigs.k8s.io"
 )
 
-// The role of machines that are in no node group is let into the cluster, in
-// the way that the cluster goes by.
+// The role of machines that are in no node group gets access to the cluster, by its
+// authentication mode.
 func TestAccessOfNodes(t *testing.T) {
 	t.Run("entry", func(t *testing.T) {
 		m := loadQuick(t, eksMachines)
@@ -60,8 +60,8 @@ func TestAccessOfNodes(t *testing.T) {
 	})
 }
 
-// TestAWSAuth lets machines and people into a cluster that goes by the
-// ConfigMap aws-auth: without it no machine joins. What others wrote stays.
+// TestAWSAuth adds machines and users to the ConfigMap aws-auth of a cluster that uses
+// it: without an entry no machine joins. Entries of others stay.
 func TestAWSAuth(t *testing.T) {
 	m := loadQuick(t, eksMachines)
 	m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap

@@ -22,15 +22,14 @@ import (
 func allowed(d permission.Document, action, resource string) bool {
 	return slices.ContainsFunc(d.Statement, func(s permission.Statement) bool {
 		return slices.Contains(s.Action, action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
-			// A star of IAM matches slashes too, and one of path.Match does not.
+			// In IAM, a star matches slashes too; in path.Match it does not.
 			ok, err := path.Match(strings.ReplaceAll(pattern, "/", "|"), strings.ReplaceAll(resource, "/", "|"))
 			return err == nil && ok
 		})
 	})
 }
 
-// permits has a process be allowed what a policy allows: the action of each
-// call, on the resource that it names.
+// permits restricts a process to a policy: to the action of each call and its resource.
 func permits(d permission.Document, region string) func(service, op string, in any) bool {
 	account := region + ":" + awssim.Account + ":"
 	return func(service, op string, in any) bool {
@@ -104,7 +103,7 @@ func permits(d permission.Document, region string) func(service, op string, in a
 				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(run.IamInstanceProfile.Name)) {
 				return false
 			}
-			// AWS asks for it when the group is made that launches from it.
+			// AWS checks it when the Auto Scaling group is created.
 			if t, ok := in.(*ec2.CreateLaunchTemplateInput); ok && t.LaunchTemplateData.IamInstanceProfile != nil &&
 				!allowed(d, "iam:PassRole", "arn:aws:iam::"+awssim.Account+":role/"+aws.ToString(t.LaunchTemplateData.IamInstanceProfile.Name)) {
 				return false
@@ -142,8 +141,8 @@ func dependent(service, op string) []string {
 	return nil
 }
 
-// TestPolicySuffices runs the life of every example's cluster with nothing
-// allowed but what the policy for its manifest allows.
+// TestPolicySuffices runs the lifecycle of every example with only the permissions of the
+// policy for its manifest.
 func TestPolicySuffices(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(name(file), func(t *testing.T) {
@@ -175,7 +174,7 @@ func TestPolicySuffices(t *testing.T) {
 	}
 }
 
-// TestPolicyIsEnforced makes sure that the test above tests something.
+// TestPolicyIsEnforced checks that the test above detects a missing permission.
 func TestPolicyIsEnforced(t *testing.T) {
 	m := loadQuick(t, "../../configs/quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {

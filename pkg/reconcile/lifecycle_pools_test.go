@@ -17,7 +17,7 @@ import (
 
 const machinePool = "../../configs/machine-pool.yaml"
 
-// done lists what a plan does: action and node.
+// done lists the steps of a plan: action and resource.
 func done(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {
@@ -27,14 +27,14 @@ func done(p reconcile.Plan) (out []string) {
 	return out
 }
 
-// poolOf returns the Auto Scaling group of a name, or nil.
+// poolOf returns the Auto Scaling group with a name, or nil.
 func poolOf(a *awssim.AWS, name string) (g *awssim.ScalingGroup) {
 	a.Edit(func(s *awssim.State) { g = s.AutoScaling.Groups[name] })
 	return g
 }
 
-// A pool that is no longer in the manifest goes, its group before its launch
-// template, and all else stays.
+// A pool that is not in the manifest any more is deleted, its group before its launch
+// template, and all others stay.
 func TestPoolIsRetired(t *testing.T) {
 	for name, spoil := range map[string]func(s *awssim.State){
 		"whole":          func(*awssim.State) {},
@@ -43,7 +43,7 @@ func TestPoolIsRetired(t *testing.T) {
 		"somebody else's": func(s *awssim.State) {
 			s.AutoScaling.Groups["other"] = &awssim.ScalingGroup{Name: "other", Tags: map[string]awssim.ScalingTag{}}
 		},
-		"of Cluster API's": func(s *awssim.State) { // which has no node tags
+		"of Cluster API's": func(s *awssim.State) { // it has no identity tags
 			delete(s.AutoScaling.Groups["machine-pool-mp-0"].Tags, "clusterawsadm/resource")
 			for _, l := range s.EC2.LaunchTemplates {
 				delete(l.Tags, "clusterawsadm/resource")
@@ -72,8 +72,8 @@ func TestPoolIsRetired(t *testing.T) {
 	}
 }
 
-// Another number of machines is the group's affair alone; another content is
-// another version, and has the machines replaced.
+// A changed number of machines changes only the group; a changed template gets a new
+// version and replaces the machines.
 func TestPoolChanges(t *testing.T) {
 	m := loadQuick(t, machinePool)
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestPoolChanges(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		requireNoChange(t, m, a)
 
-		// How many there are may be somebody else's affair.
+		// An autoscaler may set the number of machines.
 		m.Pools[0].Object.Annotations = map[string]string{"cluster.x-k8s.io/replicas-managed-by": "external-autoscaler"}
 		a.Edit(func(s *awssim.State) { s.AutoScaling.Groups["machine-pool-mp-0"].Desired = 3 })
 		time.Sleep(10 * time.Minute)
@@ -100,7 +100,7 @@ func TestPoolChanges(t *testing.T) {
 	})
 }
 
-// told returns what a plan tells the user beside the plan.
+// told returns the remarks of a plan.
 func told(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (out []string) {
 	t.Helper()
 	_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Warn: func(s string) { out = append(out, s) }}).Plan(t.Context())
@@ -108,7 +108,7 @@ func told(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (out []string) {
 	return out
 }
 
-// A run that asks AWS alone tells of the token where nobody keeps it valid.
+// A run that does not use the API server reports that nothing renews the token.
 func TestPoolsAndTheToken(t *testing.T) {
 	m := loadQuick(t, machinePool)
 	synctest.Test(t, func(t *testing.T) {

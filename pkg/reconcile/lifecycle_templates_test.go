@@ -13,11 +13,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// templates is where a checkout may have Cluster API Provider AWS's own
-// templates beside it.
+// templates is where a clone may have the templates of Cluster API Provider AWS.
 const templates = "../../../shared/capa-templates"
 
-// upstream is the folder of the templates; CAPA_TEMPLATES names another one.
+// upstream returns the folder of the templates, which CAPA_TEMPLATES overrides.
 func upstream() string {
 	if dir := os.Getenv("CAPA_TEMPLATES"); dir != "" {
 		return dir
@@ -25,7 +24,7 @@ func upstream() string {
 	return templates
 }
 
-// The templates that upstream ships work unchanged.
+// Upstream's templates work unchanged.
 func TestUpstreamTemplates(t *testing.T) {
 	env := map[string]string{
 		"CLUSTER_NAME": "upstream", "AWS_REGION": "eu-west-1", "AWS_SSH_KEY_NAME": "default", "KUBERNETES_VERSION": "v1.34.2",

@@ -14,14 +14,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// each runs a test over every example, each in an account of its own that has
-// what the example's user brings.
+// each runs a test for every example, each in its own account with the existing resources
+// of the example.
 func each(t *testing.T, o awssim.Options, do func(t *testing.T, a *awssim.AWS, m *manifest.Cluster)) {
 	t.Helper()
 	eachOf(t, examples(t), o, do)
 }
 
-// eachOf does the same over some examples.
+// eachOf does the same for some examples.
 func eachOf(t *testing.T, files []string, o awssim.Options, do func(t *testing.T, a *awssim.AWS, m *manifest.Cluster)) {
 	t.Helper()
 	for _, file := range files {
@@ -39,7 +39,7 @@ func eachOf(t *testing.T, files []string, o awssim.Options, do func(t *testing.T
 	}
 }
 
-// quick lets a cluster's keys be of the kind that is quick to make.
+// quick sets a key algorithm that is quick.
 func quick(m *manifest.Cluster) *manifest.Cluster {
 	if cp := m.ControlPlane; cp != nil {
 		cp.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.EncryptionAlgorithm = bootstrapv1.EncryptionAlgorithmECDSAP256
@@ -52,8 +52,8 @@ func quick(m *manifest.Cluster) *manifest.Cluster {
 	return m
 }
 
-// writes lists the calls that change something. Those of the lock, which come
-// before it is known whether there is anything to write, do not count.
+// writes lists the calls that change something, without those of the lock, which come
+// before the run knows whether there are changes.
 func writes(calls []awssim.Call) (out []string) {
 	for _, c := range calls {
 		if c.Service != "SSM" && !slices.ContainsFunc([]string{"Describe", "Get", "List", "Head", "AssumeRole", "GET "}, func(p string) bool { return strings.HasPrefix(c.Operation, p) }) {
@@ -63,9 +63,9 @@ func writes(calls []awssim.Call) (out []string) {
 	return out
 }
 
-// A cluster that is planned, applied, planned again, deleted: the plan before
-// names all that comes to be, and writes nothing; the plan after the apply is
-// empty; and the account after the deletion is as it was before, to the tag.
+// A cluster is planned, applied, planned again, and deleted: the first plan contains all
+// resources, and writes nothing; the second plan is empty; and the account after the
+// deletion is as it was before, including tags.
 func TestLifecycle(t *testing.T) {
 	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before, detailed, calls := a.Inventory(), a.Detailed(), len(a.Calls())

@@ -26,12 +26,11 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// What every machine of every example boots with can be read, from the user
-// data on: it fits, leads to a secret or an object that is there, and that is
-// in the form that cloud-init or Ignition reads.
+// The boot data of every machine of every example is complete: the user data fits, refers
+// to an existing secret or object, and that is in the format of cloud-init or Ignition.
 func TestUserData(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
-		// Machines delete what they boot with: it is kept from before.
+		// Machines delete their boot data, so the test keeps copies.
 		secrets, parameters := map[string]*awssim.Secret{}, map[string]*awssim.Parameter{}
 		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: func(reconcile.Event) {
 			a.Edit(func(s *awssim.State) {
@@ -44,7 +43,7 @@ func TestUserData(t *testing.T) {
 			maps.Copy(s.Secrets.Secrets, secrets)
 			maps.Copy(s.SSM.Parameters, parameters)
 			for _, i := range s.EC2.Instances {
-				if group := i.Tags["eks:nodegroup-name"]; group != "" { // EKS launched it, and writes what it boots with
+				if group := i.Tags["eks:nodegroup-name"]; group != "" { // launched by EKS, which writes its boot data
 					require.True(t, slices.ContainsFunc(m.Pools, func(p manifest.Pool) bool { return p.Managed != nil && p.Managed.Spec.EKSNodegroupName == group }))
 					require.NotContains(t, i.Tags, cloud.ResourceTag)
 					if i.UserData == "" {
@@ -66,7 +65,7 @@ func TestUserData(t *testing.T) {
 	})
 }
 
-// requireBoots follows user data to the bootstrap data.
+// requireBoots follows user data to the bootstrap data, and checks it.
 func requireBoots(t *testing.T, s *awssim.State, data []byte, m *manifest.Cluster) {
 	t.Helper()
 	switch {
@@ -81,7 +80,7 @@ func requireBoots(t *testing.T, s *awssim.State, data []byte, m *manifest.Cluste
 	}
 }
 
-// unzipped returns data as it was before it was compressed, if it was.
+// unzipped decompresses data, if it is compressed.
 func unzipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -94,8 +93,8 @@ func unzipped(t *testing.T, data []byte) []byte {
 	return plain
 }
 
-// boothook returns the script of a MIME message, and makes sure that what the
-// script fetches is included.
+// boothook returns the script of a MIME message, and checks that the message includes
+// what the script fetches.
 func boothook(t *testing.T, data []byte) string {
 	t.Helper()
 	message, err := mail.ReadMessage(bytes.NewReader(data))
@@ -120,7 +119,7 @@ func boothook(t *testing.T, data []byte) string {
 	return content["text/cloud-boothook"]
 }
 
-// fetched returns what the script of a boothook fetches.
+// fetched returns the data that the script of a boothook fetches.
 func fetched(t *testing.T, s *awssim.State, script string) (data []byte) {
 	t.Helper()
 	setting := func(name string) string {
@@ -151,8 +150,8 @@ func fetched(t *testing.T, s *awssim.State, script string) (data []byte) {
 	return data
 }
 
-// requireCloudConfig makes sure that data is a cloud-config which runs kubeadm
-// on a node that is named as the cloud controller manager wants it.
+// requireCloudConfig checks that data is a cloud-config that runs kubeadm, with the Node
+// name that the cloud controller manager expects.
 func requireCloudConfig(t *testing.T, data []byte, m *manifest.Cluster) {
 	t.Helper()
 	text := string(data)
@@ -186,8 +185,8 @@ func mustJSON(t *testing.T, v any) []byte {
 	return out
 }
 
-// requireIgnition makes sure that data is an Ignition configuration, and that
-// the one it leads to is there.
+// requireIgnition checks that data is an Ignition configuration, and that the
+// configuration that it refers to exists.
 func requireIgnition(t *testing.T, s *awssim.State, data []byte) {
 	t.Helper()
 	var config struct {

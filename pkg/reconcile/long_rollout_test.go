@@ -25,7 +25,7 @@ func larger(t *testing.T, workers int32) *manifest.Cluster {
 	return m
 }
 
-// tokenCalls counts the calls that concern tokens inside the cluster.
+// tokenCalls counts the calls about tokens in the cluster.
 func tokenCalls(calls []awssim.Call) (n int) {
 	for _, c := range calls {
 		if c.Service == "Kubernetes" && strings.Contains(c.Operation, "/secrets") {
@@ -35,8 +35,8 @@ func tokenCalls(calls []awssim.Call) (n int) {
 	return n
 }
 
-// Workers that are replaced one at a time take hours, longer than a token is
-// valid: it is given more time on the way, in few calls.
+// Replacing workers one at a time takes hours, longer than a token is valid: the run
+// renews it, with few calls.
 func TestTokenOutlastsRollout(t *testing.T) {
 	for name, x := range map[string]struct {
 		workers int32
@@ -47,7 +47,7 @@ func TestTokenOutlastsRollout(t *testing.T) {
 		"made anew, 60 workers":   {60, 24 * time.Hour, 5},
 		"young, a single machine": {1, time.Hour, 0},
 	} {
-		if x.workers > 20 && !sweeping() { // hours of a rollout are seconds of a processor
+		if x.workers > 20 && !sweeping() { // seconds of real time
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -65,14 +65,14 @@ func TestTokenOutlastsRollout(t *testing.T) {
 	}
 }
 
-// aged lets the token become that old.
+// aged waits until the token has that age.
 func aged(m *manifest.Cluster, a *awssim.AWS, age time.Duration) {
 	var made time.Time
 	a.Edit(func(s *awssim.State) { made = s.SSM.Parameters["/clusterawsadm/"+m.Name+"/pki/token"].Modified })
 	passes(a, time.Until(made.Add(age)))
 }
 
-// booting reports whether there is a machine that has not joined yet.
+// booting reports whether a machine has not joined yet.
 func isBooting(a *awssim.AWS) (yes bool) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
@@ -82,8 +82,8 @@ func isBooting(a *awssim.AWS) (yes bool) {
 	return yes
 }
 
-// A token that somebody withdraws in the middle of a rollout stays withdrawn:
-// machines join with another one.
+// A token that somebody deletes during a rollout stays deleted: machines join with
+// another one.
 func TestTokenWithdrawnInRollout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := larger(t, 6)
@@ -109,8 +109,8 @@ func TestTokenWithdrawnInRollout(t *testing.T) {
 	})
 }
 
-// callsAboutTokens returns the numbers of the calls of a rollout that concern
-// tokens inside the cluster.
+// callsAboutTokens returns the numbers of the calls of a rollout about tokens in the
+// cluster.
 func callsAboutTokens(t *testing.T) (calls []int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -127,8 +127,7 @@ func callsAboutTokens(t *testing.T) (calls []int) {
 	return calls
 }
 
-// Wherever a run dies that gives a token more time, the next one ends the
-// rollout.
+// Wherever a run that renews a token is killed, the next one completes the rollout.
 func TestProlongingMayDie(t *testing.T) {
 	calls := callsAboutTokens(t)
 	require.GreaterOrEqual(t, len(calls), 2)
@@ -158,8 +157,8 @@ func TestProlongingMayDie(t *testing.T) {
 	}
 }
 
-// foreign makes the cluster of an account one that Cluster API made: without
-// our marks and what we keep. It returns the Secrets that hold its keys.
+// foreign changes the cluster of an account to look as if Cluster API had created it:
+// without the tags and parameters of this program. It returns the Secrets with its keys.
 func foreign(a *awssim.AWS) (given map[string]*corev1.Secret) {
 	given = map[string]*corev1.Secret{}
 	a.Edit(func(s *awssim.State) {
@@ -182,8 +181,8 @@ func foreign(a *awssim.AWS) (given map[string]*corev1.Secret) {
 	return given
 }
 
-// A cluster of Cluster API's grows in the run that adopts it, however soon
-// after another machine joined: the token it gets is one that the cluster knows.
+// A cluster of Cluster API is scaled in the run that adopts it, also right after another
+// machine joined: its token is one that the cluster knows.
 func TestAdoptedClusterGrows(t *testing.T) {
 	for _, age := range []time.Duration{time.Minute, 24 * time.Hour} {
 		t.Run(age.String(), func(t *testing.T) {
@@ -207,8 +206,8 @@ func TestAdoptedClusterGrows(t *testing.T) {
 	}
 }
 
-// Wherever the run dies that adopts a cluster and adds a machine, the next one
-// has it join.
+// Wherever a run that adopts a cluster and adds a machine is killed, after the next one
+// the machine has joined.
 func TestAdoptingMayDie(t *testing.T) {
 	for _, fault := range []awssim.Fault{awssim.KillBefore, awssim.KillAfter} {
 		t.Run(string(fault), func(t *testing.T) {
@@ -233,8 +232,8 @@ func TestAdoptingMayDie(t *testing.T) {
 	}
 }
 
-// A run that asks AWS alone launches no machine of a cluster that knows no token
-// of ours.
+// A run that does not use the API server launches no machine for a cluster without a
+// token of this program.
 func TestAdoptedClusterWithoutAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))

@@ -23,9 +23,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestLookingChangesNothing plans every example: as it was applied, with machines
-// that a rollout replaces, and with machines and parts that are no longer wanted.
-// Find and Diff change neither the wanted resources nor the clients.
+// TestLookingChangesNothing plans every example: after it was applied, with machines that
+// a rollout replaces, and with machines and parts that are not desired any more. Find and
+// Diff change neither the desired resources nor the clients.
 func TestLookingChangesNothing(t *testing.T) {
 	kinds := map[string]bool{}
 	t.Cleanup(func() {
@@ -43,7 +43,7 @@ func TestLookingChangesNothing(t *testing.T) {
 				a := prepared(t, file, m)
 				wait := reconcile.APIServer
 				if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && aws.ToString((*string)(lb.Scheme)) == "internal" {
-					wait = reconcile.Infrastructure // nothing outside the VPC reaches its API server
+					wait = reconcile.Infrastructure // its API server is reachable only in the VPC
 				}
 				_, err := waiting(m, a.Process(), wait).Apply(t.Context(), reconcile.Options{})
 				require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestLookingChangesNothing(t *testing.T) {
 	}
 }
 
-// inventoryOf observes what a graph is built from.
+// inventoryOf observes the inventory.
 func inventoryOf(t *testing.T, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory) {
 	t.Helper()
 	ctx := t.Context()
@@ -88,8 +88,7 @@ func inventoryOf(t *testing.T, c *cloud.Clients, m *manifest.Cluster) (inv topol
 	return inv
 }
 
-// outdated returns the inventory with machines that were launched from another
-// template.
+// outdated returns the inventory with machines that have another template tag.
 func outdated(inv topology.Inventory) topology.Inventory {
 	inv.Machines = slices.Clone(inv.Machines)
 	for i, m := range inv.Machines {
@@ -98,8 +97,8 @@ func outdated(inv topology.Inventory) topology.Inventory {
 	return inv
 }
 
-// requirePlanChangesNothing plans the graph of a manifest, and looks once more at
-// what a plan leaves alone.
+// requirePlanChangesNothing plans the graph of a manifest, and also reads the resources
+// that a plan does not read.
 func requirePlanChangesNothing(t *testing.T, c *cloud.Clients, m *manifest.Cluster, inv topology.Inventory, kinds map[string]bool) {
 	t.Helper()
 	built, err := topology.Build(m, inv, topology.Options{Wait: topology.NodesReady, Drain: true})
@@ -126,7 +125,7 @@ func requirePlanChangesNothing(t *testing.T, c *cloud.Clients, m *manifest.Clust
 	}
 }
 
-// settings writes down those fields of the clients that are plain values.
+// settings prints the fields of the clients that are plain values.
 func settings(c *cloud.Clients) string {
 	var out strings.Builder
 	v := reflect.ValueOf(c).Elem()
@@ -138,8 +137,8 @@ func settings(c *cloud.Clients) string {
 	return out.String()
 }
 
-// written writes a wanted resource down, all its fields and what they point to,
-// except for other resources of the graph.
+// written prints a desired resource, with all its fields and what they point to, except
+// for other resources of the graph.
 func written(want any) string {
 	w := &writer{seen: map[reflect.Value]bool{}}
 	w.write("", reflect.ValueOf(want))
@@ -181,7 +180,7 @@ func (w *writer) write(path string, v reflect.Value) {
 	}
 }
 
-// A value that differs is written down differently, wherever it is.
+// Every difference in a value changes the printed text.
 func TestWrittenShowsChanges(t *testing.T) {
 	type inner struct {
 		list []string

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// cordon makes a node take no more pods, as kubectl does.
+// cordon cordons a Node, as kubectl does.
 func cordon(a *awssim.AWS, node string) {
 	inside(a, func(c *kubesim.Cluster) {
 		spec, _ := c.Get("/api/v1/nodes/" + node)["spec"].(kubesim.Object)
@@ -26,8 +26,8 @@ func cordon(a *awssim.AWS, node string) {
 	})
 }
 
-// requireCordoned requires that just these nodes take no pods, and that no node
-// has a mark of ours.
+// requireCordoned requires that exactly these Nodes are cordoned, and that no Node has an
+// annotation of this program.
 func requireCordoned(t *testing.T, a *awssim.AWS, want ...string) {
 	t.Helper()
 	have := []string{}
@@ -44,7 +44,7 @@ func requireCordoned(t *testing.T, a *awssim.AWS, want ...string) {
 	require.ElementsMatch(t, want, have)
 }
 
-// givenUp begins to take a worker away whose pods may not go.
+// givenUp starts to remove a worker whose pods may not be evicted.
 func givenUp(t *testing.T, a *awssim.AWS) (node string) {
 	t.Helper()
 	node = leaving(a, goes)
@@ -58,7 +58,7 @@ func givenUp(t *testing.T, a *awssim.AWS) (node string) {
 	return node
 }
 
-// A node that was to go takes pods again when its machine is to stay after all.
+// A Node whose drain was cancelled is uncordoned when its machine stays.
 func TestNodeThatStaysAfterAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 2))
@@ -76,11 +76,11 @@ func TestNodeThatStaysAfterAll(t *testing.T) {
 		require.NotEqual(t, other, node)
 		requireDone(t, m, a)
 		budget(a, 1)
-		scaleIn(t, a) // and it can go another time
+		scaleIn(t, a) // and it can be drained another time
 	})
 }
 
-// A node that somebody else had cordoned stays so.
+// A Node that somebody else had cordoned stays cordoned.
 func TestCordonOfSomebodyElseStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 2))
@@ -94,8 +94,7 @@ func TestCordonOfSomebodyElseStays(t *testing.T) {
 	})
 }
 
-// A run that waits for the API server alone sees to the nodes of the control
-// plane.
+// A run that waits only for the API server uncordons the Nodes of the control plane.
 func TestControlPlaneThatStaysAfterAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 2, 1))
@@ -110,7 +109,7 @@ func TestControlPlaneThatStaysAfterAll(t *testing.T) {
 	})
 }
 
-// Whichever call of a run that goes back fails, the next one finishes it.
+// Whichever call of a run that cancels a drain fails, the next one completes it.
 func TestEveryCallOfAReturnMayFail(t *testing.T) {
 	var (
 		saved bytes.Buffer
@@ -156,8 +155,7 @@ func TestEveryCallOfAReturnMayFail(t *testing.T) {
 	}
 }
 
-// labelled returns the example with labels on its machines, of which nodes get
-// some.
+// labelled returns the example with labels on its machines, some of which are for Nodes.
 func labelled(t *testing.T, control, workers int32) *manifest.Cluster {
 	t.Helper()
 	m := sized(t, control, workers)
@@ -169,7 +167,7 @@ func labelled(t *testing.T, control, workers int32) *manifest.Cluster {
 	return m
 }
 
-// labelsOf lists the labels of nodes, but for those that everybody has.
+// labelsOf lists the labels of Nodes, without default ones.
 func labelsOf(a *awssim.AWS) (out []string) {
 	inside(a, func(c *kubesim.Cluster) {
 		for _, o := range c.All("Node") {
@@ -195,8 +193,8 @@ const (
 	ofWorker  = "map[node-restriction.kubernetes.io/tier:web node-role.kubernetes.io/worker: x.node-restriction.kubernetes.io/zone:safe]"
 )
 
-// Nodes get the labels of their machines that Cluster API gives them: as soon
-// as they have joined, also those that take the place of others.
+// Nodes get the labels of their machines that Cluster API synchronizes: after they have
+// joined, also replacements.
 func TestNodesGetLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := account(labelled(t, 1, 2), lag)
@@ -224,8 +222,7 @@ func TestNodesGetLabels(t *testing.T) {
 	})
 }
 
-// A label that is missing is added, one that is another is mended, and those of
-// others stay.
+// A missing label is added, a changed one is restored, and labels of others stay.
 func TestLabelsAreMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := labelled(t, 1, 1)
@@ -248,8 +245,8 @@ func TestLabelsAreMended(t *testing.T) {
 	})
 }
 
-// TestLabelsInARollout waits for the nodes of machines that are replaced, of
-// which nothing has to be said then.
+// TestLabelsInARollout waits for the Nodes of replaced machines, so that there is no
+// remark about their labels.
 func TestLabelsInARollout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		labelled := func() *manifest.Cluster {

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// age has the machines of a role be so much older. Those that were stopped and
-// started since have a launch time that says nothing of it.
+// age makes the machines of a role older. The launch time of an instance changes when it
+// is stopped and started.
 func age(a *awssim.AWS, role string, by time.Duration) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
@@ -34,8 +34,8 @@ func age(a *awssim.AWS, role string, by time.Duration) {
 	})
 }
 
-// requireReplaced applies a manifest by which that many machines of a group go,
-// one by one, and nothing else does; another run has nothing to do.
+// requireReplaced applies a manifest that replaces that many machines of a group, one by
+// one, and nothing else. Another run has no changes.
 func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why string, count int) {
 	t.Helper()
 	p, err := rolling(m, a.Process()).Plan(t.Context())
@@ -52,8 +52,8 @@ func requireReplaced(t *testing.T, a *awssim.AWS, m *manifest.Cluster, why strin
 	requireDone(t, m, a)
 }
 
-// TestRolloutAfter replaces machines that were launched before the time that
-// the manifest says, when that has come.
+// TestRolloutAfter replaces machines that were launched before rollout.after, after that
+// time.
 func TestRolloutAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 3, 2))
@@ -63,7 +63,7 @@ func TestRolloutAfter(t *testing.T) {
 			m.Deployments[0].Object.Spec.Rollout.After = at
 			return m
 		}
-		requireDone(t, m(), a) // its time has not come
+		requireDone(t, m(), a) // the time is in the future
 		time.Sleep(time.Hour)
 		requireReplaced(t, a, m(), "launched before rollout.after, "+at.UTC().Format(time.RFC3339), 2)
 		all := sized(t, 3, 2)
@@ -74,9 +74,8 @@ func TestRolloutAfter(t *testing.T) {
 	})
 }
 
-// TestCertificatesExpire replaces machines of the control plane before what
-// kubeadm gave them expires, if the manifest says how long before; else it
-// tells.
+// TestCertificatesExpire replaces machines of the control plane before their certificates
+// expire, if the manifest has rollout.before; otherwise it reports the expiry.
 func TestCertificatesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 3, 1))
@@ -103,7 +102,7 @@ func TestCertificatesExpire(t *testing.T) {
 	})
 }
 
-// TestDeletionOrder has the machines go that the manifest says, of too many.
+// TestDeletionOrder deletes surplus machines in the order of the manifest.
 func TestDeletionOrder(t *testing.T) {
 	for order, left := range map[clusterv1.MachineSetDeletionOrder]string{
 		clusterv1.OldestMachineSetDeletionOrder: "machine/three-zones-md-0/1",
@@ -130,8 +129,8 @@ func TestDeletionOrder(t *testing.T) {
 	}
 }
 
-// TestExcludedFromDraining has a node go as it is, when the annotation of its
-// machine says so.
+// TestExcludedFromDraining does not drain a Node if its machine has the annotation for
+// it.
 func TestExcludedFromDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 2))
@@ -147,8 +146,8 @@ func TestExcludedFromDraining(t *testing.T) {
 	})
 }
 
-// TestCoreDNS brings CoreDNS along where the manifest names its version, unless
-// an annotation has it left alone.
+// TestCoreDNS updates CoreDNS if the manifest has its version, unless an annotation
+// excludes it.
 func TestCoreDNS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// refused is what a run says that writes nothing.
+// refused returns the error of a run that writes nothing.
 func refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
 	t.Helper()
 	before := a.Detailed()
@@ -25,22 +25,22 @@ func refused(t *testing.T, m *manifest.Cluster, a *awssim.AWS) string {
 	return err.Error()
 }
 
-// What a manifest names and the account does not have is told before the first
-// write, and where it stands.
+// Existing resources that are missing are reported before the first write, with the
+// position in the manifest.
 func TestPlacementGroupHasToExist(t *testing.T) {
 	m := load(t, threeZones, nil)
 	spec := func() *infrav1.AWSMachineSpec { return &m.Deployments[0].Template.Spec.Template.Spec }
 	spec().PlacementGroupName = "racks"
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, lag)
-		assert.Regexp(t, `placement-group/racks \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): look: placement group "racks" does not exist in us-east-1: create it`, refused(t, m, a))
+		assert.Regexp(t, `placement-group/racks \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): read: placement group "racks" does not exist in us-east-1: make it`, refused(t, m, a))
 		a.Edit(func(s *awssim.State) { s.EC2.PlacementGroups["racks"] = "partition" })
 		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 		require.NoError(t, err)
 	})
 }
 
-// Where nobody may ask for placement groups, AWS says it when machines are launched.
+// Without the permission to read placement groups, the error comes from the launch.
 func TestPlacementGroupThatNobodyMaySee(t *testing.T) {
 	m := load(t, threeZones, nil)
 	m.Deployments[0].Template.Spec.Template.Spec.PlacementGroupName = "racks"
@@ -57,8 +57,8 @@ func TestPlacementGroupThatNobodyMaySee(t *testing.T) {
 	})
 }
 
-// An image has to be of the architecture of the machines, also where the same
-// one is named for machines that it does fit.
+// An image must have the architecture of the machines, also if the same image is used for
+// other machines that it fits.
 func TestImageHasToFit(t *testing.T) {
 	m := load(t, threeZones, nil)
 	synctest.Test(t, func(t *testing.T) {
@@ -76,6 +76,6 @@ func TestImageHasToFit(t *testing.T) {
 		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
 		require.NoError(t, err)
 		workers.InstanceType = "m6g.large"
-		assert.Regexp(t, `image/`+id+`/arm64 \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): look: image `+id+` is for x86_64, and instance type m6g.large is arm64: set an image for arm64, or another instance type`, refused(t, m, a))
+		assert.Regexp(t, `image/`+id+`/arm64 \(three-zones.yaml:\d+ AWSMachineTemplate/three-zones-md-0 spec.template.spec.*\): read: image `+id+` is for x86_64, and instance type m6g.large is arm64: name an image for arm64, or another type`, refused(t, m, a))
 	})
 }

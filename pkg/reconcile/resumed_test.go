@@ -21,8 +21,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// serving counts the machines of the control plane that have joined and are
-// registered at the load balancer, and the workers that are ready and take pods.
+// serving counts the machines of the control plane that have joined and are registered
+// with the load balancer, and the workers that are ready and not cordoned.
 func serving(a *awssim.AWS) (control, workers int) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
@@ -52,7 +52,7 @@ func serving(a *awssim.AWS) (control, workers int) {
 	return control, workers
 }
 
-// killedAtLaunch kills a run of the manifest when it has launched a machine.
+// killedAtLaunch kills a run after it has launched a machine.
 func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe func(reconcile.Event)) {
 	t.Helper()
 	p := a.Process()
@@ -68,8 +68,8 @@ func killedAtLaunch(t *testing.T, m *manifest.Cluster, a *awssim.AWS, observe fu
 	}))
 }
 
-// TestResumedRollout kills a rollout when a new machine has been launched: the
-// next run takes none away before that has joined.
+// TestResumedRollout kills a rollout after a new machine was launched: the next run
+// deletes no machine before that one has joined.
 func TestResumedRollout(t *testing.T) {
 	for _, control := range []int32{1, 3} {
 		t.Run(fmt.Sprint(control), func(t *testing.T) {
@@ -100,8 +100,8 @@ func TestResumedRollout(t *testing.T) {
 	})
 }
 
-// TestMachinesThatCannotJoin has workers made anew from a template that cannot
-// join: however often it is run, those that are there stay.
+// TestMachinesThatCannotJoin replaces workers with a template that cannot join: however
+// often it runs, existing machines stay.
 func TestMachinesThatCannotJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 3))
@@ -121,7 +121,7 @@ func TestMachinesThatCannotJoin(t *testing.T) {
 	})
 }
 
-// TestNoSurge replaces a control plane that must not grow.
+// TestNoSurge replaces a control plane with maxSurge 0.
 func TestNoSurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, version(sized(t, 3, 1), "v1.33.0"))
@@ -141,8 +141,8 @@ func TestNoSurge(t *testing.T) {
 	})
 }
 
-// TestSingleControlPlaneMachines replaces stand-alone Machines of the control
-// plane, one after the other.
+// TestSingleControlPlaneMachines replaces stand-alone Machines of the control plane, one
+// after the other.
 func TestSingleControlPlaneMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := func() *manifest.Cluster { return load(t, "../../configs/single-machines.yaml", nil) }
@@ -166,9 +166,8 @@ func TestSingleControlPlaneMachines(t *testing.T) {
 	})
 }
 
-// TestAdoptedWithAnotherVersion takes over a cluster whose machines do not say
-// what they were made from: a new version is refused before anything is done,
-// and comes with rollout.after.
+// TestAdoptedWithAnotherVersion adopts a cluster whose machines have no template tag: a
+// new version is refused before the first write, and is accepted with rollout.after.
 func TestAdoptedWithAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, version(sized(t, 1, 1), "v1.33.0"))
@@ -197,13 +196,13 @@ func TestAdoptedWithAnotherVersion(t *testing.T) {
 	})
 }
 
-// TestDNSAlone changes what is mended in place: no machine is replaced for it.
+// TestDNSAlone changes a setting that is updated in place: no machine is replaced.
 func TestDNSAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 1))
 		m := sized(t, 1, 1)
 		spec := &m.ControlPlane.Object.Spec.KubeadmConfigSpec
-		spec.ClusterConfiguration.DNS.ImageTag = "v1.13.1" // kubeadm 1.34 brings 1.12.1
+		spec.ClusterConfiguration.DNS.ImageTag = "v1.13.1" // kubeadm 1.34 installs 1.12.1
 		spec.InitConfiguration.NodeRegistration.KubeletExtraArgs = append(spec.InitConfiguration.NodeRegistration.KubeletExtraArgs, bootstrapv1.Arg{Name: "v", Value: new(string)})
 		res, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
@@ -215,8 +214,8 @@ func TestDNSAlone(t *testing.T) {
 	})
 }
 
-// TestListenerOfNobody replaces a control plane behind another listener at which
-// nobody answers: only the API server is waited for.
+// TestListenerOfNobody replaces a control plane behind another listener without a
+// process: the run waits only for the API server.
 func TestListenerOfNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listening := func() *manifest.Cluster {

@@ -21,8 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// draining returns the cluster as a new process sees it whose machines leave in
-// good order.
+// draining returns the cluster for a new process that drains Nodes.
 func draining(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
 	return reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Drain: true})
 }
@@ -35,7 +34,7 @@ func sized(t *testing.T, control, workers int32) *manifest.Cluster {
 	return m
 }
 
-// inside edits the one Kubernetes of the account.
+// inside edits the only Kubernetes cluster of the account.
 func inside(a *awssim.AWS, edit func(c *kubesim.Cluster)) {
 	a.Edit(func(s *awssim.State) {
 		for _, c := range s.Kubernetes {
@@ -44,8 +43,8 @@ func inside(a *awssim.AWS, edit func(c *kubesim.Cluster)) {
 	})
 }
 
-// living returns an account with a cluster of 3 and 3 machines that has joined
-// and whose nodes are ready; with pods of a Deployment on its workers.
+// living returns an account with a cluster of 3 control planes and 3 workers that have
+// joined and are ready, with pods of a Deployment on its workers.
 func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 	t.Helper()
 	m := sized(t, control, workers)
@@ -64,7 +63,7 @@ func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 	inside(a, func(c *kubesim.Cluster) {
 		now := time.Now()
 		c.Settle(now)
-		for path, o := range c.Objects { // without a cloud controller manager somebody has to say that nodes may be used
+		for path, o := range c.Objects { // without a cloud controller manager, the test removes the taint
 			if strings.HasPrefix(path, "/api/v1/nodes/") && !ccm {
 				spec, _ := o["spec"].(kubesim.Object)
 				taints, _ := spec["taints"].([]any)
@@ -76,7 +75,7 @@ func living(t *testing.T, control, workers int32, ccm bool) *awssim.AWS {
 	return a
 }
 
-// addPods runs the pods of a Deployment on the workers of a living cluster.
+// addPods adds the pods of a Deployment to the workers.
 func addPods(a *awssim.AWS) {
 	inside(a, func(c *kubesim.Cluster) {
 		now := time.Now()
@@ -92,7 +91,7 @@ func addPods(a *awssim.AWS) {
 	time.Sleep(time.Minute)
 }
 
-// budget forbids to evict pods of the Deployment below a number.
+// budget adds a PodDisruptionBudget with minAvailable to the Deployment.
 func budget(a *awssim.AWS, least int) {
 	inside(a, func(c *kubesim.Cluster) {
 		c.Put(time.Now(), kubesim.Object{
@@ -102,7 +101,7 @@ func budget(a *awssim.AWS, least int) {
 	})
 }
 
-// witness watches a run: whatever it does, etcd keeps its quorum.
+// witness watches a run: etcd must always have a quorum.
 type witness struct {
 	t      *testing.T
 	a      *awssim.AWS
@@ -119,7 +118,7 @@ func (w *witness) observe(e reconcile.Event) {
 	})
 }
 
-// nodeNames lists the nodes of Kubernetes.
+// nodeNames lists the Nodes.
 func nodeNames(a *awssim.AWS) (names []string) {
 	inside(a, func(c *kubesim.Cluster) {
 		for path := range c.Objects {
@@ -131,9 +130,8 @@ func nodeNames(a *awssim.AWS) (names []string) {
 	return names
 }
 
-// requireHealthy requires that as many nodes are left, that etcd has just the
-// members of the control plane, that all pods run, and that no pod of ours is
-// left.
+// requireHealthy requires that number of Nodes, exactly the members of the control plane
+// in etcd, that all pods run, and that no pod of this program is left.
 func requireHealthy(t *testing.T, a *awssim.AWS, control, workers int) {
 	t.Helper()
 	require.Len(t, nodeNames(a), control+workers)
@@ -152,8 +150,8 @@ func requireHealthy(t *testing.T, a *awssim.AWS, control, workers int) {
 	})
 }
 
-// TestScaleDown takes workers and machines of the control plane out of a living
-// cluster, with a cloud controller manager and without.
+// TestScaleDown removes workers and machines of the control plane from a living cluster,
+// with and without a cloud controller manager.
 func TestScaleDownInGoodOrder(t *testing.T) {
 	for _, ccm := range []bool{true, false} {
 		t.Run(fmt.Sprint("ccm=", ccm), func(t *testing.T) {
@@ -179,8 +177,8 @@ func TestScaleDownInGoodOrder(t *testing.T) {
 	}
 }
 
-// A budget that never lets a pod go ends the run half way, and says which; once
-// it is gone the next run goes on.
+// A budget that permits no eviction stops the run halfway, and is reported; after it is
+// deleted, the next run continues.
 func TestBudgetThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
@@ -201,8 +199,8 @@ func TestBudgetThatBlocks(t *testing.T) {
 	})
 }
 
-// nodeDrainTimeout ends the waiting, counted from when the node was cordoned,
-// also by an earlier run.
+// nodeDrainTimeout ends the wait, counted from when the Node was cordoned, also by an
+// earlier run.
 func TestDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
@@ -220,13 +218,13 @@ func TestDrainTimeout(t *testing.T) {
 		require.NoError(t, err)
 		assert.Less(t, time.Since(began), 12*time.Minute)
 		assert.Greater(t, time.Since(began), 7*time.Minute)
-		assert.Contains(t, strings.Join(w.events, "\n"), "nodeDrainTimeout, 20m0s, is over; left are default/web-")
+		assert.Contains(t, strings.Join(w.events, "\n"), "the pods that remain after nodeDrainTimeout (20m0s): default/web-")
 		require.Len(t, nodeNames(a), 2)
 	})
 }
 
-// Machines wait for the volumes of their pods to be detached, as long as the
-// manifest lets them.
+// Machines wait until the volumes of their pods are detached, up to the limit in the
+// manifest.
 func TestVolumesAreDetached(t *testing.T) {
 	attach := func(a *awssim.AWS, pod string) {
 		inside(a, func(c *kubesim.Cluster) {
@@ -240,7 +238,7 @@ func TestVolumesAreDetached(t *testing.T) {
 						"spec": kubesim.Object{"nodeName": node, "source": kubesim.Object{"persistentVolumeName": "pv-" + name}},
 					})
 					if pod == "" {
-						delete(meta, "annotations") // nobody ever detaches it
+						delete(meta, "annotations") // it is never detached
 					}
 				}
 			}
@@ -280,12 +278,12 @@ func TestVolumesAreDetached(t *testing.T) {
 	})
 }
 
-// When no API server answers, nothing is terminated, and the error says what
-// does without.
+// If no API server responds, nothing is terminated, and the error names the flags that do
+// not need it.
 func TestNobodyToAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 3, 1, true)
-		inside(a, func(c *kubesim.Cluster) { // two of three are gone
+		inside(a, func(c *kubesim.Cluster) { // two of three are terminated
 			for _, m := range c.Members[:2] {
 				m.Gone = true
 			}
@@ -295,12 +293,12 @@ func TestNobodyToAsk(t *testing.T) {
 		require.ErrorContains(t, err, "the API server: it answers with 500")
 		require.ErrorContains(t, err, "--drain=false")
 		require.Len(t, nodeNames(a), 4)
-		mustApply(t, m, a) // without asking
+		mustApply(t, m, a) // without the API server
 		mustDelete(t, m, a)
 	})
 }
 
-// A member that etcd cannot do without stays, and so does its machine.
+// A member that etcd needs for its quorum stays, and so does its machine.
 func TestQuorumIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 3, 1, true)
@@ -313,7 +311,7 @@ func TestQuorumIsKept(t *testing.T) {
 				}
 			}
 		})
-		inside(a, func(c *kubesim.Cluster) { // one is ill: without another one there is no quorum
+		inside(a, func(c *kubesim.Cluster) { // one is unhealthy: without another one there is no quorum
 			sick := c.Members[slices.IndexFunc(c.Members, func(m *kubesim.Member) bool { return m.Name != goes })]
 			ill, sick.Gone = sick.Name, true
 			c.Objects["/api/v1/namespaces/kube-system/pods/etcd-"+ill]["status"] = kubesim.Object{"phase": "Running"}
@@ -328,7 +326,7 @@ func TestQuorumIsKept(t *testing.T) {
 	})
 }
 
-// saved is a living cluster, written down; later is when that was.
+// saved is a saved living cluster; later is the time of the save.
 func saved(t *testing.T, control, workers int32) (account []byte, later time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -341,8 +339,8 @@ func saved(t *testing.T, control, workers int32) (account []byte, later time.Dur
 	return account, later
 }
 
-// scaledDown takes machines out of a living cluster in a run of which the n-th
-// call fails, and runs again; it returns how many calls there were.
+// scaledDown removes machines in a run whose n-th call fails, and runs again; it returns
+// the number of calls.
 func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault awssim.Fault) (calls int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -366,7 +364,7 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 		}
 		_, err = draining(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: w.observe})
 		require.NoError(t, err, "call %d", n)
-		if len(nodeNames(a)) > 2 { // of a machine that was gone by then: who waits for the API server, too, finds it
+		if len(nodeNames(a)) > 2 { // of a machine that was terminated by then: a run that waits for the API server finds it
 			_, err = reconcile.OpenModel(m, reconcile.Target{Config: a.Process().Config(), Owner: "test", Transport: transport(a.Process()), Drain: true, Wait: reconcile.APIServer}).
 				Apply(t.Context(), reconcile.Options{Observe: w.observe})
 			require.NoError(t, err, "call %d", n)
@@ -377,8 +375,8 @@ func scaledDown(t *testing.T, account []byte, later time.Duration, n int, fault 
 	return calls
 }
 
-// Whichever call of a run that takes machines out fails, and however: etcd
-// never loses its quorum, and the next run finishes it.
+// Whichever call of a run that removes machines fails, and in whatever way: etcd always
+// has its quorum, and the next run completes it.
 func TestEveryCallOfALeaveMayFail(t *testing.T) {
 	account, later := saved(t, 3, 2)
 	total := scaledDown(t, account, later, 0, awssim.None)

@@ -21,8 +21,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// rolling returns the cluster as a new process sees it whose user wants its
-// machines to be nodes, and to leave in good order.
+// rolling returns the cluster for a new process that waits for Nodes and drains them.
 func rolling(m *manifest.Cluster, p *awssim.Process) *reconcile.Cluster {
 	return reconcile.OpenModel(m, rollingTarget(p))
 }
@@ -31,7 +30,7 @@ func rollingTarget(p *awssim.Process) reconcile.Target {
 	return reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.NodesReady, Drain: true}
 }
 
-// requireDone requires that another run would do nothing.
+// requireDone requires that another run has no changes.
 func requireDone(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
 	p, err := rolling(m, a.Process()).Plan(t.Context())
@@ -39,7 +38,7 @@ func requireDone(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	require.True(t, p.Empty(), "%v", steps(p))
 }
 
-// alive makes the cluster of a manifest with a pod network.
+// alive creates the cluster of a manifest with a pod network.
 func alive(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	t.Helper()
 	a := account(m, lag)
@@ -52,8 +51,8 @@ func alive(t *testing.T, m *manifest.Cluster) *awssim.AWS {
 	return a
 }
 
-// TestRolloutOfWorkers changes the type of workers: each is replaced by a new
-// one, one at a time.
+// TestRolloutOfWorkers changes the type of workers: each is replaced by a new one, one at
+// a time.
 func TestRolloutOfWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, "../../configs/three-zones.yaml", nil)
@@ -64,12 +63,12 @@ func TestRolloutOfWorkers(t *testing.T) {
 	})
 }
 
-// order watches an upgrade: no worker of the new version comes before the
-// control plane and kube-proxy have it, there are never more machines nor fewer
-// nodes than the manifest allows.
+// order watches an upgrade: no worker has the new version before the control plane and
+// kube-proxy have it, and the numbers of machines and Nodes are within the limits of the
+// manifest.
 type order struct {
 	*witness
-	control, workers int // how many there are to be
+	control, workers int // desired numbers
 }
 
 func (o *order) observe(e reconcile.Event) {
@@ -105,7 +104,7 @@ func (o *order) observe(e reconcile.Event) {
 	})
 }
 
-// requireVersion requires that all that has a version has this one.
+// requireVersion requires that everything has this version.
 func requireVersion(t *testing.T, a *awssim.AWS, version string) {
 	t.Helper()
 	inside(a, func(c *kubesim.Cluster) {
@@ -120,9 +119,9 @@ func requireVersion(t *testing.T, a *awssim.AWS, version string) {
 	})
 }
 
-// TestUpgrade brings a cluster to the next minor version: the control plane
-// first, one machine at a time, then kube-proxy, then the workers. Whichever
-// call is the last of a process, the next one goes on.
+// TestUpgrade upgrades a cluster to the next minor version: the control plane first, one
+// machine at a time, then kube-proxy, then the workers. Whichever call is the last of a
+// process, the next one continues.
 func TestUpgrade(t *testing.T) {
 	account, later := upgradable(t)
 	calls := upgraded(t, account, later, 0, awssim.None)
@@ -140,7 +139,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// upgradable is a living cluster of an older version, written down.
+// upgradable is a saved living cluster of an older version.
 func upgradable(t *testing.T) (account []byte, later time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,8 +153,8 @@ func upgradable(t *testing.T) (account []byte, later time.Duration) {
 	return account, later
 }
 
-// upgraded upgrades a cluster in a run whose n-th call goes wrong, and runs
-// again; it returns how many calls there were.
+// upgraded upgrades a cluster in a run whose n-th call fails, and runs again; it returns
+// the number of calls.
 func upgraded(t *testing.T, account []byte, later time.Duration, n int, fault awssim.Fault) (calls int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,8 +183,8 @@ func upgraded(t *testing.T, account []byte, later time.Duration, n int, fault aw
 	return calls
 }
 
-// TestLostControlPlane replaces a machine of the control plane that somebody
-// has terminated: its member of etcd goes before another one joins.
+// TestLostControlPlane replaces a machine of the control plane that somebody has
+// terminated: its etcd member is removed before another one joins.
 func TestLostControlPlane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := sized(t, 3, 2)
@@ -199,7 +198,7 @@ func TestLostControlPlane(t *testing.T) {
 	})
 }
 
-// lose has a machine terminated by somebody else, a minute ago.
+// lose terminates a machine outside of a run, a minute ago.
 func lose(a *awssim.AWS, node string) {
 	a.Edit(func(s *awssim.State) {
 		for _, i := range s.EC2.Instances {
@@ -211,8 +210,8 @@ func lose(a *awssim.AWS, node string) {
 	time.Sleep(time.Minute)
 }
 
-// TestLostControlPlaneInUpgrade loses a machine of the control plane right
-// before an upgrade: its member of etcd goes before the first new machine joins.
+// TestLostControlPlaneInUpgrade loses a machine of the control plane right before an
+// upgrade: its etcd member is removed before the first new machine joins.
 func TestLostControlPlaneInUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, version(sized(t, 3, 1), "v1.33.0"))
@@ -226,8 +225,8 @@ func TestLostControlPlaneInUpgrade(t *testing.T) {
 	})
 }
 
-// TestSkippedMinor refuses to go over two minor versions at once, or back,
-// before anything is done.
+// TestSkippedMinor: an upgrade by two minor versions at once, and a downgrade, are
+// refused before the first write.
 func TestSkippedMinor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, version(sized(t, 1, 1), "v1.32.4"))
@@ -241,7 +240,7 @@ func TestSkippedMinor(t *testing.T) {
 	})
 }
 
-// TestStrategies replaces workers as their MachineDeployment says.
+// TestStrategies replaces workers by the strategy of their MachineDeployment.
 func TestStrategies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 3))
@@ -291,7 +290,7 @@ func version(m *manifest.Cluster, v string) *manifest.Cluster {
 	return m
 }
 
-// steps prints what a plan does.
+// steps prints the steps of a plan.
 func steps(p reconcile.Plan) (out []string) {
 	for _, s := range p.Steps {
 		if s.Does() {

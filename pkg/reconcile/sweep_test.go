@@ -5,15 +5,14 @@ import (
 	"testing"
 )
 
-// A sweep is a test that makes one call after the other fail, or one field
-// after the other differ. "make sweep" sets SWEEP, and every call and every
-// example has its turn. "make test" goes through a sample of the same.
+// A sweep is a test that repeats a run, each time with a fault at another call or with
+// another changed field. "make sweep" sets SWEEP, and covers every call and every
+// example. "make test" covers a sample.
 
 // sweeping reports whether this is "make sweep".
 func sweeping() bool { return os.Getenv("SWEEP") != "" }
 
-// sample returns the examples that a sweep goes through: all of them, or the
-// first two.
+// sample returns the examples of a sweep: all of them, or the first two.
 func sample(files []string) []string {
 	if sweeping() {
 		return files
@@ -21,7 +20,7 @@ func sample(files []string) []string {
 	return files[:min(2, len(files))]
 }
 
-// sampleOfAll returns every example that there is, or two.
+// sampleOfAll returns all examples, or two.
 func sampleOfAll(t *testing.T) []string {
 	t.Helper()
 	if sweeping() {
@@ -30,8 +29,8 @@ func sampleOfAll(t *testing.T) []string {
 	return sample(sweepExamples())
 }
 
-// stride is the distance between two calls that fail: that of the full sweep,
-// or ten times as much and one, so that neighbours have their turn too.
+// stride returns the distance between two calls with a fault: that of the full sweep, or
+// ten times as much plus one, so that neighbours are covered too.
 func stride(full int) int {
 	if sweeping() {
 		return full
@@ -39,8 +38,8 @@ func stride(full int) int {
 	return 10*full + 1
 }
 
-// first is the first call that fails of the i-th of some faults: where not
-// every call has its turn, each fault hits other ones.
+// first returns the first call for the i-th fault: in a sample, each fault is injected
+// into other calls.
 func first(i int) int {
 	if sweeping() {
 		return 1

@@ -6,7 +6,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
-// plane returns the one control plane of EKS.
+// plane returns the only EKS control plane.
 func plane(s *awssim.State) *awssim.EKSCluster {
 	for _, c := range s.EKS.Clusters {
 		return c
@@ -32,8 +32,8 @@ func addon(s *awssim.State, arn string) *awssim.EKSAddon {
 	return nil
 }
 
-// accessEntry returns the entry that has the ARN, or that was made in the stead
-// of the one that had it: the last word is EKS's, and of one life.
+// accessEntry returns the entry with the ARN, or the one that was created in its place:
+// the end of an ARN is random.
 func accessEntry(s *awssim.State, arn string) *awssim.EKSAccess {
 	for _, e := range plane(s).Access {
 		if e.ARN[:strings.LastIndex(e.ARN, "/")] == arn[:strings.LastIndex(arn, "/")] {
@@ -52,8 +52,8 @@ func fargateProfile(s *awssim.State, arn string) *awssim.EKSFargate {
 	return nil
 }
 
-// identityProvider returns the one provider there can be, by whatever ARN: to
-// change it is to make it anew.
+// identityProvider returns the only provider, whatever its ARN: a change creates it
+// again.
 func identityProvider(s *awssim.State) *awssim.EKSProvider {
 	for _, p := range plane(s).Providers {
 		return p
@@ -65,7 +65,7 @@ func iamRole(s *awssim.State, arn string) *awssim.Role {
 	return s.IAM.Roles[arn[strings.LastIndex(arn, "/")+1:]]
 }
 
-// eksTagsOf returns the tags of whatever of EKS has that ARN.
+// eksTagsOf returns the tags of the EKS resource with that ARN.
 func eksTagsOf(s *awssim.State, arn string) map[string]string {
 	c := plane(s)
 	switch {
@@ -89,7 +89,7 @@ func eksTagsOf(s *awssim.State, arn string) map[string]string {
 	return nil
 }
 
-// eksTampers are the tampers with EKS.
+// eksTampers are the changes to EKS resources.
 func eksTampers() map[string]tamper {
 	all := map[string]tamper{
 		"eks-cluster version":                    func(s *awssim.State, _, _ string) { plane(s).Version = "1.33" },
@@ -159,7 +159,7 @@ func flip(value, one, other string) string {
 	return one
 }
 
-// eksConflicts are changes that EKS does not let anybody make.
+// eksConflicts are changes that EKS does not permit.
 func eksConflicts() map[string]tamper {
 	return map[string]tamper{
 		"eks-cluster ipFamily":    func(s *awssim.State, _, _ string) { plane(s).Family = flip(plane(s).Family, "ipv4", "ipv6") },

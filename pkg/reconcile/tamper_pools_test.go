@@ -14,14 +14,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// content is what the latest version of a launch template says.
+// content is the data of the latest version of a launch template.
 func content(s *awssim.State, id string) *types.RequestLaunchTemplateData {
 	t := s.EC2.LaunchTemplates[id]
 	return &t.Versions[fmt.Sprint(t.Last)].Data
 }
 
-// replaces says which machines are replaced when a field of a launch template
-// is mended, as a plan has it: by another version, all of its pool's.
+// replaces returns the machines that are replaced when a field of a launch template is
+// restored, as in a plan: with a new version, all of the pool.
 func replaces(n reconcile.ID, field string) string {
 	name, ok := strings.CutPrefix(string(n), "launch-template/")
 	if !ok || strings.HasPrefix(field, "tag ") {
@@ -33,8 +33,8 @@ func replaces(n reconcile.ID, field string) string {
 	return "auto-scaling-group/" + name + ": machines"
 }
 
-// unversioned leaves out what is of versions of launch templates: mending makes
-// another one. That its content is right, the plan tells.
+// unversioned removes launch template versions: restoring creates another one. The plan
+// checks its content.
 func unversioned(lines []string) (out []string) {
 	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+`)
 	for _, l := range lines {
@@ -46,7 +46,7 @@ func unversioned(lines []string) (out []string) {
 	return out
 }
 
-// relabel changes a tag of what a launch template launches.
+// relabel changes a tag of the resources that a launch template launches.
 func relabel(s *awssim.State, id, key string) {
 	for _, spec := range content(s, id).TagSpecifications {
 		for i := range spec.Tags {
@@ -57,7 +57,7 @@ func relabel(s *awssim.State, id, key string) {
 	}
 }
 
-// poolTampers are the tampers with Auto Scaling groups and what they launch.
+// poolTampers are the changes to Auto Scaling groups and launch templates.
 func poolTampers() map[string]tamper {
 	return map[string]tamper{
 		"launch-template instanceType":       func(s *awssim.State, id, _ string) { content(s, id).InstanceType = "t3.small" },

@@ -8,12 +8,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 )
 
-// tamper changes one thing behind the cluster's back.
+// tamper changes a resource outside of a run.
 type tamper func(s *awssim.State, id, field string)
 
-// tampers holds a change for every field that can be mended, by kind of node
-// and field. The part of a field after a space (which tag, which route) is not
-// part of the key.
+// tampers has a change for every field that can be restored, by kind of resource and
+// field. The part of a field after a space (which tag, which route) is not part of the
+// key.
 func tampers() map[string]tamper {
 	all := map[string]tamper{
 		"vpc dnsHostnames": func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].DNSHostnames = false },
@@ -53,8 +53,8 @@ func tampers() map[string]tamper {
 	return all
 }
 
-// conflicts holds a change for every field that AWS does not let anybody
-// change: somebody has made the thing anew, and otherwise.
+// conflicts has a change for every field that AWS does not permit to change: somebody has
+// created the resource again, with another value.
 func conflicts() map[string]tamper {
 	all := map[string]tamper{
 		"vpc cidr":                func(s *awssim.State, id, _ string) { s.EC2.VPCs[id].CIDR = "172.20.0.0/16" },
@@ -100,7 +100,7 @@ func otherSubnet(s *awssim.State, machine, zone string) string {
 	return ""
 }
 
-// balancerTampers are the tampers with load balancers.
+// balancerTampers are the changes to load balancers.
 func balancerTampers() map[string]tamper {
 	return map[string]tamper{
 		"load-balancer ipAddressType": func(s *awssim.State, id, _ string) {
@@ -147,14 +147,14 @@ func balancerTampers() map[string]tamper {
 
 const tampered = "-tampered"
 
-// tidy takes away what tampers have put in beside the cluster.
+// tidy removes what tampers have added to the cluster.
 func tidy(s *awssim.State) {
 	maps.DeleteFunc(s.ELB.TargetGroups, func(arn string, _ *awssim.TargetGroup) bool { return strings.HasSuffix(arn, tampered) })
 }
 
-// rewrite takes a rule out of a group, puts another in, and describes a third
-// in other words. The group of load balancers may have rules of others, so
-// there it does the last alone.
+// rewrite removes a rule from a group, adds another, and changes the description of a
+// third. The group of load balancers may have rules of others, so only its description
+// changes.
 func rewrite(g *awssim.SecurityGroup) {
 	g.Ingress = slices.Clone(g.Ingress)
 	if strings.HasSuffix(g.Name, "-lb") && !strings.HasSuffix(g.Name, "-apiserver-lb") {
@@ -181,7 +181,7 @@ func defaultGroup(s *awssim.State, vpc string) string {
 	return ""
 }
 
-// leaveSubnet takes a load balancer out of a subnet.
+// leaveSubnet removes a load balancer from a subnet.
 func leaveSubnet(s *awssim.State, id, _ string) {
 	var owner string
 	if c := s.ELB.Classic[id]; c != nil {
@@ -195,7 +195,7 @@ func leaveSubnet(s *awssim.State, id, _ string) {
 	})
 }
 
-// retag changes a tag; one that says which node a thing is it takes away.
+// retag changes a tag; it removes an identity tag.
 func retag(s *awssim.State, id, field string) {
 	key, tags := strings.TrimPrefix(field, "tag "), tagsOf(s, id)
 	if key == "clusterawsadm/resource" {

@@ -20,15 +20,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// victim is a node of a cluster that stands, and its fields of one remedy.
+// victim is a resource of an existing cluster, and its fields with one remedy.
 type victim struct {
 	node   reconcile.ID
-	id     string // what AWS calls it
+	id     string // cloud ID
 	fields []string
 }
 
-// victims lists the nodes that are the cluster's own, with those of their
-// fields that have the remedy.
+// victims lists the owned resources with their fields that have the remedy.
 func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (out []victim) {
 	t.Helper()
 	g, err := open(m, a.Process()).EngineGraph()
@@ -39,9 +38,9 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (
 		}
 		v := victim{node: s.Resource, id: s.CloudID}
 		for _, d := range g.Resource(graph.ID(s.Resource)).Wanted() {
-			is := d.Remedy == r || r == graph.Replace && d.Want == graph.Unknown && d.Remedy == graph.Wait // it may yet turn out to be the same
+			is := d.Remedy == r || r == graph.Replace && d.Want == graph.Unknown && d.Remedy == graph.Wait // the value may turn out to be the same
 			if slices.Contains([]string{"tag clusterawsadm/template", "tag clusterawsadm/keeps-join-token"}, d.Field) {
-				continue // they say how a machine was made, which no tag mends: rollout_test.go, join_token_test.go
+				continue // they record how a machine was launched and are not restored: rollout_test.go, join_token_test.go
 			}
 			if is && !slices.Contains(v.fields, d.Field) {
 				v.fields = append(v.fields, d.Field)
@@ -52,13 +51,13 @@ func victims(t *testing.T, m *manifest.Cluster, a *awssim.AWS, r graph.Remedy) (
 	return out
 }
 
-// key is how the tables know a field.
+// key returns the key of a field in the tables.
 func key(n reconcile.ID, field string) string {
 	field, _, _ = strings.Cut(field, " ")
 	return n.Kind() + " " + field
 }
 
-// changed lists what a plan would do: each node with each of its fields.
+// changed lists the changes of a plan: each resource with each of its fields.
 func changed(t *testing.T, p reconcile.Plan) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -73,9 +72,9 @@ func changed(t *testing.T, p reconcile.Plan) map[string]bool {
 	return out
 }
 
-// Whatever somebody changes behind the cluster's back, the next plan names it,
-// and nothing else, and an apply puts it right. In each round every node has
-// one of its fields changed, each time another one.
+// Whatever somebody changes outside of a run, the next plan contains exactly that, and an
+// apply restores it. In each round, one field of every resource is changed, each time
+// another one.
 func TestTamper(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
 		before, table := a.Inventory(), tampers()
@@ -94,7 +93,7 @@ func TestTamper(t *testing.T) {
 			want, nth := map[string]bool{}, map[string]int{}
 			a.Edit(func(s *awssim.State) {
 				for _, v := range all {
-					n := round + nth[v.node.Kind()] // things of one kind may have one name: not all lose their node tags at once
+					n := round + nth[v.node.Kind()] // resources of one kind may have the same name: not all lose their identity tags at once
 					nth[v.node.Kind()]++
 					if round >= len(v.fields) {
 						continue
@@ -111,7 +110,7 @@ func TestTamper(t *testing.T) {
 			})
 			require.Equal(t, want, changed(t, mustPlan(t, m, a)))
 			mustApply(t, m, a)
-			time.Sleep(5 * time.Minute) // machines of pools go in their own time
+			time.Sleep(5 * time.Minute) // machines of pools are replaced by Auto Scaling
 			a.Edit(tidy)
 			requireNoChange(t, m, a)
 			require.Equal(t, standing, unversioned(a.Detailed()), "round %d", round)
@@ -121,8 +120,8 @@ func TestTamper(t *testing.T) {
 	})
 }
 
-// What AWS does not let anybody change is refused before the first write, and
-// the plan shows it.
+// Changes that AWS does not permit are refused before the first write, and the plan shows
+// them.
 func TestConflicts(t *testing.T) {
 	seen := map[string]bool{} // fields of all examples
 	var mu sync.Mutex
@@ -155,9 +154,9 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// names reports whether a field is what a thing is looked up by: another name
-// is another thing. It also leaves out what is only shown of machines that are
-// yet to be made; what manifests pin of it is TestPinned's.
+// names reports whether a resource is looked up by the field: another name is another
+// resource. It also excludes fields that are only shown for new machines; those that a
+// manifest pins are in TestPinned.
 func names(field string) bool {
 	return slices.Contains([]string{
 		"security-group name", "load-balancer name", "target-group name", "listener port", "bucket name", "vpc-block cidr",
@@ -165,8 +164,8 @@ func names(field string) bool {
 	}, field)
 }
 
-// A machine whose manifest names its image, zone or subnet may have no other;
-// where it names none, any will do.
+// A machine whose manifest has an image, zone or subnet must have that one; otherwise any
+// value is accepted.
 func TestPinned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, quickstart, nil))
@@ -188,8 +187,8 @@ func TestPinned(t *testing.T) {
 	})
 }
 
-// Keys of a cluster that has machines cannot be made anew: what is lost is
-// lost, and no other may take its place.
+// The keys of a cluster with machines cannot be created again: if they are lost, the run
+// is refused.
 func TestLostKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, quickstart, nil))
@@ -202,8 +201,8 @@ func TestLostKeys(t *testing.T) {
 	})
 }
 
-// requireRefused makes sure that a difference is a conflict, and that an apply
-// stops before its first write.
+// requireRefused requires that a difference is a conflict, and that an apply stops before
+// its first write.
 func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node reconcile.ID, field string) {
 	t.Helper()
 	calls := len(a.Calls())
@@ -219,20 +218,20 @@ func requireRefused(t *testing.T, m *manifest.Cluster, a *awssim.AWS, node recon
 	require.Empty(t, writes(since(a, calls)))
 }
 
-// identifies reports whether a field is how the thing is known as ours, so
-// that without it there is nothing to mend; and whether it is of a secret that
-// only a run that dies while it writes them leaves out.
+// identifies reports whether a resource is found by the field, so that without it there
+// is no difference; and whether it belongs to a secret that is incomplete only after a
+// killed run.
 func identifies(m *manifest.Cluster, v victim, field string) bool {
 	return field == "tag "+cloud.ClusterTagPrefix+m.Name || v.node.Kind() == "certificates"
 }
 
-// others reports whether a field is a tag that was on a subnet before: its
-// value is nothing to the cluster.
+// others reports whether a field is a tag that was on a subnet before: its value is not
+// compared.
 func others(s *awssim.State, m *manifest.Cluster, v victim, field string) bool {
 	return v.node.Kind() == "subnet-tags" && !slices.Contains(strings.Fields(tagsOf(s, v.id)["clusterawsadm/added/"+m.Name]), strings.TrimPrefix(field, "tag "))
 }
 
-// The table holds no field that no example has.
+// Every field in the table is in an example.
 func TestTamperTableIsTight(t *testing.T) {
 	unused := tampers()
 	for _, file := range examples(t) {

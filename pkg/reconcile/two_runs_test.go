@@ -13,8 +13,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// Of two runs at once exactly one writes: the other one notices within a beat
-// of the lock that the first is alive, and says who it is.
+// Of two runs at the same time exactly one writes: the other one sees a heartbeat of the
+// first, and names it.
 func TestTwoRunsAtOnce(t *testing.T) {
 	m := loadQuick(t, "../../configs/quickstart.yaml")
 	for _, delay := range []time.Duration{0, time.Millisecond, 20 * time.Second, 2 * time.Minute} {
@@ -52,9 +52,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	}
 }
 
-// A killed run's lock is taken over when a minute and a beat have passed since
-// its last sign of life, and not before: AWS may need that long to show what
-// it was asked for.
+// The lock of a killed run can be taken over a minute and a heartbeat interval after its
+// last heartbeat, and not earlier: AWS may take that long to show what it has created.
 func TestDeadRunsLockIsTakenOver(t *testing.T) {
 	m := loadQuick(t, "../../configs/quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {
@@ -65,7 +64,7 @@ func TestDeadRunsLockIsTakenOver(t *testing.T) {
 		time.AfterFunc(40*time.Second, func() { died = time.Now(); p.Kill(); cancel() })
 		_, err := open(m, p).Apply(ctx, reconcile.Options{})
 		require.Error(t, err)
-		beat := 10 * time.Second // it died that long after its last sign of life
+		beat := 10 * time.Second // it was killed that long after its last heartbeat
 
 		var waited []time.Duration
 		next := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "second", Warn: func(string) { waited = append(waited, time.Since(died)) }})
@@ -86,8 +85,8 @@ func TestDeadRunsLockIsTakenOver(t *testing.T) {
 	})
 }
 
-// A run that was stopped for so long that another one has taken its lock over
-// makes no further change when it wakes up.
+// A run that was suspended until another one has taken over its lock makes no more
+// changes when it is resumed.
 func TestRunThatLostItsLockStopsWriting(t *testing.T) {
 	m := loadQuick(t, "../../configs/quickstart.yaml")
 	synctest.Test(t, func(t *testing.T) {
@@ -99,7 +98,7 @@ func TestRunThatLostItsLockStopsWriting(t *testing.T) {
 			_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
 			result <- err
 		}()
-		time.Sleep(90 * time.Second) // it waits for NAT gateways; route tables are still to be made
+		time.Sleep(90 * time.Second) // it waits for NAT gateways; route tables are still to be created
 		p.Sleep(morning)
 		time.Sleep(10 * time.Minute)
 		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})

@@ -93,7 +93,7 @@ func (s *suite) targets(balancer *string) {
 	s.see("target group: delete again", err)
 }
 
-// arnKind is the part of a load balancer's ARN that says what kind it is of.
+// arnKind returns the type of load balancer in an ARN.
 func arnKind(arn string) string {
 	for _, kind := range []string{"net", "app"} {
 		if at := len("arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/"); len(arn) > at+3 && arn[at:at+3] == kind {
@@ -133,8 +133,8 @@ func (s *suite) classicBalancers() {
 	s.settle()
 }
 
-// teardown removes the network; an account that let go of parts of it before
-// has said so.
+// teardown deletes the network; an account that deletes parts of it earlier has returned
+// the errors before.
 func (s *suite) teardown() {
 	groups, err := s.ec2.DescribeSecurityGroups(s.ctx, &ec2.DescribeSecurityGroupsInput{Filters: filter("vpc-id", s.vpc)})
 	s.need(err)

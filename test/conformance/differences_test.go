@@ -2,16 +2,15 @@
 
 package conformance
 
-// difference is an answer of moto's that is not AWS's, and why.
+// difference is an answer of moto that differs from AWS, and the reason.
 type difference struct{ question, moto, reason string }
 
-// differences is where moto does not answer as AWS does. Where the simulated
-// AWS does not, it is to be mended instead. What moto is spared by
-// test/moto/sitecustomize.py is not here: rules for IP protocols without ports,
-// which it fails on, the conditions of bucket policies, which it ignores, and the
-// managed policies of stacks, which it does not delete.
+// differences lists where moto differs from AWS. If the simulated AWS differs, fix the
+// simulator instead. Bugs that test/moto/sitecustomize.py fixes are not in the list:
+// rules for IP protocols without ports, on which moto fails; conditions of bucket
+// policies, which it ignores; managed policies of stacks, which it does not delete.
 func differences() []difference {
-	const nothing = "error (no answer of this service)" // an operation that moto does not have
+	const nothing = "error (no answer of this service)" // an operation that moto does not support
 	return []difference{
 		{"vpc: create", "10.0.0.0/16 demo available", "moto: everything is ready at once"},
 		{"subnet: its host names", "ip-name", "moto takes the host name type of a subnet and forgets it"},

@@ -1,6 +1,5 @@
-// Package conformance is one suite that asks an AWS account for everything a
-// cluster asks it for, and notes what it answers. It runs on the simulated AWS,
-// whose answers are what we know of AWS (testdata/answers.txt), and, with the
-// build tag e2e, on moto_server; where moto answers otherwise, differences_test.go
-// says why.
+// Package conformance is one suite that sends an AWS account all queries that a run
+// sends, and records the answers. With the simulated AWS, the answers are what is known
+// about AWS (testdata/answers.txt). With the build tag e2e, it runs with moto_server;
+// differences_test.go lists where moto differs, and why.
 package conformance

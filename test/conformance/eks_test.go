@@ -62,7 +62,7 @@ func (s *suite) eksClusters() {
 	s.forget(err, demo)
 }
 
-// forget deletes a cluster that was made against expectation.
+// forget deletes a cluster that was created although an error was expected.
 func (s *suite) forget(err error, cluster *string) {
 	if err == nil {
 		_, err := s.eks.DeleteCluster(s.ctx, &eks.DeleteClusterInput{Name: cluster})
@@ -70,7 +70,7 @@ func (s *suite) forget(err error, cluster *string) {
 	}
 }
 
-// eksParts asks for what hangs on a cluster.
+// eksParts sends queries about the parts of a cluster.
 func (s *suite) eksParts(role string) {
 	demo, coredns := aws.String("demo"), aws.String("coredns")
 	versions, err := s.eks.DescribeAddonVersions(s.ctx, &eks.DescribeAddonVersionsInput{AddonName: coredns})

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// images copies the image that the machines had to another region.
+// images copies the image of the machines to another region.
 func (s *suite) images() {
 	regions, err := s.ec2.DescribeRegions(s.ctx, &ec2.DescribeRegionsInput{})
 	s.need(err)
@@ -40,7 +40,7 @@ func (s *suite) images() {
 	}
 }
 
-// copied looks at a copy while it is made, and takes it away.
+// copied checks a copy in progress, and deletes it.
 func (s *suite) copied(there *ec2.Client, id string) {
 	look := func() types.Image {
 		out, err := there.DescribeImages(s.ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})

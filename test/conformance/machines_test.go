@@ -174,8 +174,7 @@ func (s *suite) life(in *ec2.RunInstancesInput) {
 	s.see("instance: describe one that is not there", err)
 }
 
-// deleteGroup tries to delete the security group, and makes it anew should
-// that work.
+// deleteGroup tries to delete the security group, and creates it again if that succeeds.
 func (s *suite) deleteGroup(question string) {
 	s.t.Helper()
 	_, err := s.ec2.DeleteSecurityGroup(s.ctx, &ec2.DeleteSecurityGroupInput{GroupId: &s.group})

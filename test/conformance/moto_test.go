@@ -15,8 +15,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// TestMoto compares what moto answers with what AWS does. A difference that is
-// not on the list fails, and so does one on the list that is none any more.
+// TestMoto compares the answers of moto with those of AWS. A difference that is not on
+// the list is an error, and so is one on the list that does not exist any more.
 func TestMoto(t *testing.T) {
 	server := moto.Start(t)
 	server.Bootstrap(t)

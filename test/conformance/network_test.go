@@ -180,7 +180,7 @@ func (s *suite) natGateway(in *ec2.CreateNatGatewayInput, address *ec2.AllocateA
 	s.see("elastic IP: release again", err)
 }
 
-// deleteSubnet tries to delete the subnet, and makes it anew should that work.
+// deleteSubnet tries to delete the subnet, and creates it again if that succeeds.
 func (s *suite) deleteSubnet(question string) {
 	s.t.Helper()
 	_, err := s.ec2.DeleteSubnet(s.ctx, &ec2.DeleteSubnetInput{SubnetId: &s.subnet})

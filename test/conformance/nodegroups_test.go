@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 )
 
-// nodeGroups asks for the node groups of the cluster, and for its tags.
+// nodeGroups sends queries about the node groups of the cluster and their tags.
 func (s *suite) nodeGroups(role, cluster string, subnets ...string) {
 	demo, one := aws.String("demo"), aws.String("one")
 	describe := func(question string) {
@@ -69,7 +69,7 @@ func (s *suite) nodeGroups(role, cluster string, subnets ...string) {
 	s.see("node group: delete again", remove())
 	left, err := s.ec2.DescribeNetworkInterfaces(s.ctx, &ec2.DescribeNetworkInterfacesInput{Filters: filter("tag:cluster.k8s.amazonaws.com/name", "demo")})
 	s.need(err)
-	s.see("node group: network interfaces that it leaves behind", err, len(left.NetworkInterfaces) <= 1) // the CNI may forget one
+	s.see("node group: network interfaces that it leaves behind", err, len(left.NetworkInterfaces) <= 1) // the CNI may leave an interface behind
 	for _, n := range left.NetworkInterfaces {
 		_, err := s.ec2.DeleteNetworkInterface(s.ctx, &ec2.DeleteNetworkInterfaceInput{NetworkInterfaceId: n.NetworkInterfaceId})
 		s.need(err)
@@ -77,8 +77,7 @@ func (s *suite) nodeGroups(role, cluster string, subnets ...string) {
 	s.tagsOfEKS(cluster)
 }
 
-// templatesOfNodes asks for node groups with launch templates that they cannot
-// have.
+// templatesOfNodes creates node groups with invalid launch templates.
 func (s *suite) templatesOfNodes(wrong func(string, func(*eks.CreateNodegroupInput))) {
 	lt, err := s.ec2.CreateLaunchTemplate(s.ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String("nodes-of-eks"), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceTypeT3Large},
@@ -96,7 +95,7 @@ func (s *suite) templatesOfNodes(wrong func(string, func(*eks.CreateNodegroupInp
 	s.need(err)
 }
 
-// tagsOfEKS asks for tags of EKS, and for the parameter that names its image.
+// tagsOfEKS sends queries about tags of EKS, and about the parameter with its image.
 func (s *suite) tagsOfEKS(cluster string) {
 	_, err := s.eks.TagResource(s.ctx, &eks.TagResourceInput{ResourceArn: &cluster, Tags: map[string]string{"team": "green", "more": "yes"}})
 	s.see("EKS tags: add", err)

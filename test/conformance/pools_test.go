@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// launchTemplates asks about launch templates, and returns the ID of one that
-// groups can launch from.
+// launchTemplates sends queries about launch templates, and returns the ID of one for
+// Auto Scaling groups.
 func (s *suite) launchTemplates() string {
 	data := func(kind types.InstanceType) *types.RequestLaunchTemplateData {
 		return &types.RequestLaunchTemplateData{
@@ -24,7 +24,7 @@ func (s *suite) launchTemplates() string {
 			},
 		}
 	}
-	create := func() (*ec2.CreateLaunchTemplateOutput, error) { // the SDK writes a client token into what it is given
+	create := func() (*ec2.CreateLaunchTemplateOutput, error) { // the SDK sets a client token in its input
 		return s.ec2.CreateLaunchTemplate(s.ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String("pool"), LaunchTemplateData: data("t3.medium"), TagSpecifications: tagged("launch-template", "pool")})
 	}
 	made, err := create()
@@ -60,7 +60,7 @@ func (s *suite) launchTemplates() string {
 	versions("launch template: versions of one that is not there", ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String("lt-0123456789abcdef0")})
 	gone, err := s.ec2.DeleteLaunchTemplateVersions(s.ctx, &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: &id, Versions: []string{"2"}})
 	if err != nil {
-		s.see("launch template: delete a version", errors.New("no answer that can be read")) // moto has a page of HTML
+		s.see("launch template: delete a version", errors.New("no answer that can be read")) // moto returns an HTML page
 	} else {
 		s.see("launch template: delete a version", nil, len(gone.SuccessfullyDeletedLaunchTemplateVersions), len(gone.UnsuccessfullyDeletedLaunchTemplateVersions))
 	}
@@ -72,7 +72,7 @@ func (s *suite) launchTemplates() string {
 	return id
 }
 
-// pools asks about Auto Scaling groups, and leaves none behind.
+// pools sends queries about Auto Scaling groups, and deletes them.
 func (s *suite) pools() {
 	id, name := s.launchTemplates(), aws.String("pool")
 	create := func(change func(*autoscaling.CreateAutoScalingGroupInput)) error {
@@ -128,7 +128,7 @@ func (s *suite) pools() {
 	s.see("launch template: delete again", err)
 }
 
-// machineOf looks at a machine that a group has launched.
+// machineOf checks a machine that a group has launched.
 func (s *suite) machineOf(id string) {
 	out, err := s.ec2.DescribeInstances(s.ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	s.need(err)
@@ -142,7 +142,7 @@ func (s *suite) machineOf(id string) {
 	s.see("group: the type of its machine", nil, i.InstanceType)
 }
 
-// processes asks about what goes with a group. moto has no instance refresh.
+// processes sends queries about the parts of a group. moto has no instance refresh.
 func (s *suite) processes(name *string) {
 	_, err := s.scaling.SuspendProcesses(s.ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: name, ScalingProcesses: []string{"AZRebalance"}})
 	s.see("group: suspend a process", err)

@@ -12,13 +12,13 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
 )
 
-// TestSimulated has the simulated AWS answer as AWS does, as far as we know.
+// TestSimulated compares the answers of the simulated AWS with what is known about AWS.
 func TestSimulated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := awssim.New(awssim.Options{})
 		before := a.Inventory()
 		cfg := a.Config()
-		cfg.RetryMaxAttempts = 20 // the suite asks faster than EC2 launches: with the SDK's three, chance decides whether it is throttled
+		cfg.RetryMaxAttempts = 20 // the suite calls faster than EC2's rate limit: with the SDK's three attempts, chance decides
 		answers := run(t, cfg, func() { time.Sleep(10 * time.Minute) })
 		golden.Assert(t, "answers.txt", printed(answers))
 		time.Sleep(time.Hour)

@@ -51,7 +51,7 @@ func (s *suite) parameters() {
 
 func (s *suite) secretsOf() {
 	name := aws.String("demo/one")
-	create := func() error { // with a client token of its own, which the SDK adds
+	create := func() error { // with a separate client token, which the SDK sets
 		_, err := s.secrets.CreateSecret(s.ctx, &secretsmanager.CreateSecretInput{
 			Name: name, SecretBinary: []byte("boot"), Tags: []secrettypes.Tag{{Key: aws.String("team"), Value: aws.String("red")}},
 		})

@@ -26,14 +26,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answer is what an account answered to one question.
+// answer is the answer of an account to one query.
 type answer struct{ question, said string }
 
-// suite asks an account questions, one after the other.
+// suite sends queries to an account, one after the other.
 type suite struct {
 	t       *testing.T
 	ctx     context.Context
-	settle  func() // waits until what was asked for has come about
+	settle  func() // waits until asynchronous operations have ended
 	answers []answer
 
 	ec2     *ec2.Client
@@ -50,10 +50,10 @@ type suite struct {
 	tagging *resourcegroupstaggingapi.Client
 	scaling *autoscaling.Client
 
-	vpc, subnet, group, image string // what several parts use
+	vpc, subnet, group, image string // shared by several parts
 }
 
-// run asks everything.
+// run sends all queries.
 func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	t.Helper()
 	s := &suite{
@@ -85,8 +85,8 @@ func run(t *testing.T, cfg aws.Config, settle func()) []answer {
 	return s.answers
 }
 
-// see notes what a call answered: its error code, or else what is said of it,
-// in a form in which two accounts can agree.
+// see records the result of a call: its error code, or a text that is the same for all
+// accounts.
 func (s *suite) see(question string, err error, said ...any) {
 	s.t.Helper()
 	a := answer{question, "ok"}
@@ -103,13 +103,13 @@ func (s *suite) see(question string, err error, said ...any) {
 	s.answers = append(s.answers, a)
 }
 
-// need ends the suite where nothing that follows makes sense.
+// need stops the suite if the following queries make no sense.
 func (s *suite) need(err error) {
 	s.t.Helper()
 	require.NoError(s.t, err)
 }
 
-// code is the error code of AWS, or, where there is none, what went wrong.
+// code returns the error code of AWS or, if there is none, the error.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {

@@ -1,6 +1,6 @@
-// Package iamconfig draws AWSIAMConfigurations for tests: of all that there may
-// be, with each field there or not, null and empty too, some that do not exist,
-// and some values that AWS refuses. About a quarter of them are v1alpha1.
+// Package iamconfig generates AWSIAMConfigurations for tests: with any combination of
+// fields, with null and empty values, with unknown fields, and with values that AWS
+// rejects. About a quarter of them are v1alpha1.
 package iamconfig
 
 import (
@@ -17,9 +17,8 @@ type (
 	list   = []any
 )
 
-// Draw draws a configuration, and a file it is written down in: YAML, JSON, or
-// YAML with another document behind it. Some of its texts are of those that
-// are passed.
+// Draw generates a configuration, and a file with it: YAML, JSON, or YAML with another
+// document after it. Some of its texts are from the arguments.
 func Draw(t *rapid.T, texts ...string) (configuration map[string]any, file []byte) {
 	t.Helper()
 	c := configurations{T: t, texts: append([]string{
@@ -31,7 +30,7 @@ func Draw(t *rapid.T, texts ...string) (configuration map[string]any, file []byt
 	return configuration, c.file(configuration)
 }
 
-// Encoded is a text as the intrinsic functions in a configuration are written.
+// Encoded returns a text as the intrinsic functions in a configuration are encoded.
 func Encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 type configurations struct {
@@ -47,7 +46,7 @@ func (c configurations) draw() object {
 	return o
 }
 
-// maybe sets a field so many times in ten, seldom to null.
+// maybe sets a field in that many of ten cases, rarely to null.
 func (c configurations) maybe(o object, field string, often int, value func() any) {
 	switch n := rapid.IntRange(0, 99).Draw(c.T, field+"?"); {
 	case n < often*10:
@@ -63,8 +62,8 @@ func (c configurations) bools(o object, fields ...string) {
 	}
 }
 
-// word is a text, at times one that YAML 1.1 or CloudFormation could take for
-// something else.
+// word returns a text, sometimes one that YAML 1.1 or CloudFormation could interpret as
+// another type.
 func (c configurations) word(label string) string {
 	return rapid.OneOf(
 		rapid.StringMatching(`[a-z][a-z0-9.*-]{0,12}`),
@@ -141,7 +140,7 @@ func (c configurations) condition() any {
 	return out
 }
 
-// role is a role with all that a role may have, in v1alpha1 too.
+// role returns a role with all fields, also in v1alpha1.
 func (c configurations) role(more func(object)) any {
 	o := object{}
 	c.bools(o, "disable")

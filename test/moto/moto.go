@@ -1,11 +1,11 @@
-// Package moto starts moto_server, an emulator of AWS that speaks its wire
-// protocols, for tests. It has to be installed: PyPI has it as moto[server].
+// Package moto starts moto_server, an emulator of AWS over HTTP, for tests. It has to be
+// installed: pip install 'moto[server]'.
 package moto
 
 import (
 	"bufio"
 	"context"
-	_ "embed" // for images and mended
+	_ "embed" // for go:embed
 	"io"
 	"net/http"
 	"os"
@@ -24,13 +24,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Region is where tests work.
+// Region is the region of the tests.
 const Region = "us-east-1"
 
 // Server is a moto_server.
 type Server struct {
 	URL    string
-	Config aws.Config // for a client of the AWS SDK
+	Config aws.Config // configuration for clients of the AWS SDK
 }
 
 // images are the machine images of the account: of Kubernetes, as Cluster API
@@ -45,11 +45,11 @@ var images []byte
 //go:embed sitecustomize.py
 var mended []byte
 
-// address is how moto says where it listens.
+// address matches the line in which moto logs its address.
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// Start starts a server that lives as long as the test. That it is not
-// installed fails the test: to skip it would be to say that all is well.
+// Start starts a server until the end of the test. Without moto_server, the test fails
+// and is not skipped, because a skipped test looks like success.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	program, err := exec.LookPath("moto_server")
@@ -68,7 +68,7 @@ func Start(t *testing.T) *Server {
 	cmd.Stdout = cmd.Stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // a wrapper of pyenv's, and the server below it
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // pyenv's wrapper, and the server below it
 		_ = cmd.Wait()
 	})
 	s := &Server{URL: listening(t, out)}
@@ -81,8 +81,7 @@ func Start(t *testing.T) *Server {
 	return s
 }
 
-// listening reads the log until the server says where it listens, and has the
-// rest of it thrown away.
+// listening reads the log until the server logs its address, and discards the rest.
 func listening(t *testing.T, log io.Reader) string {
 	t.Helper()
 	found := make(chan string, 1)
@@ -92,7 +91,7 @@ func listening(t *testing.T, log io.Reader) string {
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			said.WriteString(lines.Text() + "\n")
 			if strings.Contains(lines.Text(), "Error in sitecustomize") {
-				return // this version of moto wants to be mended in another way
+				return // this version of moto needs another fix
 			}
 			if url := address.FindString(lines.Text()); url != "" {
 				found <- url
@@ -111,9 +110,8 @@ func listening(t *testing.T, log io.Reader) string {
 	}
 }
 
-// unhurried hides from the transport that a request can be rewound: moto's
-// server closes idle connections, and the transport then repeats requests that
-// have come through.
+// unhurried hides from the transport that a request can be repeated: moto's server closes
+// idle connections, and the transport then repeats requests that were already executed.
 type unhurried struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -124,7 +122,7 @@ func (u unhurried) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.RoundTripper.RoundTrip(r)
 }
 
-// Reset empties the account.
+// Reset deletes all resources of the account.
 func (s *Server) Reset(t *testing.T) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/moto-api/reset", nil)
@@ -135,8 +133,7 @@ func (s *Server) Reset(t *testing.T) {
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
 
-// Bootstrap makes the instance profiles that have to be there before the first
-// cluster of an account.
+// Bootstrap creates the instance profiles that clusters need.
 func (s *Server) Bootstrap(t *testing.T) {
 	t.Helper()
 	c := iam.NewFromConfig(s.Config)

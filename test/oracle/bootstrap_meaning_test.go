@@ -18,9 +18,9 @@ import (
 
 type object = map[string]any
 
-// cloudConfig reads a cloud-config. Scalars become text: Cluster API's template
-// does not quote, so that a user named 007 or the 0 in a mount become numbers,
-// which cloud-init turns back; ours stay strings. Empty values are left out.
+// cloudConfig parses a cloud-config. Scalars become strings: Cluster API's template does
+// not quote, so that a user named 007 or the 0 in a mount become numbers, which
+// cloud-init converts back; those of this program stay strings. Empty values are omitted.
 func cloudConfig(t *testing.T, content []byte) object {
 	t.Helper()
 	require.True(t, strings.HasPrefix(string(content), "## template: jinja\n#cloud-config\n"))
@@ -29,7 +29,7 @@ func cloudConfig(t *testing.T, content []byte) object {
 	out := asText(doc).(object)
 	commands := out["runcmd"].([]any)
 	for i, command := range commands {
-		// Without a verbosity, the template leaves its blank.
+		// Without a verbosity, the template leaves a space.
 		commands[i] = strings.Replace(command.(string), "  && echo success", " && echo success", 1)
 	}
 	for _, f := range out["write_files"].([]any) {
@@ -39,14 +39,14 @@ func cloudConfig(t *testing.T, content []byte) object {
 		case strings.HasPrefix(path, "/run/kubeadm/"):
 			file["content"] = documents(t, text)
 		case path == "/run/cluster-api/placeholder":
-			// Its wording is ours; nothing reads it.
+			// The text of this program differs; nothing reads it.
 			delete(file, "content")
 		}
 	}
 	return out
 }
 
-// asText turns every scalar into text and leaves out what is empty.
+// asText converts every scalar to a string and omits empty values.
 func asText(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -79,7 +79,7 @@ func asText(v any) any {
 	}
 }
 
-// documents reads the documents of a kubeadm configuration by their kind.
+// documents parses the documents of a kubeadm configuration by their kind.
 func documents(t *testing.T, text string) object {
 	t.Helper()
 	out := object{}
@@ -132,9 +132,8 @@ func intended(role boot.Role, docs object) {
 	}
 }
 
-// ignition reads an Ignition configuration: without empty values, with the
-// files' contents instead of data URLs, and files that are ours by name reduced
-// to their meaning.
+// ignition parses an Ignition configuration: without empty values, with the contents of
+// files instead of data URLs, and with files whose names differ reduced to their meaning.
 func ignition(t *testing.T, content []byte) object {
 	t.Helper()
 	var doc object
@@ -162,7 +161,7 @@ func ignition(t *testing.T, content []byte) object {
 	return out
 }
 
-// withoutZeroes leaves out values that mean the same as absent ones.
+// withoutZeroes omits values that mean the same as absent ones.
 func withoutZeroes(v any) any {
 	switch v := v.(type) {
 	case object:

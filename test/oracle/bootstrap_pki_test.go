@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 )
 
-// shape is what two certificates of different keys must have in common.
+// shape has the properties that two certificates with different keys must share.
 func shape(t *testing.T, content []byte) map[string]any {
 	t.Helper()
 	block, _ := pem.Decode(content)

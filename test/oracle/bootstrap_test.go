@@ -19,7 +19,7 @@ import (
 // ptr is a pointer to a value.
 func ptr[T any](v T) *T { return &v }
 
-// plain is the quick start's configuration.
+// plain is the configuration of the quick start.
 func plain() bootstrapv1.KubeadmConfigSpec {
 	node := bootstrapv1.NodeRegistrationOptions{
 		Name:             "{{ ds.meta_data.local_hostname }}",
@@ -32,7 +32,7 @@ func plain() bootstrapv1.KubeadmConfigSpec {
 	}
 }
 
-// kubeadmFields uses what kubeadm can be told.
+// kubeadmFields uses all fields of kubeadm.
 func kubeadmFields() bootstrapv1.KubeadmConfigSpec {
 	spec := plain()
 	spec.ClusterConfiguration = bootstrapv1.ClusterConfiguration{
@@ -63,7 +63,7 @@ func kubeadmFields() bootstrapv1.KubeadmConfigSpec {
 	return spec
 }
 
-// sections uses every section of cloud-init that the API has.
+// sections uses every section of cloud-init in the API.
 func sections() bootstrapv1.KubeadmConfigSpec {
 	spec := plain()
 	spec.Verbosity = ptr(int32(7))
@@ -98,7 +98,7 @@ func sections() bootstrapv1.KubeadmConfigSpec {
 	return spec
 }
 
-// flatcar uses every section of Ignition that Cluster API renders well.
+// flatcar uses every section of Ignition that Cluster API renders correctly.
 func flatcar() bootstrapv1.KubeadmConfigSpec {
 	spec := sections()
 	spec.Format = bootstrapv1.Ignition
@@ -116,7 +116,7 @@ func flatcar() bootstrapv1.KubeadmConfigSpec {
 	return spec
 }
 
-// additionalConfig is a Container Linux Config with all that we translate.
+// additionalConfig is a Container Linux Config with all supported sections.
 const additionalConfig = `
 ignition:
   timeouts: {http_total: 30}
@@ -172,7 +172,7 @@ locksmith: {reboot_strategy: "off", window_start: "Sun 04:00", window_length: 2h
 
 const sum = "cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"
 
-// machines gives each role at versions on both sides of every threshold.
+// machines returns each role with versions on both sides of every threshold.
 func machines(t *testing.T, spec func() bootstrapv1.KubeadmConfigSpec) map[string]boot.Machine {
 	t.Helper()
 	out := map[string]boot.Machine{}
@@ -184,7 +184,7 @@ func machines(t *testing.T, spec func() bootstrapv1.KubeadmConfigSpec) map[strin
 	return out
 }
 
-// TestCloudConfig holds our cloud-config against Cluster API's. Intended
+// TestCloudConfig compares the cloud-config with that of Cluster API. Intended
 // differences are in intended and cloudConfig.
 func TestCloudConfig(t *testing.T) {
 	for name, spec := range map[string]func() bootstrapv1.KubeadmConfigSpec{"plain": plain, "kubeadm": kubeadmFields, "sections": sections} {
@@ -213,8 +213,8 @@ func same(t *testing.T, want, got object) {
 	}
 }
 
-// expect applies the intended differences to the documents of one machine. A
-// taint of the manifest's own stays.
+// expect applies the intended differences to the documents of one machine. A taint in the
+// manifest stays.
 func expect(m boot.Machine, docs object) {
 	intended(m.Role, docs)
 	join, ok := docs["JoinConfiguration"].(object)
@@ -256,7 +256,7 @@ func TestIgnition(t *testing.T) {
 	}
 }
 
-// validIgnition asks Ignition's own validator.
+// validIgnition runs Ignition's own validator.
 func validIgnition(t *testing.T, content []byte) {
 	t.Helper()
 	_, report, err := ignition23.Parse(content)
@@ -264,7 +264,7 @@ func validIgnition(t *testing.T, content []byte) {
 	assert.Empty(t, report.Entries, report.String())
 }
 
-// TestIgnitionOfOurOwn validates what goes beyond Cluster API.
+// TestIgnitionOfOurOwn validates features that Cluster API does not have.
 func TestIgnitionOfOurOwn(t *testing.T) {
 	spec := flatcar()
 	spec.Files = []bootstrapv1.File{

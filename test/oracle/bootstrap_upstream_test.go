@@ -28,7 +28,7 @@ const (
 	host  = "prod-apiserver.elb.us-east-1.amazonaws.com"
 )
 
-// fixedPKI is the PKI that package boot keeps for its own tests.
+// fixedPKI is the PKI in the testdata of package boot.
 func fixedPKI(t *testing.T) *boot.PKI {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/engine/boot/testdata/pki/*")
@@ -44,12 +44,12 @@ func fixedPKI(t *testing.T) *boot.PKI {
 	return p
 }
 
-// secretData is what contentFrom and passwdFrom point to.
+// secretData is the data that contentFrom and passwdFrom refer to.
 func secretData() map[string][]byte {
 	return map[string][]byte{"motd": []byte("from a secret\n"), "password": []byte("$6$rounds=4096$hash")}
 }
 
-// machine is one of a cluster "prod".
+// machine returns a machine of a cluster "prod".
 func machine(t *testing.T, role boot.Role, version string, spec bootstrapv1.KubeadmConfigSpec) boot.Machine {
 	t.Helper()
 	return boot.Machine{
@@ -75,16 +75,16 @@ func machine(t *testing.T, role boot.Role, version string, spec bootstrapv1.Kube
 	}
 }
 
-// alwaysLocked gives the init lock to everyone.
+// alwaysLocked gives every machine the init lock.
 type alwaysLocked struct{}
 
 func (alwaysLocked) Lock(context.Context, *clusterv1.Cluster, *clusterv1.Machine) bool { return true }
 
 func (alwaysLocked) Unlock(context.Context, *clusterv1.Cluster) bool { return true }
 
-// upstream returns what Cluster API's own controllers make for a machine: the
-// control plane's KubeadmConfig, then the bootstrap provider's reconciler over
-// an API server that only remembers.
+// upstream returns the result of Cluster API's controllers for a machine: the control
+// plane's KubeadmConfig, then the bootstrap provider's reconciler with an API server that
+// only stores objects.
 func upstream(t *testing.T, m boot.Machine) []byte {
 	t.Helper()
 	cluster := m.Cluster.DeepCopy()
@@ -104,7 +104,7 @@ func upstream(t *testing.T, m boot.Machine) []byte {
 	}
 	config := kubeadmConfig(t, m)
 	config.OwnerReferences = []metav1.OwnerReference{{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID}}
-	// With a token it need not ask the workload cluster for one.
+	// With a token, it does not request one from the workload cluster.
 	config.Spec.JoinConfiguration.Discovery.BootstrapToken.Token = m.Token
 
 	scheme := runtime.NewScheme()
@@ -115,7 +115,7 @@ func upstream(t *testing.T, m boot.Machine) []byte {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "extra", Namespace: cluster.Namespace}, Data: secretData()})
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(cluster, owner, config).Build()
 	reconciler := &kubeadmconfig.Reconciler{Client: api, SecretCachingClient: api, APIReader: api, KubeadmInitLock: alwaysLocked{}, TokenTTL: time.Hour}
-	// The first call only notes that the object is not paused.
+	// The first call only records that the object is not paused.
 	for range 2 {
 		_, err := reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(config)})
 		require.NoError(t, err)
@@ -125,8 +125,8 @@ func upstream(t *testing.T, m boot.Machine) []byte {
 	return data.Data["value"]
 }
 
-// kubeadmConfig is the object that the control plane's controller or a
-// MachineSet would make.
+// kubeadmConfig is the object that the control plane's controller or a MachineSet would
+// create.
 func kubeadmConfig(t *testing.T, m boot.Machine) *bootstrapv1.KubeadmConfig {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "m", Namespace: m.Cluster.Namespace}
@@ -142,7 +142,7 @@ func kubeadmConfig(t *testing.T, m boot.Machine) *bootstrapv1.KubeadmConfig {
 	return config
 }
 
-// pkiSecrets are the Secrets in which Cluster API keeps the PKI.
+// pkiSecrets are the Secrets in which Cluster API stores the PKI.
 func pkiSecrets(m boot.Machine) []client.Object {
 	var out []client.Object
 	for purpose, pair := range map[string]boot.KeyPair{"ca": m.PKI.CA, "etcd": m.PKI.Etcd, "proxy": m.PKI.FrontProxy, "sa": m.PKI.ServiceAccount} {

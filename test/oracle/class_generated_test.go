@@ -99,7 +99,7 @@ func generatedClass(r *rapid.T, planeVersion string, machine bool) string {
 	return b.String()
 }
 
-// patches that the templates below take; each is there or not.
+// patches for the templates below; a random selection is used.
 func generatedPatches(r *rapid.T) string {
 	const (
 		infra  = "{apiVersion: infrastructure.cluster.x-k8s.io/v1beta2, kind: AWSClusterTemplate, matchResources: {infrastructureCluster: true}}"

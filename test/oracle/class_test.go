@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
-	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // what classes are written in
+	clusterv1beta1 "sigs.k8s.io/cluster-api/api/core/v1beta1" //nolint:staticcheck // API version of classes
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/webhooks/admission"
@@ -55,7 +55,7 @@ func readTopology(t require.TestingT, text string) topologyInput {
 			in.class = typed(t, m, old, coreconversion.ConvertClusterClassV1Beta1ToHub)
 			in.class.Namespace = "default"
 		case strings.HasSuffix(kind, "Template"):
-			// Whole numbers stay whole, as in an API server.
+			// Integers stay integers, as in an API server.
 			u := &unstructured.Unstructured{}
 			raw, err := yaml.YAMLToJSON([]byte(document))
 			require.NoError(t, err)
@@ -85,8 +85,8 @@ func typed[Old, New any](t require.TestingT, m map[string]any, old bool, convert
 
 var _ = clusterv1beta1.GroupVersion
 
-// crds answers what Cluster API asks its API server while it generates: which
-// contract a version of a control plane is of.
+// crds simulates the queries of Cluster API to its API server during the generation: the
+// contract of the version of a control plane.
 type crds struct{ client.Client }
 
 func (crds) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
@@ -100,10 +100,10 @@ func (crds) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...cli
 
 type noCache struct{ clustercache.ClusterCache }
 
-// made are objects by what they are for.
+// made are the generated objects by purpose.
 type made map[string]map[string]any
 
-// theirs runs Cluster API's own generator.
+// theirs runs the generator of Cluster API.
 func theirs(t require.TestingT, in topologyInput) (made, error) {
 	ctx := context.Background()
 	cluster, clusterClass := in.cluster.DeepCopy(), in.class.DeepCopy()
@@ -158,7 +158,7 @@ func theirs(t require.TestingT, in topologyInput) (made, error) {
 	return m, nil
 }
 
-// ours runs the expansion that is tested.
+// ours runs the expansion under test.
 func ours(in topologyInput) (made, []class.Problem) {
 	result, problems := class.Expand(context.Background(), class.Input{
 		Cluster: in.cluster.DeepCopy(), Class: in.class.DeepCopy(),
@@ -187,7 +187,8 @@ func ours(in topologyInput) (made, []class.Problem) {
 
 func nameOf(o map[string]any) string { return (&unstructured.Unstructured{Object: o}).GetName() }
 
-// comparable is JSON with our names, without what only an API server knows.
+// comparable is JSON with the names of this program, without fields that only an API
+// server sets.
 func (m made) comparable(t require.TestingT, names map[string]string) map[string]any {
 	out := map[string]any{}
 	for role, o := range m {
@@ -210,7 +211,7 @@ func (m made) comparable(t require.TestingT, names map[string]string) map[string
 	return out
 }
 
-// compare holds both results against each other, but for random names.
+// compare compares both results, except for random names.
 func compare(t require.TestingT, in topologyInput) {
 	want, err := theirs(t, in)
 	got, problems := ours(in)
@@ -231,7 +232,7 @@ func compare(t require.TestingT, in topologyInput) {
 	}
 }
 
-// CAPA's own classes give what Cluster API makes of them.
+// For CAPA's own classes, the result is the same as in Cluster API.
 func TestUpstreamClasses(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
 	require.NoError(t, err)
@@ -257,8 +258,9 @@ func TestUpstreamClasses(t *testing.T) {
 			}
 			in := readTopology(t, text)
 			if strings.Contains(file, "multitenancy") {
-				// Its patches replace what the webhook and the CRD of AWSClusterTemplate
-				// add, and neither runs here. Package manifest tests it with them.
+				// Its patches replace defaults of the webhook and the CRD of
+				// AWSClusterTemplate, which do not run here. Package manifest tests it
+				// with them.
 				_, err := theirs(t, in)
 				require.ErrorContains(t, err, "/spec/template/spec/bastion/enabled")
 				_, problems := ours(in)
@@ -271,7 +273,7 @@ func TestUpstreamClasses(t *testing.T) {
 	}
 }
 
-// clusterOfClass uses the class that comes without a Cluster.
+// clusterOfClass returns a Cluster for the class that has none.
 const clusterOfClass = `
 ---
 apiVersion: cluster.x-k8s.io/v1beta1
@@ -284,8 +286,7 @@ spec:
     workers: {machineDeployments: [{class: default-worker, name: md-0, replicas: 2}]}
 `
 
-// Classes and Clusters put together at random give what Cluster API makes of
-// them.
+// For random classes and Clusters, the result is the same as in Cluster API.
 func TestGeneratedClasses(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		text := generated(r)

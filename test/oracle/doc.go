@@ -1,5 +1,4 @@
-// Package oracle holds what the packages of clusterawsadm make against what
-// the projects they follow make of the same input. It is a module of its own,
-// so that the reference implementations are never linked into the binary nor
-// have a say in its dependencies.
+// Package oracle compares the results of clusterawsadm with those of the upstream
+// projects for the same input. It is a separate module, so that the reference
+// implementations are not linked into the program and do not affect its dependencies.
 package oracle

@@ -27,8 +27,8 @@ func eksNode(t *testing.T) boot.EKSNode {
 	}}
 }
 
-// cloudInit fills in what both kinds have, as far as CAPA renders it well: it
-// turns booleans that are false into true or leaves them out.
+// cloudInit sets the common fields, as far as CAPA renders them correctly: it changes
+// booleans that are false to true, or omits them.
 func cloudInit() (files []eksbootstrapv1.File, users []eksbootstrapv1.User, disks *eksbootstrapv1.DiskSetup, mounts []eksbootstrapv1.MountPoints, ntp *eksbootstrapv1.NTP) {
 	files = []eksbootstrapv1.File{
 		{Path: "/etc/blob", Encoding: eksbootstrapv1.Base64, Content: "aGVsbG8=", Append: true},
@@ -50,8 +50,8 @@ func cloudInit() (files []eksbootstrapv1.File, users []eksbootstrapv1.User, disk
 	return files, users, disks, mounts, ntp
 }
 
-// plainly is a YAML document with all scalars as they are written: CAPA has
-// numbers where we have strings, which is the same to their readers.
+// plainly returns a YAML document with all scalars as strings: CAPA writes some strings
+// as numbers, which mean the same to their readers.
 func plainly(t *testing.T, text string) any {
 	t.Helper()
 	var node yaml.Node
@@ -101,7 +101,7 @@ func TestEKSConfig(t *testing.T) {
 				PreBootstrapCommands: spec.PreBootstrapCommands, PostBootstrapCommands: spec.PostBootstrapCommands, BootstrapCommandOverride: spec.BootstrapCommandOverride,
 				Files: spec.Files, Users: spec.Users, DiskSetup: spec.DiskSetup, Mounts: spec.Mounts, NTP: spec.NTP,
 			}
-			// As CAPA's controller fills it in.
+			// As CAPA's controller sets it.
 			if spec.PauseContainer != nil {
 				in.PauseContainerAccount, in.PauseContainerVersion = &spec.PauseContainer.AccountNumber, &spec.PauseContainer.Version
 			}
@@ -117,7 +117,7 @@ func TestEKSConfig(t *testing.T) {
 	}
 }
 
-// message is the parts of a MIME message, by their kinds in order.
+// message returns the parts of a MIME message, by kind and in order.
 type message struct {
 	kinds, files []string
 	contents     map[string]string
@@ -143,7 +143,7 @@ func readMessage(t *testing.T, data []byte) message {
 		require.NoError(t, err)
 		kind := p.Header.Get("Content-Type")
 		if kind == "" {
-			require.Empty(t, content) // CAPA has a boundary too many between two parts
+			require.Empty(t, content) // CAPA has one boundary too many between two parts
 			continue
 		}
 		out.kinds, out.files = append(out.kinds, kind), append(out.files, p.FileName())
@@ -162,7 +162,8 @@ func TestNodeadmConfig(t *testing.T) {
 		"ntp":      {NTP: ntp},
 		"everything": {
 			Kubelet: &eksbootstrapv1.KubeletOptions{Config: raw, Flags: []string{"--node-labels=role=worker", "--v=2"}},
-			// CAPA puts it into the YAML as it is, so it has to bring the mark of a block.
+			// CAPA copies it into the YAML unchanged, so it needs the header of a block
+			// scalar.
 			Containerd:         &eksbootstrapv1.ContainerdOptions{Config: "|\n" + toml, BaseRuntimeSpec: &runtime.RawExtension{Raw: []byte(`{"process":{"rlimits":[{"soft":1024}]}}`)}},
 			FeatureGates:       map[eksbootstrapv1.Feature]bool{eksbootstrapv1.FeatureInstanceIDNodeName: true, eksbootstrapv1.FeatureFastImagePull: false},
 			PreNodeadmCommands: []string{"echo a"}, Files: files, Users: users, DiskSetup: disks, Mounts: mounts, NTP: ntp,

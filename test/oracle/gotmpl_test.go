@@ -25,7 +25,7 @@ func freshData(t require.TestingT) map[string]any {
 	return m
 }
 
-// std is what text/template and sprig make of a template.
+// std returns the result of text/template and sprig for a template.
 func std(t require.TestingT, text string) (out string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -41,7 +41,7 @@ func std(t require.TestingT, text string) (out string, err error) {
 	return b.String(), err
 }
 
-// sameText holds both evaluators against each other: the same text, or both refuse.
+// sameText compares both evaluators: the same text, or an error of both.
 func sameText(t require.TestingT, text string) {
 	want, wantErr := std(t, text)
 	got, gotErr := gotmpl.Render(text, freshData(t))
@@ -53,7 +53,7 @@ func sameText(t require.TestingT, text string) {
 	require.Equal(t, want, got, text)
 }
 
-// Templates as published classes write them, and the corners of the language.
+// Templates of published classes, and special cases of the language.
 func TestTemplates(t *testing.T) {
 	for _, text := range []string{
 		"", "plain", "{{ .s }}", "{{ .missing }}", "{{ .missing.more }}", "{{ .null }}", "{{ .null.more }}", "{{ .s.more }}", "{{ .big }}", "{{ .f }} {{ .n }}",
@@ -90,7 +90,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// Expressions put together at random.
+// Random expressions.
 func TestTemplatesAtRandom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		sameText(r, body(r, 3))

@@ -19,8 +19,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/iamconfig"
 )
 
-// TestIAM holds what we make of AWSIAMConfigurations against what Cluster API
-// Provider AWS's own code makes of them: the configuration, and the template.
+// TestIAM compares the configuration and the template for AWSIAMConfigurations with those
+// of Cluster API Provider AWS's code.
 func TestIAM(t *testing.T) {
 	dir := t.TempDir()
 	compared := 0
@@ -36,9 +36,9 @@ func TestIAM(t *testing.T) {
 			require.NoError(t, err, string(text))
 			assert.Empty(t, cmp.Diff(theirs.Spec, ours.Spec), string(text))
 			if ours.Spec.Partition == "aws-cn" {
-				ours.Spec.Partition, theirs.Spec.Partition = "aws-iso", "aws-iso" // ours is meant to differ in China
+				ours.Spec.Partition, theirs.Spec.Partition = "aws-iso", "aws-iso" // the intended difference for China
 			}
-			// As JSON: their YAML does not quote what YAML 1.1 takes for a number.
+			// As JSON: their YAML does not quote strings that are numbers in YAML 1.1.
 			want, err := capaiam.Template{Spec: &theirs.Spec}.RenderCloudFormation().JSON()
 			require.NoError(t, err)
 			got, err := ours.Template().YAML()
@@ -50,7 +50,7 @@ func TestIAM(t *testing.T) {
 	t.Logf("%d configurations compared", compared)
 }
 
-// TestIAMRefused: what one refuses, the other refuses.
+// TestIAMRefused: both reject the same configurations.
 func TestIAMRefused(t *testing.T) {
 	const head = "apiVersion: bootstrap.aws.infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSIAMConfiguration\n"
 	for _, text := range []string{
@@ -60,7 +60,7 @@ func TestIAMRefused(t *testing.T) {
 		head + "spec: text\n", head + "spec: {namePrefix: 7}\n", head + "spec: {stackTags: {a: 1}}\n", head + "spec: {bootstrapUser: {enable: \"true\"}}\n",
 		head + "spec: {controlPlane: {extraStatements: [{Resource: \"*\"}]}}\n", head + "spec: {controlPlane: {extraStatements: [{Action: {a: b}}]}}\n",
 		head + "spec: {controlPlane: {extraStatements: {}}}\n", head + "spec: {nodes: {tags: [a]}}\n", head + "spec: {eks: true}\n", head + "spec: {stackTags: {1: on}}\n",
-		// and what neither does
+		// and accept the same
 		head, head + "spec: null\n", head + "spec: {eks: null, stackTags: {n: text, 1: x}}\n", head + "spec: {bootstrapUser: {enable: yes}}\n",
 		head + "spec: {stackName: a, stackName: b}\n", head + "spec: {namePrefix: 2001-01-01}\n", head + "metadata: {name: x}\n",
 		head + "spec: {controlPlane: &a {enableCSIPolicy: true}, nodes: {<<: *a}}\n", head + "---\nnot: [read\n", "\ufeff" + head, "--- \n" + head,
@@ -77,7 +77,7 @@ func TestIAMRefused(t *testing.T) {
 	}
 }
 
-// TestIAMDocuments: each policy that can be asked for there can be here.
+// TestIAMDocuments: every policy that upstream prints can be printed here.
 func TestIAMDocuments(t *testing.T) {
 	for _, name := range capaiam.ManagedIAMPolicyNames {
 		assert.True(t, slices.Contains(bootstrap.Documents(), string(name)), name)

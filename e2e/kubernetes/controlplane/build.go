@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Version is that of the API server: what go.mod says.
+// Version is the version of the API server, from go.mod.
 const Version = "v1.34.2"
 
-// Program is one that is built from the Go module it is part of.
+// Program is a program to build from its Go module.
 type Program struct {
 	Name, Version, Package string
 
-	// Module is the folder, below this module's, of the module whose go.mod
-	// names the version; empty for this one.
+	// Module is the folder of the module whose go.mod has the version, below this
+	// module's; empty for this one.
 	Module string
 }
 
@@ -42,7 +42,7 @@ func Root() (string, error) {
 	return "", errors.New("the folder of the product is not above this one")
 }
 
-// Cache returns the folder in which programs are kept.
+// Cache returns the folder of the built programs.
 func Cache() (string, error) {
 	root, err := Root()
 	if err != nil {
@@ -52,8 +52,8 @@ func Cache() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Build builds a program, unless it has been, and returns its file. That takes
-// minutes of a processor for the first time, and no time afterwards.
+// Build builds a program, unless it exists, and returns its file. The first time takes
+// minutes.
 func Build(ctx context.Context, p Program) (string, error) {
 	dir, err := Cache()
 	if err != nil {
@@ -61,7 +61,7 @@ func Build(ctx context.Context, p Program) (string, error) {
 	}
 	file := filepath.Join(dir, p.Name+"-"+p.Version)
 	if _, err := os.Stat(file); err == nil {
-		return file, nil // its name says which version it is
+		return file, nil // the name contains the version
 	}
 	began := time.Now()
 	fmt.Fprintf(os.Stderr, "building %s %s: minutes for the first time\n", p.Name, p.Version)
@@ -77,8 +77,7 @@ func Build(ctx context.Context, p Program) (string, error) {
 	return file, os.Rename(half, file)
 }
 
-// ModuleDir returns the folder of a module that the product requires, at the
-// version that it requires.
+// ModuleDir returns the folder of a module that the product requires, at that version.
 func ModuleDir(ctx context.Context, module string) (string, error) {
 	root, err := Root()
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package controlplane runs real Kubernetes control planes for tests: etcd and
-// kube-apiserver, on ports of 127.0.0.1 that are free.
+// kube-apiserver, on free ports of 127.0.0.1.
 package controlplane
 
 import (
@@ -29,11 +29,11 @@ type ControlPlane struct {
 	pki *authority
 }
 
-// patience is how long a process may take to come up on a busy machine.
+// patience is the timeout for the start of a process on a busy machine.
 const patience = time.Minute
 
-// Start starts a control plane that lives as long as the test. That etcd is
-// not installed fails the test: to skip it would be to say that all is well.
+// Start starts a control plane until the end of the test. Without etcd, the test fails
+// and is not skipped, because a skipped test looks like success.
 func Start(t *testing.T) *ControlPlane {
 	t.Helper()
 	etcd, err := exec.LookPath("etcd")
@@ -48,7 +48,7 @@ func Start(t *testing.T) *ControlPlane {
 	require.NoError(t, pki.writeKey("accounts", pki.key))
 
 	c := &ControlPlane{pki: pki}
-	for attempt := 1; ; attempt++ { // a port that was free may be taken meanwhile
+	for attempt := 1; ; attempt++ { // another process may have taken a free port
 		err := c.launch(t, etcd, server, filepath.Join(dir, fmt.Sprint("etcd-", attempt)))
 		if err == nil {
 			return c
@@ -80,8 +80,7 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	return ready(t.Context(), cfg, store, apiserver)
 }
 
-// ready waits until the API server says that it is, or one of the processes
-// has ended.
+// ready waits until the API server is ready, or one of the processes has ended.
 func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -94,7 +93,7 @@ func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		for _, p := range processes {
 			if p.ended() {
-				log, _ := os.ReadFile(p.log) // it is shown as far as it goes
+				log, _ := os.ReadFile(p.log) // shown as far as it was read
 				return fmt.Errorf("%s ended:\n%s", p.cmd.Path, log[max(0, len(log)-3000):])
 			}
 		}
@@ -109,7 +108,7 @@ func ready(ctx context.Context, cfg *rest.Config, processes ...*process) error {
 	return fmt.Errorf("the API server is not ready after %s; see %s", patience, processes[1].log)
 }
 
-// process is a program that runs as long as the test.
+// process is a program that runs until the end of the test.
 type process struct {
 	cmd  *exec.Cmd
 	log  string
@@ -133,7 +132,7 @@ func run(t *testing.T, log, program string, args ...string) *process {
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	require.NoError(t, p.cmd.Start())
 	go func() {
-		_ = p.cmd.Wait() // it is killed
+		_ = p.cmd.Wait() // the test kills it
 		close(p.done)
 	}()
 	t.Cleanup(func() {
@@ -154,7 +153,7 @@ func freePort(t *testing.T) int {
 	return address.Port
 }
 
-// config is the kubeconfig of a user, by the files of the user's certificate.
+// config is the kubeconfig of a user with a client certificate.
 func (c *ControlPlane) config(user string) *api.Config {
 	cfg := api.NewConfig()
 	cfg.Clusters["test"] = &api.Cluster{Server: c.URL, CertificateAuthority: c.pki.file("ca.crt")}
@@ -164,15 +163,14 @@ func (c *ControlPlane) config(user string) *api.Config {
 	return cfg
 }
 
-// Kubeconfig writes the kubeconfig of an administrator, whose context is named
-// "test", and returns its file.
+// Kubeconfig writes the kubeconfig of an administrator, with the context "test", and
+// returns its file.
 func (c *ControlPlane) Kubeconfig(t *testing.T) string {
 	t.Helper()
 	return c.write(t, "admin")
 }
 
-// KubeconfigOf writes the kubeconfig of a user who may do nothing, and returns
-// its file.
+// KubeconfigOf writes the kubeconfig of a user without permissions, and returns its file.
 func (c *ControlPlane) KubeconfigOf(t *testing.T, user string) string {
 	t.Helper()
 	require.NoError(t, c.pki.issue(user, pkix.Name{CommonName: user}))

@@ -23,9 +23,8 @@ func crds() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// InstallCRDs installs CustomResourceDefinitions of a module, of the files
-// whose names those are, and waits until they are served. There are no webhooks
-// here, so that versions are not converted. The edit func may be nil.
+// InstallCRDs installs CustomResourceDefinitions from files of a module, and waits until
+// they are served. There are no webhooks, so versions are not converted. edit may be nil.
 func (c *ControlPlane) InstallCRDs(t *testing.T, module, folder string, edit func(crd *unstructured.Unstructured), names ...string) {
 	t.Helper()
 	dir, err := ModuleDir(t.Context(), module)
@@ -56,7 +55,7 @@ func (c *ControlPlane) InstallCRDs(t *testing.T, module, folder string, edit fun
 	}
 }
 
-// Parse reads the objects of a YAML text.
+// Parse parses the objects of a YAML text.
 func Parse(t *testing.T, text string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(text)), 4096); ; {
@@ -72,7 +71,7 @@ func Parse(t *testing.T, text string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// Create makes the objects of a YAML text. It may be that a kind is served a
+// Create creates the objects of a YAML text. It retries, because a kind may be served a
 // moment after it is established.
 func (c *ControlPlane) Create(t *testing.T, text string) {
 	t.Helper()
@@ -87,8 +86,8 @@ func (c *ControlPlane) Create(t *testing.T, text string) {
 	}
 }
 
-// of is where objects of a kind are. Their resource is named as Kubernetes
-// names nearly all.
+// of returns the path of objects of a kind. The resource name is the plural of Kubernetes
+// for nearly all kinds.
 func (c *ControlPlane) of(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvk := o.GroupVersionKind()
 	r := c.Objects.Resource(gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"))
@@ -106,7 +105,7 @@ func (c *ControlPlane) Get(t *testing.T, resource, namespace, name string) *unst
 	return o
 }
 
-// Resource reads "deployments.apps/v1", or "secrets/v1".
+// Resource parses "deployments.apps/v1", or "secrets/v1".
 func Resource(text string) schema.GroupVersionResource {
 	full, version, _ := strings.Cut(text, "/")
 	resource, group, _ := strings.Cut(full, ".")

@@ -39,8 +39,8 @@ func newAuthority(dir string) (*authority, error) {
 	return a, a.write("ca.crt", "CERTIFICATE", der)
 }
 
-// issue makes the certificate of a user, or of the server at 127.0.0.1, and
-// writes it and its key into the files name.crt and name.key.
+// issue creates the certificate of a user, or of the server at 127.0.0.1, and writes it
+// and its key to the files name.crt and name.key.
 func (a *authority) issue(name string, subject pkix.Name) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Kubectl is Kubernetes' own, for what machines do with it. It is a module of
-// its own, as the API server needs nothing of what it needs.
+// Kubectl is the kubectl of Kubernetes, for machines of the lab. It is a separate module,
+// because its dependencies differ from those of the API server.
 package main
 
 import (

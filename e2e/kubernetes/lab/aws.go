@@ -23,15 +23,15 @@ const (
 	endpoint = "http://" + awsAddress + ":5000"
 )
 
-// account is an AWS account at moto_server.
+// account is an account in moto_server.
 type account struct {
 	namespace
 	wire.Client
 	server *exec.Cmd
 }
 
-// openAccount starts moto_server with the images and mends that all tests have,
-// in a namespace of its own.
+// openAccount starts moto_server with the images and patches of all tests, in its own
+// namespace.
 func openAccount(ctx context.Context, dir string) (*account, error) {
 	program, err := exec.LookPath("moto_server")
 	if err != nil {
@@ -69,7 +69,7 @@ func openAccount(ctx context.Context, dir string) (*account, error) {
 	return a, nil
 }
 
-// listening waits until the log says that the server listens.
+// listening waits until the server logs that it listens.
 func listening(log string, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		f, err := os.Open(log)
@@ -96,7 +96,7 @@ func (a *account) close() error {
 	return nil
 }
 
-// ec2 and elb make a call.
+// ec2 and elb make calls.
 func (a *account) ec2(ctx context.Context, action string, answer any, parameters ...string) error {
 	return a.Ask(ctx, "ec2", "2016-11-15", action, answer, parameters...)
 }
@@ -105,7 +105,7 @@ func (a *account) elb(ctx context.Context, action string, answer any, parameters
 	return a.Ask(ctx, "elasticloadbalancing", "2015-12-01", action, answer, parameters...)
 }
 
-// userData is what RunInstances was given for an instance.
+// userData returns the user data of an instance.
 func (a *account) userData(ctx context.Context, id string) ([]byte, error) {
 	var answer struct {
 		Value string `xml:"userData>value"`
@@ -116,7 +116,7 @@ func (a *account) userData(ctx context.Context, id string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(answer.Value)
 }
 
-// version is that of Kubernetes in an image, by the image's name.
+// version returns the Kubernetes version of an image, from its name.
 func (a *account) version(ctx context.Context, image string) (string, error) {
 	var answer struct {
 		Names []string `xml:"imagesSet>item>name"`
@@ -132,12 +132,12 @@ func (a *account) version(ctx context.Context, image string) (string, error) {
 	return "", fmt.Errorf("image %s has no version of Kubernetes in its name %q", image, answer.Names)
 }
 
-// terminate ends an instance, as a user of the console would.
+// terminate terminates an instance, as a user would in the console.
 func (a *account) terminate(ctx context.Context, id string) error {
 	return a.ec2(ctx, "TerminateInstances", &struct{}{}, "InstanceId.1", id)
 }
 
-// loadBalancer is one with the IDs of the instances that it is to forward to.
+// loadBalancer is a load balancer with the IDs of its instances.
 type loadBalancer struct {
 	ARN     string `xml:"LoadBalancerArn"`
 	Name    string `xml:"DNSName"`

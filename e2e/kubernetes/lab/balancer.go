@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// apiPort is that of API servers.
+// apiPort is the port of API servers.
 const apiPort = "6443"
 
-// healthPeriod is how often a load balancer looks whether a target answers.
+// healthPeriod is the interval of health checks.
 const healthPeriod = time.Second
 
-// balancer forwards connections to those of its targets that answer, in turn.
+// balancer forwards connections to healthy targets, round robin.
 type balancer struct {
 	namespace
 	address  string
@@ -26,7 +26,7 @@ type balancer struct {
 	next    int
 }
 
-// newBalancer listens at an address of the namespace until the context ends.
+// newBalancer listens on an address of the namespace until the context ends.
 func newBalancer(ctx context.Context, ns namespace, address string) (*balancer, error) {
 	if err := ip(ctx, "-n", string(ns), "addr", "add", address+"/8", "dev", "eth0"); err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func newBalancer(ctx context.Context, ns namespace, address string) (*balancer, 
 	return b, nil
 }
 
-// set says what is registered.
+// set sets the registered targets.
 func (b *balancer) set(targets []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.targets = targets
 }
 
-// check looks at the targets until the context ends.
+// check checks the targets until the context ends.
 func (b *balancer) check(ctx context.Context) {
 	defer func() { _ = b.listener.Close() }()
 	for ctx.Err() == nil {
@@ -106,7 +106,7 @@ func (b *balancer) forward(ctx context.Context, from net.Conn) {
 	defer func() { _ = to.Close() }()
 	done := make(chan struct{}, 2)
 	pipe := func(w, r net.Conn) {
-		_, _ = io.Copy(w, r) // one end has gone
+		_, _ = io.Copy(w, r) // one side has closed the connection
 		done <- struct{}{}
 	}
 	go pipe(to, from)

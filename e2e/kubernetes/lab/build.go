@@ -11,12 +11,12 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
-// older is the version that an upgrade to controlplane.Version begins with, by
-// its patch release that v1.33/go.mod requires.
+// older is the version from which an upgrade to controlplane.Version starts; v1.33/go.mod
+// has its patch release.
 const older = "v1.33.4"
 
-// programs are those that control planes run and machine images have. The
-// versions of etcd are those that kubeadm of each version asks for.
+// programs are the programs of control planes and machine images. The versions of etcd
+// are those of kubeadm.
 func programs() (all []controlplane.Program) {
 	all = append(all, controlplane.Kubernetes("kubectl"))
 	for _, name := range []string{"kubeadm", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
@@ -30,8 +30,8 @@ func programs() (all []controlplane.Program) {
 	return all
 }
 
-// kubernetes is a program of Kubernetes of a version of its own, that the go.mod
-// in the folder of the minor requires.
+// kubernetes is a program of another Kubernetes version, from the go.mod in the folder of
+// the minor version.
 func kubernetes(name, version string) controlplane.Program {
 	p := controlplane.Kubernetes(name)
 	p.Version, p.Module = version, version[:strings.LastIndex(version, ".")]

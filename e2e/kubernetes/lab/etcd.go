@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Member is one of etcd.
+// Member is an etcd member.
 type Member struct {
 	ID        uint64
 	Name      string
@@ -20,8 +20,8 @@ type Member struct {
 	PeerURLs  []string
 }
 
-// Members asks the etcd of one instance for the members. It answers only with
-// a quorum.
+// Members queries the members from the etcd of one instance. It answers only with a
+// quorum.
 func (u *Laptop) Members(ctx context.Context, m *Machine) ([]Member, error) {
 	out, err := u.etcdctl(ctx, m, "member", "list", "-w", "json")
 	if err != nil {
@@ -31,8 +31,7 @@ func (u *Laptop) Members(ctx context.Context, m *Machine) ([]Member, error) {
 	return answer.Members, json.Unmarshal(out, &answer)
 }
 
-// etcdctl runs the real one, with the keys that kubeadm has made on the
-// instance.
+// etcdctl runs the real etcdctl, with the keys on the instance.
 func (u *Laptop) etcdctl(ctx context.Context, m *Machine, args ...string) ([]byte, error) {
 	pki := m.Path("/etc/kubernetes/pki/etcd")
 	if _, err := os.Stat(filepath.Join(pki, "healthcheck-client.crt")); err != nil {
@@ -56,12 +55,12 @@ func (u *Laptop) etcdctl(ctx context.Context, m *Machine, args ...string) ([]byt
 	return out, nil
 }
 
-// At says whether it is the member on an instance.
+// At reports whether the member is on an instance.
 func (m Member) At(i *Machine) bool {
 	return slices.Contains(m.PeerURLs, "https://"+i.Address+":2380")
 }
 
-// Voting are the names of members that vote, and have come up.
+// Voting returns the names of started voting members.
 func Voting(members []Member) (names []string) {
 	for _, m := range members {
 		if !m.IsLearner && m.Name != "" {
@@ -72,8 +71,8 @@ func Voting(members []Member) (names []string) {
 	return names
 }
 
-// RemoveMember takes a member out of the etcd that one instance is part of, as
-// clusterawsadm has to before it replaces an instance.
+// RemoveMember removes a member through the etcd of one instance, as clusterawsadm does
+// before it replaces an instance.
 func (u *Laptop) RemoveMember(ctx context.Context, by *Machine, id uint64) error {
 	_, err := u.etcdctl(ctx, by, "member", "remove", strconv.FormatUint(id, 16))
 	return err

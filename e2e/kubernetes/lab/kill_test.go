@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write writes to the cluster, which takes a quorum of its etcd, until that
-// works, and returns how long it took.
+// write writes to the cluster, which needs a quorum of etcd, until it succeeds, and
+// returns how long it took.
 func (u *Laptop) write(t *testing.T, what string) time.Duration {
 	t.Helper()
 	return u.Until(t, "a write to the cluster: "+what, patience, func() bool {
@@ -20,7 +20,7 @@ func (u *Laptop) write(t *testing.T, what string) time.Duration {
 	})
 }
 
-// voters waits until that many members vote, and returns all members.
+// voters waits for that number of voting members, and returns all members.
 func (u *Laptop) voters(t *testing.T, by *Machine, want int) (members []Member) {
 	t.Helper()
 	u.Until(t, fmt.Sprint(want, " voting members"), patience, func() bool {
@@ -31,7 +31,7 @@ func (u *Laptop) voters(t *testing.T, by *Machine, want int) (members []Member) 
 	return members
 }
 
-// without are the machines but one.
+// without returns the machines except for one.
 func without(all []*Machine, one *Machine) []*Machine {
 	return slices.DeleteFunc(slices.Clone(all), func(m *Machine) bool { return m.ID == one.ID })
 }
@@ -55,7 +55,7 @@ func killedWhenFormed(t *testing.T, u *Laptop) {
 	}
 }
 
-// part says which machine it was.
+// part returns the role of the machine.
 func part(console string) string {
 	if strings.Contains(console, "Your Kubernetes control-plane has initialized successfully") {
 		return "kubeadm init"
@@ -63,14 +63,14 @@ func part(console string) string {
 	return "kubeadm join"
 }
 
-// lostWhenFormed terminates an instance, and has the engine's next run take its
-// member out of etcd, and replace it.
+// lostWhenFormed terminates an instance; the next run removes its etcd member and
+// replaces it.
 func lostWhenFormed(t *testing.T, u *Laptop) {
 	all := u.controlPlanes(t)
 	lost := all[0]
 	for _, m := range all {
 		if part(u.console(t, m)) == "kubeadm init" {
-			lost = m // the worst: it must not be made anew
+			lost = m // the worst case: it must not run kubeadm init again
 		}
 	}
 	by := without(all, lost)[0]
@@ -100,7 +100,7 @@ func ids(members []Member) (all []uint64) {
 	return all
 }
 
-// remove takes the member of an instance out of etcd.
+// remove removes the etcd member of an instance.
 func (u *Laptop) remove(t *testing.T, lost, by *Machine) {
 	t.Helper()
 	members, err := u.Members(t.Context(), by)
@@ -119,14 +119,14 @@ func (u *Laptop) remove(t *testing.T, lost, by *Machine) {
 		if removed != nil {
 			said = removed
 		}
-		left, err := u.Members(t.Context(), by) // a call that was given up may have been heard
+		left, err := u.Members(t.Context(), by) // a call without an answer may have succeeded
 		return err == nil && !slices.Contains(ids(left), id)
 	})
 }
 
-// lose terminates an instance. Its node goes at once: the cloud controller
-// manager would take a minute, and as long as it is there and Ready, kubeadm does
-// not let another instance join by that name. moto gives out addresses again.
+// lose terminates an instance and deletes its Node: the cloud controller manager would
+// take a minute, and while a Ready Node exists, kubeadm rejects another instance with the
+// same name. moto reuses addresses.
 func (u *Laptop) lose(t *testing.T, m *Machine) {
 	t.Helper()
 	u.Terminate(t, m)
@@ -136,9 +136,9 @@ func (u *Laptop) lose(t *testing.T, m *Machine) {
 	})
 }
 
-// killedWhileJoining kills machines at the moments that matter: the first one
-// when it is done and the others begin, a joining one as a learner, and another
-// one when it has just begun to vote.
+// killedWhileJoining kills machines at critical moments: the first one when it is ready
+// and the others start to join, a joining one while it is a learner, and another one just
+// after it became a voter.
 func killedWhileJoining(t *testing.T, l *Lab) {
 	u := l.NewLaptop(t, "three-zones", threeZones(t, 0))
 	u.Create(t)
@@ -174,7 +174,7 @@ func killedWhileJoining(t *testing.T, l *Lab) {
 	t.Logf("%s was killed as the second voting member: etcd says %v", voter.Tag, err)
 	require.NoError(t, voter.Reboot(t.Context()))
 	t.Logf("proved: started again, it makes a quorum: a write came through after %s", u.write(t, "the second voter is back").Round(100*time.Millisecond))
-	u.remove(t, voter, first) // its join has ended half way, so that it is replaced
+	u.remove(t, voter, first) // its join was interrupted, so it is replaced
 	u.lose(t, voter)
 	u.write(t, "one voting member again")
 	u.Create(t)
@@ -183,8 +183,8 @@ func killedWhileJoining(t *testing.T, l *Lab) {
 	u.gone(t)
 }
 
-// blocked shows that nobody joins as long as a dead learner is a member: etcd
-// takes one learner at a time. It has to be removed, or the others give up.
+// blocked shows that no machine joins while a dead learner is a member: etcd permits one
+// learner at a time. It has to be removed before the others time out.
 func (u *Laptop) blocked(t *testing.T, by, learner *Machine) {
 	t.Helper()
 	for range 5 {
@@ -196,7 +196,7 @@ func (u *Laptop) blocked(t *testing.T, by, learner *Machine) {
 	t.Logf("proved: for 10 s nobody joined beside the dead learner %s", learner.Tag)
 }
 
-// caught waits until one of the machines is a member of a kind.
+// caught waits until one of the machines is a member of a type.
 func (u *Laptop) caught(t *testing.T, by *Machine, of []*Machine, is func(Member) bool) (who *Machine) {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -17,14 +17,14 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/wire"
 )
 
-// Lab is an account of AWS in which instances boot.
+// Lab is an AWS account in which instances boot.
 type Lab struct {
 	account  *account
 	laptop   namespace
 	front    namespace // of load balancers
 	programs string
 	folder   string
-	hosts    string // the laptop's /etc/hosts
+	hosts    string // /etc/hosts of the laptop
 
 	mu        sync.Mutex
 	machines  map[string]*Machine // by instance ID
@@ -32,7 +32,7 @@ type Lab struct {
 	broken    error // why an instance did not boot
 }
 
-// Start starts a lab that lives as long as the test.
+// Start starts a lab until the end of the test.
 func Start(t *testing.T) *Lab {
 	t.Helper()
 	require.Zero(t, os.Geteuid(), "the lab makes network namespaces, which only root may")
@@ -48,7 +48,7 @@ func Start(t *testing.T) *Lab {
 	t.Cleanup(func() { require.NoError(t, sweep(context.WithoutCancel(ctx)), "clean up") })
 
 	l := &Lab{programs: dir, machines: map[string]*Machine{}, balancers: map[string]*balancer{}}
-	l.folder, err = os.MkdirTemp("", prefix+"disks-") //nolint:usetesting // should this lab be killed, the next one has to find it
+	l.folder, err = os.MkdirTemp("", prefix+"disks-") //nolint:usetesting // if this lab is killed, the next one has to find it
 	require.NoError(t, err)
 	require.NoError(t, newSwitchboard(ctx))
 	l.front, err = newHost(ctx, "lb", balancerAddress)
@@ -76,9 +76,8 @@ func Start(t *testing.T) *Lab {
 	return l
 }
 
-// work does what AWS does behind its API, once a second: instances that were
-// launched boot, those that were terminated end, load balancers forward to what
-// is registered.
+// work simulates AWS once a second: new instances boot, terminated instances end, and
+// load balancers forward to their targets.
 func (l *Lab) work(ctx context.Context) {
 	failures := 0
 	for ctx.Err() == nil {
@@ -87,7 +86,7 @@ func (l *Lab) work(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			failures = 0
 		}
-		if failures == 5 { // what is half made can be asked for in vain
+		if failures == 5 { // requests may fail while resources are incomplete
 			l.mu.Lock()
 			l.broken = err
 			l.mu.Unlock()
@@ -156,8 +155,8 @@ func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
 	return m.boot(ctx)
 }
 
-// balance has load balancers forward to the instances that are registered. The
-// names of new ones are made known to the laptop; to instances, when they boot.
+// balance updates the targets of load balancers. New DNS names are added for the laptop;
+// instances get them when they boot.
 func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []wire.Instance) error {
 	for _, lb := range all {
 		b := l.balancers[lb.Name]
@@ -182,8 +181,7 @@ func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []wire.
 	return nil
 }
 
-// announce appends to the file, which is mounted where programs run: another
-// file in its place would not be seen.
+// announce appends to the file and does not replace it, because the file is bind-mounted.
 func (l *Lab) announce(name, address string) error {
 	f, err := os.OpenFile(l.hosts, os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -195,7 +193,7 @@ func (l *Lab) announce(name, address string) error {
 	return f.Close()
 }
 
-// Machines are the instances that run, by their names.
+// Machines returns the running instances by name.
 func (l *Lab) Machines(t *testing.T) (all []*Machine) {
 	t.Helper()
 	l.mu.Lock()
@@ -208,14 +206,14 @@ func (l *Lab) Machines(t *testing.T) (all []*Machine) {
 	return all
 }
 
-// keepLogs copies what instances have said to LAB_LOGS, where that is set, and
-// the ends of it to the log of a test that has failed.
+// keepLogs copies the console output of instances to LAB_LOGS, if that is set, and the
+// end of it to the log of a failed test.
 func (l *Lab) keepLogs(t *testing.T) {
 	t.Helper()
 	for _, m := range l.machines {
 		text, err := os.ReadFile(m.Console())
 		if err != nil {
-			continue // it has said nothing
+			continue // there is no output
 		}
 		if t.Failed() {
 			t.Logf("console of %s (%s):\n%s", m.ID, m.Tag, text[max(0, len(text)-4000):])

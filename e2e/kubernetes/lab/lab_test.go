@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLab shows, on one account after the other, what machines make of what
-// they are given.
+// TestLab tests how machines boot, on several accounts in turn.
 func TestLab(t *testing.T) {
 	l := Start(t)
 	l.NewLaptop(t, "", "").Bootstrap(t)
@@ -46,8 +45,8 @@ func oneControlPlane(t *testing.T, l *Lab) {
 	u.gone(t)
 }
 
-// withResourceSet is a manifest with what nodes need to become Ready in a
-// ClusterResourceSet.
+// withResourceSet returns a manifest with a ClusterResourceSet for the components that
+// Nodes need to become ready.
 func withResourceSet(t *testing.T, manifest string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/addons.yaml")
@@ -80,8 +79,8 @@ func (u *Laptop) brings(t *testing.T) bool {
 	return strings.Contains(string(text), "kind: ClusterResourceSet")
 }
 
-// resourceSetArrived shows that the add-ons came from the manifest, that
-// another run has nothing to do, and mends what somebody has changed.
+// resourceSetArrived checks that the add-ons of the manifest were applied, that another
+// run has no changes, and that a run reverts changes by others.
 func resourceSetArrived(t *testing.T, u *Laptop) {
 	t.Helper()
 	managers := func() string {
@@ -95,8 +94,7 @@ func resourceSetArrived(t *testing.T, u *Laptop) {
 	t.Log("proved: a ClusterResourceSet arrives by server-side apply; another plan is empty; what somebody has changed is mended")
 }
 
-// podOnControlPlane runs etcdctl in the image of etcd, on the node of a control
-// plane.
+// podOnControlPlane runs etcdctl in the etcd image, on a control plane.
 func podOnControlPlane(t *testing.T, u *Laptop) {
 	node := u.controlPlanes(t)[0].Name
 	file := filepath.Join(t.TempDir(), "pod.yaml")
@@ -148,7 +146,7 @@ func threeControlPlanes(t *testing.T, l *Lab) {
 	u.gone(t)
 }
 
-// times are those of a cluster's way.
+// times are the durations of the phases of a cluster.
 type times struct{ infrastructure, api, nodes, ready time.Duration }
 
 func (t times) String() string {
@@ -156,7 +154,8 @@ func (t times) String() string {
 	return fmt.Sprintf("infrastructure after %s, API server %s, nodes %s, Ready %s", r(t.infrastructure), r(t.api), r(t.nodes), r(t.ready))
 }
 
-// bring makes a cluster with a pod network and a cloud controller manager, and waits until all nodes are Ready.
+// bring creates a cluster with a pod network and a cloud controller manager, and waits
+// until all Nodes are ready.
 func (u *Laptop) bring(t *testing.T, controlPlanes, workers int) (at times) {
 	t.Helper()
 	began := time.Now()
@@ -182,8 +181,7 @@ func (u *Laptop) bring(t *testing.T, controlPlanes, workers int) (at times) {
 	return at
 }
 
-// settled waits until there are as many nodes as wanted, all Ready, and all
-// their static pods.
+// settled waits for the number of Nodes, until all are ready with all their static pods.
 func (u *Laptop) settled(t *testing.T, controlPlanes, workers int) {
 	t.Helper()
 	u.Until(t, "all nodes are Ready", patience, func() bool {

@@ -18,29 +18,28 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
-// speed is how much faster than AWS moto is taken to be, as in e2e.
+// speed is how much faster than AWS moto is assumed to be, as in e2e.
 const speed = "30"
 
-// patience is what a cluster may take on a busy machine of two cores.
+// patience is the timeout for a cluster on a busy machine with two cores.
 const patience = 3 * time.Minute
 
-// lifelike is for runs that wait for Kubernetes, which is no faster than it is:
-// patience with it is to be nearly life's.
+// lifelike is the speed for runs that wait for Kubernetes, which is not faster than in
+// reality: their timeouts should be nearly real.
 const lifelike = "3"
 
-// Laptop is a user in the lab's network, with one cluster.
+// Laptop is a user in the network of the lab, with one cluster.
 type Laptop struct {
 	*Lab
 	Cluster    string
 	manifest   string
 	home       string
 	program    string
-	kubeconfig string // file, once there is a cluster
-	speed      string // how much faster than AWS moto is taken to be
+	kubeconfig string // file of the kubeconfig, after the cluster is created
+	speed      string // speed of moto
 }
 
-// NewLaptop seats a user who has that manifest, of a cluster with its name, in
-// front of an account that has been bootstrapped.
+// NewLaptop returns a user with the manifest of a cluster, in a bootstrapped account.
 func (l *Lab) NewLaptop(t *testing.T, cluster, manifest string) *Laptop {
 	t.Helper()
 	root, err := controlplane.Root()
@@ -58,7 +57,7 @@ func (l *Lab) NewLaptop(t *testing.T, cluster, manifest string) *Laptop {
 	return u
 }
 
-// Example is the text of an example in configs.
+// Example returns the text of an example in configs.
 func Example(t *testing.T, name string) string {
 	t.Helper()
 	root, err := controlplane.Root()
@@ -68,7 +67,7 @@ func Example(t *testing.T, name string) string {
 	return string(text)
 }
 
-// threeZones is the example with other than three workers, which are all alike.
+// threeZones returns the example with another number of workers, all of them identical.
 func threeZones(t *testing.T, workers int) string {
 	t.Helper()
 	const three = "  replicas: 3\n  selector"
@@ -95,19 +94,19 @@ func (u *Laptop) Run(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// NothingToDo requires that another run with the manifest would do nothing.
+// NothingToDo requires that another run with the manifest has no changes.
 func (u *Laptop) NothingToDo(t *testing.T) {
 	t.Helper()
-	u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes", "--detailed-exitcode") // 2 if there were anything to do
+	u.Run(t, "cluster", "plan", "-f", u.manifest, "--wait", "nodes", "--detailed-exitcode") // 2 if there are changes
 }
 
-// Bootstrap makes the IAM resources of the account.
+// Bootstrap creates the IAM resources of the account.
 func (u *Laptop) Bootstrap(t *testing.T) {
 	t.Helper()
 	u.Run(t, "bootstrap", "iam", "create-cloudformation-stack")
 }
 
-// Create makes the cluster, or goes on where another run has stopped.
+// Create creates the cluster, or continues an interrupted run.
 func (u *Laptop) Create(t *testing.T) {
 	t.Helper()
 	u.Run(t, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "infrastructure")
@@ -115,8 +114,7 @@ func (u *Laptop) Create(t *testing.T) {
 	require.NoError(t, os.WriteFile(u.kubeconfig, []byte(u.Run(t, "cluster", "kubeconfig", u.Cluster)), 0o600))
 }
 
-// Terminate ends an instance for good, as AWS or a user of its console may,
-// and waits until it has.
+// Terminate terminates an instance, and waits until it has ended.
 func (u *Laptop) Terminate(t *testing.T, m *Machine) {
 	t.Helper()
 	require.NoError(t, u.account.terminate(t.Context(), m.ID))
@@ -132,7 +130,7 @@ func (u *Laptop) Delete(t *testing.T) {
 	u.kubeconfig = ""
 }
 
-// TryKubectl runs kubectl with the kubeconfig that was printed.
+// TryKubectl runs kubectl with the printed kubeconfig.
 func (u *Laptop) TryKubectl(ctx context.Context, args ...string) (string, error) {
 	cmd, out, story := u.command(ctx, append([]string{filepath.Join(u.programs, "kubectl-"+controlplane.Version), "--request-timeout=10s"}, args...)...)
 	err := cmd.Run()
@@ -150,7 +148,7 @@ func (u *Laptop) Kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// Object is what a test looks at of an object of Kubernetes.
+// Object has the fields of a Kubernetes object that tests use.
 type Object struct {
 	Kind     string
 	Metadata struct {
@@ -169,7 +167,7 @@ type Object struct {
 	}
 }
 
-// Is says whether a condition of it is true.
+// Is reports whether a condition is true.
 func (o Object) Is(condition string) bool {
 	for _, c := range o.Status.Conditions {
 		if c.Type == condition {
@@ -179,7 +177,7 @@ func (o Object) Is(condition string) bool {
 	return false
 }
 
-// Objects asks kubectl for objects. There are none as long as nobody answers.
+// Objects gets objects with kubectl; none if the API server does not respond.
 func (u *Laptop) Objects(ctx context.Context, args ...string) []Object {
 	out, err := u.TryKubectl(ctx, append([]string{"get", "-o", "json"}, args...)...)
 	if err != nil {
@@ -192,13 +190,13 @@ func (u *Laptop) Objects(ctx context.Context, args ...string) []Object {
 	return list.Items
 }
 
-// Until waits until something is so, and returns how long that took.
+// Until waits for a condition, and returns how long that took.
 func (u *Laptop) Until(t *testing.T, what string, patience time.Duration, is func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
 	for !is() {
 		require.NoError(t, t.Context().Err())
-		u.Machines(t) // the lab itself works
+		u.Machines(t) // the lab itself has to work
 		require.Less(t, time.Since(began), patience, "not within the time: %s", what)
 		time.Sleep(500 * time.Millisecond)
 	}

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// hostsFolder is where "ip netns exec" looks for a namespace's /etc/hosts.
+// hostsFolder is where "ip netns exec" finds the /etc/hosts of a namespace.
 const hostsFolder = "/etc/netns"
 
-// lock waits until no other lab is on this machine: their networks would be
-// the same. The lock goes with the process.
+// lock waits until no other lab runs on this machine, because they use the same networks.
+// The lock ends with the process.
 func lock(ctx context.Context, patience time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(os.TempDir(), prefix+"lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -33,8 +33,8 @@ func lock(ctx context.Context, patience time.Duration) (*os.File, error) {
 	}
 }
 
-// sweep removes what an earlier lab has left behind, having been killed:
-// namespaces of our prefix, what runs in them, and files.
+// sweep removes the leftovers of a killed lab: namespaces with the prefix, their
+// processes, and files.
 func sweep(ctx context.Context) error {
 	found, err := filepath.Glob("/run/netns/" + prefix + "*")
 	if err != nil {
@@ -56,11 +56,11 @@ func sweep(ctx context.Context) error {
 			}
 		}
 	}
-	_ = os.Remove(hostsFolder) // unless somebody else has something there
+	_ = os.Remove(hostsFolder) // unless somebody else has a file there
 	return nil
 }
 
-// empty ends what runs in a namespace, and removes it.
+// empty kills the processes in a namespace, and removes it.
 func empty(ctx context.Context, name string) error {
 	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", name).Output()
 	if err != nil {

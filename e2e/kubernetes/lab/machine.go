@@ -14,10 +14,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/lab/node"
 )
 
-// Machine is an instance that runs.
+// Machine is an instance.
 type Machine struct {
 	node.Instance
-	Tag string // the engine's name of it, "machine/control-plane-0"
+	Tag string // resource ID in the engine, "machine/control-plane-0"
 
 	namespace
 	folder string
@@ -25,7 +25,7 @@ type Machine struct {
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd // nil while it does not run
-	power io.Closer // its standard input: without, it ends
+	power io.Closer // its standard input: the instance ends when it is closed
 }
 
 // newMachine connects an instance to the network. It does not run yet.
@@ -40,7 +40,7 @@ func newMachine(ctx context.Context, folder string, i node.Instance) (*Machine, 
 	return m, err
 }
 
-// boot starts it, with what is on its disk.
+// boot boots it from its disk.
 func (m *Machine) boot(ctx context.Context) error {
 	text, err := json.Marshal(m.Instance)
 	if err != nil {
@@ -67,13 +67,13 @@ func (m *Machine) boot(ctx context.Context) error {
 	return cmd.Start()
 }
 
-// Console is the file of what the instance has said.
+// Console is the file with the console output.
 func (m *Machine) Console() string { return filepath.Join(m.folder, "console.log") }
 
-// Path is where a file of the instance's is, or was, on this machine.
+// Path returns the path of a file of the instance on this machine.
 func (m *Machine) Path(file string) string { return filepath.Join(m.Disk, "upper", file) }
 
-// Kill ends all that runs on the instance, at once, as a failing host does.
+// Kill kills all processes of the instance at once, like a failing host.
 func (m *Machine) Kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +86,7 @@ func (m *Machine) Kill() {
 	m.cmd = nil
 }
 
-// Reboot kills it, and starts it with the disk that it had.
+// Reboot kills it, and boots it with the same disk.
 func (m *Machine) Reboot(ctx context.Context) error {
 	m.Kill()
 	return m.boot(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// controlPlanes are the instances that are to be control planes.
+// controlPlanes returns the instances of the control plane.
 func (u *Laptop) controlPlanes(t *testing.T) (all []*Machine) {
 	t.Helper()
 	for _, m := range u.Machines(t) {
@@ -21,7 +21,7 @@ func (u *Laptop) controlPlanes(t *testing.T) (all []*Machine) {
 
 func (m *Machine) isControlPlane() bool { return strings.Contains(m.Tag, "-control-plane-") }
 
-// isControlPlane says whether the node of that name is on a control plane.
+// isControlPlane reports whether a Node is on a control plane.
 func (l *Lab) isControlPlane(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,23 +16,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// prefix is that of the names of all namespaces.
+// prefix is the prefix of the names of namespaces.
 const prefix = "clab-"
 
-// Addresses of what is not an instance. The network is flat, 10.0.0.0/8, and
-// nothing of it is in the namespace of the machine.
+// Addresses other than those of instances. The network is 10.0.0.0/8 without subnets, and
+// not reachable from the namespace of the machine.
 const (
-	gateway         = "10.255.255.254" // nobody: programs want a default route, and nothing leaves
+	gateway         = "10.255.255.254" // not used: programs need a default route, and no packet leaves
 	awsAddress      = "10.255.0.3"
 	laptopAddress   = "10.255.0.4"
-	balancerAddress = "10.255.0.5"  // from which load balancers connect
-	balancerFormat  = "10.255.1.%d" // at which they listen
+	balancerAddress = "10.255.0.5"  // source of connections from load balancers
+	balancerFormat  = "10.255.1.%d" // listen addresses of load balancers
 )
 
-// switchboard is the namespace whose bridge connects the others.
+// switchboard is the namespace with the bridge that connects the others.
 const switchboard = prefix + "vpc"
 
-// namespace is one of a host in the network, by its name.
+// namespace is the network namespace of a host, by name.
 type namespace string
 
 // ip runs ip(8).
@@ -53,15 +53,15 @@ func all(ctx context.Context, lines ...string) error {
 	return nil
 }
 
-// newSwitchboard makes the network.
+// newSwitchboard creates the network.
 func newSwitchboard(ctx context.Context) error {
 	return all(ctx, "netns add "+switchboard, "-n "+switchboard+" link add br0 type bridge", "-n "+switchboard+" link set br0 up")
 }
 
-// newHost makes a namespace that is connected to the network.
+// newHost creates a namespace that is connected to the network.
 func newHost(ctx context.Context, name, address string) (namespace, error) {
 	ns := prefix + name
-	port := "v" + name[max(0, len(name)-12):] // names of links have 15 letters at most
+	port := "v" + name[max(0, len(name)-12):] // names of links have at most 15 characters
 	return namespace(ns), all(
 		ctx, "netns add "+ns, "-n "+ns+" link set lo up",
 		"-n "+switchboard+" link add "+port+" type veth peer name eth0 netns "+ns,
@@ -71,11 +71,11 @@ func newHost(ctx context.Context, name, address string) (namespace, error) {
 	)
 }
 
-// remove removes a namespace, whose processes have ended.
+// remove removes a namespace after its processes have ended.
 func (n namespace) remove(ctx context.Context) error { return ip(ctx, "netns", "del", string(n)) }
 
-// command is a command that runs in the namespace, with that environment and
-// no other. It is killed with all that it has started.
+// command returns a command that runs in the namespace, with exactly that environment. It
+// is killed with all its child processes.
 func (n namespace) command(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", string(n)}, args...)...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, env...)
@@ -85,8 +85,7 @@ func (n namespace) command(ctx context.Context, env []string, args ...string) *e
 	return cmd
 }
 
-// within calls a function whose sockets are made in the namespace. They stay
-// there.
+// within calls a function that opens sockets in the namespace. They stay there.
 func (n namespace) within(do func() error) error {
 	runtime.LockOSThread()
 	home, err := os.Open("/proc/thread-self/ns/net")
@@ -113,8 +112,8 @@ func (n namespace) within(do func() error) error {
 	return err
 }
 
-// dial connects from the namespace to an address with a port. The address has
-// to be a number: names are looked up in threads of their own.
+// dial connects from the namespace to an IP address and port. Names would be resolved in
+// other threads.
 func (n namespace) dial(ctx context.Context, network, address string) (c net.Conn, err error) {
 	err = n.within(func() error {
 		c, err = (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)

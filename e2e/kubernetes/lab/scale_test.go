@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scaledDown has two of three control planes leave, by the manifest.
+// scaledDown removes two of three control planes from the manifest.
 func scaledDown(t *testing.T, u *Laptop) {
 	text, err := os.ReadFile(u.manifest)
 	require.NoError(t, err)

@@ -17,8 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
-// workload is what runs on the cluster while it is upgraded: two pods, of which
-// one at a time may be evicted.
+// workload are two pods that run during the upgrade; one at a time may be evicted.
 const workload = `
 apiVersion: apps/v1
 kind: Deployment
@@ -36,8 +35,8 @@ metadata: {name: web, namespace: default}
 spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 `
 
-// upgraded has a cluster follow its manifest to the next minor, by a run that
-// is killed half way and another one, while somebody works on it.
+// upgraded upgrades a cluster to the next minor version, with a run that is killed
+// halfway and another one, while a client uses it.
 func upgraded(t *testing.T, l *Lab) {
 	manifest := threeZones(t, 1)
 	require.Equal(t, 2, strings.Count(manifest, controlplane.Version))
@@ -73,8 +72,7 @@ func upgraded(t *testing.T, l *Lab) {
 	u.gone(t)
 }
 
-// killedHalfWay kills a run when the first control plane of the new version is
-// a node.
+// killedHalfWay kills a run when the first control plane of the new version has joined.
 func (u *Laptop) killedHalfWay(t *testing.T) {
 	t.Helper()
 	cmd, out, story := u.command(t.Context(), u.program, "cluster", "create", "-f", u.manifest, "--yes", "--wait", "nodes")
@@ -95,7 +93,7 @@ func (u *Laptop) killedHalfWay(t *testing.T) {
 	require.Error(t, <-ended)
 }
 
-// isOf looks at all that has a version.
+// isOf checks everything that has a version.
 func (u *Laptop) isOf(t *testing.T, version string) {
 	t.Helper()
 	for _, n := range u.Objects(t.Context(), "nodes") {
@@ -116,7 +114,7 @@ func (u *Laptop) isOf(t *testing.T, version string) {
 	assert.Equal(t, []string{"3.6.5"}, u.etcdVersions(t))
 }
 
-// etcdVersions are those of the members, each once.
+// etcdVersions returns the versions of the members, without duplicates.
 func (u *Laptop) etcdVersions(t *testing.T) (all []string) {
 	t.Helper()
 	for _, m := range u.controlPlanes(t) {
@@ -132,7 +130,7 @@ func (u *Laptop) etcdVersions(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// witness works on a cluster, and looks at it all the time.
+// witness writes to a cluster, and checks it, all the time.
 type witness struct {
 	*Laptop
 	halt  context.CancelFunc
@@ -161,7 +159,7 @@ func (u *Laptop) witness(t *testing.T) *witness {
 	return w
 }
 
-// stop ends it, and says what it saw.
+// stop ends it, and returns the result.
 func (w *witness) stop(t *testing.T) {
 	t.Helper()
 	w.halt()
@@ -171,7 +169,7 @@ func (w *witness) stop(t *testing.T) {
 	assert.Less(t, w.longest, time.Minute, "without a write")
 }
 
-// look writes, and looks once.
+// look writes and checks once.
 func (w *witness) look(ctx context.Context) {
 	if _, err := w.TryKubectl(ctx, "annotate", "deployment", "web", "--overwrite", "at="+time.Now().Format(time.RFC3339Nano)); err == nil {
 		w.longest, w.wrote = max(w.longest, time.Since(w.wrote)), time.Now()
@@ -183,7 +181,7 @@ func (w *witness) look(ctx context.Context) {
 			w.faults = append(w.faults, "the budget is broken")
 		case o.Kind == "Deployment":
 			w.looks++
-		case w.isControlPlane(o.Metadata.Name): // kubeadm labels it after it is there
+		case w.isControlPlane(o.Metadata.Name): // kubeadm sets the label after the join
 			controlPlanes = append(controlPlanes, o.Status.NodeInfo.KubeletVersion)
 		default:
 			workers = append(workers, o.Status.NodeInfo.KubeletVersion)

@@ -12,21 +12,20 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
 
-// hostname is how machines are named before they are, by cloud-init and by
-// Flatcar's envsubst, and a name.
+// hostname matches the placeholders for the host name of cloud-init and of Flatcar's
+// envsubst, and a name.
 var hostname = strings.NewReplacer("{{ ds.meta_data.local_hostname }}", "ip-10-0-0-1.ec2.internal", "${COREOS_EC2_HOSTNAME}", "ip-10-0-0-1.ec2.internal")
 
-// TestConfigurations shows what kubeadm is configured with on the machines of
-// every self-managed example to the kubeadm of each version. That cloud-init
-// accepts the documents around it, by "cloud-init schema", is TestCloudInitSchema
-// of internal/engine/boot.
+// TestConfigurations validates the kubeadm configuration of the machines of every
+// self-managed example with kubeadm of each version. TestCloudInitSchema of
+// internal/engine/boot validates the documents around it with "cloud-init schema".
 func TestConfigurations(t *testing.T) {
 	root, err := controlplane.Root()
 	require.NoError(t, err)
 	for version, program := range map[string]controlplane.Program{
 		controlplane.Version: controlplane.Kubernetes("kubeadm"),
-		// The simulator has images of the first release of a minor. 1.30 is the last
-		// one that is told in kubeadm's API v1beta3.
+		// The simulator has images of the first release of a minor version. 1.30 is the
+		// last one that uses kubeadm's API v1beta3.
 		"v1.33.0": kubernetes("kubeadm", older),
 		"v1.30.0": kubernetes("kubeadm", "v1.30.5"),
 	} {

@@ -1,5 +1,5 @@
-// A program that links what clusterawsadm links, and does nothing: how fast
-// clusterawsadm can start at best.
+// A program that links the same libraries as clusterawsadm, and does nothing: the minimum
+// start time of clusterawsadm.
 package main
 
 import _ "github.com/clusterawsadm/clusterawsadm/internal/cli"

@@ -96,11 +96,11 @@ func (svc *Service) describeAddresses(in *ec2.DescribeAddressesInput) (*ec2.Desc
 	}
 	found, err := find(svc, s.Addresses, query{ids: ids, filters: in.Filters}, fields[*Address]{
 		"allocation-id":        func(e *Address) []string { return []string{e.ID} },
-		"association-id":       func(e *Address) []string { return one(e.Association) },
-		"instance-id":          func(e *Address) []string { return one(e.Instance) },
-		"network-interface-id": func(e *Address) []string { return one(e.Interface) },
+		"association-id":       func(e *Address) []string { return oneValue(e.Association) },
+		"instance-id":          func(e *Address) []string { return oneValue(e.Instance) },
+		"network-interface-id": func(e *Address) []string { return oneValue(e.Interface) },
 		"public-ip":            func(e *Address) []string { return []string{e.PublicIP} },
-		"private-ip-address":   func(e *Address) []string { return one(aws.ToString(svc.addressOut(e).PrivateIpAddress)) },
+		"private-ip-address":   func(e *Address) []string { return oneValue(aws.ToString(svc.addressOut(e).PrivateIpAddress)) },
 		"domain":               func(*Address) []string { return []string{"vpc"} },
 	})
 	return &ec2.DescribeAddressesOutput{Addresses: core.Each(found, svc.addressOut)}, err

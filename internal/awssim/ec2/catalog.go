@@ -167,7 +167,7 @@ func (svc *Service) describeInstanceTypeOfferings(in *ec2.DescribeInstanceTypeOf
 }
 
 func (svc *Service) describeKeyPairs(in *ec2.DescribeKeyPairsInput) (*ec2.DescribeKeyPairsOutput, error) {
-	keep, err := matching(in.Filters, fields[string]{"key-name": one}, nil)
+	keep, err := matching(in.Filters, fields[string]{"key-name": oneValue}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +218,8 @@ func (svc *Service) describeAccountAttributes(in *ec2.DescribeAccountAttributesI
 func (svc *Service) describePlacementGroups(in *ec2.DescribePlacementGroupsInput) (*ec2.DescribePlacementGroupsOutput, error) {
 	groups := svc.state.PlacementGroups
 	keep, err := matching(in.Filters, fields[string]{
-		"group-name": one,
-		"strategy":   func(name string) []string { return one(groups[name]) },
+		"group-name": oneValue,
+		"strategy":   func(name string) []string { return oneValue(groups[name]) },
 		"state":      func(string) []string { return []string{"available"} },
 	}, nil)
 	if err != nil {

@@ -67,14 +67,14 @@ func (b *Boot) console() string {
 	if !b.Joined.IsZero() {
 		say("This node has joined the cluster:")
 	}
-	for _, line := range b.said() {
+	for _, line := range b.failureLines() {
 		say("%s", line)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// said returns the console messages of a failure.
-func (b *Boot) said() []string {
+// failureLines returns the console messages of a failure.
+func (b *Boot) failureLines() []string {
 	const join = "error execution phase preflight: couldn't validate the identity of the API Server: "
 	switch {
 	case b.Failed == "":

@@ -181,16 +181,16 @@ func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (
 		"description":        func(n *Interface) []string { return []string{n.Description} },
 		"interface-type":     func(n *Interface) []string { return []string{n.Type} },
 		"requester-managed":  func(n *Interface) []string { return flag(n.Managed) },
-		"requester-id":       func(n *Interface) []string { return one(n.requester()) },
+		"requester-id":       func(n *Interface) []string { return oneValue(n.requester()) },
 		"owner-id":           func(*Interface) []string { return []string{core.AccountID} },
-		"private-ip-address": func(n *Interface) []string { return one(n.PrivateIP) },
+		"private-ip-address": func(n *Interface) []string { return oneValue(n.PrivateIP) },
 		"mac-address":        func(n *Interface) []string { return []string{n.mac()} },
-		"availability-zone":  func(n *Interface) []string { return one(aws.ToString(svc.interfaceOut(n).AvailabilityZone)) },
+		"availability-zone":  func(n *Interface) []string { return oneValue(aws.ToString(svc.interfaceOut(n).AvailabilityZone)) },
 		"attachment.instance-id": func(n *Interface) []string {
 			if n.Managed {
 				return nil
 			}
-			return one(n.Owner)
+			return oneValue(n.Owner)
 		},
 		"attachment.status": func(n *Interface) []string {
 			if n.Owner == "" {
@@ -198,7 +198,7 @@ func (svc *Service) describeInterfaces(in *ec2.DescribeNetworkInterfacesInput) (
 			}
 			return []string{"attached"}
 		},
-		"association.public-ip": func(n *Interface) []string { return one(n.PublicIP) },
+		"association.public-ip": func(n *Interface) []string { return oneValue(n.PublicIP) },
 	}, svc.interfaceOut)
 	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: interfaces, NextToken: next}, err
 }

@@ -89,7 +89,7 @@ func (svc *Service) describeInternetGateways(in *ec2.DescribeInternetGatewaysInp
 	gateways, next, err := describe(svc, svc.state.InternetGateways,
 		query{in.InternetGatewayIds, in.Filters, in.NextToken, in.MaxResults}, fields[*InternetGateway]{
 			"internet-gateway-id": func(g *InternetGateway) []string { return []string{g.ID} },
-			"attachment.vpc-id":   func(g *InternetGateway) []string { return one(g.VPC) },
+			"attachment.vpc-id":   func(g *InternetGateway) []string { return oneValue(g.VPC) },
 			"attachment.state": func(g *InternetGateway) []string {
 				if g.VPC == "" {
 					return nil

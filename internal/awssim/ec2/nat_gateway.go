@@ -167,8 +167,8 @@ func (svc *Service) describeNATGateways(in *ec2.DescribeNatGatewaysInput) (*ec2.
 		query{in.NatGatewayIds, in.Filter, in.NextToken, in.MaxResults}, fields[*NATGateway]{
 			"nat-gateway-id": func(n *NATGateway) []string { return []string{n.ID} },
 			"state":          func(n *NATGateway) []string { return []string{string(n.state(svc.Now()))} },
-			"subnet-id":      func(n *NATGateway) []string { return one(n.Subnet) },
-			"vpc-id":         func(n *NATGateway) []string { return one(n.VPC) },
+			"subnet-id":      func(n *NATGateway) []string { return oneValue(n.Subnet) },
+			"vpc-id":         func(n *NATGateway) []string { return oneValue(n.VPC) },
 		}, svc.natGatewayOut)
 	return &ec2.DescribeNatGatewaysOutput{NatGateways: gateways, NextToken: next}, err
 }

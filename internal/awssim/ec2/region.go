@@ -113,7 +113,7 @@ func (svc *Service) places() []place {
 
 func (svc *Service) describeRegions(_ place, in *ec2.DescribeRegionsInput) (*ec2.DescribeRegionsOutput, error) {
 	keep, err := matching(in.Filters, fields[string]{
-		"region-name":   one,
+		"region-name":   oneValue,
 		"opt-in-status": func(r string) []string { return []string{svc.optIn(r)} },
 		"endpoint":      func(r string) []string { return []string{endpoint(r)} },
 	}, nil)

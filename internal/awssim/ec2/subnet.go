@@ -185,15 +185,15 @@ func (svc *Service) address(s *Subnet) string {
 		if s.Next < reserved-1 || s.Next > size-2 {
 			s.Next = reserved - 1
 		}
-		if ip := nth(block, s.Next); !taken[ip] {
+		if ip := nthAddress(block, s.Next); !taken[ip] {
 			return ip
 		}
 	}
 	return ""
 }
 
-// nth returns the n-th address of a block, counted from 0.
-func nth(block netip.Prefix, n int) string {
+// nthAddress returns the n-th address of a block, counted from 0.
+func nthAddress(block netip.Prefix, n int) string {
 	b := block.Addr().As4()
 	for at := 3; at >= 0; at-- {
 		n += int(b[at])
@@ -243,7 +243,7 @@ func (svc *Service) subnetOut(s *Subnet) types.Subnet {
 
 func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.DescribeSubnetsOutput, error) {
 	zone := func(s *Subnet) []string { return []string{s.Zone} }
-	block := func(s *Subnet) []string { return one(s.CIDR) }
+	block := func(s *Subnet) []string { return oneValue(s.CIDR) }
 	byDefault := func(s *Subnet) []string { return flag(s.Default) }
 	subnets, next, err := describe(svc, svc.state.Subnets, query{in.SubnetIds, in.Filters, in.NextToken, in.MaxResults}, fields[*Subnet]{
 		"subnet-id":               func(s *Subnet) []string { return []string{s.ID} },
@@ -259,7 +259,7 @@ func (svc *Service) describeSubnets(in *ec2.DescribeSubnetsInput) (*ec2.Describe
 		"map-public-ip-on-launch": func(s *Subnet) []string { return flag(s.MapPublicIP) },
 		"ipv6-native":             func(s *Subnet) []string { return flag(s.Native) },
 		"owner-id":                func(*Subnet) []string { return []string{core.AccountID} },
-		"ipv6-cidr-block-association.ipv6-cidr-block": func(s *Subnet) []string { return one(s.IPv6CIDR) },
+		"ipv6-cidr-block-association.ipv6-cidr-block": func(s *Subnet) []string { return oneValue(s.IPv6CIDR) },
 	}, svc.subnetOut)
 	return &ec2.DescribeSubnetsOutput{Subnets: subnets, NextToken: next}, err
 }

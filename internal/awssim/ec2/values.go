@@ -46,8 +46,8 @@ func prefix(s string) netip.Prefix {
 // flag returns a boolean as a filter value.
 func flag(b bool) []string { return []string{fmt.Sprint(b)} }
 
-// one returns a single filter value; none for "".
-func one(s string) []string {
+// oneValue returns a single filter value; none for "".
+func oneValue(s string) []string {
 	if s == "" {
 		return nil
 	}

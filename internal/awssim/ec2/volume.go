@@ -163,8 +163,8 @@ func (svc *Service) describeVolumes(in *ec2.DescribeVolumesInput) (*ec2.Describe
 		"volume-type":            func(v *Volume) []string { return []string{v.Type} },
 		"size":                   func(v *Volume) []string { return []string{fmt.Sprint(v.Size)} },
 		"encrypted":              func(v *Volume) []string { return flag(v.Encrypted) },
-		"attachment.instance-id": func(v *Volume) []string { return one(v.Instance) },
-		"attachment.device":      func(v *Volume) []string { return one(v.Device) },
+		"attachment.instance-id": func(v *Volume) []string { return oneValue(v.Instance) },
+		"attachment.device":      func(v *Volume) []string { return oneValue(v.Device) },
 		"attachment.delete-on-termination": func(v *Volume) []string {
 			if v.Instance == "" {
 				return nil

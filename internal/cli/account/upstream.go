@@ -40,13 +40,13 @@ func (f *Flags) OpenPlain(ctx context.Context, preferred string) (*Account, erro
 	}
 	if f.Env.LogLevel >= LogCalls {
 		a.Config = a.Config.Copy()
-		a.Config.APIOptions = append([]func(*middleware.Stack) error{f.tell}, a.Config.APIOptions...)
+		a.Config.APIOptions = append([]func(*middleware.Stack) error{f.logCalls}, a.Config.APIOptions...)
 	}
 	return a, nil
 }
 
-// tell adds the log of calls to a client.
-func (f *Flags) tell(stack *middleware.Stack) error {
+// logCalls adds the log of calls to a client.
+func (f *Flags) logCalls(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("Tell",
 		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 			out, md, err := next.HandleInitialize(ctx, in)

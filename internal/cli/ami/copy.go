@@ -111,7 +111,7 @@ func (o *copyOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o.tell(copied, c)
+	o.printCopied(copied, c)
 	if copied.ID == "" {
 		return nil
 	}
@@ -120,8 +120,8 @@ func (o *copyOptions) run(ctx context.Context) (err error) {
 	return encode(o.Env.Out, "yaml", d)
 }
 
-// tell prints what the output does not contain.
-func (o *copyOptions) tell(copied *ami.Copied, c ami.CopyOptions) {
+// printCopied prints what the output does not contain.
+func (o *copyOptions) printCopied(copied *ami.Copied, c ami.CopyOptions) {
 	switch {
 	case copied.ID == "":
 		o.Env.Story("dry run: %s would be copied from %s to %s as %s", copied.Source, c.From, c.To, copied.Name)

@@ -47,7 +47,7 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 	if f.name != "" {
 		config.Spec.StackName = f.name
 	}
-	f.tellRegion(config)
+	f.reportRegion(config)
 	a, err := f.OpenPlain(ctx, config.Spec.Region)
 	if err != nil {
 		return nil, nil, nil, err
@@ -71,9 +71,9 @@ func (f *stackFlags) open(ctx context.Context) (*bootstrap.Config, *account.Acco
 	return config, a, s, nil
 }
 
-// tellRegion prints a message if the configuration and the environment have different
+// reportRegion prints a message if the configuration and the environment have different
 // regions: upstream uses the environment's.
-func (f *stackFlags) tellRegion(c *bootstrap.Config) {
+func (f *stackFlags) reportRegion(c *bootstrap.Config) {
 	want := c.Spec.Region
 	if want == "" || f.Region != "" && f.RegionSetting() == "" {
 		return
@@ -144,7 +144,7 @@ func (f *stackFlags) advise(err error) error {
 	case errors.As(err, &stuck):
 		advice = fmt.Sprintf("Fix the problem, let AWS complete the rollback, and run the command again:\n  aws cloudformation continue-update-rollback --stack-name %s --region %s", stuck.Name, stuck.Region)
 	case errors.As(err, &left):
-		advice = fmt.Sprintf("Look at it with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor wait on by running this again:\n  %s", left.Name, left.Region, f.again(left.Region))
+		advice = fmt.Sprintf("See its events with\n  aws cloudformation describe-stack-events --stack-name %s --region %s\nor continue to wait with:\n  %s", left.Name, left.Region, f.again(left.Region))
 	case errors.As(err, &failed):
 		advice = f.mend(failed)
 	}

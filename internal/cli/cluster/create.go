@@ -58,7 +58,7 @@ func (o *createOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.tell(r, res)
+	return o.printResult(r, res)
 }
 
 // state describes the state of the cluster.
@@ -76,8 +76,8 @@ func (o *createOptions) state(res reconcile.Result, endpoint string) string {
 	return " Its machines are booting; the API server will answer at " + endpoint + "."
 }
 
-// tell prints the result.
-func (o *createOptions) tell(r *run, res reconcile.Result) error {
+// printResult prints the result.
+func (o *createOptions) printResult(r *run, res reconcile.Result) error {
 	out := r.outcome(res)
 	text := fmt.Sprintf("Cluster %s in %s is up to date: nothing to change (%s).", r.cluster.Name, r.cluster.Region, rounded(res.Took))
 	if !res.Plan.Empty() {

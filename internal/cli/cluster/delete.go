@@ -64,7 +64,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.tell(r, res)
+	return o.printResult(r, res)
 }
 
 func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
@@ -78,7 +78,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
 	return show(o.flags, o.output.value, p, view(o.flags, c, false))
 }
 
-func (o *deleteOptions) tell(r *run, res reconcile.Result) error {
+func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(reconcile.Remove), "resource"), rounded(res.Took))
 	if n := len(kept(res.Plan)); n > 0 {
 		line += fmt.Sprintf(" Kept: %s.", text.Count(n, "volume"))

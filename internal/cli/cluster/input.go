@@ -21,7 +21,7 @@ import (
 
 // load reads the manifest and prints its warnings.
 func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
-	f.tellInRecords()
+	f.messagesAsRecords()
 	if len(f.files) == 0 {
 		return nil, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
 	}
@@ -104,11 +104,11 @@ func isTrue(lookup func(string) (string, bool), name string) (bool, error) {
 	return on, nil
 }
 
-// tellInRecords prints every message as a JSON record, with --progress json, including
+// messagesAsRecords prints every message as a JSON record, with --progress json, including
 // warnings and errors.
-func (f *flags) tellInRecords() {
+func (f *flags) messagesAsRecords() {
 	if f.progress.value == "json" {
-		f.Env.TellThrough(render.NewNDJSON(f.Env.Err, render.Terminal{}).Note)
+		f.Env.RedirectMessages(render.NewNDJSON(f.Env.Err, render.Terminal{}).Note)
 	}
 }
 

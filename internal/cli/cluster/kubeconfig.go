@@ -77,7 +77,7 @@ func (o *kubeconfigOptions) run(ctx context.Context, args []string) (err error) 
 	}
 	if file == "" {
 		_, err = o.Env.Out.Write(data)
-		o.tell(made, "valid")
+		o.printExpiry(made, "valid")
 		return err
 	}
 	return o.put(file, old, made, s.Clock.Now())
@@ -140,7 +140,7 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	kept, why := o.kept(old, made, now)
 	if kept != nil {
 		if old.CurrentContext == made.CurrentContext {
-			o.tell(kept, file+" is not changed: its certificate for this cluster is valid")
+			o.printExpiry(kept, file+" is not changed: its certificate for this cluster is valid")
 			return nil
 		}
 		made = kept
@@ -163,11 +163,11 @@ func (o *kubeconfigOptions) put(file string, old, made *api.Config, now time.Tim
 	}
 	switch {
 	case kept != nil:
-		o.tell(made, "the certificate is not changed: it is valid")
+		o.printExpiry(made, "the certificate is not changed: it is valid")
 	case why != "":
-		o.tell(made, "renewed the certificate ("+why+"): valid")
+		o.printExpiry(made, "renewed the certificate ("+why+"): valid")
 	default:
-		o.tell(made, "its certificate is valid")
+		o.printExpiry(made, "its certificate is valid")
 	}
 	return nil
 }
@@ -200,8 +200,8 @@ func (o *kubeconfigOptions) kept(old, made *api.Config, now time.Time) (_ *api.C
 	return kept, ""
 }
 
-// tell prints until when the certificate of a kubeconfig is valid, if it has one.
-func (o *kubeconfigOptions) tell(c *api.Config, what string) {
+// printExpiry prints until when the certificate of a kubeconfig is valid, if it has one.
+func (o *kubeconfigOptions) printExpiry(c *api.Config, what string) {
 	for _, user := range c.AuthInfos {
 		if pair, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err == nil {
 			o.Env.Story("%s until %s", what, pair.Leaf.NotAfter.UTC().Format(time.DateOnly))

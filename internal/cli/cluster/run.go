@@ -28,14 +28,14 @@ type run struct {
 // begin shows the progress of the run until end is called.
 func (r *run) begin(s *session) (end func()) {
 	r.progress = r.newProgress(s)
-	r.Env.TellThrough(r.progress.Note)
+	r.Env.RedirectMessages(r.progress.Note)
 	release := r.Env.OnExit(r.progress.End)
 	r.progress.Look(render.Run{Verb: r.verb, Cluster: r.cluster.Name, Region: r.cluster.Region})
 	return func() {
 		r.progress.End()
 		release()
 		if r.flags.progress.value != "json" {
-			r.Env.TellThrough(nil)
+			r.Env.RedirectMessages(nil)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type session struct {
 
 // open opens the account. If the region is "", that of the environment is used.
 func (f *flags) open(ctx context.Context, region string) (*session, error) {
-	f.tellInRecords()
+	f.messagesAsRecords()
 	a, err := f.Open(ctx, region)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 		Warn:       func(text string) { f.Env.Story("warning: %s", text) },
 	}}
 	if f.logsCalls() {
-		s.target.Log = f.tell
+		s.target.Log = f.logCall
 	}
 	if f.emulatorSpeed != 1 && !f.Simulate {
 		if a.Config.BaseEndpoint == nil {
@@ -53,8 +53,8 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 // logsCalls reports whether every AWS call is logged.
 func (f *flags) logsCalls() bool { return f.verbose || f.Env.LogLevel >= account.LogCalls }
 
-// tell logs one call.
-func (f *flags) tell(c reconcile.Call) {
+// logCall logs one call.
+func (f *flags) logCall(c reconcile.Call) {
 	if c.Err != nil {
 		f.Env.Story("%s %s %s: %v", c.Service, c.Operation, c.Took.Round(time.Millisecond), c.Err)
 		return

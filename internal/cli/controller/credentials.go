@@ -144,7 +144,7 @@ func (o *options) set(ctx context.Context, c *management.Cluster, to management.
 	if o.namespace != management.DefaultNamespace {
 		words = append(words, "--namespace", o.namespace)
 	}
-	o.Env.Story("The controller goes on with the old ones until it is restarted:\n\n  %s\n", env.Shell(words))
+	o.Env.Story("The controller uses the old credentials until it is restarted:\n\n  %s\n", env.Shell(words))
 	return nil
 }
 

@@ -49,10 +49,10 @@ type Env struct {
 	// Exit ends the process at once.
 	Exit func(code int)
 
-	mu      sync.Mutex
-	onExit  map[int]func()
-	serials int
-	teller  func(string) // prints messages while the progress is displayed
+	mu       sync.Mutex
+	onExit   map[int]func()
+	serials  int
+	redirect func(string) // prints messages while the progress is displayed
 }
 
 // Getenv returns an environment variable, "" when it is not set.
@@ -100,19 +100,19 @@ func (e *Env) Leave(code int) {
 func (e *Env) Story(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	e.mu.Lock()
-	tell := e.teller
+	write := e.redirect
 	e.mu.Unlock()
-	if tell == nil {
-		tell = func(s string) { _, _ = io.WriteString(e.Err, s+"\n") }
+	if write == nil {
+		write = func(s string) { _, _ = io.WriteString(e.Err, s+"\n") }
 	}
-	tell(text)
+	write(text)
 }
 
-// TellThrough passes all messages to a function that controls the screen; nil ends that.
-func (e *Env) TellThrough(teller func(string)) {
+// RedirectMessages passes all messages to a function that controls the screen; nil ends that.
+func (e *Env) RedirectMessages(redirect func(string)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.teller = teller
+	e.redirect = redirect
 }
 
 // OutStyle is the style for stdout.

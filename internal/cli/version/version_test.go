@@ -59,7 +59,7 @@ func TestPrint(t *testing.T) {
 	require.EqualError(t, Print(&out, "xml", "", i), "invalid output format: xml")
 }
 
-// The commands are those of the version whose types go.mod requires.
+// Upstream is the version of CAPA in go.mod.
 func TestUpstream(t *testing.T) {
 	mod, err := os.ReadFile("../../../go.mod")
 	require.NoError(t, err)

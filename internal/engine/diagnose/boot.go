@@ -101,7 +101,7 @@ func (q *machineCheck) fetches(ctx context.Context, script string) (string, erro
 	case q.machine.Profile == "":
 		return fmt.Sprintf("%s has no instance profile, and needs one to fetch its boot data from the %s %s: name one in iamInstanceProfile; %s", q.machine.ID, what, f.first, q.replaceIt()), nil
 	case !f.kept && f.there:
-		return fmt.Sprintf("%s has never fetched its boot data: the %s %s is still there, and the machine deletes it when it has it. It cannot reach AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
+		return fmt.Sprintf("%s has never fetched its boot data: the %s %s still exists, and the machine deletes it after it has fetched it. It cannot reach AWS, its role (instance profile %s) may not read it, or its image %s has no AWS CLI",
 			q.machine.ID, what, f.first, q.machine.Profile, q.machine.Image), nil
 	}
 	return "", nil

@@ -170,9 +170,9 @@ func (q *machineCheck) groups(ctx context.Context) (string, error) {
 	names := strings.Join(q.machine.Groups, ", ")
 	switch {
 	case len(out) == 0:
-		return fmt.Sprintf("the security groups of %s (%s) let nothing out: allow outgoing traffic; %s", q.machine.ID, names, q.rebootIt()), nil
+		return fmt.Sprintf("the security groups of %s (%s) permit no outgoing traffic: allow it; %s", q.machine.ID, names, q.rebootIt()), nil
 	case q.control && !slices.ContainsFunc(in, allowsAPI):
-		return fmt.Sprintf("the security groups of %s (%s) let nobody in to the API server, TCP %d: run this again, which adds the rules to the cluster's own groups; add them yourself to groups that you brought", q.machine.ID, names, elb.ClassicTarget), nil
+		return fmt.Sprintf("the security groups of %s (%s) permit no connection to the API server, TCP %d: run this again, which adds the rules to the cluster's own groups; add them yourself to existing groups", q.machine.ID, names, elb.ClassicTarget), nil
 	}
 	return "", nil
 }

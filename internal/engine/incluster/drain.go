@@ -164,13 +164,13 @@ func (d *Drain) round(ctx context.Context, c *cloud.Clients, k *kube.Client, hav
 	switch late := over(c, have.Node.Draining, d.Timeout); {
 	case !have.Node.Drained.IsZero():
 	case len(have.Pods) == 0 && len(have.Volumes) == 0:
-		return graph.NotYet(errors.New("a look at its pods, now that it takes no more"))
+		return graph.NotYet(errors.New("the list of its pods after the Node was cordoned"))
 	case len(have.Pods) == 0 || late:
 		if err := k.Merge(ctx, nodePath(have.Node.Name), annotating(map[string]any{drainedAnnotation: now})); err != nil {
 			return err
 		}
 		if late && len(have.Pods) > 0 {
-			return graph.NotYet(fmt.Errorf("no pods any more: nodeDrainTimeout, %s, is over; left are %s", d.Timeout, podNames(have.Pods)))
+			return graph.NotYet(fmt.Errorf("the pods that remain after nodeDrainTimeout (%s): %s", d.Timeout, podNames(have.Pods)))
 		}
 	default:
 		return evict(ctx, c, k, have)

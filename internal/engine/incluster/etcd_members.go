@@ -66,7 +66,7 @@ func (e *EtcdMembers) round(ctx context.Context, t *etcdctl) error {
 		if err := t.clean(ctx); err != nil {
 			return err
 		}
-		return graph.NotYet(errors.New("the other members to be looked at"))
+		return graph.NotYet(errors.New("the other members to be checked"))
 	}
 	members, _, err := t.members(ctx)
 	if err != nil {

@@ -167,7 +167,7 @@ func (t *etcdctl) done(ctx context.Context, what string) (printed map[string]str
 		return nil, err
 	}
 	if p.Status.Phase == corev1.PodFailed {
-		return nil, graph.NotYet(fmt.Errorf("etcdctl to get through: %s", strings.TrimSpace(p.Status.Reason+" "+p.Status.Message+" "+lastLine(printed))))
+		return nil, graph.NotYet(fmt.Errorf("etcdctl to succeed: %s", strings.TrimSpace(p.Status.Reason+" "+p.Status.Message+" "+lastLine(printed))))
 	}
 	if age > podTimeout {
 		return nil, errNoPod // from a run that was stopped

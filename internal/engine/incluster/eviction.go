@@ -110,7 +110,7 @@ func evict(ctx context.Context, c *cloud.Clients, k *kube.Client, from *DrainSta
 		}
 		left = append(left, podName(p)+why)
 	}
-	return graph.NotYet(fmt.Errorf("%s to go: %s", text.Count(len(left), "pod"), text.Several(left)))
+	return graph.NotYet(fmt.Errorf("%s to leave the Node: %s", text.Count(len(left), "pod"), text.Several(left)))
 }
 
 func evictPod(ctx context.Context, k *kube.Client, p *corev1.Pod, from NodeState) error {
@@ -135,7 +135,7 @@ func refusal(err error) string {
 	status := api.Status()
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return "its namespace is being deleted, and is to take it along"
+		return "its namespace is being deleted"
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err) && !strings.Contains(status.Message, "admission webhook"):
 		return ""
 	}

@@ -155,7 +155,7 @@ func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ 
 		maps.Copy(after.Labels, n.Labels)
 	}
 	if err = k.Merge(ctx, nodePath(have.Name), change); apierrors.IsNotFound(err) {
-		return nil, graph.NotYet(errors.New("it to come again"))
+		return nil, graph.NotYet(errors.New("it to be registered again"))
 	}
 	return &after, retryUnavailable(ctx, err)
 }

@@ -156,19 +156,19 @@ func (i *InCluster) Delete(ctx context.Context, c *cloud.Clients, have *InCluste
 	if have.failed != nil {
 		return graph.NotYet(fmt.Errorf("the API server: %s", kube.Reason(have.failed)))
 	}
-	return graph.NotYet(fmt.Errorf("the cluster to give up %s", text.Several(have.names())))
+	return graph.NotYet(fmt.Errorf("the cluster to delete %s", text.Several(have.names())))
 }
 
 // giveUp warns about objects that still exist.
 func (i *InCluster) giveUp(have *InClusterState) {
-	what, why := "what it made in AWS", "in time"
+	what, why := "its AWS resources", "in time"
 	if len(have.objects) > 0 {
 		what = text.Several(have.names())
 	}
 	if have.failed != nil {
 		why = "(" + kube.Reason(have.failed) + ")"
 	}
-	i.Warn(fmt.Sprintf("the cluster has not given up %s %s: what was made for that is found in AWS by its tags", what, why))
+	i.Warn(fmt.Sprintf("the cluster has not deleted %s %s: the AWS resources are found by their tags", what, why))
 }
 
 // stopped reports whether the error is from this run and not from the API server: the run

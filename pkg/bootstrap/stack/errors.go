@@ -92,8 +92,8 @@ func causes(events []Event, reason string) (lines []string) {
 	return lines
 }
 
-// said extracts the message of IAM from that of CloudFormation.
-func said(reason string) string {
+// iamMessage extracts the message of IAM from that of CloudFormation.
+func iamMessage(reason string) string {
 	text, wrapped := strings.CutPrefix(reason, "Resource handler returned message: \"")
 	if !wrapped {
 		return reason

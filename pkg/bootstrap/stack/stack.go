@@ -69,7 +69,7 @@ type Event struct {
 }
 
 // Why returns the reason, as given by IAM.
-func (e Event) Why() string { return said(e.Reason) }
+func (e Event) Why() string { return iamMessage(e.Reason) }
 
 // Begins reports whether the event begins an operation on the stack.
 func (e Event) Begins() bool {

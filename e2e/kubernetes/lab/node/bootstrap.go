@@ -21,11 +21,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// bootstrapPatience is for one request; another one follows.
+// bootstrapPatience is the timeout of one request, which is repeated.
 const bootstrapPatience = time.Minute
 
-// bootstrap asks the API server, with the bootstrap token, for the certificate
-// of this node. Approval and signature are kube-controller-manager's.
+// bootstrap requests the certificate of this node from the API server, with the bootstrap
+// token. kube-controller-manager approves and signs it.
 func (k *kubelet) bootstrap(ctx context.Context) error {
 	client, err := clientFrom(bootstrapKubeconfig)
 	if err != nil {
@@ -75,8 +75,8 @@ func firstBlock(pem []byte) []byte {
 	return certs[0].Raw
 }
 
-// writeKubeconfig writes the node's own kubeconfig, for the server of the one
-// it asked with.
+// writeKubeconfig writes the kubeconfig of the node, for the server of the bootstrap
+// kubeconfig.
 func writeKubeconfig(certificate string) error {
 	from, err := clientcmd.BuildConfigFromFlags("", bootstrapKubeconfig)
 	if err != nil {
@@ -97,7 +97,7 @@ func writeKubeconfig(certificate string) error {
 	return write(kubeletKubeconfig, text)
 }
 
-// nodeName is what kubeadm says, else the name of the host.
+// nodeName is the name from kubeadm, otherwise the host name.
 func (k *kubelet) nodeName() string {
 	if name := readFlags()["hostname-override"]; name != "" {
 		return name

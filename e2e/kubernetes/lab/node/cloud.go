@@ -17,16 +17,16 @@ import (
 const (
 	cloudController = "cloud-controller-manager"
 
-	// adminKubeconfig is kubeadm's. The real one has a service account.
+	// adminKubeconfig is that of kubeadm. The real cloud controller manager has a service
+	// account.
 	adminKubeconfig = "/etc/kubernetes/admin.conf"
 
 	uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 )
 
-// cloud stands in for AWS's cloud controller manager, as far as nodes go: it
-// says which instance a node is, and takes away the taint that kubelets register
-// with until then; a node that is not Ready and whose instance has ended is
-// deleted. It runs in pods, on control planes.
+// cloud replaces the node controllers of the AWS cloud controller manager: it sets the
+// provider ID of Nodes and removes the taint for that; it deletes Nodes that are not
+// ready and whose instance is terminated. It runs in pods, on control planes.
 func cloud() error {
 	self, err := whoAmI()
 	if err != nil {

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// cloudConfig is that of the image. The modules are those that Cluster API's
-// layout uses and that do not change a machine which is not there (disks,
-// users, clocks, keys).
+// cloudConfig is the cloud-config of the image. The modules are those of Cluster API's
+// layout, without those that would change this machine (disks, users, clocks, keys).
 const cloudConfig = `datasource_list: [NoCloud]
 disable_root: false
 network: {config: disabled}
@@ -25,11 +24,10 @@ system_info: {distro: debian, paths: {cloud_dir: /var/lib/cloud, templates_dir: 
 output: {all: '| tee -a /var/log/cloud-init-output.log'}
 `
 
-// cloudImage sets cloud-init up as images made for Cluster API do: an include
-// that is not there yet is no error. What EC2's metadata service says comes
-// from a file; its keys are the same.
+// cloudImage configures cloud-init as in images for Cluster API: an include that does not
+// exist yet is not an error. A file replaces EC2's instance metadata, with the same keys.
 func (i *Instance) cloudImage() error {
-	others, _ := filepath.Glob("/etc/cloud/cloud.cfg.d/*") // the pattern is good
+	others, _ := filepath.Glob("/etc/cloud/cloud.cfg.d/*") // the pattern is valid
 	for _, file := range others {
 		if !strings.HasSuffix(file, "_logging.cfg") {
 			if err := os.Remove(file); err != nil {
@@ -60,8 +58,8 @@ func (i *Instance) cloudImage() error {
 	return nil
 }
 
-// cloudInit runs the stages of cloud-init as systemd does. The one that runs
-// boothooks is killed and started again when a boothook has it restarted.
+// cloudInit runs the stages of cloud-init as systemd does. A boothook may restart the
+// stage that runs it.
 func (s *services) cloudInit(ctx context.Context) error {
 	began := time.Now()
 	if out, err := exec.CommandContext(ctx, "cloud-init", "init", "--local").CombinedOutput(); err != nil {
@@ -79,7 +77,7 @@ func (s *services) cloudInit(ctx context.Context) error {
 			return fmt.Errorf("modules --mode=%s: %w", mode, err)
 		}
 	}
-	marker, _ := os.ReadFile("/run/cluster-api/bootstrap-success.complete") // it says why when it is not there
+	marker, _ := os.ReadFile("/run/cluster-api/bootstrap-success.complete") // the error says why it does not exist
 	log.Printf("cloud-init is done after %s; kubeadm says %q", time.Since(began).Round(time.Millisecond), strings.TrimSpace(string(marker)))
 	return nil
 }
@@ -102,7 +100,7 @@ func (s *services) cloudInitOnce(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// restartCloudInit kills the stage that runs, to have it run again.
+// restartCloudInit kills the running stage, so that it runs again.
 func (s *services) restartCloudInit() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,21 +19,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The pause before a container is started again, at first and at most: a
-// fifth of the kubelet's, to have a laboratory's patience.
+// The minimum and maximum time before a container is restarted: a fifth of the kubelet's.
 const (
 	firstPause = 2 * time.Second
 	lastPause  = time.Minute
 )
 
-// container is a process of a pod. Where there is no such program on the
-// instance it is only said to run: kube-proxy, coredns, and all that comes in
-// images of its own.
+// container is a process of a pod. If the program does not exist on the instance
+// (kube-proxy, coredns, other images), the container is reported as running and does not
+// run.
 type container struct {
 	spec    corev1.Container
-	command []string // nil when it only poses
+	command []string // nil without a process
 	log     string   // file
-	died    string   // file for the last words
+	died    string   // termination message path
 
 	mu       sync.Mutex
 	state    corev1.ContainerState
@@ -41,7 +40,7 @@ type container struct {
 	restarts int32
 }
 
-// newContainer makes a container that has not been started.
+// newContainer returns a container that has not been started.
 func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]string) *container {
 	c := &container{spec: spec, log: filepath.Join(dir, spec.Name+".log"), died: filepath.Join(dir, spec.Name+".died")}
 	c.state.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
@@ -55,9 +54,9 @@ func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]st
 	}
 	args[0] = program
 	if strings.HasPrefix(filepath.Base(program), "etcd-") {
-		args = append(args, "--unsafe-no-fsync") // only processes are killed here, never the kernel
+		args = append(args, "--unsafe-no-fsync") // kills only child processes
 	}
-	if static { // kubeadm mounts everything where it is
+	if static { // kubeadm mounts everything at the same path
 		c.command = args
 		return c
 	}
@@ -65,10 +64,10 @@ func newContainer(dir string, spec corev1.Container, static bool, mounts [][2]st
 	return c
 }
 
-// findProgram returns the file of a program in an image. The images of control
-// planes have theirs, of the image's version, and no shell: etcd:3.6.5-0 has
-// etcd-v3.6.5 and etcdctl-v3.6.5. Those named lab/ have all that the instance
-// has; of others nothing is known, and nothing is returned.
+// findProgram returns the file of a program in an image. Images of control planes contain
+// the program in the version of the image, and no shell: etcd:3.6.5-0 contains
+// etcd-v3.6.5 and etcdctl-v3.6.5. Images named lab/ contain all programs of the instance.
+// For other images it returns "".
 func findProgram(image, name string) string {
 	if strings.HasPrefix(image, "lab/") {
 		program, err := exec.LookPath(name)
@@ -85,8 +84,8 @@ func findProgram(image, name string) string {
 	return filepath.Join(programDir, filepath.Base(name)+"-v"+tag)
 }
 
-// mountScript binds the volumes of a container, in a mount namespace of its own,
-// and the file that it may leave its last words in.
+// mountScript mounts the volumes of a container and its termination message file, in its
+// own mount namespace.
 func mountScript(c *container, mounts [][2]string) string {
 	path := c.spec.TerminationMessagePath
 	if path == "" {
@@ -101,8 +100,7 @@ func mountScript(c *container, mounts [][2]string) string {
 	return script + `exec "$@"`
 }
 
-// run runs it until it is done, by the pod's restart policy, or the context
-// ends, which it may take its time for.
+// run runs it, by the pod's restart policy, until it has completed or the context ends.
 func (c *container) run(ctx context.Context, policy corev1.RestartPolicy, grace time.Duration) {
 	if c.command == nil {
 		c.set(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
@@ -140,7 +138,7 @@ func (c *container) once(ctx context.Context, grace time.Duration) (code int32) 
 		}})
 		return code
 	}
-	_ = os.Rename(c.log, c.log+".previous") // there may be none
+	_ = os.Rename(c.log, c.log+".previous") // the file may not exist
 	out, err := os.Create(c.log)
 	if err != nil {
 		return ended(128, err.Error())
@@ -159,13 +157,13 @@ func (c *container) once(ctx context.Context, grace time.Duration) (code int32) 
 		return ended(128, err.Error())
 	}
 	c.set(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}})
-	_ = cmd.Wait() // what matters is the exit code
+	_ = cmd.Wait() // only the exit code matters
 	return ended(int32(cmd.ProcessState.ExitCode()), c.lastWords(cmd.ProcessState.ExitCode()))
 }
 
-// lastWords is the termination message.
+// lastWords returns the termination message.
 func (c *container) lastWords(code int) string {
-	message, _ := os.ReadFile(c.died) // there may be none
+	message, _ := os.ReadFile(c.died) // the file may not exist
 	if len(message) == 0 && code != 0 && c.spec.TerminationMessagePolicy == corev1.TerminationMessageFallbackToLogsOnError {
 		message, _ = os.ReadFile(c.log)
 		message = message[max(0, len(message)-2048):]
@@ -179,7 +177,7 @@ func (c *container) set(state corev1.ContainerState) {
 	c.state = state
 }
 
-// status is the container's, readiness probed.
+// status returns the status of the container, after a readiness probe.
 func (c *container) status(ctx context.Context) corev1.ContainerStatus {
 	c.mu.Lock()
 	s := corev1.ContainerStatus{
@@ -193,8 +191,7 @@ func (c *container) status(ctx context.Context) corev1.ContainerStatus {
 	return s
 }
 
-// answers asks what the readiness probe asks, if it asks by HTTP. Other probes
-// are taken to succeed.
+// answers executes an HTTP readiness probe. Other probes always succeed.
 func (c *container) answers(ctx context.Context) bool {
 	p := c.spec.ReadinessProbe
 	if p == nil || p.HTTPGet == nil {

@@ -1,8 +1,7 @@
-// Package node runs on an instance of the lab: a process that is the first of
-// its PID namespace, with a network, a host name and a disk of its own. It
-// boots as an image made for Cluster API does (real cloud-init, real kubeadm,
-// the real programs of the control plane), and stands in for what cannot run
-// without a machine of its own: systemd, containerd and the kubelet.
+// Package node runs on an instance of the lab, as the first process of a PID namespace
+// with its own network, host name and disk. It boots like an image for Cluster API (real
+// cloud-init, real kubeadm, the real programs of the control plane), and replaces
+// programs that would need their own machine: systemd, containerd and the kubelet.
 package node
 
 import (
@@ -18,29 +17,29 @@ import (
 	"syscall"
 )
 
-// Instance is what AWS knows of an instance, and where the lab keeps it.
+// Instance are the properties of an instance and its folders.
 type Instance struct {
 	ID, Zone, Address string
 	Name              string            // private DNS name
-	Version           string            // of Kubernetes in its image, "v1.34.2"
-	Endpoint          string            // of AWS, as seen from the instance
-	Region            string            // of AWS
-	UserData          []byte            // what RunInstances was given
-	Hosts             map[string]string // names in the network, and their addresses
-	Disk              string            // folder of what is written on it
-	Programs          string            // folder of what control planes run
+	Version           string            // Kubernetes version of its image, "v1.34.2"
+	Endpoint          string            // endpoint URL of AWS, as seen from the instance
+	Region            string            // AWS region
+	UserData          []byte            // user data of RunInstances
+	Hosts             map[string]string // host names and their addresses
+	Disk              string            // folder of its disk
+	Programs          string            // folder of the control plane programs
 }
 
-// Where things are on an instance.
+// Paths on an instance.
 const (
 	labDir     = "/opt/lab"
-	shimDir    = labDir + "/bin"      // by names of labnode
+	shimDir    = labDir + "/bin"      // links to labnode by name
 	programDir = labDir + "/programs" // the folder Instance.Programs
 	selfFile   = "/run/lab/instance.json"
 	socketFile = "/run/lab/services.sock"
 )
 
-// Main runs the program of that name, args[0], and returns its exit code.
+// Main runs the program with the name args[0], and returns its exit code.
 func Main(args []string) (int, error) {
 	switch filepath.Base(args[0]) {
 	case "systemctl":
@@ -52,7 +51,7 @@ func Main(args []string) (int, error) {
 	case "kubelet":
 		self, err := whoAmI()
 		if err == nil {
-			_, err = fmt.Println("Kubernetes " + self.Version) // all that kubeadm asks it
+			_, err = fmt.Println("Kubernetes " + self.Version) // kubeadm calls it only for this
 		}
 		return 0, err
 	default:
@@ -63,8 +62,8 @@ func Main(args []string) (int, error) {
 	}
 }
 
-// boot is the life of an instance, which ends with standard input: when
-// whoever started it is gone, so is the instance.
+// boot runs the instance until its standard input is closed, which happens when its
+// parent ends.
 func boot(file string) error {
 	self, err := read(file)
 	if err != nil {
@@ -76,7 +75,7 @@ func boot(file string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // it ends when it is closed
+		_, _ = io.Copy(io.Discard, os.Stdin) // Read returns when it is closed
 		stop()
 	}()
 	log.SetFlags(log.Lmicroseconds)
@@ -106,15 +105,15 @@ func read(file string) (*Instance, error) {
 
 func whoAmI() (*Instance, error) { return read(selfFile) }
 
-// ignored are those of kubeadm's checks that an instance of the lab does not
-// pass: it shares a kernel and its cgroups with the machine it runs on, and has
-// no tools of the network. HTTPProxyCIDR is one that kubeadm 1.33.4 fails when
-// it is built by this Go, whose url.Parse refuses an IPv4 address in brackets.
+// ignored are the preflight checks of kubeadm that an instance of the lab does not pass:
+// it shares the kernel and cgroups of this machine, and has no network tools.
+// HTTPProxyCIDR fails in kubeadm 1.33.4 built with this version of Go, whose url.Parse
+// rejects an IPv4 address in brackets.
 const ignored = "SystemVerification,HTTPProxyCIDR,Swap,Mem,NumCPU,FileExisting-conntrack,FileExisting-crictl,FileExisting-ethtool," +
 	"FileExisting-iptables,FileExisting-socat,FileExisting-tc,FileExisting-ebtables,FileExisting-ip," +
 	"FileContent--proc-sys-net-bridge-bridge-nf-call-iptables,FileContent--proc-sys-net-ipv6-conf-default-forwarding"
 
-// kubeadm runs the real one.
+// kubeadm runs the real kubeadm.
 func kubeadm(args []string) error {
 	self, err := whoAmI()
 	if err != nil {
@@ -127,7 +126,7 @@ func kubeadm(args []string) error {
 	return syscall.Exec(program, append([]string{"kubeadm"}, args...), os.Environ())
 }
 
-// command is a command as services run: in a process group of its own.
+// command returns a command in its own process group, like a service.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Files of the kubelet, where kubeadm looks for them.
+// Paths of the kubelet, which kubeadm expects.
 const (
 	kubeletConfig       = "/var/lib/kubelet/config.yaml"
 	kubeletFlags        = "/var/lib/kubelet/kubeadm-flags.env"
@@ -24,13 +24,13 @@ const (
 	healthAddress       = "127.0.0.1:10248"
 )
 
-// kubelet stands in for the real one, which needs cgroups and a container
-// runtime. What it says to the API server, and when, is what the real one says.
+// kubelet replaces the real kubelet, which needs cgroups and a container runtime. It
+// sends the same requests to the API server, at the same times.
 type kubelet struct {
 	self  *Instance
 	pods  *pods
 	mu    sync.Mutex
-	halt  context.CancelFunc // of what runs, nil when nothing does
+	halt  context.CancelFunc // cancels the running one; nil if none runs
 	ended chan struct{}
 }
 
@@ -38,8 +38,8 @@ func newKubelet(self *Instance) *kubelet {
 	return &kubelet{self: self, pods: newPods(self)}
 }
 
-// start starts it, unless it runs. As systemd would have it, it begins over and
-// over until there is a configuration.
+// start starts it, unless it runs. Like a systemd service, it restarts until it has a
+// configuration.
 func (k *kubelet) start(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,7 +57,7 @@ func (k *kubelet) start(ctx context.Context) {
 	}()
 }
 
-// stop stops it. Containers go on, as they do without a kubelet.
+// stop stops it. Containers continue to run, as with the real kubelet.
 func (k *kubelet) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +68,7 @@ func (k *kubelet) stop() {
 	}
 }
 
-// run does all that a kubelet does, until the context ends.
+// run runs the kubelet until the context ends.
 func (k *kubelet) run(ctx context.Context) {
 	log.Print("kubelet starts")
 	health := &http.Server{Addr: healthAddress, ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -90,8 +90,7 @@ func (k *kubelet) run(ctx context.Context) {
 	all.Go(func() { k.pods.serve(ctx, client, n) })
 }
 
-// connect returns a client as the node, whose certificate it may have to ask
-// for first.
+// connect returns a client with the node's certificate, which it requests if necessary.
 func (k *kubelet) connect(ctx context.Context) (client kubernetes.Interface) {
 	last := ""
 	await(ctx, func() bool {
@@ -120,8 +119,7 @@ func clientFrom(file string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(cfg)
 }
 
-// readFlags returns the flags that kubeadm has written for the kubelet, without
-// their dashes.
+// readFlags returns the flags from kubeadm, without dashes.
 func readFlags() map[string]string {
 	text, err := os.ReadFile(kubeletFlags)
 	if err != nil {
@@ -141,7 +139,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// await asks every half second until the answer is yes, or the context ends.
+// await checks a condition every half second until it is true, or the context ends.
 func await(ctx context.Context, done func() bool) bool {
 	for {
 		if ctx.Err() != nil {
@@ -158,7 +156,7 @@ func await(ctx context.Context, done func() bool) bool {
 	}
 }
 
-// write writes a file that only root may read, at once or not at all.
+// write writes a file that only root can read, atomically.
 func write(file string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err

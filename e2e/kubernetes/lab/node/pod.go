@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// grace is how long a pod may take to end.
+// grace is how long a pod may take to terminate.
 const grace = 5 * time.Second
 
-// pod is one that runs.
+// pod is a running pod.
 type pod struct {
 	object     *corev1.Pod
-	hash       string // of a static pod's manifest
+	hash       string // digest of a static pod's manifest
 	init       []*container
 	containers []*container
 	began      metav1.Time
@@ -26,7 +26,7 @@ type pod struct {
 	ended      chan struct{}
 }
 
-// runPod starts a pod. Its processes outlive the kubelet.
+// runPod starts a pod. Its processes continue to run without the kubelet.
 func runPod(ctx context.Context, object *corev1.Pod, hash string) (*pod, error) {
 	dir := filepath.Join("/var/log/pods", object.Namespace+"_"+object.Name+"_"+string(object.UID)+hash)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -44,7 +44,7 @@ func runPod(ctx context.Context, object *corev1.Pod, hash string) (*pod, error) 
 	return p, nil
 }
 
-// mountsOf are the paths of a container's volumes on the host, and inside.
+// mountsOf returns the paths of a container's volumes on the host and in the container.
 func mountsOf(object *corev1.Pod, c corev1.Container) (all [][2]string) {
 	for _, m := range c.VolumeMounts {
 		i := slices.IndexFunc(object.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name && v.HostPath != nil })
@@ -59,7 +59,7 @@ func (p *pod) run(ctx context.Context) {
 	defer close(p.ended)
 	policy := p.object.Spec.RestartPolicy
 	for _, c := range p.init {
-		if c.command == nil { // it poses: it is done
+		if c.command == nil { // no process: complete immediately
 			c.set(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}})
 			continue
 		}
@@ -79,13 +79,13 @@ func (p *pod) run(ctx context.Context) {
 	all.Wait()
 }
 
-// stop ends the processes.
+// stop stops the processes.
 func (p *pod) stop() {
 	p.halt()
 	<-p.ended
 }
 
-// status is what the API server is told.
+// status is the status for the API server.
 func (p *pod) status(ctx context.Context, address string) corev1.PodStatus {
 	s := corev1.PodStatus{
 		HostIP: address, HostIPs: []corev1.HostIP{{IP: address}}, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
@@ -113,7 +113,7 @@ func (p *pod) status(ctx context.Context, address string) corev1.PodStatus {
 	return s
 }
 
-// phase is the pod's, by Kubernetes's rules.
+// phase returns the phase of the pod, by the rules of Kubernetes.
 func phase(s corev1.PodStatus, policy corev1.RestartPolicy) corev1.PodPhase {
 	waiting, running, failed := count(s.ContainerStatuses)
 	_, _, initFailed := count(s.InitContainerStatuses)

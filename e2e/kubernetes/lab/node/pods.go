@@ -20,27 +20,27 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests is where kubeadm puts those of static pods.
+// manifests is the folder of static pod manifests.
 const manifests = "/etc/kubernetes/manifests"
 
-// pods are those of an instance.
+// pods are the pods of an instance.
 type pods struct {
 	self   *Instance
 	mu     sync.Mutex
-	static map[string]*pod    // by file
-	bound  map[types.UID]*pod // by the API server
-	told   map[string]string  // status that the API server was told, by name
+	static map[string]*pod    // static pods by file
+	bound  map[types.UID]*pod // pods from the API server, by UID
+	told   map[string]string  // the status last sent to the API server, by name
 }
 
 func newPods(self *Instance) *pods {
 	return &pods{self: self, static: map[string]*pod{}, bound: map[types.UID]*pod{}, told: map[string]string{}}
 }
 
-// watchManifests starts, replaces and stops static pods as their manifests
-// come, change and go, until the context ends. That takes no API server.
+// watchManifests starts, replaces and stops static pods when their manifests change,
+// until the context ends. It does not need an API server.
 func (p *pods) watchManifests(ctx context.Context) {
 	await(ctx, func() bool {
-		files, _ := filepath.Glob(manifests + "/*.yaml") // the pattern is good
+		files, _ := filepath.Glob(manifests + "/*.yaml") // the pattern is valid
 		seen := map[string]bool{}
 		for _, file := range files {
 			seen[file] = true
@@ -59,11 +59,11 @@ func (p *pods) watchManifests(ctx context.Context) {
 	})
 }
 
-// static1 has the static pod of one file run.
+// static1 runs the static pod of one file.
 func (p *pods) static1(ctx context.Context, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return // it has just gone
+		return // it was just deleted
 	}
 	sum := sha256.Sum256(text)
 	hash := hex.EncodeToString(sum[:16])
@@ -75,7 +75,7 @@ func (p *pods) static1(ctx context.Context, file string) {
 	}
 	object := &corev1.Pod{}
 	if err := yaml.Unmarshal(text, object); err != nil || object.Name == "" {
-		return // it is being written
+		return // the file is incomplete
 	}
 	if have != nil {
 		log.Printf("static pod %s is replaced", have.object.Name)
@@ -93,8 +93,8 @@ func (p *pods) static1(ctx context.Context, file string) {
 	p.static[file] = pod
 }
 
-// serve has mirror pods in the API server, and runs the pods that it has bound
-// to the node.
+// serve creates mirror pods in the API server, and runs the pods that are bound to the
+// node.
 func (p *pods) serve(ctx context.Context, client kubernetes.Interface, n *registration) {
 	last := ""
 	await(ctx, func() bool {
@@ -140,7 +140,7 @@ func (p *pods) round(ctx context.Context, client kubernetes.Interface, n *regist
 	return p.mirror(ctx, client, n, mirrors)
 }
 
-// bound1 has one pod run, or ended when it is to be deleted, and tells.
+// bound1 runs one pod, or stops it if it is being deleted, and sends its status.
 func (p *pods) bound1(ctx context.Context, client kubernetes.Interface, object *corev1.Pod) error {
 	pod := p.bound[object.UID]
 	if object.DeletionTimestamp != nil {
@@ -165,7 +165,7 @@ func (p *pods) bound1(ctx context.Context, client kubernetes.Interface, object *
 	return p.tell(ctx, client, object, pod)
 }
 
-// mirror has static pods shown in the API server.
+// mirror creates the mirror pods of static pods.
 func (p *pods) mirror(ctx context.Context, client kubernetes.Interface, n *registration, have map[string]*corev1.Pod) error {
 	if n.uid == "" {
 		return nil // the node owns them
@@ -191,7 +191,7 @@ func (p *pods) mirror(ctx context.Context, client kubernetes.Interface, n *regis
 			return err
 		}
 	}
-	for _, object := range have { // their manifests have gone
+	for _, object := range have { // without a manifest
 		if err := remove(ctx, client, object); err != nil {
 			return err
 		}
@@ -217,8 +217,8 @@ func mirrorOf(p *pod, node, uid string) *corev1.Pod {
 	return object
 }
 
-// tell writes the status of a pod where it has changed, or where others have
-// changed it: that of pods on a node that is not Ready is.
+// tell sends the status of a pod if it has changed, or if others have changed it, as that
+// of pods on a Node that is not ready.
 func (p *pods) tell(ctx context.Context, client kubernetes.Interface, object *corev1.Pod, pod *pod) error {
 	status := pod.status(ctx, p.self.Address)
 	text, err := json.Marshal(status)
@@ -250,7 +250,7 @@ func remove(ctx context.Context, client kubernetes.Interface, object *corev1.Pod
 
 func ignoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) || err != nil && strings.Contains(err.Error(), "object has been modified") {
-		return nil // it is looked at again
+		return nil // the next round tries again
 	}
 	return err
 }

@@ -16,19 +16,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// heartbeat is how often a node says that it lives; the real one's.
+// heartbeat is the interval of status updates, the same as in the real kubelet.
 const heartbeat = 10 * time.Second
 
-// registration is the node in the API server.
+// registration is the Node object.
 type registration struct {
 	kubelet *kubelet
 	client  kubernetes.Interface
 	flags   map[string]string
-	uid     string // of the node, for what it owns
+	uid     string // UID of the Node, for owner references
 }
 
-// keep registers the node, and says what state it is in as soon as that
-// changes, and at every heartbeat.
+// keep registers the node, and sends its status when it changes, and at every heartbeat.
 func (n *registration) keep(ctx context.Context) {
 	var said time.Time
 	ready, last := false, ""
@@ -51,10 +50,10 @@ func (n *registration) keep(ctx context.Context) {
 	})
 }
 
-// networkIsThere says whether a network plugin has written its configuration,
-// by which container runtimes go, too.
+// networkIsThere reports whether a CNI plugin has written its configuration, as container
+// runtimes do.
 func networkIsThere() bool {
-	found, _ := filepath.Glob("/etc/cni/net.d/*.conf*") // the pattern is good
+	found, _ := filepath.Glob("/etc/cni/net.d/*.conf*") // the pattern is valid
 	return len(found) > 0
 }
 
@@ -74,8 +73,8 @@ func (n *registration) say(ctx context.Context, ready bool) error {
 	return n.renew(ctx, node)
 }
 
-// node is what is registered. What the cloud controller manager is to set is
-// left to it, if there is to be one.
+// node returns the object to register. The cloud controller manager sets its fields, if
+// there is to be one.
 func (n *registration) node() *corev1.Node {
 	self := n.kubelet.self
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.kubelet.nodeName(), Labels: map[string]string{
@@ -101,7 +100,7 @@ func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
 }
 
-// fill fills in the status.
+// fill sets the status.
 func (n *registration) fill(node *corev1.Node, ready bool) {
 	self := n.kubelet.self
 	node.Status.Addresses = []corev1.NodeAddress{
@@ -152,7 +151,7 @@ func setCondition(node *corev1.Node, c corev1.NodeCondition) {
 	node.Status.Conditions = append(node.Status.Conditions, c)
 }
 
-// renew renews the node's lease, by which its death is noticed.
+// renew renews the node's lease, without which the Node becomes not ready.
 func (n *registration) renew(ctx context.Context, node *corev1.Node) error {
 	leases := n.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	seconds, now := int32(40), metav1.NowMicro()

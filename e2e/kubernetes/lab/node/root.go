@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// enter makes the root of an instance, and enters it: this machine's, with
-// what is written kept on a disk of the instance's own. A reboot finds it as it
-// was left, but for what is in memory.
+// enter creates the root file system of an instance and enters it: that of this machine,
+// with an overlay on the disk of the instance. A reboot keeps the disk and loses what is
+// in memory.
 func (i *Instance) enter() error {
 	upper, work, root := filepath.Join(i.Disk, "upper"), filepath.Join(i.Disk, "work"), filepath.Join(i.Disk, "root")
 	_, err := os.Stat(upper)
@@ -42,8 +42,8 @@ func (i *Instance) enter() error {
 	return i.settle()
 }
 
-// mounts mounts what is not on the disk. Devices are bound one by one: pods
-// have a file in /dev to say what they died of.
+// mounts mounts the other file systems. Devices are mounted one by one, because pods have
+// their termination message in /dev.
 func (i *Instance) mounts(root string) error {
 	at := func(path string) string { return filepath.Join(root, path) }
 	for _, dir := range []string{programDir, shimDir} {
@@ -56,7 +56,7 @@ func (i *Instance) mounts(root string) error {
 		flags                uintptr
 	}{
 		{"proc", "/proc", "proc", 0},
-		{"sysfs", "/sys", "sysfs", 0}, // of this network
+		{"sysfs", "/sys", "sysfs", 0}, // of this network namespace
 		{"dev", "/dev", "tmpfs", 0},
 		{"run", "/run", "tmpfs", 0},
 		{"tmp", "/tmp", "tmpfs", 0},
@@ -77,8 +77,8 @@ func (i *Instance) mounts(root string) error {
 	return os.Symlink("/proc/self/fd", at("/dev/fd"))
 }
 
-// image makes a machine image of this machine: nothing of Kubernetes or
-// cloud-init has been here before, and the shims are.
+// image changes the root file system to a machine image: without Kubernetes and
+// cloud-init data, and with links to labnode.
 func (i *Instance) image() error {
 	for _, dir := range []string{"/etc/kubernetes", "/etc/cni", "/var/lib/etcd", "/var/lib/kubelet", "/var/lib/cloud", "/etc/secret-userdata.txt"} {
 		if err := os.RemoveAll(dir); err != nil {
@@ -93,7 +93,7 @@ func (i *Instance) image() error {
 	return i.cloudImage()
 }
 
-// settle does what an image's first services do at every boot.
+// settle runs the first services of every boot.
 func (i *Instance) settle() error {
 	if err := syscall.Sethostname([]byte(i.Name)); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (i *Instance) settle() error {
 	}
 	for file, text := range map[string]string{
 		"/etc/hosts":                    hosts,
-		"/etc/resolv.conf":              "", // nobody answers
+		"/etc/resolv.conf":              "", // nothing listens
 		"/etc/hostname":                 i.Name + "\n",
 		"/proc/sys/net/ipv4/ip_forward": "1",
 		selfFile:                        string(self),
@@ -129,7 +129,7 @@ func (i *Instance) settle() error {
 		"PATH":             shimDir + ":" + os.Getenv("PATH"),
 		"HOME":             "/root",
 		"AWS_ENDPOINT_URL": i.Endpoint,
-		// In place of the role of the instance profile.
+		// These credentials replace the role of the instance profile.
 		"AWS_ACCESS_KEY_ID": "instance", "AWS_SECRET_ACCESS_KEY": "instance", "AWS_EC2_METADATA_DISABLED": "true",
 	} {
 		if err := os.Setenv(name, value); err != nil {

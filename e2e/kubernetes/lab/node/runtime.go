@@ -10,11 +10,11 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// containerd is where kubeadm looks for a container runtime.
+// containerd is the socket where kubeadm looks for a container runtime.
 const containerd = "/run/containerd/containerd.sock"
 
-// runtime says what kubeadm asks of a container runtime. Images are there, as
-// they are on images made for Cluster API.
+// runtime answers the calls of kubeadm to a container runtime. All images exist, as on
+// images for Cluster API.
 type runtime struct {
 	cri.UnimplementedRuntimeServiceServer
 	cri.UnimplementedImageServiceServer
@@ -64,6 +64,6 @@ func serveRuntime(ctx context.Context) error {
 	s := grpc.NewServer()
 	cri.RegisterRuntimeServiceServer(s, runtime{})
 	cri.RegisterImageServiceServer(s, runtime{})
-	go func() { _ = s.Serve(l) }() // as long as the instance
+	go func() { _ = s.Serve(l) }() // as long as the instance runs
 	return nil
 }

@@ -20,11 +20,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubeletPort is where API servers ask a kubelet for logs.
+// kubeletPort is the port on which API servers request logs from a kubelet.
 const kubeletPort = 10250
 
-// serveLogs answers "kubectl logs", asked by an API server: by anybody with a
-// certificate of the cluster's authority.
+// serveLogs serves "kubectl logs", for clients with a certificate of the cluster's CA.
 func (k *kubelet) serveLogs(ctx context.Context) {
 	if !await(ctx, func() bool { return exists(authority) }) {
 		return
@@ -41,7 +40,7 @@ func (k *kubelet) serveLogs(ctx context.Context) {
 			http.Error(w, err.Error(), http.StatusNotFound)
 			return
 		}
-		_, _ = w.Write(text) // who asked may have gone
+		_, _ = w.Write(text) // the client may have disconnected
 	})
 	server := &http.Server{
 		Addr: net.JoinHostPort(k.self.Address, strconv.Itoa(kubeletPort)), Handler: mux, TLSConfig: config, ReadHeaderTimeout: time.Second,
@@ -55,11 +54,11 @@ func (k *kubelet) serveLogs(ctx context.Context) {
 	}
 }
 
-// authority is that of the cluster.
+// authority returns the CA of the cluster.
 const authority = "/etc/kubernetes/pki/ca.crt"
 
-// servingConfig has a certificate that the kubelet signs for itself, as the real
-// one does unless it is told otherwise.
+// servingConfig returns a self-signed serving certificate, as the real kubelet has by
+// default.
 func servingConfig(self *Instance) (*tls.Config, error) {
 	ca, err := os.ReadFile(authority)
 	if err != nil {
@@ -85,7 +84,7 @@ func servingConfig(self *Instance) (*tls.Config, error) {
 	}, nil
 }
 
-// readLog is what the last process of a container has printed.
+// readLog returns the output of the last process of a container.
 func (p *pods) readLog(namespace, name, of string) ([]byte, error) {
 	for _, pod := range p.all() {
 		object := pod.object
@@ -96,7 +95,7 @@ func (p *pods) readLog(namespace, name, of string) ([]byte, error) {
 			if c.spec.Name == of {
 				text, err := os.ReadFile(c.log)
 				if os.IsNotExist(err) {
-					return nil, nil // it has not been started, or only poses
+					return nil, nil // it was not started, or has no process
 				}
 				return text, err
 			}
@@ -117,7 +116,7 @@ func (p *pods) all() (all []*pod) {
 	return all
 }
 
-// endpoints say where the kubelet answers.
+// endpoints are the addresses of the kubelet.
 func endpoints() corev1.NodeDaemonEndpoints {
 	return corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: kubeletPort}}
 }

@@ -11,23 +11,23 @@ import (
 	"sync"
 )
 
-// services stand in for systemd.
+// services replace systemd.
 type services struct {
 	self    *Instance
 	kubelet *kubelet
 
 	mu    sync.Mutex
 	init  int  // process group of "cloud-init init" while it runs
-	again bool // it is to run again
+	again bool // restart it
 }
 
-// answer is what systemctl is answered.
+// answer is the response to systemctl.
 type answer struct {
 	Text string
 	Code int
 }
 
-// serve answers systemctl.
+// serve handles calls of systemctl.
 func (s *services) serve(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", socketFile)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *services) serve(ctx context.Context) error {
 				defer func() { _ = c.Close() }()
 				var args []string
 				if json.NewDecoder(c).Decode(&args) == nil {
-					_ = json.NewEncoder(c).Encode(s.do(ctx, args)) // who asks may have been killed
+					_ = json.NewEncoder(c).Encode(s.do(ctx, args)) // the client may have been killed
 				}
 			}()
 		}
@@ -68,7 +68,7 @@ func (s *services) do(ctx context.Context, args []string) answer {
 	case unit == "kubelet" || unit == "kubelet.service":
 		return s.kubeletUnit(ctx, verb)
 	case slices.Contains([]string{"is-active", "is-enabled", "status"}, verb):
-		return answer{Text: "active"} // firewalld is asked for, too
+		return answer{Text: "active"} // kubeadm also checks firewalld
 	}
 	log.Printf("systemctl: the lab does not know how to %q", args)
 	return answer{Code: 1}

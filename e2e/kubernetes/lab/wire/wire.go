@@ -1,5 +1,5 @@
-// Package wire asks AWS by the Query protocol, as far as the lab has to: it is
-// what the lab itself and its cloud controller manager have in place of the SDK.
+// Package wire calls AWS with the Query protocol, for the lab and its cloud controller
+// manager, which do not use the SDK.
 package wire
 
 import (
@@ -12,14 +12,13 @@ import (
 	"strings"
 )
 
-// Client asks moto_server.
+// Client calls moto_server.
 type Client struct {
 	Endpoint, Region string
 	HTTP             *http.Client
 }
 
-// Ask makes a call. moto does not look at signatures, only at the service that
-// they are for.
+// Ask makes a call. moto does not check signatures, and reads only the service from them.
 func (c Client) Ask(ctx context.Context, service, version, action string, answer any, parameters ...string) error {
 	form := url.Values{"Action": {action}, "Version": {version}}
 	for i := 0; i < len(parameters); i += 2 {
@@ -46,7 +45,7 @@ func (c Client) Ask(ctx context.Context, service, version, action string, answer
 	return xml.Unmarshal(body, answer)
 }
 
-// Instance is one that AWS has.
+// Instance is an instance in AWS.
 type Instance struct {
 	ID      string `xml:"instanceId"`
 	Type    string `xml:"instanceType"`
@@ -58,7 +57,7 @@ type Instance struct {
 	Tags    []Tag  `xml:"tagSet>item"`
 }
 
-// Tag is one of an instance's.
+// Tag is a tag of an instance.
 type Tag struct {
 	Key   string `xml:"key"`
 	Value string `xml:"value"`
@@ -74,7 +73,8 @@ func (i Instance) Tag(key string) string {
 	return ""
 }
 
-// Instances are all of the account's, for an hour after their end too.
+// Instances returns all instances of the account, including those terminated less than an
+// hour ago.
 func (c Client) Instances(ctx context.Context) ([]Instance, error) {
 	var answer struct {
 		Instances []Instance `xml:"reservationSet>item>instancesSet>item"`

@@ -1,6 +1,5 @@
-// Command labnode is everything that an instance of the lab has instead of
-// systemd, a container runtime and a kubelet. It goes by the name it is called
-// with, as busybox does.
+// Command labnode replaces systemd, the container runtime and the kubelet on an instance
+// of the lab. Like busybox, it runs the program with whose name it is called.
 package main
 
 import (

@@ -42,10 +42,10 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// unnumbered removes the number of a machine in its group: the order of identical
-// machines does not matter.
+// unnumbered removes the number of a machine in its group, since the order of identical
+// machines does not matter, and that of the lock, which counts runs.
 func unnumbered(lines []string) (out []string) {
-	number := regexp.MustCompile(`(clusterawsadm/resource=machine/[^/]+)/\d+`)
+	number := regexp.MustCompile(`(clusterawsadm/resource=machine/[^/]+|/lock)/\d+`)
 	for _, l := range lines {
 		out = append(out, number.ReplaceAllString(l, "$1"))
 	}

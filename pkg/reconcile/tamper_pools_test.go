@@ -33,10 +33,10 @@ func replaces(n reconcile.ID, field string) string {
 	return "auto-scaling-group/" + name + ": machines"
 }
 
-// unversioned removes launch template versions: restoring creates another one. The plan
-// checks its content.
+// unversioned removes launch template versions, since restoring creates another one, of
+// which the plan checks the content; and the number of the lock, which counts runs.
 func unversioned(lines []string) (out []string) {
-	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+`)
+	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+|/lock/\d+`)
 	for _, l := range lines {
 		if !strings.HasPrefix(l, "LaunchTemplate ") {
 			out = append(out, version.ReplaceAllString(l, ""))

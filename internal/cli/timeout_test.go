@@ -33,8 +33,8 @@ func TestTimeout(t *testing.T) {
 	assert.Contains(t, s.err.String(), "To continue, run the command again")
 }
 
-// TestTimeoutReportsRealTime waits for an API server that never
-// answers, on an account whose clock is faster than real time.
+// TestTimeoutReportsRealTime waits for an API server that never answers, on an account
+// whose clock is faster than real time.
 func TestTimeoutReportsRealTime(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestAPIServerLostDuringDeletion loses the API server while the cluster deletes its resources,
-// or denies the requests: the deletion continues after a minute.
+// TestAPIServerLostDuringDeletion loses the API server while the cluster deletes its
+// resources, or denies the requests: the deletion continues after a minute.
 func TestAPIServerLostDuringDeletion(t *testing.T) {
 	for _, forbid := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

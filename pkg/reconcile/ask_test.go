@@ -125,8 +125,8 @@ func asked(p reconcile.Plan) (out []string) {
 	return out
 }
 
-// TestControllersCleanUp deletes a cluster: the objects with AWS resources are deleted before
-// everything else.
+// TestControllersCleanUp deletes a cluster: the objects with AWS resources are deleted
+// before everything else.
 func TestControllersCleanUp(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -172,7 +172,8 @@ func TestControllersCleanUp(t *testing.T) {
 	}
 }
 
-// TestAPIServerUnavailable deletes a cluster whose API server is unreachable, or denies access.
+// TestAPIServerUnavailable deletes a cluster whose API server is unreachable, or denies
+// access.
 func TestAPIServerUnavailable(t *testing.T) {
 	for _, c := range []struct {
 		name, warning string

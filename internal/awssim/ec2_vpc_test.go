@@ -88,7 +88,7 @@ func TestSecondaryBlocks(t *testing.T) {
 	})
 }
 
-func TestVPCGoesLast(t *testing.T) {
+func TestVPCDeletedLast(t *testing.T) {
 	in(t, Options{}, func(t *testing.T, n *testbed) {
 		ctx := t.Context()
 		eigw, err := n.ec2.CreateEgressOnlyInternetGateway(ctx, &ec2.CreateEgressOnlyInternetGatewayInput{VpcId: &n.vpc})

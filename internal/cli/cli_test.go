@@ -226,7 +226,7 @@ func TestValidate(t *testing.T) {
 	require.Equal(t, 0, s.run("cluster", "validate", "-f", filepath.Dir(file)), "a directory stands for the files in it")
 }
 
-func TestManifestProblemsAreToldOneByOne(t *testing.T) {
+func TestManifestProblemsAreListed(t *testing.T) {
 	s := newShell(t)
 	text, err := os.ReadFile(s.generated(t))
 	require.NoError(t, err)

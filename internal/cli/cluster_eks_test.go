@@ -24,8 +24,8 @@ func TestEKSIsValid(t *testing.T) {
 	assert.Contains(t, s.out.String(), "1 control plane, 2 workers in 1 pool\n")
 }
 
-// TestLifeOfAnEKSCluster runs the commands for an EKS cluster.
-func TestLifeOfAnEKSCluster(t *testing.T) {
+// TestEKSClusterCommands runs the commands for an EKS cluster.
+func TestEKSClusterCommands(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	file := configured("eks")
@@ -59,8 +59,8 @@ func TestLifeOfAnEKSCluster(t *testing.T) {
 	assert.Contains(t, s.err.String(), "Cluster eks in us-east-1 has no resources")
 }
 
-// TestLifeOfAPool runs the commands for a cluster with a machine pool.
-func TestLifeOfAPool(t *testing.T) {
+// TestPoolCommands runs the commands for a cluster with a machine pool.
+func TestPoolCommands(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	file := configured("machine-pool")

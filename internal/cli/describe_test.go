@@ -22,9 +22,9 @@ func (s *shellEnv) silenced(t *testing.T) {
 	})
 }
 
-// TestDescribeWhenTheAPIServerIsSilent describes a cluster whose API server does not
+// TestDescribeWithoutAPIServer describes a cluster whose API server does not
 // respond.
-func TestDescribeWhenTheAPIServerIsSilent(t *testing.T) {
+func TestDescribeWithoutAPIServer(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	file := s.generated(t, "--flavor", "resource-sets")

@@ -162,8 +162,8 @@ func TestKubeconfigKeepsOnlyWhatFits(t *testing.T) {
 	golden.Assert(t, "kubeconfig-fits.txt", s.transcript())
 }
 
-// TestKubeconfigGoesNowhereElse uses files that must not be overwritten.
-func TestKubeconfigGoesNowhereElse(t *testing.T) {
+// TestKubeconfigFileIsNotOverwritten uses files that must not be overwritten.
+func TestKubeconfigFileIsNotOverwritten(t *testing.T) {
 	s := newSession(t)
 	s.standing()
 	in := func(name string) string { return filepath.Join(filepath.Dir(s.HomeDir), name) }

@@ -33,9 +33,9 @@ func (s *shellEnv) simulated() {
 	s.Size = func() (int, int) { return 100, 30 }
 }
 
-// TestLifeOfACluster runs all commands in turn, with a simulated account that is stored
+// TestClusterCommands runs all commands in turn, with a simulated account that is stored
 // between them.
-func TestLifeOfACluster(t *testing.T) {
+func TestClusterCommands(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
 	s.simulated()
@@ -161,8 +161,8 @@ func TestGraphNeedsNoAccount(t *testing.T) {
 	assert.InDelta(t, 1, document["version"], 0)
 }
 
-// TestExamplesNameFlavorsThatThereAre checks the commands in comments of examples.
-func TestExamplesNameFlavorsThatThereAre(t *testing.T) {
+// TestFlavorsInExamplesExist checks the commands in comments of examples.
+func TestFlavorsInExamplesExist(t *testing.T) {
 	for _, flavor := range flavors(t) {
 		text, err := os.ReadFile("../../configs/" + flavor + ".yaml")
 		require.NoError(t, err)
@@ -204,7 +204,7 @@ func firsts(text string) (out []string) {
 	return out
 }
 
-func TestAnInterruptStopsTheRunAndTheNextGoesOn(t *testing.T) {
+func TestInterruptedRunIsContinued(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
 	s.simulated()

@@ -76,7 +76,7 @@ func (s *shellEnv) simulatedAccount(t *testing.T, edit func(*awssim.State)) {
 	require.NoError(t, f.Close())
 }
 
-func TestLifeOfTheBootstrapStack(t *testing.T) {
+func TestBootstrapStackCommands(t *testing.T) {
 	s := newShell(t)
 	s.simulated()
 	more := iamConfig(t, "  controlPlane:\n    enableCSIPolicy: true\n  stackTags:\n    team: red\n")

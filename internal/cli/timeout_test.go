@@ -33,8 +33,8 @@ func TestTimeout(t *testing.T) {
 	assert.Contains(t, s.err.String(), "To continue, run the command again")
 }
 
-// TestTimeoutReportsRealTime waits for an API server that never
-// answers, on an account whose clock is faster than real time.
+// TestTimeoutReportsRealTime waits for an API server that never answers, on an account
+// whose clock is faster than real time.
 func TestTimeoutReportsRealTime(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
@@ -50,9 +50,9 @@ func TestTimeoutReportsRealTime(t *testing.T) {
 	assert.LessOrEqual(t, waited, 2*time.Second)
 }
 
-// TestTheUsersTimeIsNotTheRuns: the time until the user answers does not count for the
+// TestConfirmationTimeDoesNotCount: the time until the user answers does not count for the
 // run.
-func TestTheUsersTimeIsNotTheRuns(t *testing.T) {
+func TestConfirmationTimeDoesNotCount(t *testing.T) {
 	s := newShell(t)
 	file := s.generated(t)
 	s.simulated()

@@ -226,7 +226,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestLinesGiveSignsOfLife(t *testing.T) {
+func TestLinesHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
 		p := NewLines(&b, Terminal{})

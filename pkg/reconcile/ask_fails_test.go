@@ -12,9 +12,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestClusterStopsAnswering loses the API server while the cluster deletes its resources,
-// or denies the requests: the deletion continues after a minute.
-func TestClusterStopsAnswering(t *testing.T) {
+// TestAPIServerLostDuringDeletion loses the API server while the cluster deletes its
+// resources, or denies the requests: the deletion continues after a minute.
+func TestAPIServerLostDuringDeletion(t *testing.T) {
 	for _, forbid := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			m := loadQuick(t, quickstart)

@@ -125,9 +125,9 @@ func asked(p reconcile.Plan) (out []string) {
 	return out
 }
 
-// TestClusterIsAsked deletes a cluster: the objects with AWS resources are deleted before
-// everything else.
-func TestClusterIsAsked(t *testing.T) {
+// TestControllersCleanUp deletes a cluster: the objects with AWS resources are deleted
+// before everything else.
+func TestControllersCleanUp(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		byName     bool
@@ -172,8 +172,9 @@ func TestClusterIsAsked(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers deletes a cluster whose API server is unreachable, or denies access.
-func TestNobodyAnswers(t *testing.T) {
+// TestAPIServerUnavailable deletes a cluster whose API server is unreachable, or denies
+// access.
+func TestAPIServerUnavailable(t *testing.T) {
 	for _, c := range []struct {
 		name, warning string
 		spoil         func(*awssim.State)
@@ -242,9 +243,9 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestControllersAreDead waits for controllers that do not run, until the time limit, and
+// TestControllersDoNotRun waits for controllers that do not run, until the time limit, and
 // then deletes their AWS resources.
-func TestControllersAreDead(t *testing.T) {
+func TestControllersDoNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, quickstart)
 		a := prepared(t, quickstart, m)
@@ -271,8 +272,8 @@ func TestControllersAreDead(t *testing.T) {
 	})
 }
 
-// TestAskedToKeepVolumes keeps claims.
-func TestAskedToKeepVolumes(t *testing.T) {
+// TestAskClusterKeepsVolumes keeps claims.
+func TestAskClusterKeepsVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, quickstart)
 		a := prepared(t, quickstart, m)
@@ -293,8 +294,8 @@ func TestAskedToKeepVolumes(t *testing.T) {
 	})
 }
 
-// TestNobodyIsAsked: without AskCluster, a deletion does not call the API server.
-func TestNobodyIsAsked(t *testing.T) {
+// TestWithoutAskCluster: without AskCluster, a deletion does not call the API server.
+func TestWithoutAskCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := loadQuick(t, quickstart)
 		a := prepared(t, quickstart, m)
@@ -308,10 +309,10 @@ func TestNobodyIsAsked(t *testing.T) {
 	})
 }
 
-// TestAskingCosts compares the AWS calls of deletions with and without AskCluster. If
+// TestAskClusterCalls compares the AWS calls of deletions with and without AskCluster. If
 // only the name is known, the run has to find the API server first, and lists network
 // interfaces at other times.
-func TestAskingCosts(t *testing.T) {
+func TestAskClusterCalls(t *testing.T) {
 	for byName, more := range map[bool]int{false: 0, true: 4} {
 		synctest.Test(t, func(t *testing.T) {
 			m := loadQuick(t, quickstart)

@@ -132,7 +132,7 @@ func TestPodThatCompletes(t *testing.T) {
 
 // A pod that cannot be evicted because its namespace is being deleted is deleted with it,
 // and the other pods are evicted immediately.
-func TestNamespaceThatGoes(t *testing.T) {
+func TestDrainWithTerminatingNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 1, 2, true)
 		node := leaving(a, goes)

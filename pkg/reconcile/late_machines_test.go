@@ -11,7 +11,7 @@ import (
 )
 
 // The plan reports machines that are added too late to join.
-func TestLateMachinesAreToldOf(t *testing.T) {
+func TestLateMachinesAreReported(t *testing.T) {
 	m := loadQuick(t, threeZones)
 	synctest.Test(t, func(t *testing.T) {
 		a := account(m, 0)

@@ -54,7 +54,7 @@ func TestForeignBlockStays(t *testing.T) {
 }
 
 // An existing bucket is neither adopted nor emptied.
-func TestBucketOfSomebodyElse(t *testing.T) {
+func TestExistingBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, "../../configs/flatcar.yaml", nil))
 		a := account(m, 0)

@@ -363,7 +363,7 @@ func TestTwoClustersInAVPC(t *testing.T) {
 
 // If the cluster has no resources, resources of another cluster with that name in its
 // tags are not deleted.
-func TestSweepTakesNoOtherClusterForOurs(t *testing.T) {
+func TestLeftoversOfAnotherCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "../../configs/byo-vpc.yaml"
 		m := loadQuick(t, file)

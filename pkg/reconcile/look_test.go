@@ -23,10 +23,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// TestLookingChangesNothing plans every example: after it was applied, with machines that
+// TestReadingChangesNothing plans every example: after it was applied, with machines that
 // a rollout replaces, and with machines and parts that are not desired any more. Find and
 // Diff change neither the desired resources nor the clients.
-func TestLookingChangesNothing(t *testing.T) {
+func TestReadingChangesNothing(t *testing.T) {
 	kinds := map[string]bool{}
 	t.Cleanup(func() {
 		for _, kind := range []string{

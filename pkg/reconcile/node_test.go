@@ -81,7 +81,7 @@ func TestNodeThatStaysAfterAll(t *testing.T) {
 }
 
 // A Node that somebody else had cordoned stays cordoned.
-func TestCordonOfSomebodyElseStays(t *testing.T) {
+func TestEarlierCordonStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, sized(t, 1, 2))
 		cordon(a, leaving(a, goes))

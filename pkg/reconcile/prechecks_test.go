@@ -41,7 +41,7 @@ func TestPlacementGroupHasToExist(t *testing.T) {
 }
 
 // Without the permission to read placement groups, the error comes from the launch.
-func TestPlacementGroupThatNobodyMaySee(t *testing.T) {
+func TestPlacementGroupReadDenied(t *testing.T) {
 	m := load(t, threeZones, nil)
 	m.Deployments[0].Template.Spec.Template.Spec.PlacementGroupName = "racks"
 	synctest.Test(t, func(t *testing.T) {

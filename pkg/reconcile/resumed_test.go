@@ -214,9 +214,9 @@ func TestDNSAlone(t *testing.T) {
 	})
 }
 
-// TestListenerOfNobody replaces a control plane behind another listener without a
+// TestListenerWithoutProcess replaces a control plane behind another listener without a
 // process: the run waits only for the API server.
-func TestListenerOfNobody(t *testing.T) {
+func TestListenerWithoutProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listening := func() *manifest.Cluster {
 			m := sized(t, 1, 1)

@@ -280,7 +280,7 @@ func TestVolumesAreDetached(t *testing.T) {
 
 // If no API server responds, nothing is terminated, and the error names the flags that do
 // not need it.
-func TestNobodyToAsk(t *testing.T) {
+func TestDrainWithoutAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := living(t, 3, 1, true)
 		inside(a, func(c *kubesim.Cluster) { // two of three are terminated

@@ -40,7 +40,7 @@ type Server struct {
 //go:embed images.json
 var images []byte
 
-// mended is what Python loads before moto.
+// mended is Python code with fixes for moto, which Python loads first.
 //
 //go:embed sitecustomize.py
 var mended []byte

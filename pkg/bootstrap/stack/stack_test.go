@@ -91,7 +91,7 @@ func (u *user) count(op string) (n int) {
 
 func csi(c *bootstrap.Config) { c.Spec.ControlPlane.EnableCSIPolicy = true }
 
-func TestLifeOfAStack(t *testing.T) {
+func TestStackLifecycle(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		began := time.Now()
 		outcome, err := u.apply(stack.Wanted{Tags: map[string]string{"team": "red"}})
@@ -194,7 +194,7 @@ func (u *user) sabotage(role string) {
 	}
 }
 
-func TestFailureTellsItsCauses(t *testing.T) {
+func TestFailureReportsCauses(t *testing.T) {
 	bare(t, func(t *testing.T, u *user) {
 		role := "nodes.cluster-api-provider-aws.sigs.k8s.io"
 		u.sabotage(role)

@@ -34,7 +34,7 @@ func TestEKSClusterCommands(t *testing.T) {
 		require.Equal(t, want, s.run(append([]string{"cluster"}, args...)...), "%s\n%s", args, s.err.String())
 	}
 	step(env.Refused, "plan", "-f", file)
-	assert.Contains(t, s.err.String(), "role eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io does not exist in the account: have it made with --set CAPA_EKS_IAM=true")
+	assert.Contains(t, s.err.String(), "role eks-nodegroup.cluster-api-provider-aws.sigs.k8s.io does not exist in the account: create it with --set CAPA_EKS_IAM=true")
 	s.variables["CAPA_EKS_IAM"] = "true"
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ eks-cluster\n")

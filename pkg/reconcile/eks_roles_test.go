@@ -14,12 +14,12 @@ import (
 // For each missing role of the account, a plan names the setting with which bootstrap
 // creates it: by default it creates only that of control planes.
 func TestMissingRolesOfEKS(t *testing.T) {
-	const suffix, made = ".cluster-api-provider-aws.sigs.k8s.io does not exist in the account: have it made with --set CAPA_EKS_IAM=true, or ", "make it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
+	const suffix, made = ".cluster-api-provider-aws.sigs.k8s.io does not exist in the account: create it with --set CAPA_EKS_IAM=true, or ", "create it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
 	for role, hint := range map[string]string{
 		"eks-controlplane": suffix + made + "'",
 		"eks-nodegroup":    suffix + made + " --config FILE', where FILE says spec.eks.managedMachinePool.disable: false",
 		"eks-fargate":      suffix + made + " --config FILE', where FILE says spec.eks.fargate.disable: false",
-		"mine":             " does not exist in the account: have it made with --set CAPA_EKS_IAM=true, or name one that is there",
+		"mine":             " does not exist in the account: create it with --set CAPA_EKS_IAM=true, or set the name of an existing role",
 	} {
 		m := load(t, "../../configs/eks-addons.yaml", nil)
 		m.EKS.EnableIAM = false
@@ -30,7 +30,7 @@ func TestMissingRolesOfEKS(t *testing.T) {
 			a := account(m, lag)
 			a.Edit(func(s *awssim.State) { clear(s.IAM.Roles) })
 			_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test"}).Plan(t.Context())
-			require.ErrorContains(t, err, "look: role "+role+hint)
+			require.ErrorContains(t, err, "read: role "+role+hint)
 			assert.NotContains(t, err.Error(), "docs/adr")
 		})
 	}

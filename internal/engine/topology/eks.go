@@ -157,7 +157,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 // howToCreateRole returns the advice for a role that is missing. Of CAPA's roles, the
 // command creates by default only that of control planes.
 func howToCreateRole(name string) string {
-	const gate, command = "have it made with --set CAPA_EKS_IAM=true, or ", "make it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
+	const gate, command = "create it with --set CAPA_EKS_IAM=true, or ", "create it for all clusters of the account with 'clusterawsadm bootstrap iam create-cloudformation-stack"
 	setting := map[string]string{
 		expinfrav1.DefaultEKSNodegroupRole: "spec.eks.managedMachinePool.disable: false",
 		expinfrav1.DefaultEKSFargateRole:   "spec.eks.fargate.disable: false",
@@ -168,7 +168,7 @@ func howToCreateRole(name string) string {
 	case name == ekscontrolplanev1.DefaultEKSControlPlaneRole:
 		return gate + command + "'"
 	}
-	return gate + "name one that is there"
+	return gate + "set the name of an existing role"
 }
 
 // addEKSAddons adds the add-ons that EKS installs. With nodes, the cluster will have

@@ -133,21 +133,20 @@ func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 		if err != nil {
 			return err
 		}
-		l.self.Epoch, l.first = 0, top == nil
+		l.self.Epoch, l.first = 1, top == nil
 		if top != nil {
-			if last != nil && last.Run == top.Run && last.Beats != top.Beats && !top.Released {
+			l.self.Epoch = top.Epoch + 1
+			if top.isAlive(last) {
 				return &LockedError{*top}
 			}
-			if left := top.validFor(consistencyDelay) - top.age; left > 0 && !top.settled() {
+			if left := top.validFor(consistencyDelay) - top.age; left > 0 {
 				last = top
 				if err := l.waitForExpiry(ctx, *top, left); err != nil {
 					return err
 				}
 				continue
 			}
-			l.self.Epoch = top.Epoch
 		}
-		l.self.Epoch++
 		taken, err := l.records.create(ctx, l.self)
 		if err != nil {
 			return err
@@ -159,7 +158,8 @@ func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 		// A listing has to show the record before the next epoch may follow it.
 		if unlisted.IsZero() {
 			unlisted = l.clock.Now()
-		} else if l.clock.Since(unlisted) > ConsistencyDelay {
+		}
+		if l.clock.Since(unlisted) > ConsistencyDelay {
 			return fmt.Errorf("record %d exists, but is not listed", l.self.Epoch)
 		}
 		if err := l.clock.Sleep(ctx, listingInterval); err != nil {
@@ -168,13 +168,19 @@ func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 	}
 }
 
-// settled reports whether the run has ended, and AWS has answered all of its calls.
-func (h Holder) settled() bool { return h.Released && !h.Unknown }
+// isAlive reports whether the run of a record has sent a heartbeat since the last listing.
+func (h Holder) isAlive(last *Holder) bool {
+	return last != nil && last.Run == h.Run && last.Beats != h.Beats && !h.Released
+}
 
-// validFor is how long a record is valid after its last heartbeat. A holder that has
-// released the lock has sent no call since then.
+// validFor is how long a record is valid after its last heartbeat. A run that has ended
+// has sent no call since then; if AWS has answered all of them, there is nothing to wait
+// for.
 func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
-	if h.Released {
+	switch {
+	case h.Released && !h.Unknown:
+		return -consistencyDelay
+	case h.Released:
 		return consistencyDelay
 	}
 	return consistencyDelay + heartbeatInterval

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -43,14 +44,11 @@ func AreaOf(id ID, origin string) Area {
 	if name == "retired" { // "retired/machine/md-0/17/i-0123"
 		name = ID(strings.TrimPrefix(string(id), "retired/")).Kind()
 	}
-	switch area := areaOfKind()[name]; area {
-	case "":
-		return AreaOther
-	case kind.AreaMachines:
+	area := areaOfKind()[name]
+	if area == kind.AreaMachines {
 		return machineArea(id, origin)
-	default:
-		return Area(area)
 	}
+	return cmp.Or(Area(area), AreaOther)
 }
 
 func machineArea(id ID, origin string) Area {

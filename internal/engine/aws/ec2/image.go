@@ -128,7 +128,7 @@ func UbuntuImage(region string) graph.Lookup[ImageState] {
 			cloud.Filter("virtualization-type", "hvm"), cloud.Filter("description", "Canonical??Ubuntu??24.04??amd64?noble?image*"),
 		})
 		if err == nil && len(all) == 0 {
-			err = errors.New("Canonical has no image of Ubuntu 24.04 in the region: set spec.bastion.ami")
+			err = errors.New("no image of Ubuntu 24.04 by Canonical in the region: set spec.bastion.ami")
 		}
 		if err != nil {
 			return nil, err

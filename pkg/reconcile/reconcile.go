@@ -147,13 +147,6 @@ func OpenByName(name string, t Target) *Cluster {
 	return &Cluster{Name: name, Region: t.Config.Region, target: t}
 }
 
-// ClusterSummary is one cluster of an account, found by its tags.
-type ClusterSummary struct {
-	Name   string         `json:"name"`
-	Region string         `json:"region"`
-	Kinds  map[string]int `json:"resources"` // number of resources of each kind
-}
-
 // Status is the state of a cluster.
 type Status struct {
 	Name      string           `json:"name"`

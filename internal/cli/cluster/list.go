@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
@@ -71,7 +70,7 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	if !o.allRegions || s.Simulated() {
 		return reconcile.List(ctx, s.target)
 	}
-	regions, err := regions(ctx, s)
+	regions, err := reconcile.Regions(ctx, s.target)
 	if err != nil {
 		return nil, err
 	}
@@ -91,19 +90,6 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	}
 	err = g.Wait()
 	return slices.Concat(found...), err
-}
-
-// regions lists the regions that are enabled in the account.
-func regions(ctx context.Context, s *session) (names []string, err error) {
-	out, err := ec2.NewFromConfig(s.target.Config).DescribeRegions(ctx, &ec2.DescribeRegionsInput{})
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range out.Regions {
-		names = append(names, *r.RegionName)
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 func (o *listOptions) table(found []reconcile.ClusterSummary) error {

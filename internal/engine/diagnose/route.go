@@ -61,7 +61,7 @@ func (q *machineCheck) noInternet(t *types.RouteTable) (why string) {
 	why = "has no default route"
 	for _, r := range t.Routes {
 		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
-		via := aws.ToString(r.NatGatewayId) + aws.ToString(r.EgressOnlyInternetGatewayId) + aws.ToString(r.GatewayId)
+		via := ec2.RouteTarget(r)
 		switch {
 		case to != "0.0.0.0/0" && to != "::/0":
 		case r.State == types.RouteStateBlackhole:

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -213,6 +214,16 @@ func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, erro
 	})
 }
 
+// RouteTarget returns the ID of the resource that a route leads to: of all target fields
+// of the EC2 type Route, one is set.
+func RouteTarget(r types.Route) string {
+	return cmp.Or(
+		aws.ToString(r.NatGatewayId), aws.ToString(r.EgressOnlyInternetGatewayId), aws.ToString(r.GatewayId), aws.ToString(r.CarrierGatewayId),
+		aws.ToString(r.TransitGatewayId), aws.ToString(r.NetworkInterfaceId), aws.ToString(r.VpcPeeringConnectionId),
+		aws.ToString(r.LocalGatewayId), aws.ToString(r.CoreNetworkArn), aws.ToString(r.OdbNetworkArn),
+	)
+}
+
 func routeTableState(x types.RouteTable) RouteTableState {
 	s := RouteTableState{
 		Object: identity.Object{ID: aws.ToString(x.RouteTableId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId),
@@ -220,10 +231,8 @@ func routeTableState(x types.RouteTable) RouteTableState {
 	}
 	for _, r := range x.Routes {
 		to := aws.ToString(r.DestinationCidrBlock) + aws.ToString(r.DestinationIpv6CidrBlock)
-		targets := []string{aws.ToString(r.NatGatewayId), aws.ToString(r.EgressOnlyInternetGatewayId), aws.ToString(r.GatewayId), aws.ToString(r.CarrierGatewayId), aws.ToString(r.TransitGatewayId), aws.ToString(r.NetworkInterfaceId), aws.ToString(r.VpcPeeringConnectionId)}
-		targets = slices.DeleteFunc(targets, func(t string) bool { return t == "" })
-		if to != "" && len(targets) > 0 && targets[0] != "local" {
-			s.Routes[to] = targets[0]
+		if target := RouteTarget(r); to != "" && target != "" && target != "local" {
+			s.Routes[to] = target
 		}
 	}
 	for _, a := range x.Associations {

@@ -54,6 +54,7 @@ type Clients struct {
 	reading atomic.Int64
 	batches batches
 	stats   Stats
+	reached atomic.Bool // AWS has answered a call
 	log     func(Call)
 	via     kube.Transport
 	apis    sync.Map // server -> *kube.Client
@@ -87,6 +88,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		return retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = 8
 			r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
+			r.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(c.disconnected)}, r.Retryables...)
 		})
 	}
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)
@@ -97,6 +99,16 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.AutoScaling = autoscaling.NewFromConfig(cfg)
 	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	return c
+}
+
+// disconnected has the SDK repeat a call whose host cannot be found any more: a laptop has
+// resumed, or a network has changed. The SDK itself does not, since the name may be wrong;
+// if AWS has answered before, it is not.
+func (c *Clients) disconnected(err error) aws.Ternary {
+	if c.reached.Load() && Unconnected(err) {
+		return aws.TrueTernary
+	}
+	return aws.UnknownTernary
 }
 
 // Stats counts the calls of a run. Calls of the lock are not counted.

@@ -101,7 +101,13 @@ func Throttled(err error) bool {
 // NotSent reports whether err says that the request was not sent, so that it has had no
 // effect.
 func NotSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, ErrLockLost) || errors.As(err, new(*RefusedError)) ||
+	return Unconnected(err) || errors.Is(err, ErrLockLost) || errors.As(err, new(*unsentError)) || errors.As(err, new(*RefusedError)) ||
 		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))
+}
+
+// Unconnected reports whether err says that there was no connection to send a request on:
+// the name of the host was not found, or the host did not accept the connection.
+func Unconnected(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }

@@ -2,13 +2,16 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // Call describes one completed call to AWS, for the log.
@@ -26,7 +29,38 @@ const (
 	recorderKey
 	snapshotKey
 	briefKey
+	interruptKey
+	sentKey
 )
+
+// Uninterrupted returns a context that is not cancelled with ctx: a call that was sent
+// gets its answer. After ctx has ended, no attempt is sent any more.
+func Uninterrupted(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), interruptKey, func() error { return context.Cause(ctx) })
+}
+
+// interrupted returns an error if an attempt must not be sent, because of an interrupt.
+func interrupted(ctx context.Context) error {
+	interrupt, ok := ctx.Value(interruptKey).(func() error)
+	if !ok {
+		return nil
+	}
+	err := interrupt()
+	if err == nil {
+		return nil
+	}
+	if sent, ok := ctx.Value(sentKey).(*atomic.Bool); ok && sent.Load() {
+		return fmt.Errorf("not repeated: %w", err)
+	}
+	return &unsentError{err}
+}
+
+// unsentError is the error of a call that was interrupted before it was sent.
+type unsentError struct{ error }
+
+func (e *unsentError) Error() string { return "not sent: " + e.error.Error() }
+
+func (e *unsentError) Unwrap() error { return e.error }
 
 // ReadOnly returns a context in which calls that could change something fail before they
 // are sent.
@@ -61,6 +95,7 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 				}
 			}
 			began := c.Clock.Now()
+			ctx = context.WithValue(ctx, sentKey, new(atomic.Bool))
 			out, md, err = next.HandleInitialize(ctx, in)
 			if c.log != nil {
 				c.log(Call{awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), c.Clock.Since(began), err})
@@ -102,6 +137,12 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 	if err = c.checkLock(ctx); err != nil {
 		return out, md, err
 	}
+	if err = interrupted(ctx); err != nil {
+		return out, md, err
+	}
+	if sent, ok := ctx.Value(sentKey).(*atomic.Bool); ok {
+		sent.Store(true)
+	}
 	if ctx.Value(unlockedKey) == nil {
 		if Reads(op) {
 			c.stats.Reads.Add(1)
@@ -109,13 +150,36 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 			c.stats.Writes.Add(1)
 		}
 	}
-	out, md, err = next.HandleFinalize(ctx, in)
+	out, md, err = answered(ctx, in, next)
+	if err == nil || Rejected(err) {
+		c.reached.Store(true)
+	}
 	if Rejected(err) && ctx.Value(unlockedKey) == nil && !Reads(op) {
 		c.stats.Writes.Add(-1) // a rejected call has written nothing
 	}
 	if Throttled(err) {
 		c.stats.Throttled.Add(1)
 		c.buckets.slow(service, op)
+	}
+	return out, md, err
+}
+
+// answerTimeout is how long an attempt waits for its answer. A connection that a suspended
+// laptop or a changed network left half open never has one, and the kernel takes up to 15
+// minutes to close it.
+const answerTimeout = time.Minute
+
+// ErrNoAnswer says that AWS did not answer within answerTimeout. The call may have had its
+// effect.
+var ErrNoAnswer = errors.New("no answer within a minute")
+
+// answered sends an attempt, and waits for its answer.
+func answered(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+	attempt, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	out, md, err = next.HandleFinalize(attempt, in)
+	if err != nil && attempt.Err() != nil && ctx.Err() == nil {
+		err = &smithyhttp.RequestSendError{Err: ErrNoAnswer} // the SDK repeats it, as it repeats lost connections
 	}
 	return out, md, err
 }

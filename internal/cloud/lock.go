@@ -77,7 +77,7 @@ type Lock struct {
 	mu       sync.Mutex
 	self     Holder
 	first    bool      // there was no record before
-	checked  time.Time // wall time, which goes on while the machine is suspended
+	checked  time.Time // zero before the first check; wall time, which goes on while the machine is suspended
 	lost     bool
 	unlisted time.Time // since when the record of this run is not listed; zero if it is
 	waiting  func(Holder, time.Duration)
@@ -129,10 +129,11 @@ func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 	var last *Holder
 	var unlisted time.Time // since when a record exists that is not listed
 	for {
-		top, err := l.highest(ctx)
+		all, err := l.records.list(ctx)
 		if err != nil {
 			return err
 		}
+		top := highest(all)
 		l.self.Epoch, l.first = 1, top == nil
 		if top != nil {
 			l.self.Epoch = top.Epoch + 1
@@ -152,8 +153,7 @@ func (l *Lock) take(ctx context.Context, consistencyDelay time.Duration) error {
 			return err
 		}
 		if !taken {
-			l.checked = l.clock.Now().Round(0)
-			return l.removeOlder(ctx)
+			return l.remove(ctx, all)
 		}
 		// A listing has to show the record before the next epoch may follow it.
 		if unlisted.IsZero() {
@@ -195,30 +195,23 @@ func (l *Lock) waitForExpiry(ctx context.Context, h Holder, left time.Duration) 
 	return l.clock.Sleep(ctx, min(left, heartbeatInterval+time.Second))
 }
 
-// removeOlder deletes the records of earlier epochs.
-func (l *Lock) removeOlder(ctx context.Context) error {
-	all, err := l.records.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, h := range all {
-		if h.Epoch < l.self.Epoch {
-			if err := l.records.remove(ctx, h.Epoch); err != nil {
-				return err
-			}
+// remove deletes the records of earlier epochs.
+func (l *Lock) remove(ctx context.Context, earlier []Holder) error {
+	for _, h := range earlier {
+		if err := l.records.remove(ctx, h.Epoch); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (l *Lock) highest(ctx context.Context) (top *Holder, err error) {
-	all, err := l.records.list(ctx)
+func highest(all []Holder) (top *Holder) {
 	for i := range all {
 		if top == nil || all[i].Epoch > top.Epoch {
 			top = &all[i]
 		}
 	}
-	return top, err
+	return top
 }
 
 // sendHeartbeats sends heartbeats until the lock is released or lost.
@@ -259,11 +252,11 @@ func (l *Lock) check(ctx context.Context) error {
 			return nil
 		}
 		asked := l.clock.Now().Round(0)
-		top, err := l.highest(unlocked(ctx))
+		all, err := l.records.list(unlocked(ctx))
 		if err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
-		if !l.observe(top, asked) {
+		if !l.observe(highest(all), asked) {
 			if err := l.clock.Sleep(ctx, listingInterval); err != nil {
 				return err
 			}

@@ -254,6 +254,8 @@ func TestLockChecksByWallTime(t *testing.T) {
 	s := &store{awssim.New(awssim.Options{}), ""}
 	p := s.process()
 	require.NoError(t, p.lock(t, cloud.LockOptions{}))
+	require.NoError(t, p.write(t))
+	require.WithinDuration(t, time.Now(), p.Lock.CheckedForTest(), time.Minute)
 	require.Contains(t, time.Now().String(), "m=", "the test would notice")
 	require.NotContains(t, p.Lock.CheckedForTest().String(), "m=")
 	require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))

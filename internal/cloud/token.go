@@ -31,13 +31,13 @@ func randomToken() string {
 }
 
 // SendOnce prevents the SDK from repeating a create call that has no client token when
-// its answer is lost: a second call could create a duplicate. A throttled call is still
-// repeated.
-func SendOnce(o *ec2.Options) { o.Retryer = onlyThrottles{o.Retryer} }
+// its answer is lost: a second call could create a duplicate. A call that was throttled,
+// or could not be sent, is still repeated.
+func SendOnce(o *ec2.Options) { o.Retryer = onlyWithoutEffect{o.Retryer} }
 
-// onlyThrottles repeats only throttled calls.
-type onlyThrottles struct{ aws.Retryer }
+// onlyWithoutEffect repeats only calls that have certainly had no effect.
+type onlyWithoutEffect struct{ aws.Retryer }
 
-func (r onlyThrottles) IsErrorRetryable(err error) bool {
-	return retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err) == aws.TrueTernary
+func (r onlyWithoutEffect) IsErrorRetryable(err error) bool {
+	return Unconnected(err) && r.Retryer.IsErrorRetryable(err) || retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}.IsErrorThrottle(err) == aws.TrueTernary
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -168,7 +169,10 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case Denied:
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s", op)
 	case Broken:
-		return nil, &smithy.GenericAPIError{Code: "InternalError", Message: "an internal error has occurred", Fault: smithy.FaultServer}
+		return nil, &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, // by which the SDK retries
+			Err:      &smithy.GenericAPIError{Code: "InternalError", Message: "an internal error has occurred", Fault: smithy.FaultServer},
+		}
 	case Unsent:
 		return nil, &smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: strings.ToLower(service) + ".amazonaws.com", IsNotFound: true}}}
 	case LostBefore:

@@ -136,6 +136,9 @@ type attempt struct {
 func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
 	for {
 		last, err := move(ctx)
+		if cloud.Unconnected(err) {
+			err = NotYet(fmt.Errorf("a connection to AWS: %w", err))
+		}
 		var soon *notYetError
 		if errors.As(err, &soon) {
 			err = a.pause(ctx, soon.error)
@@ -330,7 +333,7 @@ func (a *attempt) retryLost(ctx context.Context) bool {
 // uninterrupted returns a context that is not cancelled, for calls that change something: an
 // interrupt ends the run between two calls, not during one.
 func (a *attempt) uninterrupted(ctx context.Context) context.Context {
-	return cloud.Recording(context.WithoutCancel(ctx), &cloud.Questions{})
+	return cloud.Recording(cloud.Uninterrupted(ctx), &cloud.Questions{})
 }
 
 // done sends the last event of an attempt.

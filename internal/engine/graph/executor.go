@@ -112,11 +112,16 @@ func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 	return x.walk(cloud.InSnapshot(ctx), g.resources, inAnyOrder, func(ctx context.Context, n Resource) error { return n.verify(ctx, x) })
 }
 
+// checking is the time limit of checkVisible.
+const checking = 30 * time.Second
+
 // checkVisible checks, after a run that failed, whether AWS shows everything that the run has
 // created. A run that starts before that would create it again.
 func (x *Executor) checkVisible(ctx context.Context, g *Graph) {
 	x.Cloud.Snapshot()
-	ctx = cloud.InSnapshot(cloud.ReadOnly(context.WithoutCancel(ctx)))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checking)
+	defer cancel()
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
 	_ = x.walk(ctx, g.resources, inAnyOrder, func(ctx context.Context, n Resource) error {
 		if !n.visible(ctx, x) {
 			x.lostAnswers.Store(true)

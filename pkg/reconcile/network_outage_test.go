@@ -1,0 +1,88 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// A run survives 45 seconds without a network, whatever it does at the time.
+func TestOutage(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	for from := 2 * time.Second; from < 150*time.Second; from += 13 * time.Second {
+		t.Run(fmt.Sprint(from), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				before, began, p := a.Inventory(), time.Now(), a.Process()
+				p.Fault = func(int, string, string) awssim.Fault {
+					if age := time.Since(began); age >= from && age < from+45*time.Second {
+						return awssim.Unsent
+					}
+					return awssim.None
+				}
+				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				requireNoChange(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// If the first call cannot be sent, the region may be wrong: that is reported at once.
+func TestUnreachable(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		began, p := time.Now(), a.Process()
+		p.Fault = func(int, string, string) awssim.Fault { return awssim.Unsent }
+		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "no such host")
+		require.Less(t, time.Since(began), 2*time.Second)
+	})
+}
+
+// An interrupt ends a run within two minutes, even if AWS does not answer any more.
+func TestInterruptedSilence(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	for _, op := range []string{"CreateVpc", "CreateNatGateway", "RunInstances", "DescribeNatGateways"} {
+		t.Run(op, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				before, p := a.Inventory(), a.Process()
+				ctx, interrupt := context.WithCancel(t.Context())
+				var interrupted time.Time
+				silent := false
+				p.Fault = func(_ int, _, called string) awssim.Fault {
+					if called == op && !silent {
+						silent = true
+						go func() {
+							time.Sleep(10 * time.Second)
+							interrupted = time.Now()
+							interrupt()
+						}()
+					}
+					if silent {
+						return awssim.Silent
+					}
+					return awssim.None
+				}
+				_, err := open(m, p).Apply(ctx, reconcile.Options{})
+				require.Error(t, err)
+				require.LessOrEqual(t, time.Since(interrupted), 2*time.Minute)
+				mustApply(t, m, a)
+				requireNoChange(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}

@@ -88,7 +88,10 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		return retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = 8
 			r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
-			r.Retryables = append([]retry.IsErrorRetryable{retry.IsErrorRetryableFunc(c.disconnected)}, r.Retryables...)
+			r.Retryables = append([]retry.IsErrorRetryable{
+				retry.IsErrorRetryableFunc(c.disconnected),
+				retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
+			}, r.Retryables...)
 		})
 	}
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)

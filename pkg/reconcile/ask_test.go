@@ -310,10 +310,11 @@ func TestWithoutAskCluster(t *testing.T) {
 }
 
 // TestAskClusterCalls compares the AWS calls of deletions with and without AskCluster. If
-// only the name is known, the run has to find the API server first, and lists network
-// interfaces at other times.
+// only the name is known, the run has to find the API server first, with two calls. How
+// often a deletion is tried while the resource is in use, and network interfaces are listed
+// until they are deleted, differs from run to run.
 func TestAskClusterCalls(t *testing.T) {
-	for byName, more := range map[bool]int{false: 0, true: 4} {
+	for byName, more := range map[bool]int{false: 0, true: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			m := loadQuick(t, quickstart)
 			a := prepared(t, quickstart, m)
@@ -333,11 +334,16 @@ func TestAskClusterCalls(t *testing.T) {
 				calls := slices.DeleteFunc(since(a, from), func(c awssim.Call) bool { return c.Service == "Kubernetes" })
 				n, ops := counted(calls)
 				t.Logf("%d calls %v", n, ops)
+				require.LessOrEqual(t, n, map[bool]int{false: 60, true: 70}[byName])
+				for op, times := range ops {
+					if byName && (strings.HasPrefix(op, "Delete") || op == "DescribeNetworkInterfaces") {
+						n -= times
+					}
+				}
 				return n
 			}
 			without, with := cost(false), cost(true)
 			require.LessOrEqual(t, with, without+more)
-			require.True(t, byName || with <= 60)
 		})
 	}
 }

@@ -42,6 +42,8 @@ type Process struct {
 	Fault func(n int, service, op string) Fault
 	// Permits, if set, reports whether the process has the permission for a call.
 	Permits func(service, op string, in any) bool
+	// Refuse, if set, returns the error of a call that is rejected; nil for others.
+	Refuse func(service, op string) error
 	// Killed, if set, is called when a fault kills the process.
 	Killed func()
 
@@ -184,6 +186,11 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	}
 	if p.Permits != nil && !p.Permits(service, op, in) {
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s %s", service, op)
+	}
+	if p.Refuse != nil {
+		if err := p.Refuse(service, op); err != nil {
+			return nil, err
+		}
 	}
 	out, err := p.account.call(ctx, service, op, in)
 	switch fault {

@@ -33,6 +33,7 @@ type Instance struct {
 	Launch                                                 map[string]string // other launch parameters, for tests
 	Running                                                time.Time         // running since
 	Terminating                                            time.Time         // start of the termination; zero: none
+	Failed                                                 string            // why it was terminated before it ran: "CODE: MESSAGE"
 	Terminated                                             time.Time         // terminated since
 	Index                                                  int               // ami-launch-index
 	Boot                                                   *Boot             // nil: it has not booted
@@ -85,6 +86,8 @@ func (i *Instance) State(now time.Time) types.InstanceStateName {
 	switch {
 	case !i.Terminated.IsZero() && !i.Terminated.After(now):
 		return types.InstanceStateNameTerminated
+	case i.Failed != "":
+		return types.InstanceStateNamePending
 	case !i.Terminating.IsZero():
 		return types.InstanceStateNameShuttingDown
 	case i.Running.After(now):
@@ -419,6 +422,11 @@ func (svc *Service) instanceOut(i *Instance) types.Instance {
 	if !i.Terminating.IsZero() {
 		out.StateReason = &types.StateReason{Code: aws.String("Client.UserInitiatedShutdown"), Message: aws.String("Client.UserInitiatedShutdown: User initiated shutdown")}
 		out.StateTransitionReason = aws.String("User initiated (" + i.Terminating.UTC().Format("2006-01-02 15:04:05 MST") + ")")
+		if i.Failed != "" {
+			code, _, _ := strings.Cut(i.Failed, ": ")
+			out.StateReason = &types.StateReason{Code: &code, Message: aws.String(i.Failed)}
+			out.StateTransitionReason = aws.String(strings.ReplaceAll(code, "Client.", ""))
+		}
 	}
 	if state != types.InstanceStateNameTerminated {
 		svc.networkOut(i, &out)

@@ -3,6 +3,7 @@ package ec2
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,7 +17,7 @@ import (
 type NATGateway struct {
 	Thing
 	VPC, Subnet, Address, Interface string
-	Failed                          bool
+	Failed                          string    // "CODE: MESSAGE"; "" for a gateway that works
 	Ready                           time.Time // available since
 	Deleted                         time.Time // start of the deletion; zero: none
 	Gone                            time.Time // end of the deletion
@@ -56,7 +57,7 @@ func (n *NATGateway) state(now time.Time) types.NatGatewayState {
 		return types.NatGatewayStateDeleting
 	case n.Ready.After(now):
 		return types.NatGatewayStatePending
-	case n.Failed:
+	case n.Failed != "":
 		return types.NatGatewayStateFailed
 	}
 	return types.NatGatewayStateAvailable
@@ -99,8 +100,12 @@ func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.Create
 			return nil, core.Fail("InsufficientFreeAddressesInSubnet", "the subnet %s has no free addresses", subnet.ID)
 		}
 		n := &NATGateway{Thing: svc.newThing("nat", tags), VPC: subnet.VPC, Subnet: subnet.ID, Address: address.ID}
+		n.Failed = s.NATGatewayFailure
 		if svc.GatewayOf(subnet.VPC) == nil {
-			n.Failed, n.Ready = true, svc.Now().Add(NATGatewayFails)
+			n.Failed = "Gateway.NotAttached: Network " + n.VPC + " has no Internet gateway attached"
+		}
+		if n.Failed != "" {
+			n.Ready = svc.Now().Add(NATGatewayFails)
 		} else {
 			n.Ready = svc.Now().Add(NATGatewayTakes)
 			i := svc.NewInterface(subnet.ID, "Interface for NAT Gateway "+n.ID, string(types.NetworkInterfaceTypeNatGateway), n.ID, nil)
@@ -145,8 +150,8 @@ func (svc *Service) natGatewayOut(n *NATGateway) types.NatGateway {
 		out.DeleteTime = aws.Time(n.Gone)
 	}
 	if state == types.NatGatewayStateFailed {
-		out.FailureCode = aws.String("Gateway.NotAttached")
-		out.FailureMessage = aws.String("Network " + n.VPC + " has no Internet gateway attached")
+		code, message, _ := strings.Cut(n.Failed, ": ")
+		out.FailureCode, out.FailureMessage = &code, &message
 	}
 	address := types.NatGatewayAddress{AllocationId: core.Text(n.Address), IsPrimary: aws.Bool(true), NetworkInterfaceId: core.Text(n.Interface)}
 	if i := svc.state.Interfaces[n.Interface]; i != nil {
@@ -199,7 +204,7 @@ const NATGatewaysPerZone = 5
 func (svc *Service) settleNATGateways() {
 	maps.DeleteFunc(svc.state.NATGateways, func(_ string, n *NATGateway) bool {
 		over := n.Gone
-		if over.IsZero() && n.Failed {
+		if over.IsZero() && n.Failed != "" {
 			over = n.Ready
 		}
 		return !over.IsZero() && svc.Now().Sub(over) >= NATGatewayShown

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -34,9 +35,17 @@ type launch struct {
 	count    int
 }
 
+// launchFails is how long an instance that cannot be launched is pending.
+const launchFails = 5 * time.Second
+
 // RunInstances launches instances. It validates everything first, so that a rejected call
 // changes nothing.
 func (svc *Service) RunInstances(in *ec2.RunInstancesInput) (*ec2.RunInstancesOutput, error) {
+	for _, id := range svc.state.Tokens["RunInstances "+aws.ToString(in.ClientToken)].IDs {
+		if i := svc.state.Instances[id]; in.ClientToken != nil && (i == nil || i.over(svc.Now())) {
+			return nil, core.Fail("IdempotentInstanceTerminated", "the client token has been used for the instance '%s', which is terminated", id)
+		}
+	}
 	return idempotent(svc, "RunInstances", in.ClientToken, in, func() ([]string, error) {
 		l, err := svc.prepared(in)
 		if err != nil {
@@ -317,6 +326,10 @@ func (svc *Service) start(l *launch) (ids []string) {
 			v.Thing, v.Zone, v.Instance = svc.newThing("vol", maps.Clone(l.tags[types.ResourceTypeVolume])), i.Zone, i.ID
 			s.Volumes[v.ID] = &v
 			i.Volumes = append(i.Volumes, v.ID)
+		}
+		if i.Failed = s.LaunchFailure; i.Failed != "" {
+			i.Terminating = svc.Now()
+			i.Terminated = svc.Now().Add(launchFails)
 		}
 		s.Instances[i.ID] = &i
 		ids = append(ids, i.ID)

@@ -26,6 +26,10 @@ type State struct {
 	Keys               map[string]string // KMS keys for images in all regions: alias by key ID
 	Tokens             map[string]Answer // answers by operation and client token
 	Limits             Limits
+
+	// NATGatewayFailure and LaunchFailure, if set, are why new NAT gateways fail, and new
+	// instances are terminated before they run: code and message, separated by ": ".
+	NATGatewayFailure, LaunchFailure string
 }
 
 // Limits are the quotas of the account.

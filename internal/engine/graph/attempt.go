@@ -129,6 +129,7 @@ type attempt struct {
 	polls     int       // number of reads since acted
 	lost      int       // number of writes without an answer
 	absent    time.Time // since when AWS has answered that a dependency does not exist
+	refused   time.Time // since when AWS has refused the call for a reason that may pass
 }
 
 // repeat calls move until it returns last. After a NotYet error it pauses and calls move
@@ -265,6 +266,9 @@ func (a *attempt) create(ctx context.Context) error {
 		return nil
 	case cloud.Exists(err) && a.mayAppear(now):
 		return NotYet(fmt.Errorf("it to appear: %w", err)) // created a moment ago, and not visible yet
+	case a.mayChange(err, now):
+		a.polls++
+		return NotYet(err)
 	case dependencyMissing(err) && a.mayAppear(now):
 		a.polls++ // no creation is in progress: do not wait for as long as one takes
 		return NotYet(fmt.Errorf("a resource that it needs: %w", err))
@@ -294,12 +298,14 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	a.x.Cloud.Forget(&a.asked)
 	switch {
 	case err == nil:
-		a.updated, a.absent = d, time.Time{}
+		a.updated, a.absent, a.refused = d, time.Time{}, time.Time{}
 		if after != nil {
 			a.set(after)
 		}
 		a.stale = after == nil || a.verifying
 		return nil
+	case a.mayChange(err, now):
+		return NotYet(err)
 	case cloud.NotFound(err) && a.mayAppear(now):
 		return NotYet(fmt.Errorf("a resource that it needs: %w", err))
 	case cloud.InUse(err), errors.As(err, new(*notYetError)):
@@ -308,6 +314,15 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 		return NotYet(fmt.Errorf("the answer to the update: %w", err))
 	}
 	return fmt.Errorf("update: %w", err)
+}
+
+// mayChange reports whether AWS is likely to accept later what it has refused.
+func (a *attempt) mayChange(err error, now time.Time) bool {
+	patience := cloud.Patience(err)
+	if patience > 0 && a.refused.IsZero() {
+		a.refused = now
+	}
+	return patience > 0 && now.Sub(a.refused) < patience
 }
 
 // mayAppear reports whether a dependency that AWS does not know may still become

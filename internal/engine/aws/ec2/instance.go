@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -160,10 +161,43 @@ func (i *Instance) Follow(ctx context.Context, c *cloud.Clients, last *InstanceS
 		}
 	}
 	s, err := identity.AtMostOne(found, i.Tags[cloud.ResourceTag])
-	if s == nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case s != nil:
+		return *s, nil
+	case last.Status == string(types.InstanceStateNamePending):
+		return nil, launchFailure(ctx, c, last.ID)
 	}
-	return *s, nil
+	return nil, nil
+}
+
+// launchFailure returns why AWS has terminated a machine before it ran: a KMS key that it
+// may not use, a limit of volumes, an internal error. It returns nil for a machine that
+// DescribeInstances does not show yet, and for one that somebody has terminated.
+func launchFailure(ctx context.Context, c *cloud.Clients, id string) error {
+	out, err := c.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if cloud.NotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, r := range out.Reservations {
+		for _, x := range r.Instances {
+			s := x.State
+			if s == nil || s.Name != types.InstanceStateNameTerminated || x.StateReason == nil {
+				continue
+			}
+			switch code := aws.ToString(x.StateReason.Code); {
+			case strings.Contains(code, "InitiatedShutdown"), strings.HasPrefix(code, "Server.Spot"):
+				return nil
+			default:
+				return fmt.Errorf("instance %s was terminated at its launch: %s", id, cmp.Or(aws.ToString(x.StateReason.Message), code))
+			}
+		}
+	}
+	return nil
 }
 
 // Diff implements graph.Desired.

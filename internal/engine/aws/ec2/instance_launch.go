@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
 // Limits of launches. Up to maxSingleLaunches machines are launched with one call each,
@@ -82,20 +83,36 @@ func launchOne(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInpu
 	in := *like
 	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(1)
 	in.TagSpecifications = launchTagSpecifications(like, tags)
-	in.ClientToken = c.Token("run", tags[cloud.ResourceTag])
-	out, err := c.EC2.RunInstances(ctx, &in)
+	launched, err := runInstances(ctx, c, &in, "run", tags[cloud.ResourceTag])
 	if err != nil {
 		return launchResult{err: err}
 	}
-	if len(out.Instances) != 1 {
-		return launchResult{err: fmt.Errorf("RunInstances returned %d instances instead of 1", len(out.Instances))}
+	return launchResult{state: launchedState(launched[0], tags)}
+}
+
+// runInstances launches between one and MaxCount machines. The words become the client
+// token; one more is added for each earlier launch whose machines are terminated.
+func runInstances(ctx context.Context, c *cloud.Clients, in *ec2.RunInstancesInput, words ...string) ([]types.Instance, error) {
+	for most := len(words) + 10; ; {
+		in.ClientToken = c.Token(words...)
+		out, err := c.EC2.RunInstances(ctx, in)
+		switch {
+		case cloud.Is(err, "IdempotentInstanceTerminated") && len(words) < most:
+			words = append(words, "again")
+		case err != nil:
+			return nil, err
+		case len(out.Instances) < 1 || len(out.Instances) > int(*in.MaxCount):
+			return nil, fmt.Errorf("RunInstances returned %d instances instead of %d", len(out.Instances), *in.MaxCount)
+		default:
+			return out.Instances, nil
+		}
 	}
-	return launchResult{state: launchedState(out.Instances[0], tags)}
 }
 
 // launchMany launches up to maxLaunchCount machines per call, and then sets the tags of
 // each. Until then they have the identity tag of their group, by which a later run can
-// claim them. They are sorted by resource, so that a repeated attempt makes the same
+// claim them. AWS launches as many as the quota and its capacity allow; the others are
+// requested again. They are sorted by resource, so that a repeated attempt makes the same
 // calls, with the same client tokens.
 func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, all []launchRequest) []launchResult {
 	order := make([]int, len(all))
@@ -125,22 +142,21 @@ func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 
 func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInput, common cloud.Tags, part []launchRequest, out []launchResult) error {
 	in, group := *like, common.With(cloud.Tags{cloud.ResourceTag: GroupResourceTag(part[0].resourceTag)})
-	in.MinCount, in.MaxCount = aws.Int32(int32(len(part))), aws.Int32(int32(len(part))) //nolint:gosec // at most launchAtOnce
+	in.MinCount, in.MaxCount = aws.Int32(1), aws.Int32(int32(len(part))) //nolint:gosec // at most maxLaunchCount
 	in.TagSpecifications = launchTagSpecifications(like, group)
 	token := []string{"run"}
 	for _, a := range part {
 		token = append(token, a.resourceTag)
 	}
-	in.ClientToken = c.Token(token...)
-	answer, err := c.EC2.RunInstances(ctx, &in)
+	launched, err := runInstances(ctx, c, &in, token...)
 	if err != nil {
 		return err
 	}
-	if len(answer.Instances) != len(part) {
-		return fmt.Errorf("RunInstances returned %d instances instead of %d", len(answer.Instances), len(part))
+	for n := len(launched); n < len(part); n++ {
+		out[n].err = graph.NotYet(fmt.Errorf("quota or capacity: AWS has launched %d machines of %d", len(launched), len(part)))
 	}
 	var g sync.WaitGroup
-	for n, x := range answer.Instances {
+	for n, x := range launched {
 		g.Go(func() {
 			out[n].state = launchedState(x, common.With(part[n].tags))
 			if tagWithInterfaces(ctx, c, out[n].state, part[n].tags) != nil { // CreateTags may not know a new instance yet

@@ -2,7 +2,9 @@ package ec2
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -28,12 +30,13 @@ type NATGatewayState struct {
 	identity.Object
 	VPC, Subnet, Address, PublicIP string
 	Status                         types.NatGatewayState
-	Failure                        string
+	Failure                        string // "CODE: MESSAGE" of a failed gateway
 }
 
 var (
-	_ graph.Managed[NATGatewayState] = (*NATGateway)(nil)
-	_ graph.Timed                    = (*NATGateway)(nil)
+	_ graph.Managed[NATGatewayState]  = (*NATGateway)(nil)
+	_ graph.Follower[NATGatewayState] = (*NATGateway)(nil)
+	_ graph.Timed                     = (*NATGateway)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -48,15 +51,27 @@ func (n *NATGateway) Takes() (create, remove time.Duration) {
 
 // Find implements graph.Desired.
 func (n *NATGateway) Find(ctx context.Context, c *cloud.Clients) (*NATGatewayState, error) {
+	return n.Follow(ctx, c, &NATGatewayState{})
+}
+
+// Follow implements graph.Follower. A gateway that fails after this run has created it is
+// an error; one that failed before is replaced.
+func (n *NATGateway) Follow(ctx context.Context, c *cloud.Clients, last *NATGatewayState) (*NATGatewayState, error) {
 	if _, ok := n.Subnet.Found(); !ok {
 		return nil, nil
 	}
-	all, err := NATGateways(ctx, c)
+	all, err := natGatewaysWithFailed(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	var here []NATGatewayState
 	for _, x := range all {
+		if x.Status == types.NatGatewayStateFailed {
+			if x.ID == last.ID {
+				return nil, fmt.Errorf("NAT gateway %s failed: %s", x.ID, x.Failure)
+			}
+			continue
+		}
 		if x.Tags[cloud.ResourceTag] != "" || x.Subnet == n.Subnet.CloudID() { // CAPA gives all of them the same name
 			here = append(here, x)
 		}
@@ -108,9 +123,14 @@ func (n *NATGateway) Delete(ctx context.Context, c *cloud.Clients, have *NATGate
 // NATGateways lists the NAT gateways of the cluster. It omits failed and deleted ones,
 // which DescribeNatGateways returns for an hour.
 func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, error) {
+	all, err := natGatewaysWithFailed(ctx, c)
+	return slices.DeleteFunc(slices.Clone(all), func(s NATGatewayState) bool { return s.Status == types.NatGatewayStateFailed }), err
+}
+
+func natGatewaysWithFailed(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, error) {
 	return cloud.Remember(ctx, c, "NAT gateways", func(ctx context.Context) ([]NATGatewayState, error) {
 		p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{
-			Filter: c.OwnedFilters(cloud.Filter("state", "pending", "available", "deleting")),
+			Filter: c.OwnedFilters(cloud.Filter("state", "pending", "available", "deleting", "failed")),
 		})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeNatGatewaysOutput) (out []NATGatewayState) {
@@ -123,7 +143,7 @@ func NATGateways(ctx context.Context, c *cloud.Clients) ([]NATGatewayState, erro
 }
 
 func natGatewayState(x types.NatGateway) NATGatewayState {
-	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: aws.ToString(x.FailureMessage)}
+	s := NATGatewayState{Object: identity.Object{ID: aws.ToString(x.NatGatewayId), Tags: cloud.FromEC2(x.Tags)}, VPC: aws.ToString(x.VpcId), Subnet: aws.ToString(x.SubnetId), Status: x.State, Failure: strings.Trim(aws.ToString(x.FailureCode)+": "+aws.ToString(x.FailureMessage), ": ")}
 	for _, a := range x.NatGatewayAddresses {
 		s.Address, s.PublicIP = aws.ToString(a.AllocationId), aws.ToString(a.PublicIp)
 	}

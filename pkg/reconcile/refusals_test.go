@@ -1,0 +1,130 @@
+package reconcile_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// Answers that are likely to change do not end a run: AWS has not noticed an earlier call
+// yet, or has no capacity at the moment.
+func TestRefusalsThatPass(t *testing.T) {
+	for _, c := range []struct{ example, op, code, message string }{
+		{"quickstart", "RegisterTargets", "InvalidTarget", "The following targets are not in a running state and cannot be registered: 'i-0123'"},
+		{"quickstart", "RunInstances", "InvalidParameterValue", "Value (nodes.cluster-api-provider-aws.sigs.k8s.io) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"},
+		{"quickstart", "RunInstances", "PendingVerification", "Your request for accessing resources in this region is being validated"},
+		{"quickstart", "RunInstances", "InsufficientInstanceCapacity", "We currently do not have sufficient t3.large capacity in the Availability Zone you requested"},
+		{"quickstart", "CreateRoute", "InvalidParameterValue", "invalid value for parameter gateway-id: igw-0123"},
+		{"quickstart", "CreateLoadBalancer", "InvalidSubnet", "VPC vpc-0123 has no internet gateway"},
+		{"quickstart", "PutParameter", "TooManyUpdates", "There are concurrent updates for a resource"},
+		{"classic-elb", "RegisterInstancesWithLoadBalancer", "InvalidInstance", "Could not find EC2 instance i-0123"},
+		{"machine-pool", "CreateAutoScalingGroup", "ValidationError", "You must use a valid fully-formed launch template. Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"},
+	} {
+		t.Run(c.op+"/"+c.code, func(t *testing.T) {
+			m := loadQuick(t, "../../configs/"+c.example+".yaml")
+			synctest.Test(t, func(t *testing.T) {
+				a := prepared(t, "../../configs/"+c.example+".yaml", m)
+				before, p := a.Inventory(), a.Process()
+				var mu sync.Mutex
+				refused := 0
+				p.Refuse = func(_, op string) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if op != c.op || refused >= 4 {
+						return nil
+					}
+					refused++
+					return &smithy.GenericAPIError{Code: c.code, Message: c.message}
+				}
+				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				require.Equal(t, 4, refused)
+				requireNoChange(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// A NAT gateway that fails ends the run with AWS's reason. The next run creates another.
+func TestNATGatewayFails(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		before, began := a.Inventory(), time.Now()
+		a.Edit(func(s *awssim.State) {
+			s.EC2.NATGatewayFailure = "InternalError: Network interface could not be created"
+		})
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "failed: InternalError: Network interface could not be created")
+		require.Less(t, time.Since(began), 5*time.Minute)
+		a.Edit(func(s *awssim.State) { s.EC2.NATGatewayFailure = "" })
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+	})
+}
+
+// A machine that AWS terminates at its launch ends the run with AWS's reason. One that
+// loses its spot capacity at once is launched again.
+func TestLaunchFails(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	for failure, fatal := range map[string]bool{
+		"Client.VolumeLimitExceeded: Volume limit exceeded":                                               true,
+		"Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state":                true,
+		"Server.SpotInstanceTermination: Instance terminated by the Spot service due to lack of capacity": false,
+	} {
+		t.Run(strings.Split(failure, ":")[0], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				before, began := a.Inventory(), time.Now()
+				a.Edit(func(s *awssim.State) { s.EC2.LaunchFailure = failure })
+				go func() {
+					time.Sleep(3 * time.Minute)
+					a.Edit(func(s *awssim.State) { s.EC2.LaunchFailure = "" })
+				}()
+				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+				if fatal {
+					require.ErrorContains(t, err, "was terminated at its launch: "+failure)
+					require.Less(t, time.Since(began), 5*time.Minute)
+				} else {
+					require.NoError(t, err)
+				}
+				time.Sleep(3 * time.Minute)
+				mustApply(t, m, a)
+				requireNoChange(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
+}
+
+// If the quota is enough for some of many machines, these are launched.
+func TestQuotaForSomeMachines(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	m.Deployments[0].Object.Spec.Replicas = new(int32(20))
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		before, quota := a.Inventory(), 0
+		a.Edit(func(s *awssim.State) { quota, s.EC2.Limits.VCPUs = s.EC2.Limits.VCPUs, 2*(1+12) })
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "VcpuLimitExceeded")
+		require.Equal(t, 1+12, strings.Count(strings.Join(a.Inventory(), "\n"), "Instance "))
+		a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = quota })
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		mustDelete(t, m, a)
+		require.Equal(t, before, a.Inventory())
+	})
+}

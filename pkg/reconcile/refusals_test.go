@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	elbsim "github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -127,4 +128,81 @@ func TestQuotaForSomeMachines(t *testing.T) {
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Inventory())
 	})
+}
+
+// A load balancer of somebody else that is deleted between two calls ends no run.
+func TestNeighboursLoadBalancerIsDeleted(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	const theirs = "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/theirs/50dc6c495c0c9188"
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		before := a.Inventory()
+		arrives := func() {
+			a.Edit(func(s *awssim.State) {
+				s.ELB.LoadBalancers[theirs] = &elbsim.LoadBalancer{ARN: theirs, Name: "theirs", Type: "network", Scheme: "internal", VPC: "vpc-theirs", IPType: "ipv4", DNSName: "theirs.example"}
+			})
+		}
+		leaves := func(p *awssim.Process) *int {
+			calls := new(int)
+			var mu sync.Mutex
+			listed := false
+			p.Refuse = func(service, op string) error {
+				mu.Lock()
+				defer mu.Unlock()
+				listed = listed || service == "Elastic Load Balancing v2" && op == "DescribeLoadBalancers"
+				if listed && service == "Elastic Load Balancing v2" && op == "DescribeTags" {
+					*calls++
+					a.Edit(func(s *awssim.State) { delete(s.ELB.LoadBalancers, theirs) })
+				}
+				return nil
+			}
+			return calls
+		}
+		arrives()
+		p := a.Process()
+		_ = leaves(p)
+		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		requireNoChange(t, m, a)
+		arrives()
+		p = a.Process()
+		calls := leaves(p)
+		_, err = reconcile.OpenByName(m.Name, reconcile.Target{Config: p.Config(), Owner: "test"}).Delete(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
+		require.NotZero(t, *calls)
+		require.Equal(t, before, a.Inventory())
+	})
+}
+
+// A call that does not know yet what another one has returned is repeated.
+func TestReadsOfDifferentAge(t *testing.T) {
+	for op, code := range map[string]string{
+		"DescribeVpcAttribute": "InvalidVpcID.NotFound", "DescribeTargetGroupAttributes": "TargetGroupNotFound",
+		"DescribeLoadBalancerAttributes": "LoadBalancerNotFound", "DescribeTags": "LoadBalancerNotFound",
+	} {
+		t.Run(op, func(t *testing.T) {
+			m := loadQuick(t, quickstart)
+			synctest.Test(t, func(t *testing.T) {
+				a := account(m, lag)
+				before, p := a.Inventory(), a.Process()
+				var mu sync.Mutex
+				refused := 0
+				p.Refuse = func(_, called string) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if called != op || refused >= 2 {
+						return nil
+					}
+					refused++
+					return &smithy.GenericAPIError{Code: code, Message: "does not exist"}
+				}
+				_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+				require.NoError(t, err)
+				require.Equal(t, 2, refused)
+				requireNoChange(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			})
+		})
+	}
 }

@@ -164,6 +164,9 @@ func (a *attempt) current(ctx context.Context) (State, error) {
 // converge takes one step towards the desired state.
 func (a *attempt) converge(ctx context.Context) (last bool, err error) {
 	have, err := a.current(ctx)
+	if cloud.NotFound(err) && a.mayAppear(a.x.Cloud.Clock.Now()) {
+		return false, NotYet(err) // one call returns the resource, and the next does not know it yet
+	}
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package elb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -37,22 +38,33 @@ func describeTags(ctx context.Context, c *cloud.Clients, arn string) (cloud.Tags
 const tagsPerCall = 20
 
 // batchTags returns the tags of one resource. Concurrent callers share the calls of
-// describe, which adds the tags of some resources to found.
+// describe, which adds the tags of some resources to found. If one of them is deleted at
+// that moment, by whomever it belongs to, AWS describes none: then each is described alone.
 func batchTags(ctx context.Context, c *cloud.Clients, api, id string, describe func(ctx context.Context, ids []string, found map[string]cloud.Tags) error) (cloud.Tags, error) {
 	return cloud.Remember(ctx, c, "tags of "+api+" "+id, func(ctx context.Context) (cloud.Tags, error) {
-		return cloud.Batch(ctx, c, api+" tags", id, func(ctx context.Context, ids []string) ([]cloud.Tags, error) {
-			found := map[string]cloud.Tags{}
+		type described struct {
+			tags cloud.Tags
+			err  error
+		}
+		d, err := cloud.Batch(ctx, c, api+" tags", id, func(ctx context.Context, ids []string) ([]described, error) {
+			found, missing := map[string]cloud.Tags{}, map[string]error{}
 			for part := range slices.Chunk(ids, tagsPerCall) {
-				if err := describe(ctx, part, found); err != nil {
+				err := describe(ctx, part, found)
+				if cloud.NotFound(err) {
+					for _, id := range part {
+						missing[id] = describe(ctx, []string{id}, found)
+					}
+				} else if err != nil {
 					return nil, err
 				}
 			}
-			out := make([]cloud.Tags, len(ids))
+			out := make([]described, len(ids))
 			for i, id := range ids {
-				out[i] = found[id]
+				out[i] = described{found[id], missing[id]}
 			}
 			return out, nil
 		})
+		return d.tags, cmp.Or(err, d.err)
 	})
 }
 
@@ -78,6 +90,7 @@ func filterByOwner[S any](all []S, of kind.Owner, describe func(S) (cloud.Tags, 
 	}
 	wg.Wait()
 	for i, s := range all {
+		errs[i] = cloud.IgnoreNotFound(errs[i]) // it has been deleted since it was listed
 		if of.Has(tags[i]) {
 			set(&s, tags[i])
 			out = append(out, s)

@@ -129,6 +129,7 @@ type attempt struct {
 	polls     int       // number of reads since acted
 	lost      int       // number of writes without an answer
 	absent    time.Time // since when AWS has answered that a dependency does not exist
+	partly    time.Time // since when only some of the calls of a read know the resource
 	refused   time.Time // since when AWS has refused the call for a reason that may pass
 }
 
@@ -161,12 +162,27 @@ func (a *attempt) current(ctx context.Context) (State, error) {
 	return a.observe(ctx, a.x)
 }
 
+// consistent returns the known state like current. A new resource may be returned by one
+// call of a read, and not be known to the next one yet.
+func (a *attempt) consistent(ctx context.Context) (State, error) {
+	have, err := a.current(ctx)
+	if !cloud.NotFound(err) {
+		a.partly = time.Time{}
+		return have, err
+	}
+	now := a.x.Cloud.Clock.Now()
+	if a.partly.IsZero() {
+		a.partly = now
+	}
+	if now.Sub(a.partly) < cloud.ConsistencyDelay {
+		err = NotYet(err)
+	}
+	return nil, err
+}
+
 // converge takes one step towards the desired state.
 func (a *attempt) converge(ctx context.Context) (last bool, err error) {
-	have, err := a.current(ctx)
-	if cloud.NotFound(err) && a.mayAppear(a.x.Cloud.Clock.Now()) {
-		return false, NotYet(err) // one call returns the resource, and the next does not know it yet
-	}
+	have, err := a.consistent(ctx)
 	if err != nil {
 		return false, err
 	}

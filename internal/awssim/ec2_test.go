@@ -111,7 +111,7 @@ func (n *testbed) natState(id string) types.NatGatewayState {
 	return out.NatGateways[0].State
 }
 
-// launch returns the call that launches instances in the subnet.
+// launch returns the input of RunInstances for instances in the subnet.
 func (n *testbed) launch(count int32, name string) *ec2.RunInstancesInput {
 	return &ec2.RunInstancesInput{
 		MinCount: &count, MaxCount: &count, ImageId: &n.image, InstanceType: "t3.medium", SubnetId: &n.subnet, SecurityGroupIds: []string{n.group},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -39,20 +38,19 @@ func Uninterrupted(ctx context.Context) context.Context {
 	return context.WithValue(context.WithoutCancel(ctx), interruptKey, func() error { return context.Cause(ctx) })
 }
 
-// interrupted returns an error if an attempt must not be sent, because of an interrupt.
-func interrupted(ctx context.Context) error {
-	interrupt, ok := ctx.Value(interruptKey).(func() error)
-	if !ok {
-		return nil
+// beforeSend returns an error if an attempt must not be sent, because of an interrupt.
+// Otherwise it notes that the call is sent.
+func beforeSend(ctx context.Context) error {
+	sent, _ := ctx.Value(sentKey).(*bool) // Guard sets it for each call
+	if interrupt, ok := ctx.Value(interruptKey).(func() error); ok {
+		if err := interrupt(); err != nil && *sent {
+			return fmt.Errorf("not repeated: %w", err)
+		} else if err != nil {
+			return &unsentError{err}
+		}
 	}
-	err := interrupt()
-	if err == nil {
-		return nil
-	}
-	if sent, ok := ctx.Value(sentKey).(*atomic.Bool); ok && sent.Load() {
-		return fmt.Errorf("not repeated: %w", err)
-	}
-	return &unsentError{err}
+	*sent = true
+	return nil
 }
 
 // unsentError is the error of a call that was interrupted before it was sent.
@@ -95,7 +93,7 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 				}
 			}
 			began := c.Clock.Now()
-			ctx = context.WithValue(ctx, sentKey, new(atomic.Bool))
+			ctx = context.WithValue(ctx, sentKey, new(bool))
 			out, md, err = next.HandleInitialize(ctx, in)
 			if c.log != nil {
 				c.log(Call{awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), c.Clock.Since(began), err})
@@ -137,11 +135,8 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 	if err = c.checkLock(ctx); err != nil {
 		return out, md, err
 	}
-	if err = interrupted(ctx); err != nil {
+	if err = beforeSend(ctx); err != nil {
 		return out, md, err
-	}
-	if sent, ok := ctx.Value(sentKey).(*atomic.Bool); ok {
-		sent.Store(true)
 	}
 	if ctx.Value(unlockedKey) == nil {
 		if Reads(op) {
@@ -169,9 +164,9 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 // minutes to close it.
 const answerTimeout = time.Minute
 
-// ErrNoAnswer says that AWS did not answer within answerTimeout. The call may have had its
+// errNoAnswer says that AWS did not answer within answerTimeout. The call may have had its
 // effect.
-var ErrNoAnswer = errors.New("no answer within a minute")
+var errNoAnswer = errors.New("no answer within a minute")
 
 // answered sends an attempt, and waits for its answer.
 func answered(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
@@ -179,7 +174,7 @@ func answered(ctx context.Context, in middleware.FinalizeInput, next middleware.
 	defer cancel()
 	out, md, err = next.HandleFinalize(attempt, in)
 	if err != nil && attempt.Err() != nil && ctx.Err() == nil {
-		err = &smithyhttp.RequestSendError{Err: ErrNoAnswer} // the SDK repeats it, as it repeats lost connections
+		err = &smithyhttp.RequestSendError{Err: errNoAnswer} // the SDK repeats it, as it repeats lost connections
 	}
 	return out, md, err
 }

@@ -175,7 +175,7 @@ func (h Holder) isAlive(last *Holder) bool {
 
 // validFor is how long a record is valid after its last heartbeat. A run that has ended
 // has sent no call since then; if AWS has answered all of them, there is nothing to wait
-// for.
+// for, even if the age of the record is negative because clocks differ.
 func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 	switch {
 	case h.Released && !h.Unknown:

@@ -173,6 +173,16 @@ func TestLockLost(t *testing.T) {
 	})
 }
 
+// staleListings makes the listings of a process stale as long as stale returns true.
+func staleListings(stale func() bool) func(int, string, string) awssim.Fault {
+	return func(_ int, _, op string) awssim.Fault {
+		if op == "GetParametersByPath" && stale() {
+			return awssim.Stale
+		}
+		return awssim.None
+	}
+}
+
 // A listing that does not show the record yet, or not any more, is no proof that the lock
 // is lost: the run waits until one shows it.
 func TestLockIsListedLate(t *testing.T) {
@@ -182,14 +192,7 @@ func TestLockIsListedLate(t *testing.T) {
 		require.NoError(t, p.lock(t, cloud.LockOptions{}))
 		time.Sleep(6 * time.Second)
 		listings := 0
-		p.Fault = func(_ int, _, op string) awssim.Fault {
-			if op == "GetParametersByPath" {
-				if listings++; listings <= 3 {
-					return awssim.Stale
-				}
-			}
-			return awssim.None
-		}
+		p.Fault = staleListings(func() bool { listings++; return listings <= 3 })
 		require.NoError(t, p.write(t))
 		require.Equal(t, 4, listings)
 		require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
@@ -203,12 +206,7 @@ func TestLockIsNotTakenBlindly(t *testing.T) {
 		first, second := s.process(), s.process()
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
 		began := time.Now()
-		second.Fault = func(_ int, _, op string) awssim.Fault {
-			if op == "GetParametersByPath" && time.Since(began) < 20*time.Second {
-				return awssim.Stale
-			}
-			return awssim.None
-		}
+		second.Fault = staleListings(func() bool { return time.Since(began) < 20*time.Second })
 		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError))
 		require.NoError(t, first.write(t))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))

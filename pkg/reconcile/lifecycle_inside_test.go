@@ -330,7 +330,7 @@ func TestSweepLeavesWhatIsNotOwned(t *testing.T) {
 	})
 }
 
-// Of two clusters in one VPC, each deletes its own resources.
+// The deletion of one of two clusters in a VPC deletes no resource of the other.
 func TestTwoClustersInAVPC(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := "../../configs/byo-vpc.yaml"

@@ -57,7 +57,8 @@ func relabel(s *awssim.State, id, key string) {
 	}
 }
 
-// poolTampers are the changes to Auto Scaling groups and launch templates.
+// poolTampers returns the changes that TestTamper makes to Auto Scaling groups and launch
+// templates.
 func poolTampers() map[string]tamper {
 	return map[string]tamper{
 		"launch-template instanceType":       func(s *awssim.State, id, _ string) { content(s, id).InstanceType = "t3.small" },

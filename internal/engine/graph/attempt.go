@@ -170,11 +170,7 @@ func (a *attempt) consistent(ctx context.Context) (State, error) {
 		a.partly = time.Time{}
 		return have, err
 	}
-	now := a.x.Cloud.Clock.Now()
-	if a.partly.IsZero() {
-		a.partly = now
-	}
-	if now.Sub(a.partly) < cloud.ConsistencyDelay {
+	if within(&a.partly, a.x.Cloud.Clock.Now(), cloud.ConsistencyDelay) {
 		err = NotYet(err)
 	}
 	return nil, err
@@ -338,19 +334,22 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 // mayChange reports whether AWS is likely to accept later what it has refused.
 func (a *attempt) mayChange(err error, now time.Time) bool {
 	patience := cloud.Patience(err)
-	if patience > 0 && a.refused.IsZero() {
-		a.refused = now
-	}
-	return patience > 0 && now.Sub(a.refused) < patience
+	return patience > 0 && within(&a.refused, now, patience)
 }
 
 // mayAppear reports whether a dependency that AWS does not know may still become
 // visible: it has been missing for less than ConsistencyDelay.
 func (a *attempt) mayAppear(now time.Time) bool {
-	if a.absent.IsZero() {
-		a.absent = now
+	return within(&a.absent, now, cloud.ConsistencyDelay)
+}
+
+// within reports whether less than limit has passed since the time in since. If that is
+// zero, the time starts now.
+func within(since *time.Time, now time.Time, limit time.Duration) bool {
+	if since.IsZero() {
+		*since = now
 	}
-	return now.Sub(a.absent) < cloud.ConsistencyDelay
+	return now.Sub(*since) < limit
 }
 
 // dependencyMissing reports whether the error says that a dependency does not exist in AWS.

@@ -57,8 +57,8 @@ func (d *Diff) Tags(have, want map[string]string) {
 	}
 }
 
-// Lines adds one difference for each line that is missing or too many. Both lists are
-// sets.
+// Lines adds one difference for each line that is missing or extra. The order and the
+// number of equal lines do not matter.
 func (d *Diff) Lines(field string, have, want []string) {
 	for _, line := range slices.Compact(slices.Sorted(slices.Values(have))) {
 		if !slices.Contains(want, line) {

@@ -75,7 +75,7 @@ func (r *Ref[S]) Found() (state S, ok bool) {
 func (r *Ref[S]) isNil() bool { return r == nil }
 
 // resource is the part of a Ref that does not depend on S. The executor uses only this
-// part: compiling it once, and not for each S, makes the program one percent smaller.
+// part.
 type resource struct {
 	id        ID
 	role      Role

@@ -42,7 +42,8 @@ type JoinToken struct {
 	Inline bool
 }
 
-// JoinTokenState is the token in the account and in the cluster.
+// JoinTokenState is the state of the join token: the token that is stored in the account,
+// and whether the cluster accepts it.
 type JoinTokenState struct {
 	Token       string    // a secret
 	Until       time.Time // the earliest time at which it expires

@@ -98,16 +98,21 @@ func (l *loader) resolveInfrastructure(o *object, c *clusterv1.Cluster) {
 	}
 	r := contract(o, "spec.infrastructureRef", c.Spec.InfrastructureRef)
 	infra := resolved[infrav1.AWSCluster](l, r, kindAWSCluster)
-	for _, other := range l.ofKind(kindAWSCluster) {
-		if r.kind == kindAWSCluster && other.name != r.name {
-			other.used = true
-			l.fail(other.problem("", "there is more than one AWSCluster; the Cluster uses AWSCluster/"+r.name, "remove this one"))
-		}
-	}
+	l.refuseOthers(kindAWSCluster, r)
 	if infra == nil {
 		return
 	}
 	l.useInfrastructure(l.lookup(kindAWSCluster, r.name), infra)
+}
+
+// refuseOthers refuses all objects of a kind except the one that the Cluster refers to.
+func (l *loader) refuseOthers(kind string, r reference) {
+	for _, other := range l.ofKind(kind) {
+		if r.kind == kind && other.name != r.name {
+			other.used = true
+			l.fail(other.problem("", fmt.Sprintf("there is more than one %s; the Cluster uses %[1]s/%s", kind, r.name), "remove this one"))
+		}
+	}
 }
 
 // useInfrastructure sets the infrastructure and the region, and records the object that

@@ -31,12 +31,7 @@ func (l *loader) resolveEKS(o *object, c *clusterv1.Cluster) {
 	}
 	r := contract(o, "spec.controlPlaneRef", c.Spec.ControlPlaneRef)
 	plane := resolved[ekscontrolplanev1.AWSManagedControlPlane](l, r, kindManagedPlane)
-	for _, other := range l.ofKind(kindManagedPlane) {
-		if r.kind == kindManagedPlane && other.name != r.name {
-			other.used = true
-			l.fail(other.problem("", "there is more than one AWSManagedControlPlane; the Cluster uses AWSManagedControlPlane/"+r.name, "remove this one"))
-		}
-	}
+	l.refuseOthers(kindManagedPlane, r)
 	mirror := l.managedCluster(o, c, r.name)
 	fargate := l.fargateProfiles()
 	if plane == nil {

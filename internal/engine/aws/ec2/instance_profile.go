@@ -51,7 +51,8 @@ func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, 
 	return "", nil
 }
 
-// instanceProfileKind declares instance profiles. They are always existing resources.
+// instanceProfileKind declares instance profiles. A cluster uses existing ones and never
+// creates any.
 func instanceProfileKind() *kind.Any {
 	return &kind.Any{Name: "instance-profile", Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
 }

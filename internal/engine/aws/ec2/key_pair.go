@@ -33,7 +33,8 @@ func KeyPairByName(name string, all []string) graph.Lookup[Named] {
 	}
 }
 
-// keyPairKind declares key pairs. They are always existing resources.
+// keyPairKind declares key pairs. A cluster uses existing ones and never
+// creates any.
 func keyPairKind() *kind.Any {
 	return &kind.Any{Name: "key-pair", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribeKeyPairs"}}
 }

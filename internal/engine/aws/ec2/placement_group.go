@@ -35,7 +35,8 @@ func PlacementGroupByName(name string) graph.Lookup[Named] {
 	}
 }
 
-// placementGroupKind declares placement groups. They are always existing resources.
+// placementGroupKind declares placement groups. A cluster uses existing ones and never
+// creates any.
 func placementGroupKind() *kind.Any {
 	return &kind.Any{Name: "placement-group", Area: kind.AreaPrerequisites, ReadActions: []string{"ec2:DescribePlacementGroups"}}
 }

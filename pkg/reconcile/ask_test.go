@@ -334,7 +334,7 @@ func TestAskClusterCalls(t *testing.T) {
 				calls := slices.DeleteFunc(since(a, from), func(c awssim.Call) bool { return c.Service == "Kubernetes" })
 				n, ops := counted(calls)
 				t.Logf("%d calls %v", n, ops)
-				require.LessOrEqual(t, n, map[bool]int{false: 60, true: 70}[byName])
+				require.LessOrEqual(t, n, map[bool]int{false: 64, true: 74}[byName])
 				for op, times := range ops {
 					if byName && (strings.HasPrefix(op, "Delete") || op == "DescribeNetworkInterfaces") {
 						n -= times

@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 )
 
 // RefusedError says that nothing was written, and why: conflicts, a missing
@@ -29,11 +30,44 @@ func (e *HalfwayError) Error() string { return e.Err.Error() }
 func (e *HalfwayError) Unwrap() error { return e.Err }
 
 // LeftoverError lists the resources that a deletion has left behind.
-type LeftoverError struct{ Left []string }
+type LeftoverError struct {
+	Left []string
+	Err  error // why they cannot be deleted; nil if that is not known
+}
+
+// Unwrap returns why the resources cannot be deleted.
+func (e *LeftoverError) Unwrap() error { return e.Err }
 
 func (e *LeftoverError) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
 	return fmt.Sprintf("%d resources are left: %s", len(e.Left), strings.Join(e.Left, ", "))
 }
+
+// ForeignError lists the resources of other owners because of which AWS would not delete
+// the VPC or the security groups of a cluster.
+type ForeignError struct{ Resources []ForeignResource }
+
+// ForeignResource is a resource of another owner.
+type ForeignResource struct {
+	Kind  string `json:"kind"`
+	ID    string `json:"id"`
+	In    string `json:"in"`              // the VPC or security group of the cluster that it is in
+	Owner string `json:"owner,omitempty"` // what AWS says about the owner: "cluster b", "CloudFormation stack web"
+	Show  string `json:"show,omitempty"`  // a command that shows it
+}
+
+func (e *ForeignError) Error() string {
+	text := "these resources are not the cluster's, and AWS does not delete what they are in; delete or move them, and run it again:"
+	for _, r := range e.Resources {
+		text += "\n  " + r.String()
+	}
+	return text
+}
+
+// String formats the resource for messages.
+func (r ForeignResource) String() string { return teardown.Foreign(r).String() }
 
 // ErrDeclined says that Options.Confirm answered no.
 var ErrDeclined = errors.New("not confirmed; nothing was changed")
@@ -114,6 +148,8 @@ func public(err error) error {
 		return &LockedError{e.Holder.Who, e.Holder.Command, e.Holder.Since, e.Error()}
 	case *RefusedError:
 		return &RefusedError{publicAll(e.Reasons)}
+	case *LeftoverError:
+		return &LeftoverError{e.Left, public(e.Err)}
 	case *HalfwayError:
 		return &HalfwayError{public(e.Err)}
 	}

@@ -25,9 +25,9 @@ func observer(waiting *[]string) func(reconcile.Event) {
 	}
 }
 
-// A load balancer of somebody else in the cluster's VPC prevents the deletion of the VPC:
-// the deletion reports its name, while it waits and when it fails. After it is removed,
-// the next run completes the deletion.
+// A load balancer of somebody else that appears in the cluster's VPC during the deletion
+// prevents the deletion of the VPC: the deletion reports its name, while it waits and when
+// it fails. After it is removed, the next run completes the deletion.
 func TestDeletionNamesWhatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, threeZones, nil))
@@ -35,11 +35,19 @@ func TestDeletionNamesWhatBlocks(t *testing.T) {
 		mustApply(t, m, a)
 		x := insiderOf(t, a, m)
 		x.tags = map[string]string{"team": "web"}
-		x.service("a0123")
+		x.groups = nil
+		p, made := a.Process(), false
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "TerminateInstances" && !made {
+				made = true
+				x.service("a0123")
+			}
+			return awssim.None
+		}
 		var waiting []string
-		_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Observe: observer(&waiting)})
-		require.ErrorAs(t, err, new(*reconcile.HalfwayError))
-		require.ErrorContains(t, err, "ELB a0123")
+		_, err := open(m, p).Delete(t.Context(), reconcile.Options{Observe: observer(&waiting)})
+		require.ErrorAs(t, err, new(*reconcile.LeftoverError))
+		require.ErrorContains(t, err, "load-balancer a0123")
 		require.True(t, slices.ContainsFunc(waiting, func(w string) bool { return strings.Contains(w, "ELB a0123") }), "%v", waiting)
 
 		_, err = elb.NewFromConfig(a.Config()).DeleteLoadBalancer(t.Context(), &elb.DeleteLoadBalancerInput{LoadBalancerName: aws.String("a0123")})

@@ -165,12 +165,46 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	if err := r.askCluster(ctx); err != nil {
 		return err
 	}
-	r.plan, err = r.x.PlanDelete(ctx, r.built.Graph)
+	if r.plan, err = r.x.PlanDelete(ctx, r.built.Graph); err != nil {
+		return refused(err)
+	}
 	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
 	for _, v := range kept {
 		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
-	return refused(err)
+	return refused(r.findForeign(ctx))
+}
+
+// findForeign returns a ForeignError if there are resources of other owners that prevent
+// the deletion.
+func (r *run) findForeign(ctx context.Context) error {
+	all, err := teardown.FindForeign(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.owner)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	e := &ForeignError{}
+	for _, f := range all {
+		e.Resources = append(e.Resources, ForeignResource(f))
+	}
+	return e
+}
+
+// stuck returns the error of a deletion that has failed. If resources of other owners
+// have appeared since the plan, it is a LeftoverError that names them.
+func (r *run) stuck(ctx context.Context, err error) error {
+	if !errors.As(err, new(*graph.GaveUpError)) {
+		return err
+	}
+	r.cloud.Snapshot()
+	var foreign *ForeignError
+	if !errors.As(r.findForeign(cloud.Briefly(ctx)), &foreign) {
+		return err
+	}
+	left := &LeftoverError{Err: errors.Join(err, foreign)}
+	for _, f := range foreign.Resources {
+		left.Left = append(left.Left, f.ID)
+	}
+	return left
 }
 
 // split separates the resources that are kept.
@@ -328,7 +362,7 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		return r.result(nil)
 	}
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
-		return r.result(err)
+		return r.result(r.stuck(ctx, err))
 	}
 	r.cloud.Snapshot()
 	left, _, err := teardown.Search(cloud.InSnapshot(ctx), r.cloud, r.owner, nil)
@@ -343,7 +377,7 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	if len(names) > 0 {
-		return r.result(&LeftoverError{names})
+		return r.result(&LeftoverError{Left: names})
 	}
 	r.deleted = true
 	return r.result(nil)

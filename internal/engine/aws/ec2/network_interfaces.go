@@ -29,7 +29,7 @@ type NetworkInterfaces struct {
 
 // NetworkInterfacesState are the network interfaces that remain.
 type NetworkInterfacesState struct {
-	Free      []string // IDs of interfaces that are not in use
+	Free      []string // IDs of interfaces of the cluster that are not in use
 	Busy      []string // IDs and descriptions of the others
 	EKSGroups []string // IDs of security groups that EKS could not delete because of them
 }
@@ -110,13 +110,20 @@ func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types
 	}
 	s := &NetworkInterfacesState{}
 	for _, x := range found {
-		if x.Status == types.NetworkInterfaceStatusAvailable {
+		if x.Status == types.NetworkInterfaceStatusAvailable && leftInCluster(c, interfaceOf(x)) {
 			s.Free = append(s.Free, aws.ToString(x.NetworkInterfaceId))
 		} else {
 			s.Busy = append(s.Busy, interfaceName(x))
 		}
 	}
 	return s, nil
+}
+
+// leftInCluster reports whether a free network interface was left by the cluster: by a
+// CNI plugin, by EKS, or by a controller that gave it the cluster's tag. Others belong to
+// somebody else, and stay.
+func leftInCluster(c *cloud.Clients, i Interface) bool {
+	return i.CNI || i.EKSCluster != "" || i.Tags[c.OwnerTag()] == cloud.Owned || i.Tags[cloud.CloudProviderTagPrefix+c.Cluster] == cloud.Owned
 }
 
 // Diff implements graph.Desired.

@@ -36,6 +36,7 @@ type Route struct {
 type RouteTableState struct {
 	identity.Object
 	VPC          string
+	Main         bool              // the main table of the VPC
 	Routes       map[string]string // target by destination; without the local route
 	Associations map[string]string // association ID by subnet ID
 }
@@ -202,8 +203,21 @@ func (r *RouteTable) Delete(ctx context.Context, c *cloud.Clients, have *RouteTa
 
 // RouteTables lists the route tables of the cluster.
 func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, error) {
-	return cloud.Remember(ctx, c, "route tables", func(ctx context.Context) ([]RouteTableState, error) {
-		p := ec2.NewDescribeRouteTablesPaginator(c.EC2, &ec2.DescribeRouteTablesInput{Filters: c.OwnedFilters()})
+	return describeRouteTables(ctx, c, "route tables", c.OwnedFilters())
+}
+
+// tablesInVPC lists the route tables of a VPC without the main table, which is deleted
+// with the VPC.
+func tablesInVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]RouteTableState, error) {
+	all, err := describeRouteTables(ctx, c, "route tables of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+	return slices.DeleteFunc(slices.Clone(all), func(s RouteTableState) bool { return s.Main }), err
+}
+
+// describeRouteTables lists the route tables that match the filters; query is the key for
+// cloud.Remember.
+func describeRouteTables(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]RouteTableState, error) {
+	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]RouteTableState, error) {
+		p := ec2.NewDescribeRouteTablesPaginator(c.EC2, &ec2.DescribeRouteTablesInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeRouteTablesOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeRouteTablesOutput) (out []RouteTableState) {
 				for _, x := range o.RouteTables {
@@ -236,6 +250,7 @@ func routeTableState(x types.RouteTable) RouteTableState {
 		}
 	}
 	for _, a := range x.Associations {
+		s.Main = s.Main || aws.ToBool(a.Main)
 		if a.SubnetId != nil {
 			s.Associations[*a.SubnetId] = aws.ToString(a.RouteTableAssociationId)
 		}
@@ -246,7 +261,7 @@ func routeTableState(x types.RouteTable) RouteTableState {
 // routeTableKind declares route tables.
 func routeTableKind() *kind.Any {
 	return kind.Of(kind.Kind[RouteTableState]{
-		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), Delete: &RouteTable{},
+		Name: "route-table", Area: kind.AreaNetwork, Type: types.ResourceTypeRouteTable, List: kind.Tagged(RouteTables), InVPC: tablesInVPC, Delete: &RouteTable{},
 		Refers:      func(s RouteTableState) []string { return []string{s.VPC} },
 		Outlives:    func(s RouteTableState) []string { return slices.Sorted(maps.Keys(s.Associations)) }, // deleting a subnet deletes its association
 		ReadActions: []string{"ec2:DescribeRouteTables"}, Statement: kind.Network,

@@ -112,6 +112,13 @@ func SecurityGroups(ctx context.Context, c *cloud.Clients, vpc string) ([]Securi
 	})
 }
 
+// groupsInVPC lists the security groups of a VPC without the default group, which is
+// deleted with the VPC.
+func groupsInVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]SecurityGroupState, error) {
+	all, err := SecurityGroups(ctx, c, vpc)
+	return slices.DeleteFunc(slices.Clone(all), func(s SecurityGroupState) bool { return s.Name == "default" }), err
+}
+
 func securityGroupStates(o *ec2.DescribeSecurityGroupsOutput) (out []SecurityGroupState) {
 	for _, x := range o.SecurityGroups {
 		out = append(out, SecurityGroupState{
@@ -142,7 +149,7 @@ func SecurityGroupByID(vpc *graph.Ref[VPCState], id string) graph.Lookup[Securit
 // securityGroupKind declares security groups.
 func securityGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupState]{
-		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, Delete: &leftoverGroup{},
+		Name: "security-group", Area: kind.AreaSecurity, Type: types.ResourceTypeSecurityGroup, InCluster: true, List: securityGroupsOf, InVPC: groupsInVPC, Delete: &leftoverGroup{},
 		Refers:      func(s SecurityGroupState) []string { return []string{s.VPC} },
 		ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup"},

@@ -241,6 +241,7 @@ func subnetKind() *kind.Any {
 		Name: "subnet", Area: kind.AreaNetwork, Type: types.ResourceTypeSubnet, List: kind.Tagged(Subnets), Delete: &Subnet{},
 		Refers:      func(s SubnetState) []string { return []string{s.VPC} },
 		Aliases:     func(s SubnetState) []string { return []string{SubnetsAlias(s.VPC)} },
+		InVPC:       SubnetsOf,
 		Status:      func(s SubnetState) (state, detail string) { return "", kind.Join(s.CIDR, s.IPv6CIDR) },
 		ReadActions: []string{"ec2:DescribeSubnets"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateSubnet", "ec2:CreateTags", "ec2:DeleteSubnet", "ec2:ModifySubnetAttribute"},

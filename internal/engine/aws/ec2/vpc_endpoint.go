@@ -120,8 +120,19 @@ func (e *GatewayEndpoint) Delete(ctx context.Context, c *cloud.Clients, have *Ga
 
 // Endpoints lists the VPC endpoints of the cluster.
 func Endpoints(ctx context.Context, c *cloud.Clients) ([]GatewayEndpointState, error) {
-	return cloud.Remember(ctx, c, "VPC endpoints", func(ctx context.Context) ([]GatewayEndpointState, error) {
-		p := ec2.NewDescribeVpcEndpointsPaginator(c.EC2, &ec2.DescribeVpcEndpointsInput{Filters: c.OwnedFilters()})
+	return describeEndpoints(ctx, c, "VPC endpoints", c.OwnedFilters())
+}
+
+// endpointsInVPC lists all VPC endpoints of a VPC, of any type.
+func endpointsInVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]GatewayEndpointState, error) {
+	return describeEndpoints(ctx, c, "VPC endpoints of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+}
+
+// describeEndpoints lists the VPC endpoints that match the filters; query is the key for
+// cloud.Remember.
+func describeEndpoints(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]GatewayEndpointState, error) {
+	return cloud.Remember(ctx, c, query, func(ctx context.Context) ([]GatewayEndpointState, error) {
+		p := ec2.NewDescribeVpcEndpointsPaginator(c.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filters})
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeVpcEndpointsOutput, error) { return p.NextPage(ctx) },
 			func(o *ec2.DescribeVpcEndpointsOutput) (out []GatewayEndpointState) {
 				for _, x := range o.VpcEndpoints {
@@ -151,7 +162,7 @@ const endpointDeleteTime = 10 * time.Second
 // gatewayEndpointKind declares gateway endpoints.
 func gatewayEndpointKind() *kind.Any {
 	return kind.Of(kind.Kind[GatewayEndpointState]{
-		Name: "vpc-endpoint", Area: kind.AreaNetwork, Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), Delete: &GatewayEndpoint{},
+		Name: "vpc-endpoint", Area: kind.AreaNetwork, Type: types.ResourceTypeVpcEndpoint, List: kind.Tagged(Endpoints), InVPC: endpointsInVPC, Delete: &GatewayEndpoint{},
 		Refers:      func(s GatewayEndpointState) []string { return append(slices.Clone(s.RouteTables), s.VPC) },
 		ReadActions: []string{"ec2:DescribeVpcEndpoints"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateTags", "ec2:CreateVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:ModifyVpcEndpoint"},

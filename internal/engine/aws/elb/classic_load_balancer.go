@@ -294,10 +294,20 @@ func classicLoadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner
 	return filterByOwner(all, of, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
+// classicLoadBalancersIn lists all Classic Load Balancers of a VPC, with their tags.
+func classicLoadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]ClassicLoadBalancerState, error) {
+	all, err := ClassicLoadBalancers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s ClassicLoadBalancerState) bool { return s.VPC != vpc })
+	return withTags(all, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+}
+
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, Delete: &ClassicLoadBalancer{},
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: classicLoadBalancersOf, InVPC: classicLoadBalancersIn, Delete: &ClassicLoadBalancer{},
 		Refers:      func(s ClassicLoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:      func(s ClassicLoadBalancerState) (state, detail string) { return "", s.DNS },
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},

@@ -298,6 +298,16 @@ func loadBalancersOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]Lo
 	return filterByOwner(all, of, func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
+// loadBalancersIn lists all load balancers of a VPC, with their tags.
+func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadBalancerState, error) {
+	all, err := LoadBalancers(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(s LoadBalancerState) bool { return s.VPC != vpc })
+	return withTags(all, func(s LoadBalancerState) (cloud.Tags, error) { return describeTags(ctx, c, s.ID) }, func(s *LoadBalancerState, tags cloud.Tags) { s.Tags = tags })
+}
+
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
 const loadBalancerCreateTime = 150 * time.Second
 
@@ -305,7 +315,7 @@ const loadBalancerCreateTime = 150 * time.Second
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[LoadBalancerState]{
-		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, Delete: &LoadBalancer{},
+		Name: "load-balancer", Area: kind.AreaLoadBalancer, List: loadBalancersOf, InVPC: loadBalancersIn, Delete: &LoadBalancer{},
 		Refers:      func(s LoadBalancerState) []string { return refersTo(s.VPC, s.Subnets, s.Groups, s.Internal) },
 		Status:      func(s LoadBalancerState) (state, detail string) { return s.Status, s.DNS },
 		ReadActions: []string{"ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:DescribeLoadBalancerAttributes", "elasticloadbalancing:DescribeLoadBalancers", "elasticloadbalancing:DescribeTags"},

@@ -80,9 +80,15 @@ func addTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags)
 	return err
 }
 
-// filterByOwner returns the resources of a list that are deleted with a cluster. It
-// describes their tags concurrently, so that they share calls.
-func filterByOwner[S any](all []S, of kind.Owner, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
+// filterByOwner returns the resources of a list that are deleted with a cluster.
+func filterByOwner[S interface{ ResourceTags() cloud.Tags }](all []S, of kind.Owner, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) ([]S, error) {
+	all, err := withTags(all, describe, set)
+	return slices.DeleteFunc(all, func(s S) bool { return !of.Has(s.ResourceTags()) }), err
+}
+
+// withTags returns the resources of a list with their tags. It describes the tags
+// concurrently, so that they share calls.
+func withTags[S any](all []S, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
 	var wg sync.WaitGroup
 	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
 	for i, s := range all {
@@ -90,11 +96,12 @@ func filterByOwner[S any](all []S, of kind.Owner, describe func(S) (cloud.Tags, 
 	}
 	wg.Wait()
 	for i, s := range all {
-		errs[i] = cloud.IgnoreNotFound(errs[i]) // it has been deleted since it was listed
-		if of.Has(tags[i]) {
-			set(&s, tags[i])
-			out = append(out, s)
+		if cloud.NotFound(errs[i]) {
+			errs[i] = nil // it has been deleted since it was listed
+			continue
 		}
+		set(&s, tags[i])
+		out = append(out, s)
 	}
 	return out, errors.Join(errs...)
 }

@@ -30,6 +30,10 @@ type Kind[S graph.State] struct {
 
 	// List lists the resources of a cluster. If it is nil, the kind is not searched for.
 	List func(ctx context.Context, c *cloud.Clients, of Owner) ([]S, error)
+	// InVPC lists the resources in a VPC, of any owner: a VPC that contains one cannot be
+	// deleted. It is nil for kinds that are not in a VPC, and for those that have a
+	// network interface there.
+	InVPC func(ctx context.Context, c *cloud.Clients, vpc string) ([]S, error)
 	// SearchedWith is an EC2 resource type that every cluster with this kind has. If the
 	// cluster has no resource of that type, this kind is not searched for.
 	SearchedWith types.ResourceType
@@ -128,6 +132,7 @@ type Any struct {
 	Quota                                *Quota
 
 	list      func(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error)
+	inVPC     func(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error)
 	status    func(graph.State) (state, detail string)
 	fromState func(graph.State) (Found, bool)
 }
@@ -151,6 +156,15 @@ func Of[S graph.State](k Kind[S]) *Any {
 			return "", ""
 		}
 		return k.Status(*s)
+	}
+	if k.InVPC != nil {
+		a.inVPC = func(ctx context.Context, c *cloud.Clients, vpc string) (out []Found, err error) {
+			all, err := k.InVPC(ctx, c, vpc)
+			for _, s := range all {
+				out = append(out, k.found(a, s))
+			}
+			return out, err
+		}
 	}
 	if k.List != nil {
 		a.list = func(ctx context.Context, c *cloud.Clients, of Owner) (out []Found, err error) {
@@ -214,6 +228,14 @@ func (a *Any) Searchable() bool { return a.list != nil }
 // List lists the resources of a cluster.
 func (a *Any) List(ctx context.Context, c *cloud.Clients, of Owner) ([]Found, error) {
 	return a.list(ctx, c, of)
+}
+
+// InVPC lists the resources in a VPC, of any owner; none for a kind without Kind.InVPC.
+func (a *Any) InVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]Found, error) {
+	if a.inVPC == nil {
+		return nil, nil
+	}
+	return a.inVPC(ctx, c, vpc)
 }
 
 // FromState converts a state of one of the kinds.

@@ -19,6 +19,9 @@ const (
 	// EKSClusterTag is set by EKS on resources that it creates for a cluster; the value
 	// is the cluster's name.
 	EKSClusterTag = "aws:eks:cluster-name"
+	// NodeGroupClusterTag is set by EKS on the instances of node groups; the value is the
+	// cluster's name.
+	NodeGroupClusterTag = "eks:cluster-name"
 )
 
 // Owner identifies the cluster that a resource belongs to.
@@ -57,6 +60,18 @@ func (o Owner) Created(tags cloud.Tags) bool {
 
 // Has reports whether a resource with the tags is deleted with the cluster.
 func (o Owner) Has(tags cloud.Tags) bool { return o.Owns(tags) || o.Created(tags) }
+
+// Contains reports whether a resource with the tags is a part of the cluster, or was
+// created by AWS or a controller for one.
+func (o Owner) Contains(tags cloud.Tags) bool {
+	if o.Has(tags) {
+		return true
+	}
+	if eks := o.EKSName(); eks != "" && (tags[EKSClusterTag] == eks || tags[NodeGroupClusterTag] == eks) {
+		return true
+	}
+	return o.Kubernetes != "" && !o.Shared && tags[CNITag] == o.Kubernetes
+}
 
 // EKSName returns the name of the EKS cluster; "" if there is none. The EKS cluster may
 // be deleted already, so that its name is known only from tags. There, the name of a

@@ -1,0 +1,261 @@
+package teardown
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Foreign is a resource of another owner that is in the VPC or the security groups of a
+// cluster. AWS does not delete them while it exists.
+type Foreign struct {
+	Kind, ID string
+	In       string // the VPC or security group that it is in
+	Owner    string // what AWS says about the owner; "" for nothing
+	Show     string // a command that shows it
+}
+
+// String formats the resource for messages.
+func (f Foreign) String() string {
+	text := fmt.Sprintf("%s %s in %s", f.Kind, f.ID, f.In)
+	if f.Owner != "" {
+		text += " (" + f.Owner + ")"
+	}
+	if f.Show != "" {
+		text += ": " + f.Show
+	}
+	return text
+}
+
+// foreignSearch looks for foreign resources.
+type foreignSearch struct {
+	c      *cloud.Clients
+	of     kind.Owner
+	known  map[string]bool // IDs of the resources of the graph
+	groups map[string]bool // IDs of the security groups to be deleted
+	found  map[string]Foreign
+}
+
+// FindForeign lists the resources of other owners that prevent the deletion of the
+// graph's VPC and security groups. The graph must have been planned, so that cloud IDs
+// are known. VPN gateways, network ACLs and peering connections are not looked for.
+func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner) ([]Foreign, error) {
+	s := &foreignSearch{c: c, of: of, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]Foreign{}}
+	kinds := aws.Kinds()
+	vpcs, groupVPCs := map[string]bool{}, map[string]bool{}
+	for _, n := range g.Resources() {
+		f, ok := kind.FromState(kinds, n.Observed())
+		if !ok {
+			continue
+		}
+		s.known[f.ID], s.known[elb.InterfaceName(f.ID)] = true, true
+		if n.Role() == graph.RoleExisting {
+			continue
+		}
+		switch x := f.State.(type) {
+		case ec2.VPCState:
+			vpcs[x.ID] = true
+		case ec2.SecurityGroupState:
+			s.groups[x.ID], groupVPCs[x.VPC] = true, true
+		}
+	}
+	err := s.inVPCs(ctx, kinds, slices.Sorted(maps.Keys(vpcs)))
+	maps.DeleteFunc(groupVPCs, func(vpc string, _ bool) bool { return vpcs[vpc] })
+	if err == nil && len(groupVPCs) > 0 {
+		err = s.inGroups(ctx, slices.Sorted(maps.Keys(groupVPCs)))
+	}
+	return slices.SortedFunc(maps.Values(s.found), func(a, b Foreign) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	}), err
+}
+
+// inVPCs searches VPCs that will be deleted.
+func (s *foreignSearch) inVPCs(ctx context.Context, kinds []*kind.Any, vpcs []string) error {
+	for _, vpc := range vpcs {
+		for _, k := range kinds {
+			all, err := k.InVPC(ctx, s.c, vpc)
+			if err != nil {
+				return err
+			}
+			for _, f := range all {
+				s.inVPC(f, vpc)
+			}
+		}
+		if err := s.interfaces(ctx, vpc, cloud.Filter("vpc-id", vpc)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inVPC notes a resource in a VPC. EKS gives no tag to the security group for SSH access
+// to a node group, and deletes it with the node group.
+func (s *foreignSearch) inVPC(f kind.Found, vpc string) {
+	g, _ := f.State.(ec2.SecurityGroupState)
+	if s.of.EKSName() != "" && strings.HasPrefix(g.Name, "eks-remoteAccess-") {
+		return
+	}
+	s.note(f.Kind.Name, f.ID, vpc, f.Tags, g.Name)
+}
+
+// inGroups searches the security groups that will be deleted, in VPCs that will not.
+func (s *foreignSearch) inGroups(ctx context.Context, vpcs []string) error {
+	for _, vpc := range vpcs {
+		all, err := ec2.SecurityGroups(ctx, s.c, vpc)
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			for _, rule := range slices.Concat(g.Ingress, g.Egress) {
+				for _, pair := range rule.UserIdGroupPairs {
+					if to := *pair.GroupId; s.groups[to] && !s.groups[g.ID] {
+						s.note("security-group", g.ID, "a rule for "+to, g.Tags)
+					}
+				}
+			}
+		}
+	}
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(s.groups)), 200) { // AWS takes 200 values for a filter
+		if err := s.interfaces(ctx, strings.Join(ids, " or "), cloud.Filter("group-id", ids...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interfaces searches the network interfaces that match a filter. An interface that is a
+// part of another resource stands for that resource.
+func (s *foreignSearch) interfaces(ctx context.Context, in string, filter types.Filter) error {
+	all, err := ec2.Interfaces(ctx, s.c, filter)
+	if err != nil {
+		return err
+	}
+	var instances, gateways []string
+	for _, i := range all {
+		switch {
+		case s.of.Contains(i.Tags) || s.known[i.ID]:
+		case i.Instance != "":
+			instances = append(instances, i.Instance)
+		case i.NATGateway != "":
+			gateways = append(gateways, i.NATGateway)
+		case i.CNI && i.Tags[kind.CNITag] == "":
+			// It is left over from a machine. The security groups and the VPC are the
+			// cluster's, so the machine probably was, too.
+		default:
+			if err := s.interfaceOfService(ctx, i, in); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.users(ctx, "instance", in, instances, ec2.InstanceTags); err != nil {
+		return err
+	}
+	return s.users(ctx, "nat-gateway", in, gateways, ec2.NATGatewayTags)
+}
+
+// users notes the instances or NAT gateways that exist and are not the cluster's.
+func (s *foreignSearch) users(ctx context.Context, kind, in string, ids []string, tagsOf func(context.Context, *cloud.Clients, []string) (map[string]cloud.Tags, error)) error {
+	ids = slices.DeleteFunc(ids, func(id string) bool { return s.known[id] })
+	if len(ids) == 0 {
+		return nil
+	}
+	tags, err := tagsOf(ctx, s.c, slices.Compact(slices.Sorted(slices.Values(ids))))
+	for id, t := range tags {
+		if !s.known[t[ec2.GroupTag]] { // instances of the cluster's Auto Scaling groups
+			s.note(kind, id, in, t)
+		}
+	}
+	return err
+}
+
+// interfaceOfService notes an interface of an AWS service, or one that nobody uses. The
+// interfaces of load balancers and EKS clusters that are deleted remain for some minutes;
+// AWS deletes them.
+func (s *foreignSearch) interfaceOfService(ctx context.Context, i ec2.Interface, in string) error {
+	exists := true
+	switch {
+	case i.EKSCluster != "" && i.EKSCluster == s.of.EKSName(), s.known[cmp.Or(i.LoadBalancer, i.Endpoint)]:
+		return nil
+	case i.EKSCluster != "":
+		names, err := eks.Names(ctx, s.c)
+		if err != nil {
+			return err
+		}
+		exists = slices.Contains(names, i.EKSCluster)
+	case i.LoadBalancer != "":
+		names, err := elb.InterfaceNames(ctx, s.c)
+		if err != nil {
+			return err
+		}
+		exists = slices.Contains(names, i.LoadBalancer)
+	}
+	_, told := s.found[cmp.Or(i.LoadBalancer, i.Endpoint)]
+	if exists && !told {
+		s.note("network-interface", i.ID, in, i.Tags, i.Description, i.Requester)
+	}
+	return nil
+}
+
+// note records a resource, unless it is the cluster's. Its owner is told from its tags or
+// else by hints.
+func (s *foreignSearch) note(kind, id, in string, tags cloud.Tags, hints ...string) {
+	if s.known[id] || s.of.Contains(tags) {
+		return
+	}
+	s.found[elb.InterfaceName(id)] = Foreign{Kind: kind, ID: id, In: in, Owner: cmp.Or(ownerOf(tags), cmp.Or(hints...)), Show: showCommand(id)}
+}
+
+// ownerOf says what tags tell about the owner of a resource.
+func ownerOf(tags cloud.Tags) string {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if name, is := strings.CutPrefix(key, cloud.ClusterTagPrefix); is && tags[key] == cloud.Owned {
+			return "cluster " + name
+		}
+		if name, is := strings.CutPrefix(key, cloud.CloudProviderTagPrefix); is && tags[key] == cloud.Owned {
+			return "Kubernetes cluster " + name
+		}
+	}
+	for _, t := range []struct{ key, what string }{
+		{kind.EKSClusterTag, "EKS cluster "}, {kind.NodeGroupClusterTag, "EKS cluster "}, {kind.CNITag, "Kubernetes cluster "},
+		{kind.LoadBalancerControllerTag, "Kubernetes cluster "}, {"aws:cloudformation:stack-name", "CloudFormation stack "},
+		{"aws:autoscaling:groupName", "Auto Scaling group "}, {"Name", ""},
+	} {
+		if value := tags[t.key]; value != "" {
+			return t.what + value
+		}
+	}
+	if tags["GuardDutyManaged"] == "true" {
+		return "Amazon GuardDuty"
+	}
+	return ""
+}
+
+// showCommand returns a command that shows a resource; "" for a Classic Load Balancer,
+// whose ID is no more than a name.
+func showCommand(id string) string {
+	prefix, _, _ := strings.Cut(id, "-")
+	options := map[string]string{
+		"eni": "network-interfaces --network-interface-ids", "i": "instances --instance-ids", "nat": "nat-gateways --nat-gateway-ids",
+		"rtb": "route-tables --route-table-ids", "sg": "security-groups --group-ids", "subnet": "subnets --subnet-ids", "vpce": "vpc-endpoints --vpc-endpoint-ids",
+	}
+	if is := options[prefix]; is != "" {
+		return "aws ec2 describe-" + is + " " + id
+	}
+	if strings.HasPrefix(id, "arn:") {
+		return "aws elbv2 describe-load-balancers --load-balancer-arns " + id
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package reconcile_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// foreigners create resources of other owners in a cluster, and say what the deletion of
+// the cluster tells about each.
+var foreigners = map[string]struct {
+	create func(*insider)
+	told   []string
+}{
+	"an instance of another cluster": {
+		func(x *insider) {
+			x.tags = map[string]string{"sigs.k8s.io/cluster-api-provider-aws/cluster/b": "owned"}
+			x.instance()
+		},
+		[]string{"instance i-", "(cluster b)", "aws ec2 describe-instances --instance-ids i-"},
+	},
+	"an instance in a security group of the cluster": {
+		func(x *insider) {
+			x.tags = map[string]string{"Name": "jump host"}
+			x.instance(x.groups[0])
+		},
+		[]string{"instance i-", "(jump host)"},
+	},
+	"the load balancer of a Kubernetes cluster": {
+		func(x *insider) {
+			x.tags = map[string]string{"kubernetes.io/cluster/b": "owned"}
+			x.balancer("k8s-b")
+		},
+		[]string{"load-balancer arn:", "loadbalancer/net/k8s-b/", "security-group sg-", "(Kubernetes cluster b)"},
+	},
+	"a classic load balancer": {
+		func(x *insider) {
+			x.tags = map[string]string{"Name": "web"}
+			x.service("a0123")
+		},
+		[]string{"load-balancer a0123 in", "(web)", "security-group sg-"},
+	},
+	"a network interface that nobody uses": {
+		func(x *insider) { x.networkInterface("for the next database") },
+		[]string{"network-interface eni-", "(for the next database)"},
+	},
+	"a subnet": {
+		func(x *insider) {
+			_, err := x.ec2.AssociateVpcCidrBlock(x.t.Context(), &ec2.AssociateVpcCidrBlockInput{VpcId: &x.vpc, CidrBlock: aws.String("100.64.0.0/16")})
+			require.NoError(x.t, err)
+			time.Sleep(time.Minute)
+			_, err = x.ec2.CreateSubnet(x.t.Context(), &ec2.CreateSubnetInput{VpcId: &x.vpc, CidrBlock: aws.String("100.64.1.0/24"), AvailabilityZone: &x.zone})
+			require.NoError(x.t, err)
+		},
+		[]string{"subnet subnet-"},
+	},
+	"a route table": {
+		func(x *insider) {
+			_, err := x.ec2.CreateRouteTable(x.t.Context(), &ec2.CreateRouteTableInput{VpcId: &x.vpc})
+			require.NoError(x.t, err)
+		},
+		[]string{"route-table rtb-"},
+	},
+	"a NAT gateway": {
+		func(x *insider) {
+			x.tags = map[string]string{"Name": "shared"}
+			ip, err := x.ec2.AllocateAddress(x.t.Context(), &ec2.AllocateAddressInput{Domain: types.DomainTypeVpc})
+			require.NoError(x.t, err)
+			_, err = x.ec2.CreateNatGateway(x.t.Context(), &ec2.CreateNatGatewayInput{
+				SubnetId: &x.subnet, AllocationId: ip.AllocationId, TagSpecifications: x.with(types.ResourceTypeNatgateway),
+			})
+			require.NoError(x.t, err)
+		},
+		[]string{"nat-gateway nat-", "(shared)"},
+	},
+}
+
+// instance launches an instance in the cluster's subnet.
+func (x *insider) instance(groups ...string) {
+	x.t.Helper()
+	image := ""
+	x.a.Edit(func(s *awssim.State) { image = s.EC2.Instances[x.machine].Image })
+	_, err := x.ec2.RunInstances(x.t.Context(), &ec2.RunInstancesInput{
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: types.InstanceTypeT3Micro, ImageId: &image, SubnetId: &x.subnet,
+		SecurityGroupIds: groups, TagSpecifications: x.with(types.ResourceTypeInstance),
+	})
+	require.NoError(x.t, err)
+}
+
+// networkInterface creates a network interface in a security group of the cluster.
+func (x *insider) networkInterface(description string) (id string) {
+	x.t.Helper()
+	out, err := x.ec2.CreateNetworkInterface(x.t.Context(), &ec2.CreateNetworkInterfaceInput{SubnetId: &x.subnet, Groups: x.groups[:1], Description: &description})
+	require.NoError(x.t, err)
+	return *out.NetworkInterface.NetworkInterfaceId
+}
+
+// withoutLock lists the resources of the account, except for the record of the lock, which
+// counts the runs.
+func withoutLock(a *awssim.AWS) []string {
+	return slices.DeleteFunc(a.Detailed(), func(line string) bool { return strings.Contains(line, "/lock/") })
+}
+
+// A deletion that cannot be completed because of somebody else's resource is refused
+// before its first write, and says whose it is.
+func TestForeignResourcesRefuseADeletion(t *testing.T) {
+	for what, f := range foreigners {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := quick(load(t, threeZones, nil))
+				a := account(m, lag)
+				mustApply(t, m, a)
+				f.create(insiderOf(t, a, m))
+				time.Sleep(time.Minute)
+				before := withoutLock(a)
+				for _, refuse := range []func() error{
+					func() error { _, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{}); return err },
+					func() error { _, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{}); return err },
+				} {
+					err := refuse()
+					require.ErrorAs(t, err, new(*reconcile.RefusedError))
+					require.ErrorAs(t, err, new(*reconcile.ForeignError))
+					for _, text := range f.told {
+						require.ErrorContains(t, err, text)
+					}
+				}
+				require.Equal(t, before, withoutLock(a))
+			})
+		})
+	}
+}
+
+// In an existing VPC, only what uses the security groups of the cluster prevents its
+// deletion.
+func TestForeignResourcesInAnExistingVPC(t *testing.T) {
+	file := "../../configs/byo-vpc.yaml"
+	m := loadQuick(t, file)
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, file, m)
+		mustApply(t, m, a)
+		x := insiderOf(t, a, m)
+		x.tags, x.groups = map[string]string{"Name": "database"}, x.groups[:1]
+		x.instance(x.groups...)
+		x.group("refers")
+		time.Sleep(lag)
+		_, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "(database)")
+		var foreign *reconcile.ForeignError
+		require.ErrorAs(t, err, &foreign)
+		require.Len(t, foreign.Resources, 1, "%v", foreign)
+	})
+}
+
+// A resource that appears during a deletion blocks it. The deletion ends with what is
+// left, and whose it is.
+func TestForeignResourceAppears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, threeZones, nil))
+		a := account(m, lag)
+		mustApply(t, m, a)
+		x := insiderOf(t, a, m)
+		x.groups, x.tags = nil, map[string]string{"Name": "late"}
+		p, made := a.Process(), false
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "TerminateInstances" && !made {
+				made = true
+				x.instance()
+			}
+			return awssim.None
+		}
+		_, err := open(m, p).Delete(context.Background(), reconcile.Options{})
+		var left *reconcile.LeftoverError
+		require.ErrorAs(t, err, &left)
+		require.Len(t, left.Left, 1)
+		require.Contains(t, left.Left[0], "i-")
+		require.ErrorContains(t, err, "aws ec2 describe-instances --instance-ids "+left.Left[0])
+	})
+}
+
+// A free network interface in a group of the cluster is deleted only if a CNI plugin left
+// it: others appear in no listing of the cluster.
+func TestForeignInterfaceStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, threeZones, nil))
+		a := account(m, lag)
+		mustApply(t, m, a)
+		x := insiderOf(t, a, m)
+		p := a.Process()
+		var eni string
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "TerminateInstances" && eni == "" {
+				eni = x.networkInterface("for the next database")
+			}
+			return awssim.None
+		}
+		_, err := open(m, p).Delete(t.Context(), reconcile.Options{})
+		require.ErrorAs(t, err, new(*reconcile.LeftoverError))
+		a.Edit(func(s *awssim.State) { require.NotNil(t, s.EC2.Interfaces[eni]) })
+	})
+}

@@ -70,7 +70,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "2000"
 	where := []string{"cluster", "delete", "demo", "--region", "us-east-1"}
 
-	require.Equal(t, 0, s.run(append(where, "--dry-run", "-o", "json")...), s.err.String())
+	require.Equal(t, 0, s.run(append(where, "--dry-run", "--delete-volumes", "-o", "json")...), s.err.String())
 	var plan struct {
 		Steps []struct{ Resource, Action, Origin string }
 	}
@@ -87,7 +87,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 	s.types(0, append(where, "--dry-run", "--keep-volumes")...)
 	s.terminal("demo\n")
 	require.Equal(t, 0, s.run(append(where, "--keep-volumes", "-o", "json", "--progress", "plain")...), s.err.String())
-	assert.Regexp(t, `kept vol-[0-9a-f]+: made in the cluster for default/data-0\n`, s.err.String())
+	assert.Regexp(t, `kept vol-[0-9a-f]+: made in the cluster for default/data-0; all volumes are kept`, s.err.String())
 	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 is deleted (")
 	var result struct{ Kept []string }
 	require.NoError(t, json.Unmarshal(s.out.Bytes(), &result))
@@ -95,7 +95,7 @@ func TestDeleteKeepsVolumes(t *testing.T) {
 	s.InIsTerminal, s.ErrIsTerminal = false, false
 	s.types(0, append(where, "--yes", "--keep-volumes")...)
 	s.types(0, append(where, "--dry-run")...)
-	require.Equal(t, 0, s.run(append(where, "--yes", "--progress", "none")...), s.err.String())
+	require.Equal(t, 0, s.run(append(where, "--yes", "--delete-volumes", "--progress", "none")...), s.err.String())
 	s.types(0, append(where, "--yes")...)
 	ids := regexp.MustCompile(`\b(vol|vpc|subnet|sg|igw|nat|eipalloc|rtb|i|lt)-[0-9a-f]{17}\b|[0-9a-f]{16}\b|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 	golden.Assert(t, "delete-keeps-volumes.txt", ids.ReplaceAllString(s.transcript(), "$1-ID"))

@@ -19,22 +19,29 @@ import (
 // answersWithin limits the time to connect to the API server before a deletion.
 const answersWithin = 10 * time.Second
 
-// askCluster adds the Services, Ingresses and volume claims of the cluster to the graph.
-// They are deleted first, so that the cluster's controllers delete what they created in
-// AWS. A cluster that does not respond is deleted nevertheless.
-func (r *run) askCluster(ctx context.Context) error {
+// connect returns the API server of the cluster for a deletion; nil if there is none, if it
+// does not respond, or if the deletion does not use it.
+func (r *run) connect(ctx context.Context) (*kube.Client, error) {
 	if !r.asksCluster {
-		return nil
+		return nil, nil
 	}
 	k, err := r.answering(cloud.InSnapshot(cloud.ReadOnly(ctx)))
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
 		r.warn("the API server of the cluster cannot be used, so AWS resources of its controllers are found by their tags (%s)", kube.Reason(err))
-		return nil
-	case k == nil:
-		return nil
+		return nil, nil
+	}
+	return k, nil
+}
+
+// askCluster adds the Services, Ingresses and volume claims of the cluster to the graph.
+// They are deleted first, so that the cluster's controllers delete what they created in
+// AWS. A cluster that does not respond is deleted nevertheless: then k is nil.
+func (r *run) askCluster(k *kube.Client) {
+	if k == nil {
+		return
 	}
 	var mu sync.Mutex
 	warn := func(text string) {
@@ -47,11 +54,12 @@ func (r *run) askCluster(ctx context.Context) error {
 		in.Warn, in.Timeout = warn, r.c.target.Timeout/3 // the time limit of the resource is longer than twice this
 		in.Sweep(r.built.Graph, id, before)
 	}
-	add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
-	if !r.keepVolumes {
+	if r.collects("load-balancer") {
+		add("in-cluster/load-balancers", teardown.BalancersInCluster(k))
+	}
+	if r.options.Volumes != KeepVolumes {
 		add("in-cluster/volumes", teardown.VolumesInCluster(k))
 	}
-	return nil
 }
 
 // answering returns the API server of the cluster if it responds; nil if there is none

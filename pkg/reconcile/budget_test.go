@@ -42,7 +42,7 @@ func TestCallBudgets(t *testing.T) {
 		check("create", 85, func() { mustApply(t, m, a) })
 		check("no-op", 20, func() { mustApply(t, m, a) })
 		check("plan", 20, func() { require.True(t, mustPlan(t, m, a).Empty()) })
-		check("delete", 64, func() { mustDelete(t, m, a) })
+		check("delete", 65, func() { mustDelete(t, m, a) })
 	})
 }
 

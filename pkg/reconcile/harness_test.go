@@ -79,6 +79,17 @@ func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resu
 	return res
 }
 
+// everything are the options of a deletion that also deletes volumes of a cluster that
+// cannot say their reclaim policy.
+var everything = reconcile.Options{Volumes: reconcile.DeleteVolumes}
+
+// mustDeleteAll deletes in a new process, with all volumes.
+func mustDeleteAll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
+	t.Helper()
+	_, err := open(m, a.Process()).Delete(t.Context(), everything)
+	require.NoError(t, err)
+}
+
 // tell logs events with -v.
 func tell(t *testing.T) func(reconcile.Event) {
 	t.Helper()

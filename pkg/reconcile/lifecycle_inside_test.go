@@ -200,7 +200,7 @@ func TestDeletionSweepsWhatTheClusterMade(t *testing.T) {
 		before := a.Detailed()
 		mustApply(t, m, a)
 		lives(t, a, m)
-		mustDelete(t, m, a)
+		mustDeleteAll(t, m, a)
 		require.Equal(t, before, a.Detailed())
 	})
 }
@@ -211,7 +211,7 @@ func TestDeletionByNameSweepsWhatTheClusterMade(t *testing.T) {
 		before := a.Detailed()
 		mustApply(t, m, a)
 		lives(t, a, m)
-		_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
+		_, err := byName(m.Name, a).Delete(t.Context(), everything)
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
 	})
@@ -238,14 +238,14 @@ func TestSweepMayDie(t *testing.T) {
 						lives(t, a, m)
 						p := a.Process()
 						err := spoilt(t, p, n, fault, func(ctx context.Context) error {
-							_, err := open(m, p).Delete(ctx, reconcile.Options{})
+							_, err := open(m, p).Delete(ctx, everything)
 							return err
 						})
 						over = err == nil && p.Calls() < n
 						if n%4 == 1 {
-							mustDelete(t, m, a)
+							mustDeleteAll(t, m, a)
 						} else {
-							_, err := byName(m.Name, a).Delete(t.Context(), reconcile.Options{})
+							_, err := byName(m.Name, a).Delete(t.Context(), everything)
 							require.NoError(t, err)
 						}
 						require.Equal(t, before, a.Detailed(), "call %d", n)
@@ -278,15 +278,15 @@ func TestVolumesAreKept(t *testing.T) {
 					}
 					return out
 				}
-				p, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{KeepVolumes: true})
+				p, err := open(m, a.Process()).PlanDelete(t.Context(), reconcile.Options{Volumes: reconcile.KeepVolumes})
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(p))
 				require.Contains(t, stepOf(t, p, "load-balancer/web").Origin, "default/web")
-				res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{KeepVolumes: true})
+				res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Volumes: reconcile.KeepVolumes})
 				require.NoError(t, err)
 				require.ElementsMatch(t, kept, keeps(res.Plan))
 				require.Equal(t, append(slices.Clone(before), "Volume "+m.Name+"-dynamic-data-0", "Volume "+m.Name+"-dynamic-data-1"), a.Inventory())
-				mustDelete(t, m, a) // deleted without KeepVolumes
+				mustDeleteAll(t, m, a)
 				require.Equal(t, before, a.Inventory())
 			})
 		})
@@ -352,10 +352,10 @@ func TestTwoClustersInAVPC(t *testing.T) {
 		}
 		theirs := of(other)
 		require.Greater(t, len(theirs), 8)
-		mustDelete(t, m, a)
+		mustDeleteAll(t, m, a)
 		require.Empty(t, of(m))
 		require.Equal(t, theirs, of(other))
-		_, err := byName(other.Name, a).Delete(t.Context(), reconcile.Options{})
+		_, err := byName(other.Name, a).Delete(t.Context(), everything)
 		require.NoError(t, err)
 		require.Equal(t, before, a.Inventory())
 	})

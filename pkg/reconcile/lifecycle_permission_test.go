@@ -163,7 +163,7 @@ func TestPolicySuffices(t *testing.T) {
 				lives(t, a, m)
 				_, err = open(m, as()).Plan(t.Context())
 				require.NoError(t, err)
-				_, err = open(m, as()).Delete(t.Context(), reconcile.Options{})
+				_, err = open(m, as()).Delete(t.Context(), everything)
 				require.NoError(t, err)
 				require.Equal(t, before, a.Inventory())
 				for _, c := range a.Calls() {

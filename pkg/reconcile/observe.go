@@ -68,11 +68,13 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 	return nil
 }
 
-// observeMachines reads the existing machines of the cluster.
-func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Inventory) (err error) {
+// observeMachines reads the existing machines of the cluster in its VPCs. A tag alone is
+// no proof that a machine in another VPC is the cluster's: no run terminates it.
+func observeMachines(ctx context.Context, c *cloud.Clients, vpcs []string, inv *topology.Inventory) (err error) {
 	if inv.Machines, err = ec2.Instances(ctx, c); err != nil {
 		return fmt.Errorf("machines of the cluster: %w", err)
 	}
+	inv.Machines = slices.DeleteFunc(inv.Machines, func(m ec2.InstanceState) bool { return !slices.Contains(vpcs, m.VPC) })
 	id, err := secrets.InitializedBy(ctx, c)
 	if err != nil {
 		return fmt.Errorf("state of the control plane: %w", err)
@@ -91,15 +93,15 @@ func observeMachines(ctx context.Context, c *cloud.Clients, inv *topology.Invent
 // Without a VPC the cluster has neither subnets nor machines.
 func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv *topology.Inventory) error {
 	spec := &m.Infra.Spec.NetworkSpec
-	begun, err := ec2.OwnsVPC(ctx, c)
+	vpcs, err := ec2.OwnedVPCs(ctx, c)
 	if err != nil {
 		return fmt.Errorf("VPCs: %w", err)
 	}
-	if begun {
+	if len(vpcs) > 0 {
 		if inv.Subnets, err = ec2.Subnets(ctx, c); err != nil {
 			return fmt.Errorf("subnets of the cluster: %w", err)
 		}
-		if err := observeMachines(ctx, c, inv); err != nil {
+		if err := observeMachines(ctx, c, vpcs, inv); err != nil {
 			return err
 		}
 	}
@@ -125,7 +127,7 @@ func observeExisting(ctx context.Context, c *cloud.Clients, m *manifest.Cluster,
 		return fmt.Errorf("subnets of %s: %w", spec.VPC.ID, err)
 	}
 	inv.Subnets = all
-	if err := observeMachines(ctx, c, inv); err != nil {
+	if err := observeMachines(ctx, c, []string{spec.VPC.ID}, inv); err != nil {
 		return err
 	}
 	var ids []string

@@ -111,9 +111,25 @@ type Options struct {
 	// Confirm is called with the plan before the first write, and returns whether to
 	// continue; nil continues. It is not called if there is nothing to do.
 	Confirm func(Plan) (bool, error)
-	// KeepVolumes makes a deletion keep the volumes of volume claims.
-	KeepVolumes bool
+	// Volumes says what a deletion does with the volumes of volume claims.
+	Volumes Volumes
+	// VPCs are the IDs of the VPCs whose resources a deletion deletes. If it is empty, the
+	// deletion finds out which VPC is the cluster's, and keeps what has the cluster's tag
+	// in others.
+	VPCs []string
 }
+
+// Volumes says what a deletion does with the volumes of volume claims.
+type Volumes string
+
+// The values of Volumes.
+const (
+	// ReclaimVolumes deletes the volumes whose reclaim policy is Delete. If the cluster
+	// does not answer, the policy is unknown, and the volumes are kept.
+	ReclaimVolumes Volumes = ""
+	KeepVolumes    Volumes = "keep"
+	DeleteVolumes  Volumes = "delete" // whatever the reclaim policy
+)
 
 // Result is the result of a run.
 type Result struct {

@@ -33,8 +33,12 @@ type run struct {
 	deletes     bool
 	deleted     bool       // the cluster has no resources any more
 	owner       kind.Owner // what tells the cluster's resources from others'
-	keepVolumes bool
+	options     Options
 	asksCluster bool // a deletion first deletes Services, Ingresses and claims
+
+	// What a deletion keeps (kept.go).
+	policies map[string]string // reclaim policies by volume ID
+	vpcs     map[string]bool   // the VPCs of the cluster
 }
 
 func (c *Cluster) begin(o Options) *run {
@@ -49,7 +53,7 @@ func (c *Cluster) begin(o Options) *run {
 		owner.Kubernetes, owner.EKS = c.manifest.KubernetesName(), c.managed()
 	}
 	r := &run{
-		c: c, cloud: clients, began: clients.Clock.Now(), owner: owner, keepVolumes: o.KeepVolumes,
+		c: c, cloud: clients, began: clients.Clock.Now(), owner: owner, options: o,
 		x: &graph.Executor{Cloud: clients, Timeout: c.target.Timeout},
 	}
 	if o.Observe != nil {
@@ -84,6 +88,9 @@ func (r *run) look(ctx context.Context) (err error) {
 		return refused(err)
 	}
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
+	if err == nil {
+		err = r.findLostTags(ctx)
+	}
 	if err == nil {
 		for _, remark := range r.built.Remarks {
 			r.warn("%s", remark)
@@ -146,8 +153,12 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	} else if err != nil {
 		return refused(err)
 	}
-	if _, err := r.x.PlanDelete(ctx, r.built.Graph); err != nil {
-		return refused(err)
+	_, err = r.x.PlanDelete(ctx, r.built.Graph)
+	if err = refused(err); errors.As(err, new(*RefusedError)) && !cloud.Denied(err) {
+		r.warn("resources of the manifest cannot be told apart (%v); all are found by their tags", err)
+		r.built = topology.Cluster{Graph: graph.New()}
+	} else if err != nil {
+		return err
 	}
 	claimed := map[string]bool{}
 	for _, n := range r.built.Resources() {
@@ -160,11 +171,19 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	if r.owner = owner; owner.Shared {
 		r.warn("resources that controllers of a cluster named %s created are not deleted: another cluster uses that name in its tags", r.c.Name)
 	}
-	all, kept := r.split(all)
-	teardown.Add(r.built.Graph, all)
-	if err := r.askCluster(ctx); err != nil {
+	if r.vpcs, err = r.clusterVPCs(all); err != nil {
+		return refused(err)
+	}
+	api, err := r.connect(ctx)
+	if err == nil && api != nil {
+		err = r.readPolicies(ctx, api, all)
+	}
+	if err != nil {
 		return err
 	}
+	all, kept := r.split(all)
+	teardown.Add(r.built.Graph, all)
+	r.askCluster(api)
 	if r.plan, err = r.x.PlanDelete(ctx, r.built.Graph); err != nil {
 		return refused(err)
 	}
@@ -172,13 +191,13 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	for _, v := range kept {
 		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
-	return refused(r.findForeign(ctx))
+	return refused(r.findForeign(ctx, kept))
 }
 
 // findForeign returns a ForeignError if there are resources of other owners that prevent
 // the deletion.
-func (r *run) findForeign(ctx context.Context) error {
-	all, err := teardown.FindForeign(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.owner)
+func (r *run) findForeign(ctx context.Context, kept teardown.Leftovers) error {
+	all, err := teardown.FindForeign(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.owner, kept)
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -197,7 +216,7 @@ func (r *run) stuck(ctx context.Context, err error) error {
 	}
 	r.cloud.Snapshot()
 	var foreign *ForeignError
-	if !errors.As(r.findForeign(cloud.Briefly(ctx)), &foreign) {
+	if !errors.As(r.findForeign(cloud.Briefly(ctx), nil), &foreign) {
 		return err
 	}
 	left := &LeftoverError{Err: errors.Join(err, foreign)}
@@ -205,18 +224,6 @@ func (r *run) stuck(ctx context.Context, err error) error {
 		left.Left = append(left.Left, f.ID)
 	}
 	return left
-}
-
-// split separates the resources that are kept.
-func (r *run) split(all teardown.Leftovers) (going, kept teardown.Leftovers) {
-	for _, x := range all {
-		if x.Kind.Name == ec2.VolumeKind && r.keepVolumes {
-			kept = append(kept, x)
-		} else {
-			going = append(going, x)
-		}
-	}
-	return going, kept
 }
 
 // lock takes the lock of the cluster: in SSM Parameter Store, or in a file of this
@@ -361,6 +368,7 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 		r.deleted = true
 		return r.result(nil)
 	}
+	r.markVolumes(ctx)
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
 		return r.result(r.stuck(ctx, err))
 	}

@@ -195,7 +195,7 @@ func TestLostKeys(t *testing.T) {
 		a := account(m, 0)
 		mustApply(t, m, a)
 		a.Edit(func(s *awssim.State) { delete(s.SSM.Parameters, "/clusterawsadm/quickstart/pki/ca.key") })
-		requireRefused(t, m, a, "certificates", "ca.key")
+		requireRefused(t, m, a, "certificates", "keys")
 		mustDelete(t, m, a)
 		require.Empty(t, a.Inventory())
 	})

@@ -13,8 +13,11 @@ import (
 
 type deleteOptions struct {
 	*flags
-	output                   choice
-	yes, dryRun, keepVolumes bool
+	output      choice
+	yes, dryRun bool
+
+	keepVolumes, deleteVolumes bool
+	vpcs                       []string
 }
 
 func newDelete(f *flags) *cobra.Command {
@@ -28,9 +31,16 @@ Services, Ingresses and volume claims.
 
 If the API server of the cluster answers, these objects are deleted first, with
 the pods that use the claims, so that the controllers clean up themselves. The
-command waits for them until nothing has changed for five minutes. All volumes of
-the cluster are deleted, also those with the reclaim policy Retain, unless
---keep-volumes is given. Snapshots are kept.
+command waits for them until nothing has changed for five minutes.
+
+The volumes of claims are deleted if their reclaim policy is Delete. If the API
+server does not answer, their policy is unknown, and they are kept; --delete-volumes
+deletes all of them, --keep-volumes none. Snapshots are always kept. What the command
+keeps, it lists.
+
+If the VPC contains resources of somebody else, AWS would not delete it: then the
+command deletes nothing and lists them. What has the cluster's tag but is in another
+VPC is kept, unless that VPC is given with --vpc.
 
 The command waits until AWS has deleted every resource, and then checks again. On
 a terminal it asks for the name of the cluster; otherwise it requires --yes.`,
@@ -41,7 +51,10 @@ a terminal it asks for the name of the cluster; otherwise it requires --yes.`,
 	}
 	output(cmd, &o.output, "text", "json", "yaml")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
-	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes of the volume claims in the cluster, and list them")
+	cmd.Flags().BoolVar(&o.keepVolumes, "keep-volumes", false, "keep the volumes of all volume claims")
+	cmd.Flags().BoolVar(&o.deleteVolumes, "delete-volumes", false, "delete the volumes of all volume claims, whatever their reclaim policy")
+	cmd.MarkFlagsMutuallyExclusive("keep-volumes", "delete-volumes")
+	cmd.Flags().StringSliceVar(&o.vpcs, "vpc", nil, "`ID` of a VPC of the cluster; needed if resources in several VPCs have its tag")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be deleted, and change nothing")
 	return cmd
 }
@@ -58,7 +71,7 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	r := &run{flags: o.flags, verb: "delete", cluster: c, yes: o.yes, word: c.Name}
 	end := r.begin(s)
 	options := r.options(ctx)
-	options.KeepVolumes = o.keepVolumes
+	o.keep(&options)
 	res, err := c.Delete(ctx, options)
 	end()
 	if err != nil {
@@ -67,8 +80,21 @@ func (o *deleteOptions) run(ctx context.Context, args []string) (err error) {
 	return o.printResult(r, res)
 }
 
+// keep sets the options that say what is kept.
+func (o *deleteOptions) keep(options *reconcile.Options) {
+	options.VPCs = o.vpcs
+	switch {
+	case o.keepVolumes:
+		options.Volumes = reconcile.KeepVolumes
+	case o.deleteVolumes:
+		options.Volumes = reconcile.DeleteVolumes
+	}
+}
+
 func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
-	p, err := c.PlanDelete(ctx, reconcile.Options{KeepVolumes: o.keepVolumes})
+	var options reconcile.Options
+	o.keep(&options)
+	p, err := c.PlanDelete(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -81,7 +107,7 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
 func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(reconcile.Remove), "resource"), rounded(res.Took))
 	if n := len(kept(res.Plan)); n > 0 {
-		line += fmt.Sprintf(" Kept: %s.", text.Count(n, "volume"))
+		line += fmt.Sprintf(" Kept: %s.", text.Count(n, "resource"))
 	}
 	if res.Plan.Empty() {
 		line = fmt.Sprintf("Cluster %s in %s has no resources: nothing to delete.", r.cluster.Name, r.cluster.Region)
@@ -102,7 +128,7 @@ func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 	return render.Encode(o.Env.Out, render.Format(o.output.value), out)
 }
 
-// kept lists the volumes that a deletion keeps.
+// kept lists what a deletion keeps.
 func kept(p reconcile.Plan) (out []reconcile.Step) {
 	for _, s := range p.Steps {
 		if s.Action == reconcile.Keep {

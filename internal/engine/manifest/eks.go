@@ -81,7 +81,7 @@ func infrastructureOf(plane *ekscontrolplanev1.AWSManagedControlPlane) *infrav1.
 		spec.NetworkSpec.VPC.SecondaryCidrBlocks = []infrav1.VpcCidrBlock{{IPv4CidrBlock: *spec.SecondaryCidrBlock}}
 	}
 	return &infrav1.AWSCluster{
-		ObjectMeta: metav1.ObjectMeta{Name: plane.Name, Namespace: plane.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: plane.Name, Namespace: plane.Namespace, Annotations: plane.Annotations},
 		Spec: infrav1.AWSClusterSpec{
 			NetworkSpec:       spec.NetworkSpec,
 			Region:            spec.Region,

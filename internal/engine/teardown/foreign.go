@@ -50,9 +50,10 @@ type foreignSearch struct {
 }
 
 // FindForeign lists the resources of other owners that prevent the deletion of the
-// graph's VPC and security groups. The graph must have been planned, so that cloud IDs
-// are known. VPN gateways, network ACLs and peering connections are not looked for.
-func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner) ([]Foreign, error) {
+// graph's VPC and security groups, and the kept resources that do. The graph must have
+// been planned, so that cloud IDs are known. VPN gateways, network ACLs and peering
+// connections are not looked for.
+func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.Owner, kept Leftovers) ([]Foreign, error) {
 	s := &foreignSearch{c: c, of: of, known: map[string]bool{}, groups: map[string]bool{}, found: map[string]Foreign{}}
 	kinds := aws.Kinds()
 	vpcs, groupVPCs := map[string]bool{}, map[string]bool{}
@@ -70,6 +71,11 @@ func FindForeign(ctx context.Context, c *cloud.Clients, g *graph.Graph, of kind.
 			vpcs[x.ID] = true
 		case ec2.SecurityGroupState:
 			s.groups[x.ID], groupVPCs[x.VPC] = true, true
+		}
+	}
+	for _, x := range kept {
+		if vpc := ec2.VPCOf(x.Refers); vpcs[vpc] {
+			s.found[x.ID] = Foreign{Kind: x.Kind.Name, ID: x.ID, In: vpc, Owner: x.Origin, Show: showCommand(x.ID)}
 		}
 	}
 	err := s.inVPCs(ctx, kinds, slices.Sorted(maps.Keys(vpcs)))
@@ -146,9 +152,10 @@ func (s *foreignSearch) interfaces(ctx context.Context, in string, filter types.
 	var instances, gateways []string
 	for _, i := range all {
 		switch {
-		case s.of.Contains(i.Tags) || s.known[i.ID]:
+		case s.known[i.ID]:
 		case i.Instance != "":
 			instances = append(instances, i.Instance)
+		case s.of.Contains(i.Tags):
 		case i.NATGateway != "":
 			gateways = append(gateways, i.NATGateway)
 		case i.CNI && i.Tags[kind.CNITag] == "":

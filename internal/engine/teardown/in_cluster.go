@@ -312,6 +312,20 @@ func volumesInCluster(ctx context.Context, k *kube.Client) (*InClusterState, err
 	return s, err
 }
 
+// ReclaimPolicies returns the reclaim policies of the cluster's EBS volumes, by volume ID.
+func ReclaimPolicies(ctx context.Context, k *kube.Client) (map[string]string, error) {
+	volumes, err := inClusterObjects(ctx, k, "/api/v1/persistentvolumes")
+	policies := map[string]string{}
+	for _, v := range volumes {
+		id := v.Spec.CSI.VolumeHandle
+		if old := v.Spec.AWSElasticBlockStore; old != nil {
+			id = cloud.LastPart(old.VolumeID) // "aws://ZONE/ID"
+		}
+		policies[id] = v.Spec.PersistentVolumeReclaimPolicy
+	}
+	return policies, err
+}
+
 // deletedWithClaim reports whether a PersistentVolume is an EBS volume that is deleted
 // with its claim. One whose deletion has failed is not tried again.
 func deletedWithClaim(v *inClusterObject) bool {
@@ -348,8 +362,8 @@ type inClusterObject struct {
 		Type, LoadBalancerClass       string // of a Service
 		PersistentVolumeReclaimPolicy string // this and the following: of a PersistentVolume
 		ClaimRef                      struct{ Namespace, Name, UID string }
-		CSI                           struct{ Driver string }
-		AWSElasticBlockStore          *struct{}
+		CSI                           struct{ Driver, VolumeHandle string }
+		AWSElasticBlockStore          *struct{ VolumeID string }
 		NodeName                      string // of a Pod
 		Volumes                       []struct {
 			Name                  string

@@ -151,6 +151,9 @@ func (a *adder) add(p *pending, more ...graph.Edge) {
 			}
 		}
 	}
+	if a.g.Resource(p.id) != nil { // two resources have the same identity tag
+		p.id = graph.ID(p.Kind.Name + "/" + shortID(p.ID))
+	}
 	n := p.Add(a.g, p.id, needs, p.Origin)
 	for _, name := range p.names() {
 		a.named[name] = append(a.named[name], n)

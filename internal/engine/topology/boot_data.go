@@ -17,7 +17,7 @@ import (
 func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 	config, origin := in.clusterConfiguration()
 	return graph.Add(g, "certificates", &secrets.PKI{
-		FromManifest: boot.GivenPKI(in.m.Name, in.m.Secrets), Used: in.inv.Initialized || in.hasControlPlane(),
+		FromManifest: boot.GivenPKI(in.m.Name, in.m.Secrets), Used: in.inv.Initialized || in.hasControlPlane(), Stored: in.launchedControlPlane(),
 		Algorithm: string(config.EncryptionAlgorithm), Days: config.CACertificateValidityPeriodDays,
 	}, graph.From(origin))
 }

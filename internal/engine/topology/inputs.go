@@ -98,6 +98,14 @@ func (in inputs) hasControlPlane() bool {
 // shuttingDown is the state of an instance that is being terminated.
 const shuttingDown = "shutting-down"
 
+// launchedControlPlane reports whether a run has launched a machine of the control plane.
+// The machines that Cluster API has launched have no template tag.
+func (in inputs) launchedControlPlane() bool {
+	return slices.ContainsFunc(in.inv.Machines, func(m ec2.InstanceState) bool {
+		return m.Tags[cloud.RoleTag] == roleControlPlane && m.Tags[cloud.TemplateTag] != ""
+	})
+}
+
 // initialized reports whether the cluster has, or had, an API server.
 func (in inputs) initialized() bool {
 	return in.m.EKS != nil || in.inv.Initialized || in.hasControlPlane()

@@ -401,7 +401,7 @@ const MachineKind = "machine"
 // instanceKind declares machines.
 func instanceKind() *kind.Any {
 	return kind.Of(kind.Kind[InstanceState]{
-		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, List: kind.Tagged(Instances), Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
+		Name: MachineKind, Area: kind.AreaMachines, Type: types.ResourceTypeInstance, InCluster: true, List: instancesOf, Existing: existingInstances, Delete: &Instance{}, RunsPods: true,
 		Refers: func(s InstanceState) []string {
 			refers := append(slices.Clone(s.Groups), s.Subnet, InterfacesAlias(s.VPC))
 			if s.PublicIP != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
 // Inventory contains the machines of a cluster, by ID, identity tag and name.
@@ -65,6 +66,32 @@ func Instances(ctx context.Context, c *cloud.Clients) (out []InstanceState, err 
 		out = append(out, *s)
 	}
 	return out, nil
+}
+
+// instancesOf lists the machines of InstanceInventory, and those that a controller in the
+// cluster, such as Karpenter, has launched.
+func instancesOf(ctx context.Context, c *cloud.Clients, of kind.Owner) ([]InstanceState, error) {
+	out, err := Instances(ctx, c)
+	if err != nil || of.Kubernetes == "" {
+		return out, err
+	}
+	launched, err := cloud.Remember(ctx, c, "instances launched in "+of.Kubernetes, func(ctx context.Context) ([]InstanceState, error) {
+		p := ec2.NewDescribeInstancesPaginator(c.EC2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+			cloud.Filter("tag:"+of.Tag(), cloud.Owned), cloud.Filter("instance-state-name", "pending", "running", "stopping", "stopped", "shutting-down"),
+		}})
+		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeInstancesOutput, error) { return p.NextPage(ctx) },
+			func(o *ec2.DescribeInstancesOutput) (out []InstanceState) {
+				for _, r := range o.Reservations {
+					for _, x := range r.Instances {
+						if s := instanceState(x); of.Created(s.Tags) && s.Tags[GroupTag] == "" && s.Tags[kind.NodeGroupClusterTag] == "" {
+							out = append(out, *s)
+						}
+					}
+				}
+				return out
+			})
+	})
+	return append(out, launched...), err
 }
 
 // GroupTag is the tag that EC2 Auto Scaling sets on instances; the value is the name of

@@ -195,3 +195,15 @@ const InterfacesKind = "network-interfaces"
 // InterfacesAlias returns the alias of the remaining network interfaces of a VPC or a
 // security group. Resources with network interfaces there refer to it.
 func InterfacesAlias(id string) string { return "interfaces of " + id }
+
+// VPCOf returns the ID of the VPC among the IDs and aliases that a resource refers to; ""
+// if there is none.
+func VPCOf(refers []string) string {
+	for _, r := range refers {
+		id := r[strings.LastIndexByte(r, ' ')+1:] // an alias ends with the ID
+		if hex, is := strings.CutPrefix(id, "vpc-"); is && !strings.Contains(hex, "-") { // vpc-cidr-assoc-… is a block
+			return id
+		}
+	}
+	return ""
+}

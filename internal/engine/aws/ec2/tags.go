@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"context"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
@@ -11,8 +12,17 @@ import (
 
 // createTags sets tags on an EC2 resource.
 func createTags(ctx context.Context, c *cloud.Clients, id string, tags cloud.Tags) error {
-	_, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags.EC2()})
-	return err
+	return Tag(ctx, c, []string{id}, tags)
+}
+
+// Tag sets tags on EC2 resources.
+func Tag(ctx context.Context, c *cloud.Clients, ids []string, tags cloud.Tags) error {
+	for part := range slices.Chunk(ids, 1000) { // AWS takes 1,000 resources
+		if _, err := c.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: part, Tags: tags.EC2()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setTags sets tags on an EC2 resource and returns its object with the new tags.

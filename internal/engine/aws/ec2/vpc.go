@@ -150,11 +150,19 @@ func countVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
 	return len(all), err
 }
 
-// OwnsVPC reports whether the cluster owns a VPC. If not, there are no resources in it to
+// OwnedVPCs returns the IDs of the VPCs that the cluster owns: of several with the owned
+// tag, those with an identity tag. If there are none, there are no resources in them to
 // search for.
-func OwnsVPC(ctx context.Context, c *cloud.Clients) (bool, error) {
-	all, err := VPCs(ctx, c)
-	return slices.ContainsFunc(all, func(x types.Vpc) bool { return cloud.FromEC2(x.Tags)[c.OwnerTag()] == cloud.Owned }), err
+func OwnedVPCs(ctx context.Context, c *cloud.Clients) (ids []string, err error) {
+	all, err := ownedVPCs(ctx, c)
+	identified := func(v VPCState) bool { return v.Tags[cloud.ResourceTag] != "" }
+	some := slices.ContainsFunc(all, identified)
+	for _, v := range all {
+		if identified(v) || !some {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids, err
 }
 
 // vpcState returns a VPC as DescribeVpcs returns it.

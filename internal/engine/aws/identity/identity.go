@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -26,7 +27,10 @@ func (o Object) ResourceTags() cloud.Tags { return o.Tags }
 func (o Object) IsOwned(c *cloud.Clients) bool { return o.Tags[c.OwnerTag()] == cloud.Owned }
 
 // Tagged is a state with tags.
-type Tagged interface{ ResourceTags() cloud.Tags }
+type Tagged interface {
+	graph.State
+	ResourceTags() cloud.Tags
+}
 
 // FindOwned returns the result of a lookup if it has the owned tag of the cluster, or
 // nil.
@@ -81,14 +85,18 @@ func PreferMatching[S Tagged](list []S, match func(S) bool) []S {
 
 // AtMostOne returns the only element of a list, or nil if the list is empty. Several
 // elements are duplicates, and an error.
-func AtMostOne[S any](list []S, id string) (*S, error) {
+func AtMostOne[S graph.State](list []S, id string) (*S, error) {
 	switch len(list) {
 	case 0:
 		return nil, nil
 	case 1:
 		return &list[0], nil
 	}
-	return nil, fmt.Errorf("found %d AWS resources that are tagged as %s; delete the ones that are not in use", len(list), id)
+	var ids []string
+	for _, s := range list {
+		ids = append(ids, s.CloudID())
+	}
+	return nil, fmt.Errorf("%s have the same tag %s=%s: delete those that are not in use", strings.Join(ids, " and "), cloud.ResourceTag, id)
 }
 
 // CloudIDs returns the cloud IDs of resources; graph.Unknown for those that do not exist

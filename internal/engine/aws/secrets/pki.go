@@ -15,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
 
 // PKI is the certificates and keys of the cluster and its bootstrap token, in SSM
@@ -25,6 +26,7 @@ type PKI struct {
 	Days         int32  // clusterConfiguration.caCertificateValidityPeriodDays
 	FromManifest *boot.PKI
 	Used         bool // machines use the keys, so they cannot be generated again
+	Stored       bool // a run has launched machines with the keys, so they were stored
 }
 
 // PKIState is the stored keys.
@@ -64,6 +66,9 @@ func (p *PKI) Needs() []graph.Edge { return nil }
 func (p *PKI) Find(ctx context.Context, c *cloud.Clients) (*PKIState, error) {
 	stored, err := PKIParameters(ctx, c)
 	if err == nil && len(stored.Parts) == 0 && p.Used && !p.completeInManifest() && !cloud.IsBrief(ctx) {
+		if p.Stored {
+			return &PKIState{Path: c.ParameterPath("pki")}, nil
+		}
 		return &PKIState{Path: KeysNotStored}, nil
 	}
 	if err != nil || len(stored.Parts) == 0 {
@@ -96,15 +101,18 @@ func (p *PKI) Diff(have *PKIState) (d graph.Diff) {
 	if have.Path == KeysNotStored {
 		return nil
 	}
-	for _, n := range have.missing(p) {
-		switch {
-		case p.Used && p.completeInManifest():
-			d.Set(n, "", "as in the manifest")
-		case p.Used:
-			d.Fixed(n, "", "as it was")
-		default:
-			d.Set(n, "", "generated")
+	missing := have.missing(p)
+	if p.Used && !p.completeInManifest() && len(missing) > 0 {
+		d.Fixed("keys", "without "+text.Several(missing), "complete")
+		d.Advise("the cluster uses them; copy them from /etc/kubernetes/pki of a control-plane machine into the Secrets NAME-ca, NAME-etcd, NAME-proxy and NAME-sa of the manifest")
+		return d
+	}
+	for _, n := range missing {
+		want := "generated"
+		if p.Used {
+			want = "as in the manifest"
 		}
+		d.Set(n, "", want)
 	}
 	return d
 }

@@ -1,0 +1,150 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+	"github.com/clusterawsadm/clusterawsadm/internal/kube"
+)
+
+// split separates the resources that a deletion keeps. The origin of a kept resource says
+// why.
+func (r *run) split(all teardown.Leftovers) (going, kept teardown.Leftovers) {
+	for _, x := range all {
+		why := r.whyKept(x)
+		if why != "" && x.Kind.Name == ec2.InterfacesKind {
+			continue // there may be none
+		}
+		if why != "" {
+			x.Origin += "; " + why
+			kept = append(kept, x)
+		} else {
+			going = append(going, x)
+		}
+	}
+	return going, kept
+}
+
+// whyKept says why a deletion keeps a resource; "" if it does not.
+func (r *run) whyKept(x teardown.Leftover) string {
+	vpc := ec2.VPCOf(append(slices.Clone(x.Refers), x.ID))
+	switch {
+	case x.Kind.Name == ec2.VolumeKind:
+		return r.whyVolumeKept(x)
+	case x.Created && !r.collects(x.Kind.Name):
+		return "garbage collection of such resources is off (" + teardown.CollectAnnotation + ")"
+	case vpc != "" && !r.vpcs[vpc]:
+		return fmt.Sprintf("in %s, which is not the cluster's VPC: --vpc %[1]s deletes it", vpc)
+	}
+	return ""
+}
+
+func (r *run) whyVolumeKept(x teardown.Leftover) string {
+	policy := r.policies[x.ID]
+	switch {
+	case r.options.Volumes == KeepVolumes:
+		return "all volumes are kept (--keep-volumes)"
+	case r.options.Volumes == DeleteVolumes, x.Tags[reclaimTag] != "", policy == "Delete":
+		return ""
+	case policy != "":
+		return "its reclaim policy is " + policy + ": --delete-volumes deletes it"
+	}
+	return "its reclaim policy is not known: --delete-volumes deletes it"
+}
+
+// collects reports whether a deletion deletes the resources of a kind that controllers
+// in the cluster created.
+func (r *run) collects(kind string) bool {
+	return r.c.manifest == nil || teardown.Collects(r.c.manifest.Infra.Annotations, kind)
+}
+
+// readPolicies reads the reclaim policies of the volumes, if there are any.
+func (r *run) readPolicies(ctx context.Context, k *kube.Client, all teardown.Leftovers) (err error) {
+	if !slices.ContainsFunc(all, func(x teardown.Leftover) bool { return x.Kind.Name == ec2.VolumeKind }) {
+		return nil
+	}
+	r.policies, err = teardown.ReclaimPolicies(ctx, k)
+	if err != nil && ctx.Err() == nil {
+		r.warn("the reclaim policies of the cluster's volumes cannot be read: %s", kube.Reason(err))
+		return nil
+	}
+	return err
+}
+
+// reclaimTag marks the volumes that a deletion will delete. If the run ends after the
+// machines are deleted, the next one cannot read their reclaim policy any more.
+const reclaimTag = "clusterawsadm/reclaim"
+
+// markVolumes sets reclaimTag on the volumes to be deleted.
+func (r *run) markVolumes(ctx context.Context) {
+	var ids []string
+	for _, s := range r.plan.Steps {
+		if s.Action == graph.Remove && s.Resource.Kind() == ec2.VolumeKind && r.policies[s.CloudID] != "" {
+			ids = append(ids, s.CloudID)
+		}
+	}
+	if err := ec2.Tag(ctx, r.cloud, ids, cloud.Tags{reclaimTag: "delete"}); err != nil {
+		r.warn("the volumes could not be marked for deletion (%v): if this run is interrupted, the next one keeps them", err)
+	}
+}
+
+// clusterVPCs returns the VPCs whose resources the deletion deletes. A tag alone is no
+// proof that a resource is the cluster's: the machines of a cluster may have permission to
+// set tags of EC2. They cannot set those of load balancers and of EKS.
+func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
+	if len(r.options.VPCs) > 0 {
+		return set(r.options.VPCs), nil
+	}
+	if m := r.c.manifest; m != nil && m.Infra.Spec.NetworkSpec.VPC.ID != "" {
+		return set([]string{m.Infra.Spec.NetworkSpec.VPC.ID}), nil
+	}
+	found := []kind.Found{}
+	for _, n := range r.built.Resources() {
+		if f, ok := kind.FromState(aws.Kinds(), n.Observed()); ok && n.Role() != graph.RoleExisting {
+			found = append(found, f)
+		}
+	}
+	for _, x := range all {
+		if !x.Created {
+			found = append(found, x.Found)
+		}
+	}
+	owned, trusted, mentioned := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range found {
+		vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID))
+		if vpc == "" {
+			continue
+		}
+		mentioned[vpc] = true
+		owned[vpc] = owned[vpc] || f.ID == vpc
+		trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
+	}
+	for _, candidates := range []map[string]bool{trusted, owned, mentioned} {
+		maps.DeleteFunc(candidates, func(_ string, is bool) bool { return !is })
+		if len(candidates) == 1 {
+			return candidates, nil
+		}
+	}
+	if len(mentioned) == 0 {
+		return mentioned, nil
+	}
+	ids := slices.Sorted(maps.Keys(mentioned))
+	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+}
+
+func set(list []string) map[string]bool {
+	out := map[string]bool{}
+	for _, x := range list {
+		out[x] = true
+	}
+	return out
+}

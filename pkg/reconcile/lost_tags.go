@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// findLostTags returns an error if the plan creates machines of a cluster in whose
+// security groups there are instances that seem to be machines without their tags. A run
+// does not find those, and would replace machines that work. If it is the machine that
+// runs kubeadm init, it would create a second cluster.
+func (r *run) findLostTags(ctx context.Context) error {
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	var created []graph.ID
+	var groups []string
+	for _, s := range r.plan.Steps {
+		switch {
+		case s.Resource.Kind() == ec2.MachineKind && s.Action == graph.Create:
+			created = append(created, s.Resource)
+		case s.Resource.Kind() == "security-group" && s.CloudID != graph.Unknown && s.CloudID != "":
+			groups = append(groups, s.CloudID)
+		}
+	}
+	if len(created) == 0 || len(groups) == 0 {
+		return nil
+	}
+	all, err := ec2.Interfaces(ctx, r.cloud, cloud.Filter("group-id", groups...))
+	if err != nil {
+		return fmt.Errorf("network interfaces of the cluster: %w", err)
+	}
+	var ids []string
+	for _, i := range all {
+		if i.Instance != "" {
+			ids = append(ids, i.Instance)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	tags, err := ec2.InstanceTags(ctx, r.cloud, slices.Compact(slices.Sorted(slices.Values(ids))))
+	if err != nil {
+		return fmt.Errorf("instances in the security groups of the cluster: %w", err)
+	}
+	first, err := secrets.InitializedBy(ctx, r.cloud)
+	if err != nil {
+		return err
+	}
+	return r.lostTags(tags, first, created)
+}
+
+// lostTags returns a RefusedError with the instances that have lost tags. first is the
+// machine that runs kubeadm init, and created are the machines that would replace them.
+func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []graph.ID) error {
+	var reasons []error
+	for _, id := range slices.Sorted(maps.Keys(tags)) {
+		if id != first && !r.lostBy(tags[id]) || tags[id][r.cloud.OwnerTag()] == cloud.Owned {
+			continue
+		}
+		replaces := created[min(len(reasons), len(created)-1)]
+		role := "node"
+		if id == first {
+			role = "control-plane"
+		}
+		reasons = append(reasons, fmt.Errorf("instance %s uses the security groups of the cluster, but does not have its tags. If it is a machine of the cluster, restore them:\n"+
+			"  aws ec2 create-tags --resources %[1]s --tags Key=%s,Value=%s Key=%s,Value=%s Key=%s,Value=%s\n"+
+			"otherwise give it a Name tag or other security groups", id, r.cloud.OwnerTag(), cloud.Owned, cloud.RoleTag, role, cloud.ResourceTag, replaces))
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	return &RefusedError{reasons}
+}
+
+// lostBy reports whether the tags may be those of a machine that has lost others: there
+// are none, except for those of AWS, or some are the cluster's.
+func (r *run) lostBy(tags cloud.Tags) bool {
+	own := 0
+	for key := range tags {
+		switch {
+		case strings.HasPrefix(key, "aws:"):
+			return false // CloudFormation or Auto Scaling launched it
+		case key == cloud.RoleTag, key == cloud.ResourceTag, key == cloud.TemplateTag:
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(tags)), func(k string) bool { return strings.HasPrefix(k, cloud.ClusterTagPrefix) })
+		}
+		own++
+	}
+	return own == 0
+}

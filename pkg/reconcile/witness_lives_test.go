@@ -95,6 +95,10 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	l.apply(m)
 	lives(l.t, l.a, m)
 	named := reconcile.Target{Config: l.process().Config(), Owner: "test"}
+	_, err = reconcile.Regions(l.t.Context(), named)
+	require.NoError(l.t, err)
+	_, err = reconcile.List(l.t.Context(), named)
+	require.NoError(l.t, err)
 	_, err = reconcile.OpenByName(m.Name, named).Status(l.t.Context())
 	require.NoError(l.t, err)
 	_, err = reconcile.OpenByName(m.Name, named).Delete(l.t.Context(), reconcile.Options{})

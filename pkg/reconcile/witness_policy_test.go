@@ -140,5 +140,33 @@ func (h *hearing) needs(t *testing.T, statement int, action string) bool {
 // unexercised are the actions that no example needs, with the reason why the policy has
 // them.
 func unexercised() map[string]string {
-	return map[string]string{}
+	const (
+		more     = "removes what somebody else has added, or the manifest does not have any more"
+		repairs  = "repairs what somebody else has changed in a way that the tampers do not have"
+		diagnose = "explains why a machine does not boot"
+		both     = "parameters of the cluster and of boot data have the same actions"
+		volumes  = "EC2 needs it for a volume that is encrypted with a customer managed key, which no example has"
+	)
+	return map[string]string{
+		"BootData ssm:DeleteParameters":                                   both,
+		"BootData ssm:GetParameter":                                       both,
+		"BootData ssm:GetParametersByPath":                                both,
+		"BootDataInBuckets s3:GetObject":                                  "a machine fetches its boot data with a request that the program has signed",
+		"ClusterParameters ssm:AddTagsToResource":                         both,
+		"Describe ec2:DescribeInstanceAttribute":                          diagnose,
+		"Describe ec2:GetConsoleOutput":                                   diagnose,
+		"Describe servicequotas:GetServiceQuota":                          "asked when an account is close to a default quota",
+		"EncryptWithKeys kms:Decrypt":                                     volumes,
+		"EncryptWithKeys kms:GenerateDataKeyWithoutPlaintext":             volumes,
+		"EncryptWithKeys kms:ReEncryptFrom":                               volumes,
+		"EncryptWithKeys kms:ReEncryptTo":                                 volumes,
+		"Manage autoscaling:DeleteLifecycleHook":                          more,
+		"Manage autoscaling:ResumeProcesses":                              more,
+		"Manage ec2:DisassociateRouteTable":                               "for a route table that somebody else has associated with another subnet",
+		"Manage ec2:ReplaceRoute":                                         repairs,
+		"Manage ec2:ReplaceRouteTableAssociation":                         repairs,
+		"Manage eks:DisassociateAccessPolicy":                             more,
+		"Manage elasticloadbalancing:DeregisterInstancesFromLoadBalancer": more,
+		"Manage elasticloadbalancing:DetachLoadBalancerFromSubnets":       more,
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,15 +30,25 @@ func TestKilled(t *testing.T) {
 	seed := number(t, "E2E_SEED", uint64(time.Now().UnixNano()))
 	lives, only := number(t, "E2E_LIVES", 6), number(t, "E2E_LIFE", 0)
 	t.Logf("E2E_SEED=%d", seed)
-	server := moto.Start(t)
-	c := &campaign{server: server, proxy: newProxy(t, server), seed: seed, undisturbed: map[string]course{}}
-	for n := uint64(1); n <= lives; n++ {
-		if only == 0 || only == n {
-			t.Run(fmt.Sprintf("life %d", n), func(t *testing.T) { c.live(t, n) })
-		}
+	for account := range accounts {
+		t.Run(fmt.Sprintf("account %d", account+1), func(t *testing.T) {
+			t.Parallel()
+			server := moto.Start(t)
+			c := &campaign{server: server, proxy: newProxy(t, server), seed: seed, undisturbed: map[string]course{}}
+			for n := range lives {
+				if n/livesOfExample%accounts == account && (only == 0 || only == n+1) {
+					t.Run(fmt.Sprintf("life %d", n+1), func(t *testing.T) { c.live(t, n+1) })
+				}
+			}
+			t.Logf("%d lives: %d processes, of which %d were killed, faults: %v", c.lives, c.processes, c.kills, c.proxy.count)
+		})
 	}
-	t.Logf("%d lives: %d kills, %d processes, faults: %v", lives, c.kills, c.processes, c.proxy.count)
 }
+
+const (
+	accounts       = uint64(2) // at the same time
+	livesOfExample = 2         // until it is the turn of the next example
+)
 
 // number reads a number from an environment variable.
 func number(t *testing.T, name string, usual uint64) uint64 {
@@ -49,11 +60,12 @@ func number(t *testing.T, name string, usual uint64) uint64 {
 
 // campaign is a sequence of lives in one account.
 type campaign struct {
-	server           *moto.Server
-	proxy            *proxy
-	seed             uint64
-	undisturbed      map[string]course // by example
-	kills, processes int
+	server      *moto.Server
+	proxy       *proxy
+	seed        uint64
+	undisturbed map[string]course // by example
+
+	lives, processes, kills int
 }
 
 // course is how the life of an example goes without faults.
@@ -62,21 +74,28 @@ type course struct {
 	creates, deletes int            // requests
 }
 
-// examplesToKill are the examples whose lives are disturbed, two lives each in turn.
+// crowd is the quickstart with so many workers that one call launches all of them.
+const crowd = "crowd"
+
+// examplesToKill are the examples whose lives are disturbed, in turn.
 func examplesToKill() []string {
-	return []string{"quickstart", "node-groups", "classic-elb", "three-zones", "single-machines", "dual-stack", "flatcar", "bastion", "ipv6", "public-only"}
+	return []string{"quickstart", crowd, "node-groups", "classic-elb", "three-zones", "single-machines", "dual-stack", "flatcar", "bastion", "ipv6", "public-only"}
 }
 
 func (c *campaign) live(t *testing.T, n uint64) {
 	random := rand.New(rand.NewPCG(c.seed, n))
-	name := examplesToKill()[int(n-1)/2%len(examplesToKill())]
+	name := examplesToKill()[(n-1)/livesOfExample%uint64(len(examplesToKill()))]
 	rate := []float64{0, 0.02, 0.05, 0.1}[random.IntN(4)]
 	began := time.Now()
+	c.lives++
 	t.Logf("E2E_SEED=%d E2E_LIFE=%d: %s, of 100 requests %.0f fail", c.seed, n, name, 100*rate)
 	course := c.course(t, name)
 	before := c.empty(t)
 	c.proxy.begin(random.Uint64(), rate)
-	s, manifest := c.shell(t), example(name)
+	s, manifest, cluster := c.shell(t), manifestOf(t, name), name
+	if name == crowd {
+		cluster = "quickstart"
+	}
 
 	for range random.IntN(4) {
 		c.killed(t, s, random, course.creates, "create", "-f", manifest, "--yes")
@@ -90,7 +109,7 @@ func (c *campaign) live(t *testing.T, n uint64) {
 	c.proxy.begin(random.Uint64(), rate)
 	target := []string{"-f", manifest}
 	if random.IntN(2) == 0 {
-		target = []string{name}
+		target = []string{cluster}
 	}
 	for range random.IntN(3) {
 		c.killed(t, s, random, course.deletes, append([]string{"delete", "--yes"}, target...)...)
@@ -98,6 +117,21 @@ func (c *campaign) live(t *testing.T, n uint64) {
 	c.run(t, s, append([]string{"delete", "--yes"}, target...)...)
 	assert.Equal(t, before, inventory(t, c.server), "nothing is left")
 	t.Logf("%s after %s", map[bool]string{true: "FAILED", false: "passed"}[t.Failed()], time.Since(began).Round(time.Second))
+}
+
+// manifestOf returns the path of the manifest of an example, or of the crowd.
+func manifestOf(t *testing.T, name string) string {
+	t.Helper()
+	if name != crowd {
+		return example(name)
+	}
+	text, err := os.ReadFile(example("quickstart"))
+	require.NoError(t, err)
+	many := strings.Replace(string(text), "\n  replicas: 1\n", "\n  replicas: 20\n", 1)
+	require.NotEqual(t, string(text), many)
+	path := filepath.Join(t.TempDir(), "crowd.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(many), 0o600))
+	return path
 }
 
 // empty resets the account, and returns what a new one has.
@@ -122,11 +156,11 @@ func (c *campaign) course(t *testing.T, name string) course {
 	var x course
 	before := c.empty(t)
 	c.proxy.begin(0, 0)
-	s := c.shell(t)
-	c.run(t, s, "create", "-f", example(name), "--yes")
+	s, manifest := c.shell(t), manifestOf(t, name)
+	c.run(t, s, "create", "-f", manifest, "--yes")
 	x.creates, x.kinds = c.proxy.requests(), kindsOf(inventory(t, c.server))
 	require.Empty(t, twins(t, c.server))
-	c.run(t, s, "delete", "-f", example(name), "--yes")
+	c.run(t, s, "delete", "-f", manifest, "--yes")
 	x.deletes = c.proxy.requests()
 	require.Equal(t, before, inventory(t, c.server))
 	t.Logf("undisturbed, %s takes %d requests to create and %d to delete", name, x.creates, x.deletes)

@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e oracle kubernetes lab ci clean requires-e2e requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e campaign witnesses oracle kubernetes lab ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -40,7 +40,7 @@ race: ## run the hermetic tests with the race detector; needs a C compiler
 
 lint: ## run the linters
 	$(LINT) run ./...
-	$(LINT) run --build-tags e2e ./e2e/... ./test/...
+	$(LINT) run --build-tags e2e ./e2e/... ./test/... ./pkg/reconcile
 
 fmt: ## format the code
 	$(LINT) fmt
@@ -66,8 +66,17 @@ bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
 	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
 
-e2e: requires-e2e build oracle kubernetes ## run the binary against moto_server, and kill it at random moments
+e2e: requires-e2e build oracle kubernetes witnesses ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
+
+campaign: requires-e2e build ## create and delete 200 clusters on moto_server while requests fail and processes are killed; an hour
+	E2E_LIVES=200 go test -tags e2e -count 1 -timeout 4h -run TestKilled -v ./e2e
+
+witnesses: requires-witnesses test/iamjudge/node_modules/.package-lock.json ## check all calls against AWS's API models and an IAM evaluator
+	go test -tags e2e -count 1 -timeout 15m -run 'TestAPIModels|TestPolicyIsJudged' ./pkg/reconcile
+
+test/iamjudge/node_modules/.package-lock.json: test/iamjudge/package-lock.json
+	npm ci --no-audit --no-fund --prefix test/iamjudge
 
 oracle: ## compare boot data with Cluster API's own code and Ignition's validator
 	cd test/oracle && go test ./...
@@ -80,7 +89,10 @@ lab: requires-lab build ## boot clusters from real user data: cloud-init, kubead
 
 # What is not installed is told before anything is built.
 requires-e2e:
-	@hack/require.sh git moto_server cfn-lint aws etcd
+	@hack/require.sh git moto_server cfn-lint aws etcd node npm
+
+requires-witnesses:
+	@hack/require.sh aws node npm
 
 requires-kubernetes:
 	@hack/require.sh etcd

@@ -10,6 +10,8 @@ package_of() {
 	case $1 in
 	etcd) echo etcd-server ;;
 	ip) echo iproute2 ;;
+	node) echo nodejs ;;
+	npm) echo npm ;;
 	cloud-init | shellcheck | git) echo "$1" ;;
 	esac
 }

@@ -77,37 +77,13 @@ func changed(t *testing.T, p reconcile.Plan) map[string]bool {
 // another one.
 func TestTamper(t *testing.T) {
 	each(t, awssim.Options{}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
-		before, table := a.Inventory(), tampers()
+		before := a.Inventory()
 		mustApply(t, m, a)
 		time.Sleep(booting)
 		standing := unversioned(a.Detailed())
-		all := victims(t, m, a, graph.InPlace)
-		rounds := 0
-		a.Edit(func(s *awssim.State) {
-			for i := range all {
-				all[i].fields = slices.DeleteFunc(all[i].fields, func(f string) bool { return identifies(m, all[i], f) || others(s, m, all[i], f) })
-				rounds = max(rounds, len(all[i].fields))
-			}
-		})
-		for round := range rounds {
-			want, nth := map[string]bool{}, map[string]int{}
-			a.Edit(func(s *awssim.State) {
-				for _, v := range all {
-					n := round + nth[v.node.Kind()] // resources of one kind may have the same name: not all lose their identity tags at once
-					nth[v.node.Kind()]++
-					if round >= len(v.fields) {
-						continue
-					}
-					field := v.fields[n%len(v.fields)]
-					do := table[key(v.node, field)]
-					require.NotNil(t, do, "no tamper for %q of %s", field, v.node)
-					do(s, v.id, field)
-					want[string(v.node)+": "+field] = true
-					if pool := replaces(v.node, field); pool != "" {
-						want[pool] = true
-					}
-				}
-			})
+		tampering := tamperingOf(t, m, a)
+		for round := range tampering.rounds {
+			want := tampering.round(t, a, round)
 			require.Equal(t, want, changed(t, mustPlan(t, m, a)))
 			mustApply(t, m, a)
 			time.Sleep(5 * time.Minute) // machines of pools are replaced by Auto Scaling
@@ -118,6 +94,50 @@ func TestTamper(t *testing.T) {
 		mustDelete(t, m, a)
 		require.Equal(t, before, a.Inventory())
 	})
+}
+
+// tampering changes every field of an existing cluster that a run restores.
+type tampering struct {
+	victims []victim
+	rounds  int
+}
+
+func tamperingOf(t *testing.T, m *manifest.Cluster, a *awssim.AWS) (x tampering) {
+	t.Helper()
+	x.victims = victims(t, m, a, graph.InPlace)
+	a.Edit(func(s *awssim.State) {
+		for i := range x.victims {
+			v := &x.victims[i]
+			v.fields = slices.DeleteFunc(v.fields, func(f string) bool { return identifies(m, *v, f) || others(s, m, *v, f) })
+			x.rounds = max(x.rounds, len(v.fields))
+		}
+	})
+	return x
+}
+
+// round changes one field of every resource, each time another one, and returns the
+// changes that the next plan has to contain.
+func (x tampering) round(t *testing.T, a *awssim.AWS, round int) map[string]bool {
+	t.Helper()
+	want, nth, table := map[string]bool{}, map[string]int{}, tampers()
+	a.Edit(func(s *awssim.State) {
+		for _, v := range x.victims {
+			n := round + nth[v.node.Kind()] // resources of one kind may have the same name: not all lose their identity tags at once
+			nth[v.node.Kind()]++
+			if round >= len(v.fields) {
+				continue
+			}
+			field := v.fields[n%len(v.fields)]
+			do := table[key(v.node, field)]
+			require.NotNil(t, do, "no tamper for %q of %s", field, v.node)
+			do(s, v.id, field)
+			want[string(v.node)+": "+field] = true
+			if pool := replaces(v.node, field); pool != "" {
+				want[pool] = true
+			}
+		}
+	})
+	return want
 }
 
 // Changes that AWS does not permit are refused before the first write, and the plan shows

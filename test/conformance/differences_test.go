@@ -8,7 +8,9 @@ type difference struct{ question, moto, reason string }
 // differences lists where moto differs from AWS. If the simulated AWS differs, fix the
 // simulator instead. Bugs that test/moto/sitecustomize.py fixes are not in the list:
 // rules for IP protocols without ports, on which moto fails; conditions of bucket
-// policies, which it ignores; managed policies of stacks, which it does not delete.
+// policies, which it ignores; managed policies of stacks, which it does not delete; the
+// instance profile, which only the first of several instances has; two load balancers of
+// one name.
 func differences() []difference {
 	const nothing = "error (no answer of this service)" // an operation that moto does not support
 	return []difference{

@@ -1,4 +1,4 @@
-"""Mends four faults of moto 5 in the server that the tests start.
+"""Mends six faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -8,13 +8,20 @@ Python imports this module when it starts. Without it:
 - CloudFormation never deletes managed policies, and so cannot delete the roles
   that they are attached to;
 - with permissions enforced, the signature of a GET without a body, such as
-  EKS's ListClusters, is held against one over its headers as a body.
+  EKS's ListClusters, is held against one over its headers as a body;
+- of several instances that one call launches, only the first has the instance
+  profile;
+- two load balancers may have the same name: AWS answers a repeated request with
+  the first one, and another request with an error.
 """
 
 import inspect
 import json
 
 from moto.ec2.models import security_groups
+from moto.ec2.responses.instances import InstanceResponse
+from moto.elbv2 import models as elbv2
+from moto.elbv2.exceptions import DuplicateLoadBalancerName
 from moto.iam import access_control
 from moto.iam import models as iam
 from moto.s3 import models as s3
@@ -92,3 +99,41 @@ def signed_without_body(self):
 
 
 access_control.IAMRequest._create_aws_request = signed_without_body
+
+
+run = InstanceResponse.run_instances
+
+
+def run_with_profiles(self):
+    answer = run(self)
+    profile = {
+        "iam_instance_profile_name": self._get_param("IamInstanceProfile.Name"),
+        "iam_instance_profile_arn": self._get_param("IamInstanceProfile.Arn"),
+    }
+    if any(profile.values()):
+        for instance in answer._result.instances[1:]:
+            self.ec2_backend.associate_iam_instance_profile(instance.id, **profile)
+    return answer
+
+
+InstanceResponse.run_instances = run_with_profiles
+
+balancer = elbv2.ELBv2Backend.create_load_balancer
+parameters = inspect.signature(balancer)
+
+
+def one_balancer_of_a_name(self, *args, **kwargs):
+    given = parameters.bind(self, *args, **kwargs)
+    given.apply_defaults()
+    wanted = given.arguments
+    subnets = wanted["subnet_ids"] + [m["SubnetId"] for m in wanted["subnet_mappings"] or []]
+    for other in self.load_balancers.values():
+        if other.name == wanted["name"]:
+            same = other.scheme == wanted["scheme"] and {s.id for s in other.subnets} == set(subnets)
+            if not same:
+                raise DuplicateLoadBalancerName()
+            return other
+    return balancer(self, *args, **kwargs)
+
+
+elbv2.ELBv2Backend.create_load_balancer = one_balancer_of_a_name

@@ -7,6 +7,13 @@ func lookAtEKS() Statement {
 	return allow("DescribeEKS", anywhere(), looks(kind.EKS, kind.Roles, kind.OIDCProviders)...)
 }
 
+// searchForEKS allows what a deletion by name asks before it knows that the cluster is not
+// one of EKS. It would continue if these calls were denied, but denied calls raise alarms
+// in accounts that are monitored.
+func searchForEKS() Statement {
+	return allow("SearchForEKS", anywhere(), "eks:ListClusters", "iam:ListOpenIDConnectProviders", "iam:ListRoles")
+}
+
 // imagesOfEKS allows reading which image AWS recommends for nodes.
 func (s Scope) imagesOfEKS() Statement {
 	region := "*"
@@ -17,9 +24,10 @@ func (s Scope) imagesOfEKS() Statement {
 }
 
 // passRoleToEKS allows passing the roles of control planes, node groups and
-// Fargate profiles to EKS.
+// Fargate profiles to EKS, and those of add-ons: AWS does not say whether
+// CreateAddon and UpdateAddon check it.
 func (s Scope) passRoleToEKS() Statement {
-	x := allow("PassRolesToEKS", s.roles(s.EKSRoles, "eks-*"+stockRoles[1:]), "iam:PassRole")
+	x := allow("PassRolesToEKS", append(s.roles(s.EKSRoles, "eks-*"+stockRoles[1:]), s.AddonRoles...), "iam:PassRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"eks.amazonaws.com"}}}
 	return x
 }

@@ -65,6 +65,13 @@ func (s *Scope) ofEKS(m *manifest.Cluster, keys map[string]bool) {
 		}
 	}
 	s.EKSRoles = names(roles)
+	if plane.Addons != nil {
+		for _, a := range *plane.Addons {
+			if a.ServiceAccountRoleArn != nil {
+				s.AddonRoles = append(s.AddonRoles, *a.ServiceAccountRoleArn)
+			}
+		}
+	}
 	if m.EKS.EnableIAM {
 		s.MadeRoles = s.EKSRoles
 	}

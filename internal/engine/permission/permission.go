@@ -13,18 +13,19 @@ import (
 // Scope narrows a policy down. Its zero value covers every cluster that a
 // manifest can describe.
 type Scope struct {
-	Partition string // "aws" when empty; also "aws-us-gov", "aws-cn"
-	Region    string // the only one that is acted in; "" for all
-	Kind      Kind
-	Roles     []string // that machines may be given, as names or patterns; empty: those of the bootstrap stack
-	Assume    []string // ARNs of the roles that the manifest's identities name
-	Buckets   []string // of boot data; nil: any, empty: none
-	Prefixes  []string // of the names of boot data (spec.cloudInit.secretPrefix), beside the usual one
-	Keys      []string // ARNs of KMS keys that volumes and secrets are encrypted with
-	EKSRoles  []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
-	MadeRoles []string // that are made for the cluster; empty: none
-	NoPools   bool     // there are no Auto Scaling groups
-	Templates bool     // there are launch templates or hooks of node groups of EKS
+	Partition  string // "aws" when empty; also "aws-us-gov", "aws-cn"
+	Region     string // the only one that is acted in; "" for all
+	Kind       Kind
+	Roles      []string // that machines may be given, as names or patterns; empty: those of the bootstrap stack
+	Assume     []string // ARNs of the roles that the manifest's identities name
+	Buckets    []string // of boot data; nil: any, empty: none
+	Prefixes   []string // of the names of boot data (spec.cloudInit.secretPrefix), beside the usual one
+	Keys       []string // ARNs of KMS keys that volumes and secrets are encrypted with
+	EKSRoles   []string // that EKS is given, as names or patterns; empty: those of the bootstrap stack
+	AddonRoles []string // ARNs of the roles of add-ons' service accounts
+	MadeRoles  []string // that are made for the cluster; empty: none
+	NoPools    bool     // there are no Auto Scaling groups
+	Templates  bool     // there are launch templates or hooks of node groups of EKS
 }
 
 // Kind is who runs the control plane.
@@ -69,6 +70,9 @@ func Policy(s Scope) Document {
 		allow("BootData", s.bootData(), actions(kind.Secrets, kind.Parameters)...),
 		s.passRole(),
 		s.serviceRoles(),
+	}
+	if s.Kind == SelfManaged {
+		statements = append(statements, searchForEKS())
 	}
 	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) {
 		statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))

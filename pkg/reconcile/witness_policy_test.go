@@ -1,0 +1,172 @@
+//go:build e2e
+
+package reconcile_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/permission"
+	"github.com/clusterawsadm/clusterawsadm/test/iamjudge"
+)
+
+// TestPolicyIsJudged runs the life of every example in an account in which an independent
+// evaluator of IAM refuses what the policy for its manifest does not allow. And the policy
+// has nothing that no call needs: without any one action of a statement, it denies a call.
+func TestPolicyIsJudged(t *testing.T) {
+	judge := iamjudge.Start(t, "../../test/iamjudge")
+	var mu sync.Mutex
+	var all []*hearing
+	t.Run("lives", func(t *testing.T) {
+		everyLife(t, func(m *manifest.Cluster) judgement {
+			h := newHearing(judge, m)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, h)
+			return h.permits
+		})
+	})
+	requests := 0
+	for _, h := range all {
+		assert.Empty(t, h.problems)
+		for _, of := range h.requests {
+			requests += len(of)
+		}
+	}
+	t.Logf("%d different requests of %d lives", requests, len(all))
+	requireTight(t, all)
+}
+
+// hearing is what the judge is asked in the life of one cluster.
+type hearing struct {
+	judge    *iamjudge.Judge
+	region   string
+	document permission.Document
+	policy   json.RawMessage
+
+	mu       sync.Mutex
+	judged   map[string]bool
+	requests map[string][]iamjudge.Request // by action
+	problems []string                      // denied requests, and errors
+}
+
+func newHearing(judge *iamjudge.Judge, m *manifest.Cluster) *hearing {
+	h := &hearing{judge: judge, region: m.Region, document: permission.Policy(permission.Of(m)), judged: map[string]bool{}, requests: map[string][]iamjudge.Request{}}
+	h.policy, _ = json.Marshal(h.document) // a struct of strings
+	return h
+}
+
+// permits is the judgement: it reports whether all requests of a call are allowed.
+func (h *hearing) permits(service, op string, in any) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	requests, err := h.judge.Requests(service, op, h.region, in)
+	if err != nil {
+		h.problems = append(h.problems, err.Error())
+		return false
+	}
+	for _, r := range requests {
+		if !h.allowed(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *hearing) allowed(r iamjudge.Request) bool {
+	key := fmt.Sprint(r)
+	if is, known := h.judged[key]; known {
+		return is
+	}
+	is, err := h.judge.Allows(h.policy, r)
+	if err != nil || !is {
+		h.problems = append(h.problems, fmt.Sprintf("%s is denied (%v)", key, err))
+	}
+	h.judged[key] = is
+	h.requests[r.Action] = append(h.requests[r.Action], r)
+	return is
+}
+
+// requireTight requires that each action of each statement is needed by a call.
+func requireTight(t *testing.T, all []*hearing) {
+	t.Helper()
+	needed := map[string]bool{}
+	for _, h := range all {
+		for i, s := range h.document.Statement {
+			for _, action := range s.Action {
+				key := s.Sid + " " + action
+				needed[key] = needed[key] || h.needs(t, i, action)
+			}
+		}
+	}
+	spare := unexercised()
+	for key, is := range needed {
+		if is {
+			assert.Empty(t, spare[key], "%s: a call needs it: take it off the list", key)
+		} else {
+			assert.NotEmpty(t, spare[key], "%s: no call needs it", key)
+		}
+		delete(spare, key)
+	}
+	assert.Empty(t, spare, "not in any policy")
+}
+
+// needs reports whether the policy without an action of a statement denies a call.
+func (h *hearing) needs(t *testing.T, statement int, action string) bool {
+	t.Helper()
+	without := h.document
+	without.Statement = slices.Clone(h.document.Statement)
+	s := &without.Statement[statement]
+	s.Action = slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return a == action })
+	if len(s.Action) == 0 {
+		without.Statement = slices.Delete(without.Statement, statement, statement+1)
+	}
+	policy, err := json.Marshal(without)
+	require.NoError(t, err)
+	return slices.ContainsFunc(h.requests[action], func(r iamjudge.Request) bool {
+		allowed, err := h.judge.Allows(policy, r)
+		require.NoError(t, err)
+		return !allowed
+	})
+}
+
+// unexercised are the actions that no example needs, with the reason why the policy has
+// them.
+func unexercised() map[string]string {
+	const (
+		more     = "removes what somebody else has added, or the manifest does not have any more"
+		repairs  = "repairs what somebody else has changed in a way that the tampers do not have"
+		diagnose = "explains why a machine does not boot"
+		both     = "parameters of the cluster and of boot data have the same actions"
+		volumes  = "EC2 needs it for a volume that is encrypted with a customer managed key, which no example has"
+	)
+	return map[string]string{
+		"BootData ssm:DeleteParameters":                                   both,
+		"BootData ssm:GetParameter":                                       both,
+		"BootData ssm:GetParametersByPath":                                both,
+		"BootDataInBuckets s3:GetObject":                                  "a machine fetches its boot data with a request that the program has signed",
+		"ClusterParameters ssm:AddTagsToResource":                         both,
+		"Describe ec2:DescribeInstanceAttribute":                          diagnose,
+		"Describe ec2:GetConsoleOutput":                                   diagnose,
+		"Describe servicequotas:GetServiceQuota":                          "asked when an account is close to a default quota",
+		"EncryptWithKeys kms:Decrypt":                                     volumes,
+		"EncryptWithKeys kms:GenerateDataKeyWithoutPlaintext":             volumes,
+		"EncryptWithKeys kms:ReEncryptFrom":                               volumes,
+		"EncryptWithKeys kms:ReEncryptTo":                                 volumes,
+		"Manage autoscaling:DeleteLifecycleHook":                          more,
+		"Manage autoscaling:ResumeProcesses":                              more,
+		"Manage ec2:DisassociateRouteTable":                               "for a route table that somebody else has associated with another subnet",
+		"Manage ec2:ReplaceRoute":                                         repairs,
+		"Manage ec2:ReplaceRouteTableAssociation":                         repairs,
+		"Manage eks:DisassociateAccessPolicy":                             more,
+		"Manage elasticloadbalancing:DeregisterInstancesFromLoadBalancer": more,
+		"Manage elasticloadbalancing:DetachLoadBalancerFromSubnets":       more,
+	}
+}

@@ -1,0 +1,119 @@
+// Package awsmodel checks the inputs of AWS calls against AWS's own models of its
+// services: required members, unknown members, enums, ranges, lengths and patterns. It
+// reads the models from the AWS CLI that is installed on the machine.
+package awsmodel
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// service is the file service-2.json of botocore.
+type service struct {
+	Metadata struct {
+		ServiceID string `json:"serviceId"`
+	} `json:"metadata"`
+	Operations map[string]struct {
+		Input *member `json:"input"`
+	} `json:"operations"`
+	Shapes map[string]shape `json:"shapes"`
+}
+
+// shape is a type of a model.
+type shape struct {
+	Type     string            `json:"type"`
+	Required []string          `json:"required"`
+	Members  map[string]member `json:"members"` // of a structure
+	Member   member            `json:"member"`  // of a list
+	Key      member            `json:"key"`     // of a map
+	Value    member            `json:"value"`   // of a map
+	Min      *float64          `json:"min"`
+	Max      *float64          `json:"max"`
+	Enum     []string          `json:"enum"`
+	Pattern  string            `json:"pattern"`
+}
+
+type member struct {
+	Shape string `json:"shape"`
+}
+
+// Models are the models of services, by the ID of the service.
+type Models map[string]*service
+
+// Load reads the newest model of each service, from the folder "data" of botocore.
+func Load(data string) (Models, error) {
+	files, err := filepath.Glob(filepath.Join(data, "*", "*", "service-2.json.gz"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("%s has no models of AWS services", data)
+	}
+	newest := map[string]string{} // by folder; the versions are dates, and Glob sorts them
+	for _, file := range files {
+		newest[filepath.Dir(filepath.Dir(file))] = file
+	}
+	all := Models{}
+	for folder, file := range newest {
+		if !slices.Contains(folders(), filepath.Base(folder)) {
+			continue
+		}
+		s, err := read(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all[s.Metadata.ServiceID] = s
+	}
+	return all, nil
+}
+
+// folders are the services whose models are loaded: all of botocore's would take a minute.
+func folders() []string {
+	return []string{
+		"autoscaling", "ec2", "eks", "elb", "elbv2", "iam", "s3", "secretsmanager", "service-quotas", "ssm", "sts",
+	}
+}
+
+func read(file string) (*service, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	var s service
+	return &s, json.NewDecoder(unzipped).Decode(&s)
+}
+
+// Folder finds botocore's folder "data", next to the program aws or in the Python of the
+// PATH, which is where pip installs it.
+func Folder() (string, error) {
+	program, err := exec.LookPath("aws")
+	if err != nil {
+		return "", errors.New("the AWS CLI is not installed; it has AWS's models of its services (pip install awscli)")
+	}
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real
+	}
+	root := filepath.Dir(filepath.Dir(program))
+	patterns := []string{
+		filepath.Join(root, "lib", "python3*", "*-packages", "botocore", "data"),
+		filepath.Join(filepath.Dir(program), "awscli", "botocore", "data"), // of the AWS CLI, version 2
+	}
+	if out, err := exec.Command("python3", "-c", "import botocore; print(botocore.__path__[0])").Output(); err == nil {
+		patterns = append(patterns, filepath.Join(strings.TrimSpace(string(out)), "data"))
+	}
+	for _, p := range patterns {
+		if found, err := filepath.Glob(p); err == nil && len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", fmt.Errorf("botocore is not found: %s belongs to the AWS CLI, but none of %s exists", program, strings.Join(patterns, ", "))
+}

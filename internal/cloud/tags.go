@@ -24,6 +24,9 @@ const (
 	// TemplateTag holds a digest of the settings of a machine that cannot change in
 	// place. If the digest of the manifest differs, the machine is outdated.
 	TemplateTag = "clusterawsadm/template"
+	// JoinFailedTag marks a worker on which kubeadm join has failed. It is replaced like
+	// an outdated machine.
+	JoinFailedTag = "clusterawsadm/join-failed"
 	// Owned is the value of the cluster tag of a resource that is deleted with the
 	// cluster.
 	Owned = "owned"

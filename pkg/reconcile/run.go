@@ -346,7 +346,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	if r.plan.Empty() {
 		return r.result(nil)
 	}
-	return r.result(r.x.Apply(ctx, r.built.Graph))
+	return r.result(r.apply(ctx))
 }
 
 // Delete deletes all resources of the cluster, and then checks for leftovers, which

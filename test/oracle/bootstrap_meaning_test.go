@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,7 +29,8 @@ func cloudConfig(t *testing.T, content []byte) object {
 	var doc object
 	require.NoError(t, yaml.Unmarshal(content, &doc))
 	out := asText(doc).(object)
-	commands := out["runcmd"].([]any)
+	commands, files := withoutScript(t, out["runcmd"].([]any), out["write_files"].([]any), func(f object) string { return f["content"].(string) })
+	out["write_files"] = files
 	for i, command := range commands {
 		// Without a verbosity, the template leaves a space.
 		commands[i] = strings.Replace(command.(string), "  && echo success", " && echo success", 1)
@@ -101,6 +104,7 @@ func documents(t *testing.T, text string) object {
 // differently:
 //
 //   - the bootstrap token is created by kubeadm init, not by a controller later;
+//   - joining machines run kubeadm in a script that repeats it, see withoutScript;
 //   - joining machines wait 20 minutes for the first control plane, and ten for
 //     their turn in etcd, because all are launched at once;
 //   - workers do not get the taint that a Machine controller would remove.
@@ -132,6 +136,29 @@ func intended(role boot.Role, docs object) {
 	}
 }
 
+// withoutScript replaces the script that repeats kubeadm join by the command that it
+// repeats, and removes the script from the files.
+func withoutScript(t *testing.T, commands []any, files []any, content func(file object) string) (_, _ []any) {
+	t.Helper()
+	at := slices.IndexFunc(files, func(f any) bool { return strings.HasSuffix(f.(object)["path"].(string), "/kubeadm-join.sh") })
+	if at < 0 {
+		return commands, files
+	}
+	file := files[at].(object)
+	join := regexp.MustCompile(`(?m)^JOIN=\((.*)\)$`).FindStringSubmatch(content(file))
+	require.NotNil(t, join)
+	replaced := 0
+	for i, command := range commands {
+		without := regexp.MustCompile(`\S*bash `+regexp.QuoteMeta(file["path"].(string))).ReplaceAllLiteralString(command.(string), join[1])
+		if without != command {
+			commands[i] = without
+			replaced++
+		}
+	}
+	require.Equal(t, 1, replaced, "how often the script runs")
+	return commands, slices.Delete(files, at, at+1)
+}
+
 // ignition parses an Ignition configuration: without empty values, with the contents of
 // files instead of data URLs, and with files whose names differ reduced to their meaning.
 func ignition(t *testing.T, content []byte) object {
@@ -139,7 +166,8 @@ func ignition(t *testing.T, content []byte) object {
 	var doc object
 	require.NoError(t, json.Unmarshal(content, &doc))
 	out := withoutZeroes(doc).(object)
-	for _, f := range out["storage"].(object)["files"].([]any) {
+	storage := out["storage"].(object)
+	for _, f := range storage["files"].([]any) {
 		file := f.(object)
 		contents := file["contents"].(object)
 		text := dataURL(t, contents["source"].(string))
@@ -152,6 +180,12 @@ func ignition(t *testing.T, content []byte) object {
 			contents["source"] = text
 		}
 	}
+	files := storage["files"].([]any)
+	at := slices.IndexFunc(files, func(f any) bool { return f.(object)["path"] == "/etc/kubeadm.sh" })
+	contents := files[at].(object)["contents"].(object)
+	contents["source"], storage["files"] = withoutScript(t, contents["source"].([]any), files, func(f object) string {
+		return f["contents"].(object)["source"].(string)
+	})
 	for _, u := range out["systemd"].(object)["units"].([]any) {
 		unit := u.(object)
 		if text, ok := unit["contents"].(string); ok {
@@ -195,8 +229,8 @@ func withoutZeroes(v any) any {
 }
 
 // lines are the lines of a file that are neither empty nor comments.
-func lines(text string) []string {
-	var out []string
+func lines(text string) []any {
+	var out []any
 	for line := range strings.SplitSeq(text, "\n") {
 		line, _, _ = strings.Cut(line, " #")
 		line = strings.TrimSpace(line)

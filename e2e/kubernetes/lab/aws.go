@@ -142,6 +142,7 @@ type loadBalancer struct {
 	ARN     string `xml:"LoadBalancerArn"`
 	Name    string `xml:"DNSName"`
 	targets []string
+	probes  healthCheck // of its first target group, which is that of the API server
 }
 
 func (a *account) loadBalancers(ctx context.Context) ([]loadBalancer, error) {
@@ -153,10 +154,14 @@ func (a *account) loadBalancers(ctx context.Context) ([]loadBalancer, error) {
 	}
 	for i := range answer.All {
 		var groups struct {
-			ARNs []string `xml:"DescribeTargetGroupsResult>TargetGroups>member>TargetGroupArn"`
+			ARNs   []string      `xml:"DescribeTargetGroupsResult>TargetGroups>member>TargetGroupArn"`
+			Probes []healthCheck `xml:"DescribeTargetGroupsResult>TargetGroups>member"`
 		}
 		if err := a.elb(ctx, "DescribeTargetGroups", &groups, "LoadBalancerArn", answer.All[i].ARN); err != nil {
 			return nil, err
+		}
+		if len(groups.Probes) > 0 {
+			answer.All[i].probes = groups.Probes[0]
 		}
 		for _, arn := range groups.ARNs {
 			var targets struct {

@@ -4,15 +4,13 @@ import (
 	"context"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
 // apiPort is the port of API servers.
 const apiPort = "6443"
-
-// healthPeriod is the interval of health checks.
-const healthPeriod = time.Second
 
 // balancer forwards connections to healthy targets, round robin.
 type balancer struct {
@@ -21,8 +19,9 @@ type balancer struct {
 	listener net.Listener
 
 	mu      sync.Mutex
-	targets []string        // addresses
-	healthy map[string]bool // of them
+	probes  healthCheck
+	targets []string           // addresses
+	health  map[string]*health // by address
 	next    int
 }
 
@@ -35,7 +34,7 @@ func newBalancer(ctx context.Context, ns namespace, address string) (*balancer, 
 	if err != nil {
 		return nil, err
 	}
-	b := &balancer{namespace: ns, address: address, listener: l, healthy: map[string]bool{}}
+	b := &balancer{namespace: ns, address: address, listener: l, health: map[string]*health{}}
 	go b.check(ctx)
 	go func() {
 		for {
@@ -49,11 +48,17 @@ func newBalancer(ctx context.Context, ns namespace, address string) (*balancer, 
 	return b, nil
 }
 
-// set sets the registered targets.
-func (b *balancer) set(targets []string) {
+// set sets the registered targets and their health check. A target that is registered
+// again is new.
+func (b *balancer) set(targets []string, probes healthCheck) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.targets = targets
+	b.targets, b.probes = targets, probes
+	for target := range b.health {
+		if !slices.Contains(targets, target) {
+			delete(b.health, target)
+		}
+	}
 }
 
 // check checks the targets until the context ends.
@@ -61,36 +66,43 @@ func (b *balancer) check(ctx context.Context) {
 	defer func() { _ = b.listener.Close() }()
 	for ctx.Err() == nil {
 		b.mu.Lock()
-		targets := append([]string{}, b.targets...)
+		probes, targets := b.probes, slices.Clone(b.targets)
 		b.mu.Unlock()
-		healthy := map[string]bool{}
+		var all sync.WaitGroup
 		for _, target := range targets {
-			if c, err := b.dial(ctx, "tcp", net.JoinHostPort(target, apiPort)); err == nil {
-				healthy[target] = true
-				_ = c.Close()
-			}
+			all.Go(func() { b.note(target, probes, probes.probe(ctx, b.namespace, target)) })
 		}
-		b.mu.Lock()
-		b.healthy = healthy
-		b.mu.Unlock()
+		all.Wait()
 		select {
 		case <-ctx.Done():
-		case <-time.After(healthPeriod):
+		case <-time.After(time.Duration(max(1, probes.Interval)) * time.Second):
 		}
 	}
 }
 
-// pick returns the next healthy target.
+// note applies the result of a health check.
+func (b *balancer) note(target string, probes healthCheck, passed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !slices.Contains(b.targets, target) {
+		return // it was deregistered
+	}
+	if b.health[target] == nil {
+		b.health[target] = &health{}
+	}
+	b.health[target].note(probes, passed)
+}
+
+// pick returns the next target for a connection; "" if there is none.
 func (b *balancer) pick() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for range b.targets {
-		b.next++
-		if target := b.targets[b.next%len(b.targets)]; b.healthy[target] {
-			return target
-		}
+	targets := eligible(b.targets, b.health)
+	if len(targets) == 0 {
+		return ""
 	}
-	return ""
+	b.next++
+	return targets[b.next%len(targets)]
 }
 
 func (b *balancer) forward(ctx context.Context, from net.Conn) {

@@ -176,7 +176,7 @@ func (l *Lab) balance(ctx context.Context, all []loadBalancer, instances []wire.
 				targets = append(targets, i.Address)
 			}
 		}
-		b.set(targets)
+		b.set(targets, lb.probes)
 	}
 	return nil
 }

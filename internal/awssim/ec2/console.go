@@ -26,11 +26,20 @@ type Boot struct {
 	Version      string
 	External     bool // kubelet with an external cloud provider
 	Labels       map[string]string
+	Tries        []Try         // attempts to join that have failed
+	RepeatsFor   time.Duration // how long kubeadm join is repeated; 0: it is not
+	Retry        time.Time     // next attempt
 
 	// A timer that renews bootstrap tokens with a description.
 	KeepsEvery, KeepsFor time.Duration
 	KeepsThose           string    // in base64
 	Kept                 time.Time // last renewal
+}
+
+// Try is a failed attempt to join.
+type Try struct {
+	At  time.Time
+	Why string
 }
 
 // getConsoleOutput returns the console output of an instance. Before it has booted, the
@@ -67,32 +76,47 @@ func (b *Boot) console() string {
 	if !b.Joined.IsZero() {
 		say("This node has joined the cluster:")
 	}
-	for _, line := range b.failureLines() {
-		say("%s", line)
+	for n, try := range b.Tries {
+		for _, line := range b.failureLines(try.Why) {
+			say("%s", line)
+		}
+		if b.RepeatsFor > 0 {
+			say("[%s] kubeadm join: attempt %d failed with exit code 1", try.At.UTC().Format(time.RFC3339), n+1)
+		}
+	}
+	switch {
+	case len(b.Tries) == 0:
+		for _, line := range b.failureLines(b.Failed) {
+			say("%s", line)
+		}
+	case b.RepeatsFor > 0 && b.Failed != "":
+		say("kubeadm join: gives up after %.0f seconds: the join token may expire", b.Tries[len(b.Tries)-1].At.Sub(b.At).Seconds())
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
 
 // failureLines returns the console messages of a failure.
-func (b *Boot) failureLines() []string {
+func (b *Boot) failureLines(why string) []string {
 	const join = "error execution phase preflight: couldn't validate the identity of the API Server: "
 	switch {
-	case b.Failed == "":
+	case why == "":
 		return nil
-	case b.Failed == FailedNoRoute:
+	case why == FailedNoRoute:
 		return []string{"Could not connect to the endpoint URL: \"https://secretsmanager.amazonaws.com/\"", "user data: chunk 0 cannot be fetched"}
-	case b.Failed == FailedNoRole:
+	case why == FailedNoRole:
 		return []string{"Unable to locate credentials. You can configure credentials by running \"aws configure\".", "user data: chunk 0 cannot be fetched"}
-	case strings.HasPrefix(b.Failed, "there is no secret"):
+	case strings.HasPrefix(why, "there is no secret"):
 		return []string{"An error occurred (ResourceNotFoundException) when calling the GetSecretValue operation: Secrets Manager can't find the specified secret.", "user data: chunk 0 cannot be fetched"}
-	case strings.HasPrefix(b.Failed, "there is no parameter"):
+	case strings.HasPrefix(why, "there is no parameter"):
 		return []string{"An error occurred (ParameterNotFound) when calling the GetParameter operation: ", "user data: chunk 0 cannot be fetched"}
-	case b.Failed == FailedHash:
+	case why == FailedHash:
 		return []string{join + "cluster CA found in cluster-info ConfigMap is invalid: none of the public keys " + fmt.Sprintf("%q", b.Hashes) + " are pinned"}
-	case b.Failed == FailedToken:
+	case why == FailedToken:
 		return []string{join + "could not find a JWS signature in the cluster-info ConfigMap for token ID \"" + strings.Split(b.Token, ".")[0] + "\""}
+	case why == FailedUnauthorized:
+		return []string{"error execution phase preflight: unable to fetch the kubeadm-config ConfigMap: failed to get config map: Unauthorized"}
 	}
-	return []string{"error: " + b.Failed}
+	return []string{"error: " + why}
 }
 
 // Reasons for a failed boot.
@@ -101,6 +125,10 @@ const (
 	FailedNoRole  = "the machine has no role that may fetch its boot data"
 	FailedHash    = "the cluster CA is another one than the hash says"
 	FailedToken   = "the bootstrap token is not valid"
+
+	// FailedUnauthorized is the answer of an API server that has just started, and does
+	// not know the token yet.
+	FailedUnauthorized = "the API server does not know the bootstrap token yet"
 )
 
 // ReachesAWS reports whether an instance can reach a service of AWS: by a default route

@@ -37,6 +37,7 @@ type Instance struct {
 	Terminated                                             time.Time         // terminated since
 	Index                                                  int               // ami-launch-index
 	Boot                                                   *Boot             // nil: it has not booted
+	JoinFails                                              int               // fault: number of attempts to join that an API server refuses
 }
 
 func (*Instance) kind() kind {

@@ -48,6 +48,7 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 			b, err := svc.kubeadm(i, files, text, at)
 			if b != nil {
 				keepsTokens(b, files, string(data))
+				repeatsJoin(b, files, string(data))
 			}
 			return b, err
 		}

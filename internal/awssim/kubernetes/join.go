@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ const (
 	JoinTakes = 20 * time.Second
 	// EtcdTakes is how long a new etcd member delays the next one.
 	EtcdTakes = 15 * time.Second
-	// JoinGivesUp is how long kubeadm join tries.
+	// JoinGivesUp is how long one kubeadm join tries.
 	JoinGivesUp = 20 * time.Minute
 )
 
@@ -58,8 +60,7 @@ func (svc *Service) settleMachines() {
 		again = false
 		for _, i := range all {
 			if b := i.Boot; b != nil && b.Failed == "" && b.Joined.IsZero() && i.Terminating.IsZero() {
-				svc.join(i, b)
-				again = again || !b.Joined.IsZero()
+				again = svc.join(i, b) || again
 			}
 		}
 	}
@@ -79,39 +80,83 @@ func (svc *Service) privateIP(i *ec2.Instance) string {
 	return ""
 }
 
-// join lets a machine join, if it is due.
-func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) {
-	c, why, at := svc.clusters[b.Host], "", b.At
+// join runs the attempt of a machine to join, if it is due, and reports whether it ended.
+func (svc *Service) join(i *ec2.Instance, b *ec2.Boot) (ended bool) {
+	begins := later(b.At, b.Retry)
+	c, why, at := svc.clusters[b.Host], "", begins
 	switch {
+	case begins.After(svc.Now()):
+		return false
 	case c == nil:
 		why = "no API server answers at " + b.Host
 	case c.EKS != "":
 		at, why = later(at, c.Up), svc.keptOut(i, c)
 	default:
-		at, why = svc.joinable(c, b)
+		at, why = svc.joinable(c, b, begins)
 	}
-	at = at.Add(JoinTakes)
-	if c != nil && b.ControlPlane && c.EKS == "" {
-		for other := range svc.EC2.Instances() { // etcd adds one member at a time
-			if o := other.Boot; o != nil && o.ControlPlane && o.Host == b.Host && !o.Joined.IsZero() {
-				at = later(at, o.Joined.Add(EtcdTakes))
-			}
+	now, late := svc.Now(), begins.Add(JoinGivesUp)
+	if why == ec2.FailedHash && !at.After(now) { // kubeadm does not wait for another CA
+		return svc.failed(b, at, why)
+	}
+	at = svc.afterOtherMembers(b, c, at.Add(JoinTakes))
+	switch {
+	case why != "" && now.After(late):
+		return svc.failed(b, late, why)
+	case why == "" && at.After(late.Add(JoinTakes)):
+		return svc.failed(b, late, "no API server answered in time")
+	case why != "" || at.After(now):
+		return false
+	case i.JoinFails > 0:
+		i.JoinFails--
+		return svc.failed(b, at, ec2.FailedUnauthorized)
+	}
+	b.Joined, b.Node = at, svc.nodeName(i)
+	c.Join(at, svc.machineOf(i, b))
+	return true
+}
+
+// failed ends an attempt to join. The machine makes another one if its boot data has a
+// script for that, until the time of the script is over.
+func (svc *Service) failed(b *ec2.Boot, at time.Time, why string) (ended bool) {
+	b.Tries = append(b.Tries, ec2.Try{At: at, Why: why})
+	if at.Sub(b.At) >= b.RepeatsFor {
+		b.Failed = why
+	}
+	b.Retry = at.Add(time.Duration(min(len(b.Tries), 4)) * 15 * time.Second)
+	return b.Failed == ""
+}
+
+// afterOtherMembers returns when a machine that is due at the given time joins: etcd adds
+// one member at a time.
+func (svc *Service) afterOtherMembers(b *ec2.Boot, c *kubesim.Cluster, at time.Time) time.Time {
+	if c == nil || !b.ControlPlane || c.EKS != "" {
+		return at
+	}
+	for other := range svc.EC2.Instances() {
+		if o := other.Boot; o != nil && o.ControlPlane && o.Host == b.Host && !o.Joined.IsZero() {
+			at = later(at, o.Joined.Add(EtcdTakes))
 		}
 	}
-	switch now := svc.Now(); {
-	case why != "" && (now.Sub(b.At) > JoinGivesUp || why == ec2.FailedHash): // kubeadm does not retry if the CA does not match
-		b.Failed = why
-	case why == "" && at.Sub(b.At) > JoinGivesUp+JoinTakes:
-		b.Failed = "no API server answered in time"
-	case why == "" && !at.After(now):
-		b.Joined, b.Node = at, svc.nodeName(i)
-		c.Join(at, svc.machineOf(i, b))
+	return at
+}
+
+// repeatsJoin finds, in the files of a machine, the script that repeats kubeadm join, and
+// for how long it does.
+func repeatsJoin(b *ec2.Boot, files map[string]string, text string) {
+	for path, script := range files {
+		limit := regexp.MustCompile(`(?m)^LIMIT=(\d+)$`).FindStringSubmatch(script)
+		if limit == nil || !strings.HasSuffix(path, "/kubeadm-join.sh") || !strings.Contains(text+files["/etc/kubeadm.sh"], "bash "+path) {
+			continue
+		}
+		seconds, _ := strconv.Atoi(limit[1]) // digits, by the pattern
+		b.RepeatsFor = time.Duration(seconds) * time.Second
 	}
 }
 
-// joinable returns from when a machine can join with its boot data, or why it cannot.
-func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot) (from time.Time, why string) {
-	from = later(b.At, c.Up)
+// joinable returns from when a machine whose attempt begins at a time can join with its
+// boot data, or why it cannot.
+func (svc *Service) joinable(c *kubesim.Cluster, b *ec2.Boot, begins time.Time) (from time.Time, why string) {
+	from = later(begins, c.Up)
 	ready, ok := svc.reaches(b.Host, c)
 	if from = later(from, ready); !ok {
 		return from, "nothing behind the load balancer answers"

@@ -297,7 +297,7 @@ func TestScriptsParse(t *testing.T) {
 	fetch, err := Fetch{Backend: SecretsManager, Prefix: "it's", Chunks: 2, Region: "us-east-1", Keep: true}.script()
 	require.NoError(t, err)
 	in := &input{spec: &bootstrapv1.KubeadmConfigSpec{PreKubeadmCommands: []string{"true"}}, role: Init}
-	for name, script := range map[string]string{"fetch": fetch, "kubeadm": kubeadmScript(in)} {
+	for name, script := range map[string]string{"fetch": fetch, "kubeadm": kubeadmScript(in), "join": in.join("/x", "")} {
 		cmd := exec.CommandContext(t.Context(), bash, "-n")
 		cmd.Stdin = strings.NewReader(script)
 		out, err := cmd.CombinedOutput()

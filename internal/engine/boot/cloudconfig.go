@@ -42,8 +42,13 @@ func renderCloudConfig(in *input) ([]byte, error) {
 			Content: "This file makes sure that its directory exists.",
 		},
 	)
+	command := in.command(path)
+	if in.role != Init {
+		files = append(files, bootstrapv1.File{Path: joinScriptPath, Owner: "root:root", Permissions: "0700", Content: in.join(path, "")})
+		command = "bash " + joinScriptPath
+	}
 	commands := append([]string{}, in.spec.PreKubeadmCommands...)
-	commands = append(commands, in.command(path)+" && "+markSuccess)
+	commands = append(commands, command+" && "+markSuccess)
 	commands = append(commands, in.spec.PostKubeadmCommands...)
 
 	return cloudConfig(cloudConfigHeader, sections{

@@ -355,10 +355,12 @@ set -e
 envsubst < /etc/kubeadm.yml > /etc/kubeadm.yml.tmp
 mv /etc/kubeadm.yml.tmp /etc/kubeadm.yml
 
-kubeadm join --config /etc/kubeadm.yml --v 5
+/bin/bash /etc/kubeadm-join.sh
 mkdir -p /run/cluster-api && echo success > /run/cluster-api/bootstrap-success.complete
 mv /etc/kubeadm.yml /tmp/
 
 echo done
 `, files["/etc/kubeadm.sh"])
+	assert.Contains(t, files["/etc/kubeadm-join.sh"], "\nJOIN=(kubeadm join --config /etc/kubeadm.yml --v 5)\n")
+	assert.Contains(t, files["/etc/kubeadm-join.sh"], "\nCONSOLE='/dev/console'\n")
 }

@@ -124,6 +124,9 @@ func addFiles(in *input, config *ignConfig) error {
 		config.Storage.Files = append(config.Storage.Files, file)
 	}
 	config.addFile(kubeadmScriptPath, 0o700, kubeadmScript(in))
+	if in.role != Init {
+		config.addFile(ignitionJoinScriptPath, 0o700, in.join(kubeadmConfigPath, "/dev/console"))
+	}
 	config.addFile(kubeadmConfigPath, 0o600, in.kubeadm)
 	if isTrue(in.spec.NTP.Enabled) && len(in.spec.NTP.Servers) > 0 {
 		config.addFile("/etc/ntp.conf", 0o644, ntpConfig(in.spec.NTP.Servers))
@@ -205,10 +208,14 @@ func decodeContent(f bootstrapv1.File) (content []byte, compression string, err 
 // kubeadmScript runs all commands in order. Unlike with cloud-init, it ends at the first
 // command that fails.
 func kubeadmScript(in *input) string {
+	command := in.command(kubeadmConfigPath)
+	if in.role != Init {
+		command = "/bin/bash " + ignitionJoinScriptPath
+	}
 	lines := []string{"#!/bin/bash", "set -e", ""}
 	lines = append(lines, in.spec.PreKubeadmCommands...)
 	lines = append(lines, "",
-		in.command(kubeadmConfigPath),
+		command,
 		"mkdir -p "+runDir+" && "+markSuccess,
 		"mv "+kubeadmConfigPath+" /tmp/",
 		"")

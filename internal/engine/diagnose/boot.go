@@ -145,36 +145,11 @@ func redacted(text string) string {
 // consoleCause finds a known error in the console output.
 func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 	text, err := q.consoleText(ctx)
-	if err != nil {
-		return "", err
+	if f := q.fetch; err != nil || f != nil && f.kept && !f.there {
+		return "", err // the finding about the secret says the same
 	}
-	data := "its boot data"
-	switch f := q.fetch; {
-	case f != nil && f.kept && !f.there:
-		return "", nil // the finding about the secret says the same
-	case f != nil:
-		data = f.first
-	}
-	for _, known := range []struct{ says, means string }{
-		{"no AWS CLI", "its image " + q.machine.Image + " has no AWS CLI to fetch its boot data with: use one made for Cluster API, or set cloudInit.insecureSkipSecretsManager"},
-		{"ResourceNotFoundException", data + " did not exist any more when it tried to fetch it: " + q.replaceIt()},
-		{"ParameterNotFound", data + " did not exist any more when it tried to fetch it: " + q.replaceIt()},
-		{"AccessDenied", "the role of its instance profile " + q.machine.Profile + " may not do what it needs: `clusterawsadm bootstrap iam update-cloudformation-stack` updates those of Cluster API; " + q.rebootIt()},
-		{"Unable to locate credentials", "it has no role: name an instance profile in iamInstanceProfile; " + q.replaceIt()},
-		{"Could not connect to the endpoint", "it cannot reach the APIs of AWS: check its routes and security groups; " + q.rebootIt()},
-		{"cannot be fetched", data + " could not be fetched: the reason is below; " + q.rebootIt()},
-		{"kubeadm: command not found", "its image " + q.machine.Image + " has no kubeadm: use one made for Cluster API"},
-		{"this version of kubeadm only supports", "its image " + q.machine.Image + " has a kubeadm of another version than the manifest's: name one of that version in ami"},
-		{"none of the public keys", "the cluster CA at the API server is not the one whose hash the machine was given: another server answers there, or the machine belongs to an earlier cluster; " + q.replaceIt()},
-		{"could not find a JWS signature", "its bootstrap token has expired, or the cluster never knew it: " + q.replaceIt()},
-		{"couldn't validate the identity of the API Server", "it could not reach the API server: check the load balancer and its security groups; " + q.replaceIt()},
-		{"[ERROR ", "the machine does not pass the preflight checks of kubeadm: change that in the manifest (instanceType, preKubeadmCommands) or have it ignored (ignorePreflightErrors); " + q.replaceIt()},
-	} {
-		for _, line := range text {
-			if strings.Contains(line, known.says) {
-				return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.means), nil
-			}
-		}
+	if known, line := q.known(text); known != nil {
+		return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.means), nil
 	}
 	return "", nil
 }

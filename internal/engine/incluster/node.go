@@ -30,6 +30,8 @@ type Node struct {
 	// Parts waits also for the components of the control plane on it: the API server, the
 	// controller manager and the scheduler.
 	Parts bool
+	// Replaceable says that the run may replace the machine if kubeadm join fails on it.
+	Replaceable bool
 	// Labels are labels that the Node has to have.
 	Labels map[string]string
 }

@@ -115,7 +115,7 @@ func imageTag(version string) string { return strings.ReplaceAll(version, "+", "
 // its components.
 func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.Edge) graph.Resource {
 	n := &incluster.Node{
-		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels,
+		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels, Replaceable: m.replaceable,
 		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: m.rolls && m.ControlPlane,
 	}
 	return graph.Expect(g, graph.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after), graph.Diagnosed(diagnose.Node(n)))

@@ -300,6 +300,8 @@ func (in inputs) outdatedBecause(p groupPlan, m ec2.InstanceState) string {
 	switch {
 	case have != "" && have != p.template:
 		return "made from another template"
+	case m.Tags[cloud.JoinFailedTag] != "":
+		return "kubeadm join has failed on it"
 	case now.IsZero() || m.LaunchedAt.IsZero():
 	case !p.rolloutAfter.IsZero() && !now.Before(p.rolloutAfter) && m.LaunchedAt.Before(p.rolloutAfter):
 		return "launched before rollout.after, " + p.rolloutAfter.UTC().Format(time.RFC3339)

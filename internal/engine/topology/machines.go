@@ -114,7 +114,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile), p.net.egress(r.Subnet))
 	}
 	return Machine{
-		Group: x.name, ControlPlane: x.controlPlane, External: x.externalCloudProvider(), labels: x.labels, rolls: x.rolls(),
+		Group: x.name, ControlPlane: x.controlPlane, External: x.externalCloudProvider(), labels: x.labels, rolls: x.rolls(), replaceable: !x.controlPlane && p.replacesOutdated(x.group),
 		Instance: graph.Add(g, id, r, graph.From(x.origin), graph.With(after)),
 	}, nil
 }

@@ -53,8 +53,9 @@ type Machine struct {
 	External     bool // a cloud controller manager sets the provider ID of its Node
 	Instance     *graph.Ref[ec2.InstanceState]
 
-	labels map[string]string // labels of its Node
-	rolls  bool              // a rollout replaces machines of its group
+	labels      map[string]string // labels of its Node
+	rolls       bool              // a rollout replaces machines of its group
+	replaceable bool              // the run may replace it
 }
 
 // place is the group and number of the machine: "md-0/2".

@@ -25,6 +25,11 @@ func Tag(ctx context.Context, c *cloud.Clients, ids []string, tags cloud.Tags) e
 	return nil
 }
 
+// MarkFailedJoin marks a worker on which kubeadm join has failed.
+func MarkFailedJoin(ctx context.Context, c *cloud.Clients, have InstanceState) error {
+	return createTags(ctx, c, have.ID, cloud.Tags{cloud.JoinFailedTag: "true"})
+}
+
 // setTags sets tags on an EC2 resource and returns its object with the new tags.
 func setTags(ctx context.Context, c *cloud.Clients, have identity.Object, tags cloud.Tags) (identity.Object, error) {
 	have.Tags = have.Tags.With(tags)

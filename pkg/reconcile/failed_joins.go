@@ -1,0 +1,78 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/diagnose"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+)
+
+// apply executes the plan. If it fails only because workers have not joined, it marks
+// them as outdated, so that a rollout within the limits of their groups replaces them,
+// and executes a second plan. It does so once.
+func (r *run) apply(ctx context.Context) error {
+	failure := r.x.Apply(ctx, r.built.Graph)
+	failed := r.failedJoins(ctx, failure)
+	if len(failed) == 0 {
+		return failure
+	}
+	for _, m := range failed {
+		if err := ec2.MarkFailedJoin(ctx, r.cloud, m); err != nil {
+			return errors.Join(err, failure)
+		}
+	}
+	done := r.plan
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	if err := preflight(ctx, r.cloud, r.plan); err != nil {
+		return err
+	}
+	r.plan.Steps = append(done.Steps, r.plan.Steps...)
+	return r.x.Apply(ctx, r.built.Graph)
+}
+
+// failedJoins returns the machines that may be replaced, if they are the only reason why
+// a run has failed: workers whose time limit is over, and whose consoles say that kubeadm
+// join has failed.
+func (r *run) failedJoins(ctx context.Context, err error) (machines []ec2.InstanceState) {
+	all, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the errors of a walk are joined
+	if !ok || ctx.Err() != nil {
+		return nil
+	}
+	for _, err := range all.Unwrap() {
+		m, why := r.failedJoin(ctx, err)
+		if why == "" {
+			return nil
+		}
+		r.warn("%s has not joined the cluster (%s): this run replaces it, once", m.ID, why)
+		machines = append(machines, m)
+	}
+	return machines
+}
+
+// failedJoin returns the machine of a Node that has not joined, and what its console
+// says; why is "" if the machine is not replaced.
+func (r *run) failedJoin(ctx context.Context, err error) (m ec2.InstanceState, why string) {
+	var failed *graph.ResourceError
+	if !errors.As(err, &failed) || !errors.As(err, new(*graph.GaveUpError)) {
+		return m, ""
+	}
+	node, ok := r.built.Resource(failed.Resource).(*graph.Ref[incluster.NodeState])
+	if !ok {
+		return m, ""
+	}
+	want, ok := node.Desired().(*incluster.Node)
+	if _, joined := node.Found(); !ok || joined || !want.Replaceable {
+		return m, ""
+	}
+	m, _ = want.Machine.Found()
+	why, err = diagnose.JoinFailed(ctx, r.cloud, want)
+	if err != nil {
+		return m, "" // the run ends with the error of the Node
+	}
+	return m, why
+}

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
@@ -83,7 +83,7 @@ func addTags(ctx context.Context, c *cloud.Clients, arn string, tags cloud.Tags)
 // filterByOwner returns the resources of a list that are deleted with a cluster. It
 // describes their tags concurrently, so that they share calls.
 func filterByOwner[S any](all []S, of kind.Owner, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
-	var wg sync.WaitGroup
+	var wg crash.Group
 	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
 	for i, s := range all {
 		wg.Go(func() { tags[i], errs[i] = describe(s) })

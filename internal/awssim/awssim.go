@@ -11,9 +11,11 @@ package awssim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -88,8 +90,25 @@ func Load(r io.Reader, o Options) (*AWS, error) {
 	if err := json.NewDecoder(r).Decode(s); err != nil {
 		return nil, fmt.Errorf("simulated account: %w", err)
 	}
+	if s.Now.IsZero() { // Save writes it
+		return nil, errors.New("simulated account: the file has another content")
+	}
+	fill(reflect.ValueOf(s).Elem())
 	a, _ := open(o, s)
 	return a, nil
+}
+
+// fill makes the maps of a state that a file does not have: the version that wrote it did
+// not simulate these resources.
+func fill(state reflect.Value) {
+	for i := range state.NumField() {
+		switch f := state.Field(i); {
+		case f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[time.Time]():
+			fill(f)
+		case f.Kind() == reflect.Map && f.IsNil() && f.CanSet():
+			f.Set(reflect.MakeMap(f.Type()))
+		}
+	}
 }
 
 func region(o Options) string {

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/gc"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/resource"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/version"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -32,12 +34,17 @@ func Main(args []string, e *env.Env) int {
 	defer watch(e, cancel)()
 	root, begun := newRoot(e)
 	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
-	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !*begun {
+	var cmd *cobra.Command
+	err := crash.Catch(func() (err error) {
+		cmd, err = root.ExecuteContextC(ctx)
+		return err
+	})
+	e.CleanUp()
+	if err != nil && *begun == nil {
 		err = &env.UsageError{Err: err} // an error of cobra: the command line is wrong
 	}
 	code := env.ExitCode(ctx, err)
-	if upstream(cmd) && code != env.Interrupted {
+	if upstream(cmp.Or(cmd, *begun, root)) && code != env.Interrupted {
 		code = min(code, env.Failed) // upstream has no other codes
 	}
 	e.Explain(err)
@@ -45,10 +52,10 @@ func Main(args []string, e *env.Env) int {
 	return code
 }
 
-// newRoot returns the root command, and a pointer that is set to true when a command
-// starts: errors before that are errors of the command line.
-func newRoot(e *env.Env) (root *cobra.Command, begun *bool) {
-	begun = new(bool)
+// newRoot returns the root command, and a pointer that is set to the command that starts:
+// errors before that are errors of the command line.
+func newRoot(e *env.Env) (root *cobra.Command, begun **cobra.Command) {
+	begun = new(*cobra.Command)
 	root = &cobra.Command{
 		Use:   name,
 		Short: "Prepare AWS accounts for Cluster API, and create clusters from its manifests",
@@ -71,7 +78,7 @@ there is only a default: the region of a manifest has priority.`,
 			if err := configure(cmd, e); err != nil {
 				return &env.UsageError{Err: err}
 			}
-			*begun = true
+			*begun = cmd
 			return nil
 		},
 	}

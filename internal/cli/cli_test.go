@@ -120,7 +120,8 @@ func TestEveryCommandHelpsAndCompletes(t *testing.T) {
 }
 
 func TestWhatIsTypedWrong(t *testing.T) {
-	dir := t.TempDir()
+	dir, large := t.TempDir(), filepath.Join(t.TempDir(), "large.yaml")
+	require.NoError(t, os.WriteFile(large, make([]byte, input.MaxSize+1), 0o600))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -133,6 +134,9 @@ func TestWhatIsTypedWrong(t *testing.T) {
 		{[]string{"cluster", "validate"}, "error: no manifest: use -f FILE, or -f - for standard input"},
 		{[]string{"cluster", "plan", "-f", "nope.yaml"}, "error: nope.yaml: no such file"},
 		{[]string{"cluster", "plan", "-f", dir}, "this directory contains no YAML file"},
+		{[]string{"cluster", "plan", "-f", "/dev/zero"}, "error: /dev/zero: the input is larger than 8 MiB"},
+		{[]string{"cluster", "plan", "-f", large}, "large.yaml: the input is larger than 8 MiB"},
+		{[]string{"cluster", "list", "--config", "/dev/zero"}, "error: configuration: /dev/zero: the input is larger than 8 MiB"},
 		{[]string{"cluster", "plan", "demo"}, `unknown command "demo"`},
 		{[]string{"cluster", "plan", "-o", "xml"}, "must be one of text, json, yaml"},
 		{[]string{"cluster", "validate", "-f", "-", "--set", "nothing"}, `error: --set "nothing": use KEY=VALUE`},

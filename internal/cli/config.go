@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // configure sets the flags that were not given, from the environment or the configuration
@@ -55,12 +57,15 @@ func readConfig(v *viper.Viper, cmd *cobra.Command, e *env.Env) (file string, er
 	if file == "" {
 		return "", nil
 	}
-	v.SetConfigFile(file)
 	v.SetConfigType("yaml")
-	switch err := v.ReadInConfig(); {
+	data, err := new(input.Reader).File(file)
+	if err == nil {
+		err = v.ReadConfig(bytes.NewReader(data))
+	}
+	switch {
 	case errors.Is(err, fs.ErrNotExist) && !asked:
 		return "", nil
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission), errors.As(err, new(*input.TooLargeError)):
 		return "", fmt.Errorf("configuration: %w", err)
 	case err != nil:
 		return "", fmt.Errorf("configuration: %s: %w", file, err)

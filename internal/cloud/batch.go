@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 )
 
 // batchWindow is how long a batch waits for more items.
@@ -56,7 +58,10 @@ func join[I, O any](ctx context.Context, c *Clients, key string, item I, run fun
 			c.batches.mu.Lock()
 			delete(c.batches.open, key)
 			c.batches.mu.Unlock()
-			b.results, b.err = run(ctx, b.items)
+			b.err = crash.Catch(func() (err error) {
+				b.results, err = run(ctx, b.items)
+				return err
+			})
 		}()
 	}
 	b.items = append(b.items, item)

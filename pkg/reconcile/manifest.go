@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"os"
 	"slices"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -55,9 +54,9 @@ func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 	return &Manifest{m.Warnings, m}, nil
 }
 
-// LoadFile reads a manifest from one file.
+// LoadFile reads a manifest from one file of at most input.MaxSize.
 func LoadFile(path string, o LoadOptions) (*Manifest, error) {
-	data, err := os.ReadFile(path) //nolint:gosec // the caller chose the file
+	data, err := new(input.Reader).File(path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,13 @@ package bootstrap
 
 import (
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // configuration is the AWSIAMConfiguration that a command works on.
@@ -45,9 +44,9 @@ func (c *configuration) load() (*bootstrap.Config, error) {
 
 func (c *configuration) read() ([]byte, error) {
 	if c.file == "-" {
-		return io.ReadAll(c.env.In)
+		return new(input.Reader).Read(c.env.In, "standard input")
 	}
-	data, err := os.ReadFile(c.file)
+	data, err := new(input.Reader).File(c.file)
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -44,6 +45,7 @@ stopped at any time and run again, on this machine or on another one.`,
 type flags struct {
 	account.Flags
 
+	input  input.Reader
 	files  []string
 	set    []string
 	strict bool

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -204,9 +203,13 @@ func manifestsIn(dir string) ([]string, error) {
 
 func (f *flags) read(file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(f.Env.In)
+		data, err := f.input.Read(f.Env.In, "standard input")
+		if errors.As(err, new(*input.TooLargeError)) {
+			err = &env.UsageError{Err: err}
+		}
+		return data, err
 	}
-	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
+	data, err := f.input.File(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, env.Usagef("%s: no such file", file)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/pkg/eks"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -113,7 +114,7 @@ func (o *kubeconfigOptions) target() (file string, old *api.Config, err error) {
 // loadKubeconfig reads a file that will be overwritten: it must be a kubeconfig, or
 // empty. (clientcmd accepts any YAML without a kind.)
 func loadKubeconfig(file string) (*api.Config, error) {
-	data, err := os.ReadFile(file) //nolint:gosec // a file that the user chose
+	data, err := new(input.Reader).File(file)
 	if err != nil {
 		return nil, err
 	}

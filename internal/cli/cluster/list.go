@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
@@ -78,14 +79,16 @@ func (o *listOptions) find(ctx context.Context, s *session) ([]reconcile.Cluster
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(8)
 	for i, region := range regions {
-		g.Go(func() (err error) {
-			t := s.target
-			t.Config = t.Config.Copy()
-			t.Config.Region = region
-			if found[i], err = reconcile.List(ctx, t); err != nil {
-				return fmt.Errorf("%s: %w", region, err)
-			}
-			return nil
+		t := s.target
+		t.Config = t.Config.Copy()
+		t.Config.Region = region
+		g.Go(func() error {
+			return crash.Catch(func() (err error) {
+				if found[i], err = reconcile.List(ctx, t); err != nil {
+					return fmt.Errorf("%s: %w", region, err)
+				}
+				return nil
+			})
 		})
 	}
 	err = g.Wait()

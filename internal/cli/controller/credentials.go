@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
 	"github.com/clusterawsadm/clusterawsadm/internal/management"
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // variable is the variable from which update-credentials and "clusterctl init" read the
@@ -115,7 +114,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 		}
 		return value, variable, nil
 	case "-":
-		data, err := io.ReadAll(o.Env.In)
+		data, err := new(input.Reader).Read(o.Env.In, "")
 		if err == nil && strings.TrimSpace(string(data)) == "" {
 			err = env.Usagef("it is empty; to remove the credentials of the controller use zero-credentials")
 		}
@@ -124,7 +123,7 @@ func (o *updateOptions) read() (encoded, source string, err error) {
 		}
 		return string(data), "standard input", nil
 	}
-	data, err := os.ReadFile(o.file)
+	data, err := new(input.Reader).File(o.file)
 	if err == nil && strings.TrimSpace(string(data)) == "" {
 		err = env.Usagef("%s is empty; to remove the credentials of the controller use zero-credentials", o.file)
 	}

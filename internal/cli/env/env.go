@@ -79,8 +79,14 @@ func (e *Env) OnExit(do func()) (cancel func()) {
 	}
 }
 
-// Leave calls the functions of OnExit in reverse order, and ends the process.
+// Leave ends the process at once, after CleanUp.
 func (e *Env) Leave(code int) {
+	e.CleanUp()
+	e.Exit(code)
+}
+
+// CleanUp calls the functions of OnExit, in reverse order.
+func (e *Env) CleanUp() {
 	e.mu.Lock()
 	hooks := e.onExit
 	e.onExit = nil
@@ -93,7 +99,6 @@ func (e *Env) Leave(code int) {
 	for _, s := range slices.Backward(serials) {
 		hooks[s]()
 	}
-	e.Exit(code)
 }
 
 // Story prints one message. An error of stderr is ignored.

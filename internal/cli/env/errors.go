@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -21,6 +22,7 @@ const (
 	Refused     = 4   // nothing was written: a conflict, a permission, a quota, "no"
 	Halfway     = 5   // stopped after something was written, or a timeout; run it again
 	Leftover    = 6   // delete left resources behind
+	Crashed     = 70  // a bug of this program; EX_SOFTWARE in sysexits.h
 	Interrupted = 130 // by the user, or by --timeout before anything was written
 )
 
@@ -85,10 +87,13 @@ func ExitCode(ctx context.Context, err error) int {
 		leftover *reconcile.LeftoverError
 		gaveUp   *reconcile.TimeoutError
 		late     *TimeoutError
+		bug      *crash.Error
 	)
 	switch {
 	case err == nil:
 		return OK
+	case errors.As(err, &bug):
+		return Crashed
 	case errors.Is(err, ErrChanges):
 		return Changes
 	case errors.Is(err, ErrInterrupted), errors.Is(context.Cause(ctx), ErrInterrupted):
@@ -121,7 +126,14 @@ func (e *Env) Explain(err error) {
 	default:
 		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(strings.Join(errorLines(err), "\n"), "\n", "\n       "))
 	}
+	var bug *crash.Error
+	if errors.As(err, &bug) {
+		e.Story("\n%s\nPlease report this bug with the lines above: %s", strings.TrimSpace(bug.Stack), reports)
+	}
 }
+
+// reports is where users report bugs.
+const reports = "https://github.com/clusterawsadm/clusterawsadm/issues"
 
 // errorLines returns the text of an error, followed by the findings of a diagnosis.
 func errorLines(err error) (lines []string) {

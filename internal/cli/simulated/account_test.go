@@ -46,13 +46,27 @@ func TestAccountServesOneAtATime(t *testing.T) {
 }
 
 func TestBrokenFileIsNotOverwritten(t *testing.T) {
+	for _, content := range []string{"{", "", "null", "{}", `{"Now": null}`, "[]"} {
+		file := filepath.Join(t.TempDir(), "account.json")
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+		_, err := Open(Options{File: file})
+		require.ErrorContains(t, err, "delete the file to start again", content)
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, content, string(data))
+	}
+}
+
+// A file of an older version does not have the resources that this version simulates.
+func TestFileOfAnOlderVersion(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "account.json")
-	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
-	_, err := Open(Options{File: file})
-	require.ErrorContains(t, err, "delete the file to start again")
-	data, err := os.ReadFile(file)
+	require.NoError(t, os.WriteFile(file, []byte(`{"Now": "2026-11-20T12:00:00Z"}`), 0o600))
+	a, err := Open(Options{File: file, Region: "us-east-1", Speed: 60})
 	require.NoError(t, err)
-	assert.Equal(t, "{", string(data))
+	put := &ssm.PutParameterInput{Name: aws.String("/a"), Value: aws.String("b"), Type: types.ParameterTypeString}
+	_, err = ssm.NewFromConfig(a.Config).PutParameter(t.Context(), put)
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
 }
 
 func TestLookingDoesNotMakeAFile(t *testing.T) {

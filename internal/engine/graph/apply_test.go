@@ -12,6 +12,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -313,5 +314,21 @@ func TestUpdateWaitsWhileAWSChanges(t *testing.T) {
 		b.add(b.toy("a"))
 		b.mustApply()
 		require.GreaterOrEqual(t, b.when("update a")[0], 30*time.Second)
+	})
+}
+
+// A panic in the work on one resource is the error of that resource.
+func TestPanic(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		y, other := b.toy("a"), b.toy("b")
+		y.reads = func() string {
+			var none *toy
+			return none.value
+		}
+		b.add(y)
+		b.add(other)
+		err := b.x.Apply(t.Context(), b.g)
+		require.ErrorAs(t, err, new(*crash.Error))
+		require.ErrorContains(t, err, "a: bug in clusterawsadm: runtime error: invalid memory address")
 	})
 }

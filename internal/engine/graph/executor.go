@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 )
 
 // Executor executes plans: one run on one graph.
@@ -195,7 +196,7 @@ func (x *Executor) walk(ctx context.Context, resources []Resource, before func(R
 			if o.err = x.ready(ctx, n, before(n), outcomes); o.err != nil {
 				return
 			}
-			o.err = x.visited(ctx, n, visit(ctx, n))
+			o.err = x.visited(ctx, n, crash.Catch(func() error { return visit(ctx, n) }))
 		}()
 	}
 	var errs []error

@@ -30,6 +30,9 @@ func (d document) at(line int) Position {
 	return Position{File: d.file, Line: d.from[min(max(line, 1), len(d.from))-1]}
 }
 
+// maxDocuments is the largest number of documents in a file.
+const maxDocuments = 10_000
+
 // split splits a text at its "---" lines and parses each part, so that an error in one
 // document does not hide errors in others.
 func split(t text) ([]document, []Problem) {
@@ -43,6 +46,10 @@ func split(t text) ([]document, []Problem) {
 		found, bad := parse(t, start, i)
 		documents = append(documents, found...)
 		problems = append(problems, bad...)
+		if len(documents)+len(problems) > maxDocuments {
+			at := Position{File: t.file, Line: t.from[start]}
+			return nil, []Problem{{Position: at, What: fmt.Sprintf("there are more than %d documents", maxDocuments), Fix: "remove those that do not belong to the cluster"}}
+		}
 		start = i
 	}
 	return documents, problems

@@ -2,10 +2,11 @@ package manifest
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 )
 
 // text is a source after the substitution of variables. Values may contain newlines, so
@@ -23,7 +24,15 @@ type variables struct {
 	missing  map[string][]Position
 	order    []string // names in missing, in order of first use
 	problems []Problem
+	depth    int // of defaults in defaults
+	size     int // of the expanded text, in bytes
 }
+
+// Limits of the substitution.
+const (
+	maxDefaults = 20                // nesting of defaults
+	maxExpanded = 2 * input.MaxSize // bytes of all sources, with the values of variables
+)
 
 // expand substitutes the variables in a source, except in comments.
 func (v *variables) expand(s Source) text {
@@ -34,6 +43,10 @@ func (v *variables) expand(s Source) text {
 		at := Position{File: s.Name, Line: i + 1}
 		end := scan.comment(line)
 		expanded := v.line(line[:end], at) + line[end:]
+		if v.size += len(expanded); v.size > maxExpanded {
+			v.report(at, fmt.Sprintf("the input is larger than %d MiB with the values of its variables", maxExpanded>>20), "use shorter values")
+			return text{file: s.Name}
+		}
 		for part := range strings.SplitSeq(expanded, "\n") {
 			out.lines = append(out.lines, part)
 			out.from = append(out.from, i+1)
@@ -142,8 +155,8 @@ func (v *variables) value(name string, at Position) string {
 	if _, seen := v.missing[name]; !seen {
 		v.order = append(v.order, name)
 	}
-	if !slices.Contains(v.missing[name], at) {
-		v.missing[name] = append(v.missing[name], at)
+	if places := v.missing[name]; len(places) == 0 || places[len(places)-1] != at { // lines are expanded in order
+		v.missing[name] = append(places, at)
 	}
 	return name
 }
@@ -153,6 +166,11 @@ func (v *variables) fallback(name, def string, at Position) string {
 	if value, ok := v.find(name); ok && value != "" {
 		return value
 	}
+	if v.depth++; v.depth > maxDefaults {
+		v.report(at, fmt.Sprintf("the default of %s is nested too deeply", name), fmt.Sprintf("nest at most %d defaults", maxDefaults))
+		def = ""
+	}
+	defer func() { v.depth-- }()
 	return v.line(def, at)
 }
 

@@ -30,6 +30,8 @@ func FuzzLoad(f *testing.F) {
 		"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: 1", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Cluster\nmetadata: []",
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: AWSCluster\nmetadata: {name: a, annotations: {cluster.x-k8s.io/conversion-data: '{'}}",
 		"a: 1e400", "a: .nan", "%YAML 1.2\n---\na: b", "a: |\n  # ${X}\nb: 'it''s # ${Y}' # ${Z}",
+		"a: ${A:-${B:-${C:-${D:-x}}}}", "metadata: {name: \"\\x1b[31m\"}", "spec: {replicas: 2147483647}",
+		"apiVersion: cluster.x-k8s.io/v1beta2\nkind: MachineDeployment\nmetadata: {name: a}\nspec: {clusterName: a, replicas: 2147483647}",
 	} {
 		f.Add([]byte(seed))
 	}

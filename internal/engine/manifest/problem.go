@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -21,5 +22,14 @@ func sortProblems(problems []Problem, sources []Source) []Problem {
 			cmp.Compare(a.Path, b.Path),
 		)
 	})
-	return slices.Compact(problems)
+	if problems = slices.Compact(problems); len(problems) > maxProblems {
+		rest := len(problems) - maxProblems
+		problems = append(problems[:maxProblems:maxProblems], Problem{
+			Position: problems[maxProblems].Position, What: fmt.Sprintf("there are %d more problems", rest), Fix: "fix the others first",
+		})
+	}
+	return problems
 }
+
+// maxProblems is the largest number of problems that are reported one by one.
+const maxProblems = 1000

@@ -34,6 +34,7 @@ func (l *loader) checkWhole(cluster *object) {
 	}
 	l.checkWorkers()
 	l.checkPools()
+	l.checkSize()
 }
 
 // checkName rejects names that a network load balancer cannot have. Names of security

@@ -230,6 +230,16 @@ func TestRules(t *testing.T) {
 			`KubeadmControlPlane/quick-control-plane spec.replicas: 0: a control plane needs at least one machine — change the value`,
 		},
 		{
+			"more machines than Kubernetes supports", quick,
+			[]string{plane, "  replicas: 2147483647\n" + plane},
+			`KubeadmControlPlane/quick-control-plane spec.replicas: the cluster would have 2147483648 machines, but Kubernetes supports up to 5000 Nodes — reduce the number of machines`,
+		},
+		{
+			"more workers than Kubernetes supports", quick,
+			[]string{"spec:\n  clusterName: quick\n  selector:\n", "spec:\n  clusterName: quick\n  replicas: 5000\n  selector:\n"},
+			`MachineDeployment/quick-md-0 spec.replicas: the cluster would have 5001 machines, but Kubernetes supports up to 5000 Nodes — reduce the number of machines`,
+		},
+		{
 			"scale in too small", quick,
 			[]string{plane, "  rollout: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0}}}\n" + plane},
 			`KubeadmControlPlane/quick-control-plane spec.rollout.strategy.rollingUpdate.maxSurge: 0: may be 0 only with 3 replicas or more — change the value`,

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,6 +15,7 @@ import (
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -336,7 +336,7 @@ func terminate(ctx context.Context, c *cloud.Clients, id string) error {
 
 func terminateEach(ctx context.Context, c *cloud.Clients, ids []string) []error {
 	out := make([]error, len(ids))
-	var g sync.WaitGroup
+	var g crash.Group
 	for n, id := range ids {
 		g.Go(func() {
 			_, out[n] = c.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})

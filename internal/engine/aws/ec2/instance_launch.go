@@ -10,13 +10,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
@@ -60,7 +60,7 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 			return launchMany(ctx, c, in, common, all), nil
 		}
 		out := make([]launchResult, len(all))
-		var g sync.WaitGroup
+		var g crash.Group
 		for n, a := range all {
 			g.Go(func() { out[n] = launchOne(ctx, c, in, common.With(a.tags)) })
 		}
@@ -121,7 +121,7 @@ func launchMany(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesInp
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all[a].resourceTag, all[b].resourceTag) })
 	out := make([]launchResult, len(all))
-	var g sync.WaitGroup
+	var g crash.Group
 	for places := range slices.Chunk(order, maxLaunchCount) {
 		g.Go(func() {
 			part, made := make([]launchRequest, len(places)), make([]launchResult, len(places))
@@ -155,7 +155,7 @@ func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesIn
 	for n := len(launched); n < len(part); n++ {
 		out[n].err = graph.NotYet(fmt.Errorf("quota or capacity: AWS has launched %d machines of %d", len(launched), len(part)))
 	}
-	var g sync.WaitGroup
+	var g crash.Group
 	for n, x := range launched {
 		g.Go(func() {
 			out[n].state = launchedState(x, common.With(part[n].tags))

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/crash"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 )
 
@@ -89,7 +89,7 @@ func filterByOwner[S interface{ ResourceTags() cloud.Tags }](all []S, of kind.Ow
 // withTags returns the resources of a list with their tags. It describes the tags
 // concurrently, so that they share calls.
 func withTags[S any](all []S, describe func(S) (cloud.Tags, error), set func(*S, cloud.Tags)) (out []S, err error) {
-	var wg sync.WaitGroup
+	var wg crash.Group
 	tags, errs := make([]cloud.Tags, len(all)), make([]error, len(all))
 	for i, s := range all {
 		wg.Go(func() { tags[i], errs[i] = describe(s) })

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class/gotmpl"
 )
 
 // Place is an object of the input and a path in it.
@@ -84,7 +86,7 @@ type Result struct {
 // Expand returns the plain objects. If there are problems or invalid templates, the
 // result is nil.
 func Expand(ctx context.Context, in Input) (*Result, []Problem) {
-	e := &expander{in: in, cluster: in.Cluster, class: in.Class, topology: &in.Cluster.Spec.Topology}
+	e := &expander{in: in, cluster: in.Cluster, class: in.Class, topology: &in.Cluster.Spec.Topology, budget: gotmpl.NewBudget()}
 	e.checkClass()
 	e.checkTopology()
 	e.variables(ctx)
@@ -115,6 +117,7 @@ type expander struct {
 	infrastructure, plane, planeMachine *item
 	deployments                         []*deployment
 
+	budget   *gotmpl.Budget // for all templates
 	problems []Problem
 	warnings []Problem
 	broken   bool // a template is missing or invalid

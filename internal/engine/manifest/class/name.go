@@ -62,7 +62,7 @@ func (e *expander) fromTemplate(what, template, topologyName string) (string, er
 	if err != nil {
 		return "", err
 	}
-	name, err := t.ExecuteStrict(data)
+	name, err := t.Within(e.budget).ExecuteStrict(data)
 	if err != nil {
 		return "", err
 	}

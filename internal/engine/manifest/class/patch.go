@@ -20,6 +20,7 @@ type target struct {
 	class  string // of the MachineDeployment
 	values variableSet
 	data   map[string]any // of all variables, for templates
+	budget *gotmpl.Budget
 }
 
 // role is the purpose of a template, for selectors.
@@ -78,7 +79,7 @@ func (e *expander) target(i *item, r role, overrides variableSet, builtin map[st
 		}
 		setAt(i.doc, deepCopy(valueAt(i.Value, "metadata", name)), to...)
 	}
-	t := &target{item: i, role: r, values: maps.Clone(e.global)}
+	t := &target{item: i, role: r, values: maps.Clone(e.global), budget: e.budget}
 	maps.Copy(t.values, overrides)
 	all := e.clusterBuiltin()
 	maps.Copy(all, builtin)
@@ -220,11 +221,11 @@ func (t *target) enabled(condition string) (bool, error) {
 
 // render evaluates a template and parses the result as YAML.
 func (t *target) render(template string) (any, error) {
-	data, err := floats(t.data)
+	data, err := t.floats()
 	if err != nil {
 		return nil, err
 	}
-	text, err := gotmpl.Render(template, data)
+	text, err := t.budget.Render(template, data)
 	if err != nil {
 		return nil, err
 	}
@@ -235,10 +236,13 @@ func (t *target) render(template string) (any, error) {
 	return value(raw)
 }
 
-// floats returns a copy of data with all numbers as float64, as Cluster API passes it to
-// templates.
-func floats(data map[string]any) (map[string]any, error) {
-	raw, err := json.Marshal(data)
+// floats returns a copy of the data with all numbers as float64, as Cluster API passes it
+// to templates.
+func (t *target) floats() (map[string]any, error) {
+	raw, err := json.Marshal(t.data)
+	if err == nil {
+		err = t.budget.Take(len(raw))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -149,15 +149,31 @@ func (s *state) function(dot any, n *parse.IdentifierNode, arguments []parse.Nod
 	call := reflect.ValueOf(f)
 	in := s.arguments(dot, n.Ident, call.Type(), arguments, final)
 	s.node = n
-	for _, v := range in {
-		s.spend(s.weigh(v.Interface()))
+	values := make([]any, len(in))
+	for i, v := range in {
+		values[i] = v.Interface()
+		s.spend(s.weigh(values[i]))
 	}
+	s.estimate(n.Ident, values)
 	out, err := safely(call, in)
 	if err != nil {
 		s.failf("%s: %v", n.Ident, err)
 	}
 	s.spend(s.weigh(out))
 	return out
+}
+
+// estimate checks the cost of a function before it is called.
+func (s *state) estimate(name string, arguments []any) {
+	cost := s.template.costs[name]
+	if cost == nil {
+		return
+	}
+	if n := cost(arguments); n <= maxWork-s.work {
+		s.spend(n)
+		return
+	}
+	s.failf("%s: %v", name, errTooMuch)
 }
 
 // logic evaluates "and" and "or", which stop at the argument that decides.

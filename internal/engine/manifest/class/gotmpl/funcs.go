@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -48,7 +47,7 @@ func builtins() map[string]any {
 		"index":    index,
 		"len":      length,
 		"print":    fmt.Sprint,
-		"printf":   printf,
+		"printf":   fmt.Sprintf,
 		"println":  fmt.Sprintln,
 		"urlquery": func(v ...any) string { return url.QueryEscape(fmt.Sprint(v...)) },
 
@@ -79,14 +78,6 @@ func builtins() map[string]any {
 			return c.Check(parsed), nil
 		},
 	}
-}
-
-// printf rejects widths and precisions that would create very long texts.
-func printf(format string, v ...any) (string, error) {
-	if regexp.MustCompile(`\d{5}|\*`).MatchString(format) {
-		return "", errTooMuch
-	}
-	return fmt.Sprintf(format, v...), nil
 }
 
 func orDefault(d any, given ...any) any {

@@ -41,6 +41,8 @@ type Template struct {
 	source string
 	trees  map[string]*parse.Tree
 	funcs  map[string]any
+	costs  map[string]func([]any) int
+	budget *Budget
 }
 
 // mainName is the name of the main template; templates defined in it have other names.
@@ -51,7 +53,7 @@ func Parse(text string) (*Template, error) {
 	if len(text) > maxText {
 		return nil, &Error{Line: 1, What: "the template is too long"}
 	}
-	t := &Template{source: text, funcs: functions()}
+	t := &Template{source: text, funcs: functions(), costs: costs(), budget: NewBudget()}
 	trees, err := parse.Parse(mainName, text, "", "", t.funcs)
 	if err != nil {
 		return nil, parseError(err)
@@ -74,6 +76,12 @@ func parseError(err error) error {
 	return &Error{Line: line, What: what}
 }
 
+// Within makes the template take its work from a budget.
+func (t *Template) Within(b *Budget) *Template {
+	t.budget = b
+	return t
+}
+
 // Execute evaluates the template with data: nil, bool, float64, string, []any and
 // map[string]any, as encoding/json decodes them. The error is an *Error.
 func (t *Template) Execute(data any) (string, error) { return t.execute(data, false) }
@@ -82,7 +90,7 @@ func (t *Template) Execute(data any) (string, error) { return t.execute(data, fa
 func (t *Template) ExecuteStrict(data any) (string, error) { return t.execute(data, true) }
 
 func (t *Template) execute(data any, strict bool) (out string, err error) {
-	s := &state{template: t, strict: strict}
+	s := &state{template: t, strict: strict, budget: t.budget}
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = "", s.recovered(r)
@@ -97,14 +105,8 @@ func (t *Template) execute(data any, strict bool) (out string, err error) {
 	return s.out.String(), nil
 }
 
-// Render parses and executes a template.
-func Render(text string, data any) (string, error) {
-	t, err := Parse(text)
-	if err != nil {
-		return "", err
-	}
-	return t.Execute(data)
-}
+// Render parses and executes a template, with a budget of its own.
+func Render(text string, data any) (string, error) { return NewBudget().Render(text, data) }
 
 // stop is the panic value with which an error ends the evaluation.
 type stop struct{ err *Error }

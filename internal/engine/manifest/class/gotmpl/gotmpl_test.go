@@ -45,9 +45,51 @@ func TestErrors(t *testing.T) {
 		"{{ $d := dict }}{{ $d = set $d \"x\" $d }}{{ toJson $d }}":                                             "line 1 of the template: the template exceeds the limits for work or size",
 		"{{ range until 1000 }}{{ range until 1000 }}{{ range until 1000 }}{{ end }}{{ end }}{{ end }}":         "line 1 of the template: the template exceeds the limits for work or size",
 		strings.Repeat("{{ range until 100 }}", 4) + strings.Repeat("x", 1000) + strings.Repeat("{{ end }}", 4): "line 1 of the template: the template exceeds the limits for work or size",
+		"{{ $x := repeat 10000 \"x\" }}{{ printf (repeat 100000 \"%[1]s\") $x }}":                               "line 1 of the template: printf: the template exceeds the limits for work or size",
+		"{{ printf (repeat 100000 \"%9999d\") 1 }}":                                                             "line 1 of the template: printf: the template exceeds the limits for work or size",
+		"{{ printf \"%*d\" 999999 1 }}":                                                                         "line 1 of the template: printf: the template exceeds the limits for work or size",
+		"{{ join (repeat 500000 \"x\") (until 60000) }}":                                                        "line 1 of the template: join: the template exceeds the limits for work or size",
+		"{{ regexMatch (repeat 20000 \"(a|b)*\") \"ab\" }}":                                                     "line 1 of the template: regexMatch: the template exceeds the limits for work or size",
+		"{{ regexMatch (repeat 100 \"a{1000}\") (repeat 1000 \"a\") }}":                                         "line 1 of the template: regexMatch: the template exceeds the limits for work or size",
+		"{{ len (uniq (until 16000)) }}":                                                                        "line 1 of the template: uniq: the template exceeds the limits for work or size",
+		"{{ len (split \"\" (repeat 1000000 \"x\")) }}":                                                         "line 1 of the template: split: the template exceeds the limits for work or size",
+		"{{ trimAll (repeat 500000 \"é\") (repeat 500000 \"é\") }}":                                             "line 1 of the template: trimAll: the template exceeds the limits for work or size",
+		"{{ range 8000000 }}{{ end }}":                                                                          "line 1 of the template: the template exceeds the limits for work or size",
 	} {
 		_, err := gotmpl.Render(template, data())
 		assert.EqualError(t, err, want, template)
+	}
+}
+
+// Functions that are expensive for large arguments work for those of real templates.
+func TestUsualSizes(t *testing.T) {
+	for template, want := range map[string]string{
+		`{{ printf "port 12345: %05d|%-5s|%[1]d" 80 "a" }}`:               "port 12345: 00080|a    |80",
+		`{{ join "," (until 3) }}`:                                        "0,1,2",
+		`{{ regexReplaceAll "[^a-z0-9]+" (repeat 1000 "a_") "-" | len }}`: "2000",
+		`{{ regexMatch "^v[0-9]+([.][0-9]+){1,2}$" "v1.34.2" }}`:          "true",
+		`{{ len (uniq (concat (until 500) (until 500))) }}`:               "500",
+		`{{ len (split "," (repeat 1000 "a,")) }}`:                        "1001",
+		`{{ without (list "a" "b" "c") "b" "x" }}`:                        "[a c]",
+		`{{ trimAll "ab " (repeat 1000 "ab c") | len }}`:                  "3997",
+	} {
+		got, err := gotmpl.Render(template, data())
+		require.NoError(t, err, template)
+		assert.Equal(t, want, got, template)
+	}
+}
+
+// All templates of one input share a budget.
+func TestBudget(t *testing.T) {
+	b := gotmpl.NewBudget()
+	for n := 1; ; n++ {
+		_, err := b.Render("{{ range until 100 }}{{ range until 1000 }}{{ end }}{{ end }}", data())
+		if err != nil {
+			require.EqualError(t, err, "line 1 of the template: the template exceeds the limits for work or size")
+			require.Greater(t, n, 8)
+			return
+		}
+		require.Less(t, n, 1000)
 	}
 }
 
@@ -68,6 +110,8 @@ func FuzzRender(f *testing.F) {
 		"{{ define \"T\" }}{{ template \"T\" . }}{{ end }}{{ template \"T\" . }}", "{{ $x := dict \"a\" 1 }}{{ set $x \"b\" $x }}", "{{ index .list 0 | repeat 9 }}",
 		"{{ substr 5 1 .s }}", "{{ slice .list -1 }}", "{{ trunc -99 .s }}", "{{ first }}", "{{ dig \"a\" .obj }}", "{{ int .s | until }}", "{{ untilStep 0 9 0 }}", "{{ printf \"%!\" }}",
 		"{{ regexReplaceAll \"(a*)*b\" .s \"$1\" }}", "{{ semverCompare .s .s }}", "{{ 1i }}", "{{ nil }}", "{{ (nil).x }}", "{{ $ }}", "{{ $.list }}", "{{- /**/ -}}",
+		"{{ $x := repeat 10000 \"x\" }}{{ printf (repeat 100000 \"%[1]s\") $x }}", "{{ join (repeat 500000 \"x\") (until 60000) }}", "{{ printf \"%[1]*d\" 9 }}",
+		"{{ regexMatch (repeat 20000 \"(a|b)*\") \"ab\" }}", "{{ uniq (until 16000) }}", "{{ split \"\" .s }}", "{{ trimAll .s .s }}", "{{ range 8000000 }}{{ end }}",
 	} {
 		f.Add(seed)
 	}

@@ -25,6 +25,7 @@ type state struct {
 	scope    []variable
 	node     parse.Node // being evaluated, for errors
 	work     int
+	budget   *Budget
 	depth    int
 	strict   bool
 }
@@ -40,10 +41,10 @@ const (
 
 // spend adds to the work and checks the limit.
 func (s *state) spend(n int) {
-	s.work += n
-	if n < 0 || s.work > maxWork {
+	if n < 0 || n > maxWork-s.work || s.budget.Take(n) != nil {
 		s.failf("%v", errTooMuch)
 	}
+	s.work += n
 }
 
 func (s *state) write(text string) {
@@ -199,7 +200,7 @@ func (s *state) count(like any, n int64) []element {
 	if n <= 0 {
 		return nil
 	}
-	if n > maxWork {
+	if n > maxText/8 { // as for "until"
 		s.failf("%v", errTooMuch)
 	}
 	s.spend(int(n))

@@ -1,0 +1,29 @@
+package manifest
+
+import "fmt"
+
+// mostMachines is the number of Nodes that Kubernetes supports in one cluster: see
+// "Considerations for large clusters" in its documentation.
+const mostMachines = 5000
+
+// checkSize rejects more machines than Kubernetes supports. Those of pools do not count:
+// they are not listed one by one in a plan, and quotas of AWS limit them.
+func (l *loader) checkSize() {
+	total, most, largest := int64(len(l.cluster.Machines)), int64(0), (*object)(nil)
+	add := func(kind, name string, replicas int) {
+		n := int64(replicas)
+		if total += n; n > most {
+			most, largest = n, l.lookup(kind, name)
+		}
+	}
+	if p := l.cluster.ControlPlane; p != nil {
+		add(kindControlPlane, p.Object.Name, p.Replicas())
+	}
+	for _, d := range l.cluster.Deployments {
+		add(kindDeployment, d.Object.Name, d.Replicas())
+	}
+	if total > mostMachines && largest != nil {
+		l.fail(largest.problem("spec.replicas", fmt.Sprintf("the cluster would have %d machines, but Kubernetes supports up to %d Nodes", total, mostMachines),
+			"reduce the number of machines"))
+	}
+}

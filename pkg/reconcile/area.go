@@ -8,6 +8,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
@@ -31,7 +32,7 @@ const (
 //nolint:gochecknoglobals // computed once from declarations, and never changed
 var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
 	areas := map[string]kind.Area{}
-	for _, k := range slices.Concat(aws.Kinds(), incluster.Kinds()) {
+	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds()) {
 		areas[k.Name] = k.Area
 	}
 	return areas

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"mime"
@@ -171,18 +172,24 @@ func requireCloudConfig(t *testing.T, data []byte, m *manifest.Cluster) {
 	for _, document := range strings.Split(kubeadm, "\n---\n") {
 		require.NoError(t, yaml.Unmarshal([]byte(document), new(map[string]any)))
 	}
-	require.Regexp(t, `kubeadm (init|join) `, string(mustJSON(t, config.Run)))
+	commands := strings.ReplaceAll(fmt.Sprint(config.Run), "bash /run/cluster-api/kubeadm-join.sh", joinCommand(t, paths))
+	require.Regexp(t, `kubeadm (init|join) --config \S+ && echo success`, commands)
 	if paths["/run/kubeadm/kubeadm.yaml"] != "" {
 		require.Contains(t, kubeadm, "kubernetesVersion: "+m.Version)
 		require.NotEmpty(t, paths["/etc/kubernetes/pki/ca.key"])
 	}
 }
 
-func mustJSON(t *testing.T, v any) []byte {
+// joinCommand returns the command that the script for joining machines repeats.
+func joinCommand(t *testing.T, files map[string]string) string {
 	t.Helper()
-	out, err := json.Marshal(v)
-	require.NoError(t, err)
-	return out
+	script, ok := files["/run/cluster-api/kubeadm-join.sh"]
+	if !ok {
+		return ""
+	}
+	command := regexp.MustCompile(`(?m)^JOIN=\((.*)\)$`).FindStringSubmatch(script)
+	require.NotNil(t, command)
+	return command[1]
 }
 
 // requireIgnition checks that data is an Ignition configuration, and that the

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
@@ -26,7 +27,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	if err := look(ctx, &s); err != nil {
 		return s, public(err)
 	}
-	kinds := slices.Concat(aws.Kinds(), incluster.Kinds())
+	kinds := slices.Concat(aws.Kinds(), bootdata.Kinds(), incluster.Kinds())
 	for _, step := range r.plan.Steps {
 		n := r.built.Resource(step.Resource)
 		if n == nil || step.Action == graph.Leave || n.Role() == graph.RoleSwept {

@@ -78,6 +78,7 @@ func (n *resource) converge(ctx context.Context, x *Executor) error {
 		a.done(n.CloudID())
 		return nil
 	case RoleRetired:
+		a.stale = n.state() == nil // this run may have created it after the plan
 		return a.repeat(ctx, a.convergeDeleted)
 	case RoleManaged, RoleInstalled, RoleExpected:
 	}

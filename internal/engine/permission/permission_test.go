@@ -18,6 +18,7 @@ import (
 func needs(c call) []string {
 	special := map[call][]string{
 		{"s3", "HeadBucket"}:         {"s3:ListBucket"},
+		{"s3", "HeadObject"}:         {"s3:GetObject", "s3:ListBucket"}, // without s3:ListBucket, a missing object is a refusal
 		{"s3", "ListObjectVersions"}: {"s3:ListBucketVersions"},
 		{"s3", "DeleteObjects"}:      {"s3:DeleteObject", "s3:DeleteObjectVersion"},
 		{"sts", "GetCallerIdentity"}: {}, // always allowed

@@ -33,6 +33,30 @@ func addBootstrapSecrets(g *graph.Graph, in inputs) {
 	}
 }
 
+// deleteBootData deletes stored boot data after its machines have joined, if the run waits
+// for that. Machines of the control plane delete their secrets themselves, but have no
+// permission to delete objects.
+func deleteBootData(g *graph.Graph, p platform, plan machinePlan, machines []Machine) {
+	for _, x := range plan.groups {
+		backend, shared := backendOf(x.group), []graph.Resource{}
+		for _, m := range machines {
+			if m.Group != x.name || m.ControlPlane != x.controlPlane {
+				continue
+			}
+			node := g.Resource(graph.ID("node/" + m.place()))
+			if x.controlPlane && node != nil && backend == boot.ObjectStore {
+				data := p.bootData(x.group, m.Instance.ID(), m.name, boot.JoinControlPlane)
+				graph.Retire(g, graph.ID("boot-data/"+m.place()), &bootdata.Spent{Data: data, Nodes: []graph.Resource{node}}, graph.From(x.origin))
+			}
+			shared = append(shared, node)
+		}
+		if !x.controlPlane && backend != boot.UserData && len(shared) > 0 && !slices.Contains(shared, nil) {
+			data := p.bootData(x.group, "", "", boot.JoinWorker)
+			graph.Retire(g, graph.ID("boot-data/"+x.name), &bootdata.Spent{Data: data, Nodes: shared}, graph.From(x.origin))
+		}
+	}
+}
+
 // backendOf returns the backend of a group's bootstrap data.
 func backendOf(x group) boot.Backend {
 	s := x.spec

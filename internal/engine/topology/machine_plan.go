@@ -36,7 +36,7 @@ type groupPlan struct {
 	template string              // template tag: a digest of the launch settings
 	stay     []place             // machines that exist and are kept
 	launch   []place             // machines that do not exist yet
-	outdated []ec2.InstanceState // that a rollout replaces, the oldest first
+	outdated []ec2.InstanceState // that a rollout replaces: those that have not joined, then the oldest
 	unknown  []string            // IDs of machines without a template tag: those of Cluster API
 	remarks  []string
 }
@@ -100,7 +100,7 @@ func (in inputs) planGroup(g group, first bool) groupPlan {
 		}
 	}
 	slices.SortStableFunc(p.outdated, func(x, y ec2.InstanceState) int {
-		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
+		return cmp.Or(-cmp.Compare(x.Tags[cloud.JoinFailedTag], y.Tags[cloud.JoinFailedTag]), x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
 	})
 	p.unknown = unknownTemplates(g, current)
 	p.remarks = slices.Concat(in.expiryRemarks(g, taken), in.onDeleteRemarks(p, current))

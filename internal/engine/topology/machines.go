@@ -62,6 +62,7 @@ func addMachines(g *graph.Graph, p platform, lbs loadBalancers, plan machinePlan
 	}
 	terminateMachines(g, p, lbs, k, plan, all, slices.Concat(registered, k.controlPlaneNodes, control.settled))
 	retirePools(g, p, all, pools)
+	deleteBootData(g, p, plan, all)
 	return all, remarks, nil
 }
 
@@ -114,7 +115,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile), p.net.egress(r.Subnet))
 	}
 	return Machine{
-		Group: x.name, ControlPlane: x.controlPlane, External: x.externalCloudProvider(), labels: x.labels, rolls: x.rolls(), replaceable: !x.controlPlane && p.replacesOutdated(x.group),
+		Group: x.name, name: x.instanceName(at.index), ControlPlane: x.controlPlane, External: x.externalCloudProvider(), labels: x.labels, rolls: x.rolls(), replaceable: !x.controlPlane && p.replacesOutdated(x.group),
 		Instance: graph.Add(g, id, r, graph.From(x.origin), graph.With(after)),
 	}, nil
 }

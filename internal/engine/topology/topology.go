@@ -53,6 +53,7 @@ type Machine struct {
 	External     bool // a cloud controller manager sets the provider ID of its Node
 	Instance     *graph.Ref[ec2.InstanceState]
 
+	name        string            // with which its group launches it
 	labels      map[string]string // labels of its Node
 	rolls       bool              // a rollout replaces machines of its group
 	replaceable bool              // the run may replace it

@@ -17,8 +17,8 @@ import (
 )
 
 // BootstrapSecrets are the secrets or parameters with bootstrap data. Control plane
-// machines delete theirs after they have read it; those of workers exist as long as the
-// cluster.
+// machines delete theirs after they have read it. A run deletes those of workers after
+// they have joined; those of pools exist as long as the cluster.
 type BootstrapSecrets struct{ Backend boot.Backend }
 
 // BootstrapSecretsState are the secrets that exist.
@@ -112,7 +112,7 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 func bootstrapSecretsKind() *kind.Any {
 	return bootstrapKind("bootstrap-secrets", boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
 		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
-		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
+		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
 	})
 }
 

@@ -1,0 +1,108 @@
+package reconcile_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// bootData lists the names of stored boot data, in all backends.
+func bootData(a *awssim.AWS) (names []string) {
+	a.Edit(func(s *awssim.State) {
+		for name, secret := range s.Secrets.Secrets {
+			if secret.Asked.IsZero() {
+				names = append(names, name)
+			}
+		}
+		for name := range s.SSM.Parameters {
+			if !strings.HasPrefix(name, "/clusterawsadm/") && !strings.HasPrefix(name, "/aws/") {
+				names = append(names, name)
+			}
+		}
+		for _, b := range s.S3.Buckets {
+			names = slices.AppendSeq(names, maps.Keys(b.Objects))
+		}
+	})
+	slices.Sort(names)
+	return names
+}
+
+// backends are manifests whose machines fetch their boot data from each backend.
+func backends(t *testing.T) map[string]*manifest.Cluster {
+	t.Helper()
+	parameters := load(t, threeZones, nil)
+	parameters.ControlPlane.Template.Spec.Template.Spec.CloudInit.SecureSecretsBackend = "ssm-parameter-store"
+	parameters.Deployments[0].Template.Spec.Template.Spec.CloudInit.SecureSecretsBackend = "ssm-parameter-store"
+	return map[string]*manifest.Cluster{"secrets": load(t, threeZones, nil), "parameters": parameters, "objects": load(t, "../../configs/flatcar.yaml", nil)}
+}
+
+// Boot data is deleted after its machines have joined. It may contain passwords.
+func TestBootDataIsDeletedAfterTheJoin(t *testing.T) {
+	for name, m := range backends(t) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := alive(t, m)
+				assert.Empty(t, bootData(a))
+				requireDone(t, m, a)
+				grown := *m.Deployments[0].Object.Spec.Replicas + 1
+				m.Deployments[0].Object.Spec.Replicas = &grown
+				_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+				require.NoError(t, err)
+				assert.Empty(t, bootData(a))
+				requireDone(t, m, a)
+			})
+		})
+	}
+}
+
+// A run that dies before it deletes the boot data leaves the deletion to the next one,
+// whose plan shows it.
+func TestDeletionOfBootDataMayDie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, threeZones, nil)
+		a := account(m, lag)
+		_, err := waiting(m, a.Process(), reconcile.APIServer).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		addNetwork(a)
+		require.Len(t, bootData(a), 1, "this run does not know whether the workers have joined")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p := a.Process()
+		p.Killed, p.Fault = cancel, func(_ int, _, op string) awssim.Fault {
+			if op == "DeleteSecret" {
+				return awssim.KillBefore
+			}
+			return awssim.None
+		}
+		_, err = rolling(m, p).Apply(ctx, reconcile.Options{Observe: tell(t)})
+		require.Error(t, err)
+		require.Len(t, bootData(a), 1)
+		plan, err := rolling(m, a.Process()).Plan(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, steps(plan), "delete boot-data/three-zones-md-0 []")
+		_, err = rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
+		require.NoError(t, err)
+		assert.Empty(t, bootData(a))
+		requireDone(t, m, a)
+	})
+}
+
+// Auto Scaling may launch a machine of a pool at any time, which needs the boot data.
+func TestBootDataOfPoolsStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/machine-pool.yaml", nil)
+		a := alive(t, m)
+		assert.Len(t, bootData(a), 1)
+		requireDone(t, m, a)
+	})
+}

@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e campaign witnesses oracle kubernetes lab ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e campaign witnesses oracle kubernetes lab aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -99,6 +99,9 @@ requires-kubernetes:
 
 requires-lab:
 	@hack/require.sh root moto_server aws cloud-init etcd ip
+
+aws: build ## create and delete a small cluster in a real AWS account; asks first, and costs money
+	./hack/aws.sh $(BIN)
 
 ci: lint test sweep e2e lab ## what CI runs
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,6 +66,7 @@ func TestTakesOverWhatClusterAPIMade(t *testing.T) {
 				_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
 				require.NoError(t, err)
 				a.Edit(func(s *awssim.State) { asClusterAPI(m, s) })
+				time.Sleep(6 * time.Minute) // until ListSecrets lists the secrets
 				p, err := open(m, a.Process()).Plan(t.Context())
 				require.NoError(t, err)
 				for _, s := range p.Steps {

@@ -20,6 +20,7 @@ import (
 // State is the state of Secrets Manager.
 type State struct {
 	Secrets map[string]*Secret // by name
+	Deleted []*Secret          // deleted without a recovery window; ListSecrets may still list them
 }
 
 // Secret is a secret with its versions.
@@ -57,6 +58,24 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.deleteSecret, "SecretId", "ForceDeleteWithoutRecovery", "RecoveryWindowInDays")
 	core.On(svc.Account, svc.tagSecret, "SecretId", "Tags")
 	core.On(svc.Account, svc.untagSecret, "SecretId", "TagKeys")
+}
+
+// listLag is how long ListSecrets does not reflect changes. "ListSecrets might not reflect
+// changes from the last five minutes" (API reference); here it never does.
+const listLag = 5 * time.Minute
+
+// listed returns the secrets that ListSecrets lists, sorted by name: without the new ones,
+// and with those that have just been deleted.
+func (svc *Service) listed(planned bool) (list []*Secret) {
+	recent := func(at time.Time) bool { return svc.Now().Sub(at) < listLag }
+	svc.state.Deleted = slices.DeleteFunc(svc.state.Deleted, func(s *Secret) bool { return !recent(s.Asked) })
+	for _, s := range slices.Concat(svc.allSecrets(), svc.state.Deleted) {
+		if !recent(s.Born) && (planned || s.Asked.IsZero() || recent(s.Asked)) {
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Secret) int { return cmp.Compare(a.Name, b.Name) })
+	return list
 }
 
 // allSecrets returns the existing secrets, sorted by name.
@@ -321,12 +340,12 @@ func (svc *Service) listSecrets(in *secrets.ListSecretsInput) (*secrets.ListSecr
 		return nil, invalid("MaxResults must be between 1 and 100.")
 	}
 	var list []types.SecretListEntry
-	for _, s := range svc.allSecrets() {
+	for _, s := range svc.listed(aws.ToBool(in.IncludePlannedDeletion)) {
 		ok, err := secretMatches(s, in.Filters)
 		if err != nil {
 			return nil, err
 		}
-		if !ok || !svc.Visible(s.Born) || !s.Asked.IsZero() && !aws.ToBool(in.IncludePlannedDeletion) {
+		if !ok {
 			continue
 		}
 		list = append(list, types.SecretListEntry{
@@ -364,6 +383,7 @@ func (svc *Service) deleteSecret(in *secrets.DeleteSecretInput) (*secrets.Delete
 	if force {
 		// The deletion is asynchronous: the name may not be available immediately.
 		s.Gone = svc.Now().Add(svc.Lag)
+		svc.state.Deleted = append(svc.state.Deleted, s)
 	}
 	return &secrets.DeleteSecretOutput{ARN: aws.String(s.ARN), Name: aws.String(s.Name), DeletionDate: aws.Time(s.Gone)}, nil
 }

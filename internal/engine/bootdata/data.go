@@ -53,7 +53,8 @@ type Data struct {
 	Backend      boot.Backend
 	ID           string // part of the names of secrets
 	Prefix       string // cloudInit.secretPrefix; "" for one made of ID
-	Keep         bool   // machines share the secret, so none may delete it
+	Names        *graph.Ref[secrets.BootstrapNamesState]
+	Keep         bool // machines share the secret, so none may delete it
 	Uncompressed *bool
 	Ignition     *infrav1.Ignition
 	Bucket       *graph.Ref[s3.BucketState]
@@ -64,14 +65,15 @@ type Data struct {
 
 // Needs implements ec2.UserData.
 func (d *Data) Needs() []graph.Edge {
+	names := graph.Exists(d.Names)
 	if d.EKS != nil {
-		return graph.On(d.EKS.Cluster)
+		return append(names, graph.On(d.EKS.Cluster)...)
 	}
 	var token []graph.Edge
 	if d.Token != nil {
 		token = d.Token.Needs()
 	}
-	return slices.Concat(d.Endpoint.Needs(), graph.Awaits(d.PKI), token, graph.On(d.Bucket))
+	return slices.Concat(names, d.Endpoint.Needs(), graph.Awaits(d.PKI), token, graph.On(d.Bucket))
 }
 
 // Prepare implements ec2.UserData. It renders the data, stores it where the machine

@@ -84,7 +84,7 @@ func (q *machineCheck) fetches(ctx context.Context, script string) (string, erro
 	if prefix == "" {
 		return "", nil
 	}
-	list, what := secrets.TaggedSecrets, "secret"
+	list, what := secrets.Secrets, "secret"
 	if backend == boot.ParameterStore {
 		list, what = secrets.TaggedParameters, "parameter"
 	}

@@ -24,13 +24,34 @@ func addCertificates(g *graph.Graph, in inputs) *graph.Ref[secrets.PKIState] {
 
 // addBootstrapSecrets adds the secrets and parameters from which machines fetch their
 // boot data: a deletion deletes those that machines have not deleted.
-func addBootstrapSecrets(g *graph.Graph, in inputs) {
+func addBootstrapSecrets(g *graph.Graph, in inputs) recordedNames {
+	record := recordedNames{names: &secrets.BootstrapNames{}}
 	ids := map[boot.Backend]graph.ID{boot.SecretsManager: "bootstrap-secrets", boot.ParameterStore: "bootstrap-parameters"}
 	for _, backend := range []boot.Backend{boot.SecretsManager, boot.ParameterStore} {
-		if slices.ContainsFunc(in.groupsAndPools(nil), func(x group) bool { return backendOf(x) == backend }) {
-			graph.Sweep(g, ids[backend], &secrets.BootstrapSecrets{Backend: backend})
+		if !slices.ContainsFunc(in.groupsAndPools(nil), func(x group) bool { return backendOf(x) == backend }) {
+			continue
 		}
+		if backend == boot.SecretsManager {
+			record.ref = graph.Add(g, "bootstrap-names", record.names)
+		}
+		graph.Sweep(g, ids[backend], &secrets.BootstrapSecrets{Backend: backend, Names: record.ref})
 	}
+	return record
+}
+
+// recordedNames is the record of the names of secrets.
+type recordedNames struct {
+	names *secrets.BootstrapNames
+	ref   *graph.Ref[secrets.BootstrapNamesState]
+}
+
+// recorded adds boot data that will be stored to the record of names.
+func (p platform) recorded(d *bootdata.Data) *bootdata.Data {
+	if d.Plain == nil && d.Backend == boot.SecretsManager {
+		p.record.names.Add(boot.Prefix(d.Backend, d.Prefix, d.ID))
+		d.Names = p.record.ref
+	}
+	return d
 }
 
 // deleteBootData deletes stored boot data after its machines have joined, if the run waits

@@ -23,6 +23,7 @@ type platform struct {
 	endpoint bootdata.Endpoint
 	bucket   *graph.Ref[s3.BucketState]
 	keys     *graph.Ref[secrets.PKIState] // nil on EKS
+	record   recordedNames
 	eks      *graph.Ref[eks.ClusterState] // nil except on EKS
 	token    *incluster.CurrentToken      // nil if no machine joins with a token
 }
@@ -108,7 +109,7 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		if r.Image, err = addImage(g, p.base, x.group); err != nil {
 			return out, err
 		}
-		r.Boot = p.bootData(x.group, id, x.instanceName(at.index), x.role(at))
+		r.Boot = p.recorded(p.bootData(x.group, id, x.instanceName(at.index), x.role(at)))
 		if p.renewsToken(x.group) {
 			r.Tags = r.Tags.With(cloud.Tags{tokenTag: "true"})
 		}

@@ -65,7 +65,7 @@ func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Res
 
 // poolData returns the boot data of the machines of a pool.
 func (p platform) poolData(x group) *bootdata.Data {
-	return p.bootData(x, graph.ID("machine/"+x.name), "", boot.JoinWorker)
+	return p.recorded(p.bootData(x, graph.ID("machine/"+x.name), "", boot.JoinWorker))
 }
 
 // newLaunchTemplate returns the launch template of a pool, without image and boot data.

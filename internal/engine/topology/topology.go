@@ -135,7 +135,7 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	if in.m.EKS == nil {
 		p.keys = addCertificates(g, in)
 	}
-	addBootstrapSecrets(g, in)
+	p.record = addBootstrapSecrets(g, in)
 	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)
 	machines, remarks, err := addMachines(g, p, lbs, plan, plane.mappings)
 	return Cluster{

@@ -200,7 +200,7 @@ func InterfacesAlias(id string) string { return "interfaces of " + id }
 // if there is none.
 func VPCOf(refers []string) string {
 	for _, r := range refers {
-		id := r[strings.LastIndexByte(r, ' ')+1:] // an alias ends with the ID
+		id := r[strings.LastIndexByte(r, ' ')+1:]                                        // an alias ends with the ID
 		if hex, is := strings.CutPrefix(id, "vpc-"); is && !strings.Contains(hex, "-") { // vpc-cidr-assoc-… is a block
 			return id
 		}

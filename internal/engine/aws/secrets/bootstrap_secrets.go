@@ -3,6 +3,7 @@ package secrets
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -19,7 +20,10 @@ import (
 // BootstrapSecrets are the secrets or parameters with bootstrap data. Control plane
 // machines delete theirs after they have read it. A run deletes those of workers after
 // they have joined; those of pools exist as long as the cluster.
-type BootstrapSecrets struct{ Backend boot.Backend }
+type BootstrapSecrets struct {
+	Backend boot.Backend
+	Names   *graph.Ref[BootstrapNamesState]
+}
 
 // BootstrapSecretsState are the secrets that exist.
 type BootstrapSecretsState struct{ Names []string }
@@ -38,11 +42,11 @@ var (
 )
 
 // Needs implements graph.Desired.
-func (b *BootstrapSecrets) Needs() []graph.Edge { return nil }
+func (b *BootstrapSecrets) Needs() []graph.Edge { return graph.Exists(b.Names) }
 
 // Find implements graph.Desired.
 func (b *BootstrapSecrets) Find(ctx context.Context, c *cloud.Clients) (*BootstrapSecretsState, error) {
-	list := TaggedSecrets
+	list := Secrets
 	if b.Backend == boot.ParameterStore {
 		list = TaggedParameters
 	}
@@ -72,8 +76,58 @@ func (b *BootstrapSecrets) Delete(ctx context.Context, c *cloud.Clients, have *B
 	return nil
 }
 
-// TaggedSecrets lists the names of the cluster's secrets in Secrets Manager.
-func TaggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+// Secrets lists the names of the cluster's secrets in Secrets Manager: those that have its
+// tag or are in the record of names, and exist.
+func Secrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
+	candidates, err := taggedSecrets(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	record, err := bootstrapNames(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range candidates {
+		if exists, err := secretExists(ctx, c, name); err != nil {
+			return nil, err
+		} else if exists {
+			names = append(names, name)
+		}
+	}
+	if record == nil {
+		return names, nil
+	}
+	for _, prefix := range slices.Concat(record.Parts...) {
+		for n := 0; ; n++ {
+			name := boot.ChunkName(boot.SecretsManager, prefix, n)
+			if slices.Contains(names, name) {
+				continue
+			}
+			exists, err := secretExists(ctx, c, name)
+			if err != nil {
+				return nil, err
+			}
+			if !exists {
+				break
+			}
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// secretExists reports whether a secret exists. Its answer is current, unlike that of a
+// listing.
+func secretExists(ctx context.Context, c *cloud.Clients, name string) (bool, error) {
+	out, err := c.Secrets.DescribeSecret(ctx, &secretsmanager.DescribeSecretInput{SecretId: &name})
+	if err != nil {
+		return false, cloud.IgnoreNotFound(err)
+	}
+	return out.DeletedDate == nil, nil
+}
+
+// taggedSecrets lists the names of the secrets with the cluster's tag.
+func taggedSecrets(ctx context.Context, c *cloud.Clients) (names []string, err error) {
 	in := &secretsmanager.ListSecretsInput{Filters: []secretstypes.Filter{{Key: secretstypes.FilterNameStringTypeTagKey, Values: []string{c.OwnerTag()}}}}
 	for p := secretsmanager.NewListSecretsPaginator(c.Secrets, in); p.HasMorePages(); {
 		page, err := p.NextPage(ctx)
@@ -111,6 +165,7 @@ func TaggedParameters(ctx context.Context, c *cloud.Clients) (names []string, er
 // bootstrapSecretsKind declares bootstrap data in Secrets Manager.
 func bootstrapSecretsKind() *kind.Any {
 	return bootstrapKind("bootstrap-secrets", boot.SecretsManager, kind.Kind[BootstrapSecretsState]{
+		Refers:      func(BootstrapSecretsState) []string { return []string{namesAlias} },
 		ReadActions: []string{"secretsmanager:ListSecrets"}, Statement: kind.Secrets,
 		Actions: []string{"secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret", "secretsmanager:PutSecretValue", "secretsmanager:TagResource"},
 	})

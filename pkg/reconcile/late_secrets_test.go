@@ -1,0 +1,50 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// ListSecrets shows neither new secrets nor deletions for five minutes. A deletion right
+// after a create that was interrupted deletes all of them: they contain the keys of the
+// cluster. It does not take those that are only still listed for left over.
+func TestSecretsAreListedLate(t *testing.T) {
+	for what, open := range map[string]func(*testing.T, *awssim.AWS) *reconcile.Cluster{
+		"by manifest": func(t *testing.T, a *awssim.AWS) *reconcile.Cluster {
+			t.Helper()
+			return open(quick(load(t, threeZones, nil)), a.Process())
+		},
+		"by name": func(_ *testing.T, a *awssim.AWS) *reconcile.Cluster { return byName("three-zones", a) },
+	} {
+		for _, age := range []time.Duration{0, 6 * time.Minute} {
+			t.Run(what+" after "+age.String(), func(t *testing.T) {
+				m := quick(load(t, threeZones, nil))
+				synctest.Test(t, func(t *testing.T) {
+					a := account(m, lag)
+					ctx, stop := context.WithCancel(t.Context())
+					p := a.Process()
+					p.Fault = func(_ int, _, op string) awssim.Fault {
+						if op == "RunInstances" {
+							stop()
+						}
+						return awssim.None
+					}
+					_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test"}).Apply(ctx, reconcile.Options{})
+					require.Error(t, err)
+					a.Edit(func(s *awssim.State) { require.NotEmpty(t, s.Secrets.Secrets) })
+					time.Sleep(age)
+					_, err = open(t, a).Delete(t.Context(), reconcile.Options{})
+					require.NoError(t, err)
+					require.Empty(t, a.Inventory())
+				})
+			})
+		}
+	}
+}

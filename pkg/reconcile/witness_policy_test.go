@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -42,12 +43,42 @@ func TestPolicyIsJudged(t *testing.T) {
 	}
 	t.Logf("%d different requests of %d lives", requests, len(all))
 	requireTight(t, all)
+	requireGeneral(t, all)
+}
+
+// requireGeneral requires that the policy without a manifest, for the type of the control
+// plane, allows all calls too, except for those that need what only the manifest names.
+func requireGeneral(t *testing.T, all []*hearing) {
+	t.Helper()
+	named := map[string][]string{ // services, by example
+		"multi-tenancy": {"sts"},        // the roles of its identities
+		"eks-iam":       {"iam", "kms"}, // its roles, which are created with it, and its key
+	}
+	for _, h := range all {
+		policy, err := json.Marshal(permission.Policy(permission.Scope{Region: h.region, Kind: h.kind}))
+		require.NoError(t, err)
+		denied := 0
+		for action, requests := range h.requests {
+			service, _, _ := strings.Cut(action, ":")
+			for _, r := range requests {
+				allowed, err := h.judge.Allows(policy, r)
+				require.NoError(t, err)
+				assert.True(t, allowed || slices.Contains(named[h.name], service), "%s: %v", h.name, r)
+				if !allowed {
+					denied++
+				}
+			}
+		}
+		assert.Equal(t, len(named[h.name]) > 0, denied > 0, "%s: %d requests are denied", h.name, denied)
+	}
 }
 
 // hearing is what the judge is asked in the life of one cluster.
 type hearing struct {
 	judge    *iamjudge.Judge
+	name     string
 	region   string
+	kind     permission.Kind
 	document permission.Document
 	policy   json.RawMessage
 
@@ -58,7 +89,7 @@ type hearing struct {
 }
 
 func newHearing(judge *iamjudge.Judge, m *manifest.Cluster) *hearing {
-	h := &hearing{judge: judge, region: m.Region, document: permission.Policy(permission.Of(m)), judged: map[string]bool{}, requests: map[string][]iamjudge.Request{}}
+	h := &hearing{judge: judge, name: m.Name, region: m.Region, kind: permission.Of(m).Kind, document: permission.Policy(permission.Of(m)), judged: map[string]bool{}, requests: map[string][]iamjudge.Request{}}
 	h.policy, _ = json.Marshal(h.document) // a struct of strings
 	return h
 }

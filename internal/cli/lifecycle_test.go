@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -211,10 +212,10 @@ func TestInterruptedRunIsContinued(t *testing.T) {
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "100"
 	interrupts := make(chan os.Signal)
 	s.Interrupts = interrupts
-	s.Err = &watched{Writer: &serial{w: &s.err}, word: "nat-gateway/us-east-1a", then: func() { go func() { interrupts <- os.Interrupt }() }}
+	s.Err = &watched{Writer: render.NewOutput(&s.err), word: "nat-gateway/us-east-1a", then: func() { go func() { interrupts <- os.Interrupt }() }}
 	require.Equal(t, env.Interrupted, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	assert.Contains(t, s.err.String(), "To continue, run the command again:\n\n  clusterawsadm cluster create -f "+file+" --yes")
-	s.Err = &serial{w: &s.err}
+	s.Err = render.NewOutput(&s.err)
 	require.Equal(t, 0, s.run("cluster", "create", "-f", file, "--yes"), s.err.String())
 	assert.NotContains(t, s.err.String(), "vpc  ", "what was made is not made again")
 	require.Equal(t, 0, s.run("cluster", "delete", "-f", file, "--yes"), s.err.String())

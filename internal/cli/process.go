@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
 // Process returns the environment of this process. It takes over the handling of
@@ -34,8 +33,8 @@ func Process() *env.Env {
 	configHome, _ := os.UserConfigDir() // as above
 	return &env.Env{
 		In:            os.Stdin,
-		Out:           os.Stdout,                                    //nolint:forbidigo // the only use of stdout
-		Err:           &serial{w: os.Stderr},                        //nolint:forbidigo // as above
+		Out:           render.NewOutput(os.Stdout),                  //nolint:forbidigo // the only use of stdout
+		Err:           render.NewOutput(os.Stderr),                  //nolint:forbidigo // as above
 		InIsTerminal:  isTerminal(os.Stdin),                         //
 		OutIsTerminal: isTerminal(os.Stdout),                        //nolint:forbidigo // only asks whether it is a terminal
 		ErrIsTerminal: isTerminal(os.Stderr),                        //nolint:forbidigo // as above
@@ -113,15 +112,3 @@ func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) 
 // metadataTimeout limits a request to the metadata service of EC2, which is one hop
 // away and answers within milliseconds.
 const metadataTimeout = time.Second
-
-// serial is a writer for concurrent use.
-type serial struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (s *serial) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(p)
-}

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/golden"
+	"github.com/clusterawsadm/clusterawsadm/internal/render"
 )
 
 // iamConfig writes an AWSIAMConfiguration.
@@ -203,7 +204,7 @@ func TestInterruptedBootstrapStack(t *testing.T) {
 	s.variables["CLUSTERAWSADM_SIMULATE_SPEED"] = "20"
 	interrupts := make(chan os.Signal)
 	s.Interrupts = interrupts
-	s.Err = &serial{w: &alarm{&s.err, "AWSIAMRoleNodes", interrupts}}
+	s.Err = render.NewOutput(&alarm{&s.err, "AWSIAMRoleNodes", interrupts})
 	require.Equal(t, env.Interrupted, s.run("bootstrap", "iam", "create-cloudformation-stack"), s.err.String())
 	assert.Contains(t, s.err.String(), "error: update stack cluster-api-provider-aws-sigs-k8s-io in us-east-1: stopped waiting: interrupted\n       The operation continues in AWS\n")
 	assert.Contains(t, s.err.String(), "or continue to wait with:\n         clusterawsadm bootstrap iam create-cloudformation-stack --region us-east-1 --simulate\n")

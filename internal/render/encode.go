@@ -24,6 +24,7 @@ func Encode(w io.Writer, f Format, v any) error {
 	if err != nil {
 		return err
 	}
+	out = []byte(visible(string(out))) // JSON allows a few control characters that YAML does not
 	switch f {
 	case JSON:
 		out = append(out, '\n')

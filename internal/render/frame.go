@@ -107,7 +107,7 @@ func (t *tree) area(a reconcile.Area, wide int, active []*item) string {
 func (t *tree) working(n *item, wide int) string {
 	text := n.text(t.t.Clock.Now())
 	if n.What == reconcile.Waiting && n.Detail != "" {
-		text += "  " + n.Detail
+		text += "  " + strings.ReplaceAll(n.Detail, "\n", " ")
 	}
 	return cut("    "+pad(string(n.Resource), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Resource))+5)))
 }

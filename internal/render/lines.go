@@ -93,7 +93,7 @@ func (t *tally) sentence(e reconcile.Event) string {
 	text := string(e.What)
 	switch e.What {
 	case reconcile.Waiting:
-		return text + " for " + e.Detail
+		return text + " for " + strings.ToValidUTF8(e.Detail, "\uFFFD")
 	case reconcile.Done:
 		if t.deleting[e.Resource] {
 			text = "deleted"
@@ -106,7 +106,7 @@ func (t *tally) sentence(e reconcile.Event) string {
 		}
 		return text
 	case reconcile.Failed:
-		return text + ": " + e.Err.Error()
+		return text + ": " + strings.ToValidUTF8(e.Err.Error(), "\uFFFD")
 	case reconcile.Creating, reconcile.Updating, reconcile.Deleting, reconcile.Kept, reconcile.Blocked:
 		if e.CloudID != "" {
 			text += "  " + brief(e.CloudID)

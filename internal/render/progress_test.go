@@ -46,8 +46,6 @@ func (s *screen) Write(p []byte) (int, error) {
 		switch r {
 		case '\n':
 			s.row++
-		case '\r':
-			s.line("")
 		default:
 			s.line(s.at() + string(r))
 		}
@@ -79,6 +77,8 @@ func (s *screen) control(argument, command string) {
 		s.hidden = true
 	case argument == "?25":
 		s.hidden = false
+	case command == "G":
+		s.line("")
 	case command == "A":
 		var n int
 		_, _ = fmt.Sscan(argument, &n)
@@ -151,7 +151,7 @@ func TestTree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &screen{}
-				tree := NewTree(s, Terminal{Style: Style{Colour: c.colour}, Size: func() (int, int) { return c.wide, c.high }})
+				tree := NewTree(NewOutput(s), Terminal{Style: Style{Colour: c.colour}, Size: func() (int, int) { return c.wide, c.high }})
 				var seen strings.Builder
 				play(tree, c.workers, c.well, func(step string) {
 					synctest.Wait()
@@ -181,7 +181,7 @@ func TestTree(t *testing.T) {
 func TestTreeMakesRoomForAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{}
-		tree := NewTree(s, Terminal{})
+		tree := NewTree(NewOutput(s), Terminal{})
 		tree.Look(Run{Verb: "delete", Cluster: "demo", Region: "us-east-1"})
 		time.Sleep(time.Second)
 		assert.Contains(t, s.shown(), "reading the state of cluster demo")
@@ -202,9 +202,9 @@ func TestTreeMakesRoomForAQuestion(t *testing.T) {
 
 func TestTreeOfATerminalThatShrinks(t *testing.T) {
 	tr := &tree{painted: []string{strings.Repeat("x", 79), "y"}}
-	assert.Equal(t, "\r\x1b[2A", tr.home(80))
-	assert.Equal(t, "\r\x1b[3A", tr.home(40), "a long line has become two")
-	assert.Equal(t, "abc", plain("\x1b[1ma\x1b[0mb\x1b[31mc\x1b[0m"))
+	assert.Equal(t, firstColumn+"\xff[2A", tr.home(80))
+	assert.Equal(t, firstColumn+"\xff[3A", tr.home(40), "a long line has become two")
+	assert.Equal(t, "abc", plain(Style{true}.paint(bold, "a")+"b"+Style{true}.paint(red, "c")))
 	wide, high := tr.size()
 	assert.Equal(t, []int{80, 24}, []int{wide, high})
 }

@@ -22,7 +22,7 @@ import (
 func printed(t *testing.T, render func(io.Writer) error) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, render(&b))
+	require.NoError(t, render(NewOutput(&b)))
 	return b.String()
 }
 

@@ -27,8 +27,11 @@ func (s Style) paint(code, text string) string {
 	if !s.Colour || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return introducer + code + "m" + text + introducer + "0m"
 }
+
+// Error paints a word that introduces an error.
+func (s Style) Error(word string) string { return s.paint(red, word) }
 
 // width is the number of columns of a text without colours. The text is ASCII except for
 // a few marks, each one column wide.

@@ -12,12 +12,16 @@ import (
 
 // Control sequences of a terminal.
 const (
-	hideCursor = "\x1b[?25l"
-	showCursor = "\x1b[?25h"
-	holdFrame  = "\x1b[?2026h" // synchronized output: draw nothing ...
-	drawFrame  = "\x1b[?2026l" // ... until the frame is complete
-	clearRight = "\x1b[K"
-	clearBelow = "\x1b[J"
+	hideCursor = introducer + "?25l"
+	showCursor = introducer + "?25h"
+	holdFrame  = introducer + "?2026h" // synchronized output: draw nothing ...
+	drawFrame  = introducer + "?2026l" // ... until the frame is complete
+	clearRight = introducer + "K"
+	clearBelow = introducer + "J"
+	// ClearLine erases the line of the cursor.
+	ClearLine   = firstColumn + clearRight
+	firstColumn = introducer + "G"
+	up          = introducer + "%dA"
 )
 
 // repaint is the interval between two repaints.
@@ -76,7 +80,7 @@ func (t *tree) Event(e reconcile.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tally.note(e) && e.What == reconcile.Failed {
-		t.above(t.t.Style.paint(red, "✗ "+string(e.Resource)+": ") + e.Err.Error())
+		t.above(t.t.Style.paint(red, "✗ "+string(e.Resource)+": ") + strings.ToValidUTF8(e.Err.Error(), "\uFFFD"))
 	}
 }
 
@@ -144,7 +148,7 @@ func (t *tree) paint() {
 	t.painted = t.painted[:0]
 	for _, l := range t.frame(wide-1, high-1) {
 		b.WriteString(l + clearRight + "\n")
-		t.painted = append(t.painted, plain(l))
+		t.painted = append(t.painted, visible(plain(l)))
 	}
 	b.WriteString(clearBelow + drawFrame)
 	t.write(b.String())
@@ -166,9 +170,9 @@ func (t *tree) home(wide int) string {
 		rows += max(1, (width(l)+wide-1)/wide)
 	}
 	if rows == 0 {
-		return "\r"
+		return firstColumn
 	}
-	return fmt.Sprintf("\r\x1b[%dA", rows)
+	return firstColumn + fmt.Sprintf(up, rows)
 }
 
 func (t *tree) size() (wide, high int) {
@@ -192,7 +196,7 @@ func (t *tree) write(s string) { _, _ = io.WriteString(t.w, s) }
 func plain(s string) string {
 	var b strings.Builder
 	for {
-		before, after, found := strings.Cut(s, "\x1b[")
+		before, after, found := strings.Cut(s, introducer)
 		b.WriteString(before)
 		if !found {
 			return b.String()

@@ -135,9 +135,9 @@ func (o *listOptions) progress() func(done, total int, region string, err error)
 		return nil
 	}
 	return func(done, total int, _ string, _ error) {
-		text := fmt.Sprintf("\r\x1b[K%d of %d regions", done, total)
+		text := fmt.Sprintf(render.ClearLine+"%d of %d regions", done, total)
 		if done == total {
-			text = "\r\x1b[K"
+			text = render.ClearLine
 		}
 		_, _ = fmt.Fprint(o.Env.Err, text) // a failed write to the terminal is ignored
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
@@ -191,6 +192,9 @@ func manifestsIn(dir string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
+		if !utf8.ValidString(e.Name()) {
+			return nil, env.Usagef("%s: the name of the file %q is not UTF-8", dir, e.Name())
+		}
 		if !e.IsDir() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}

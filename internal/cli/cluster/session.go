@@ -35,7 +35,7 @@ func (f *flags) open(ctx context.Context, region string) (*session, error) {
 
 		AskCluster: true,
 		Transport:  a.Kubernetes,
-		Warn:       func(text string) { f.Env.Story("warning: %s", text) },
+		Warn:       func(text string) { f.Env.Story("warning: %s", env.Valid(text)) },
 	}}
 	if f.logsCalls() {
 		s.target.Log = f.logCall
@@ -56,7 +56,7 @@ func (f *flags) logsCalls() bool { return f.verbose || f.Env.LogLevel >= account
 // logCall logs one call.
 func (f *flags) logCall(c reconcile.Call) {
 	if c.Err != nil {
-		f.Env.Story("%s %s %s: %v", c.Service, c.Operation, c.Took.Round(time.Millisecond), c.Err)
+		f.Env.Story("%s %s %s: %s", c.Service, c.Operation, c.Took.Round(time.Millisecond), env.Valid(c.Err.Error()))
 		return
 	}
 	f.Env.Story("%s %s %s", c.Service, c.Operation, c.Took.Round(time.Millisecond))

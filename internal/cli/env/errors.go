@@ -120,11 +120,11 @@ func (e *Env) Explain(err error) {
 	case err == nil, errors.Is(err, ErrChanges):
 	case errors.As(err, &invalid):
 		for _, p := range invalid.Problems {
-			e.Story("%s", p)
+			e.Story("%s", Valid(p.String()))
 		}
-		e.Story("%s %s", e.word("error:"), text.Count(len(invalid.Problems), "problem"))
+		e.Story("%s %s", e.ErrStyle().Error("error:"), text.Count(len(invalid.Problems), "problem"))
 	default:
-		e.Story("%s %s", e.word("error:"), strings.ReplaceAll(strings.Join(errorLines(err), "\n"), "\n", "\n       "))
+		e.Story("%s %s", e.ErrStyle().Error("error:"), strings.ReplaceAll(Valid(strings.Join(errorLines(err), "\n")), "\n", "\n       "))
 	}
 	var bug *crash.Error
 	if errors.As(err, &bug) {
@@ -134,6 +134,10 @@ func (e *Env) Explain(err error) {
 
 // reports is where users report bugs.
 const reports = "https://github.com/clusterawsadm/clusterawsadm/issues"
+
+// Valid replaces bytes that are not UTF-8, such as those of a server's answer in an error:
+// in UTF-8, nothing can be a control sequence of package render.
+func Valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // errorLines returns the text of an error, followed by the findings of a diagnosis.
 func errorLines(err error) (lines []string) {
@@ -152,11 +156,4 @@ func errorLines(err error) (lines []string) {
 		}
 	}
 	return lines
-}
-
-func (e *Env) word(text string) string {
-	if e.ErrStyle().Colour {
-		return "\x1b[31m" + text + "\x1b[0m"
-	}
-	return text
 }

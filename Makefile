@@ -32,7 +32,7 @@ test: ## run the hermetic tests, with a sample of each sweep
 
 sweep: export GOGC = 800
 sweep: ## run the sweeps in full: every call, every fault, every example; on all cores
-	SWEEP=1 go test -count 1 -shuffle=on -timeout 60m ./pkg/reconcile
+	SWEEP=1 go test -count 1 -shuffle=on -timeout 60m ./pkg/reconcile ./internal/cloud
 
 race: export CGO_ENABLED = 1
 race: ## run the hermetic tests with the race detector; needs a C compiler

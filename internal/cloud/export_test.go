@@ -1,9 +1,6 @@
 package cloud
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // StopForTest stops the heartbeats, as the end of the process does.
 func (l *Lock) StopForTest() {
@@ -15,19 +12,15 @@ func (l *Lock) StopForTest() {
 func (l *Lock) HeartbeatForTest(ctx context.Context, n int) {
 	me := l.self
 	me.Beats = n
-	_ = l.records.write(ctx, me)
+	_, _ = l.records.write(ctx, me)
 }
 
 // LoseForTest makes another run take over the lock.
-func (l *Lock) LoseForTest() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lost = true
-}
+func (l *Lock) LoseForTest() { l.lost = true }
 
-// CheckedForTest returns the time of the last check.
-func (l *Lock) CheckedForTest() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.checked
+// DieForTest stops the heartbeats and closes the lock file, as the operating system does
+// when a process ends.
+func (l *Lock) DieForTest() error {
+	l.StopForTest()
+	return l.close()
 }

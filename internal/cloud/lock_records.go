@@ -3,21 +3,14 @@ package cloud
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
-
-	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 )
 
 // ParameterPath is where a cluster keeps its records and secrets in SSM
@@ -49,124 +42,56 @@ func (r *ssmRecords) list(ctx context.Context) (out []Holder, err error) {
 			if err := json.Unmarshal([]byte(aws.ToString(p.Value)), &h); err != nil {
 				return nil, fmt.Errorf("%s: %w", aws.ToString(p.Name), err)
 			}
-			h.age = now.Sub(aws.ToTime(p.LastModifiedDate))
+			h.version, h.age = p.Version, now.Sub(aws.ToTime(p.LastModifiedDate))
 			out = append(out, h)
 		}
 	}
 	return out, nil
 }
 
-func (r *ssmRecords) put(ctx context.Context, h Holder, overwrite bool) error {
+// put sends one request: the SDK would repeat it with the same value.
+func (r *ssmRecords) put(ctx context.Context, h Holder, overwrite bool) (version int64, err error) {
 	value, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = r.c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+	out, err := r.c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
 		Name: r.name(h.Epoch), Value: aws.String(string(value)), Type: types.ParameterTypeString, Overwrite: aws.Bool(overwrite),
-	})
-	return err
+	}, func(o *ssm.Options) { o.RetryMaxAttempts = 1 })
+	if err != nil {
+		return 0, err
+	}
+	return out.Version, nil
+}
+
+func (r *ssmRecords) transient(err error) bool {
+	return r.c.SSM.Options().Retryer.IsErrorRetryable(err)
 }
 
 func (r *ssmRecords) create(ctx context.Context, h Holder) (taken bool, err error) {
-	err = r.put(ctx, h, false)
-	if !Is(err, "ParameterAlreadyExists") {
-		return false, err
-	}
-	// An earlier attempt of the SDK may have created the record, with its answer lost.
-	all, err := r.list(ctx)
-	for _, other := range all {
-		if other.Epoch == h.Epoch && other.Run == h.Run {
-			return false, err
-		}
-	}
-	return true, err
-}
-
-func (r *ssmRecords) write(ctx context.Context, h Holder) error { return r.put(ctx, h, true) }
-
-func (r *ssmRecords) remove(ctx context.Context, epoch int) error {
-	_, err := r.c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: r.name(epoch)})
-	return IgnoreNotFound(err)
-}
-
-// fileRecords stores lock records as files in a folder.
-type fileRecords struct {
-	folder string
-	clock  *clock.Clock
-}
-
-func (r *fileRecords) name(epoch int) string {
-	return filepath.Join(r.folder, fmt.Sprintf("lock-%d.json", epoch))
-}
-
-func (r *fileRecords) list(context.Context) (out []Holder, err error) {
-	files, err := os.ReadDir(r.folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	for _, f := range files {
-		if is, _ := filepath.Match("lock-*.json", f.Name()); !is {
-			continue
-		}
-		name := filepath.Join(r.folder, f.Name())
-		raw, err := os.ReadFile(name) //nolint:gosec // the name comes from the folder of the records
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		} else if err != nil {
-			return nil, err
-		}
-		var rec fileRecord
-		if err := json.Unmarshal(raw, &rec); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		rec.age = r.clock.Since(rec.Seen)
-		out = append(out, rec.Holder)
-	}
-	return out, nil
-}
-
-// fileRecord is a record with the time of its last heartbeat.
-type fileRecord struct {
-	Holder
-	Seen time.Time `json:"seen"`
-}
-
-// put writes the record to a temporary file and then moves it into place, so that no
-// reader sees a partial record.
-func (r *fileRecords) put(h Holder, place func(from, to string) error) error {
-	if err := os.MkdirAll(r.folder, 0o700); err != nil {
-		return err
-	}
-	raw, err := json.Marshal(fileRecord{h, r.clock.Now()})
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(r.folder, "writing-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // fails after a rename
-	_, err = f.Write(raw)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return place(f.Name(), r.name(h.Epoch))
-}
-
-func (r *fileRecords) create(_ context.Context, h Holder) (taken bool, err error) {
-	err = r.put(h, os.Link) // unlike os.Rename, os.Link fails if the target exists
-	if errors.Is(err, fs.ErrExist) {
+	_, err = r.put(ctx, h, false)
+	if Is(err, "ParameterAlreadyExists") {
 		return true, nil
 	}
 	return false, err
 }
 
-func (r *fileRecords) write(_ context.Context, h Holder) error { return r.put(h, os.Rename) }
+func (r *ssmRecords) write(ctx context.Context, h Holder) (version int64, err error) {
+	return r.put(ctx, h, true)
+}
 
-func (r *fileRecords) remove(_ context.Context, epoch int) error {
-	err := os.Remove(r.name(epoch))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// read reads a version of a parameter. Parameter Store keeps the last 100 ("Working with
+// parameter versions" in the user guide).
+func (r *ssmRecords) read(ctx context.Context, epoch int, version int64) (h Holder, err error) {
+	out, err := r.c.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(fmt.Sprintf("%s:%d", *r.name(epoch), version))})
+	if err != nil {
+		return h, IgnoreNotFound(err)
 	}
-	return err
+	err = json.Unmarshal([]byte(aws.ToString(out.Parameter.Value)), &h)
+	return h, err
+}
+
+func (r *ssmRecords) remove(ctx context.Context, epoch int) error {
+	_, err := r.c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: r.name(epoch)})
+	return IgnoreNotFound(err)
 }

@@ -51,11 +51,10 @@ func (p *process) write(t *testing.T) error {
 
 // die ends a process like a crash: its calls do not arrive any more, and it sends no
 // heartbeats.
-func (p *process) die() {
+func (p *process) die(t *testing.T) {
+	t.Helper()
 	p.Kill()
-	if p.store.folder != "" {
-		p.Lock.StopForTest()
-	}
+	require.NoError(t, p.Lock.DieForTest())
 }
 
 // stores runs a test with each kind of store.
@@ -94,7 +93,8 @@ func TestLock(t *testing.T) {
 		if s.folder != "" {
 			files, err := os.ReadDir(s.folder)
 			require.NoError(t, err)
-			require.Empty(t, files)
+			require.Len(t, files, 1)
+			require.Equal(t, "running", files[0].Name())
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestLockOfADeadRun(t *testing.T) {
 		first, second := s.process(), s.process()
 		require.NoError(t, first.lock(t, cloud.LockOptions{}))
 		time.Sleep(20 * time.Second) // one heartbeat
-		first.die()
+		first.die(t)
 		died := time.Now()
 		var waits []time.Duration
 		require.NoError(t, second.lock(t, cloud.LockOptions{Waiting: func(h cloud.Holder, left time.Duration) {
@@ -157,7 +157,8 @@ func TestLockReleasedWithUnknownOutcome(t *testing.T) {
 
 // A run that was suspended and has lost its lock in the meantime writes no more.
 func TestLockLost(t *testing.T) {
-	stores(t, func(t *testing.T, s *store) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
 		sleeper, second := s.process(), s.process()
 		require.NoError(t, sleeper.lock(t, cloud.LockOptions{}))
 		sleeper.Lock.StopForTest()
@@ -181,6 +182,23 @@ func staleListings(stale func() bool) func(int, string, string) awssim.Fault {
 		}
 		return awssim.None
 	}
+}
+
+// A suspended process keeps a lock in files, however long it is suspended.
+func TestFileLockOfASuspendedRun(t *testing.T) {
+	folder := t.TempDir()
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), folder}
+		sleeper, second := s.process(), s.process()
+		require.NoError(t, sleeper.lock(t, cloud.LockOptions{}))
+		sleeper.Lock.StopForTest()
+		time.Sleep(time.Hour)
+		require.ErrorAs(t, second.lock(t, cloud.LockOptions{}), new(*cloud.LockedError))
+		require.NoError(t, sleeper.write(t))
+		require.NoError(t, sleeper.Lock.Release(t.Context(), cloud.Ending{}))
+		require.NoError(t, second.lock(t, cloud.LockOptions{}))
+		require.NoError(t, second.Lock.Release(t.Context(), cloud.Ending{}))
+	})
 }
 
 // A listing that does not show the record yet, or not any more, is no proof that the lock
@@ -216,7 +234,8 @@ func TestLockIsNotTakenBlindly(t *testing.T) {
 // A run that was suspended while another one took over, deleted the cluster and its
 // record, writes no more.
 func TestLockOfADeletedCluster(t *testing.T) {
-	stores(t, func(t *testing.T, s *store) {
+	in(t, func(t *testing.T) {
+		s := &store{awssim.New(awssim.Options{}), ""}
 		sleeper, second := s.process(), s.process()
 		require.NoError(t, sleeper.lock(t, cloud.LockOptions{}))
 		sleeper.Lock.StopForTest()
@@ -244,19 +263,6 @@ func TestLockOutlivesAnOutage(t *testing.T) {
 		require.NoError(t, first.write(t))
 		require.NoError(t, first.Lock.Release(t.Context(), cloud.Ending{}))
 	})
-}
-
-// The age of a check is wall time: the monotonic clock may stop while a machine is
-// suspended (documentation of package time).
-func TestLockChecksByWallTime(t *testing.T) {
-	s := &store{awssim.New(awssim.Options{}), ""}
-	p := s.process()
-	require.NoError(t, p.lock(t, cloud.LockOptions{}))
-	require.NoError(t, p.write(t))
-	require.WithinDuration(t, time.Now(), p.Lock.CheckedForTest(), time.Minute)
-	require.Contains(t, time.Now().String(), "m=", "the test would notice")
-	require.NotContains(t, p.Lock.CheckedForTest().String(), "m=")
-	require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
 }
 
 // Of two runs that start at the same moment, one gets the lock.

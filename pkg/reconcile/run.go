@@ -238,7 +238,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
-	if errors.As(err, new(*cloud.LockedError)) || cloud.Denied(err) {
+	if errors.As(err, new(*cloud.LockedError)) || errors.Is(err, cloud.ErrLockLost) || cloud.Denied(err) {
 		return &RefusedError{[]error{err}}
 	}
 	return err

@@ -34,11 +34,11 @@ func replaces(n reconcile.ID, field string) string {
 }
 
 // unversioned removes launch template versions, since restoring creates another one, of
-// which the plan checks the content; and the number of the lock, which counts runs.
+// which the plan checks the content; and the records of the lock, which count runs.
 func unversioned(lines []string) (out []string) {
-	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+|/lock/\d+`)
+	version := regexp.MustCompile(`/v\d+/|aws:ec2launchtemplate:version=\d+|versions=\d+`)
 	for _, l := range lines {
-		if !strings.HasPrefix(l, "LaunchTemplate ") {
+		if !strings.HasPrefix(l, "LaunchTemplate ") && !isLock(l) {
 			out = append(out, version.ReplaceAllString(l, ""))
 		}
 	}

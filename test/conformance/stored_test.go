@@ -30,6 +30,11 @@ func (s *suite) parameters() {
 	got, err := s.ssm.GetParameter(s.ctx, &ssm.GetParameterInput{Name: aws.String("/demo/lock/1"), WithDecryption: aws.Bool(true)})
 	s.need(err)
 	s.see("parameter: get", err, *got.Parameter.Value, got.Parameter.Type, got.Parameter.LastModifiedDate != nil)
+	got, err = s.ssm.GetParameter(s.ctx, &ssm.GetParameterInput{Name: aws.String("/demo/lock/1:1"), WithDecryption: aws.Bool(true)})
+	s.need(err)
+	s.see("parameter: get an earlier version", err, *got.Parameter.Value, got.Parameter.Version)
+	_, err = s.ssm.GetParameter(s.ctx, &ssm.GetParameterInput{Name: aws.String("/demo/lock/1:3")})
+	s.see("parameter: get a version that is not there", err)
 	_, err = put("/demo/deep/er/2", "three", false)
 	s.need(err)
 	for _, recursive := range []bool{false, true} {
@@ -47,6 +52,11 @@ func (s *suite) parameters() {
 	}
 	_, err = s.ssm.DeleteParameter(s.ctx, &ssm.DeleteParameterInput{Name: aws.String("/demo/lock/1")})
 	s.see("parameter: delete again", err)
+	made, err = put("/demo/lock/1", "four", true)
+	s.need(err)
+	s.see("parameter: overwrite one that was deleted", err, made.Version)
+	_, err = s.ssm.DeleteParameter(s.ctx, &ssm.DeleteParameterInput{Name: aws.String("/demo/lock/1")})
+	s.need(err)
 }
 
 func (s *suite) secretsOf() {

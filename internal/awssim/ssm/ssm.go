@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type State struct {
 type Parameter struct {
 	Name, Value, Type string
 	Version           int64
+	History           []string // the values of earlier versions, the last one at the end
 	Modified          time.Time
 	Tags              map[string]string
 }
@@ -35,6 +37,9 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.deleteParameter, "Name")
 	core.On(svc.Account, svc.deleteParameters, "Names")
 }
+
+// versions is how many versions of a parameter are kept ("Working with parameter versions").
+const versions = 100
 
 func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOutput, error) {
 	name := aws.ToString(in.Name)
@@ -60,6 +65,10 @@ func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOu
 	for _, t := range in.Tags {
 		p.Tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
+	if exists {
+		p.History = append(p.History, p.Value)
+		p.History = p.History[max(0, len(p.History)-versions+1):]
+	}
 	p.Value, p.Type, p.Modified = aws.ToString(in.Value), string(in.Type), svc.Now()
 	p.Version++
 	return &ssm.PutParameterOutput{Version: p.Version}, nil
@@ -73,15 +82,33 @@ func (p *Parameter) out() types.Parameter {
 }
 
 func (svc *Service) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput, error) {
-	p, ok := svc.state.Parameters[aws.ToString(in.Name)]
-	if value, public := svc.Public(aws.ToString(in.Name)); public {
-		p, ok = &Parameter{Name: *in.Name, Value: value, Type: string(types.ParameterTypeString), Version: 1}, true
+	name, version, selected := strings.Cut(aws.ToString(in.Name), ":")
+	p, ok := svc.state.Parameters[name]
+	if value, public := svc.Public(name); public {
+		p, ok = &Parameter{Name: name, Value: value, Type: string(types.ParameterTypeString), Version: 1}, true
 	}
 	if !ok {
 		return nil, core.Fail("ParameterNotFound", "%s", aws.ToString(in.Name))
 	}
 	out := p.out()
+	if selected {
+		if !p.at(version, &out) {
+			return nil, core.Fail("ParameterVersionNotFound", "Systems Manager could not find version %s of %s. Verify the version and try again.", version, name)
+		}
+		out.Selector = aws.String(":" + version)
+	}
 	return &ssm.GetParameterOutput{Parameter: &out}, nil
+}
+
+// at sets the value and the version to those of an earlier version.
+func (p *Parameter) at(version string, out *types.Parameter) bool {
+	n, err := strconv.ParseInt(version, 10, 64)
+	if ago := p.Version - n; err != nil || ago < 0 || ago > int64(len(p.History)) {
+		return false
+	} else if ago > 0 {
+		out.Value, out.Version = aws.String(p.History[int64(len(p.History))-ago]), n
+	}
+	return true
 }
 
 func (svc *Service) getParametersByPath(in *ssm.GetParametersByPathInput) (*ssm.GetParametersByPathOutput, error) {

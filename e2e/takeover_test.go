@@ -1,0 +1,136 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
+)
+
+// heartbeatHolder passes requests to moto, and holds one heartbeat back.
+type heartbeatHolder struct {
+	*httptest.Server
+	held    chan struct{} // closed when the heartbeat is held
+	release chan struct{} // the heartbeat is passed on when it is closed
+
+	mu         sync.Mutex
+	heartbeats int
+	sent       []string // the operations of all requests
+}
+
+func newHeartbeatHolder(t *testing.T, server *moto.Server) *heartbeatHolder {
+	t.Helper()
+	target, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	h := &heartbeatHolder{held: make(chan struct{}), release: make(chan struct{})}
+	pass := httputil.NewSingleHostReverseProxy(target)
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		if h.holds(r, body) {
+			close(h.held)
+			<-h.release
+			r = r.WithContext(t.Context()) // the process may have closed the connection
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+// holds records a request, and reports whether it is the one to hold: the second heartbeat.
+func (h *heartbeatHolder) holds(r *http.Request, body []byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sent = append(h.sent, operation(r, body))
+	if operation(r, body) != "PutParameter" || !bytes.Contains(body, []byte("/lock/")) || !bytes.Contains(body, []byte(`"Overwrite":true`)) {
+		return false
+	}
+	h.heartbeats++
+	return h.heartbeats == 2
+}
+
+// requests returns the operations so far.
+func (h *heartbeatHolder) requests() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.sent)
+}
+
+// operation returns the name of the operation of a request: from the header of a JSON
+// protocol, from the form of a query protocol, or from the method of a REST protocol.
+func operation(r *http.Request, body []byte) string {
+	if _, name, ok := strings.Cut(r.Header.Get("X-Amz-Target"), "."); ok {
+		return name
+	}
+	if form, err := url.ParseQuery(string(body)); err == nil && form.Get("Action") != "" {
+		return form.Get("Action")
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return "Get " + r.URL.Path
+	}
+	return r.Method + " " + r.URL.Path
+}
+
+// A process is stopped while its heartbeat is on the way, another one takes over its lock
+// and runs to its end, the heartbeat arrives, and the process is continued: it writes
+// nothing more. After a deletion, the heartbeat creates the record of the lock again.
+func TestHeartbeatArrivesAfterTakeover(t *testing.T) {
+	server := moto.Start(t)
+	for _, command := range []string{"create", "delete"} {
+		t.Run(command, func(t *testing.T) {
+			server.Reset(t)
+			server.Bootstrap(t)
+			before := inventory(t, server)
+			h := newHeartbeatHolder(t, server)
+			manifest := example("quickstart")
+			cmd, _, story := newShell(t, &moto.Server{URL: h.URL, Config: server.Config}).command(t.Context(), "create", "-f", manifest, "--yes")
+			require.NoError(t, cmd.Start())
+			select {
+			case <-h.held:
+			case <-time.After(time.Minute):
+				require.Fail(t, "no heartbeat within a minute", story)
+			}
+			require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+
+			newShell(t, server).run(t, 0, command, "-f", manifest, "--yes")
+			after, sent := inventory(t, server), len(h.requests())
+			close(h.release)
+			time.Sleep(2 * time.Second) // the heartbeat arrives
+			require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
+			_ = cmd.Wait() // only the exit code matters
+			assert.NotZero(t, cmd.ProcessState.ExitCode(), story)
+			assert.Contains(t, story.String(), cloud.ErrLockLost.Error())
+
+			for _, op := range h.requests()[sent:] {
+				assert.True(t, cloud.Reads(strings.TrimPrefix(op, "Get ")) || strings.HasPrefix(op, "Get "), "%s after the lock was lost", op)
+			}
+			if command == "delete" {
+				assert.Equal(t, before, after, "the second process has deleted the cluster")
+				after = append(after, "parameter /clusterawsadm/quickstart/lock/1")
+				slices.Sort(after)
+			}
+			assert.Equal(t, after, inventory(t, server), "the first process has changed nothing")
+		})
+	}
+}

@@ -1,0 +1,189 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// sendHeartbeats sends heartbeats until the lock is released or lost. A heartbeat that
+// fails is tried again.
+func (l *Lock) sendHeartbeats(ctx context.Context) {
+	defer close(l.stopped)
+	for l.clock.Sleep(ctx, heartbeatInterval) == nil {
+		if errors.Is(l.check(ctx), ErrLockLost) {
+			return
+		}
+	}
+}
+
+// check returns ErrLockLost if another run has taken over the lock. It lists the records
+// if the last listing is too old, and sends a heartbeat if the last one is.
+func (l *Lock) check(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	ctx = unlocked(ctx)
+	err := l.repeat(ctx, func() error {
+		for {
+			switch {
+			case l.lost:
+				return ErrLockLost
+			case l.expired(l.checked, checkValidity):
+				if err := l.look(ctx); err != nil {
+					return err
+				}
+			case l.expired(l.last.sent, heartbeatInterval):
+				if err := l.renew(ctx); err != nil {
+					return err
+				}
+			default:
+				return nil
+			}
+		}
+	})
+	if err != nil && !errors.Is(err, ErrLockLost) {
+		err = fmt.Errorf("lock: %w", err)
+	}
+	return err
+}
+
+// repeat repeats a call that may succeed later.
+func (l *Lock) repeat(ctx context.Context, call func() error) (err error) {
+	for range attempts {
+		if err = call(); err == nil || !l.records.transient(err) {
+			return err
+		}
+		if err := l.clock.Sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// elapsed returns the time since t, by the wall clock or by the monotonic clock, whichever
+// is longer: the wall clock may be set back, and the monotonic clock may stop while the
+// machine is suspended (documentation of package time).
+func (l *Lock) elapsed(t time.Time) time.Duration {
+	now := l.clock.Now()
+	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
+}
+
+// expired reports whether the duration has passed since t. If the wall clock has been set
+// back, it may have. After a virtual machine was paused together with its clocks, it has,
+// and nothing tells: such a run may write until checkValidity has passed.
+func (l *Lock) expired(t time.Time, after time.Duration) bool {
+	return l.elapsed(t) >= after || l.clock.Now().Round(0).Before(t.Round(0))
+}
+
+// look lists the records. If the listing does not show who holds the lock, look waits, so
+// that the next one may.
+func (l *Lock) look(ctx context.Context) error {
+	asked := l.clock.Now()
+	all, err := l.records.list(ctx)
+	if err != nil || l.observe(all, asked) {
+		return err
+	}
+	return l.clock.Sleep(ctx, pause)
+}
+
+// observe stores what a listing shows of the lock, and reports whether it shows who holds
+// it. A listing may be older than the record of this run. A record that remains unlisted
+// was deleted: by a run that took the lock over and then deleted the cluster.
+func (l *Lock) observe(all []Holder, asked time.Time) bool {
+	top := highest(all)
+	switch {
+	case top != nil && top.Run == l.self.Run && (!l.checked.IsZero() || l.follows(all)):
+		l.checked, l.unlisted = asked, time.Time{}
+	case top != nil && top.Run != l.self.Run && top.Epoch >= l.self.Epoch:
+		l.lost = true
+	case l.unlisted.IsZero():
+		l.unlisted = asked
+		return false
+	case l.elapsed(l.unlisted) < ConsistencyDelay:
+		return false
+	default:
+		l.lost = true
+	}
+	return true
+}
+
+// follows reports whether a listing shows the record before that of this run.
+func (l *Lock) follows(all []Holder) bool {
+	return l.self.Epoch == 1 || slices.ContainsFunc(all, func(h Holder) bool { return h.Epoch == l.self.Epoch-1 })
+}
+
+// renew sends a heartbeat. If another run has written the record since the last one, the
+// lock is lost.
+func (l *Lock) renew(ctx context.Context) error {
+	w, err := l.write(ctx, l.self.Epoch)
+	if err != nil {
+		return err
+	}
+	mine, err := l.owns(ctx, w.version)
+	if err != nil {
+		return err
+	}
+	l.lost, l.last = !mine, w
+	return nil
+}
+
+// write sends one request to overwrite a record.
+func (l *Lock) write(ctx context.Context, epoch int) (w written, err error) {
+	h := l.next(epoch)
+	w.beats, w.sent = h.Beats, l.clock.Now()
+	w.version, err = l.records.write(ctx, h)
+	return w, err
+}
+
+// next returns the record of this run for the next request. No two requests send the same.
+func (l *Lock) next(epoch int) Holder {
+	l.self.Beats++
+	h := l.self
+	h.Epoch = epoch
+	return h
+}
+
+// owns reports whether the record is still the one of the last heartbeat, and this run has
+// written all versions of it since then. The answers to some writes may have been lost.
+func (l *Lock) owns(ctx context.Context, version int64) (bool, error) {
+	if version <= l.last.version {
+		return false, nil // the record was deleted, and this heartbeat has created it again
+	}
+	h, err := l.read(ctx, l.self.Epoch, l.last.version)
+	if err != nil || h.Run != l.self.Run || h.Beats != l.last.beats {
+		return false, err
+	}
+	return l.wrote(ctx, l.self.Epoch, l.last.version+1, version)
+}
+
+// wrote reports whether this run wrote all versions of a record from the first one up to
+// the second one, which it certainly wrote.
+func (l *Lock) wrote(ctx context.Context, epoch int, from, to int64) (bool, error) {
+	for v := from; v < to; v++ {
+		h, err := l.read(ctx, epoch, v)
+		if err != nil || h.Run != l.self.Run {
+			return false, err
+		}
+	}
+	return from <= to, nil
+}
+
+// read reads a version of a record. Parameter Store may show it late.
+func (l *Lock) read(ctx context.Context, epoch int, version int64) (h Holder, err error) {
+	began := l.clock.Now()
+	for {
+		h, err = l.records.read(ctx, epoch, version)
+		if err != nil || h.Run != "" || l.elapsed(began) >= ConsistencyDelay {
+			return h, err
+		}
+		if err := l.clock.Sleep(ctx, pause); err != nil {
+			return h, err
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// take creates the record with the highest epoch, and makes sure that no other run has
+// done so at the same time.
+func (l *Lock) take(ctx context.Context) error {
+	var seen sighting
+	var unlisted time.Time // since when a record exists that is not listed
+	for {
+		all, err := l.records.list(ctx)
+		if err != nil {
+			return err
+		}
+		top := highest(all)
+		if waited, err := l.waitForExpiry(ctx, top, &seen); err != nil {
+			return err
+		} else if waited {
+			unlisted = time.Time{}
+			continue
+		}
+		taken, err := l.succeed(ctx, top)
+		if err != nil {
+			return err
+		}
+		if taken {
+			return l.settle(ctx, all, top)
+		}
+		// Another run has written since. A listing has to show it before this run goes on.
+		if unlisted.IsZero() {
+			unlisted = l.clock.Now()
+		}
+		if l.elapsed(unlisted) > ConsistencyDelay {
+			return fmt.Errorf("record %d exists, but is not listed", l.self.Epoch)
+		}
+		if err := l.clock.Sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// sighting is a record, and since when the run has seen it unchanged.
+type sighting struct {
+	Holder
+	since time.Time
+}
+
+// waitForExpiry waits if the record with the highest epoch is still valid, and reports
+// whether it did: slightly longer than the heartbeat interval at most, so that the next
+// listing shows a new heartbeat of a live run. The time since the first sighting counts,
+// too: the clock may have been set back since a file was written.
+func (l *Lock) waitForExpiry(ctx context.Context, top *Holder, seen *sighting) (waited bool, err error) {
+	if top == nil {
+		return false, nil
+	}
+	if top.isAlive(seen.Holder) {
+		return false, &LockedError{*top}
+	}
+	if seen.Epoch != top.Epoch || seen.version != top.version {
+		*seen = sighting{*top, l.clock.Now()}
+	}
+	left := top.validFor(l.delay) - max(top.age, l.clock.Since(seen.since))
+	if left <= 0 {
+		return false, nil
+	}
+	if l.waiting != nil {
+		l.waiting(*top, left)
+	}
+	return true, l.clock.Sleep(ctx, min(left, heartbeatInterval+time.Second))
+}
+
+// isAlive reports whether the run of a record has sent a heartbeat since the last listing.
+func (h Holder) isAlive(last Holder) bool {
+	return last.Run == h.Run && last.Beats != h.Beats && !h.Released
+}
+
+// validFor is how long a record is valid after its last heartbeat. A run that has ended
+// has sent no call since then; if AWS has answered all of them, there is nothing to wait
+// for, even if the age of the record is negative because clocks differ.
+func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
+	switch {
+	case h.Released && !h.Unknown:
+		return -consistencyDelay
+	case h.Released:
+		return consistencyDelay
+	}
+	return consistencyDelay + heartbeatInterval
+}
+
+// succeed creates the record of the epoch after top. It fails if another run has written
+// since the listing that shows top.
+func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error) {
+	l.self.Epoch = 1
+	if top != nil {
+		l.self.Epoch = top.Epoch + 1
+	}
+	if top != nil && !top.Released {
+		if expired, err := l.revoke(ctx, *top); err != nil || !expired {
+			return false, err
+		}
+	}
+	began := l.clock.Now()
+	err = l.repeat(ctx, func() (err error) {
+		taken, err = l.create(ctx, began)
+		return err
+	})
+	return taken, err
+}
+
+// revoke overwrites the record of a run that has sent no heartbeat. The version says
+// whether that is true: the listing may be older than a heartbeat.
+func (l *Lock) revoke(ctx context.Context, top Holder) (expired bool, err error) {
+	err = l.repeat(ctx, func() error {
+		w, err := l.write(ctx, top.Epoch)
+		if err == nil {
+			expired, err = l.wrote(ctx, top.Epoch, top.version+1, w.version)
+		}
+		return err
+	})
+	return expired, err
+}
+
+// create creates the record of this run. If it exists, an earlier request of this run may
+// have created it, at any time since the first of them.
+func (l *Lock) create(ctx context.Context, began time.Time) (created bool, err error) {
+	h := l.next(l.self.Epoch)
+	exists, err := l.records.create(ctx, h)
+	if err == nil && exists {
+		h, err = l.records.read(ctx, l.self.Epoch, 1)
+	}
+	if err != nil || h.Run != l.self.Run {
+		return false, err
+	}
+	l.last = written{1, h.Beats, began}
+	return true, nil
+}
+
+// settle waits until a listing shows the new record and the one before, and deletes older
+// ones.
+//
+// The one before remains, so that every listing shows a record of an epoch that a run with
+// an old listing may try to create. If it is not listed any more, another run has deleted
+// the cluster since, and yet another one may have created its record after that.
+func (l *Lock) settle(ctx context.Context, all []Holder, before *Holder) error {
+	l.earlier = all
+	if err := l.check(ctx); err != nil {
+		return err
+	}
+	if before == nil || before.age < ConsistencyDelay {
+		return nil
+	}
+	l.earlier = []Holder{*before}
+	return l.remove(ctx, slices.DeleteFunc(all, func(h Holder) bool { return h.Epoch == before.Epoch }))
+}

@@ -102,8 +102,9 @@ func TestSecretsAreListed(t *testing.T) {
 			}
 			return names
 		}
-		assert.Empty(t, list(), "new secrets are hidden")
-		time.Sleep(time.Second)
+		time.Sleep(4 * time.Minute)
+		assert.Empty(t, list(), "new secrets are not listed for five minutes")
+		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a/0", "a/1", "b/0"}, list())
 		assert.Equal(t, []string{"a/0", "a/1"}, list(types.Filter{Key: types.FilterNameStringTypeName, Values: []string{"a/"}}))
 		assert.Equal(t, []string{"b/0"}, list(types.Filter{Key: types.FilterNameStringTypeTagKey, Values: []string{"of"}}, types.Filter{Key: types.FilterNameStringTypeTagValue, Values: []string{"b"}}))
@@ -119,5 +120,8 @@ func TestSecretsAreListed(t *testing.T) {
 		_, err = c.CreateSecret(t.Context(), &secrets.CreateSecretInput{Name: aws.String("a/0"), SecretString: aws.String("v")})
 		hasCode(t, err, "InvalidRequestException")
 		assert.Equal(t, []string{"Secret a/1", "Secret b/0"}, of[*secretsmanagersim.Service](a).Inventory())
+		assert.Equal(t, []string{"a/0", "a/1", "b/0"}, list(), "deleted secrets are listed for five minutes")
+		time.Sleep(5 * time.Minute)
+		assert.Equal(t, []string{"a/1", "b/0"}, list())
 	})
 }

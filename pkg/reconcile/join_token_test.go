@@ -262,7 +262,7 @@ func TestPoolOfOldControlPlane(t *testing.T) {
 		passes(a, 3*time.Hour)
 		m.Pools = pools
 		require.Contains(t, told(t, m, a)[0], "no machine of the control plane keeps the token valid")
-		require.Equal(t, []string{"update join-token", "create launch-template/machine-pool-mp-0", "create auto-scaling-group/machine-pool-mp-0"}, planned(t, m, a))
+		require.Equal(t, []string{"update bootstrap-names", "update join-token", "create launch-template/machine-pool-mp-0", "create auto-scaling-group/machine-pool-mp-0"}, planned(t, m, a))
 		applyAndWait(t, m, a)
 		passes(a, 5*time.Minute)
 		require.Equal(t, 3, joinedMachines(a))

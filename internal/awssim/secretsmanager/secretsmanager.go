@@ -75,7 +75,7 @@ func (svc *Service) listed(planned bool) (list []*Secret) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *Secret) int { return cmp.Compare(a.Name, b.Name) })
-	return list
+	return slices.Compact(list) // one that is being deleted is in both lists
 }
 
 // allSecrets returns the existing secrets, sorted by name.

@@ -26,6 +26,7 @@ const (
 	Stale      = core.Stale
 	LostBefore = core.LostBefore
 	LostAfter  = core.LostAfter
+	Cut        = core.Cut
 	KillBefore = core.KillBefore
 	KillAfter  = core.KillAfter
 )

@@ -89,7 +89,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 			r.MaxAttempts = 8
 			r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
 			r.Retryables = append([]retry.IsErrorRetryable{
-				retry.IsErrorRetryableFunc(c.disconnected),
+				retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
 				retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
 			}, r.Retryables...)
 		})
@@ -109,6 +109,15 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 // if AWS has answered before, it is not.
 func (c *Clients) disconnected(err error) aws.Ternary {
 	if c.reached.Load() && Unconnected(err) {
+		return aws.TrueTernary
+	}
+	return aws.UnknownTernary
+}
+
+// cut has the SDK repeat a call whose answer is not complete. The SDK itself treats it as an
+// answer that it does not understand.
+func cut(err error) aws.Ternary {
+	if Cut(err) {
 		return aws.TrueTernary
 	}
 	return aws.UnknownTernary

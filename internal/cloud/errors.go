@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"errors"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
 )
@@ -111,3 +113,12 @@ func Unconnected(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
+
+// Unanswered reports whether err says that there was no answer: the host was not found, the
+// connection ended, or no answer came in time.
+func Unanswered(err error) bool {
+	return Cut(err) || errors.As(err, new(*smithyhttp.RequestSendError))
+}
+
+// Cut reports whether err says that the connection ended in the middle of an answer.
+func Cut(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }

@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -85,4 +86,16 @@ func TestInterruptedSilence(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run whose answers are all cut fails: nobody has refused it.
+func TestCutIsNoRefusal(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	synctest.Test(t, func(t *testing.T) {
+		p := account(m, 0).Process()
+		p.Fault = func(int, string, string) awssim.Fault { return awssim.Cut }
+		_, err := open(m, p).Plan(t.Context())
+		require.ErrorContains(t, err, "unexpected EOF")
+		require.False(t, errors.As(err, new(*reconcile.RefusedError)))
+	})
 }

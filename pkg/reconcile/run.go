@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	smithyhttp "github.com/aws/smithy-go/transport/http"
-
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/autoscaling"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
@@ -135,7 +133,7 @@ func (r *run) lateMachines() string {
 // AWS itself are returned unchanged.
 func refused(err error) error {
 	if err = refuseIdentity(err); err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.As(err, new(*smithyhttp.RequestSendError)) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
+		cloud.Unanswered(err) || cloud.Code(err) != "" && !cloud.Denied(err) && !cloud.NotFound(err) {
 		return err
 	}
 	return &RefusedError{[]error{err}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"reflect"
@@ -31,6 +32,7 @@ const (
 	Stale      Fault = "stale"         // a listing shows nothing, as one before anything was created
 	LostBefore Fault = "lost before"   // connection error, without effect
 	LostAfter  Fault = "lost after"    // connection error, after the call had its effect
+	Cut        Fault = "cut"           // the connection ends within the answer, after the call had its effect
 	KillBefore Fault = "killed before" // the process is killed before the call
 	KillAfter  Fault = "killed after"  // the process is killed after the call had its effect
 )
@@ -182,7 +184,7 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillBefore:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
-	case None, Silent, Stale, LostAfter, KillAfter:
+	case None, Silent, Stale, LostAfter, Cut, KillAfter:
 	}
 	if p.Permits != nil && !p.Permits(service, op, in) {
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s %s", service, op)
@@ -196,6 +198,11 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	switch fault {
 	case LostAfter:
 		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
+	case Cut: // the SDK's error, see TestCutAnswers in package cloud
+		return nil, &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusOK}},
+			Err:      &smithy.DeserializationError{Err: fmt.Errorf("failed to decode response body, %w", io.ErrUnexpectedEOF)},
+		}
 	case KillAfter:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)

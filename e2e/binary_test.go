@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -15,9 +16,10 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/test/moto"
 )
 
-// speed is how much faster than AWS moto is assumed to be: if AWS usually takes two and a
-// half minutes for a load balancer, the run waits five seconds.
-const speed = "30"
+// usualSpeed is how much faster than AWS moto is assumed to be: if AWS usually takes two and
+// a half minutes for a load balancer, the run waits five seconds. Timeouts are shorter by
+// the same factor, so a machine that is busy needs a lower one: E2E_SPEED.
+const usualSpeed = "30"
 
 // binary returns the path of the program under test: E2E_BINARY, or the result of "make
 // build".
@@ -52,7 +54,7 @@ func (s *shell) command(ctx context.Context, args ...string) (cmd *exec.Cmd, std
 	cmd = exec.CommandContext(ctx, s.program, append([]string{"cluster"}, args...)...)
 	cmd.Env = append([]string{
 		"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "AWS_ENDPOINT_URL=" + s.server.URL, "AWS_REGION=" + moto.Region,
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + speed,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true", "CLUSTERAWSADM_EMULATOR_SPEED=" + cmp.Or(os.Getenv("E2E_SPEED"), usualSpeed),
 		"CLUSTERAWSADM_WAIT=infrastructure", // machines in moto do not boot
 	}, s.env...)
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}

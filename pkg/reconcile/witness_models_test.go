@@ -21,7 +21,7 @@ import (
 // TestAPIModels checks the input of every call against AWS's own models of its services,
 // which the AWS CLI has.
 func TestAPIModels(t *testing.T) {
-	folder, err := awsmodel.Folder()
+	folder, err := awsmodel.Folder(t.Context())
 	require.NoError(t, err)
 	models, err := awsmodel.Load(folder)
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ package awsmodel
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func folders() []string {
 }
 
 func read(file string) (*service, error) {
-	f, err := os.Open(file)
+	f, err := os.Open(file) //nolint:gosec // a file of the AWS CLI
 	if err != nil {
 		return nil, err
 	}
@@ -94,20 +95,20 @@ func read(file string) (*service, error) {
 
 // Folder finds botocore's folder "data", next to the program aws or in the Python of the
 // PATH, which is where pip installs it.
-func Folder() (string, error) {
+func Folder(ctx context.Context) (string, error) {
 	program, err := exec.LookPath("aws")
 	if err != nil {
 		return "", errors.New("the AWS CLI is not installed; it has AWS's models of its services (pip install awscli)")
 	}
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		program = real
+	if target, err := filepath.EvalSymlinks(program); err == nil {
+		program = target
 	}
 	root := filepath.Dir(filepath.Dir(program))
 	patterns := []string{
 		filepath.Join(root, "lib", "python3*", "*-packages", "botocore", "data"),
 		filepath.Join(filepath.Dir(program), "awscli", "botocore", "data"), // of the AWS CLI, version 2
 	}
-	if out, err := exec.Command("python3", "-c", "import botocore; print(botocore.__path__[0])").Output(); err == nil {
+	if out, err := exec.CommandContext(ctx, "python3", "-c", "import botocore; print(botocore.__path__[0])").Output(); err == nil {
 		patterns = append(patterns, filepath.Join(strings.TrimSpace(string(out)), "data"))
 	}
 	for _, p := range patterns {

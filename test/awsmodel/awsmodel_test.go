@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func number(n float64) *float64 { return &n }
@@ -70,10 +71,10 @@ func TestPatterns(t *testing.T) {
 	} {
 		for i, word := range words {
 			ok, err := matches(pattern, word)
-			assert.NoError(t, err, pattern)
+			require.NoError(t, err, pattern)
 			assert.Equal(t, i == 0, ok, "%s %s", pattern, word)
 		}
 	}
 	_, err := matches(`^(?!\s*$).+`, "a")
-	assert.Error(t, err, "Go cannot look ahead")
+	require.Error(t, err, "Go cannot look ahead")
 }

@@ -60,7 +60,7 @@ func read(t *testing.T, modules string) *authorization {
 
 func file[T any](t *testing.T, folder, kind, service string) (all map[string]T) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(folder, kind, service+".json"))
+	raw, err := os.ReadFile(filepath.Join(folder, kind, service+".json")) //nolint:gosec // a file of a test
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &all))
 	return all

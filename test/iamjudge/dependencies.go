@@ -91,36 +91,59 @@ func (a *authorization) dependencies(c call, action string) (out []dependency, e
 // depends returns the dependencies on an action, which may not apply to the call, and
 // whether it is known when they do.
 func (c call) depends(action string) (out []dependency, known bool) {
-	applies := true
+	switch action {
+	case "iam:PassRole":
+		return c.passed(), true
+	case "iam:CreateServiceLinkedRole":
+		return c.linked(), true
+	}
+	applies, known := c.applies(action)
+	if applies {
+		out = []dependency{{action: action}}
+	}
+	return out, known
+}
+
+// applies reports whether a dependent action is checked in the call, and whether that is
+// known.
+func (c call) applies(action string) (applies, known bool) {
+	if slices.Contains(always(), action) {
+		return true, true
+	}
+	if slices.Contains(forTags(), action) {
+		return c.has("Key"), true
+	}
 	service, _, _ := strings.Cut(action, ":")
 	switch {
-	case action == "iam:PassRole":
-		return c.passed(), true
-	case action == "iam:CreateServiceLinkedRole":
-		return c.linked(), true
 	case action == "ec2:CreateTags":
-		applies = c.has("ResourceType") || c.service != "ec2" // of a tag specification
-	case action == "elasticloadbalancing:AddTags", action == "autoscaling:CreateOrUpdateTags", action == "secretsmanager:TagResource", action == "ssm:AddTagsToResource",
-		action == "iam:TagRole", action == "iam:TagOpenIDConnectProvider":
-		applies = c.has("Key")
+		return c.has("ResourceType") || c.service != "ec2", true // of a tag specification
 	case action == "ec2:RunInstances":
-		applies = c.has("LaunchTemplateId") || c.service == "eks" && c.has("Id")
+		return c.has("LaunchTemplateId") || c.service == "eks" && c.has("Id"), true
 	case action == "ssm:GetParameters": // for an image that is the name of a parameter
-		applies = slices.ContainsFunc(c.values["ImageId"], func(id string) bool { return strings.HasPrefix(id, "resolve:ssm:") })
+		return slices.ContainsFunc(c.values["ImageId"], func(id string) bool { return strings.HasPrefix(id, "resolve:ssm:") }), true
 	case action == "route53:AssociateVPCWithHostedZone": // for the DNS name of an interface endpoint
-		applies = slices.Contains(c.values["VpcEndpointType"], "Interface")
+		return slices.Contains(c.values["VpcEndpointType"], "Interface"), true
 	case c.operation == "GetServiceQuota": // Service Quotas asks the service that the quota belongs to
-		applies = slices.Contains(c.values["ServiceCode"], service)
+		return slices.Contains(c.values["ServiceCode"], service), true
 	case service == "kms":
-		applies = c.has("KmsKeyId") || c.has("KeyArn")
-	case action == "eks:TagResource", strings.HasPrefix(action, "ec2:Describe"), action == "ec2:GetSecurityGroupsForVpc":
-	default:
-		return nil, false
+		return c.key() != "", true
 	}
-	if !applies {
-		return nil, true
+	return false, false
+}
+
+// always are the dependent actions that every call checks that depends on them.
+func always() []string {
+	return []string{
+		"ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeInstances", "ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups",
+		"ec2:DescribeSubnets", "ec2:DescribeVpcs", "ec2:GetSecurityGroupsForVpc", "eks:TagResource",
 	}
-	return []dependency{{action: action}}, true
+}
+
+// forTags are the dependent actions of a call that sets tags.
+func forTags() []string {
+	return []string{
+		"autoscaling:CreateOrUpdateTags", "elasticloadbalancing:AddTags", "iam:TagOpenIDConnectProvider", "iam:TagRole", "secretsmanager:TagResource", "ssm:AddTagsToResource",
+	}
 }
 
 func (c call) has(field string) bool { return len(c.values[field]) > 0 }
@@ -156,7 +179,8 @@ func (c call) linked() []dependency {
 	}
 	service += ".amazonaws.com"
 	return []dependency{{
-		"iam:CreateServiceLinkedRole", map[string][]string{"RoleName": nil, "RoleArn": {"aws-service-role/" + service + "/AWSServiceRole"}},
+		"iam:CreateServiceLinkedRole",
+		map[string][]string{"RoleName": nil, "RoleArn": {"aws-service-role/" + service + "/AWSServiceRole"}},
 		map[string]string{"iam:AWSServiceName": service},
 	}}
 }

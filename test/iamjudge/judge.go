@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -39,7 +38,7 @@ func Start(t *testing.T, folder string) *Judge {
 	require.DirExists(t, filepath.Join(folder, "node_modules"), "npm ci --prefix test/iamjudge installs the evaluator")
 	j := &Judge{data: read(t, filepath.Join(folder, "node_modules"))}
 	cmd := exec.CommandContext(t.Context(), "node", "judge.mjs")
-	cmd.Dir, cmd.Stderr = folder, os.Stderr
+	cmd.Dir, cmd.Stderr = folder, t.Output()
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()

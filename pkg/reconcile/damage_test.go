@@ -36,6 +36,14 @@ var damages = map[string]struct {
 		},
 		[]string{"does not have its tags", "role,Value=node"},
 	},
+	"a VPC without tags": {
+		func(s *awssim.State) {
+			for _, v := range s.EC2.VPCs {
+				clear(v.Tags)
+			}
+		},
+		[]string{"subnet subnet-", "its VPC, vpc-", "restore its tags", "aws ec2 create-tags --resources vpc-", "clusterawsadm/resource,Value=vpc"},
+	},
 	"no keys": {
 		func(s *awssim.State) {
 			for name := range s.SSM.Parameters {
@@ -107,6 +115,11 @@ func TestDamageIsTold(t *testing.T) {
 				}
 				require.Equal(t, before, withoutLock(a))
 				_, err := open(m, a.Process()).Delete(t.Context(), everything)
+				if what == "a VPC without tags" {
+					require.ErrorContains(t, err, "aws ec2 create-tags --resources vpc-")
+					require.Equal(t, before, withoutLock(a))
+					return
+				}
 				if strings.HasSuffix(what, "tags") && strings.Contains(what, "without") {
 					require.ErrorAs(t, err, new(*reconcile.ForeignError))
 					require.Equal(t, before, withoutLock(a))

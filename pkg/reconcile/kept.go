@@ -125,8 +125,13 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 			continue
 		}
 		mentioned[vpc] = true
-		owned[vpc] = owned[vpc] || f.ID == vpc
+		owned[vpc] = owned[vpc] || f.Kind.Name == "vpc"
 		trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
+	}
+	for _, f := range found {
+		if vpc := ec2.VPCOf(f.Refers); f.Kind.Name == "subnet" && !owned[vpc] {
+			return nil, lostVPC(r.cloud, f.ID, vpc)
+		}
 	}
 	for _, candidates := range []map[string]bool{trusted, owned, mentioned} {
 		maps.DeleteFunc(candidates, func(_ string, is bool) bool { return !is })

@@ -56,6 +56,29 @@ func (r *run) findLostTags(ctx context.Context) error {
 	return r.lostTags(tags, first, created)
 }
 
+// findLostVPC returns an error if there are subnets of the cluster, but no VPC: a run would
+// create a second network. If no run has had the lock before, none has created subnets.
+func findLostVPC(ctx context.Context, c *cloud.Clients) error {
+	if cloud.IsBrief(ctx) || c.Lock != nil && c.Lock.IsFirst() {
+		return nil
+	}
+	subnets, err := ec2.Subnets(ctx, c)
+	if err != nil {
+		return fmt.Errorf("subnets of the cluster: %w", err)
+	}
+	if len(subnets) == 0 {
+		return nil
+	}
+	return &RefusedError{[]error{lostVPC(c, subnets[0].ID, subnets[0].VPC)}}
+}
+
+// lostVPC is the error for a VPC that has lost its tags.
+func lostVPC(c *cloud.Clients, subnet, vpc string) error {
+	return fmt.Errorf("subnet %s has the tags of the cluster, but its VPC, %s, does not. If it is the VPC of the cluster, restore its tags:\n"+
+		"  aws ec2 create-tags --resources %[2]s --tags Key=%s,Value=%s Key=%s,Value=%s\n"+
+		"otherwise remove the tag %[3]s from the subnet", subnet, vpc, c.OwnerTag(), cloud.Owned, cloud.ResourceTag, "vpc")
+}
+
 // lostTags returns a RefusedError with the instances that have lost tags. first is the
 // machine that runs kubeadm init, and created are the machines that would replace them.
 func (r *run) lostTags(tags map[string]cloud.Tags, first string, created []graph.ID) error {

@@ -104,6 +104,8 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 		if err := observeMachines(ctx, c, vpcs, inv); err != nil {
 			return err
 		}
+	} else if err := findLostVPC(ctx, c); err != nil {
+		return err
 	}
 	zones := map[string]bool{}
 	for _, s := range inv.Subnets {

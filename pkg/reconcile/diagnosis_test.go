@@ -218,7 +218,8 @@ func (x sabotage) run(ctx context.Context, t *testing.T, edit func(*awssim.Proce
 		edit(p)
 	}
 	tells := tell(t)
-	_, err := waiting(m, p, x.wait).Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
+	target := reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: x.wait, NetworkFirst: true} // so that there is a route to remove before machines boot
+	_, err := reconcile.OpenModel(m, target).Apply(ctx, reconcile.Options{Observe: func(e reconcile.Event) {
 		if tells != nil {
 			tells(e)
 		}

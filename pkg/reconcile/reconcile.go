@@ -46,6 +46,10 @@ type Target struct {
 	// Drain drains Nodes before their machines are terminated, and removes members
 	// of etcd. Without it machines are only terminated.
 	Drain bool
+	// NetworkFirst launches machines after their routes to the internet exist. Otherwise
+	// those that fetch their boot data from a secret or parameter are launched beside the
+	// NAT gateways, and wait for them by themselves.
+	NetworkFirst bool
 	// AskCluster makes Delete first delete the Services, Ingresses and volume claims of
 	// the cluster, so that its controllers delete what they created in AWS. Otherwise, or
 	// if the cluster does not respond, those resources are found by their tags.

@@ -73,6 +73,7 @@ func (r *run) build(ctx context.Context) (err error) {
 	}
 	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{
 		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
+		NetworkFirst: r.c.target.NetworkFirst,
 	})
 	if err != nil {
 		return &RefusedError{[]error{err}}

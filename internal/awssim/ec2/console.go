@@ -53,10 +53,27 @@ func (svc *Service) getConsoleOutput(in *ec2.GetConsoleOutputInput) (*ec2.GetCon
 		return nil, i.kind().notFound(i.ID)
 	}
 	out := &ec2.GetConsoleOutputOutput{InstanceId: in.InstanceId, Timestamp: aws.Time(svc.Now())}
+	text := i.waitingLines()
 	if i.Boot != nil {
-		out.Output = aws.String(base64.StdEncoding.EncodeToString([]byte(i.Boot.console())))
+		text += i.Boot.console()
+	}
+	if text != "" {
+		out.Output = aws.String(base64.StdEncoding.EncodeToString([]byte(text)))
 	}
 	return out, nil
+}
+
+// waitingLines are the console messages of a boot script that waits for a connection.
+func (i *Instance) waitingLines() (text string) {
+	if i.Offline.IsZero() {
+		return ""
+	}
+	at, service := i.Offline.UTC().Format(time.RFC3339), "secretsmanager.amazonaws.com:443"
+	text = fmt.Sprintf("[%s] user data: waiting for a connection to %s, for up to 900 seconds\n", at, service)
+	if i.Late {
+		text += fmt.Sprintf("[%s] user data: this machine boots again when it has a connection to %s\n", at, service)
+	}
+	return text
 }
 
 // console returns the output of a machine during boot, with the messages of cloud-init,

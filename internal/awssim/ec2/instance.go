@@ -37,6 +37,8 @@ type Instance struct {
 	Terminated                                             time.Time         // terminated since
 	Index                                                  int               // ami-launch-index
 	Boot                                                   *Boot             // nil: it has not booted
+	Offline                                                time.Time         // since when its boot script has waited for a connection; zero: it has not
+	Late                                                   bool              // it has waited too long
 	JoinFails                                              int               // fault: number of attempts to join that an API server refuses
 }
 

@@ -23,6 +23,12 @@ import (
 // boot simulates the boot of a machine: it fetches the boot data, and runs kubeadm.
 func (svc *Service) boot(i *ec2.Instance) *ec2.Boot {
 	at := i.Running.Add(BootTakes)
+	if !i.Offline.IsZero() {
+		at = later(at, svc.Now().Add(RestTakes))
+	}
+	if i.Late {
+		at = svc.Now().Add(BootTakes)
+	}
 	b, err := svc.booted(i, at)
 	if err != nil {
 		return &ec2.Boot{At: at, Failed: err.Error()}
@@ -56,32 +62,56 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 	return nil, errors.New("the user data has nothing for kubeadm to do")
 }
 
-// userData returns the cloud-config or the Ignition configuration of an instance,
-// wherever it is stored.
-func (svc *Service) userData(i *ec2.Instance) ([]byte, error) {
+// offline reports whether the script in the user data of a machine waits for a
+// connection. A machine that has waited too long goes on without its boot data, and boots
+// again when it has a connection.
+func (svc *Service) offline(i *ec2.Instance) bool {
+	data, err := svc.rawUserData(i)
+	probe, wait := setting(data, "PROBE"), setting(data, "WAIT")
+	if err != nil || probe == "" || svc.EC2.ReachesAWS(i, "secretsmanager") {
+		return false
+	}
+	if i.Offline.IsZero() {
+		i.Offline = i.Running.Add(BootTakes)
+	}
+	seconds, err := strconv.Atoi(wait)
+	i.Late = err != nil || svc.Now().Sub(i.Offline) > time.Duration(seconds)*time.Second
+	return true
+}
+
+// rawUserData returns the user data of an instance, not compressed.
+func (svc *Service) rawUserData(i *ec2.Instance) ([]byte, error) {
 	data, err := base64.StdEncoding.DecodeString(i.UserData)
 	if err != nil {
 		return nil, err
 	}
-	if data, err = inflated(data); err != nil {
+	return inflated(data)
+}
+
+// setting returns a setting of the script in user data; "" for none.
+func setting(data []byte, name string) string {
+	m := regexp.MustCompile(`(?m)^` + name + `='(.*)'$`).FindSubmatch(data)
+	if m == nil {
+		return ""
+	}
+	return string(m[1])
+}
+
+// userData returns the cloud-config or the Ignition configuration of an instance,
+// wherever it is stored.
+func (svc *Service) userData(i *ec2.Instance) ([]byte, error) {
+	data, err := svc.rawUserData(i)
+	if err != nil {
 		return nil, err
 	}
-	text := string(data)
-	setting := func(name string) string {
-		m := regexp.MustCompile(`(?m)^` + name + `='(.*)'$`).FindStringSubmatch(text)
-		if m == nil {
-			return ""
-		}
-		return m[1]
-	}
 	switch {
-	case setting("PREFIX") != "" && !svc.EC2.ReachesAWS(i, "secretsmanager"):
+	case setting(data, "PREFIX") != "" && !svc.EC2.ReachesAWS(i, "secretsmanager"):
 		return nil, errors.New(ec2.FailedNoRoute)
-	case setting("PREFIX") != "" && svc.IAM.ProfileRole(i.Profile) == "":
+	case setting(data, "PREFIX") != "" && svc.IAM.ProfileRole(i.Profile) == "":
 		return nil, errors.New(ec2.FailedNoRole)
-	case setting("PREFIX") != "":
-		return svc.fetched(setting("BACKEND"), setting("PREFIX"), setting("CHUNKS"), setting("KEEP") == "yes")
-	case strings.HasPrefix(strings.TrimSpace(text), "{"):
+	case setting(data, "PREFIX") != "":
+		return svc.fetched(setting(data, "BACKEND"), setting(data, "PREFIX"), setting(data, "CHUNKS"), setting(data, "KEEP") == "yes")
+	case strings.HasPrefix(strings.TrimSpace(string(data)), "{"):
 		return svc.pointed(data)
 	}
 	return data, nil

@@ -21,6 +21,8 @@ import (
 const (
 	// BootTakes is how long a machine takes until cloud-init has finished.
 	BootTakes = 40 * time.Second
+	// RestTakes is how long cloud-init takes after a script that waited for a connection.
+	RestTakes = 10 * time.Second
 	// InitTakes is how long kubeadm init takes until the API server responds.
 	InitTakes = 60 * time.Second
 	// JoinTakes is how long kubeadm join takes after the API server responds.
@@ -51,7 +53,7 @@ func (svc *Service) settleMachines() {
 		switch {
 		case !i.Terminating.IsZero():
 			svc.unjoin(i)
-		case i.Boot == nil && !i.Running.IsZero() && now.Sub(i.Running) >= BootTakes:
+		case i.Boot == nil && !i.Running.IsZero() && now.Sub(i.Running) >= BootTakes && !svc.offline(i):
 			i.Boot = svc.boot(i)
 		}
 	}

@@ -58,9 +58,12 @@ type flags struct {
 	progress      choice
 	verbose       bool
 
-	wait  choice         // the value of --wait
-	waits bool           // the command has --wait
-	drain bool           // the value of --drain
+	wait  choice // the value of --wait
+	waits bool   // the command has --wait
+	drain bool   // the value of --drain
+
+	networkFirst bool // the value of --network-first
+
 	eks   bool           // the manifest has EKS run the control plane
 	until reconcile.Wait // what the run waits for
 	far   string         // why it does not wait longer; "" for no message

@@ -20,6 +20,12 @@ func (f *flags) addDrain(cmd *cobra.Command) {
 		"false terminates machines without using the API server, and replaces no machine")
 }
 
+// addNetworkFirst adds --network-first.
+func (f *flags) addNetworkFirst(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.networkFirst, "network-first", false, "launch machines after their NAT gateways are available, for images that need the internet before their boot script runs; "+
+		"by default machines that fetch their boot data from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
+}
+
 // waitsFor returns what a run waits for, and why it does not wait for more, unless the
 // user has chosen that.
 func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string) {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/blang/semver/v4"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -110,10 +111,24 @@ type Fetch struct {
 	Region   string
 	Endpoint string // URL of the service; empty for that of AWS
 
+	// Probe is the host and port of the service, if the machine may boot before it has a
+	// route to it: the script waits for a connection, for up to NetworkWait.
+	Probe string
+
 	// Keep leaves the chunks in AWS, for machines that share them and may fetch them at
 	// any time. Otherwise the machine deletes its chunks.
 	Keep bool
 }
+
+// NetworkWait is how long a machine waits for a connection before it tries without.
+const NetworkWait = 15 * time.Minute
+
+// WaitsForNetwork and BootsAgain are in the lines that the script writes to the console
+// while it waits for a connection, and when it leaves that to another unit.
+const (
+	WaitsForNetwork = "waiting for a connection to"
+	BootsAgain      = "boots again when it has a connection to"
+)
 
 //go:embed fetch-userdata.sh
 var fetchScript string
@@ -187,6 +202,8 @@ func (f Fetch) script() (string, error) {
 		{"REGION", f.Region},
 		{"ENDPOINT", f.Endpoint},
 		{"KEEP", keep},
+		{"PROBE", f.Probe},
+		{"WAIT", strconv.Itoa(int(NetworkWait / time.Second))},
 	}
 	out := "#!/bin/bash\n"
 	for _, s := range settings {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"mime"
@@ -122,6 +123,8 @@ func TestRestartCanBeCommentedOut(t *testing.T) {
 	const restart = "systemctl restart cloud-init"
 	assert.Equal(t, 1, strings.Count(fetchScript, restart))
 	assert.Contains(t, fetchScript, "\n"+restart)
+	assert.Contains(t, fetchScript, WaitsForNetwork)
+	assert.Contains(t, fetchScript, BootsAgain)
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")
@@ -201,10 +204,10 @@ func fakeAWS(t *testing.T, dir string, f *Fetch, data []byte) (store string) {
 		require.NoError(t, os.WriteFile(filepath.Join(store, name), chunk, 0o600))
 	}
 	for name, script := range map[string]string{
-		"aws": `[[ $2 == --region && $3 == us-east-1 ]] || exit 2
+		"aws": `[[ "$2 $3 $4 $5" == "--cli-connect-timeout 10 --region us-east-1" ]] || exit 2
 name=${!#}
 file="` + store + `/${name//\//_}"
-case $4 in get-*) cat "$file" ;; delete-*) rm "$file" ;; *) exit 2 ;; esac`,
+case $6 in get-*) cat "$file" ;; delete-*) rm "$file" ;; *) exit 2 ;; esac`,
 		"sleep":     "exit 0",
 		"systemctl": `[[ "$*" == "restart cloud-init" ]] && echo cloud-init was started`,
 	} {
@@ -213,17 +216,67 @@ case $4 in get-*) cat "$file" ;; delete-*) rm "$file" ;; *) exit 2 ;; esac`,
 	return store
 }
 
-// run runs the script with its file in dir and returns its output.
-func run(t *testing.T, dir string, f Fetch) string {
+// run runs the script with its file in dir, after replacing pairs of texts in it, and
+// returns its output.
+func run(t *testing.T, dir string, f Fetch, edits ...string) string {
 	t.Helper()
 	script, err := f.script()
 	require.NoError(t, err)
+	script = strings.NewReplacer(edits...).Replace(script)
 	script = strings.Replace(script, "FILE=/etc/", "FILE="+dir+"/", 1)
 	cmd := exec.CommandContext(t.Context(), "bash")
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}
 	out, _ := cmd.CombinedOutput() // a failure shows in the output
 	return string(out)
+}
+
+// TestFetchScriptWaits runs the script on a machine that has no connection at first.
+func TestFetchScriptWaits(t *testing.T) {
+	const probe = "secretsmanager.us-east-1.amazonaws.com:443"
+	for name, c := range map[string]struct {
+		failures       int    // number of failed attempts to connect
+		wait           string // replaces the time limit
+		proxy          bool
+		unreachable    bool // the service cannot be reached either
+		want, unwanted []string
+	}{
+		"connected": {0, "900", false, false, []string{"cloud-init was started"}, []string{"waiting", "going on"}},
+		"later":     {3, "900", false, false, []string{"user data: waiting for a connection to " + probe + ", for up to 900 seconds", "cloud-init was started"}, []string{"going on"}},
+		"proxy":     {3, "900", true, false, []string{"cloud-init was started"}, []string{"waiting"}},
+		"too late":  {9, "0", false, false, []string{"no connection to " + probe + " after 0 seconds: going on without", "cloud-init was started"}, []string{"boots again"}},
+		"never": {
+			999, "0", false, true,
+			[]string{"this machine boots again when it has a connection to " + probe, "started --unit clusterawsadm-boot-again bash -c until timeout 5 bash -c ': <>/dev/tcp/secretsmanager.us-east-1.amazonaws.com/443' 2>/dev/null; do sleep 15; done; cloud-init clean --reboot", "cannot be fetched"},
+			[]string{"cloud-init was started"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := Fetch{Backend: SecretsManager, Prefix: Prefix(SecretsManager, "", "1234"), Region: "us-east-1", Probe: probe}
+			store := fakeAWS(t, dir, &f, noise(100))
+			if c.unreachable {
+				require.NoError(t, os.RemoveAll(store))
+			}
+			for name, script := range map[string]string{
+				"timeout":     fmt.Sprintf(`echo >>%[1]s/tries; (($(wc -l <%[1]s/tries) > %[2]d))`, dir, c.failures),
+				"systemd-run": `echo "started $*"`,
+			} {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", name), []byte("#!/bin/bash\n"+script+"\n"), 0o700))
+			}
+			edits := []string{"\nWAIT='900'\n", "\nWAIT='" + c.wait + "'\n"}
+			if c.proxy {
+				edits = append(edits, "#!/bin/bash\n", "#!/bin/bash\nHTTPS_PROXY=http://proxy:3128\n")
+			}
+			out := run(t, dir, f, edits...)
+			for _, want := range c.want {
+				assert.Contains(t, out, want)
+			}
+			for _, unwanted := range c.unwanted {
+				assert.NotContains(t, out, unwanted)
+			}
+		})
+	}
 }
 
 func TestBoothookErrors(t *testing.T) {

@@ -22,10 +22,39 @@ call() {
   local service=$1
   shift
   if [[ -n ${ENDPOINT} ]]; then
-    aws "${service}" --endpoint-url "${ENDPOINT}" --region "${REGION}" "$@"
+    aws "${service}" --cli-connect-timeout 10 --endpoint-url "${ENDPOINT}" --region "${REGION}" "$@"
   else
-    aws "${service}" --region "${REGION}" "$@"
+    aws "${service}" --cli-connect-timeout 10 --region "${REGION}" "$@"
   fi
+}
+
+# Whether this machine has a connection to ${PROBE}. A program, because it also
+# runs without this script.
+CONNECTS="timeout 5 bash -c ': <>/dev/tcp/${PROBE%:*}/${PROBE##*:}' 2>/dev/null"
+
+# Waits for a connection: this machine may have booted before the NAT gateway of
+# its subnet is available.
+await_network() {
+  local began=${SECONDS} next=${SECONDS}
+  if [[ -z ${PROBE} || -n ${HTTPS_PROXY:-${https_proxy:-}} ]]; then return 0; fi
+  until eval "${CONNECTS}"; do
+    if ((SECONDS - began >= WAIT)); then
+      say "no connection to ${PROBE} after ${WAIT} seconds: going on without"
+      return 0
+    fi
+    if ((SECONDS >= next)); then
+      next=$((SECONDS + 60))
+      say "waiting for a connection to ${PROBE}, for up to ${WAIT} seconds"
+    fi
+    sleep 5
+  done
+}
+
+# Boots this machine again as soon as it has a connection, if it has none now.
+boot_again() {
+  if [[ -z ${PROBE} ]] || eval "${CONNECTS}"; then return 0; fi
+  say "this machine boots again when it has a connection to ${PROBE}" >&2
+  systemd-run --unit clusterawsadm-boot-again bash -c "until ${CONNECTS}; do sleep 15; done; cloud-init clean --reboot"
 }
 
 # Writes chunk $1 to file $2, decoded.
@@ -74,9 +103,13 @@ if [[ -f ${FILE} ]]; then
   exit 0
 fi
 command -v aws >/dev/null || die "this image has no AWS CLI, which is needed to fetch the bootstrap data"
+await_network
 
 for ((i = 0; i < CHUNKS; i++)); do
-  fetch "${i}" "${FILE}.${i}" || die "chunk ${i} of ${PREFIX} cannot be fetched"
+  if ! fetch "${i}" "${FILE}.${i}"; then
+    boot_again
+    die "chunk ${i} of ${PREFIX} cannot be fetched"
+  fi
 done
 for ((i = 0; i < CHUNKS; i++)); do
   cat "${FILE}.${i}"

@@ -55,6 +55,7 @@ type Data struct {
 	Prefix       string // cloudInit.secretPrefix; "" for one made of ID
 	Names        *graph.Ref[secrets.BootstrapNamesState]
 	Keep         bool // machines share the secret, so none may delete it
+	Waits        bool // the machine may boot before it has a route to the internet
 	Uncompressed *bool
 	Ignition     *infrav1.Ignition
 	Bucket       *graph.Ref[s3.BucketState]
@@ -186,11 +187,29 @@ func (d *Data) secret(ctx context.Context, c *cloud.Clients, data boot.Data) ([]
 			return nil, err
 		}
 	}
-	hook, err := boot.Boothook(boot.Fetch{Backend: d.Backend, Prefix: prefix, Chunks: len(chunks), Region: c.Region, Keep: d.Keep})
+	probe, err := d.probe(ctx, c.Region)
+	if err != nil {
+		return nil, err
+	}
+	hook, err := boot.Boothook(boot.Fetch{Backend: d.Backend, Prefix: prefix, Chunks: len(chunks), Region: c.Region, Keep: d.Keep, Probe: probe})
 	if err != nil {
 		return nil, err
 	}
 	return boot.Fit(boot.CloudConfig, hook, d.Uncompressed)
+}
+
+// probe returns the host and port from which the machine fetches its data, if it has to
+// wait for a connection.
+func (d *Data) probe(ctx context.Context, region string) (string, error) {
+	if !d.Waits {
+		return "", nil
+	}
+	if d.Backend == boot.ParameterStore {
+		e, err := ssm.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, ssm.EndpointParameters{Region: &region})
+		return e.URI.Hostname() + ":443", err
+	}
+	e, err := secretsmanager.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, secretsmanager.EndpointParameters{Region: &region})
+	return e.URI.Hostname() + ":443", err
 }
 
 func (d *Data) putSecret(ctx context.Context, c *cloud.Clients, name string, chunk []byte) error {

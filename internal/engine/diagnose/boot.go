@@ -148,6 +148,9 @@ func (q *machineCheck) consoleCause(ctx context.Context) (string, error) {
 	if f := q.fetch; err != nil || f != nil && f.kept && !f.there {
 		return "", err // the finding about the secret says the same
 	}
+	if line := waitsForNetwork(text); line != "" {
+		return fmt.Sprintf("%s says on its console \"%s\": it has no route to the internet yet; it goes on by itself when it has one", q.machine.ID, shortLine(line)), nil
+	}
 	if known, line := q.known(text); known != nil {
 		return fmt.Sprintf("%s says on its console \"%s\": %s", q.machine.ID, shortLine(line), known.means), nil
 	}

@@ -49,3 +49,17 @@ func (q *machineCheck) known(text []string) (*cause, string) {
 	}
 	return nil, ""
 }
+
+// waitsForNetwork returns the line with which the script that fetches boot data says that
+// it waits for a connection; "" if it does not wait any more.
+func waitsForNetwork(text []string) (waits string) {
+	for _, line := range text {
+		switch {
+		case strings.Contains(line, boot.WaitsForNetwork), strings.Contains(line, boot.BootsAgain):
+			waits = line
+		case strings.Contains(line, "user data: ") && !strings.Contains(line, "fetch"): // it has gone on
+			waits = ""
+		}
+	}
+	return waits
+}

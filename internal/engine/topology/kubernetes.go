@@ -48,7 +48,7 @@ func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machineP
 	server := &incluster.APIServer{API: api, After: graph.Awaits(answers...)}
 	for _, m := range machines {
 		if m.ControlPlane {
-			server.Machines = append(server.Machines, m.Instance)
+			server.Machines, server.After = append(server.Machines, m.Instance), append(server.After, m.routes...)
 		}
 	}
 	k.server = graph.Expect(g, "api-server", server, p.infra("spec.controlPlaneEndpoint"), graph.Diagnosed(diagnose.Server(server)))
@@ -118,7 +118,7 @@ func addNode(g *graph.Graph, p platform, k kubernetes, m Machine, after []graph.
 		API: k.api, Server: k.server, Machine: m.Instance, External: m.External, Labels: m.labels, Replaceable: m.replaceable,
 		Ready: p.o.Wait == NodesReady || m.rolls && !m.ControlPlane, Parts: m.rolls && m.ControlPlane,
 	}
-	return graph.Expect(g, graph.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after), graph.Diagnosed(diagnose.Node(n)))
+	return graph.Expect(g, graph.ID("node/"+m.place()), n, graph.From(m.Instance.Origin()), graph.With(after, m.routes), graph.Diagnosed(diagnose.Node(n)))
 }
 
 // waitsForNode reports whether the run waits for the Node of a machine.

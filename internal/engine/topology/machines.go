@@ -12,6 +12,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/s3"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
@@ -109,16 +110,32 @@ func addMachine(g *graph.Graph, p platform, x groupPlan, at place, after []graph
 		if r.Image, err = addImage(g, p.base, x.group); err != nil {
 			return out, err
 		}
-		r.Boot = p.recorded(p.bootData(x.group, id, x.instanceName(at.index), x.role(at)))
+		data := p.recorded(p.bootData(x.group, id, x.instanceName(at.index), x.role(at)))
+		data.Waits = p.bootsBesideGateways(x.group, r.Subnet)
+		r.Boot = data
 		if p.renewsToken(x.group) {
 			r.Tags = r.Tags.With(cloud.Tags{tokenTag: "true"})
 		}
-		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile), p.net.egress(r.Subnet))
+		r.Needed = slices.Concat(addKeyPair(g, p.base, r.Key), addProfile(g, p.base, x.spec.IAMInstanceProfile))
+		if data.Waits {
+			out.routes = p.net.egress(r.Subnet)
+		} else {
+			r.Needed = append(r.Needed, p.net.egress(r.Subnet)...)
+		}
 	}
-	return Machine{
-		Group: x.name, name: x.instanceName(at.index), ControlPlane: x.controlPlane, External: x.externalCloudProvider(), labels: x.labels, rolls: x.rolls(), replaceable: !x.controlPlane && p.replacesOutdated(x.group),
-		Instance: graph.Add(g, id, r, graph.From(x.origin), graph.With(after)),
-	}, nil
+	out.Group, out.name, out.ControlPlane, out.External = x.name, x.instanceName(at.index), x.controlPlane, x.externalCloudProvider()
+	out.labels, out.rolls, out.replaceable = x.labels, x.rolls(), !x.controlPlane && p.replacesOutdated(x.group)
+	out.Instance = graph.Add(g, id, r, graph.From(x.origin), graph.With(after))
+	return out, nil
+}
+
+// bootsBesideGateways reports whether the machines of a group are launched without
+// waiting for the NAT gateway of their subnet: their boot script waits for it
+// (docs/adr/0023-boot-beside-nat-gateways.md). Only the script that fetches boot data
+// with the AWS CLI does, and machines of EKS wait longer for their cluster.
+func (p platform) bootsBesideGateways(x group, subnet *graph.Ref[ec2.SubnetState]) bool {
+	backend := backendOf(x)
+	return !p.o.NetworkFirst && p.m.EKS == nil && (backend == boot.SecretsManager || backend == boot.ParameterStore) && p.net.of(subnet).nat
 }
 
 // ownTags are the tags that differ between the machines of a group.

@@ -30,6 +30,7 @@ type subnet struct {
 	name, zone string
 	public     bool
 	wavelength bool   // it is in a Wavelength Zone
+	nat        bool   // a NAT gateway of this cluster leads to the internet
 	parent     string // availability zone of the Wavelength Zone
 	cidr       string
 	ipv6       int    // index of its /64; 0: none
@@ -62,6 +63,16 @@ func (s subnet) loadBalancerTag() cloud.Tags {
 // internet.
 func (s subnet) egress() []graph.Edge { return graph.Awaits(s.table) }
 
+// of returns a subnet by its resource.
+func (n network) of(ref *graph.Ref[ec2.SubnetState]) subnet {
+	for _, s := range n.subnets {
+		if s.ref == ref {
+			return s
+		}
+	}
+	return subnet{}
+}
+
 // subnetsOfKind returns the public or the private subnets in availability zones, in order. As in
 // CAPA, subnets in Wavelength Zones contain machines only if the manifest says so, and
 // neither load balancers nor NAT gateways.
@@ -88,12 +99,7 @@ func (n network) first(public bool, zone string) (subnet, bool) {
 // egress are the resources that have to exist before machines in a subnet can reach the
 // internet.
 func (n network) egress(of *graph.Ref[ec2.SubnetState]) []graph.Edge {
-	for _, s := range n.subnets {
-		if s.ref == of {
-			return s.egress()
-		}
-	}
-	return nil
+	return n.of(of).egress()
 }
 
 // addNetwork adds the VPC and its parts, or looks up an existing VPC.
@@ -314,6 +320,7 @@ func addRouteTables(g *graph.Graph, in inputs, n network, gateways []natGateway,
 				routes = append(routes, ec2.Route{To: "::/0", Via: n.internet})
 			}
 		case nat != nil:
+			s.nat = true
 			routes = append(routes, ec2.Route{To: "0.0.0.0/0", Via: nat})
 			if s.cidr == "" {
 				routes = append(routes, ec2.Route{To: "64:ff9b::/96", Via: nat}) // NAT64

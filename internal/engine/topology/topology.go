@@ -54,6 +54,7 @@ type Machine struct {
 	Instance     *graph.Ref[ec2.InstanceState]
 
 	name        string            // with which its group launches it
+	routes      []graph.Edge      // that it waits for by itself, after it is launched
 	labels      map[string]string // labels of its Node
 	rolls       bool              // a rollout replaces machines of its group
 	replaceable bool              // the run may replace it
@@ -80,6 +81,8 @@ func (e *NamespaceError) Error() string {
 type Options struct {
 	Wait  Wait // what the run waits for
 	Drain bool // drain the nodes of machines before they are terminated
+	// NetworkFirst launches machines after the NAT gateways, not beside them.
+	NetworkFirst bool
 }
 
 // Wait is the state of the cluster that a run waits for.

@@ -1,0 +1,26 @@
+package diagnose
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestWaitsForNetwork(t *testing.T) {
+	const (
+		waiting = "[t] user data: waiting for a connection to x:443, for up to 900 seconds"
+		without = "[t] user data: no connection to x:443 after 900 seconds: going on without"
+		try     = "[t] user data: chunk 0: try 1 of 10 to fetch it failed"
+		again   = "[t] user data: this machine boots again when it has a connection to x:443"
+		end     = "[t] user data: chunk 0 of x cannot be fetched"
+		written = "[t] user data: written, cloud-init starts again"
+	)
+	for want, text := range map[string][]string{
+		waiting: {waiting},
+		again:   {waiting, without, try, again, end},
+		"":      {waiting, without, try, again, end, waiting, written, "kubeadm join: attempt 1 failed with exit code 1"},
+	} {
+		assert.Equal(t, want, waitsForNetwork(text), strings.Join(text, "\n"))
+	}
+}

@@ -2,7 +2,6 @@ package cloud_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -100,7 +99,7 @@ func TestCutAnswers(t *testing.T) {
 					require.Equal(t, 8, server.requests, "%s %d %q: %v", name, status, body, err)
 					require.True(t, cloud.Unanswered(err), "%s %d %q: %v", name, status, body, err)
 					require.False(t, cloud.Rejected(err))
-					require.False(t, errors.Is(err, context.Canceled))
+					require.NotErrorIs(t, err, context.Canceled)
 				})
 			}
 		}

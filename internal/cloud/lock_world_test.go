@@ -215,7 +215,7 @@ func (p *process) die() {
 
 // before does what a fate has in store before the request.
 func (p *process) before(f fate) error {
-	switch f {
+	switch f { //nolint:exhaustive // the other fates do not matter here
 	case sleepsBefore:
 		p.sleep()
 	case stoppedBefore:
@@ -239,7 +239,7 @@ func (p *process) before(f fate) error {
 
 // after does what a fate has in store before the answer.
 func (p *process) after(f fate) error {
-	switch f {
+	switch f { //nolint:exhaustive // the other fates do not matter here
 	case sleepsAfter:
 		p.sleep()
 	case stoppedAfter:
@@ -266,7 +266,7 @@ func (p *process) request(fates []fate, arrive func(f fate) error) error {
 	if err := p.before(f); err != nil {
 		return err
 	}
-	switch f {
+	switch f { //nolint:exhaustive // the other fates do not matter here
 	case held:
 		time.Sleep(long)
 	case heldShortly:
@@ -325,7 +325,7 @@ func (p *process) list(ctx context.Context) (all []Holder, err error) {
 	err = p.request(fatesOfLists, func(f fate) error {
 		all, err = p.records.list(ctx)
 		old := p.world.shown(time.Now().Add(-ConsistencyDelay))
-		switch f {
+		switch f { //nolint:exhaustive // the other fates do not matter here
 		case oldListing:
 			all = old
 		case oldOfOthers:

@@ -121,7 +121,9 @@ func TestMachinesDoNotWaitForAFailedNATGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, threeZones, nil)
 		a := account(m, lag)
-		a.Edit(func(s *awssim.State) { s.EC2.NATGatewayFailure = "InternalError: Network interface could not be created" })
+		a.Edit(func(s *awssim.State) {
+			s.EC2.NATGatewayFailure = "InternalError: Network interface could not be created"
+		})
 		began := time.Now()
 		_, err := rolling(m, a.Process()).Apply(t.Context(), reconcile.Options{Observe: tell(t)})
 		require.ErrorContains(t, err, "failed: InternalError: Network interface could not be created")

@@ -39,7 +39,7 @@ func (r *run) apply(ctx context.Context) error {
 // a run has failed: workers whose time limit is over, and whose consoles say that kubeadm
 // join has failed.
 func (r *run) failedJoins(ctx context.Context, err error) (machines []ec2.InstanceState) {
-	all, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the errors of a walk are joined
+	all, ok := err.(interface{ Unwrap() []error })
 	if !ok || ctx.Err() != nil {
 		return nil
 	}

@@ -107,30 +107,12 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 	if m := r.c.manifest; m != nil && m.Infra.Spec.NetworkSpec.VPC.ID != "" {
 		return set([]string{m.Infra.Spec.NetworkSpec.VPC.ID}), nil
 	}
-	found := []kind.Found{}
-	for _, n := range r.built.Resources() {
-		if f, ok := kind.FromState(aws.Kinds(), n.Observed()); ok && n.Role() != graph.RoleExisting {
-			found = append(found, f)
-		}
-	}
-	for _, x := range all {
-		if !x.Created {
-			found = append(found, x.Found)
-		}
-	}
 	owned, trusted, mentioned := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, f := range found {
-		vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID))
-		if vpc == "" {
-			continue
-		}
-		mentioned[vpc] = true
-		owned[vpc] = owned[vpc] || f.Kind.Name == "vpc"
-		trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
-	}
-	for _, f := range found {
-		if vpc := ec2.VPCOf(f.Refers); f.Kind.Name == "subnet" && !owned[vpc] {
-			return nil, lostVPC(r.cloud, f.ID, vpc)
+	for _, f := range r.existing(all) {
+		if vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID)); vpc != "" {
+			mentioned[vpc] = true
+			owned[vpc] = owned[vpc] || f.ID == vpc
+			trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
 		}
 	}
 	for _, candidates := range []map[string]bool{trusted, owned, mentioned} {
@@ -144,6 +126,22 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 	}
 	ids := slices.Sorted(maps.Keys(mentioned))
 	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+}
+
+// existing lists the resources of the graph that belong to the cluster, and those that were
+// found by its tags.
+func (r *run) existing(all teardown.Leftovers) (found []kind.Found) {
+	for _, n := range r.built.Resources() {
+		if f, ok := kind.FromState(aws.Kinds(), n.Observed()); ok && n.Role() != graph.RoleExisting {
+			found = append(found, f)
+		}
+	}
+	for _, x := range all {
+		if !x.Created {
+			found = append(found, x.Found)
+		}
+	}
+	return found
 }
 
 func set(list []string) map[string]bool {

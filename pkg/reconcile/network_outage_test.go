@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -96,6 +95,6 @@ func TestCutIsNoRefusal(t *testing.T) {
 		p.Fault = func(int, string, string) awssim.Fault { return awssim.Cut }
 		_, err := open(m, p).Plan(t.Context())
 		require.ErrorContains(t, err, "unexpected EOF")
-		require.False(t, errors.As(err, new(*reconcile.RefusedError)))
+		require.NotErrorAs(t, err, new(*reconcile.RefusedError))
 	})
 }

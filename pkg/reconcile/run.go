@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -138,91 +137,6 @@ func refused(err error) error {
 		return err
 	}
 	return &RefusedError{[]error{err}}
-}
-
-// lookToDelete builds the graph of the existing resources, by manifest and by tag, and
-// plans its deletion.
-func (r *run) lookToDelete(ctx context.Context) error {
-	err := r.build(cloud.Briefly(ctx))
-	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
-	if errors.As(err, new(*RefusedError)) && !hopeless {
-		// A cluster that cannot be created any more can still be deleted by its tags.
-		r.warn("the manifest does not match the account (%v); its resources are found by their tags", err)
-		r.built = topology.Cluster{Graph: graph.New()}
-	} else if err != nil {
-		return refused(err)
-	}
-	_, err = r.x.PlanDelete(ctx, r.built.Graph)
-	if err = refused(err); errors.As(err, new(*RefusedError)) && !cloud.Denied(err) {
-		r.warn("resources of the manifest cannot be told apart (%v); all are found by their tags", err)
-		r.built = topology.Cluster{Graph: graph.New()}
-	} else if err != nil {
-		return err
-	}
-	claimed := map[string]bool{}
-	for _, n := range r.built.Resources() {
-		claimed[n.CloudID()] = true
-	}
-	all, owner, err := teardown.Search(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.owner, claimed)
-	if err != nil {
-		return refused(err)
-	}
-	if r.owner = owner; owner.Shared {
-		r.warn("resources that controllers of a cluster named %s created are not deleted: another cluster uses that name in its tags", r.c.Name)
-	}
-	if r.vpcs, err = r.clusterVPCs(all); err != nil {
-		return refused(err)
-	}
-	api, err := r.connect(ctx)
-	if err == nil && api != nil {
-		err = r.readPolicies(ctx, api, all)
-	}
-	if err != nil {
-		return err
-	}
-	all, kept := r.split(all)
-	teardown.Add(r.built.Graph, all)
-	r.askCluster(api)
-	if r.plan, err = r.x.PlanDelete(ctx, r.built.Graph); err != nil {
-		return refused(err)
-	}
-	r.plan.Steps = slices.DeleteFunc(r.plan.Steps, func(s graph.Step) bool { return s.Action == graph.Keep })
-	for _, v := range kept {
-		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
-	}
-	return refused(r.findForeign(ctx, kept))
-}
-
-// findForeign returns a ForeignError if there are resources of other owners that prevent
-// the deletion.
-func (r *run) findForeign(ctx context.Context, kept teardown.Leftovers) error {
-	all, err := teardown.FindForeign(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.owner, kept)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	e := &ForeignError{}
-	for _, f := range all {
-		e.Resources = append(e.Resources, ForeignResource(f))
-	}
-	return e
-}
-
-// stuck returns the error of a deletion that has failed. If resources of other owners
-// have appeared since the plan, it is a LeftoverError that names them.
-func (r *run) stuck(ctx context.Context, err error) error {
-	if !errors.As(err, new(*graph.GaveUpError)) {
-		return err
-	}
-	r.cloud.Snapshot()
-	var foreign *ForeignError
-	if !errors.As(r.findForeign(cloud.Briefly(ctx), nil), &foreign) {
-		return err
-	}
-	left := &LeftoverError{Err: errors.Join(err, foreign)}
-	for _, f := range foreign.Resources {
-		left.Left = append(left.Left, f.ID)
-	}
-	return left
 }
 
 // lock takes the lock of the cluster: in SSM Parameter Store, or in a file of this

@@ -11,8 +11,17 @@ func TestHealthThresholds(t *testing.T) {
 	check := healthCheck{Healthy: 2, Unhealthy: 3}
 	var h health
 	for i, step := range []struct{ passed, healthy bool }{
-		{true, false}, {false, false}, {true, false}, {true, true},
-		{false, true}, {false, true}, {true, true}, {false, true}, {false, true}, {false, false}, {true, false},
+		{true, false},
+		{false, false},
+		{true, false},
+		{true, true},
+		{false, true},
+		{false, true},
+		{true, true},
+		{false, true},
+		{false, true},
+		{false, false},
+		{true, false},
 	} {
 		h.note(check, step.passed)
 		assert.Equal(t, step.healthy, h.healthy, "after check %d", i+1)

@@ -63,11 +63,11 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.KillBefore:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.Silent, core.Stale, core.LostAfter, core.KillAfter: // an API server answers from a quorum
+	case core.None, core.Cut, core.Silent, core.Stale, core.LostAfter, core.KillAfter: // an API server answers from a quorum
 	}
 	code, answer, err := svc.answer(req, r.access, body)
 	switch fault {
-	case core.LostAfter:
+	case core.LostAfter, core.Cut:
 		return nil, errReset()
 	case core.KillAfter:
 		r.p.Die()

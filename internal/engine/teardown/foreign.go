@@ -236,9 +236,13 @@ func ownerOf(tags cloud.Tags) string {
 		}
 	}
 	for _, t := range []struct{ key, what string }{
-		{kind.EKSClusterTag, "EKS cluster "}, {kind.NodeGroupClusterTag, "EKS cluster "}, {kind.CNITag, "Kubernetes cluster "},
-		{kind.LoadBalancerControllerTag, "Kubernetes cluster "}, {"aws:cloudformation:stack-name", "CloudFormation stack "},
-		{"aws:autoscaling:groupName", "Auto Scaling group "}, {"Name", ""},
+		{kind.EKSClusterTag, "EKS cluster "},
+		{kind.NodeGroupClusterTag, "EKS cluster "},
+		{kind.CNITag, "Kubernetes cluster "},
+		{kind.LoadBalancerControllerTag, "Kubernetes cluster "},
+		{"aws:cloudformation:stack-name", "CloudFormation stack "},
+		{"aws:autoscaling:groupName", "Auto Scaling group "},
+		{"Name", ""},
 	} {
 		if value := tags[t.key]; value != "" {
 			return t.what + value

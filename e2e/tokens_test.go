@@ -50,7 +50,7 @@ func callOf(r *http.Request, body []byte) call {
 // refuse answers with an error, in the protocol of the service.
 func (c call) refuse(w http.ResponseWriter, f fault) {
 	status, code := http.StatusInternalServerError, "InternalError"
-	switch f {
+	switch f { //nolint:exhaustive // the other faults do not lose a token
 	case unavailable:
 		status, code = http.StatusServiceUnavailable, "ServiceUnavailable"
 	case throttled:

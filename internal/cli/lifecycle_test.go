@@ -47,7 +47,7 @@ func TestClusterCommands(t *testing.T) {
 
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
-	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 4 to wait for; AWS takes about 4 minutes\.`, s.out.String())
+	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 4 to wait for; AWS takes about 5 minutes\.`, s.out.String())
 	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
 	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
 	assert.NotContains(t, s.err.String(), "error")
@@ -141,7 +141,7 @@ func testConflict(t *testing.T, s *shellEnv, file string) {
 	edited := strings.ReplaceAll(string(text), "t3.large", "m5.large")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, 0, s.run("cluster", "plan", "-f", "-"), s.err.String())
-	assert.Contains(t, s.out.String(), "Plan: 3 to create, 2 to change, 7 to delete, 2 to wait for; AWS takes about 4 minutes.", "machines of another type take the place of those that are there")
+	assert.Contains(t, s.out.String(), "Plan: 3 to create, 3 to change, 7 to delete, 2 to wait for; AWS takes about 4 minutes.", "machines of another type take the place of those that are there")
 	s.In = strings.NewReader(edited)
 	require.Equal(t, env.Refused, s.run("cluster", "plan", "-f", "-", "--wait", "infrastructure"))
 	assert.Contains(t, s.out.String(), "cannot be changed")

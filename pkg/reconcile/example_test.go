@@ -51,12 +51,12 @@ func Example() {
 	result, err := c.Delete(ctx, reconcile.Options{})
 	fmt.Println(result.Plan.Count(reconcile.Remove), "deleted", err)
 	// Output:
-	// 36 to create, about 2m30s <nil>
-	// 36 created <nil>
+	// 37 to create, about 2m30s <nil>
+	// 37 created <nil>
 	// vpc ok <nil>
 	// internet-gateway ok <nil>
 	// subnet/public/us-east-1a ok <nil>
-	// 36 deleted <nil>
+	// 37 deleted <nil>
 }
 
 // All problems of an invalid manifest are reported.

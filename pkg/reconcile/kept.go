@@ -108,11 +108,20 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 		return set([]string{m.Infra.Spec.NetworkSpec.VPC.ID}), nil
 	}
 	owned, trusted, mentioned := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	subnets := map[string]string{} // one for each VPC
 	for _, f := range r.existing(all) {
+		if s, is := f.State.(ec2.SubnetState); is && f.Tags[r.cloud.OwnerTag()] == cloud.Owned {
+			subnets[s.VPC] = s.ID
+		}
 		if vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID)); vpc != "" {
 			mentioned[vpc] = true
 			owned[vpc] = owned[vpc] || f.ID == vpc
 			trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
+		}
+	}
+	for _, vpc := range slices.Sorted(maps.Keys(subnets)) { // a cluster has subnets of its own only in its own VPC
+		if !owned[vpc] {
+			return nil, lostVPC(r.cloud, subnets[vpc], vpc)
 		}
 	}
 	for _, candidates := range []map[string]bool{trusted, owned, mentioned} {

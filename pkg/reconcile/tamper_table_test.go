@@ -37,7 +37,6 @@ func tampers() map[string]tamper {
 		"bastion securityGroup":        regroupMachine,
 		"machine metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.HopLimit = 7 },
 		"bastion metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.Tags = "enabled" },
-		"bootstrap-names names":        func(s *awssim.State, id, _ string) { s.SSM.Parameters[id+"/0"].Value = "somebody-else" },
 		"bucket policy": func(s *awssim.State, id, _ string) {
 			s.S3.Buckets[id].Policy = `{"Version":"2012-10-17","Statement":[]}`
 		},

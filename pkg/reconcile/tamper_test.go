@@ -128,6 +128,9 @@ func (x tampering) round(t *testing.T, a *awssim.AWS, round int) map[string]bool
 				continue
 			}
 			field := v.fields[n%len(v.fields)]
+			if v.node.Kind() == "bootstrap-names" {
+				continue // of machines that exist, no name is desired any more
+			}
 			do := table[key(v.node, field)]
 			require.NotNil(t, do, "no tamper for %q of %s", field, v.node)
 			do(s, v.id, field)

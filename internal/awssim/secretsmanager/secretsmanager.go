@@ -61,13 +61,14 @@ func (svc *Service) simulate() {
 }
 
 // listLag is how long ListSecrets does not reflect changes. "ListSecrets might not reflect
-// changes from the last five minutes" (API reference); here it never does.
+// changes from the last five minutes" (API reference); here it never does, except in an
+// account without any lag.
 const listLag = 5 * time.Minute
 
 // listed returns the secrets that ListSecrets lists, sorted by name: without the new ones,
 // and with those that have just been deleted.
 func (svc *Service) listed(planned bool) (list []*Secret) {
-	recent := func(at time.Time) bool { return svc.Now().Sub(at) < listLag }
+	recent := func(at time.Time) bool { return svc.Lag > 0 && svc.Now().Sub(at) < listLag }
 	svc.state.Deleted = slices.DeleteFunc(svc.state.Deleted, func(s *Secret) bool { return !recent(s.Asked) })
 	for _, s := range slices.Concat(svc.allSecrets(), svc.state.Deleted) {
 		if !recent(s.Born) && (planned || s.Asked.IsZero() || recent(s.Asked)) {

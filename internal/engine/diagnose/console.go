@@ -57,7 +57,7 @@ func waitsForNetwork(text []string) (waits string) {
 		switch {
 		case strings.Contains(line, boot.WaitsForNetwork), strings.Contains(line, boot.BootsAgain):
 			waits = line
-		case strings.Contains(line, "user data: ") && !strings.Contains(line, "fetch"): // it has gone on
+		case strings.Contains(line, "user data: ") && !strings.Contains(line, "fetch"), strings.Contains(line, "kubeadm"): // it has gone on
 			waits = ""
 		}
 	}

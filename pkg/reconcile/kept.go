@@ -115,7 +115,8 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 		}
 		if vpc := ec2.VPCOf(append(slices.Clone(f.Refers), f.ID)); vpc != "" {
 			mentioned[vpc] = true
-			owned[vpc] = owned[vpc] || f.ID == vpc
+			_, is := f.State.(ec2.VPCState)
+			owned[vpc] = owned[vpc] || is
 			trusted[vpc] = trusted[vpc] || f.Kind.Area == kind.AreaLoadBalancer || f.Owner.EKS
 		}
 	}

@@ -125,17 +125,28 @@ func (r *run) clusterVPCs(all teardown.Leftovers) (map[string]bool, error) {
 			return nil, lostVPC(r.cloud, subnets[vpc], vpc)
 		}
 	}
-	for _, candidates := range []map[string]bool{trusted, owned, mentioned} {
-		maps.DeleteFunc(candidates, func(_ string, is bool) bool { return !is })
-		if len(candidates) == 1 {
-			return candidates, nil
-		}
-	}
-	if len(mentioned) == 0 {
-		return mentioned, nil
+	if vpcs := first(trusted, owned, mentioned); vpcs != nil {
+		return vpcs, nil
 	}
 	ids := slices.Sorted(maps.Keys(mentioned))
 	return nil, fmt.Errorf("resources with the tags of cluster %s are in several VPCs (%s): pass the cluster's with --vpc; it can be given several times", r.c.Name, strings.Join(ids, ", "))
+}
+
+// first returns the first set with one element; an empty set if all are empty, and nil if
+// none has one element.
+func first(sets ...map[string]bool) map[string]bool {
+	most := 0
+	for _, s := range sets {
+		maps.DeleteFunc(s, func(_ string, is bool) bool { return !is })
+		if len(s) == 1 {
+			return s
+		}
+		most = max(most, len(s))
+	}
+	if most == 0 {
+		return map[string]bool{}
+	}
+	return nil
 }
 
 // existing lists the resources of the graph that belong to the cluster, and those that were

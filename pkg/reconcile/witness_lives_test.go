@@ -87,7 +87,7 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	smaller := again()
 	smaller.Pools, smaller.Deployments = nil, nil
 	l.apply(smaller)
-	_, err = open(m, l.process()).Delete(l.t.Context(), reconcile.Options{})
+	_, err = open(m, l.process()).Delete(l.t.Context(), everything)
 	require.NoError(l.t, err)
 	require.Equal(l.t, before, l.a.Inventory())
 
@@ -101,7 +101,7 @@ func (l life) whole(m *manifest.Cluster, again func() *manifest.Cluster) {
 	require.NoError(l.t, err)
 	_, err = reconcile.OpenByName(m.Name, named).Status(l.t.Context())
 	require.NoError(l.t, err)
-	_, err = reconcile.OpenByName(m.Name, named).Delete(l.t.Context(), reconcile.Options{})
+	_, err = reconcile.OpenByName(m.Name, named).Delete(l.t.Context(), everything)
 	require.NoError(l.t, err)
 	require.Equal(l.t, before, l.a.Inventory())
 }

@@ -132,7 +132,7 @@ func open(o Options, s *State) (*AWS, *cloudformation.Service) {
 	secrets := secretsmanager.New(account, &s.Secrets)
 	ssms := ssm.New(account, &s.SSM)
 	cfn := cloudformation.New(account, &s.CloudFormation, iams)
-	servicequotas.New(account, ec2s)
+	servicequotas.New(account, ec2s, ekss, elbs)
 	tagging.New(account, ec2s, ekss, elbs, s3s, secrets, ssms)
 	if s.Kubernetes == nil {
 		s.Kubernetes = kubernetes.State{}

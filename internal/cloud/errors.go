@@ -91,7 +91,7 @@ func Denied(err error) bool {
 func Quota(err error) bool {
 	code := Code(err)
 	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" || strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
-		Is(err, "InstanceLimitExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
+		Is(err, "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
 }
 
 // Throttled reports whether err says that AWS throttled the call.

@@ -94,6 +94,7 @@ type Lock struct {
 
 	turn     chan struct{} // held while using the records and the fields below
 	self     Holder
+	before   *Holder   // the record of the epoch before; nil if there was none
 	earlier  []Holder  // the records of earlier runs that exist
 	last     written   // the last heartbeat
 	checked  time.Time // when the last listing was requested that shows this run as the holder; zero before

@@ -115,7 +115,7 @@ func (l *Lock) observe(all []Holder, asked time.Time) bool {
 
 // follows reports whether a listing shows the record before that of this run.
 func (l *Lock) follows(all []Holder) bool {
-	return l.self.Epoch == 1 || slices.ContainsFunc(all, func(h Holder) bool { return h.Epoch == l.self.Epoch-1 })
+	return l.before == nil || slices.ContainsFunc(all, func(h Holder) bool { return h.Epoch == l.before.Epoch && h.Run == l.before.Run })
 }
 
 // renew sends a heartbeat. If another run has written the record since the last one, the

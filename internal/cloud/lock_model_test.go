@@ -106,9 +106,10 @@ type choice struct {
 
 // scenario is what does not change from schedule to schedule.
 type scenario struct {
-	store  func(t *testing.T) func(p *process) records
-	shared bool   // the store is in files of the machine of all processes
-	second Ending // how the second run ends
+	store   func(t *testing.T) func(p *process) records
+	shared  bool   // the store is in files of the machine of all processes
+	second  Ending // how the second run ends
+	earlier bool   // a run has ended before
 }
 
 // play lets two runs use the lock, and then a third one, with the fates of the schedule. It
@@ -120,6 +121,10 @@ func (s scenario) play(t *testing.T, plan schedule) (choices []choice, events []
 		w := &world{began: time.Now(), clocks: clocks, store: s.store(t)}
 		if s.shared {
 			w.shared = &machine{}
+		}
+		if s.earlier {
+			w.next(t)
+			w.events = nil
 		}
 		w.fates = func(p *process, n int, of []fate) fate {
 			at := point{p.name, n}
@@ -273,14 +278,15 @@ func (x *explorer) explore(t *testing.T, plan schedule, after point) {
 // those with at most so many fates that are not normal, among the first 20 requests of each
 // run. There are three runs: the first one begins at once and writes for two and a half
 // minutes, the second one begins 21 seconds later and tries until it gets the lock, and the
-// third one begins when the second one has ended, with or without the records. After that,
-// one more run must get the lock. A listing is a minute old at most, as ConsistencyDelay
+// third one begins when the second one has ended, with or without the records. If it
+// deletes them, there is one of an earlier run at the beginning. After all that, one more
+// run must get the lock. A listing is a minute old at most, as ConsistencyDelay
 // says. "make test" plays a sample of them.
 
 // Two fates, with a store that promises no more than Parameter Store.
 func TestLockModel(t *testing.T) {
 	endings(t, func(t *testing.T, e Ending) {
-		x := &explorer{most: 2, stride: strideOfModel(211), seen: map[string]int{}, scenario: scenario{second: e, store: func(*testing.T) func(*process) records {
+		x := &explorer{most: 2, stride: strideOfModel(211), seen: map[string]int{}, scenario: scenario{second: e, earlier: e.Nothing, store: func(*testing.T) func(*process) records {
 			s := &parameters{all: map[int]*parameter{}}
 			return func(*process) records { return s }
 		}}}

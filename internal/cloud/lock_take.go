@@ -29,7 +29,7 @@ func (l *Lock) take(ctx context.Context) error {
 			return err
 		}
 		if taken {
-			return l.settle(ctx, all, top)
+			return l.settle(ctx, all)
 		}
 		// Another run has written since. A listing has to show it before this run goes on.
 		if unlisted.IsZero() {
@@ -95,7 +95,7 @@ func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 // succeed creates the record of the epoch after top. It fails if another run has written
 // since the listing that shows top.
 func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error) {
-	l.self.Epoch = 1
+	l.self.Epoch, l.before = 1, top
 	if top != nil {
 		l.self.Epoch = top.Epoch + 1
 	}
@@ -103,6 +103,7 @@ func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error)
 		if expired, err := l.revoke(ctx, *top); err != nil || !expired {
 			return false, err
 		}
+		l.before = &Holder{Epoch: top.Epoch, Run: l.self.Run, age: top.age}
 	}
 	began := l.clock.Now()
 	err = l.repeat(ctx, func() (err error) {
@@ -146,14 +147,14 @@ func (l *Lock) create(ctx context.Context, began time.Time) (created bool, err e
 // The one before remains, so that every listing shows a record of an epoch that a run with
 // an old listing may try to create. If it is not listed any more, another run has deleted
 // the cluster since, and yet another one may have created its record after that.
-func (l *Lock) settle(ctx context.Context, all []Holder, before *Holder) error {
+func (l *Lock) settle(ctx context.Context, all []Holder) error {
 	l.earlier = all
 	if err := l.check(ctx); err != nil {
 		return err
 	}
-	if before == nil || before.age < ConsistencyDelay {
+	if l.before == nil || l.before.age < ConsistencyDelay {
 		return nil
 	}
-	l.earlier = []Holder{*before}
-	return l.remove(ctx, slices.DeleteFunc(all, func(h Holder) bool { return h.Epoch == before.Epoch }))
+	l.earlier = []Holder{*l.before}
+	return l.remove(ctx, slices.DeleteFunc(all, func(h Holder) bool { return h.Epoch == l.before.Epoch }))
 }

@@ -274,16 +274,14 @@ func (svc *Service) checkCount(l *launch) error {
 		return core.Fail("InvalidParameterValue", "the counts %d to %d are invalid", least, wanted)
 	}
 	l.count = wanted
-	used := 0
-	for _, i := range svc.state.Instances {
-		if i.Terminated.IsZero() || i.Terminated.After(svc.Now()) {
-			t, _ := typeNamed(i.Type)
-			used += int(t.vcpus)
-		}
+	quota, err := vcpuQuota(l.kind.name, l.model.Spot)
+	if err != nil {
+		return err
 	}
-	l.count = min(l.count, (svc.state.Limits.VCPUs-used)/int(l.kind.vcpus))
+	limit := svc.state.Limits.VCPUsOf(quota)
+	l.count = min(l.count, (limit-svc.usedVCPUs(quota))/int(l.kind.vcpus))
 	if l.count < least {
-		return core.Fail("VcpuLimitExceeded", "you have requested more vCPU capacity than your current vCPU limit of %d allows", svc.state.Limits.VCPUs)
+		return vcpuLimitExceeded(l.model.Spot, limit)
 	}
 	if len(l.existing) == 0 && !l.subnet.Native {
 		l.count = min(l.count, svc.freeAddresses(l.subnet))
@@ -292,6 +290,14 @@ func (svc *Service) checkCount(l *launch) error {
 		return core.Fail("InsufficientFreeAddressesInSubnet", "there are not enough free addresses in subnet '%s' to satisfy the requested number of instances", l.subnet.ID)
 	}
 	return nil
+}
+
+// vcpuLimitExceeded is the error of a launch that exceeds a quota of vCPUs.
+func vcpuLimitExceeded(spot bool, limit int) error {
+	if spot {
+		return core.Fail("MaxSpotInstanceCountExceeded", "max spot instance count exceeded")
+	}
+	return core.Fail("VcpuLimitExceeded", "you have requested more vCPU capacity than your current vCPU limit of %d allows", limit)
 }
 
 // start creates the instances of a valid launch.

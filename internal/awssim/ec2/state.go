@@ -36,6 +36,8 @@ type State struct {
 type Limits struct {
 	VPCs          int // VPCs in the region, and internet gateways
 	Addresses     int // elastic IPs in the region
-	VCPUs         int // vCPUs of all instances that are not terminated
+	VCPUs         int // vCPUs of Standard instances, on demand; and as many of spot instances
 	RulesPerGroup int // per direction and IP version
+
+	OtherVCPUs map[string]int // limits of other vCPUs, by the code of the quota
 }

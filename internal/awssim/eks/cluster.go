@@ -24,6 +24,18 @@ import (
 // State is the state of EKS.
 type State struct {
 	Clusters map[string]*Cluster // by name
+	Limits   Limits
+}
+
+// Limits are quotas; 0 means the default.
+type Limits struct {
+	Clusters   int // in the region
+	NodeGroups int // managed, in a cluster
+}
+
+// Quotas returns the quotas of the account.
+func (svc *Service) Quotas() Limits {
+	return Limits{cmp.Or(svc.state.Limits.Clusters, 100), cmp.Or(svc.state.Limits.NodeGroups, 30)}
 }
 
 // Cluster is an EKS cluster with its parts. Its nodes are instances with the tag
@@ -180,6 +192,9 @@ func (svc *Service) createCluster(in *eks.CreateClusterInput) (*eks.CreateCluste
 			return &eks.CreateClusterOutput{Cluster: svc.clusterOut(old)}, nil
 		}
 		return nil, &types.ResourceInUseException{Message: aws.String("Cluster already exists with name: " + name), ClusterName: in.Name}
+	}
+	if len(svc.state.Clusters) >= svc.Quotas().Clusters {
+		return nil, &types.ResourceLimitExceededException{Message: aws.String("You have reached your quota of clusters"), ClusterName: in.Name}
 	}
 	versions := SupportedVersions()
 	c := &Cluster{

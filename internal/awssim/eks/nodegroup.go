@@ -135,6 +135,9 @@ func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNo
 		}
 		return nil, &types.ResourceInUseException{Message: aws.String("NodeGroup already exists with name " + name + " and cluster name " + c.Name), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
 	}
+	if len(c.NodeGroups) >= svc.Quotas().NodeGroups {
+		return nil, &types.ResourceLimitExceededException{Message: aws.String("You have reached your quota of node groups in this cluster"), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
+	}
 	g := &NodeGroup{
 		Name: name, RoleARN: aws.ToString(in.NodeRole), Version: cmp.Or(aws.ToString(in.Version), c.Version), Kind: string(in.AmiType),
 		Capacity: cmp.Or(string(in.CapacityType), "ON_DEMAND"), Token: aws.ToString(in.ClientRequestToken), Subnets: slices.Clone(in.Subnets),

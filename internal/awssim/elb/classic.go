@@ -95,7 +95,7 @@ func (svc *Service) keepClassic(c *ClassicLoadBalancer) (*classic.CreateLoadBala
 		}
 		return &classic.CreateLoadBalancerOutput{DNSName: aws.String(old.DNSName)}, nil
 	}
-	if len(svc.state.Classic) >= 20 {
+	if len(svc.state.Classic) >= svc.Quotas().Classic {
 		return nil, core.Fail("TooManyLoadBalancers", "exceeded quota of account")
 	}
 	c.DNSName = c.Name + "-" + strconv.Itoa(1_000_000_000+svc.NextSerial()) + "." + svc.Region + ".elb.amazonaws.com"

@@ -79,12 +79,22 @@ func (svc *Service) createLoadBalancer(in *elb.CreateLoadBalancerInput) (*elb.Cr
 		}
 		return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{svc.showLoadBalancer(old)}}, nil
 	}
-	if len(svc.state.LoadBalancers) >= 50 {
+	if svc.count(b.Type) >= map[string]int{"network": svc.Quotas().Network, "application": svc.Quotas().Application}[b.Type] {
 		return nil, core.Fail("TooManyLoadBalancers", "the maximum number of load balancers has been reached")
 	}
 	svc.place(b)
 	svc.state.LoadBalancers[b.ARN] = b
 	return &elb.CreateLoadBalancerOutput{LoadBalancers: []types.LoadBalancer{svc.showLoadBalancer(b)}}, nil
+}
+
+// count returns the number of load balancers of a type.
+func (svc *Service) count(kind string) (n int) {
+	for _, b := range svc.state.LoadBalancers {
+		if b.Type == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // newLoadBalancer validates a call and returns the load balancer, without the fields that

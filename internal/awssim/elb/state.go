@@ -1,6 +1,9 @@
 package elb
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // State is the state of Elastic Load Balancing.
 type State struct {
@@ -8,6 +11,16 @@ type State struct {
 	TargetGroups  map[string]*TargetGroup         // by ARN
 	Listeners     map[string]*Listener            // by ARN
 	Classic       map[string]*ClassicLoadBalancer // by name
+	Limits        Limits
+}
+
+// Limits are quotas, for each type of load balancer; 0 means the default.
+type Limits struct{ Network, Application, Classic int }
+
+// Quotas returns the quotas of the account.
+func (svc *Service) Quotas() Limits {
+	l := svc.state.Limits
+	return Limits{cmp.Or(l.Network, 50), cmp.Or(l.Application, 50), cmp.Or(l.Classic, 20)}
 }
 
 // LoadBalancer is a network or an application load balancer.

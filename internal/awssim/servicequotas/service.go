@@ -4,17 +4,21 @@ package servicequotas
 import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/core"
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim/elb"
 )
 
 // Service is the simulated Service Quotas.
 type Service struct {
 	*core.Account
 	ec2 *ec2.Service
+	eks *eks.Service
+	elb *elb.Service
 }
 
 // New registers the operations of Service Quotas.
-func New(a *core.Account, e *ec2.Service) *Service {
-	svc := &Service{Account: a, ec2: e}
+func New(a *core.Account, e *ec2.Service, k *eks.Service, l *elb.Service) *Service {
+	svc := &Service{Account: a, ec2: e, eks: k, elb: l}
 	svc.simulate()
 	return svc
 }

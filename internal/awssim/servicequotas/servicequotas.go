@@ -1,6 +1,7 @@
 package servicequotas
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,44 +15,82 @@ import (
 
 func (svc *Service) simulate() {
 	core.On(svc.Account, svc.getServiceQuota, "ServiceCode", "QuotaCode")
+	core.On(svc.Account, svc.getDefault, "ServiceCode", "QuotaCode")
 	core.On(svc.Account, svc.listServiceQuotas, "ServiceCode", "NextToken", "MaxResults")
+}
+
+// services are the names of services, by their code.
+func services() map[string]string {
+	return map[string]string{
+		"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "vpc": "Amazon Virtual Private Cloud (Amazon VPC)",
+		"eks": "Amazon Elastic Kubernetes Service (Amazon EKS)", "elasticloadbalancing": "Elastic Load Balancing (ELB)",
+	}
 }
 
 // quotas returns the simulated quotas, sorted by service and code.
 func (svc *Service) quotas() []types.ServiceQuota {
-	quota := func(service, code, name string, value int) types.ServiceQuota {
-		return types.ServiceQuota{
-			ServiceCode: aws.String(service), ServiceName: aws.String(map[string]string{"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "vpc": "Amazon Virtual Private Cloud (Amazon VPC)"}[service]),
+	var all []types.ServiceQuota
+	add := func(service, code, name string, value int) {
+		all = append(all, types.ServiceQuota{
+			ServiceCode: aws.String(service), ServiceName: aws.String(services()[service]),
 			QuotaCode: aws.String(code), QuotaName: aws.String(name), Value: aws.Float64(float64(value)), Unit: aws.String("None"), Adjustable: true,
 			QuotaArn: aws.String(svc.RegionalARN("servicequotas", service+"/"+code)), QuotaAppliedAtLevel: types.AppliedLevelEnumAccount,
-		}
+		})
 	}
-	l := svc.ec2.Quotas()
-	return []types.ServiceQuota{
-		quota("ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", l.Addresses),
-		quota("ec2", "L-1216C47A", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", l.VCPUs),
-		quota("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup),
-		quota("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs),
-		quota("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", ec2.NATGatewaysPerZone),
+	l, balancers, eks := svc.ec2.Quotas(), svc.elb.Quotas(), svc.eks.Quotas()
+	add("ec2", "L-0263D0A3", "EC2-VPC Elastic IPs", l.Addresses)
+	for _, q := range ec2.VCPUQuotas() {
+		add("ec2", q.Code, q.Name, l.VCPUsOf(q.Code))
 	}
+	add("eks", "L-1194D53C", "Clusters", eks.Clusters)
+	add("eks", "L-6D54EA21", "Managed node groups per cluster", eks.NodeGroups)
+	add("elasticloadbalancing", "L-53DA6B97", "Application Load Balancers per Region", balancers.Application)
+	add("elasticloadbalancing", "L-69A177A2", "Network Load Balancers per Region", balancers.Network)
+	add("elasticloadbalancing", "L-E9E9831D", "Classic Load Balancers per Region", balancers.Classic)
+	add("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup)
+	add("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs)
+	add("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", ec2.NATGatewaysPerZone)
+	slices.SortFunc(all, func(a, b types.ServiceQuota) int {
+		return cmp.Or(strings.Compare(*a.ServiceCode, *b.ServiceCode), strings.Compare(*a.QuotaCode, *b.QuotaCode))
+	})
+	return all
 }
 
-func (svc *Service) getServiceQuota(in *servicequotas.GetServiceQuotaInput) (*servicequotas.GetServiceQuotaOutput, error) {
+// find returns a quota, or the error for an unknown one.
+func (svc *Service) find(service, code *string) (*types.ServiceQuota, error) {
 	for _, q := range svc.quotas() {
-		if *q.ServiceCode == aws.ToString(in.ServiceCode) && *q.QuotaCode == aws.ToString(in.QuotaCode) {
-			return &servicequotas.GetServiceQuotaOutput{Quota: &q}, nil
+		if *q.ServiceCode == aws.ToString(service) && *q.QuotaCode == aws.ToString(code) {
+			return &q, nil
 		}
 	}
-	return nil, svc.noQuota(aws.ToString(in.ServiceCode), aws.ToString(in.QuotaCode))
+	if known := services()[aws.ToString(service)] != ""; known && strings.HasPrefix(aws.ToString(code), "L-") && len(*code) == 10 {
+		return nil, core.NotSimulated("the quota %s of %s", *code, *service)
+	}
+	return nil, noQuota()
 }
 
-// noQuota returns the error for an unknown quota: "not simulated" if the code has the
-// format of a quota code.
-func (svc *Service) noQuota(service, code string) error {
-	if (service == "ec2" || service == "vpc") && strings.HasPrefix(code, "L-") && len(code) == 10 {
-		return core.NotSimulated("the quota %s of %s", code, service)
-	}
+func noQuota() error {
 	return &types.NoSuchResourceException{Message: aws.String("The request failed because the specified quota does not exist.")}
+}
+
+// getServiceQuota returns the applied value of a quota. The documentation says that some
+// quotas have only a default value, and not which: here, those of node groups do.
+func (svc *Service) getServiceQuota(in *servicequotas.GetServiceQuotaInput) (*servicequotas.GetServiceQuotaOutput, error) {
+	q, err := svc.find(in.ServiceCode, in.QuotaCode)
+	if err != nil {
+		return nil, err
+	}
+	if *q.QuotaCode == "L-6D54EA21" {
+		return nil, noQuota()
+	}
+	return &servicequotas.GetServiceQuotaOutput{Quota: q}, nil
+}
+
+// getDefault returns the default value of a quota. The simulated accounts have no other
+// default values than the applied ones.
+func (svc *Service) getDefault(in *servicequotas.GetAWSDefaultServiceQuotaInput) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error) {
+	q, err := svc.find(in.ServiceCode, in.QuotaCode)
+	return &servicequotas.GetAWSDefaultServiceQuotaOutput{Quota: q}, err
 }
 
 func (svc *Service) listServiceQuotas(in *servicequotas.ListServiceQuotasInput) (*servicequotas.ListServiceQuotasOutput, error) {

@@ -84,16 +84,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
 	}
 	cfg = cfg.Copy()
-	cfg.Retryer = func() aws.Retryer {
-		return retry.NewStandard(func(r *retry.StandardOptions) {
-			r.MaxAttempts = 8
-			r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
-			r.Retryables = append([]retry.IsErrorRetryable{
-				retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
-				retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
-			}, r.Retryables...)
-		})
-	}
+	cfg.Retryer = c.retryer
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)
 	c.EKS = eks.NewFromConfig(cfg)
 	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)
@@ -102,6 +93,18 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.AutoScaling = autoscaling.NewFromConfig(cfg)
 	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	return c
+}
+
+// retryer says which failed attempts are repeated.
+func (c *Clients) retryer() aws.Retryer {
+	return retry.NewStandard(func(r *retry.StandardOptions) {
+		r.MaxAttempts = 8
+		r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
+		r.Retryables = append([]retry.IsErrorRetryable{
+			retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
+			retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
+		}, r.Retryables...)
+	})
 }
 
 // disconnected has the SDK repeat a call whose host cannot be found any more: a laptop has

@@ -65,7 +65,7 @@ func (r *ssmRecords) put(ctx context.Context, h Holder, overwrite bool) (version
 }
 
 func (r *ssmRecords) transient(err error) bool {
-	return r.c.SSM.Options().Retryer.IsErrorRetryable(err)
+	return r.c.retryer().IsErrorRetryable(err)
 }
 
 func (r *ssmRecords) create(ctx context.Context, h Holder) (taken bool, err error) {

@@ -39,11 +39,13 @@ type PlanDocument struct {
 	Summary  Counts           `json:"summary"`
 	Expected float64          `json:"expectedSeconds,omitempty"`
 	Steps    []reconcile.Step `json:"steps"`
+	// Quotas are the quotas of the account that the plan needs some of.
+	Quotas []reconcile.Quota `json:"quotas,omitempty"`
 }
 
 // NewPlanDocument returns the document of a plan.
 func NewPlanDocument(p reconcile.Plan, v PlanView) PlanDocument {
-	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps}
+	d := PlanDocument{Version: Version, Cluster: v.Cluster, Region: v.Region, Summary: Summarize(p), Expected: seconds(p.Expected), Steps: p.Steps, Quotas: p.Quotas}
 	if d.Steps == nil {
 		d.Steps = []reconcile.Step{}
 	}

@@ -38,6 +38,7 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 		}
 	}
 	b.WriteString(unchanged(p, v.Style))
+	b.WriteString(quotas(p.Quotas, v.Style))
 	b.WriteString(Headline(p, v) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -191,6 +192,27 @@ func unchanged(p reconcile.Plan, s Style) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// quotas lists the quotas that a plan needs some of.
+func quotas(all []reconcile.Quota, s Style) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(s.paint(dim, "Quotas:") + "\n")
+	wide := 0
+	for _, q := range all {
+		wide = max(wide, width(q.Name))
+	}
+	for _, q := range all {
+		code := dim
+		if q.Exceeded() {
+			code = red
+		}
+		b.WriteString("  " + s.paint(code, fmt.Sprintf("%s  %d needed, %d of %d in use (%s %s)", pad(q.Name, wide), q.Needed, q.Used, q.Limit, q.Service, q.Code)) + "\n")
+	}
+	return b.String() + "\n"
 }
 
 // kinds counts the steps with an action by their kind: "3 subnets, 1 vpc".

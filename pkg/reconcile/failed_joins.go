@@ -28,7 +28,7 @@ func (r *run) apply(ctx context.Context) error {
 	if err := r.look(ctx); err != nil {
 		return err
 	}
-	if err := preflight(ctx, r.cloud, r.plan); err != nil {
+	if err := r.preflight(ctx); err != nil {
 		return err
 	}
 	r.plan.Steps = append(done.Steps, r.plan.Steps...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 )
 
 // ID names a resource within its cluster: "subnet/private/us-east-1a". It is the
@@ -53,7 +54,23 @@ type Plan struct {
 	// Expected is how long AWS usually takes to carry it out; 0 where that is
 	// unknown.
 	Expected time.Duration
+	// Quotas are the quotas of the account that the plan needs some of. Those that could
+	// not be read are not among them.
+	Quotas []Quota
 }
+
+// Quota is a limit of the account in Service Quotas.
+type Quota struct {
+	Name    string `json:"name"`    // what it limits: "NAT gateways in us-east-1a"
+	Service string `json:"service"` // "vpc"
+	Code    string `json:"code"`    // "L-FE5A380F"
+	Limit   int    `json:"limit"`
+	Used    int    `json:"used"`   // whoever owns it
+	Needed  int    `json:"needed"` // by the plan, in addition
+}
+
+// Exceeded reports whether the quota is too small for the plan.
+func (q Quota) Exceeded() bool { return q.Used+q.Needed > q.Limit }
 
 // Empty reports whether there is nothing to do.
 func (p Plan) Empty() bool { return !slices.ContainsFunc(p.Steps, Step.Does) }
@@ -118,8 +135,11 @@ const (
 )
 
 // planOf returns the public form of a plan.
-func planOf(p graph.Plan, expected time.Duration) Plan {
+func planOf(p graph.Plan, expected time.Duration, quotas []quota.Line) Plan {
 	out := Plan{Steps: make([]Step, len(p.Steps)), Expected: expected}
+	for _, q := range quotas {
+		out.Quotas = append(out.Quotas, Quota{Name: q.Name, Service: q.Service, Code: q.Code, Limit: q.Limit, Used: q.Used, Needed: q.Needed})
+	}
 	for i, s := range p.Steps {
 		out.Steps[i] = Step{Resource: ID(s.Resource), Action: Action(s.Action), CloudID: s.CloudID, Origin: s.Origin, Diff: diffOf(s.Diff)}
 	}

@@ -2,30 +2,26 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 )
 
 // preflight finds what would stop the run half way: conflicts and exceeded quotas.
-func preflight(ctx context.Context, c *cloud.Clients, p graph.Plan) error {
-	reasons := conflicts(p)
-	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
-	for _, k := range aws.Kinds() {
-		reason, err := exceeded(ctx, c, k.Quota, p.CountKind(k.Name, graph.Create))
-		if err != nil {
-			return err
-		}
-		if reason != nil {
-			reasons = append(reasons, reason)
-		}
+func (r *run) preflight(ctx context.Context) error {
+	reasons := conflicts(r.plan)
+	report, err := quota.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.built.Graph, r.plan, func(id graph.ID) bool {
+		return AreaOf(ID(id), r.built.Graph.Resource(id).Origin()) == AreaControlPlane
+	})
+	if err != nil {
+		return err
 	}
-	if len(reasons) > 0 {
+	r.quotas = report.Lines
+	for _, w := range report.Warnings {
+		r.warn("%s", w)
+	}
+	if reasons = append(reasons, report.Reasons...); len(reasons) > 0 {
 		return &RefusedError{reasons}
 	}
 	return nil
@@ -41,24 +37,4 @@ func conflicts(p graph.Plan) (reasons []error) {
 		}
 	}
 	return reasons
-}
-
-// exceeded says why a plan that creates that many resources exceeds their quota, if it
-// does. A quota that cannot be read is not checked.
-func exceeded(ctx context.Context, c *cloud.Clients, q *kind.Quota, wanted int) (reason, err error) {
-	if q == nil || wanted == 0 {
-		return nil, nil // no reason, and no error
-	}
-	used, err := q.Used(ctx, c)
-	if err != nil || used+wanted <= q.Default {
-		return nil, err
-	}
-	out, unread := c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
-	if unread != nil || out.Quota == nil || out.Quota.Value == nil {
-		return nil, nil //nolint:nilerr // a quota that cannot be read is not checked
-	}
-	if limit := int(*out.Quota.Value); used+wanted > limit {
-		reason = fmt.Errorf("the plan creates %d %s, but %s allows %d and %d are in use: delete some, or request a higher quota (%s)", wanted, q.Name, c.Region, limit, used, q.Code)
-	}
-	return reason, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -20,12 +21,13 @@ import (
 
 // run is one run on one cluster.
 type run struct {
-	c     *Cluster
-	cloud *cloud.Clients
-	x     *graph.Executor
-	began time.Time
-	built topology.Cluster
-	plan  graph.Plan
+	c      *Cluster
+	cloud  *cloud.Clients
+	x      *graph.Executor
+	began  time.Time
+	built  topology.Cluster
+	plan   graph.Plan
+	quotas []quota.Line
 
 	deletes     bool
 	deleted     bool       // the cluster has no resources any more
@@ -191,7 +193,7 @@ func (r *run) result(err error) (Result, error) {
 func (r *run) publicPlan() Plan {
 	g := r.built.Graph
 	if g == nil {
-		return planOf(r.plan, 0)
+		return planOf(r.plan, 0, nil)
 	}
 	busy := map[graph.ID]bool{}
 	for _, s := range r.plan.Steps {
@@ -201,7 +203,7 @@ func (r *run) publicPlan() Plan {
 	if r.deletes {
 		time = g.DeleteTime
 	}
-	return planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }))
+	return planOf(r.plan, time(func(id graph.ID) bool { return busy[id] }), r.quotas)
 }
 
 // confirmed calls Options.Confirm. The time for that does not count as time of the
@@ -225,7 +227,7 @@ func (c *Cluster) Plan(ctx context.Context) (Plan, error) {
 	r := c.begin(Options{})
 	err := r.look(ctx)
 	if err == nil {
-		err = preflight(ctx, r.cloud, r.plan)
+		err = r.preflight(ctx)
 	}
 	return r.publicPlan(), public(err)
 }
@@ -250,7 +252,7 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	if err := r.look(ctx); err != nil {
 		return r.result(err)
 	}
-	if err := preflight(ctx, r.cloud, r.plan); err != nil {
+	if err := r.preflight(ctx); err != nil {
 		return r.result(err)
 	}
 	if err := r.confirmed(o); err != nil {

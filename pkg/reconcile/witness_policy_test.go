@@ -186,7 +186,6 @@ func unexercised() map[string]string {
 		"ClusterParameters ssm:AddTagsToResource":                         both,
 		"Describe ec2:DescribeInstanceAttribute":                          diagnose,
 		"Describe ec2:GetConsoleOutput":                                   diagnose,
-		"Describe servicequotas:GetServiceQuota":                          "asked when an account is close to a default quota",
 		"EncryptWithKeys kms:Decrypt":                                     volumes,
 		"EncryptWithKeys kms:GenerateDataKeyWithoutPlaintext":             volumes,
 		"EncryptWithKeys kms:ReEncryptFrom":                               volumes,

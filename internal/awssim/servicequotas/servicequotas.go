@@ -15,7 +15,6 @@ import (
 
 func (svc *Service) simulate() {
 	core.On(svc.Account, svc.getServiceQuota, "ServiceCode", "QuotaCode")
-	core.On(svc.Account, svc.getDefault, "ServiceCode", "QuotaCode")
 	core.On(svc.Account, svc.listServiceQuotas, "ServiceCode", "NextToken", "MaxResults")
 }
 
@@ -84,13 +83,6 @@ func (svc *Service) getServiceQuota(in *servicequotas.GetServiceQuotaInput) (*se
 		return nil, noQuota()
 	}
 	return &servicequotas.GetServiceQuotaOutput{Quota: q}, nil
-}
-
-// getDefault returns the default value of a quota. The simulated accounts have no other
-// default values than the applied ones.
-func (svc *Service) getDefault(in *servicequotas.GetAWSDefaultServiceQuotaInput) (*servicequotas.GetAWSDefaultServiceQuotaOutput, error) {
-	q, err := svc.find(in.ServiceCode, in.QuotaCode)
-	return &servicequotas.GetAWSDefaultServiceQuotaOutput{Quota: q}, err
 }
 
 func (svc *Service) listServiceQuotas(in *servicequotas.ListServiceQuotasInput) (*servicequotas.ListServiceQuotasOutput, error) {

@@ -24,7 +24,9 @@ func newPlan(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what create would do",
-		Long: `Show what create would do, field by field, and change nothing.
+		Long: `Show what create would do, field by field, and change nothing. Of each quota of
+the account that the plan needs some of, it shows the limit, what is in use, and
+what the plan needs; the exit code is 4 if a quota is too small.
 
 The exit code is 0, with or without changes. With --detailed-exitcode it is 2 when
 there are changes.`,

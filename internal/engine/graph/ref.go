@@ -26,6 +26,8 @@ type Resource interface {
 	Observed() State
 	// Takes returns how long AWS usually takes to create and to delete it.
 	Takes() (create, remove time.Duration)
+	// Desired is the desired resource; nil for an existing one.
+	Desired() any
 	// Wanted lists the desired fields.
 	Wanted() Diff
 
@@ -135,7 +137,7 @@ func (n *resource) Wanted() Diff {
 	return d.wanted()
 }
 
-// Desired returns the Desired[S], for tests; nil for an existing resource.
+// Desired implements Resource.
 func (n *resource) Desired() any { return n.behaviour.wants() }
 
 // Observed implements Resource.

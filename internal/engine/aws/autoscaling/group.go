@@ -85,6 +85,7 @@ var (
 	_ graph.Follower[GroupState] = (*Group)(nil)
 	_ graph.Timed                = (*Group)(nil)
 	_ graph.TimeLimited          = GroupState{}
+	_ ec2.Launcher               = (*Group)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -220,6 +221,36 @@ func parenthesized(s string) string {
 func (g *Group) scalingSuspended() bool {
 	s := g.suspended()
 	return slices.Contains(s, "Launch") || slices.Contains(s, "Terminate")
+}
+
+// Launches implements ec2.Launcher. Of several instance types, it returns the first one.
+func (g *Group) Launches(have graph.State) []ec2.Launch {
+	n := g.Spec.MinSize
+	if g.Desired != nil {
+		n = *g.Desired
+	}
+	if s, ok := have.(*GroupState); ok && s != nil {
+		n -= int32(len(s.Instances)) //nolint:gosec // a group has a few thousand machines at most
+	}
+	if n <= 0 || g.Content == nil {
+		return nil
+	}
+	_, mixed := g.launchSource()
+	if mixed == nil || mixed.InstancesDistribution == nil {
+		return g.Content.LaunchesOf(n)
+	}
+	d := mixed.InstancesDistribution
+	base := min(n, aws.ToInt32(d.OnDemandBaseCapacity))
+	share := int32(100)
+	if d.OnDemandPercentageAboveBaseCapacity != nil {
+		share = *d.OnDemandPercentageAboveBaseCapacity
+	}
+	spot := (n - base) * (100 - share) / 100
+	name := g.Content.Spec.InstanceType
+	if all := mixed.LaunchTemplate.Overrides; len(all) > 0 {
+		name = aws.ToString(all[0].InstanceType)
+	}
+	return []ec2.Launch{{Type: name, Count: int(n - spot)}, {Type: name, Spot: true, Count: int(spot)}}
 }
 
 // Create implements graph.Creator. The state it returns has no machines and no suspended

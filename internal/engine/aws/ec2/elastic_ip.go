@@ -113,9 +113,9 @@ func Addresses(ctx context.Context, c *cloud.Clients) ([]ElasticIPState, error) 
 }
 
 // countAddresses returns the number of Elastic IP addresses in the region.
-func countAddresses(ctx context.Context, c *cloud.Clients) (int, error) {
+func countAddresses(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	all, err := Addresses(ctx, c)
-	return len(all), err
+	return map[string]int{"": len(all)}, err
 }
 
 // elasticIPKind declares elastic IP addresses.

@@ -166,7 +166,45 @@ func natGatewayKind() *kind.Any {
 		Status:      func(s NATGatewayState) (state, detail string) { return string(s.Status), s.PublicIP },
 		ReadActions: []string{"ec2:DescribeNatGateways"}, Statement: kind.Network,
 		Actions: []string{"ec2:CreateNatGateway", "ec2:CreateTags", "ec2:DeleteNatGateway"},
+		Quota:   &kind.Quota{Service: "vpc", Code: "L-FE5A380F", Name: "NAT gateways", Default: 5, Takes: natGatewayZone, Used: countNATGateways},
 	})
+}
+
+// natGatewayZone returns the zone of a new NAT gateway: the quota is one for each zone.
+func natGatewayZone(desired any) (n int, scope string) {
+	g, ok := desired.(*NATGateway)
+	if !ok {
+		return 0, ""
+	}
+	if s, found := g.Subnet.Found(); found {
+		return 1, s.Zone
+	}
+	if s, ok := g.Subnet.Desired().(*Subnet); ok {
+		return 1, s.Zone
+	}
+	return 0, ""
+}
+
+// countNATGateways returns the number of NAT gateways of the region by zone. Gateways that
+// are being deleted count ("Amazon VPC quotas").
+func countNATGateways(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
+	p := ec2.NewDescribeNatGatewaysPaginator(c.EC2, &ec2.DescribeNatGatewaysInput{Filter: []types.Filter{cloud.Filter("state", "pending", "available", "deleting")}})
+	subnets, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeNatGatewaysOutput, error) { return p.NextPage(ctx) },
+		func(o *ec2.DescribeNatGatewaysOutput) (out []string) {
+			for _, x := range o.NatGateways {
+				out = append(out, aws.ToString(x.SubnetId))
+			}
+			return out
+		})
+	if err != nil || len(subnets) == 0 {
+		return nil, err
+	}
+	zones, err := zonesOfSubnets(ctx, c)
+	used := map[string]int{}
+	for _, s := range subnets {
+		used[zones[s]]++
+	}
+	return used, err
 }
 
 func existingNATGateways(ctx context.Context, c *cloud.Clients, tagged types.Filter) ([]string, error) {

@@ -306,5 +306,32 @@ func securityGroupRulesKind() *kind.Any {
 	return kind.Of(kind.Kind[SecurityGroupRulesState]{
 		Name: "security-group-rules", Area: kind.AreaSecurity, ReadActions: []string{"ec2:DescribeSecurityGroups"}, Statement: kind.Network,
 		Actions: []string{"ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupIngress"},
+		Quota:   &kind.Quota{Service: "vpc", Code: "L-0EA8095F", Name: "inbound rules", Default: 60, Takes: countRules},
 	})
+}
+
+// countRules returns the number of rules of a security group. AWS counts those for IPv4 and
+// for IPv6 separately, and rules that refer to a group in both ("Amazon VPC quotas").
+func countRules(desired any) (n int, scope string) {
+	r, ok := desired.(*SecurityGroupRules)
+	if !ok {
+		return 0, ""
+	}
+	v4, v6 := 0, 0
+	seen := map[string]bool{}
+	for _, rule := range r.Rules {
+		key := rule.DuplicateKey()
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		isV6, isV4 := rule.IPv6 || strings.Contains(rule.CIDR, ":"), strings.Contains(rule.CIDR, ".") || rule.Address != nil || rule.VPC != nil && !rule.IPv6
+		if !isV6 {
+			v4++
+		}
+		if !isV4 {
+			v6++
+		}
+	}
+	return max(v4, v6), string(r.Group.ID())
 }

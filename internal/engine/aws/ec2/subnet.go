@@ -270,3 +270,18 @@ func SubnetByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, zone
 		return &all[0], nil
 	}
 }
+
+// zonesOfSubnets returns the zone of every subnet in the region.
+func zonesOfSubnets(ctx context.Context, c *cloud.Clients) (map[string]string, error) {
+	zones, p := map[string]string{}, ec2.NewDescribeSubnetsPaginator(c.EC2, &ec2.DescribeSubnetsInput{})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.Subnets {
+			zones[aws.ToString(s.SubnetId)] = aws.ToString(s.AvailabilityZone)
+		}
+	}
+	return zones, nil
+}

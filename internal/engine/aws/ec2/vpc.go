@@ -145,9 +145,9 @@ func VPCs(ctx context.Context, c *cloud.Clients) ([]types.Vpc, error) {
 }
 
 // countVPCs returns the number of VPCs in the region.
-func countVPCs(ctx context.Context, c *cloud.Clients) (int, error) {
+func countVPCs(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
 	all, err := VPCs(ctx, c)
-	return len(all), err
+	return map[string]int{"": len(all)}, err
 }
 
 // OwnedVPCs returns the IDs of the VPCs that the cluster owns: of several with the owned

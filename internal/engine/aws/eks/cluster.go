@@ -464,6 +464,7 @@ func clusterKind() *kind.Any {
 		},
 		ReadActions: []string{"eks:DescribeCluster", "eks:ListClusters"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
+		Quota:   &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
 	})
 }
 
@@ -480,6 +481,12 @@ func Names(ctx context.Context, c *cloud.Clients) ([]string, error) {
 		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.ListClustersOutput, error) { return p.NextPage(ctx) },
 			func(o *eks.ListClustersOutput) []string { return o.Clusters })
 	})
+}
+
+// countClusters returns the number of EKS clusters in the region.
+func countClusters(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
+	all, err := Names(ctx, c)
+	return map[string]int{"": len(all)}, err
 }
 
 func ownedClusters(ctx context.Context, c *cloud.Clients, _ kind.Owner) (out []ClusterState, err error) {

@@ -372,6 +372,32 @@ const (
 	nodeGroupDeleteTime = 3 * time.Minute
 )
 
+// Launches implements ec2.Launcher. Of several instance types, it returns the first one.
+func (g *NodeGroup) Launches(have graph.State) []ec2.Launch {
+	n := g.Desired
+	if s, ok := have.(*NodeGroupState); ok && s != nil {
+		n -= s.Desired
+	}
+	switch {
+	case n <= 0:
+		return nil
+	case len(g.InstanceTypes) > 0:
+		return []ec2.Launch{{Type: g.InstanceTypes[0], Spot: g.Capacity == "SPOT", Count: int(n)}}
+	case g.Content != nil && g.Content.Spec.InstanceType != "":
+		return []ec2.Launch{{Type: g.Content.Spec.InstanceType, Spot: g.Capacity == "SPOT", Count: int(n)}}
+	}
+	return []ec2.Launch{{Type: "t3.medium", Spot: g.Capacity == "SPOT", Count: int(n)}} // the default of CreateNodegroup
+}
+
+// countNodeGroup returns the cluster of a node group.
+func countNodeGroup(desired any) (n int, scope string) {
+	g, ok := desired.(*NodeGroup)
+	if !ok {
+		return 0, ""
+	}
+	return 1, string(g.Cluster.ID())
+}
+
 // nodeGroupKind declares managed node groups.
 func nodeGroupKind() *kind.Any {
 	return kind.Of(kind.Kind[NodeGroupState]{
@@ -388,6 +414,7 @@ func nodeGroupKind() *kind.Any {
 		},
 		ReadActions: []string{"eks:DescribeNodegroup", "eks:ListNodegroups"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateNodegroup", "eks:DeleteNodegroup", "eks:TagResource", "eks:UpdateNodegroupConfig", "eks:UpdateNodegroupVersion"},
+		Quota:   &kind.Quota{Service: "eks", Code: "L-6D54EA21", Name: "managed node groups", Default: 30, Takes: countNodeGroup},
 	})
 }
 

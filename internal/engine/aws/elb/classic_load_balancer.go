@@ -304,6 +304,20 @@ func classicLoadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) (
 	return withTags(all, func(s ClassicLoadBalancerState) (cloud.Tags, error) { return describeClassicTags(ctx, c, s.ID) }, func(s *ClassicLoadBalancerState, tags cloud.Tags) { s.Tags = tags })
 }
 
+// countClassic returns 1 for a Classic Load Balancer.
+func countClassic(desired any) (n int, scope string) {
+	if _, ok := desired.(*ClassicLoadBalancer); ok {
+		return 1, ""
+	}
+	return 0, ""
+}
+
+// countClassicLoadBalancers returns the number of Classic Load Balancers in the region.
+func countClassicLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
+	all, err := ClassicLoadBalancers(ctx, c)
+	return map[string]int{"": len(all)}, err
+}
+
 // classicLoadBalancerKind declares Classic Load Balancers.
 func classicLoadBalancerKind() *kind.Any {
 	return kind.Of(kind.Kind[ClassicLoadBalancerState]{
@@ -317,5 +331,6 @@ func classicLoadBalancerKind() *kind.Any {
 			"elasticloadbalancing:ConfigureHealthCheck", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
 			"elasticloadbalancing:DetachLoadBalancerFromSubnets", "elasticloadbalancing:ModifyLoadBalancerAttributes",
 		},
+		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-E9E9831D", Name: "Classic Load Balancers", Default: 20, Takes: countClassic, Used: countClassicLoadBalancers},
 	})
 }

@@ -42,6 +42,7 @@ type LoadBalancerState struct {
 	Subnets, Groups []string
 	CrossZone       bool
 	IPType          string
+	Type            types.LoadBalancerTypeEnum // network, application or gateway
 }
 
 var (
@@ -199,7 +200,7 @@ func loadBalancerByName(ctx context.Context, c *cloud.Clients, name string) (*Lo
 func loadBalancerState(x types.LoadBalancer) LoadBalancerState {
 	s := LoadBalancerState{
 		Object: identity.Object{ID: aws.ToString(x.LoadBalancerArn)}, Name: aws.ToString(x.LoadBalancerName), DNS: aws.ToString(x.DNSName), VPC: aws.ToString(x.VpcId),
-		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal, Groups: x.SecurityGroups, IPType: string(x.IpAddressType),
+		Internal: x.Scheme == types.LoadBalancerSchemeEnumInternal, Groups: x.SecurityGroups, IPType: string(x.IpAddressType), Type: x.Type,
 	}
 	if x.State != nil {
 		s.Status = string(x.State.Code)
@@ -311,6 +312,21 @@ func loadBalancersIn(ctx context.Context, c *cloud.Clients, vpc string) ([]LoadB
 // loadBalancerCreateTime is how long AWS usually takes to provision a load balancer.
 const loadBalancerCreateTime = 150 * time.Second
 
+// countNetwork returns 1 for a Network Load Balancer.
+func countNetwork(desired any) (n int, scope string) {
+	if _, ok := desired.(*LoadBalancer); ok {
+		return 1, ""
+	}
+	return 0, ""
+}
+
+// countLoadBalancers returns the number of Network Load Balancers in the region.
+func countLoadBalancers(ctx context.Context, c *cloud.Clients) (map[string]int, error) {
+	all, err := LoadBalancers(ctx, c)
+	all = slices.DeleteFunc(slices.Clone(all), func(s LoadBalancerState) bool { return s.Type != types.LoadBalancerTypeEnumNetwork })
+	return map[string]int{"": len(all)}, err
+}
+
 // loadBalancerKind declares Network Load Balancers, and the load balancers that the AWS
 // Load Balancer Controller creates.
 func loadBalancerKind() *kind.Any {
@@ -324,6 +340,7 @@ func loadBalancerKind() *kind.Any {
 			"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:DeleteLoadBalancer",
 			"elasticloadbalancing:ModifyLoadBalancerAttributes", "elasticloadbalancing:SetSecurityGroups", "elasticloadbalancing:SetSubnets",
 		},
+		Quota: &kind.Quota{Service: "elasticloadbalancing", Code: "L-69A177A2", Name: "Network Load Balancers", Default: 50, Takes: countNetwork, Used: countLoadBalancers},
 	})
 }
 

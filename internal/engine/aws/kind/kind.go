@@ -73,16 +73,20 @@ type Kind[S graph.State] struct {
 	Quota *Quota // nil for a kind whose quota is not checked
 }
 
-// Quota is a limit of Service Quotas to the number of resources of a kind in a region.
+// Quota is a limit of Service Quotas to the resources of a kind.
 type Quota struct {
 	Service, Code string // "vpc", "L-F678F1CE"
 	Name          string // the plural of what it limits: "VPCs"
-
-	// Default is the quota of a new account: up to that, the quota is not read.
+	// Default is the limit if Service Quotas does not return one, as the documentation of
+	// GetServiceQuota says of some quotas; 0 if it differs between accounts.
 	Default int
 
-	// Used returns the number of resources in the region, of any owner.
-	Used func(context.Context, *cloud.Clients) (int, error)
+	// Takes returns how much of the quota a desired resource takes, and of which part of
+	// the region, such as a zone; "" is the whole region. nil means that each takes one.
+	Takes func(desired any) (n int, scope string)
+	// Used returns how much is in use, by scope, whoever owns it. nil means that all
+	// resources that count are in the plan, which then counts those that exist, too.
+	Used func(context.Context, *cloud.Clients) (map[string]int, error)
 }
 
 // Statement is a statement of the IAM policy that "cluster policy" prints.

@@ -1,0 +1,191 @@
+// Package quota compares what a plan creates with the quotas of the account.
+package quota
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Line is a quota that a plan needs some of.
+type Line struct {
+	Service, Code string
+	Name          string // "NAT gateways in us-east-1a"
+	Limit         int
+	Used          int // in the account, whoever owns it
+	Needed        int // by the plan
+}
+
+// Exceeded reports whether the quota is too small.
+func (l Line) Exceeded() bool { return l.Used+l.Needed > l.Limit }
+
+// Report is the result of Check.
+type Report struct {
+	Lines    []Line
+	Reasons  []error  // why the run cannot reach its goal
+	Warnings []string // what the run will not do, or what was not checked
+}
+
+// demand is what a plan needs of a quota.
+type demand struct {
+	kind.Quota
+	scope string
+	needs int
+	used  int
+	limit int
+	err   error // why the limit or the use is not known
+
+	machines []machines // with a quota of vCPUs
+}
+
+// Check returns the quotas that a plan needs some of. control says which resources are
+// those of the control plane.
+func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p graph.Plan, control func(graph.ID) bool) (r Report, err error) {
+	demands := countedDemands(g, p)
+	vcpus, err := vcpuDemands(ctx, c, g, p, control)
+	if err != nil {
+		return r, err
+	}
+	demands = append(demands, vcpus...)
+	var all sync.WaitGroup
+	for _, d := range demands {
+		all.Go(func() { d.read(ctx, c) })
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return r, context.Cause(ctx)
+	}
+	slices.SortFunc(demands, func(a, b *demand) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.needs, a.needs), strings.Compare(a.scope, b.scope))
+	})
+	for n, d := range demands {
+		larger := n > 0 && demands[n-1].Code == d.Code && d.Used == nil && len(d.machines) == 0
+		if fits := d.needs+d.used <= d.limit; larger && fits {
+			continue // of security groups, the one with the most rules says enough
+		}
+		r.add(c.Region, d)
+	}
+	r.addUnread(demands)
+	return r, nil
+}
+
+// countedDemands returns the demands for quotas that kinds of resources declare.
+func countedDemands(g *graph.Graph, p graph.Plan) (out []*demand) {
+	kinds := map[string][]*kind.Any{}
+	for _, k := range aws.Kinds() {
+		if k.Quota != nil {
+			kinds[k.Name] = append(kinds[k.Name], k)
+		}
+	}
+	found, changes := map[string]*demand{}, map[string]bool{}
+	for _, s := range p.Steps {
+		for _, k := range kinds[s.Resource.Kind()] {
+			n, scope := takes(k.Quota, g, s)
+			key := k.Quota.Code + " " + scope
+			if n == 0 {
+				continue
+			}
+			if found[key] == nil {
+				found[key] = &demand{Quota: *k.Quota, scope: scope}
+				out = append(out, found[key])
+			}
+			found[key].needs += n
+			changes[key] = changes[key] || s.Action == graph.Create || s.Action == graph.Update
+		}
+	}
+	return slices.DeleteFunc(out, func(d *demand) bool { return !changes[d.Code+" "+d.scope] })
+}
+
+// takes returns how much of a quota a step takes.
+func takes(q *kind.Quota, g *graph.Graph, s graph.Step) (n int, scope string) {
+	counts := s.Action == graph.Create || q.Used == nil && slices.Contains([]graph.Action{graph.Update, graph.Keep, graph.Settle}, s.Action)
+	if !counts {
+		return 0, ""
+	}
+	if q.Takes == nil {
+		return 1, ""
+	}
+	return q.Takes(g.Resource(s.Resource).Desired())
+}
+
+// name is what the quota limits: "NAT gateways in us-east-1a".
+func (d *demand) name() string {
+	if d.scope == "" {
+		return d.Name
+	}
+	return d.Name + " in " + d.scope
+}
+
+// read reads the limit, and what is in use.
+func (d *demand) read(ctx context.Context, c *cloud.Clients) {
+	if d.Used != nil {
+		used, err := d.Used(ctx, c)
+		d.used, d.err = used[d.scope], err
+	}
+	limit, err := cloud.Remember(ctx, c, "quota "+d.Code, func(ctx context.Context) (int, error) { return limit(ctx, c, d.Quota) })
+	if d.limit = limit; err != nil {
+		d.err = err
+	}
+}
+
+// unknownLimit is the limit of a quota that does not exist in the region.
+const unknownLimit = -1
+
+// limit returns the value of a quota.
+func limit(ctx context.Context, c *cloud.Clients, q kind.Quota) (int, error) {
+	out, err := c.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: &q.Service, QuotaCode: &q.Code})
+	switch {
+	case cloud.Is(err, "NoSuchResourceException"):
+		return cmp.Or(q.Default, unknownLimit), nil
+	case err != nil:
+		return 0, err
+	case out.Quota == nil || out.Quota.Value == nil:
+		return cmp.Or(q.Default, unknownLimit), nil
+	}
+	return int(*out.Quota.Value), nil
+}
+
+// add adds a quota to the report.
+func (r *Report) add(region string, d *demand) {
+	if d.err != nil || d.limit == unknownLimit {
+		return
+	}
+	l := Line{Service: d.Service, Code: d.Code, Name: d.name(), Limit: d.limit, Used: d.used, Needed: d.needs}
+	r.Lines = append(r.Lines, l)
+	switch {
+	case !l.Exceeded():
+	case len(d.machines) > 0:
+		r.addMachines(region, l, d.machines)
+	default:
+		r.Reasons = append(r.Reasons, exceeded(region, l, l.Needed, ""))
+	}
+}
+
+// exceeded is the reason why a run is refused.
+func exceeded(region string, l Line, needed int, purpose string) error {
+	return fmt.Errorf("the plan needs %d %s%s, but %s allows %d and %d are in use: delete some, or request a higher quota (%s %s)", needed, l.Name, purpose, region, l.Limit, l.Used, l.Service, l.Code)
+}
+
+// addUnread adds a warning about quotas that could not be read.
+func (r *Report) addUnread(all []*demand) {
+	var names []string
+	var why error
+	for _, d := range all {
+		if d.err != nil {
+			names, why = append(names, d.name()), d.err
+		}
+	}
+	if why != nil {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("these quotas are not checked (%v): %s", cmp.Or(cloud.Code(why), why.Error()), strings.Join(names, ", ")))
+	}
+}

@@ -31,7 +31,7 @@ func TestQuotasOfAPlan(t *testing.T) {
 			{Name: "vCPUs of Standard instances", Service: "ec2", Code: "L-1216C47A", Limit: 5000, Needed: 4},
 		},
 		"classic-elb": {{Name: "Classic Load Balancers", Service: "elasticloadbalancing", Code: "L-E9E9831D", Limit: 20, Needed: 1}},
-		"node-groups": {
+		"eks-addons": {
 			{Name: "EKS clusters", Service: "eks", Code: "L-1194D53C", Limit: 100, Needed: 1},
 			{Name: "managed node groups in eks-cluster", Service: "eks", Code: "L-6D54EA21", Limit: 30, Needed: 2},
 		},
@@ -77,7 +77,7 @@ func TestQuotaIsExceeded(t *testing.T) {
 			s.ELB.Limits.Classic = 1
 			s.ELB.Classic["theirs"] = &elbsim.ClassicLoadBalancer{Name: "theirs", Scheme: "internal", DNSName: "theirs.example"}
 		}, "the plan needs 1 Classic Load Balancers, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (elasticloadbalancing L-E9E9831D)"},
-		"EKS clusters": {"node-groups", func(s *awssim.State) {
+		"EKS clusters": {"eks", func(s *awssim.State) {
 			s.EKS.Limits.Clusters = 1
 			s.EKS.Clusters["theirs"] = &ekssim.Cluster{Name: "theirs"}
 		}, "the plan needs 1 EKS clusters, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (eks L-1194D53C)"},
@@ -132,15 +132,15 @@ func TestQuotaForSomeWorkers(t *testing.T) {
 		want string
 	}{
 		"standard": {func(_ *infrav1.AWSMachineSpec, s *awssim.State) { s.EC2.Limits.VCPUs = 9 },
-			"the plan needs 12 vCPUs of Standard instances, but us-east-1 allows 9 and 0 are in use: only some machines run (1 of 3 of machine/md-0) until there is a higher quota (ec2 L-1216C47A)"},
+			"the plan needs 12 vCPUs of Standard instances, but us-east-1 allows 9 and 0 are in use: only some machines run (1 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-1216C47A)"},
 		"another family": {func(spec *infrav1.AWSMachineSpec, s *awssim.State) {
 			spec.InstanceType = "g4dn.xlarge"
 			s.EC2.Limits.OtherVCPUs["L-DB2E81BA"] = 0
-		}, "the plan needs 12 vCPUs of G and VT instances, but us-east-1 allows 0 and 0 are in use: only some machines run (0 of 3 of machine/md-0) until there is a higher quota (ec2 L-DB2E81BA)"},
+		}, "the plan needs 12 vCPUs of G and VT instances, but us-east-1 allows 0 and 0 are in use: only some machines run (0 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-DB2E81BA)"},
 		"spot": {func(spec *infrav1.AWSMachineSpec, s *awssim.State) {
 			spec.SpotMarketOptions = &infrav1.SpotMarketOptions{}
 			s.EC2.Limits.OtherVCPUs["L-34B43A08"] = 5
-		}, "the plan needs 6 vCPUs of Standard spot instances, but us-east-1 allows 5 and 0 are in use: only some machines run (2 of 3 of machine/md-0) until there is a higher quota (ec2 L-34B43A08)"},
+		}, "the plan needs 6 vCPUs of Standard spot instances, but us-east-1 allows 5 and 0 are in use: only some machines run (2 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-34B43A08)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := loadQuick(t, threeZones)
@@ -155,17 +155,20 @@ func TestQuotaForSomeWorkers(t *testing.T) {
 
 // Machines of pools and of node groups count, too.
 func TestQuotaForPools(t *testing.T) {
-	for file, want := range map[string]string{
-		"machine-pool": "only some machines run (1 of 2 of auto-scaling-group/machine-pool-mp-0) until there is a higher quota (ec2 L-1216C47A)",
-		"node-groups":  "only some machines run (0 of 2 of node-group/",
+	for file, c := range map[string]struct {
+		vcpus int
+		want  string
+	}{
+		"flatcar-pool": {3, "the plan needs 6 vCPUs of Standard instances, but us-east-1 allows 3 and 0 are in use: only some machines run (0 of 2 of auto-scaling-group/flatcar-pool-mp-0) until there is a higher quota (ec2 L-1216C47A)"},
+		"eks":          {3, "the plan needs 4 vCPUs of Standard instances, but us-east-1 allows 3 and 0 are in use: only some machines run (1 of 2 of node-group/default_eks-pool-0) until there is a higher quota (ec2 L-1216C47A)"},
 	} {
 		t.Run(file, func(t *testing.T) {
 			path := "../../configs/" + file + ".yaml"
 			m := loadQuick(t, path)
 			synctest.Test(t, func(t *testing.T) {
 				a := prepared(t, path, m)
-				a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = 0 })
-				assert.Contains(t, warnings(t, m, a.Process()), want)
+				a.Edit(func(s *awssim.State) { s.EC2.Limits.VCPUs = c.vcpus })
+				assert.Equal(t, c.want, warnings(t, m, a.Process()))
 			})
 		})
 	}
@@ -175,7 +178,7 @@ func TestQuotaForPools(t *testing.T) {
 func TestQuotasAreUnknown(t *testing.T) {
 	m := loadQuick(t, quickstart)
 	for op, want := range map[string]string{
-		"GetServiceQuota": "these quotas are not checked (UnauthorizedOperation): NAT gateways in us-east-1a, NAT gateways in us-east-1b, NAT gateways in us-east-1c, Network Load Balancers, VPCs, elastic IP addresses, inbound rules in security-group/controlplane, vCPUs of Standard instances",
+		"GetServiceQuota": "these quotas are not checked (UnauthorizedOperation): NAT gateways, Network Load Balancers, VPCs, elastic IP addresses, inbound rules, vCPUs of Standard instances",
 	} {
 		t.Run(op, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

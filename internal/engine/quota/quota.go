@@ -69,11 +69,10 @@ func Check(ctx context.Context, c *cloud.Clients, g *graph.Graph, p graph.Plan, 
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(b.needs, a.needs), strings.Compare(a.scope, b.scope))
 	})
 	for n, d := range demands {
-		larger := n > 0 && demands[n-1].Code == d.Code && d.Used == nil && len(d.machines) == 0
-		if fits := d.needs+d.used <= d.limit; larger && fits {
-			continue // of security groups, the one with the most rules says enough
+		largest := n == 0 || demands[n-1].Code != d.Code || d.Used != nil || len(d.machines) > 0
+		if largest || d.err == nil && d.needs > d.limit { // of security groups, the one with the most rules says enough
+			r.add(c.Region, d)
 		}
-		r.add(c.Region, d)
 	}
 	r.addUnread(demands)
 	return r, nil
@@ -182,10 +181,10 @@ func (r *Report) addUnread(all []*demand) {
 	var why error
 	for _, d := range all {
 		if d.err != nil {
-			names, why = append(names, d.name()), d.err
+			names, why = append(names, d.Name), d.err
 		}
 	}
 	if why != nil {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("these quotas are not checked (%v): %s", cmp.Or(cloud.Code(why), why.Error()), strings.Join(names, ", ")))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("these quotas are not checked (%v): %s", cmp.Or(cloud.Code(why), why.Error()), strings.Join(slices.Compact(names), ", ")))
 	}
 }

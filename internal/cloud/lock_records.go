@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -45,15 +46,54 @@ func (r *ssmRecords) list(ctx context.Context) (out []Holder, err error) {
 			now = t // compute the age with AWS's clock only
 		}
 		for _, p := range page.Parameters {
+			name := aws.ToString(p.Name)
 			var h Holder
-			if err := json.Unmarshal([]byte(aws.ToString(p.Value)), &h); err != nil {
-				return nil, fmt.Errorf("%s: %w", aws.ToString(p.Name), err)
+			if err := decodeRecord([]byte(aws.ToString(p.Value)), &h, name, path.Base(name)); err != nil {
+				err.Remedy = fmt.Sprintf("aws ssm delete-parameter --region %s --name %s", r.c.Region, name)
+				return nil, err
 			}
 			h.age = now.Sub(aws.ToTime(p.LastModifiedDate))
 			out = append(out, h)
 		}
 	}
 	return out, nil
+}
+
+// DamagedLockError says that this program did not write a lock record.
+type DamagedLockError struct {
+	Name   string // of the parameter or file
+	Err    error
+	Remedy string // a command line that deletes the record
+}
+
+func (e *DamagedLockError) Error() string {
+	return fmt.Sprintf("the record %s is damaged (%v). If no other run works on this cluster, delete the record:\n  %s", e.Name, e.Err, e.Remedy)
+}
+
+// Unwrap returns what is wrong.
+func (e *DamagedLockError) Unwrap() error { return e.Err }
+
+// decodeRecord decodes the record of an epoch.
+func decodeRecord(data []byte, to interface{ valid(epoch string) error }, name, epoch string) *DamagedLockError {
+	err := json.Unmarshal(data, to)
+	if err == nil {
+		err = to.valid(epoch)
+	}
+	if err != nil {
+		return &DamagedLockError{Name: name, Err: err}
+	}
+	return nil
+}
+
+// valid checks that a record is that of an epoch.
+func (h *Holder) valid(epoch string) error {
+	switch {
+	case h.Run == "":
+		return errors.New("it names no run")
+	case strconv.Itoa(h.Epoch) != epoch:
+		return fmt.Errorf("it is that of epoch %d", h.Epoch)
+	}
+	return nil
 }
 
 func (r *ssmRecords) put(ctx context.Context, h Holder, overwrite bool) error {
@@ -116,8 +156,9 @@ func (r *fileRecords) list(context.Context) (out []Holder, err error) {
 			return nil, err
 		}
 		var rec fileRecord
-		if err := json.Unmarshal(raw, &rec); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if err := decodeRecord(raw, &rec, name, strings.TrimSuffix(strings.TrimPrefix(f.Name(), "lock-"), ".json")); err != nil {
+			err.Remedy = fmt.Sprintf("rm %q", name)
+			return nil, err
 		}
 		rec.age = r.clock.Since(rec.Seen)
 		out = append(out, rec.Holder)

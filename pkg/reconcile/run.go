@@ -142,6 +142,9 @@ func refused(err error) error {
 // lookToDelete builds the graph of the existing resources, by manifest and by tag, and
 // plans its deletion.
 func (r *run) lookToDelete(ctx context.Context) error {
+	if err := CheckName(r.c.Name); err != nil {
+		return &RefusedError{[]error{err}}
+	}
 	err := r.build(cloud.Briefly(ctx))
 	hopeless := errors.As(err, new(*topology.NamespaceError)) || errors.As(err, new(*topology.UnsupportedError))
 	if errors.As(err, new(*RefusedError)) && !hopeless {
@@ -227,6 +230,9 @@ func (r *run) stuck(ctx context.Context, err error) error {
 // lock takes the lock of the cluster: in SSM Parameter Store, or in a file of this
 // machine if SSM is denied.
 func (r *run) lock(ctx context.Context, command string) error {
+	if err := CheckName(r.c.Name); err != nil {
+		return &RefusedError{[]error{err}}
+	}
 	t := r.c.target
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
 		r.warn("%s holds the lock (%s, since %s) but may be dead; this run takes over in %s unless the other one renews the lock", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
@@ -236,7 +242,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
-	if errors.As(err, new(*cloud.LockedError)) || cloud.Denied(err) {
+	if errors.As(err, new(*cloud.LockedError)) || errors.As(err, new(*cloud.DamagedLockError)) || cloud.Denied(err) {
 		return &RefusedError{[]error{err}}
 	}
 	return err

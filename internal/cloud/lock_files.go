@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -85,8 +86,10 @@ func (*fileRecords) load(name string) (rec fileRecord, err error) {
 	if err != nil {
 		return rec, err
 	}
-	if err := json.Unmarshal(raw, &rec); err != nil {
-		return rec, fmt.Errorf("%s: %w", name, err)
+	epoch := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(name), "lock-"), ".json")
+	if err := decodeRecord(raw, &rec, name, epoch); err != nil {
+		err.Remedy = fmt.Sprintf("rm %q", name)
+		return rec, err
 	}
 	return rec, nil
 }

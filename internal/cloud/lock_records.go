@@ -3,7 +3,9 @@ package cloud
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -38,15 +40,54 @@ func (r *ssmRecords) list(ctx context.Context) (out []Holder, err error) {
 			now = t // compute the age with AWS's clock only
 		}
 		for _, p := range page.Parameters {
+			name := aws.ToString(p.Name)
 			var h Holder
-			if err := json.Unmarshal([]byte(aws.ToString(p.Value)), &h); err != nil {
-				return nil, fmt.Errorf("%s: %w", aws.ToString(p.Name), err)
+			if err := decodeRecord([]byte(aws.ToString(p.Value)), &h, name, path.Base(name)); err != nil {
+				err.Remedy = fmt.Sprintf("aws ssm delete-parameter --region %s --name %s", r.c.Region, name)
+				return nil, err
 			}
 			h.version, h.age = p.Version, now.Sub(aws.ToTime(p.LastModifiedDate))
 			out = append(out, h)
 		}
 	}
 	return out, nil
+}
+
+// DamagedLockError says that this program did not write a lock record.
+type DamagedLockError struct {
+	Name   string // of the parameter or file
+	Err    error
+	Remedy string // a command line that deletes the record
+}
+
+func (e *DamagedLockError) Error() string {
+	return fmt.Sprintf("the record %s is damaged (%v). If no other run works on this cluster, delete the record:\n  %s", e.Name, e.Err, e.Remedy)
+}
+
+// Unwrap returns what is wrong.
+func (e *DamagedLockError) Unwrap() error { return e.Err }
+
+// decodeRecord decodes the record of an epoch.
+func decodeRecord(data []byte, to interface{ valid(epoch string) error }, name, epoch string) *DamagedLockError {
+	err := json.Unmarshal(data, to)
+	if err == nil {
+		err = to.valid(epoch)
+	}
+	if err != nil {
+		return &DamagedLockError{Name: name, Err: err}
+	}
+	return nil
+}
+
+// valid checks that a record is that of an epoch.
+func (h *Holder) valid(epoch string) error {
+	switch {
+	case h.Run == "":
+		return errors.New("it names no run")
+	case strconv.Itoa(h.Epoch) != epoch:
+		return fmt.Errorf("it is that of epoch %d", h.Epoch)
+	}
+	return nil
 }
 
 // put sends one request: the SDK would repeat it with the same value.

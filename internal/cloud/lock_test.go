@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -314,4 +315,36 @@ func TestFileLockIsNeverPartial(t *testing.T) {
 		require.True(t, json.Valid(raw), "%q", raw)
 	}
 	require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
+}
+
+// A record that this program did not write blocks all runs, because it may be that of a
+// newer version. The error says how to delete it.
+func TestDamagedRecord(t *testing.T) {
+	stores(t, func(t *testing.T, s *store) {
+		p := s.process()
+		require.NoError(t, p.lock(t, cloud.LockOptions{}))
+		require.NoError(t, p.Lock.Release(t.Context(), cloud.Ending{}))
+		name, remedy := "/clusterawsadm/demo/lock/1", "aws ssm delete-parameter --region us-east-1 --name /clusterawsadm/demo/lock/1"
+		if s.folder != "" {
+			name = filepath.Join(s.folder, "lock-1.json")
+			remedy = fmt.Sprintf("rm %q", name)
+		}
+		for content, what := range map[string]string{
+			"garbage":                    "invalid character 'g'",
+			"null":                       "it names no run",
+			`{"epoch": 2, "run": "abc"}`: "it is that of epoch 2",
+		} {
+			s.aws.Edit(func(state *awssim.State) {
+				if s.folder == "" {
+					state.SSM.Parameters[name].Value = content
+				} else {
+					require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+				}
+			})
+			err := s.process().lock(t, cloud.LockOptions{})
+			require.ErrorAs(t, err, new(*cloud.DamagedLockError))
+			require.ErrorContains(t, err, "the record "+name+" is damaged ("+what)
+			require.ErrorContains(t, err, "If no other run works on this cluster, delete the record:\n  "+remedy)
+		}
+	})
 }

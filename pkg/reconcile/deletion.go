@@ -14,6 +14,9 @@ import (
 // lookToDelete builds the graph of the existing resources, by manifest and by tag, and
 // plans its deletion.
 func (r *run) lookToDelete(ctx context.Context) error {
+	if err := CheckName(r.c.Name); err != nil {
+		return &RefusedError{[]error{err}}
+	}
 	if err := r.graphOfManifest(ctx); err != nil {
 		return refused(err)
 	}

@@ -23,10 +23,12 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -162,9 +164,20 @@ func Open(m *Manifest, t Target) *Cluster {
 func (c *Cluster) managed() bool { return c.manifest != nil && c.manifest.EKS != nil }
 
 // OpenByName prepares work on a cluster without its manifest, in the region of
-// the target's Config. Only Status, Kubeconfig, PlanDelete and Delete work on it.
+// the target's Config. Only Status, Kubeconfig, PlanDelete and Delete work on it. A
+// deletion is refused if CheckName returns an error.
 func OpenByName(name string, t Target) *Cluster {
 	return &Cluster{Name: name, Region: t.Config.Region, target: t}
+}
+
+// CheckName returns an error if no cluster can have the name: Kubernetes requires the name of
+// a Cluster object to be a DNS subdomain, and Cluster API uses it as the value of a label.
+func CheckName(name string) error {
+	what := append(validation.IsDNS1123Subdomain(name), validation.IsValidLabelValue(name)...)
+	if len(what) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%q cannot be the name of a cluster: %s", name, what[0])
 }
 
 // Status is the state of a cluster.

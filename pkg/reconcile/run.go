@@ -144,6 +144,9 @@ func refused(err error) error {
 // lock takes the lock of the cluster: in SSM Parameter Store, or in a file of this
 // machine if SSM is denied.
 func (r *run) lock(ctx context.Context, command string) error {
+	if err := CheckName(r.c.Name); err != nil {
+		return &RefusedError{[]error{err}}
+	}
 	t := r.c.target
 	o := cloud.LockOptions{Who: t.Owner, Command: command, ConsistencyDelay: t.LockTTL, Waiting: func(h cloud.Holder, left time.Duration) {
 		r.warn("%s holds the lock (%s, since %s) but may be dead; this run takes over in %s unless the other one renews the lock", h.Who, h.Command, h.Since.UTC().Format(time.TimeOnly), left.Round(time.Second))
@@ -153,7 +156,7 @@ func (r *run) lock(ctx context.Context, command string) error {
 		r.warn("access to SSM Parameter Store is denied (%v): the lock is stored on this machine only, and runs on other machines do not see it", cloud.Code(err))
 		err = r.cloud.AcquireFileLock(ctx, filepath.Join(t.StateDir, r.c.Region, r.c.Name), o)
 	}
-	if errors.As(err, new(*cloud.LockedError)) || errors.Is(err, cloud.ErrLockLost) || cloud.Denied(err) {
+	if errors.As(err, new(*cloud.LockedError)) || errors.As(err, new(*cloud.DamagedLockError)) || errors.Is(err, cloud.ErrLockLost) || cloud.Denied(err) {
 		return &RefusedError{[]error{err}}
 	}
 	return err

@@ -104,6 +104,9 @@ func (f *flags) subject(ctx context.Context, args []string) (*reconcile.Cluster,
 		return nil, nil, env.Usagef("use the name of the cluster or -f FILE, not both")
 	}
 	if len(args) > 0 {
+		if err := reconcile.CheckName(args[0]); err != nil {
+			return nil, nil, &env.UsageError{Err: err}
+		}
 		s, err := f.open(ctx, f.Region)
 		if err != nil {
 			return nil, nil, err

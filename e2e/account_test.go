@@ -23,9 +23,6 @@ import (
 )
 
 // inventory lists all resources of the account that a cluster may have.
-//
-// Network interfaces of deleted VPCs are omitted: moto does not delete those of NAT
-// gateways.
 func inventory(t *testing.T, s *moto.Server) (all []string) {
 	t.Helper()
 	ctx := t.Context()

@@ -10,7 +10,7 @@ type difference struct{ question, moto, reason string }
 // rules for IP protocols without ports, on which moto fails; conditions of bucket
 // policies, which it ignores; managed policies of stacks, which it does not delete; the
 // instance profile, which only the first of several instances has; two load balancers of
-// one name.
+// one name; the interfaces of NAT gateways.
 func differences() []difference {
 	const nothing = "error (no answer of this service)" // an operation that moto does not support
 	return []difference{

@@ -1,4 +1,4 @@
-"""Mends six faults of moto 5 in the server that the tests start.
+"""Mends seven faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -12,13 +12,15 @@ Python imports this module when it starts. Without it:
 - of several instances that one call launches, only the first has the instance
   profile;
 - two load balancers may have the same name: AWS answers a repeated request with
-  the first one, and another request with an error.
+  the first one, and another request with an error;
+- the network interface of a NAT gateway does not say what it belongs to, and
+  stays when the gateway is deleted.
 """
 
 import inspect
 import json
 
-from moto.ec2.models import security_groups
+from moto.ec2.models import nat_gateways, security_groups
 from moto.ec2.responses.instances import InstanceResponse
 from moto.elbv2 import models as elbv2
 from moto.elbv2.exceptions import DuplicateLoadBalancerName
@@ -137,3 +139,28 @@ def one_balancer_of_a_name(self, *args, **kwargs):
 
 
 elbv2.ELBv2Backend.create_load_balancer = one_balancer_of_a_name
+
+
+create_nat = nat_gateways.NatGatewayBackend.create_nat_gateway
+delete_nat = nat_gateways.NatGatewayBackend.delete_nat_gateway
+
+
+def create_nat_with_interface(self, *args, **kwargs):
+    gateway = create_nat(self, *args, **kwargs)
+    interface = gateway._eni
+    interface.interface_type, interface.requester_managed = "nat_gateway", True
+    interface.description = f"Interface for NAT Gateway {gateway.id}"
+    return gateway
+
+
+def delete_nat_with_interface(self, nat_gateway_id):
+    gateway = delete_nat(self, nat_gateway_id)
+    for address in self.addresses.values():
+        if address.eni is gateway._eni:
+            self.disassociate_address(association_id=address.association_id)
+    self.enis.pop(gateway._eni.id, None)
+    return gateway
+
+
+nat_gateways.NatGatewayBackend.create_nat_gateway = create_nat_with_interface
+nat_gateways.NatGatewayBackend.delete_nat_gateway = delete_nat_with_interface

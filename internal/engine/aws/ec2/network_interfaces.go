@@ -119,6 +119,16 @@ func RemainingInterfaces(ctx context.Context, c *cloud.Clients, filters ...types
 	return s, nil
 }
 
+// DeleteFreeInterfaces deletes the network interfaces in a security group that the cluster
+// left behind and that are not in use.
+func DeleteFreeInterfaces(ctx context.Context, c *cloud.Clients, group string) error {
+	s, err := RemainingInterfaces(ctx, c, cloud.Filter("group-id", group), cloud.Filter("status", string(types.NetworkInterfaceStatusAvailable)))
+	if err != nil || s == nil {
+		return err
+	}
+	return (&NetworkInterfaces{}).Delete(ctx, c, &NetworkInterfacesState{Free: s.Free})
+}
+
 // leftInCluster reports whether a free network interface was left by the cluster: by a
 // CNI plugin, by EKS, or by a controller that gave it the cluster's tag. Others belong to
 // somebody else, and stay.

@@ -358,10 +358,18 @@ func nextValue(d graph.Diff, field string) string {
 	return ""
 }
 
-// Delete implements graph.Deleter.
+// Delete implements graph.Deleter. It first deletes the network interfaces that the VPC CNI
+// left behind in the cluster security group: EKS deletes the group with the cluster if
+// nothing uses it. Once the cluster is gone, the group cannot be found by the name of the
+// Cluster object.
 func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterState) error {
 	if have.Status == string(types.ClusterStatusDeleting) {
 		return nil
+	}
+	if have.Group != "" { // it has none before it is active
+		if err := ec2.DeleteFreeInterfaces(ctx, c, have.Group); err != nil {
+			return err
+		}
 	}
 	_, err := c.EKS.DeleteCluster(ctx, &eks.DeleteClusterInput{Name: &have.Name})
 	return err

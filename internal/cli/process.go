@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"golang.org/x/term"
 
@@ -99,6 +101,9 @@ func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) 
 				Retryer:    retry.NewStandard(func(r *retry.StandardOptions) { r.MaxAttempts = 1 }),
 			})
 		}),
+		config.WithAssumeRoleCredentialOptions(func(o *stscreds.AssumeRoleOptions) {
+			o.TokenProvider = func() (string, error) { return askToken(aws.ToString(o.SerialNumber)) }
+		}),
 	}
 	if region != "" {
 		options = append(options, config.WithRegion(region))
@@ -107,6 +112,27 @@ func awsConfig(ctx context.Context, region, profile string) (aws.Config, error) 
 		options = append(options, config.WithSharedConfigProfile(profile))
 	}
 	return config.LoadDefaultConfig(ctx, options...)
+}
+
+// askToken asks on the terminal for the code of the MFA device that the profile names in
+// mfa_serial. The manifest may come from standard input, so the terminal is opened by name.
+func askToken(device string) (string, error) {
+	tty, err := os.OpenFile(terminalName(), os.O_RDWR, 0)
+	if err != nil {
+		return "", fmt.Errorf("the profile needs a code of the MFA device %s, and there is no terminal to ask on: get temporary credentials with 'aws sts get-session-token' or 'aws configure export-credentials'", device)
+	}
+	defer func() { _ = tty.Close() }()
+	_, _ = fmt.Fprintf(tty, "Code of the MFA device %s: ", device)
+	line, err := bufio.NewReader(tty).ReadString('\n')
+	return strings.TrimSpace(line), err
+}
+
+// terminalName is the name of the terminal of this process.
+func terminalName() string {
+	if runtime.GOOS == "windows" {
+		return "CONIN$"
+	}
+	return "/dev/tty"
 }
 
 // metadataTimeout limits a request to the metadata service of EC2, which is one hop

@@ -85,6 +85,9 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	}
 	cfg = cfg.Copy()
 	cfg.Retryer = c.retryer
+	if cfg.Credentials != nil {
+		cfg.Credentials = source{cfg.Credentials}
+	}
 	cfg.APIOptions = append(cfg.APIOptions, c.guard)
 	c.EKS = eks.NewFromConfig(cfg)
 	c.EC2, c.ELB, c.ELBV2 = ec2.NewFromConfig(cfg), elasticloadbalancing.NewFromConfig(cfg), elasticloadbalancingv2.NewFromConfig(cfg)

@@ -1,7 +1,9 @@
 package cloud
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -92,6 +94,40 @@ func Quota(err error) bool {
 	code := Code(err)
 	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" || strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
 		Is(err, "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
+}
+
+// LoginError says that AWS does not accept the credentials any more, or that new ones could
+// not be read.
+type LoginError struct{ Err error }
+
+func (e *LoginError) Error() string {
+	return fmt.Sprintf("the AWS credentials have expired: log in again, then run the same command again; it continues from here (%v)", e.Err)
+}
+
+// Unwrap returns the answer of AWS or of the source of the credentials.
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// Expired reports whether err says that the credentials are not valid any more. All other
+// calls of the run fail then, too.
+func Expired(err error) bool {
+	return Is(err, "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired") || errors.As(err, new(*sourceError))
+}
+
+// sourceError says that the source of the credentials returns none: a session has expired.
+type sourceError struct{ error }
+
+func (e *sourceError) Unwrap() error { return e.error }
+
+// source is a source of credentials with errors that Expired recognises.
+type source struct{ aws.CredentialsProvider }
+
+// Retrieve implements aws.CredentialsProvider.
+func (s source) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := s.CredentialsProvider.Retrieve(ctx)
+	if err != nil && ctx.Err() == nil {
+		return c, &sourceError{err}
+	}
+	return c, err
 }
 
 // Throttled reports whether err says that AWS throttled the call.

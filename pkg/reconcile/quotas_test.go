@@ -63,12 +63,18 @@ func TestQuotaIsExceeded(t *testing.T) {
 		edit func(s *awssim.State)
 		want string
 	}{
-		"VPCs": {"quickstart", func(s *awssim.State) { s.EC2.Limits.VPCs = 1 },
-			"the plan needs 1 VPCs, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (vpc L-F678F1CE)"},
-		"addresses": {"quickstart", func(s *awssim.State) { s.EC2.Limits.Addresses = 2 },
-			"the plan needs 3 elastic IP addresses, but us-east-1 allows 2 and 0 are in use: delete some, or request a higher quota (ec2 L-0263D0A3)"},
-		"rules": {"quickstart", func(s *awssim.State) { s.EC2.Limits.RulesPerGroup = 8 },
-			"the plan needs 9 inbound rules in security-group/controlplane, but us-east-1 allows 8 and 0 are in use: delete some, or request a higher quota (vpc L-0EA8095F)"},
+		"VPCs": {
+			"quickstart", func(s *awssim.State) { s.EC2.Limits.VPCs = 1 },
+			"the plan needs 1 VPCs, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (vpc L-F678F1CE)",
+		},
+		"addresses": {
+			"quickstart", func(s *awssim.State) { s.EC2.Limits.Addresses = 2 },
+			"the plan needs 3 elastic IP addresses, but us-east-1 allows 2 and 0 are in use: delete some, or request a higher quota (ec2 L-0263D0A3)",
+		},
+		"rules": {
+			"quickstart", func(s *awssim.State) { s.EC2.Limits.RulesPerGroup = 8 },
+			"the plan needs 9 inbound rules in security-group/controlplane, but us-east-1 allows 8 and 0 are in use: delete some, or request a higher quota (vpc L-0EA8095F)",
+		},
 		"network load balancers": {"quickstart", func(s *awssim.State) {
 			s.ELB.Limits.Network = 1
 			s.ELB.LoadBalancers[network] = &elbsim.LoadBalancer{ARN: network, Name: "theirs", Type: "network", Scheme: "internal", VPC: "vpc-theirs", IPType: "ipv4", DNSName: "theirs.example"}
@@ -81,8 +87,10 @@ func TestQuotaIsExceeded(t *testing.T) {
 			s.EKS.Limits.Clusters = 1
 			s.EKS.Clusters["theirs"] = &ekssim.Cluster{Name: "theirs"}
 		}, "the plan needs 1 EKS clusters, but us-east-1 allows 1 and 1 are in use: delete some, or request a higher quota (eks L-1194D53C)"},
-		"control plane": {"three-zones", func(s *awssim.State) { s.EC2.Limits.VCPUs = 5 },
-			"the plan needs 6 vCPUs of Standard instances for the control plane, but us-east-1 allows 5 and 0 are in use: delete some, or request a higher quota (ec2 L-1216C47A)"},
+		"control plane": {
+			"three-zones", func(s *awssim.State) { s.EC2.Limits.VCPUs = 5 },
+			"the plan needs 6 vCPUs of Standard instances for the control plane, but us-east-1 allows 5 and 0 are in use: delete some, or request a higher quota (ec2 L-1216C47A)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := "../../configs/" + c.file + ".yaml"
@@ -131,8 +139,10 @@ func TestQuotaForSomeWorkers(t *testing.T) {
 		edit func(spec *infrav1.AWSMachineSpec, s *awssim.State)
 		want string
 	}{
-		"standard": {func(_ *infrav1.AWSMachineSpec, s *awssim.State) { s.EC2.Limits.VCPUs = 9 },
-			"the plan needs 12 vCPUs of Standard instances, but us-east-1 allows 9 and 0 are in use: only some machines run (1 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-1216C47A)"},
+		"standard": {
+			func(_ *infrav1.AWSMachineSpec, s *awssim.State) { s.EC2.Limits.VCPUs = 9 },
+			"the plan needs 12 vCPUs of Standard instances, but us-east-1 allows 9 and 0 are in use: only some machines run (1 of 3 of machine/three-zones-md-0) until there is a higher quota (ec2 L-1216C47A)",
+		},
 		"another family": {func(spec *infrav1.AWSMachineSpec, s *awssim.State) {
 			spec.InstanceType = "g4dn.xlarge"
 			s.EC2.Limits.OtherVCPUs["L-DB2E81BA"] = 0

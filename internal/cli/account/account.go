@@ -21,8 +21,9 @@ import (
 // DefaultRegion is the default region of a simulated account.
 const DefaultRegion = "us-east-1"
 
-// credentialsTimeout limits the time to get credentials.
-const credentialsTimeout = 15 * time.Second
+// credentialsTimeout limits the time to get credentials: somebody may have to type the code
+// of an MFA device.
+const credentialsTimeout = time.Minute
 
 // Flags are the flags that select the account.
 type Flags struct {

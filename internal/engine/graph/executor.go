@@ -183,8 +183,11 @@ type outcome struct {
 }
 
 // walk visits each resource when those in before(resource) are ready. It does not visit a
-// resource if one before it failed, and continues with the others.
+// resource if one before it failed, and continues with the others. When the credentials have
+// expired, it stops and returns only that.
 func (x *Executor) walk(ctx context.Context, resources []Resource, before func(Resource) []wait, visit func(context.Context, Resource) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	outcomes := make(map[Resource]*outcome, len(resources))
 	for _, n := range resources {
 		outcomes[n] = &outcome{done: make(chan struct{})}
@@ -196,7 +199,13 @@ func (x *Executor) walk(ctx context.Context, resources []Resource, before func(R
 			if o.err = x.ready(ctx, n, before(n), outcomes); o.err != nil {
 				return
 			}
-			o.err = x.visited(ctx, n, crash.Catch(func() error { return visit(ctx, n) }))
+			err := crash.Catch(func() error { return visit(ctx, n) })
+			if cloud.Expired(err) {
+				login := &cloud.LoginError{Err: err}
+				stop(login)
+				err = login
+			}
+			o.err = x.visited(ctx, n, err)
 		}()
 	}
 	var errs []error
@@ -206,8 +215,8 @@ func (x *Executor) walk(ctx context.Context, resources []Resource, before func(R
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) == 0 && ctx.Err() != nil {
-		return context.Cause(ctx)
+	if cause := context.Cause(ctx); cause != nil && (len(errs) == 0 || errors.As(cause, new(*cloud.LoginError))) {
+		return cause
 	}
 	return errors.Join(errs...)
 }

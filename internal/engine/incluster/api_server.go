@@ -53,17 +53,18 @@ func (s *APIServer) Find(ctx context.Context, c *cloud.Clients) (*APIServerState
 		return nil, err
 	}
 	have := &APIServerState{Server: "https://" + s.API.Endpoint.String(), Status: ready}
-	if err := k.Ready(ctx); err != nil {
+	var version struct{ GitVersion string }
+	err = k.Ready(ctx)
+	if err == nil {
+		err = k.Get(ctx, "/version", &version)
+	}
+	if err != nil {
 		why, unanswered := kube.Unavailable(err)
 		if isCancellation(ctx, err) || !unanswered {
 			return nil, err
 		}
 		have.Status = why
 		return have, nil
-	}
-	var version struct{ GitVersion string }
-	if err := k.Get(ctx, "/version", &version); err != nil {
-		return nil, err
 	}
 	have.Version = version.GitVersion
 	return have, nil

@@ -1,0 +1,66 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// When the credentials expire, the run stops once and says what to do, instead of failing
+// for every resource. The next run continues.
+func TestCredentialsExpire(t *testing.T) {
+	const file = "../../configs/quickstart.yaml"
+	for _, n := range []int32{30, 80, 120} {
+		m := loadQuick(t, file)
+		synctest.Test(t, func(t *testing.T) {
+			a := prepared(t, file, m)
+			before, p := a.Inventory(), a.Process()
+			var calls atomic.Int32
+			p.Refuse = func(string, string) error {
+				if calls.Add(1) < n {
+					return nil
+				}
+				return &smithy.GenericAPIError{Code: "ExpiredTokenException", Message: "The security token included in the request is expired"}
+			}
+			began := time.Now()
+			failed := 0
+			_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+				if e.What == reconcile.Failed {
+					failed++
+				}
+			}})
+			login := new(cloud.LoginError)
+			require.ErrorAs(t, err, &login)
+			require.LessOrEqual(t, failed, 1)
+			require.Equal(t, login.Error(), err.Error())
+			require.Contains(t, err.Error(), "the AWS credentials have expired: log in again, then run the same command again")
+			require.Less(t, time.Since(began), 10*time.Minute)
+			mustApply(t, m, a)
+			requireNoChange(t, m, a)
+			mustDelete(t, m, a)
+			require.Equal(t, before, a.Inventory())
+		})
+	}
+}
+
+// A session whose credentials cannot be renewed is told in the same way.
+func TestCredentialsAreNotRenewed(t *testing.T) {
+	var cfg aws.Config
+	cfg.Region = "us-east-1"
+	cfg.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{}, errors.New("the SSO session has expired")
+	})
+	c := cloud.New(cfg, "demo", cloud.Options{})
+	_, err := c.STS.GetCallerIdentity(t.Context(), nil)
+	require.True(t, cloud.Expired(err), "%v", err)
+}

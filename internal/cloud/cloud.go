@@ -5,8 +5,10 @@ package cloud
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
@@ -20,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/clock"
 	"github.com/clusterawsadm/clusterawsadm/internal/kube"
@@ -54,7 +57,8 @@ type Clients struct {
 	reading atomic.Int64
 	batches batches
 	stats   Stats
-	reached atomic.Bool // AWS has answered a call
+	reached atomic.Bool  // AWS has answered a call
+	ahead   atomic.Int64 // by how much the clock of this machine is ahead of AWS's, in nanoseconds
 	log     func(Call)
 	via     kube.Transport
 	apis    sync.Map // server -> *kube.Client
@@ -108,6 +112,26 @@ func (c *Clients) retryer() aws.Retryer {
 			retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
 		}, r.Retryables...)
 	})
+}
+
+// wrongClock is the difference from which the clock of this machine is considered wrong.
+const wrongClock = time.Minute
+
+// Now returns the time by AWS's clock, as of its last answer. Certificates and tokens are
+// checked by machines of AWS, and the clock of this machine may be wrong.
+func (c *Clients) Now() time.Time { return c.Clock.Now().Add(-time.Duration(c.ahead.Load())) }
+
+// compareClocks notes the time that an answer of AWS shows. Simulations have their own clock.
+func (c *Clients) compareClocks(md middleware.Metadata) {
+	shown, ok := awsmiddleware.GetServerTime(md)
+	if !ok || c.Clock != nil {
+		return
+	}
+	ahead := c.Clock.Now().Sub(shown)
+	if ahead.Abs() < wrongClock {
+		ahead = 0
+	}
+	c.ahead.Store(int64(ahead))
 }
 
 // disconnected has the SDK repeat a call whose host cannot be found any more: a laptop has

@@ -148,6 +148,7 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 		}
 	}
 	out, md, err = answered(ctx, in, next)
+	c.compareClocks(md)
 	if err == nil || Rejected(err) {
 		c.reached.Store(true)
 	}

@@ -58,7 +58,7 @@ func (c *Cluster) kubeconfig(ctx context.Context, o KubeconfigOptions) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return boot.Kubeconfig(c.Name, endpoint, keys, r.cloud.Clock.Now())
+	return boot.Kubeconfig(c.Name, endpoint, keys, r.cloud.Now())
 }
 
 // eksKubeconfig makes a kubeconfig whose tokens a program makes, in the role

@@ -21,7 +21,7 @@ import (
 // observe reads the inventory: what the graph depends on, and no more.
 func observe(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (inv topology.Inventory, err error) {
 	spec := &m.Infra.Spec
-	inv.Now = c.Clock.Now()
+	inv.Now = c.Now()
 	if spec.NetworkSpec.VPC.ID != "" {
 		err = observeExisting(ctx, c, m, &inv)
 	} else {

@@ -116,7 +116,7 @@ func (w *nodeCheck) token(ctx context.Context) (string, error) {
 		return "", err
 	}
 	until, err := time.Parse(time.RFC3339, string(secret.Data[bootstrapapi.BootstrapTokenExpirationKey]))
-	if err != nil || until.After(w.c.Clock.Now()) {
+	if err != nil || until.After(w.c.Now()) {
 		return "", err
 	}
 	return fmt.Sprintf("the bootstrap token %s with which %s joins has expired at %s: %s", id, w.machine.ID, until.UTC().Format(time.RFC3339), w.renew(keys)), nil

@@ -59,7 +59,7 @@ func (a *API) Client(c *cloud.Clients) (*kube.Client, error) {
 // port, whose certificate is made by the cluster's keys.
 func Administrator(c *cloud.Clients, endpoint string, keys *boot.PKI) (*kube.Client, error) {
 	return c.API("https://"+endpoint, func() (kube.Access, error) {
-		certificate, key, err := boot.ClientCertificate(keys, c.Clock.Now())
+		certificate, key, err := boot.ClientCertificate(keys, c.Now())
 		return kube.Access{Server: "https://" + endpoint, CA: keys.CA.Cert, Certificate: certificate, Key: key}, err
 	})
 }

@@ -43,7 +43,7 @@ func (a *API) etcdctl(ctx context.Context, c *cloud.Clients, machine, certificat
 	if err != nil {
 		return nil, a.retryUnavailable(ctx, err)
 	}
-	t := &etcdctl{k: k, machine: machine, certificates: certificates, now: c.Clock.Now()}
+	t := &etcdctl{k: k, machine: machine, certificates: certificates, now: c.Now()}
 	if t.nodes, err = Nodes(ctx, c, a); err != nil {
 		return nil, a.retryUnavailable(ctx, err)
 	}

@@ -119,7 +119,7 @@ func (j *JoinToken) Find(ctx context.Context, c *cloud.Clients) (*JoinTokenState
 	if err != nil {
 		return nil, err
 	}
-	j.among(s, all, age, c.Clock.Now())
+	j.among(s, all, age, c.Now())
 	return s, nil
 }
 
@@ -189,7 +189,7 @@ func (j *JoinToken) Update(ctx context.Context, c *cloud.Clients, have *JoinToke
 	}
 	for _, name := range before {
 		err := patchToken(ctx, k, name, map[string]string{
-			"description": "superseded: " + boot.TokenDescription, "expiration": c.Clock.Now().Add(j.TTL).UTC().Format(time.RFC3339),
+			"description": "superseded: " + boot.TokenDescription, "expiration": c.Now().Add(j.TTL).UTC().Format(time.RFC3339),
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, retryUnavailable(ctx, err)
@@ -209,7 +209,7 @@ func (j *JoinToken) client(c *cloud.Clients) (*kube.Client, error) {
 
 // renew creates a token, or renews the given one. It returns until when it is valid.
 func (j *JoinToken) renew(ctx context.Context, c *cloud.Clients, k *kube.Client, token string) (string, time.Time, error) {
-	again, until := j.Inline && token != "", c.Clock.Now().Add(j.TTL)
+	again, until := j.Inline && token != "", c.Now().Add(j.TTL)
 	if !again {
 		var err error
 		if token, err = boot.NewToken(rand.Reader); err != nil {
@@ -258,7 +258,7 @@ func (t *CurrentToken) Needs() []graph.Edge { return graph.Awaits(t.Ref) }
 // the run knows is about to expire.
 func (t *CurrentToken) Current(ctx context.Context, c *cloud.Clients) (string, error) {
 	have, _ := t.Ref.Found()
-	if have.Until.Sub(c.Clock.Now()) >= t.Token.Least {
+	if have.Until.Sub(c.Now()) >= t.Token.Least {
 		return have.Token, nil
 	}
 	return cloud.RememberUntil(ctx, c, "join token", func(ctx context.Context) (string, time.Time, error) {
@@ -284,7 +284,7 @@ func (j *JoinToken) prolong(ctx context.Context, c *cloud.Clients) (token string
 	if err != nil {
 		return "", until, retryUnavailable(ctx, err)
 	}
-	now := c.Clock.Now()
+	now := c.Now()
 	for i := range all {
 		t := &all[i]
 		left := expiryOf(t).Sub(now)

@@ -130,7 +130,7 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ gr
 	if p.FromManifest != nil {
 		*keys = *p.FromManifest
 	}
-	if err := keys.Complete(p.Algorithm, p.Days, c.Clock.Now()); err != nil {
+	if err := keys.Complete(p.Algorithm, p.Days, c.Now()); err != nil {
 		return nil, err
 	}
 	parts, token := keys.Marshal(), ""

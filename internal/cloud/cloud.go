@@ -48,6 +48,7 @@ type Clients struct {
 	Region  string
 	Cluster string       // name of the Cluster object; part of every tag
 	Clock   *clock.Clock // nil means the system clock
+	KMSKey  string       // see Options
 	Lock    *Lock        // checked before every write; nil means no check (tests, single calls)
 
 	tokens  string // seed of the client tokens of this run
@@ -69,6 +70,9 @@ type Options struct {
 	Clock    *clock.Clock
 	Parallel int        // maximum number of calls at the same time; 0 means DefaultParallel
 	Log      func(Call) // called after every call; may be nil
+	// KMSKey encrypts the parameters with secrets of the cluster: an ID, ARN or alias; ""
+	// means the AWS managed key of Systems Manager.
+	KMSKey string
 	// Kubernetes replaces the network for requests to the API servers of clusters. nil
 	// means the network.
 	Kubernetes kube.Transport
@@ -84,7 +88,7 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		o.Parallel = DefaultParallel
 	}
 	c := &Clients{
-		Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, via: o.Kubernetes,
+		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, via: o.Kubernetes,
 		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
 	}
 	cfg = cfg.Copy()

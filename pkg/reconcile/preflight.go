@@ -21,6 +21,7 @@ func (r *run) preflight(ctx context.Context) error {
 	for _, w := range report.Warnings {
 		r.warn("%s", w)
 	}
+	r.warnOfKeyReaders(ctx)
 	if reasons = append(reasons, report.Reasons...); len(reasons) > 0 {
 		return &RefusedError{reasons}
 	}

@@ -57,6 +57,11 @@ type Target struct {
 	// if the cluster does not respond, those resources are found by their tags.
 	AskCluster bool
 
+	// KMSKey is the KMS key for the cluster's keys and join token, which Apply stores in SSM
+	// Parameter Store: an ID, ARN or alias. "" is the AWS managed key aws/ssm, with which
+	// every role of the account that can read the parameters can decrypt them.
+	KMSKey string
+
 	Owner    string        // the user of the run, for the lock: "ada@laptop pid 4711"
 	LockTTL  time.Duration // when the lock of a dead run expires; 0 is a minute
 	StateDir string        // folder for the lock where SSM Parameter Store is denied; "" for none
@@ -101,7 +106,7 @@ type Access struct {
 
 // options converts the target to options for the clients.
 func (t Target) options() cloud.Options {
-	o := cloud.Options{Clock: clock.Of(t.Clock), Parallel: t.Parallel}
+	o := cloud.Options{Clock: clock.Of(t.Clock), Parallel: t.Parallel, KMSKey: t.KMSKey}
 	if t.Log != nil {
 		o.Log = func(c cloud.Call) { t.Log(Call(c)) }
 	}

@@ -23,6 +23,7 @@ type State struct {
 // Parameter is a parameter.
 type Parameter struct {
 	Name, Value, Type string
+	Key               string // ID of the KMS key; "" is aws/ssm
 	Version           int64
 	History           []string // the values of earlier versions, the last one at the end
 	Modified          time.Time
@@ -30,7 +31,7 @@ type Parameter struct {
 }
 
 func (svc *Service) simulate() {
-	core.On(svc.Account, svc.putParameter, "Name", "Value", "Type", "Overwrite", "Tags", "Description", "Tier")
+	core.On(svc.Account, svc.putParameter, "Name", "Value", "Type", "Overwrite", "Tags", "Description", "Tier", "KeyId")
 	core.On(svc.Account, svc.getParameter, "Name", "WithDecryption")
 	core.On(svc.Account, svc.getParametersByPath, "Path", "Recursive", "WithDecryption", "NextToken", "MaxResults")
 	core.On(svc.Account, svc.describeParameters, "ParameterFilters", "NextToken", "MaxResults")
@@ -49,8 +50,15 @@ func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOu
 	if strings.Count(name, "/") > 16 || len(name) > 1011 {
 		return nil, core.Fail("ValidationException", "the parameter name %s is too long or too deep", name)
 	}
-	if most := 4096; len(aws.ToString(in.Value)) > most || aws.ToString(in.Value) == "" {
-		return nil, core.Fail("ValidationException", "standard tier parameters hold 1 to %d characters", most)
+	most, tier := 4096, "standard"
+	if in.Tier == types.ParameterTierAdvanced {
+		most, tier = 8192, "advanced"
+	}
+	if len(aws.ToString(in.Value)) > most || aws.ToString(in.Value) == "" {
+		return nil, core.Fail("ValidationException", "%s tier parameters hold 1 to %d characters", tier, most)
+	}
+	if in.KeyId != nil && in.Type != types.ParameterTypeSecureString {
+		return nil, core.Fail("ValidationException", "KeyId is only for parameters of type SecureString")
 	}
 	p, exists := svc.state.Parameters[name]
 	switch {
@@ -69,7 +77,7 @@ func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOu
 		p.History = append(p.History, p.Value)
 		p.History = p.History[max(0, len(p.History)-versions+1):]
 	}
-	p.Value, p.Type, p.Modified = aws.ToString(in.Value), string(in.Type), svc.Now()
+	p.Value, p.Type, p.Key, p.Modified = aws.ToString(in.Value), string(in.Type), aws.ToString(in.KeyId), svc.Now()
 	p.Version++
 	return &ssm.PutParameterOutput{Version: p.Version}, nil
 }

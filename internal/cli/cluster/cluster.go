@@ -62,7 +62,8 @@ type flags struct {
 	waits bool   // the command has --wait
 	drain bool   // the value of --drain
 
-	networkFirst bool // the value of --network-first
+	networkFirst bool   // the value of --network-first
+	kmsKey       string // the value of --kms-key
 
 	eks   bool           // the manifest has EKS run the control plane
 	until reconcile.Wait // what the run waits for

@@ -36,6 +36,7 @@ confirmation; otherwise it requires --yes.`,
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
+	o.addKMSKey(cmd)
 	f.addObjects(cmd)
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")

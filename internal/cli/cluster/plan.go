@@ -37,6 +37,7 @@ there are changes.`,
 	o.addWait(cmd)
 	o.addDrain(cmd)
 	o.addNetworkFirst(cmd)
+	o.addKMSKey(cmd)
 	f.addObjects(cmd)
 	cmd.Flags().BoolVar(&o.full, "full", false, "list every machine and every tag")
 	cmd.Flags().BoolVar(&o.detailedExit, "detailed-exitcode", false, "exit with 2 when there are changes")

@@ -133,6 +133,6 @@ func (f *flags) wanted(ctx context.Context) (*reconcile.Cluster, *session, error
 		f.until, f.far = f.waitsFor(m)
 		s.target.Wait = f.until
 	}
-	s.target.Drain, s.target.NetworkFirst, f.eks = f.drain, f.networkFirst, m.Summary().EKS
+	s.target.Drain, s.target.NetworkFirst, s.target.KMSKey, f.eks = f.drain, f.networkFirst, f.kmsKey, m.Summary().EKS
 	return reconcile.Open(m, s.target), s, nil
 }

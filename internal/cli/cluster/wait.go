@@ -26,6 +26,12 @@ func (f *flags) addNetworkFirst(cmd *cobra.Command) {
 		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes (saves a minute; not tried on real machines yet)")
 }
 
+// addKMSKey adds --kms-key.
+func (f *flags) addKMSKey(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.kmsKey, "kms-key", "", "ID, ARN or alias of the KMS key that encrypts the cluster's keys and join token in SSM Parameter Store, which this run creates; you need "+
+		"kms:Encrypt, kms:GenerateDataKey and kms:Decrypt for it, machines need nothing (default: the AWS managed key aws/ssm)")
+}
+
 // waitsFor returns what a run waits for, and why it does not wait for more, unless the
 // user has chosen that.
 func (f *flags) waitsFor(m *reconcile.Manifest) (wait reconcile.Wait, why string) {

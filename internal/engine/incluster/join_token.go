@@ -9,9 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -239,10 +236,7 @@ func (j *JoinToken) keep(ctx context.Context, c *cloud.Clients, token string) er
 			return fmt.Errorf("bootstrap data: %w", err)
 		}
 	}
-	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String(c.ParameterPath("pki", secrets.TokenName)), Value: &token, Type: types.ParameterTypeSecureString, Overwrite: aws.Bool(true),
-	})
-	return err
+	return c.PutSecretParameter(ctx, c.ParameterPath("pki", secrets.TokenName), token, true)
 }
 
 // CurrentToken provides the join token for machines to launch.

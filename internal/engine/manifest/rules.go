@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -267,12 +269,30 @@ func (l *loader) checkFiles(o *object, path string, c *bootstrapv1.KubeadmConfig
 	}
 }
 
+// longestKey is how many bytes a parameter of SSM holds, where the keys of a cluster are stored.
+const longestKey = 8192
+
+// checkLength refuses certificates and keys that a parameter of SSM cannot hold.
+func (l *loader) checkLength(o *object, data map[string][]byte) {
+	for _, entry := range slices.Sorted(maps.Keys(data)) {
+		if n := len(data[entry]); n > longestKey {
+			l.fail(o.problem("data", fmt.Sprintf("%s has %d bytes, but a parameter of SSM, where the keys of the cluster are stored, holds %d", entry, n, longestKey),
+				"leave out certificates that are not needed, such as that of the root"))
+		}
+	}
+}
+
 // checkSecrets checks the Secrets that Cluster API finds by name: the user's
 // certificates, and those for external etcd.
 func (l *loader) checkSecrets() {
 	for _, suffix := range []string{"ca", "etcd", "proxy", "sa", "apiserver-etcd-client"} {
-		if o := l.lookup(kindSecret, l.cluster.Name+"-"+suffix); o != nil {
-			o.used = true
+		o := l.lookup(kindSecret, l.cluster.Name+"-"+suffix)
+		if o == nil {
+			continue
+		}
+		o.used = true
+		if s := l.cluster.Secrets[o.name]; s != nil {
+			l.checkLength(o, s.Data)
 		}
 	}
 	if l.cluster.ControlPlane == nil || !l.cluster.ControlPlane.Object.Spec.KubeadmConfigSpec.ClusterConfiguration.Etcd.External.IsDefined() {

@@ -284,6 +284,11 @@ func TestRules(t *testing.T) {
 			[]string{plane, plane + "    clusterConfiguration: {etcd: {external: {endpoints: ['https://etcd:2379'], caFile: a, certFile: b, keyFile: c}}}\n"},
 			`KubeadmControlPlane/quick-control-plane spec.kubeadmConfigSpec.clusterConfiguration.etcd.external: there is no Secret/quick-apiserver-etcd-client in the input — the input has audit, cni, jump-keys`,
 		},
+		{
+			"a certificate that SSM cannot hold", quick,
+			[]string{"apiVersion: v1\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: quick-ca}\nstringData: {tls.key: a, tls.crt: " + strings.Repeat("x", 8193) + "}\n---\napiVersion: v1\n"},
+			`Secret/quick-ca data: tls.crt has 8193 bytes, but a parameter of SSM, where the keys of the cluster are stored, holds 8192 — leave out certificates that are not needed, such as that of the root`,
+		},
 
 		{
 			"wrong cluster name", quick,

@@ -72,9 +72,6 @@ func (b *BootstrapNames) Create(ctx context.Context, c *cloud.Clients) (*Bootstr
 	return b.Update(ctx, c, &BootstrapNamesState{Path: c.ParameterPath(namesParameter)}, nil)
 }
 
-// longestParameter is the number of characters in a parameter of the standard tier.
-const longestParameter = 4096
-
 // Update implements graph.Updater. It fills the last parameter, and then creates others.
 func (b *BootstrapNames) Update(ctx context.Context, c *cloud.Clients, have *BootstrapNamesState, _ graph.Diff) (*BootstrapNamesState, error) {
 	after, missing := *have, b.missing(have)
@@ -85,7 +82,7 @@ func (b *BootstrapNames) Update(ctx context.Context, c *cloud.Clients, have *Boo
 			after.Parts = append(after.Parts, nil)
 		}
 		part := slices.Clone(after.Parts[n])
-		for len(missing) > 0 && len(strings.Join(append(part, missing[0]), "\n")) <= longestParameter {
+		for len(missing) > 0 && len(strings.Join(append(part, missing[0]), "\n")) <= cloud.StandardParameter {
 			part, missing = append(part, missing[0]), missing[1:]
 		}
 		if len(part) == len(after.Parts[n]) {

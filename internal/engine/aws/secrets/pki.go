@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
@@ -41,6 +40,9 @@ type PKIState struct {
 func (s PKIState) CloudID() string { return s.Path }
 
 var _ graph.Managed[PKIState] = (*PKI)(nil)
+
+// PKIKind is the name of the kind of the stored keys.
+const PKIKind = "certificates"
 
 // TokenName is the name of the parameter with the bootstrap token.
 const TokenName = "token"
@@ -145,11 +147,7 @@ func (p *PKI) Update(ctx context.Context, c *cloud.Clients, have *PKIState, _ gr
 		if p.Used && slices.Contains(have.Names, name) {
 			continue
 		}
-		_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
-			Name: aws.String(c.ParameterPath("pki", name)), Value: aws.String(string(parts[name])),
-			Type: types.ParameterTypeSecureString, Overwrite: aws.Bool(len(have.Names) > 0),
-		})
-		if err != nil {
+		if err := c.PutSecretParameter(ctx, c.ParameterPath("pki", name), string(parts[name]), len(have.Names) > 0); err != nil {
 			return nil, err
 		}
 	}
@@ -238,7 +236,7 @@ func TokenCreated(ctx context.Context, c *cloud.Clients) (time.Time, error) {
 // pkiKind declares the certificates and keys.
 func pkiKind() *kind.Any {
 	return kind.Of(kind.Kind[PKIState]{
-		Name: "certificates", Area: kind.AreaSecurity, Secret: true, Single: true, List: listStored, Delete: &PKI{},
+		Name: PKIKind, Area: kind.AreaSecurity, Secret: true, Single: true, List: listStored, Delete: &PKI{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ PKIState) (*PKIState, error) {
 			return (&PKI{}).findStored(ctx, c)
 		},

@@ -1,0 +1,49 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+)
+
+// readAllParameters are AWS managed policies that allow ssm:GetParameter for all parameters
+// of the account ("AWS managed policy reference"). The first one is attached to the machines
+// of many accounts, for Session Manager.
+func readAllParameters() []string {
+	return []string{
+		"AmazonSSMManagedInstanceCore", "AmazonEC2RoleforSSM", "AmazonSSMReadOnlyAccess", "AmazonSSMFullAccess", "ReadOnlyAccess", "PowerUserAccess", "AdministratorAccess",
+	}
+}
+
+// warnOfKeyReaders warns if machines of the cluster can read the keys of its certificate
+// authorities, which this run is about to store. It looks at the names of policies only, and
+// not without permission to list them.
+func (r *run) warnOfKeyReaders(ctx context.Context) {
+	stores := slices.ContainsFunc(r.plan.Steps, func(s graph.Step) bool {
+		return s.Resource.Kind() == secrets.PKIKind && s.Action == graph.Create
+	})
+	if !stores || r.cloud.KMSKey != "" {
+		return
+	}
+	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
+	for _, n := range r.built.Resources() {
+		profile, is := n.Observed().(*ec2.Named)
+		if !is || n.ID().Kind() != ec2.InstanceProfileKind {
+			continue
+		}
+		role, policies, err := ec2.PoliciesOfProfile(ctx, r.cloud, string(*profile))
+		if err != nil {
+			continue
+		}
+		policies = slices.DeleteFunc(policies, func(p string) bool { return !slices.Contains(readAllParameters(), p) })
+		if len(policies) > 0 {
+			r.warn("machines with the role %s can read the keys of the cluster in SSM Parameter Store, because of %s: encrypt them with a key of your own (--kms-key), or deny the role ssm:GetParameter* for parameter%s",
+				role, text.Several(policies), r.cloud.ParameterPath("*"))
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
@@ -36,14 +37,24 @@ func (r *run) warnOfKeyReaders(ctx context.Context) {
 		if !is || n.ID().Kind() != ec2.InstanceProfileKind {
 			continue
 		}
-		role, policies, err := ec2.PoliciesOfProfile(ctx, r.cloud, string(*profile))
+		arn, err := ec2.RoleOfProfile(ctx, r.cloud, string(*profile))
+		if err != nil || arn == "" {
+			continue
+		}
+		role := cloud.LastPart(arn)
+		attached, err := iam.AttachedPolicies(ctx, r.cloud, role)
 		if err != nil {
 			continue
 		}
-		policies = slices.DeleteFunc(policies, func(p string) bool { return !slices.Contains(readAllParameters(), p) })
-		if len(policies) > 0 {
+		var because []string
+		for _, p := range attached {
+			if name := cloud.LastPart(p); slices.Contains(readAllParameters(), name) {
+				because = append(because, name)
+			}
+		}
+		if len(because) > 0 {
 			r.warn("machines with the role %s can read the keys of the cluster in SSM Parameter Store, because of %s: encrypt them with a key of your own (--kms-key), or deny the role ssm:GetParameter* for parameter%s",
-				role, text.Several(policies), r.cloud.ParameterPath("*"))
+				role, text.Several(because), r.cloud.ParameterPath("*"))
 		}
 	}
 }

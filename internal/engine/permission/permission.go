@@ -74,6 +74,9 @@ func Policy(s Scope) Document {
 	if s.Kind == SelfManaged {
 		statements = append(statements, searchForEKS())
 	}
+	if s.Kind != EKS { // a warning is given if machines can read the keys of the cluster
+		statements = append(statements, allow("ReadRolesOfMachines", s.roles(s.Roles, stockRoles), "iam:ListAttachedRolePolicies"))
+	}
 	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) {
 		statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))
 	}

@@ -3,7 +3,6 @@ package ec2
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -52,32 +51,11 @@ func RoleOfProfile(ctx context.Context, c *cloud.Clients, name string) (string, 
 	return "", nil
 }
 
-// PoliciesOfProfile returns the name of the role of an instance profile, and the names of the
-// managed policies that are attached to it.
-func PoliciesOfProfile(ctx context.Context, c *cloud.Clients, name string) (role string, policies []string, err error) {
-	arn, err := RoleOfProfile(ctx, c, name)
-	if err != nil || arn == "" {
-		return "", nil, err
-	}
-	role = cloud.LastPart(arn)
-	policies, err = cloud.Remember(ctx, c, "policies of "+role, func(ctx context.Context) (names []string, err error) {
-		p := iam.NewListAttachedRolePoliciesPaginator(c.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
-		return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListAttachedRolePoliciesOutput, error) { return p.NextPage(ctx) },
-			func(o *iam.ListAttachedRolePoliciesOutput) (names []string) {
-				for _, x := range o.AttachedPolicies {
-					names = append(names, aws.ToString(x.PolicyName))
-				}
-				return names
-			})
-	})
-	return role, slices.Clone(policies), err
-}
-
 // InstanceProfileKind is the name of the kind of instance profiles.
 const InstanceProfileKind = "instance-profile"
 
 // instanceProfileKind declares instance profiles. A cluster uses existing ones and never
 // creates any.
 func instanceProfileKind() *kind.Any {
-	return &kind.Any{Name: InstanceProfileKind, Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile", "iam:ListAttachedRolePolicies"}}
+	return &kind.Any{Name: InstanceProfileKind, Area: kind.AreaPrerequisites, ReadActions: []string{"iam:GetInstanceProfile"}}
 }

@@ -51,7 +51,7 @@ func (r *Role) Find(ctx context.Context, c *cloud.Clients) (*RoleState, error) {
 	if s.Existing || cloud.IsBrief(ctx) {
 		return s, nil
 	}
-	s.Policy, err = attachedPolicies(ctx, c, r.Name)
+	s.Policy, err = AttachedPolicies(ctx, c, r.Name)
 	return s, err
 }
 
@@ -131,7 +131,7 @@ func (r *Role) Delete(ctx context.Context, c *cloud.Clients, have *RoleState) er
 	if have.Existing {
 		return nil
 	}
-	policies, err := attachedPolicies(ctx, c, have.Name)
+	policies, err := AttachedPolicies(ctx, c, have.Name)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,8 @@ func GetRole(ctx context.Context, c *cloud.Clients, name string) (*RoleState, er
 	})
 }
 
-func attachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]string, error) {
+// AttachedPolicies lists the ARNs of the managed policies of a role, sorted.
+func AttachedPolicies(ctx context.Context, c *cloud.Clients, role string) ([]string, error) {
 	return cloud.Remember(ctx, c, "policies of role "+role, func(ctx context.Context) ([]string, error) {
 		p := iam.NewListAttachedRolePoliciesPaginator(c.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: &role})
 		out, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*iam.ListAttachedRolePoliciesOutput, error) { return p.NextPage(ctx) },

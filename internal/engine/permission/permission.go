@@ -75,7 +75,10 @@ func Policy(s Scope) Document {
 		statements = append(statements, searchForEKS())
 	}
 	if s.Kind != EKS { // a warning is given if machines can read the keys of the cluster
-		statements = append(statements, allow("ReadRolesOfMachines", s.roles(s.Roles, stockRoles), "iam:ListAttachedRolePolicies"))
+		statements = append(statements,
+			allow("ReadRolesOfMachines", s.roles(s.Roles, stockRoles), "iam:ListAttachedRolePolicies"),
+			allow("ReadQuotasOfLoadBalancers", anywhere(), "elasticloadbalancing:DescribeAccountLimits"), // servicequotas:GetServiceQuota depends on it
+		)
 	}
 	if s.Kind != EKS && (s.Buckets == nil || len(s.Buckets) > 0) {
 		statements = append(statements, allow("BootDataInBuckets", s.buckets(), actions(kind.Buckets)...))

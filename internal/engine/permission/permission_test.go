@@ -29,6 +29,7 @@ func needs(c call) []string {
 		{"elasticloadbalancing", "CreateLoadBalancer"}:   {"elasticloadbalancing:CreateLoadBalancer", "ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
 		{"elasticloadbalancingv2", "CreateLoadBalancer"}: {"elasticloadbalancing:CreateLoadBalancer", "ec2:DescribeAccountAttributes", "ec2:GetSecurityGroupsForVpc", "elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
 		{"elasticloadbalancingv2", "SetSecurityGroups"}:  {"elasticloadbalancing:SetSecurityGroups", "ec2:GetSecurityGroupsForVpc"},
+		{"servicequotas", "GetServiceQuota"}:             {"servicequotas:GetServiceQuota", "elasticloadbalancing:DescribeAccountLimits"},
 		{"secretsmanager", "CreateSecret"}:               {"secretsmanager:CreateSecret", "secretsmanager:TagResource"},
 		{"ssm", "PutParameter"}:                          {"ssm:PutParameter", "ssm:AddTagsToResource"},
 	}

@@ -155,7 +155,7 @@ def create_nat_with_interface(self, *args, **kwargs):
 
 def delete_nat_with_interface(self, nat_gateway_id):
     gateway = delete_nat(self, nat_gateway_id)
-    for address in self.addresses.values():
+    for address in list(self.addresses):
         if address.eni is gateway._eni:
             self.disassociate_address(association_id=address.association_id)
     self.enis.pop(gateway._eni.id, None)

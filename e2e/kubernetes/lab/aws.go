@@ -154,20 +154,22 @@ func (a *account) loadBalancers(ctx context.Context) ([]loadBalancer, error) {
 	}
 	for i := range answer.All {
 		var groups struct {
-			ARNs   []string      `xml:"DescribeTargetGroupsResult>TargetGroups>member>TargetGroupArn"`
-			Probes []healthCheck `xml:"DescribeTargetGroupsResult>TargetGroups>member"`
+			All []struct {
+				ARN string `xml:"TargetGroupArn"`
+				healthCheck
+			} `xml:"DescribeTargetGroupsResult>TargetGroups>member"`
 		}
 		if err := a.elb(ctx, "DescribeTargetGroups", &groups, "LoadBalancerArn", answer.All[i].ARN); err != nil {
 			return nil, err
 		}
-		if len(groups.Probes) > 0 {
-			answer.All[i].probes = groups.Probes[0]
+		if len(groups.All) > 0 {
+			answer.All[i].probes = groups.All[0].healthCheck
 		}
-		for _, arn := range groups.ARNs {
+		for _, group := range groups.All {
 			var targets struct {
 				IDs []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>Target>Id"`
 			}
-			if err := a.elb(ctx, "DescribeTargetHealth", &targets, "TargetGroupArn", arn); err != nil {
+			if err := a.elb(ctx, "DescribeTargetHealth", &targets, "TargetGroupArn", group.ARN); err != nil {
 				return nil, err
 			}
 			answer.All[i].targets = append(answer.All[i].targets, targets.IDs...)

@@ -47,7 +47,7 @@ func TestClusterCommands(t *testing.T) {
 
 	step(0, "plan", "-f", file)
 	assert.Contains(t, s.out.String(), "+ vpc\n")
-	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 4 to wait for; AWS takes about 5 minutes\.`, s.out.String())
+	assert.Regexp(t, `Plan: \d+ to create, 0 to change, 0 to delete, 4 to wait for; AWS takes about 4 minutes\.`, s.out.String())
 	step(env.Changes, "plan", "-f", file, "--detailed-exitcode", "-o", "json")
 	assert.True(t, json.Valid(s.out.Bytes()), "stdout is the answer and nothing else")
 	assert.NotContains(t, s.err.String(), "error")

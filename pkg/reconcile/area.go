@@ -38,14 +38,14 @@ var areaOfKind = sync.OnceValue(func() map[string]kind.Area {
 	return areas
 })
 
+// unretired returns the ID that a resource had before it was retired: "machine/md-0/17/i-0123"
+// of "retired/machine/md-0/17/i-0123".
+func (id ID) unretired() ID { return ID(strings.TrimPrefix(string(id), "retired/")) }
+
 // AreaOf returns the area of a resource, which its kind declares. The area of a machine
 // follows from its origin or, if that is "", from the name of its group.
 func AreaOf(id ID, origin string) Area {
-	name := id.Kind()
-	if name == "retired" { // "retired/machine/md-0/17/i-0123"
-		name = ID(strings.TrimPrefix(string(id), "retired/")).Kind()
-	}
-	area := areaOfKind()[name]
+	area := areaOfKind()[id.unretired().Kind()]
 	if area == kind.AreaMachines {
 		return machineArea(id, origin)
 	}

@@ -76,7 +76,25 @@ func mustDelete(t *testing.T, m *manifest.Cluster, a *awssim.AWS) reconcile.Resu
 	t.Helper()
 	res, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{Observe: tell(t)})
 	require.NoError(t, err)
+	provesAbsence(t, res)
 	return res
+}
+
+// provesAbsence checks that a deletion has looked again for all that it has deleted in AWS.
+func provesAbsence(t *testing.T, res reconcile.Result) {
+	t.Helper()
+	proved := map[string]bool{}
+	for _, a := range res.Absent {
+		require.NotEmpty(t, a.CloudID, a.Resource)
+		require.NotEmpty(t, a.Asked, a.Resource)
+		require.WithinDuration(t, time.Now(), a.At, 2*time.Minute)
+		proved[string(a.Resource)+" "+a.CloudID] = true
+	}
+	for _, s := range res.Plan.Steps {
+		if inCluster := s.Resource.Kind() == "services" || s.Resource.Kind() == "claims"; s.Action == reconcile.Remove && !inCluster {
+			require.True(t, proved[string(s.Resource)+" "+s.CloudID], "nobody has looked for %s %s again", s.Resource, s.CloudID)
+		}
+	}
 }
 
 // everything are the options of a deletion that also deletes volumes of a cluster that
@@ -86,8 +104,9 @@ var everything = reconcile.Options{Volumes: reconcile.DeleteVolumes}
 // mustDeleteAll deletes in a new process, with all volumes.
 func mustDeleteAll(t *testing.T, m *manifest.Cluster, a *awssim.AWS) {
 	t.Helper()
-	_, err := open(m, a.Process()).Delete(t.Context(), everything)
+	res, err := open(m, a.Process()).Delete(t.Context(), everything)
 	require.NoError(t, err)
+	provesAbsence(t, res)
 }
 
 // tell logs events with -v.

@@ -283,6 +283,6 @@ func TestEKSCallBudgets(t *testing.T) {
 		check("create", 75, func() { mustApply(t, m, a) })
 		check("no-op", 25, func() { mustApply(t, m, a) })
 		check("plan", 25, func() { require.True(t, mustPlan(t, m, a).Empty()) })
-		check("delete", 69, func() { mustDelete(t, m, a) }) // six of them for the interface of the CNI
+		check("delete", 76, func() { mustDelete(t, m, a) }) // six of them for the interface of the CNI
 	})
 }

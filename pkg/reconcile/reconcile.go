@@ -150,6 +150,8 @@ type Result struct {
 	Took   time.Duration
 	// Endpoint is host and port of the API server; "" if unknown.
 	Endpoint string
+	// Absent lists what Delete has deleted, and has looked for again at the end.
+	Absent []Absence
 }
 
 // Cluster is one cluster in one account and region.

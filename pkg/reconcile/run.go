@@ -14,7 +14,6 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/quota"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 	"github.com/clusterawsadm/clusterawsadm/internal/text"
 )
@@ -38,6 +37,8 @@ type run struct {
 	// What a deletion keeps (kept.go).
 	policies map[string]string // reclaim policies by volume ID
 	vpcs     map[string]bool   // the VPCs of the cluster
+
+	absent []Absence // what a deletion has proved
 }
 
 func (c *Cluster) begin(o Options) *run {
@@ -184,7 +185,7 @@ func (r *run) result(err error) (Result, error) {
 	s := r.cloud.Stats()
 	res := Result{
 		Plan: r.publicPlan(), Reads: s.Reads.Load(), Writes: s.Writes.Load(), Took: r.cloud.Clock.Since(r.began),
-		Endpoint: known(r.built.Endpoint.String()),
+		Endpoint: known(r.built.Endpoint.String()), Absent: r.absent,
 	}
 	if err != nil && res.Writes+s.KubeWrites.Load() > 0 && !errors.As(err, new(*LeftoverError)) {
 		err = &HalfwayError{err}
@@ -267,8 +268,8 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	return r.result(r.apply(ctx))
 }
 
-// Delete deletes all resources of the cluster, and then checks for leftovers, which
-// are a LeftoverError.
+// Delete deletes all resources of the cluster, and then looks for all of them again; those
+// that still exist are a LeftoverError.
 func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	r := c.begin(o)
 	r.deletes, r.asksCluster = true, c.target.AskCluster
@@ -290,20 +291,8 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	if err := r.x.Delete(ctx, r.built.Graph); err != nil {
 		return r.result(r.stuck(ctx, err))
 	}
-	r.cloud.Snapshot()
-	left, _, err := teardown.Search(cloud.InSnapshot(ctx), r.cloud, r.owner, nil)
-	if err != nil {
-		return r.result(fmt.Errorf("check after the deletion: %w", err))
-	}
-	left, _ = r.split(left)
-	var names []string
-	for _, l := range left {
-		if l.Kind.Name != ec2.InterfacesKind {
-			names = append(names, l.String())
-		}
-	}
-	if len(names) > 0 {
-		return r.result(&LeftoverError{Left: names})
+	if err := r.proveAbsence(ctx); err != nil {
+		return r.result(err)
 	}
 	r.deleted = true
 	return r.result(nil)

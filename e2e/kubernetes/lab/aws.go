@@ -6,12 +6,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
@@ -21,6 +23,14 @@ import (
 const (
 	region   = "us-east-1"
 	endpoint = "http://" + awsAddress + ":5000"
+
+	// bootService is the service that instances fetch their boot data from. They wait until
+	// they can connect to it, and then use moto.
+	bootService = "secretsmanager." + region + ".amazonaws.com"
+
+	// routeAfter is for how long the first instances have no route to the service: they boot
+	// beside the NAT gateways, which moto makes in an instant.
+	routeAfter = 12 * time.Second
 )
 
 // account is an account in moto_server.
@@ -28,6 +38,10 @@ type account struct {
 	namespace
 	wire.Client
 	server *exec.Cmd
+
+	mu     sync.Mutex
+	routed bool         // or will be soon
+	https  net.Listener // of bootService
 }
 
 // openAccount starts moto_server with the images and patches of all tests, in its own
@@ -88,7 +102,38 @@ func listening(log string, patience time.Duration) error {
 	return errors.New("moto_server does not listen; see " + log)
 }
 
+// route makes instances able to connect to bootService, some time after the first call.
+func (a *account) route(ctx context.Context, after time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.routed {
+		return
+	}
+	a.routed = true
+	time.AfterFunc(after, func() {
+		l, err := a.listen(ctx, net.JoinHostPort(awsAddress, "443"))
+		if err != nil {
+			return // the instances wait, and say so on their consoles
+		}
+		a.mu.Lock()
+		a.https = l
+		a.mu.Unlock()
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			_ = c.Close()
+		}
+	})
+}
+
 func (a *account) close() error {
+	a.mu.Lock()
+	if a.https != nil {
+		_ = a.https.Close()
+	}
+	a.mu.Unlock()
 	if err := a.server.Cancel(); err != nil {
 		return err
 	}

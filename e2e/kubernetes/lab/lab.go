@@ -139,7 +139,7 @@ func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
 	if err != nil {
 		return err
 	}
-	hosts := map[string]string{}
+	hosts := map[string]string{bootService: awsAddress}
 	for name, b := range l.balancers {
 		hosts[name] = b.address
 	}
@@ -152,6 +152,7 @@ func (l *Lab) launch(ctx context.Context, i wire.Instance) error {
 	}
 	m.Tag = i.Tag("Name")
 	l.machines[i.ID] = m
+	l.account.route(ctx, routeAfter)
 	return m.boot(ctx)
 }
 

@@ -38,6 +38,7 @@ func oneControlPlane(t *testing.T, l *Lab) {
 	by := u.Kubectl(t, "get", "csr", name, "-o", "jsonpath={.spec.username} {.spec.signerName} {.status.conditions[0].message}")
 	t.Logf("proved: a worker's bootstrap token is accepted, and its CSR %s approved: %s", name, by)
 	console := u.console(t, worker)
+	assert.Contains(t, console, "waiting for a connection to "+bootService, "it was launched before it had a route")
 	assert.Contains(t, console, "cloud-init is restarted", "the boothook has had it restarted")
 	assert.Contains(t, console, `kubeadm says "success"`)
 	resourceSetArrived(t, u)

@@ -42,8 +42,10 @@ If the VPC contains resources of somebody else, AWS would not delete it: then th
 command deletes nothing and lists them. What has the cluster's tag but is in another
 VPC is kept, unless that VPC is given with --vpc.
 
-The command waits until AWS has deleted every resource, and then checks again. On
-a terminal it asks for the name of the cluster; otherwise it requires --yes.`,
+The command waits until AWS has deleted every resource, and at the end asks AWS for
+all of them again: by name, by ID and by tag. "-o json" lists each with the calls and
+the time. On a terminal it asks for the name of the cluster; otherwise it requires
+--yes.`,
 		Example: `  clusterawsadm cluster delete -f demo.yaml
   clusterawsadm cluster delete demo --region eu-west-1 --yes`,
 		Args: cobra.MaximumNArgs(1),
@@ -106,6 +108,9 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
 
 func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 	line := fmt.Sprintf("Cluster %s in %s is deleted (%s, %s).", r.cluster.Name, r.cluster.Region, text.Count(res.Plan.Count(reconcile.Remove), "resource"), rounded(res.Took))
+	if len(res.Absent) > 0 {
+		line += " Asked again, AWS shows none of them."
+	}
 	if n := len(kept(res.Plan)); n > 0 {
 		line += fmt.Sprintf(" Kept: %s.", text.Count(n, "resource"))
 	}
@@ -122,6 +127,9 @@ func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 		return nil
 	}
 	out := r.outcome(res)
+	for _, a := range res.Absent {
+		out.Absent = append(out.Absent, absence{a.Resource, a.CloudID, a.Asked, a.At.UTC()})
+	}
 	for _, s := range kept(res.Plan) {
 		out.Kept = append(out.Kept, s.CloudID)
 	}

@@ -134,6 +134,15 @@ type outcome struct {
 	Took     float64       `json:"tookSeconds"`
 	Endpoint string        `json:"endpoint,omitempty"` // https://host:port of the API server
 	Kept     []string      `json:"kept,omitempty"`     // IDs of the volumes that a deletion keeps
+	Absent   []absence     `json:"absent,omitempty"`   // what a deletion has looked for again
+}
+
+// absence is a resource that was deleted and that AWS does not show any more.
+type absence struct {
+	Resource reconcile.ID `json:"resource"`
+	ID       string       `json:"id"`
+	Asked    []string     `json:"asked"` // IAM actions, such as "ec2:DescribeVpcs"
+	At       time.Time    `json:"at"`
 }
 
 func (r *run) outcome(res reconcile.Result) outcome {

@@ -22,8 +22,8 @@ func (f *flags) addDrain(cmd *cobra.Command) {
 
 // addNetworkFirst adds --network-first.
 func (f *flags) addNetworkFirst(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.networkFirst, "network-first", true, "launch machines after their NAT gateways are available; with --network-first=false, machines that fetch their boot data "+
-		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes (saves a minute; not tried on real machines yet)")
+	cmd.Flags().BoolVar(&f.networkFirst, "network-first", false, "launch machines after their NAT gateways are available, a minute later; without it, machines that fetch their boot data "+
+		"from a secret or parameter are launched at once, and wait for the network for up to 15 minutes")
 }
 
 // addKMSKey adds --kms-key.

@@ -226,6 +226,7 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 }
 
 func (a *attempt) delete(ctx context.Context, have State) (last bool, err error) {
+	a.removed = have
 	err = a.behaviour.remove(a.uninterrupted(ctx), a.x.Cloud, have)
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()

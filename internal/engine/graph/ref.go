@@ -38,6 +38,9 @@ type Resource interface {
 	verify(ctx context.Context, x *Executor) error
 	visible(ctx context.Context, x *Executor) bool
 	remove(ctx context.Context, x *Executor) error
+	recall() bool
+	forget()
+	there(ctx context.Context, x *Executor) (bool, error)
 }
 
 // Role says what Apply and Delete do with a resource.
@@ -95,6 +98,7 @@ type resource struct {
 	seen    time.Time       // time of the last read
 	made    time.Time       // time of the accepted create call
 	changed bool            // there was a write after the last read
+	removed State           // the state in which it was deleted; nil: it was not deleted
 }
 
 // Unknown is the value in a plan of an ID that AWS assigns at creation.

@@ -418,4 +418,6 @@ func instanceKind() *kind.Any {
 }
 
 // bastionKind declares the bastion. Its resource is an Instance.
-func bastionKind() *kind.Any { return &kind.Any{Name: "bastion", Area: kind.AreaNetwork} }
+func bastionKind() *kind.Any {
+	return &kind.Any{Name: "bastion", Area: kind.AreaNetwork, ReadActions: []string{"ec2:DescribeInstances"}}
+}

@@ -1,0 +1,81 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/kind"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
+)
+
+// Absence is the observation, at the end of a deletion, that a resource that it has
+// deleted does not exist: AWS was asked for its name or tags and for the ID that it had.
+type Absence struct {
+	Resource ID
+	CloudID  string
+	Asked    []string // IAM actions of the calls of its kind, such as "ec2:DescribeVpcs"
+	At       time.Time
+}
+
+// proveAbsence looks again for everything that the run has deleted, and for everything
+// else that has the tags or the name of the cluster. What exists is a LeftoverError.
+func (r *run) proveAbsence(ctx context.Context) error {
+	absent, still, err := r.x.LookAgain(ctx, r.built.Graph, func(n graph.Resource) bool { return kindOf(n.ID()) == nil })
+	if err != nil {
+		return fmt.Errorf("check after the deletion: %w", err)
+	}
+	for _, a := range absent {
+		id := a.Resource.ID()
+		r.absent = append(r.absent, Absence{ID(id), a.CloudID, asks(kindOf(id)), a.At})
+	}
+	var left []string
+	for _, n := range still {
+		left = append(left, fmt.Sprintf("%s %s", n.ID(), n.CloudID()))
+	}
+	r.cloud.Snapshot()
+	tagged, _, err := teardown.Search(cloud.InSnapshot(ctx), r.cloud, r.owner, nil)
+	if err != nil {
+		return fmt.Errorf("check after the deletion: %w", err)
+	}
+	tagged, _ = r.split(tagged)
+	for _, l := range tagged {
+		if l.Kind.Name != ec2.InterfacesKind && !slices.ContainsFunc(still, func(n graph.Resource) bool { return n.CloudID() == l.ID }) {
+			left = append(left, l.String())
+		}
+	}
+	if len(left) > 0 {
+		return &LeftoverError{Left: left}
+	}
+	return nil
+}
+
+// asks lists the actions with which resources of a kind are read.
+func asks(k *kind.Any) (actions []string) {
+	for _, a := range slices.Concat(k.ReadActions, k.Actions) {
+		_, operation, _ := strings.Cut(a, ":")
+		if slices.ContainsFunc([]string{"Describe", "Get", "List"}, func(verb string) bool { return strings.HasPrefix(operation, verb) }) {
+			actions = append(actions, a)
+		}
+	}
+	slices.Sort(actions)
+	return slices.Compact(actions)
+}
+
+// kindOf returns the AWS kind of a resource; nil for objects in the cluster, and for
+// network interfaces that AWS deletes itself.
+func kindOf(id graph.ID) *kind.Any {
+	for _, k := range slices.Concat(aws.Kinds(), bootdata.Kinds()) {
+		if k.Name == ID(id).unretired().Kind() && k.Name != ec2.InterfacesKind {
+			return k
+		}
+	}
+	return nil
+}

@@ -224,10 +224,20 @@ func run(t *testing.T, dir string, f Fetch, edits ...string) string {
 	require.NoError(t, err)
 	script = strings.NewReplacer(edits...).Replace(script)
 	script = strings.Replace(script, "FILE=/etc/", "FILE="+dir+"/", 1)
+	console := filepath.Join(dir, "console")
+	require.NoError(t, os.WriteFile(console, nil, 0o600))
+	script = strings.Replace(script, "CONSOLE=/dev/console", "CONSOLE="+console, 1)
 	cmd := exec.CommandContext(t.Context(), "bash")
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH")}
 	out, _ := cmd.CombinedOutput() // a failure shows in the output
+	told, err := os.ReadFile(console)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "] user data: ") {
+			require.Contains(t, string(told), line, "the console has it, too")
+		}
+	}
 	return string(out)
 }
 

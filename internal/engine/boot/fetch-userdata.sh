@@ -5,8 +5,16 @@ PATH="${PATH}:/usr/local/bin:/snap/bin"
 FILE=/etc/secret-userdata.txt
 TRIES=10
 DELAY=10 # seconds
+CONSOLE=/dev/console
 
-say() { echo "[$(date --iso-8601=seconds)] user data: $*"; }
+# Prints a line, also to the console: cloud-init (22.4, for example) captures the
+# output of a boothook and discards it.
+say() {
+  local line
+  line="[$(date --iso-8601=seconds)] user data: $*"
+  echo "${line}"
+  if [[ -w ${CONSOLE} ]]; then echo "${line}" >>"${CONSOLE}"; fi
+}
 
 die() {
   say "$*" >&2

@@ -74,6 +74,13 @@ func (i *Instance) mounts(root string) error {
 			return fmt.Errorf("bind /dev/%s: %w", device, err)
 		}
 	}
+	console := at("/dev/console")
+	if err := os.WriteFile(console, nil, 0o600); err != nil {
+		return err
+	}
+	if err := syscall.Mount("/proc/self/fd/1", console, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind the console: %w", err)
+	}
 	return os.Symlink("/proc/self/fd", at("/dev/fd"))
 }
 

@@ -25,6 +25,15 @@ import (
 type State struct {
 	Clusters map[string]*Cluster // by name
 	Limits   Limits
+	Faults   Faults
+}
+
+// Faults are reasons for which EKS fails after it has accepted a call: "CODE: message". ""
+// means that it does not fail.
+type Faults struct {
+	Update          string // of a cluster, node group or add-on
+	CreateNodeGroup string
+	DeleteNodeGroup string
 }
 
 // Limits are quotas; 0 means the default.

@@ -34,6 +34,7 @@ type NodeGroup struct {
 	Deleted                                                     time.Time // start of the deletion; zero: none
 	Updates                                                     []*NodeGroupUpdate
 	Instances                                                   []string
+	CreateFailure, DeleteFailure                                string // see Faults
 }
 
 // Taint is a taint of a node group's nodes.
@@ -42,6 +43,7 @@ type Taint struct{ Key, Value, Effect string }
 // NodeGroupUpdate is an update of a node group, in progress or finished.
 type NodeGroupUpdate struct {
 	ID, Kind   string
+	Failure    string // see Faults
 	Born, Done time.Time
 	Applied    bool
 	After      NodeGroup // settings after the update
@@ -70,10 +72,14 @@ func (svc *Service) simulateNodeGroups() {
 
 func (g *NodeGroup) status(now time.Time) types.NodegroupStatus {
 	switch {
+	case !g.Deleted.IsZero() && g.DeleteFailure != "" && now.Sub(g.Deleted) >= NodeGroupDeletes:
+		return types.NodegroupStatusDeleteFailed
 	case !g.Deleted.IsZero():
 		return types.NodegroupStatusDeleting
 	case now.Before(g.Ready):
 		return types.NodegroupStatusCreating
+	case g.CreateFailure != "":
+		return types.NodegroupStatusCreateFailed
 	case g.updating() != nil:
 		return types.NodegroupStatusUpdating
 	}
@@ -97,7 +103,7 @@ func (svc *Service) settleNodeGroups(c *Cluster) {
 			svc.applyNodeGroup(c, g, u)
 		}
 		svc.scaleNodes(g)
-		if g.Deleted.IsZero() || svc.Now().Sub(g.Deleted) < NodeGroupDeletes {
+		if g.Deleted.IsZero() || svc.Now().Sub(g.Deleted) < NodeGroupDeletes || g.DeleteFailure != "" {
 			continue
 		}
 		svc.autoscaling.RemoveGroup(g.Scaling)
@@ -142,7 +148,8 @@ func (svc *Service) createNodeGroup(in *eks.CreateNodegroupInput) (*eks.CreateNo
 		Name: name, RoleARN: aws.ToString(in.NodeRole), Version: cmp.Or(aws.ToString(in.Version), c.Version), Kind: string(in.AmiType),
 		Capacity: cmp.Or(string(in.CapacityType), "ON_DEMAND"), Token: aws.ToString(in.ClientRequestToken), Subnets: slices.Clone(in.Subnets),
 		InstanceTypes: slices.Clone(in.InstanceTypes), DiskSize: aws.ToInt32(in.DiskSize), Least: 1, Most: 2, Desired: 2, MaxUnavailable: 1,
-		Labels: maps.Clone(in.Labels), Born: svc.Now(), Modified: svc.Now(), Ready: svc.Now().Add(NodeGroupTakes),
+		CreateFailure: svc.state.Faults.CreateNodeGroup,
+		Labels:        maps.Clone(in.Labels), Born: svc.Now(), Modified: svc.Now(), Ready: svc.Now().Add(NodeGroupTakes),
 	}
 	for _, check := range []func(*Cluster, *NodeGroup, *eks.CreateNodegroupInput) error{
 		svc.checkNodeGroup, svc.checkNodeTemplate, svc.checkNodeImage, svc.checkNodeSubnets, svc.checkNodeAccess,
@@ -298,10 +305,10 @@ func (svc *Service) deleteNodeGroup(in *eks.DeleteNodegroupInput) (*eks.DeleteNo
 	if err != nil {
 		return nil, err
 	}
-	if s := g.status(svc.Now()); s != types.NodegroupStatusActive {
+	if s := g.status(svc.Now()); !slices.Contains([]types.NodegroupStatus{types.NodegroupStatusActive, types.NodegroupStatusCreateFailed, types.NodegroupStatusDeleteFailed}, s) {
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Nodegroup %s cannot be deleted as it is currently in %s state", g.Name, s)), ClusterName: in.ClusterName, NodegroupName: in.NodegroupName}
 	}
-	g.Deleted = svc.Now()
+	g.Deleted, g.DeleteFailure = svc.Now(), svc.state.Faults.DeleteNodeGroup
 	svc.forgetInterface(c, g)
 	svc.endNodes(g, len(g.Instances))
 	return &eks.DeleteNodegroupOutput{Nodegroup: svc.nodeGroupOut(c, g)}, nil
@@ -397,14 +404,25 @@ func (svc *Service) changeNodeGroup(c *Cluster, g *NodeGroup, kind types.UpdateT
 		}
 	}
 	after.Updates, after.Instances = nil, nil
-	u := &NodeGroupUpdate{ID: svc.Hash(), Kind: string(kind), Born: svc.Now(), Done: svc.Now().Add(takes), After: after}
+	u := &NodeGroupUpdate{ID: svc.Hash(), Kind: string(kind), Born: svc.Now(), Done: svc.Now().Add(takes), After: after, Failure: svc.state.Faults.Update}
 	g.Updates = append(g.Updates, u)
-	return &types.Update{Id: aws.String(u.ID), Type: kind, Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(svc.Now())}, nil
+	return u.out(), nil
+}
+
+func (u *NodeGroupUpdate) out() *types.Update {
+	out := &types.Update{Id: aws.String(u.ID), Type: types.UpdateType(u.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(u.Born)}
+	if u.Applied {
+		finish(out, u.Failure)
+	}
+	return out
 }
 
 // applyNodeGroup applies an update: it replaces the nodes or changes their number.
 func (svc *Service) applyNodeGroup(c *Cluster, g *NodeGroup, u *NodeGroupUpdate) {
 	u.Applied = true
+	if u.Failure != "" {
+		return
+	}
 	after := u.After
 	after.Updates, after.Instances, after.Deleted, after.Tags, after.Modified = g.Updates, g.Instances, g.Deleted, g.Tags, svc.Now()
 	replaced := after.Release != g.Release || after.TemplateVersion != g.TemplateVersion
@@ -534,6 +552,11 @@ func (svc *Service) nodeGroupOut(c *Cluster, g *NodeGroup) *types.Nodegroup {
 	}
 	for _, t := range g.Taints {
 		out.Taints = append(out.Taints, types.Taint{Key: aws.String(t.Key), Value: core.Text(t.Value), Effect: types.TaintEffect(t.Effect)})
+	}
+	for _, failure := range []string{g.CreateFailure, g.DeleteFailure} {
+		if code, message, failed := strings.Cut(failure, ": "); failed && out.Status != types.NodegroupStatusCreating && out.Status != types.NodegroupStatusDeleting {
+			out.Health.Issues = append(out.Health.Issues, types.Issue{Code: types.NodegroupIssueCode(code), Message: &message})
+		}
 	}
 	return out
 }

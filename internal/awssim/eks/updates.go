@@ -21,6 +21,7 @@ type Update struct {
 	Born     time.Time
 	Done     time.Time
 	Applied  bool
+	Failure  string // see Faults
 
 	// The new values; empty fields do not change.
 	Version, Authentication, Key, Support string
@@ -67,6 +68,9 @@ func (svc *Service) settleUpdates(c *Cluster) {
 		return
 	}
 	u.Applied = true
+	if u.Failure != "" {
+		return
+	}
 	for to, value := range map[*string]string{&c.Version: u.Version, &c.Authentication: u.Authentication, &c.Key: u.Key, &c.Support: u.Support} {
 		if value != "" {
 			*to = value
@@ -182,6 +186,7 @@ func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Du
 			Message: aws.String(fmt.Sprintf("Cannot %s because cluster %s currently has update %s in progress", kind, c.Name, busy.ID)), ClusterName: aws.String(c.Name),
 		}
 	}
+	u.Failure = svc.state.Faults.Update
 	u.ID, u.Kind, u.Born, u.Done = svc.Hash(), string(kind), svc.Now(), svc.Now().Add(takes)
 	c.Updates = append(c.Updates, &u)
 	return u.out(), nil
@@ -190,9 +195,17 @@ func (svc *Service) beginUpdate(c *Cluster, kind types.UpdateType, takes time.Du
 func (u *Update) out() *types.Update {
 	out := &types.Update{Id: aws.String(u.ID), Type: types.UpdateType(u.Kind), Status: types.UpdateStatusInProgress, CreatedAt: aws.Time(u.Born)}
 	if u.Applied {
-		out.Status = types.UpdateStatusSuccessful
+		finish(out, u.Failure)
 	}
 	return out
+}
+
+// finish sets the outcome of an update.
+func finish(u *types.Update, failure string) {
+	u.Status = types.UpdateStatusSuccessful
+	if code, message, failed := strings.Cut(failure, ": "); failed {
+		u.Status, u.Errors = types.UpdateStatusFailed, []types.ErrorDetail{{ErrorCode: types.ErrorCode(code), ErrorMessage: &message}}
+	}
 }
 
 // minor returns the minor version.
@@ -356,8 +369,19 @@ func (svc *Service) describeUpdate(in *eks.DescribeUpdateInput) (*eks.DescribeUp
 	if err != nil {
 		return nil, err
 	}
+	if in.NodegroupName != nil {
+		_, g, err := svc.nodeGroup(in.Name, in.NodegroupName)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range g.Updates {
+			if u.ID == aws.ToString(in.UpdateId) {
+				return &eks.DescribeUpdateOutput{Update: u.out()}, nil
+			}
+		}
+	}
 	for _, u := range c.Updates {
-		if u.ID == aws.ToString(in.UpdateId) {
+		if in.NodegroupName == nil && u.ID == aws.ToString(in.UpdateId) {
 			return &eks.DescribeUpdateOutput{Update: u.out()}, nil
 		}
 	}

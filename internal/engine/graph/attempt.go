@@ -125,6 +125,8 @@ type attempt struct {
 	deleted   bool      // Delete was accepted
 	announced bool      // the Deleting event was sent
 	acted     time.Time // time of the last write
+	stepped   time.Time // time of the last accepted Update, from which the time limit counts
+	steps     int       // number of accepted Updates
 	updated   Diff      // the differences of the last accepted Update
 	awaited   string    // the detail of the last Waiting event
 	polls     int       // number of reads since acted
@@ -133,6 +135,10 @@ type attempt struct {
 	partly    time.Time // since when only some of the calls of a read know the resource
 	refused   time.Time // since when AWS has refused the call for a reason that may pass
 }
+
+// mostSteps is how many Updates of a resource start its time limit again: an EKS cluster is
+// upgraded one minor version at a time.
+const mostSteps = 20
 
 // repeat calls move until it returns last. After a NotYet error it pauses and calls move
 // again; any other error ends the attempt.
@@ -216,6 +222,9 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 		a.done("")
 		return true, nil
 	case a.deleted && a.role != RoleSwept: // swept resources may become deletable one by one: call Delete again
+		if f, is := have.(Failing); is && f.Failure() != "" && a.x.Cloud.Clock.Since(a.acted) > cloud.ConsistencyDelay {
+			return false, fmt.Errorf("delete: %s", f.Failure())
+		}
 		return false, NotYet(errors.New("its deletion"))
 	}
 	if !a.announced {
@@ -316,6 +325,9 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	switch {
 	case err == nil:
 		a.updated, a.absent, a.refused = d, time.Time{}, time.Time{}
+		if a.steps++; a.steps <= mostSteps {
+			a.stepped = now
+		}
 		if after != nil {
 			a.set(after)
 		}

@@ -97,6 +97,20 @@ type TimeLimited interface {
 	TimeLimit() time.Duration
 }
 
+// UpdateTimed is implemented by a resource whose updates take another time than its creation.
+type UpdateTimed interface {
+	// UpdateTakes returns how long AWS usually takes for the update that is made first for
+	// these differences.
+	UpdateTakes(d Diff) time.Duration
+}
+
+// Failing is implemented by a state that AWS does not leave by itself, for example because a
+// deletion has failed.
+type Failing interface {
+	// Failure returns AWS's reason; "" if the state is not one of these.
+	Failure() string
+}
+
 // Follower is implemented by a resource whose Find depends on the last known state, or on
 // what the last call started.
 type Follower[S State] interface {

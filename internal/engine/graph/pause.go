@@ -11,7 +11,7 @@ import (
 // pause waits before the next read. It fails when the resource has taken too long.
 func (a *attempt) pause(ctx context.Context, awaited error) error {
 	clock := a.x.Cloud.Clock
-	if limit := a.timeout(); clock.Since(a.began) > limit {
+	if limit := a.timeout(); clock.Since(latest(a.began, a.stepped)) > limit {
 		return a.giveUp(ctx, limit, awaited)
 	}
 	if awaited.Error() != a.awaited {
@@ -65,6 +65,10 @@ func (a *attempt) expected() time.Duration {
 		return 0
 	case a.deleted:
 		return remove
+	case len(a.updated) > 0:
+		if u, is := a.Desired().(UpdateTimed); is {
+			return u.UpdateTakes(a.updated)
+		}
 	}
 	return create
 }

@@ -56,11 +56,14 @@ type ClusterState struct {
 	Logging                           []string
 	Key, Authentication, Support      string
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
+	Update                            string // ID of the update that this run has started
 }
 
 var (
-	_ graph.Managed[ClusterState] = (*Cluster)(nil)
-	_ graph.Timed                 = (*Cluster)(nil)
+	_ graph.Managed[ClusterState]  = (*Cluster)(nil)
+	_ graph.Follower[ClusterState] = (*Cluster)(nil)
+	_ graph.Timed                  = (*Cluster)(nil)
+	_ graph.UpdateTimed            = (*Cluster)(nil)
 )
 
 // Needs implements graph.Desired.
@@ -90,6 +93,41 @@ func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, er
 	}
 	s.OutdatedNodeGroup, err = e.outdatedNodeGroup(ctx, c, s)
 	return s, err
+}
+
+// Follow implements graph.Follower. An update that has failed is an error.
+func (e *Cluster) Follow(ctx context.Context, c *cloud.Clients, last *ClusterState) (*ClusterState, error) {
+	s, err := e.Find(ctx, c)
+	if s == nil || err != nil || last.Update == "" {
+		return s, err
+	}
+	have := *s
+	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &e.Name, UpdateId: &last.Update})
+	return &have, err
+}
+
+// followUpdate returns the ID of an update if it is still in progress, and an error if it has
+// failed. Only DescribeUpdate tells: after a failed update, the status is ACTIVE again.
+func followUpdate(ctx context.Context, c *cloud.Clients, status string, update eks.DescribeUpdateInput) (string, error) {
+	if status == string(types.ClusterStatusUpdating) {
+		return *update.UpdateId, nil
+	}
+	out, err := c.EKS.DescribeUpdate(ctx, &update)
+	if err != nil || out.Update == nil {
+		return "", cloud.IgnoreNotFound(err)
+	}
+	switch out.Update.Status {
+	case types.UpdateStatusInProgress:
+		return *update.UpdateId, nil
+	case types.UpdateStatusFailed, types.UpdateStatusCancelled:
+		var why []string
+		for _, e := range out.Update.Errors {
+			why = append(why, string(e.ErrorCode)+": "+aws.ToString(e.ErrorMessage))
+		}
+		return "", fmt.Errorf("update %s: %s", strings.ToLower(string(out.Update.Status)), strings.Join(why, "; "))
+	case types.UpdateStatusSuccessful:
+	}
+	return "", nil
 }
 
 // kubeletSkew is the number of minor versions by which nodes may be older than their
@@ -315,15 +353,23 @@ func (e *Cluster) Update(ctx context.Context, c *cloud.Clients, have *ClusterSta
 		after.Object, err = setTags(ctx, c, have.Object, e.Tags)
 		return &after, err
 	}
-	if err := e.updateFirst(ctx, c, d); err != nil {
+	update, err := e.updateFirst(ctx, c, d)
+	if err != nil {
 		return nil, err
 	}
-	after.Status = string(types.ClusterStatusUpdating)
+	after.Status, after.Update = string(types.ClusterStatusUpdating), updateID(update)
 	return &after, nil
 }
 
+func updateID(u *types.Update) string {
+	if u == nil {
+		return ""
+	}
+	return aws.ToString(u.Id)
+}
+
 // updateFirst makes the call for the first difference.
-func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Diff) (err error) {
+func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Diff) (*types.Update, error) {
 	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
 	switch {
 	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
@@ -338,14 +384,23 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Dif
 	case d.Has("logging"):
 		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
 	case d.Has("version"):
-		_, err = c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(nextValue(d, "version"))})
-		return err
+		out, err := c.EKS.UpdateClusterVersion(ctx, &eks.UpdateClusterVersionInput{Name: &e.Name, Version: aws.String(nextValue(d, "version"))})
+		if err != nil {
+			return nil, err
+		}
+		return out.Update, nil
 	case d.Has("encryptionKey"):
-		_, err = c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
-		return err
+		out, err := c.EKS.AssociateEncryptionConfig(ctx, &eks.AssociateEncryptionConfigInput{ClusterName: &e.Name, EncryptionConfig: e.encryption()})
+		if err != nil {
+			return nil, err
+		}
+		return out.Update, nil
 	}
-	_, err = c.EKS.UpdateClusterConfig(ctx, config)
-	return err
+	out, err := c.EKS.UpdateClusterConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return out.Update, nil
 }
 
 // nextValue returns the desired value of the first difference of a field.
@@ -375,11 +430,26 @@ func (e *Cluster) Delete(ctx context.Context, c *cloud.Clients, have *ClusterSta
 	return err
 }
 
-// How long EKS usually takes to create and to delete a cluster.
+// How long EKS usually takes to create, to change and to delete a cluster.
 const (
-	clusterCreateTime = 9 * time.Minute
-	clusterDeleteTime = 3 * time.Minute
+	clusterCreateTime  = 9 * time.Minute
+	clusterUpgradeTime = 9 * time.Minute
+	clusterConfigTime  = 2 * time.Minute
+	clusterDeleteTime  = 3 * time.Minute
 )
+
+// UpdateTakes implements graph.UpdateTimed.
+func (e *Cluster) UpdateTakes(d graph.Diff) time.Duration {
+	if d.HasTags() || !d.Has("version", "encryptionKey") || d.Has(configFields()...) {
+		return clusterConfigTime
+	}
+	return clusterUpgradeTime
+}
+
+// configFields are the fields that UpdateClusterConfig changes, which comes first.
+func configFields() []string {
+	return []string{"endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs", "upgradePolicy", "authenticationMode", "logging"}
+}
 
 // ClusterByName returns a cluster, or nil.
 func ClusterByName(ctx context.Context, c *cloud.Clients, name string) (*ClusterState, error) {
@@ -470,7 +540,7 @@ func clusterKind() *kind.Any {
 		Status: func(s ClusterState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, s.Endpoint)
 		},
-		ReadActions: []string{"eks:DescribeCluster", "eks:ListClusters"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeCluster", "eks:DescribeUpdate", "eks:ListClusters"}, Statement: kind.EKS,
 		Actions: []string{"eks:AssociateEncryptionConfig", "eks:CreateCluster", "eks:DeleteCluster", "eks:TagResource", "eks:UpdateClusterConfig", "eks:UpdateClusterVersion"},
 		Quota:   &kind.Quota{Service: "eks", Code: "L-1194D53C", Name: "EKS clusters", Default: 100, Used: countClusters},
 	})

@@ -80,11 +80,24 @@ type NodeGroupState struct {
 	Template, TemplateVersion                                    string            // ID and version; "" if EKS creates it
 	ScalingGroup                                                 string            // name of the Auto Scaling group; "" before it exists
 	Hooks                                                        map[string]string // its lifecycle hooks as text, by name
+	Update                                                       string            // ID of the update that this run has started
+}
+
+// Failure implements graph.Failing.
+func (s NodeGroupState) Failure() string {
+	if s.Status == string(types.NodegroupStatusDeleteFailed) {
+		return strings.Join(s.Issues, "; ")
+	}
+	return ""
 }
 
 var (
-	_ graph.Managed[NodeGroupState] = (*NodeGroup)(nil)
-	_ graph.Timed                   = (*NodeGroup)(nil)
+	_ graph.Managed[NodeGroupState]  = (*NodeGroup)(nil)
+	_ graph.Timed                    = (*NodeGroup)(nil)
+	_ graph.UpdateTimed              = (*NodeGroup)(nil)
+	_ graph.TimeLimited              = (*NodeGroup)(nil)
+	_ graph.Follower[NodeGroupState] = (*NodeGroup)(nil)
+	_ graph.Failing                  = NodeGroupState{}
 )
 
 // Needs implements graph.Desired.
@@ -102,6 +115,43 @@ func (g *NodeGroup) Needs() []graph.Edge {
 // Takes implements graph.Timed.
 func (g *NodeGroup) Takes() (create, remove time.Duration) {
 	return nodeGroupCreateTime, nodeGroupDeleteTime
+}
+
+// UpdateTakes implements graph.UpdateTimed.
+func (g *NodeGroup) UpdateTakes(d graph.Diff) time.Duration {
+	if d.Has("version", "releaseVersion", "launchTemplate.version") {
+		return nodeGroupCreateTime // for the first nodes; the first read finds it busy
+	}
+	return nodeGroupConfigTime
+}
+
+// TimeLimit implements graph.TimeLimited: EKS replaces as many nodes at a time as may be
+// unavailable, and each may take 15 minutes to drain ("Managed node group update behavior",
+// EKS user guide). After 21 to 23 minutes it reports that new nodes do not join.
+func (g *NodeGroup) TimeLimit() time.Duration {
+	atATime := max(g.MaxUnavailable, 1)
+	if g.MaxUnavailablePercentage > 0 {
+		atATime = max(g.Desired*g.MaxUnavailablePercentage/100, 1)
+	}
+	return max(time.Hour, time.Duration((g.Desired+atATime-1)/atATime)*nodeReplaceTime)
+}
+
+// Follow implements graph.Follower. A group that could not be created since the last look,
+// and an update that has failed, are errors.
+func (g *NodeGroup) Follow(ctx context.Context, c *cloud.Clients, last *NodeGroupState) (*NodeGroupState, error) {
+	s, err := g.Find(ctx, c)
+	if s == nil || err != nil {
+		return s, err
+	}
+	if last.Status == string(types.NodegroupStatusCreating) && s.Status == string(types.NodegroupStatusCreateFailed) {
+		return nil, fmt.Errorf("EKS could not create it: %s", strings.Join(s.Issues, "; "))
+	}
+	if last.Update == "" {
+		return s, nil
+	}
+	have := *s
+	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &s.Cluster, NodegroupName: &g.Name, UpdateId: &last.Update})
+	return &have, err
 }
 
 // Find implements graph.Desired.
@@ -125,11 +175,11 @@ func (g *NodeGroup) Find(ctx context.Context, c *cloud.Clients) (*NodeGroupState
 	return &have, err
 }
 
-// Diff implements graph.Desired.
+// Diff implements graph.Desired. A group that EKS could not create is deleted and created
+// again.
 func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	if have.Status == string(types.NodegroupStatusCreateFailed) {
-		d.Fixed("status", have.Status+": "+strings.Join(have.Issues, "; "), string(types.NodegroupStatusActive))
-		d.Advise("EKS could not create it; fix the cause, delete the node group and run the command again")
+		d.Set("status", have.Status+": "+strings.Join(have.Issues, "; "), "created again")
 		return d
 	}
 	if have.Status != string(types.NodegroupStatusDegraded) { // nodes are unhealthy, but the group can be updated
@@ -275,8 +325,12 @@ func sdkTaints(taints []Taint) (out []types.Taint) {
 func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGroupState, d graph.Diff) (*NodeGroupState, error) {
 	cluster, _ := g.Cluster.Found()
 	after := *have
+	var update *types.Update
 	var err error
 	switch {
+	case d.Has("status"):
+		after.Status = string(types.NodegroupStatusDeleting)
+		return &after, g.Delete(ctx, c, have)
 	case d.HasTags():
 		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 		return &after, err
@@ -290,17 +344,23 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 		} else if d.Has("releaseVersion") {
 			in.Version, in.ReleaseVersion = &have.Version, &g.Release
 		}
-		_, err = c.EKS.UpdateNodegroupVersion(ctx, in)
+		var out *eks.UpdateNodegroupVersionOutput
+		if out, err = c.EKS.UpdateNodegroupVersion(ctx, in); err == nil {
+			update = out.Update
+		}
 	case autoscaling.HasHooks(d):
 		after.Hooks = autoscaling.HookTexts(g.Hooks)
 		return &after, autoscaling.UpdateHooks(ctx, c, have.ScalingGroup, g.Hooks, d)
 	default:
-		_, err = c.EKS.UpdateNodegroupConfig(ctx, g.configUpdate(cluster.Name, have, d))
+		var out *eks.UpdateNodegroupConfigOutput
+		if out, err = c.EKS.UpdateNodegroupConfig(ctx, g.configUpdate(cluster.Name, have, d)); err == nil {
+			update = out.Update
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	after.Status = string(types.NodegroupStatusUpdating)
+	after.Status, after.Update = string(types.NodegroupStatusUpdating), updateID(update)
 	return &after, nil
 }
 
@@ -370,6 +430,8 @@ func (g *NodeGroup) Delete(ctx context.Context, c *cloud.Clients, have *NodeGrou
 const (
 	nodeGroupCreateTime = 3 * time.Minute
 	nodeGroupDeleteTime = 3 * time.Minute
+	nodeGroupConfigTime = 20 * time.Second
+	nodeReplaceTime     = 20 * time.Minute // at most, with its drain
 )
 
 // Launches implements ec2.Launcher. Of several instance types, it returns the first one.

@@ -32,8 +32,12 @@ func TestEKSFails(t *testing.T) {
 		want   string
 		within time.Duration
 	}{
-		{"creation of a node group", ekssim.Faults{CreateNodeGroup: "NodeCreationFailure: Instances failed to join the kubernetes cluster"}, false, same,
-			"EKS could not create it: NodeCreationFailure: Instances failed to join the kubernetes cluster", 20 * time.Minute},
+		{
+			"creation of a node group",
+			ekssim.Faults{CreateNodeGroup: "NodeCreationFailure: Instances failed to join the kubernetes cluster"},
+			false, same,
+			"EKS could not create it: NodeCreationFailure: Instances failed to join the kubernetes cluster", 20 * time.Minute,
+		},
 		{"update of a cluster", ekssim.Faults{Update: "IpNotAvailable: subnet-1 has no free addresses"}, true, func(m *manifest.Cluster) {
 			m.EKS.ControlPlane.Spec.Logging.Scheduler = !m.EKS.ControlPlane.Spec.Logging.Scheduler
 		}, "update failed: IpNotAvailable: subnet-1 has no free addresses", 4 * time.Minute},

@@ -78,8 +78,12 @@ func (i *Instance) mounts(root string) error {
 	if err := os.WriteFile(console, nil, 0o600); err != nil {
 		return err
 	}
-	if err := syscall.Mount("/proc/self/fd/1", console, "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("bind the console: %w", err)
+	output, err := os.Readlink("/proc/self/fd/1")
+	if err != nil {
+		return err
+	}
+	if err := syscall.Mount(output, console, "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind the console %s: %w", output, err)
 	}
 	return os.Symlink("/proc/self/fd", at("/dev/fd"))
 }

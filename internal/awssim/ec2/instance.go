@@ -39,6 +39,7 @@ type Instance struct {
 	Boot                                                   *Boot             // nil: it has not booted
 	Offline                                                time.Time         // since when its boot script has waited for a connection; zero: it has not
 	Late                                                   bool              // it has waited too long
+	Waits                                                  *time.Duration    // for how long the script waits; nil: its user data has not been read yet
 	JoinFails                                              int               // fault: number of attempts to join that an API server refuses
 }
 

@@ -66,17 +66,29 @@ func (svc *Service) booted(i *ec2.Instance, at time.Time) (*ec2.Boot, error) {
 // connection. A machine that has waited too long goes on without its boot data, and boots
 // again when it has a connection.
 func (svc *Service) offline(i *ec2.Instance) bool {
-	data, err := svc.rawUserData(i)
-	probe, wait := setting(data, "PROBE"), setting(data, "WAIT")
-	if err != nil || probe == "" || svc.EC2.ReachesAWS(i, "secretsmanager") {
+	if i.Waits == nil {
+		waits := svc.waits(i)
+		i.Waits = &waits
+	}
+	if *i.Waits == 0 || svc.EC2.ReachesAWS(i, "secretsmanager") {
 		return false
 	}
 	if i.Offline.IsZero() {
 		i.Offline = i.Running.Add(BootTakes)
 	}
-	seconds, err := strconv.Atoi(wait)
-	i.Late = err != nil || svc.Now().Sub(i.Offline) > time.Duration(seconds)*time.Second
+	i.Late = svc.Now().Sub(i.Offline) > *i.Waits
 	return true
+}
+
+// waits returns for how long the script in the user data of a machine waits for a
+// connection; 0 if it does not.
+func (svc *Service) waits(i *ec2.Instance) time.Duration {
+	data, err := svc.rawUserData(i)
+	if err != nil || setting(data, "PROBE") == "" {
+		return 0
+	}
+	seconds, _ := strconv.Atoi(setting(data, "WAIT"))
+	return max(1, time.Duration(seconds)*time.Second)
 }
 
 // rawUserData returns the user data of an instance, not compressed.

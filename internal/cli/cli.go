@@ -150,7 +150,7 @@ func watch(e *env.Env, cancel context.CancelCauseFunc) (stop func()) {
 				e.Leave(env.Interrupted)
 				return
 			}
-			e.Story("stopping after the current AWS calls; press Ctrl-C again to exit immediately")
+			e.Story("stopping, within two seconds; press Ctrl-C again to exit immediately")
 			cancel(env.ErrInterrupted)
 		}
 	})

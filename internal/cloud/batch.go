@@ -53,8 +53,9 @@ func join[I, O any](ctx context.Context, c *Clients, key string, item I, run fun
 		c.batches.open[key] = b
 		go func() {
 			defer close(b.done)
-			ctx := context.WithoutCancel(ctx)
-			_ = c.Clock.Sleep(ctx, batchWindow) // the context is never cancelled
+			ctx, end := shared(ctx)
+			defer end()
+			_ = c.Clock.Sleep(ctx, batchWindow) // the batch is sent in any case, unless the run was interrupted
 			c.batches.mu.Lock()
 			delete(c.batches.open, key)
 			c.batches.mu.Unlock()

@@ -9,8 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
@@ -61,6 +59,8 @@ type Clients struct {
 	reached atomic.Bool  // AWS has answered a call
 	ahead   atomic.Int64 // by how much the clock of this machine is ahead of AWS's, in nanoseconds
 	log     func(Call)
+	repeats func(Retry)
+	retries aws.Retryer
 	via     kube.Transport
 	apis    sync.Map // server -> *kube.Client
 }
@@ -70,6 +70,9 @@ type Options struct {
 	Clock    *clock.Clock
 	Parallel int        // maximum number of calls at the same time; 0 means DefaultParallel
 	Log      func(Call) // called after every call; may be nil
+	// Repeating is called before an attempt that repeats a call, unless the context has a
+	// function for that (WithRepeats); may be nil.
+	Repeating func(Retry)
 	// KMSKey encrypts the parameters with secrets of the cluster: an ID, ARN or alias; ""
 	// means the AWS managed key of Systems Manager.
 	KMSKey string
@@ -88,11 +91,12 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 		o.Parallel = DefaultParallel
 	}
 	c := &Clients{
-		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, via: o.Kubernetes,
+		KMSKey: o.KMSKey, Config: cfg, Region: cfg.Region, Cluster: cluster, Clock: o.Clock, log: o.Log, repeats: o.Repeating, via: o.Kubernetes,
 		tokens: randomToken(), slots: make(chan struct{}, o.Parallel), buckets: newBuckets(o.Clock),
 	}
 	cfg = cfg.Copy()
-	cfg.Retryer = c.retryer
+	c.retries = c.retryer()
+	cfg.Retryer = func() aws.Retryer { return c.retries }
 	if cfg.Credentials != nil {
 		cfg.Credentials = source{cfg.Credentials}
 	}
@@ -104,18 +108,6 @@ func New(cfg aws.Config, cluster string, o Options) *Clients {
 	c.AutoScaling = autoscaling.NewFromConfig(cfg)
 	c.S3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = cfg.BaseEndpoint != nil })
 	return c
-}
-
-// retryer says which failed attempts are repeated.
-func (c *Clients) retryer() aws.Retryer {
-	return retry.NewStandard(func(r *retry.StandardOptions) {
-		r.MaxAttempts = 8
-		r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
-		r.Retryables = append([]retry.IsErrorRetryable{
-			retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
-			retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
-		}, r.Retryables...)
-	})
 }
 
 // wrongClock is the difference from which the clock of this machine is considered wrong.
@@ -136,25 +128,6 @@ func (c *Clients) compareClocks(md middleware.Metadata) {
 		ahead = 0
 	}
 	c.ahead.Store(int64(ahead))
-}
-
-// disconnected has the SDK repeat a call whose host cannot be found any more: a laptop has
-// resumed, or a network has changed. The SDK itself does not, since the name may be wrong;
-// if AWS has answered before, it is not.
-func (c *Clients) disconnected(err error) aws.Ternary {
-	if c.reached.Load() && Unconnected(err) {
-		return aws.TrueTernary
-	}
-	return aws.UnknownTernary
-}
-
-// cut has the SDK repeat a call whose answer is not complete. The SDK itself treats it as an
-// answer that it does not understand.
-func cut(err error) aws.Ternary {
-	if Cut(err) {
-		return aws.TrueTernary
-	}
-	return aws.UnknownTernary
 }
 
 // Stats counts the calls of a run. Calls of the lock are not counted.

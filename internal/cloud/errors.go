@@ -139,7 +139,8 @@ func Throttled(err error) bool {
 // NotSent reports whether err says that the request was not sent, so that it has had no
 // effect.
 func NotSent(err error) bool {
-	return Unconnected(err) || errors.Is(err, ErrLockLost) || errors.As(err, new(*unsentError)) || errors.As(err, new(*RefusedError)) ||
+	var stopped *interruptedError
+	return errors.As(err, &stopped) && stopped.what == notSent || Unconnected(err) || errors.Is(err, ErrLockLost) || errors.As(err, new(*RefusedError)) ||
 		errors.As(err, new(*aws.MissingRegionError)) || errors.As(err, new(*smithy.SerializationError)) || errors.As(err, new(smithy.InvalidParamsError)) || errors.As(err, new(*smithy.InvalidParamsError))
 }
 

@@ -29,36 +29,85 @@ const (
 	snapshotKey
 	briefKey
 	interruptKey
-	sentKey
+	progressKey
+	repeatsKey
 )
 
-// Uninterrupted returns a context that is not cancelled with ctx: a call that was sent
-// gets its answer. After ctx has ended, no attempt is sent any more.
-func Uninterrupted(ctx context.Context) context.Context {
-	return context.WithValue(context.WithoutCancel(ctx), interruptKey, func() error { return context.Cause(ctx) })
+// answerGrace is how long a call that was sent may take after the run was interrupted.
+// Without an answer, its effect is unknown, and the next run has to wait.
+const answerGrace = 800 * time.Millisecond
+
+// Uninterrupted returns a context that ends a moment after ctx: a call that was sent gets
+// its answer, if AWS answers. After ctx has ended, no attempt is sent any more. The caller
+// has to call the returned function in the end.
+func Uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return outlive(context.WithValue(ctx, interruptKey, ctx), ctx)
+}
+
+// shared returns a context for a call that several callers wait for: it ends with none of
+// them. If it changes something, it ends a moment after the run, as in Uninterrupted.
+func shared(ctx context.Context) (context.Context, context.CancelFunc) {
+	if run, ok := ctx.Value(interruptKey).(context.Context); ok {
+		return outlive(ctx, run)
+	}
+	return context.WithoutCancel(ctx), func() {}
+}
+
+// outlive returns a context with the values of ctx that ends answerGrace after run.
+func outlive(ctx, run context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(run, func() {
+		time.AfterFunc(answerGrace, func() { cancel(context.Cause(run)) })
+	})
+	return out, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // beforeSend returns an error if an attempt must not be sent, because of an interrupt.
 // Otherwise it notes that the call is sent.
 func beforeSend(ctx context.Context) error {
-	sent, _ := ctx.Value(sentKey).(*bool) // Guard sets it for each call
-	if interrupt, ok := ctx.Value(interruptKey).(func() error); ok {
-		if err := interrupt(); err != nil && *sent {
-			return fmt.Errorf("not repeated: %w", err)
-		} else if err != nil {
-			return &unsentError{err}
-		}
+	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
+	switch err := interrupted(ctx); {
+	case err != nil && p.sent:
+		return &interruptedError{"not repeated", err}
+	case err != nil:
+		return &interruptedError{notSent, err}
 	}
-	*sent = true
+	p.sent = true
 	return nil
 }
 
-// unsentError is the error of a call that was interrupted before it was sent.
-type unsentError struct{ error }
+// interrupted returns why the run ends, if it does; also in a context from Uninterrupted.
+func interrupted(ctx context.Context) error {
+	if run, ok := ctx.Value(interruptKey).(context.Context); ok {
+		return context.Cause(run)
+	}
+	return context.Cause(ctx)
+}
 
-func (e *unsentError) Error() string { return "not sent: " + e.error.Error() }
+// notSent is what happened to a call that has had no effect.
+const notSent = "not sent"
 
-func (e *unsentError) Unwrap() error { return e.error }
+// interruptedError is the error of a call that was interrupted.
+type interruptedError struct {
+	what string // happened to the call
+	error
+}
+
+func (e *interruptedError) Error() string { return e.what + ": " + e.error.Error() }
+
+func (e *interruptedError) Unwrap() error { return e.error }
+
+// unanswered returns the error of a call whose context has ended. The SDK has another one,
+// without the cause.
+func unanswered(p *progress, cause error) error {
+	if p.sent {
+		return &interruptedError{"no answer", cause}
+	}
+	return &interruptedError{notSent, cause}
+}
 
 // ReadOnly returns a context in which calls that could change something fail before they
 // are sent.
@@ -89,12 +138,16 @@ func (c *Clients) guard(stack *middleware.Stack) error {
 				case c.slots <- struct{}{}:
 					defer func() { <-c.slots }()
 				case <-ctx.Done():
-					return out, md, context.Cause(ctx)
+					return out, md, &interruptedError{notSent, context.Cause(ctx)}
 				}
 			}
 			began := c.Clock.Now()
-			ctx = context.WithValue(ctx, sentKey, new(bool))
+			p := new(progress)
+			ctx = context.WithValue(ctx, progressKey, p)
 			out, md, err = next.HandleInitialize(ctx, in)
+			if err != nil && ctx.Err() != nil && !Rejected(err) && !errors.As(err, new(*interruptedError)) {
+				err = unanswered(p, context.Cause(ctx))
+			}
 			if c.log != nil {
 				c.log(Call{awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), c.Clock.Since(began), err})
 			}
@@ -158,6 +211,9 @@ func (c *Clients) pace(ctx context.Context, in middleware.FinalizeInput, next mi
 	if Throttled(err) {
 		c.stats.Throttled.Add(1)
 		c.buckets.slow(service, op)
+	}
+	if err != nil {
+		c.failed(ctx, err)
 	}
 	return out, md, err
 }

@@ -97,6 +97,8 @@ func (t *tree) area(a reconcile.Area, wide int, active []*item) string {
 		detail = " " + string(active[0].Resource) + " " + active[0].text(t.t.Clock.Now())
 		if len(active) > 1 {
 			detail += fmt.Sprintf(", and %d more", len(active)-1)
+		} else {
+			detail += active[0].detail()
 		}
 	}
 	head = cut(head, wide-2)
@@ -105,11 +107,16 @@ func (t *tree) area(a reconcile.Area, wide int, active []*item) string {
 
 // working is the line of one active resource.
 func (t *tree) working(n *item, wide int) string {
-	text := n.text(t.t.Clock.Now())
-	if n.What == reconcile.Waiting && n.Detail != "" {
-		text += "  " + strings.ReplaceAll(n.Detail, "\n", " ")
-	}
+	text := n.text(t.t.Clock.Now()) + n.detail()
 	return cut("    "+pad(string(n.Resource), 36)+" ", wide) + t.t.Style.paint(dim, cut(text, wide-max(41, width(string(n.Resource))+5)))
+}
+
+// detail returns what the resource waits for, after two spaces.
+func (n *item) detail() string {
+	if n.What != reconcile.Waiting || n.Detail == "" {
+		return ""
+	}
+	return "  " + strings.ReplaceAll(n.Detail, "\n", " ")
 }
 
 // mark returns the symbol of the state of an area, and its colour.

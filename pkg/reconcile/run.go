@@ -47,15 +47,15 @@ func (c *Cluster) begin(o Options) *run {
 		cfg.Region = c.Region
 		cfg = withIdentity(cfg, c.manifest)
 	}
-	clients := cloud.New(cfg, c.Name, c.target.options())
-	owner := kind.Owner{Cluster: c.Name}
+	r := &run{c: c, options: o}
+	settings := c.target.options()
+	settings.Repeating = func(retry cloud.Retry) { r.warn("%s", retry) }
+	r.cloud = cloud.New(cfg, c.Name, settings)
+	r.began, r.owner = r.cloud.Clock.Now(), kind.Owner{Cluster: c.Name}
 	if c.manifest != nil {
-		owner.Kubernetes, owner.EKS = c.manifest.KubernetesName(), c.managed()
+		r.owner.Kubernetes, r.owner.EKS = c.manifest.KubernetesName(), c.managed()
 	}
-	r := &run{
-		c: c, cloud: clients, began: clients.Clock.Now(), owner: owner, options: o,
-		x: &graph.Executor{Cloud: clients, Timeout: c.target.Timeout},
-	}
+	r.x = &graph.Executor{Cloud: r.cloud, Timeout: c.target.Timeout}
 	if o.Observe != nil {
 		r.x.Observe = func(e graph.Event) { o.Observe(eventOf(e)) }
 	}
@@ -163,9 +163,19 @@ func (r *run) lock(ctx context.Context, command string) error {
 	return err
 }
 
+// The time limits of unlock: in general, and after an interrupt.
+const (
+	unlocking            = 30 * time.Second
+	unlockingInterrupted = 600 * time.Millisecond
+)
+
 // unlock releases the lock, also after an interrupt.
 func (r *run) unlock(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	limit := unlocking
+	if ctx.Err() != nil {
+		limit = unlockingInterrupted
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	nothing := r.deleted || r.cloud.Lock.IsFirst() && r.cloud.Stats().Writes.Load() == 0
 	if err := r.cloud.Lock.Release(ctx, cloud.Ending{Unknown: r.x.LostAnswers(), Nothing: nothing}); err != nil && !errors.Is(err, cloud.ErrLockLost) {

@@ -98,11 +98,12 @@ func TestAllFailuresAreReported(t *testing.T) {
 	})
 }
 
-// After an interrupt no call starts, and the call in progress is completed.
+// After an interrupt no call starts, and the call in progress is completed, if that takes
+// no longer than a user waits.
 func TestCancellationEndsBetweenCalls(t *testing.T) {
 	in(t, func(t *testing.T, b *bench) {
 		slow := b.toy("slow")
-		slow.call = time.Minute
+		slow.call = 20*time.Second + 700*time.Millisecond
 		first := b.add(slow)
 		b.add(b.toy("next", graph.On(first)))
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -117,6 +118,21 @@ func TestCancellationEndsBetweenCalls(t *testing.T) {
 		require.True(t, b.exists("slow"), "the call in progress was cut off")
 		require.False(t, b.x.LostAnswers())
 		require.Equal(t, graph.Blocked, b.of("next")[len(b.of("next"))-1])
+	})
+}
+
+// A call that is not answered soon after an interrupt is given up; its outcome is unknown.
+func TestCancellationEndsSoon(t *testing.T) {
+	in(t, func(t *testing.T, b *bench) {
+		slow := b.toy("slow")
+		slow.call = time.Minute
+		b.add(slow)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(t, b.x.Apply(ctx, b.g), context.DeadlineExceeded)
+		require.Less(t, time.Since(began), 22*time.Second)
+		require.True(t, b.x.LostAnswers())
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -134,6 +135,9 @@ type attempt struct {
 	absent    time.Time // since when AWS has answered that a dependency does not exist
 	partly    time.Time // since when only some of the calls of a read know the resource
 	refused   time.Time // since when AWS has refused the call for a reason that may pass
+
+	repeats atomic.Int32 // number of events about calls that are repeated
+	shown   int32        // repeats when pause sent its last event
 }
 
 // mostSteps is how many Updates of a resource start its time limit again: an EKS cluster is
@@ -143,6 +147,7 @@ const mostSteps = 20
 // repeat calls move until it returns last. After a NotYet error it pauses and calls move
 // again; any other error ends the attempt.
 func (a *attempt) repeat(ctx context.Context, move func(context.Context) (last bool, err error)) error {
+	ctx = cloud.WithRepeats(ctx, a.repeating)
 	for {
 		last, err := move(ctx)
 		if cloud.Unconnected(err) {
@@ -236,7 +241,7 @@ func (a *attempt) convergeDeleted(ctx context.Context) (last bool, err error) {
 
 func (a *attempt) delete(ctx context.Context, have State) (last bool, err error) {
 	a.removed = have
-	err = a.behaviour.remove(a.uninterrupted(ctx), a.x.Cloud, have)
+	err = a.writing(ctx, func(ctx context.Context) error { return a.behaviour.remove(ctx, a.x.Cloud, have) })
 	a.x.Cloud.Forget(&a.asked)
 	_, takes := a.Takes()
 	a.blind = cloud.InUse(err) && !errors.As(err, new(*notYetError))
@@ -277,7 +282,11 @@ func (a *attempt) create(ctx context.Context) error {
 	}
 	a.emit(Creating, "")
 	a.acted, a.polls = now, 0
-	have, err := a.behaviour.create(a.uninterrupted(ctx), a.x.Cloud)
+	var have State
+	err := a.writing(ctx, func(ctx context.Context) (err error) {
+		have, err = a.behaviour.create(ctx, a.x.Cloud)
+		return err
+	})
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	a.acted = a.x.Cloud.Clock.Now()
@@ -319,7 +328,11 @@ func (a *attempt) update(ctx context.Context, have State, d Diff) error {
 	a.emit(Updating, have.CloudID())
 	now := a.x.Cloud.Clock.Now()
 	a.acted, a.polls = now, 0
-	after, err := a.behaviour.update(a.uninterrupted(ctx), a.x.Cloud, have, d)
+	var after State
+	err := a.writing(ctx, func(ctx context.Context) (err error) {
+		after, err = a.behaviour.update(ctx, a.x.Cloud, have, d)
+		return err
+	})
 	a.changed = true
 	a.x.Cloud.Forget(&a.asked)
 	switch {
@@ -377,15 +390,28 @@ func (a *attempt) retryLost(ctx context.Context) bool {
 	return a.lost < 3 && ctx.Err() == nil
 }
 
-// uninterrupted returns a context that is not cancelled, for calls that change something: an
-// interrupt ends the run between two calls, not during one.
-func (a *attempt) uninterrupted(ctx context.Context) context.Context {
-	return cloud.Recording(cloud.Uninterrupted(ctx), &cloud.Questions{})
+// writing calls a function that changes something. Its context outlives an interrupt for a
+// moment: an interrupt ends the run between two calls, not during one, if AWS answers.
+func (a *attempt) writing(ctx context.Context, call func(context.Context) error) error {
+	ctx, done := cloud.Uninterrupted(ctx)
+	defer done()
+	err := call(cloud.Recording(ctx, &cloud.Questions{}))
+	if err != nil && ctx.Err() != nil && !cloud.Rejected(err) && !cloud.NotSent(err) {
+		a.x.lostAnswers.Store(true) // it may still have its effect
+	}
+	return err
+}
+
+// repeating says why a call for the resource takes longer. Calls that are shared with other
+// resources come from another goroutine.
+func (a *attempt) repeating(r cloud.Retry) {
+	a.repeats.Add(1)
+	a.x.emit(Event{Resource: a.id, What: Waiting, Detail: "AWS: " + r.String(), Took: a.x.Cloud.Clock.Since(a.began)})
 }
 
 // done sends the last event of an attempt.
 func (a *attempt) done(cloudID string) {
-	if !a.acted.IsZero() || a.awaited != "" {
+	if !a.acted.IsZero() || a.awaited != "" || a.repeats.Load() > 0 {
 		a.x.emit(Event{Resource: a.id, What: Done, CloudID: cloudID, Took: a.x.Cloud.Clock.Since(a.began)})
 	} else if !a.x.quiet.Load() {
 		a.x.emit(Event{Resource: a.id, What: Kept, CloudID: cloudID})

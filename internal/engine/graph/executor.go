@@ -26,7 +26,7 @@ type Executor struct {
 }
 
 // LostAnswers reports whether a run that failed has created a resource that AWS does not
-// show yet, or has lost the answer to a create call.
+// show yet, or has lost the answer to a call that may still have its effect.
 func (x *Executor) LostAnswers() bool { return x.lostAnswers.Load() }
 
 // Plan returns what Apply would do. It changes nothing. It is part of the current
@@ -113,14 +113,22 @@ func (x *Executor) Apply(ctx context.Context, g *Graph) error {
 	return x.walk(cloud.InSnapshot(ctx), g.resources, inAnyOrder, func(ctx context.Context, n Resource) error { return n.verify(ctx, x) })
 }
 
-// checking is the time limit of checkVisible.
-const checking = 30 * time.Second
+// The time limits of checkVisible: in general, and after an interrupt, when the user waits
+// for the end of the run.
+const (
+	checking            = 30 * time.Second
+	checkingInterrupted = 500 * time.Millisecond
+)
 
 // checkVisible checks, after a run that failed, whether AWS shows everything that the run has
 // created. A run that starts before that would create it again.
 func (x *Executor) checkVisible(ctx context.Context, g *Graph) {
 	x.Cloud.Snapshot()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checking)
+	limit := checking
+	if ctx.Err() != nil {
+		limit = checkingInterrupted
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	ctx = cloud.InSnapshot(cloud.ReadOnly(ctx))
 	_ = x.walk(ctx, g.resources, inAnyOrder, func(ctx context.Context, n Resource) error {

@@ -14,8 +14,8 @@ func (a *attempt) pause(ctx context.Context, awaited error) error {
 	if limit := a.timeout(); clock.Since(latest(a.began, a.stepped)) > limit {
 		return a.giveUp(ctx, limit, awaited)
 	}
-	if awaited.Error() != a.awaited {
-		a.awaited = awaited.Error()
+	if repeats := a.repeats.Load(); awaited.Error() != a.awaited || repeats != a.shown {
+		a.awaited, a.shown = awaited.Error(), repeats
 		e := Event{Resource: a.id, What: Waiting, Detail: a.awaited, Took: clock.Since(a.began), Expected: a.expected()}
 		if s := a.state(); s != nil {
 			e.CloudID = s.CloudID()

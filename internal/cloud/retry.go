@@ -1,0 +1,119 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// maxAttempts is how often a call is sent at most. With the pauses of the SDK between them,
+// the last attempt comes about a minute after the first.
+const maxAttempts = 8
+
+// silentAttempts is the number of attempts of a call that nobody is told about: most calls
+// that fail once are answered a second later.
+const silentAttempts = 2
+
+// Retry says that a call has failed and is repeated.
+type Retry struct {
+	Service, Operation string
+	Attempt, Of        int // the number of the next attempt, and the highest possible
+	Err                error
+}
+
+func (r Retry) String() string {
+	return fmt.Sprintf("%s %s: %s, attempt %d of %d", r.Service, r.Operation, reason(r.Err), r.Attempt, r.Of)
+}
+
+// reason describes an error in a few words: the error code of AWS, or what happened to the
+// connection.
+func reason(err error) string {
+	if code := Code(err); code != "" && code != "UnknownError" {
+		return code
+	}
+	var answer interface{ HTTPStatusCode() int }
+	var send *smithyhttp.RequestSendError
+	var request *url.Error // its text has the whole address
+	if errors.As(err, &answer) && answer.HTTPStatusCode() != 0 {
+		return fmt.Sprintf("HTTP status %d", answer.HTTPStatusCode())
+	}
+	if errors.As(err, &send) {
+		err = send.Err
+	}
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return err.Error()
+}
+
+// WithRepeats returns a context in which told, instead of Options.Repeating, is called
+// before an attempt that repeats a call. It may be called from any goroutine.
+func WithRepeats(ctx context.Context, told func(Retry)) context.Context {
+	return context.WithValue(ctx, repeatsKey, told)
+}
+
+// progress is what has been done for one call.
+type progress struct {
+	sent   bool
+	failed int // attempts
+}
+
+// failed counts a failed attempt, and tells who wants to know that another one follows.
+func (c *Clients) failed(ctx context.Context, err error) {
+	p, _ := ctx.Value(progressKey).(*progress) // the middleware Guard sets it for each call
+	p.failed++
+	told, ok := ctx.Value(repeatsKey).(func(Retry))
+	if !ok {
+		told = c.repeats
+	}
+	if told != nil && p.failed >= silentAttempts && p.failed < maxAttempts && interrupted(ctx) == nil && c.retries.IsErrorRetryable(err) {
+		told(Retry{awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), p.failed + 1, maxAttempts, err})
+	}
+}
+
+// retryer says which failed attempts are repeated.
+func (c *Clients) retryer() aws.Retryer {
+	return retry.NewStandard(func(r *retry.StandardOptions) {
+		r.MaxAttempts = maxAttempts
+		r.RateLimiter = ratelimit.None // with the SDK's token bucket, long runs fail
+		r.Retryables = append([]retry.IsErrorRetryable{
+			retry.IsErrorRetryableFunc(stopped), retry.IsErrorRetryableFunc(c.disconnected), retry.IsErrorRetryableFunc(cut),
+			retry.RetryableErrorCode{Codes: map[string]struct{}{"TooManyUpdates": {}}}, // of Parameter Store
+		}, r.Retryables...)
+	})
+}
+
+// stopped keeps the SDK from repeating a call of a run that was interrupted: it takes the
+// end of a context for a lost connection.
+func stopped(err error) aws.Ternary {
+	if errors.As(err, new(*interruptedError)) {
+		return aws.FalseTernary
+	}
+	return aws.UnknownTernary
+}
+
+// disconnected has the SDK repeat a call whose host cannot be found any more: a laptop has
+// resumed, or a network has changed. The SDK itself does not, since the name may be wrong;
+// if AWS has answered before, it is not.
+func (c *Clients) disconnected(err error) aws.Ternary {
+	if c.reached.Load() && Unconnected(err) {
+		return aws.TrueTernary
+	}
+	return aws.UnknownTernary
+}
+
+// cut has the SDK repeat a call whose answer is not complete. The SDK itself treats it as an
+// answer that it does not understand.
+func cut(err error) aws.Ternary {
+	if Cut(err) {
+		return aws.TrueTernary
+	}
+	return aws.UnknownTernary
+}

@@ -1,0 +1,72 @@
+package cloud_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+)
+
+// repeats calls AWS once, with answers that all have the error, and returns what was said of
+// the attempts.
+func repeats(t *testing.T, err error, contexts ...func(context.Context) context.Context) (told []string, attempts int) {
+	t.Helper()
+	in(t, func(t *testing.T) {
+		w := newWire(func(int, string) (any, error) { return nil, err })
+		c := cloud.New(w.config(), "demo", cloud.Options{Repeating: func(r cloud.Retry) { told = append(told, r.String()) }})
+		ctx := t.Context()
+		for _, wrap := range contexts {
+			ctx = wrap(ctx)
+		}
+		_, got := c.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{})
+		require.Error(t, got)
+		attempts = w.attempts()
+	})
+	return told, attempts
+}
+
+// From the second failure on, it is said why a call is repeated, and how often it will be.
+func TestRepeatsAreTold(t *testing.T) {
+	internal := &smithy.GenericAPIError{Code: "InternalError", Message: "An internal error has occurred", Fault: smithy.FaultServer}
+	told, attempts := repeats(t, &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, Err: internal})
+	require.Equal(t, 8, attempts)
+	require.Equal(t, []string{
+		"EC2 CreateVpc: InternalError, attempt 3 of 8", "EC2 CreateVpc: InternalError, attempt 4 of 8", "EC2 CreateVpc: InternalError, attempt 5 of 8",
+		"EC2 CreateVpc: InternalError, attempt 6 of 8", "EC2 CreateVpc: InternalError, attempt 7 of 8", "EC2 CreateVpc: InternalError, attempt 8 of 8",
+	}, told)
+	for reason, err := range map[string]error{
+		"RequestLimitExceeded":                               refusal("RequestLimitExceeded"),
+		"read tcp 192.0.2.1: read: connection reset by peer": &smithyhttp.RequestSendError{Err: errors.New("read tcp 192.0.2.1: read: " + syscall.ECONNRESET.Error())},
+	} {
+		told, _ := repeats(t, err)
+		require.Len(t, told, 6)
+		assert.Equal(t, "EC2 CreateVpc: "+reason+", attempt 3 of 8", told[0])
+	}
+}
+
+// A final answer is not repeated, and nothing is said.
+func TestRefusalsAreNotRepeated(t *testing.T) {
+	told, attempts := repeats(t, refusal("VpcLimitExceeded"))
+	require.Equal(t, 1, attempts)
+	require.Empty(t, told)
+}
+
+// A context may have its own receiver.
+func TestWithRepeats(t *testing.T) {
+	var own []cloud.Retry
+	told, _ := repeats(t, refusal("RequestLimitExceeded"), func(ctx context.Context) context.Context {
+		return cloud.WithRepeats(ctx, func(r cloud.Retry) { own = append(own, r) })
+	})
+	require.Empty(t, told)
+	require.Len(t, own, 6)
+	require.Equal(t, 8, own[5].Attempt)
+}

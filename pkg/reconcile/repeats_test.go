@@ -1,0 +1,77 @@
+package reconcile_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// While AWS has an internal error, the events of the resource say so, and how often the call
+// is repeated. What they said before is said again afterwards.
+func TestRepeatsAreEvents(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	m.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit = new(1)
+	for op, want := range map[string][]string{
+		"CreateNatGateway": {
+			"creating", "waiting for AWS: EC2 CreateNatGateway: InternalError, attempt 3 of 8", "waiting for AWS: EC2 CreateNatGateway: InternalError, attempt 4 of 8",
+			"waiting for AWS: EC2 CreateNatGateway: InternalError, attempt 5 of 8", "waiting for state to become available, is pending", "done",
+		},
+		"DescribeNatGateways": {
+			"creating", "waiting for state to become available, is pending", "waiting for AWS: EC2 DescribeNatGateways: InternalError, attempt 3 of 8",
+			"waiting for AWS: EC2 DescribeNatGateways: InternalError, attempt 4 of 8", "waiting for AWS: EC2 DescribeNatGateways: InternalError, attempt 5 of 8", "done",
+		},
+	} {
+		t.Run(op, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, failures := account(m, lag), 0
+				p, began := a.Process(), time.Now()
+				p.Fault = func(_ int, _, called string) awssim.Fault {
+					if called == op && failures < 4 && (op == "CreateNatGateway" || time.Since(began) > time.Minute) {
+						failures++
+						return awssim.Broken
+					}
+					return awssim.None
+				}
+				var told []string
+				_, err := open(m, p).Apply(t.Context(), reconcile.Options{Observe: func(e reconcile.Event) {
+					if e.Resource.Kind() != "nat-gateway" {
+						return
+					}
+					text := string(e.What)
+					if e.Detail != "" {
+						text += " for " + e.Detail
+					}
+					told = append(told, text)
+				}})
+				require.NoError(t, err)
+				require.Equal(t, want, slices.Compact(told))
+			})
+		})
+	}
+}
+
+// While the run reads the account, there are no events yet: a message says it.
+func TestRepeatsAreWarnings(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	synctest.Test(t, func(t *testing.T) {
+		p, failures := account(m, lag).Process(), 0
+		p.Fault = func(_ int, _, op string) awssim.Fault {
+			if op == "DescribeVpcs" && failures < 3 {
+				failures++
+				return awssim.Throttled
+			}
+			return awssim.None
+		}
+		var warned []string
+		target := reconcile.Target{Config: p.Config(), Transport: transport(p), Warn: func(text string) { warned = append(warned, text) }}
+		_, err := reconcile.OpenModel(m, target).Plan(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"EC2 DescribeVpcs: RequestLimitExceeded, attempt 3 of 8", "EC2 DescribeVpcs: RequestLimitExceeded, attempt 4 of 8"}, warned)
+	})
+}

@@ -106,7 +106,7 @@ func (r *ssmRecords) put(ctx context.Context, h Holder, overwrite bool) (version
 }
 
 func (r *ssmRecords) transient(err error) bool {
-	return r.c.retryer().IsErrorRetryable(err)
+	return r.c.retries.IsErrorRetryable(err)
 }
 
 func (r *ssmRecords) create(ctx context.Context, h Holder) (taken bool, err error) {

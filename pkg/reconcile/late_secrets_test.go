@@ -48,3 +48,20 @@ func TestSecretsAreListedLate(t *testing.T) {
 		}
 	}
 }
+
+// A cluster may be created again right after it was deleted, although Parameter Store does
+// not accept the names of deleted parameters at once.
+func TestCreateAgainAtOnce(t *testing.T) {
+	for _, file := range []string{quickstart, "../../configs/eks.yaml"} {
+		synctest.Test(t, func(t *testing.T) {
+			m := loadQuick(t, file)
+			a := prepared(t, file, m)
+			before := a.Inventory()
+			for range 2 {
+				mustApply(t, m, a)
+				mustDelete(t, m, a)
+				require.Equal(t, before, a.Inventory())
+			}
+		})
+	}
+}

@@ -18,6 +18,7 @@ import (
 // State is the state of Parameter Store.
 type State struct {
 	Parameters map[string]*Parameter // by name
+	Deleted    map[string]time.Time  `json:",omitempty"` // by name: when the parameter was deleted
 }
 
 // Parameter is a parameter.
@@ -26,7 +27,7 @@ type Parameter struct {
 	Key               string // ID of the KMS key; "" is aws/ssm
 	Version           int64
 	History           []string // the values of earlier versions, the last one at the end
-	Modified          time.Time
+	Created, Modified time.Time
 	Tags              map[string]string
 }
 
@@ -38,6 +39,11 @@ func (svc *Service) simulate() {
 	core.On(svc.Account, svc.deleteParameter, "Name")
 	core.On(svc.Account, svc.deleteParameters, "Names")
 }
+
+// reuse is how long the name of a deleted parameter should not be used again ("wait for at
+// least 30 seconds to create a parameter with the same name", DeleteParameter). What AWS
+// answers before is not documented: an account with a lag refuses it.
+const reuse = 30 * time.Second
 
 // versions is how many versions of a parameter are kept ("Working with parameter versions").
 const versions = 100
@@ -64,10 +70,12 @@ func (svc *Service) putParameter(in *ssm.PutParameterInput) (*ssm.PutParameterOu
 	switch {
 	case exists && !aws.ToBool(in.Overwrite):
 		return nil, core.Fail("ParameterAlreadyExists", "the parameter already exists")
+	case !exists && svc.Lag > 0 && svc.Now().Sub(svc.state.Deleted[name]) < reuse:
+		return nil, core.Fail("ParameterAlreadyExists", "the parameter was deleted less than %s ago", reuse)
 	case exists && len(in.Tags) > 0:
 		return nil, core.Fail("ValidationException", "tags and overwrite cannot be used together")
 	case !exists:
-		p = &Parameter{Name: name, Tags: map[string]string{}}
+		p = &Parameter{Name: name, Created: svc.Now(), Tags: map[string]string{}}
 		svc.state.Parameters[name] = p
 	}
 	for _, t := range in.Tags {
@@ -124,7 +132,7 @@ func (svc *Service) getParametersByPath(in *ssm.GetParametersByPathInput) (*ssm.
 	var found []types.Parameter
 	for _, name := range slices.Sorted(maps.Keys(svc.state.Parameters)) {
 		rest, below := strings.CutPrefix(name, prefix)
-		if below && (aws.ToBool(in.Recursive) || !strings.Contains(rest, "/")) {
+		if below && svc.Visible(svc.state.Parameters[name].Created) && (aws.ToBool(in.Recursive) || !strings.Contains(rest, "/")) {
 			found = append(found, svc.state.Parameters[name].out())
 		}
 	}
@@ -157,7 +165,7 @@ func (svc *Service) deleteParameter(in *ssm.DeleteParameterInput) (*ssm.DeletePa
 	if _, ok := svc.state.Parameters[name]; !ok {
 		return nil, core.Fail("ParameterNotFound", "%s", name)
 	}
-	delete(svc.state.Parameters, name)
+	svc.remove(name)
 	return &ssm.DeleteParameterOutput{}, nil
 }
 
@@ -168,13 +176,21 @@ func (svc *Service) deleteParameters(in *ssm.DeleteParametersInput) (*ssm.Delete
 	out := &ssm.DeleteParametersOutput{}
 	for _, name := range in.Names {
 		if _, ok := svc.state.Parameters[name]; ok {
-			delete(svc.state.Parameters, name)
+			svc.remove(name)
 			out.DeletedParameters = append(out.DeletedParameters, name)
 		} else {
 			out.InvalidParameters = append(out.InvalidParameters, name)
 		}
 	}
 	return out, nil
+}
+
+func (svc *Service) remove(name string) {
+	delete(svc.state.Parameters, name)
+	if svc.state.Deleted == nil {
+		svc.state.Deleted = map[string]time.Time{}
+	}
+	svc.state.Deleted[name] = svc.Now()
 }
 
 // Tagged lists the parameters.

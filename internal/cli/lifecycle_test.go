@@ -101,7 +101,7 @@ func TestClusterCommands(t *testing.T) {
 	step(0, "list", "-o", "json")
 	assert.JSONEq(t, `{"version": 1, "clusters": []}`, s.out.String())
 	step(0, "delete", "demo", "--yes")
-	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 has no resources: nothing to delete.")
+	assert.Contains(t, s.err.String(), "Cluster demo in us-east-1 has no resources to delete.")
 }
 
 func testKubeconfig(t *testing.T, s *shellEnv, manifest string) {

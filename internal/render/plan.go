@@ -16,6 +16,7 @@ import (
 type PlanView struct {
 	Cluster, Region string
 	Full            bool // list every machine and every tag
+	Deletes         bool // the plan is that of a deletion
 	Style           Style
 }
 
@@ -37,7 +38,7 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 			}
 		}
 	}
-	b.WriteString(unchanged(p, v.Style))
+	b.WriteString(unchanged(p, v))
 	b.WriteString(quotas(p.Quotas, v.Style))
 	b.WriteString(Headline(p, v) + "\n")
 	_, err := io.WriteString(w, b.String())
@@ -47,7 +48,7 @@ func Plan(w io.Writer, p reconcile.Plan, v PlanView) error {
 // Headline summarizes a plan in one sentence.
 func Headline(p reconcile.Plan, v PlanView) string {
 	if p.Empty() {
-		return v.Style.paint(bold, "No changes:") + " " + nothing(p)
+		return v.Style.paint(bold, "No changes:") + " " + nothing(p, v)
 	}
 	s := Summarize(p)
 	parts := []string{
@@ -72,7 +73,11 @@ func Headline(p reconcile.Plan, v PlanView) string {
 	return text + "."
 }
 
-func nothing(p reconcile.Plan) string {
+// nothing says why a plan has no changes.
+func nothing(p reconcile.Plan, v PlanView) string {
+	if v.Deletes && p.Count(reconcile.Keep) > 0 {
+		return "there is nothing to delete; " + text.Count(p.Count(reconcile.Keep), "resource") + " would be kept."
+	}
 	if len(p.Steps) == 0 || p.Count(reconcile.Keep, reconcile.Leave) == 0 {
 		return "the cluster has no resources."
 	}
@@ -175,17 +180,21 @@ func (l line) value(v string, s Style) string {
 }
 
 // unchanged summarizes in at most three lines what the plan does not change.
-func unchanged(p reconcile.Plan, s Style) string {
+func unchanged(p reconcile.Plan, v PlanView) string {
 	if p.Empty() {
 		return ""
+	}
+	keep := "Unchanged"
+	if v.Deletes {
+		keep = "Kept"
 	}
 	var b strings.Builder
 	for _, l := range []struct {
 		action reconcile.Action
 		text   string
-	}{{reconcile.Keep, "Unchanged"}, {reconcile.Existing, "Existing, not managed"}, {reconcile.Leave, "Managed by the cluster"}} {
+	}{{reconcile.Keep, keep}, {reconcile.Existing, "Existing, not managed"}, {reconcile.Leave, "Managed by the cluster"}} {
 		if what := kinds(p, l.action); what != "" {
-			b.WriteString(s.paint(dim, l.text+": "+what) + "\n")
+			b.WriteString(v.Style.paint(dim, l.text+": "+what) + "\n")
 		}
 	}
 	if b.Len() > 0 {

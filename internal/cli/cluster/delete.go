@@ -103,7 +103,9 @@ func (o *deleteOptions) show(ctx context.Context, c *reconcile.Cluster) error {
 	for _, s := range kept(p) {
 		o.Env.Story("would keep %s: %s", s.CloudID, s.Origin)
 	}
-	return show(o.flags, o.output.value, p, view(o.flags, c, false))
+	v := view(o.flags, c, false)
+	v.Deletes = true
+	return show(o.flags, o.output.value, p, v)
 }
 
 func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
@@ -111,11 +113,11 @@ func (o *deleteOptions) printResult(r *run, res reconcile.Result) error {
 	if len(res.Absent) > 0 {
 		line += " Asked again, AWS shows none of them."
 	}
+	if res.Plan.Empty() {
+		line = fmt.Sprintf("Cluster %s in %s has no resources to delete.", r.cluster.Name, r.cluster.Region)
+	}
 	if n := len(kept(res.Plan)); n > 0 {
 		line += fmt.Sprintf(" Kept: %s.", text.Count(n, "resource"))
-	}
-	if res.Plan.Empty() {
-		line = fmt.Sprintf("Cluster %s in %s has no resources: nothing to delete.", r.cluster.Name, r.cluster.Region)
 	}
 	if o.progress.value != "json" {
 		for _, s := range kept(res.Plan) {

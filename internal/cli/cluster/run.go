@@ -70,7 +70,7 @@ func (r *run) options(ctx context.Context) reconcile.Options {
 
 // confirm shows the plan and asks for confirmation.
 func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
-	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Style: r.Env.ErrStyle()}
+	view := render.PlanView{Cluster: r.cluster.Name, Region: r.cluster.Region, Deletes: r.verb == "delete", Style: r.Env.ErrStyle()}
 	if r.yes {
 		if r.flags.progress.value != "json" {
 			r.Env.Story("%s", render.Headline(p, view))

@@ -24,6 +24,7 @@ const (
 	Unsent     = core.Unsent
 	Silent     = core.Silent
 	Stale      = core.Stale
+	Old        = core.Old
 	LostBefore = core.LostBefore
 	LostAfter  = core.LostAfter
 	Cut        = core.Cut

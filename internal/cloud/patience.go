@@ -21,6 +21,7 @@ type refusal struct {
 // Provider AWS survives because it tries everything again.
 func refusals() []refusal {
 	const propagation, capacity = 2 * time.Minute, 15 * time.Minute
+	const invalid = "InvalidParameterException" // of EKS
 	return []refusal{
 		{"RegisterTargets", "InvalidTarget", "", 10 * time.Minute}, // the instance is not running
 		{"RegisterInstancesWithLoadBalancer", "InvalidInstance", "", 10 * time.Minute},
@@ -34,6 +35,18 @@ func refusals() []refusal {
 		{"CreateLoadBalancer", "InvalidSubnet", "internet gateway", propagation}, // attached a moment ago
 		{"CreateLoadBalancer", "DependencyThrottle", "", propagation},
 		{"CreateAutoScalingGroup", "ValidationError", "Instance Profile", propagation},
+		{"CreateTargetGroup", "ValidationError", "is not found", propagation}, // the VPC
+		{"CreateCluster", invalid, "does not exist", propagation},             // a role or subnet
+		{"CreateCluster", invalid, "could not be assumed", propagation},       // the role's trust policy is new
+		{"CreateCluster", invalid, "error in role params", propagation},
+		{"CreateCluster", invalid, "managed policies", propagation}, // attached to the role a moment ago
+		{"CreateCluster", invalid, "role's policy must include", propagation},
+		{"CreateNodegroup", invalid, "does not exist", propagation}, // a role, subnet or launch template
+		{"CreateFargateProfile", invalid, "does not exist", propagation},
+		{"CreateFargateProfile", invalid, "trust policy", propagation},
+		{"CreateAddon", invalid, "does not exist", propagation}, // a role
+		{"CreatePodIdentityAssociation", invalid, "does not exist", propagation},
+		{"CreateAccessEntry", invalid, "invalid principal", propagation}, // a role
 	}
 }
 

@@ -99,7 +99,7 @@ func TestEveryCallMayFail(t *testing.T) {
 	for _, file := range sample(sweepExamples()) {
 		m := loadQuick(t, file)
 		total, want := callsOf(t, file, m)
-		for i, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Broken, awssim.Unsent, awssim.Silent, awssim.Cut} {
+		for i, fault := range []awssim.Fault{awssim.Throttled, awssim.Denied, awssim.KillBefore, awssim.KillAfter, awssim.LostBefore, awssim.LostAfter, awssim.Broken, awssim.Unsent, awssim.Silent, awssim.Cut, awssim.Old} {
 			t.Run(name(file)+"/"+string(fault), func(t *testing.T) {
 				t.Parallel()
 				for n := first(i); n <= total; n += stride(1) {

@@ -28,6 +28,16 @@ func TestRefusalsThatPass(t *testing.T) {
 		{"quickstart", "PutParameter", "TooManyUpdates", "There are concurrent updates for a resource"},
 		{"classic-elb", "RegisterInstancesWithLoadBalancer", "InvalidInstance", "Could not find EC2 instance i-0123"},
 		{"machine-pool", "CreateAutoScalingGroup", "ValidationError", "You must use a valid fully-formed launch template. Value (nodes) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"},
+		{"quickstart", "CreateTargetGroup", "ValidationError", "The VPC ID 'vpc-0123' is not found"},
+		{"eks-addons", "CreateCluster", "InvalidParameterException", "roleArn, arn:aws:iam::123456789012:role/eks, does not exist"},
+		{"eks-addons", "CreateCluster", "InvalidParameterException", "Error in role params"},
+		{"eks-addons", "CreateCluster", "InvalidParameterException", "Role could not be assumed because the trusted entity is not correct"},
+		{"eks-addons", "CreateCluster", "InvalidParameterException", "The provided role doesn't have the Amazon EKS Managed Policies associated with it."},
+		{"eks-addons", "CreateCluster", "InvalidParameterException", "IAM role's policy must include the `ec2:DescribeSubnets` action"},
+		{"eks-addons", "CreateAddon", "InvalidParameterException", "Role arn:aws:iam::123456789012:role/addon does not exist"},
+		{"eks-templates", "CreateNodegroup", "InvalidParameterException", "The launch template with ID lt-0123 does not exist"},
+		{"eks-fargate", "CreateFargateProfile", "InvalidParameterException", "Misconfigured PodExecutionRole Trust Policy; Please add the eks-fargate-pods.amazonaws.com Service Principal"},
+		{"eks-machines", "CreateAccessEntry", "InvalidParameterException", "The specified principalArn is invalid: invalid principal."},
 	} {
 		t.Run(c.op+"/"+c.code, func(t *testing.T) {
 			m := loadQuick(t, "../../configs/"+c.example+".yaml")

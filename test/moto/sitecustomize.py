@@ -1,4 +1,4 @@
-"""Mends seven faults of moto 5 in the server that the tests start.
+"""Mends eight faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -14,14 +14,18 @@ Python imports this module when it starts. Without it:
 - two load balancers may have the same name: AWS answers a repeated request with
   the first one, and another request with an error;
 - the network interface of a NAT gateway does not say what it belongs to, and
-  stays when the gateway is deleted.
+  stays when the gateway is deleted;
+- it cannot be asked how an update of an EKS cluster or node group went.
 """
 
 import inspect
 import json
 
+from moto.core.responses import ActionResult
 from moto.ec2.models import nat_gateways, security_groups
 from moto.ec2.responses.instances import InstanceResponse
+from moto.eks import responses as eks
+from moto.eks import urls as eks_urls
 from moto.elbv2 import models as elbv2
 from moto.elbv2.exceptions import DuplicateLoadBalancerName
 from moto.iam import access_control
@@ -164,3 +168,12 @@ def delete_nat_with_interface(self, nat_gateway_id):
 
 nat_gateways.NatGatewayBackend.create_nat_gateway = create_nat_with_interface
 nat_gateways.NatGatewayBackend.delete_nat_gateway = delete_nat_with_interface
+
+
+def describe_update(self):
+    """Updates of moto succeed at once."""
+    return ActionResult({"update": {"id": self._get_param("updateId"), "status": "Successful", "errors": []}})
+
+
+eks.EKSResponse.describe_update = describe_update
+eks_urls.url_paths["{0}/clusters/(?P<name>[^/]+)/updates/(?P<updateId>[^/]+)$"] = eks_urls.response.dispatch

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -57,10 +58,12 @@ func register[In, Out any](a *Account, answer func(context.Context, *In) (*Out, 
 	return h
 }
 
-// call handles one call.
-func (a *Account) call(ctx context.Context, service, op string, in any) (out any, err error) {
+// call handles one call. The copy of the state that answers it is at least that old.
+func (a *Account) call(ctx context.Context, service, op string, in any, age time.Duration) (out any, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	defer func(lag, refs time.Duration) { a.Lag, a.LagRefs = lag, refs }(a.Lag, a.LagRefs)
+	a.Lag, a.LagRefs = max(a.Lag, age), max(a.LagRefs, age)
 	a.Settle()
 	at := len(a.calls)
 	a.Record(Call{Service: service, Operation: op, Role: a.Role(ctx)})

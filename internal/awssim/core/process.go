@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -30,6 +31,7 @@ const (
 	Unsent     Fault = "unsent"        // the name of the host is not found
 	Silent     Fault = "silent"        // no answer and no error, after the call had its effect
 	Stale      Fault = "stale"         // a listing shows nothing, as one before anything was created
+	Old        Fault = "old"           // the call does not know what was created in the last 50 seconds
 	LostBefore Fault = "lost before"   // connection error, without effect
 	LostAfter  Fault = "lost after"    // connection error, after the call had its effect
 	Cut        Fault = "cut"           // the connection ends within the answer, after the call had its effect
@@ -184,7 +186,7 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 	case KillBefore:
 		p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, context.Canceled)
-	case None, Silent, Stale, LostAfter, Cut, KillAfter:
+	case None, Silent, Stale, Old, LostAfter, Cut, KillAfter:
 	}
 	if p.Permits != nil && !p.Permits(service, op, in) {
 		return nil, Fail("UnauthorizedOperation", "you are not authorized to perform this operation: %s %s", service, op)
@@ -194,7 +196,11 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 			return nil, err
 		}
 	}
-	out, err := p.account.call(ctx, service, op, in)
+	replica := time.Duration(0)
+	if fault == Old {
+		replica = 50 * time.Second
+	}
+	out, err := p.account.call(ctx, service, op, in, replica)
 	switch fault {
 	case LostAfter:
 		return nil, &smithyhttp.RequestSendError{Err: ErrLost}
@@ -211,7 +217,7 @@ func (p *Process) send(ctx context.Context, service, op string, in any) (any, er
 		return nil, &smithyhttp.RequestSendError{Err: ctx.Err()}
 	case Stale:
 		return reflect.New(reflect.TypeOf(out).Elem()).Interface(), err
-	case None, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore: // handled above
+	case None, Old, Throttled, Denied, Broken, Unsent, LostBefore, KillBefore: // handled above
 	}
 	return out, err
 }

@@ -12,15 +12,16 @@ import (
 // refusal is an answer that is likely to change: AWS has not noticed an earlier call yet,
 // or has no capacity at the moment.
 type refusal struct {
-	operation, code string
-	message         string // a part of the message; "" for any
-	patience        time.Duration
+	operation string // or the service, for all its operations
+	code      string
+	message   string // a part of the message; "" for any
+	patience  time.Duration
 }
 
 // refusals are the answers that Terraform's AWS provider waits out, or that Cluster API
 // Provider AWS survives because it tries everything again.
 func refusals() []refusal {
-	const propagation, capacity = 2 * time.Minute, 15 * time.Minute
+	const propagation, capacity, busy = 2 * time.Minute, 15 * time.Minute, time.Hour
 	const invalid = "InvalidParameterException" // of EKS
 	return []refusal{
 		{"RegisterTargets", "InvalidTarget", "", 10 * time.Minute}, // the instance is not running
@@ -36,17 +37,12 @@ func refusals() []refusal {
 		{"CreateLoadBalancer", "DependencyThrottle", "", propagation},
 		{"CreateAutoScalingGroup", "ValidationError", "Instance Profile", propagation},
 		{"CreateTargetGroup", "ValidationError", "is not found", propagation}, // the VPC
-		{"CreateCluster", invalid, "does not exist", propagation},             // a role or subnet
-		{"CreateCluster", invalid, "could not be assumed", propagation},       // the role's trust policy is new
-		{"CreateCluster", invalid, "error in role params", propagation},
-		{"CreateCluster", invalid, "managed policies", propagation}, // attached to the role a moment ago
-		{"CreateCluster", invalid, "role's policy must include", propagation},
-		{"CreateNodegroup", invalid, "does not exist", propagation}, // a role, subnet or launch template
-		{"CreateFargateProfile", invalid, "does not exist", propagation},
-		{"CreateFargateProfile", invalid, "trust policy", propagation},
-		{"CreateAddon", invalid, "does not exist", propagation}, // a role
-		{"CreatePodIdentityAssociation", invalid, "does not exist", propagation},
-		{"CreateAccessEntry", invalid, "invalid principal", propagation}, // a role
+		{"EKS", invalid, "role", propagation},                                 // it or its policies are new
+		{"EKS", invalid, "does not exist", propagation},                       // a subnet or launch template
+		{"EKS", invalid, "invalid principal", propagation},
+		{"EKS", "InvalidRequestException", "role", propagation},
+		{"EKS", "InvalidRequestException", "active", busy}, // another operation on the cluster is in progress
+		{"EKS", "ResourceInUseException", "", busy},        // as above, or one with the same name is being deleted
 	}
 }
 
@@ -60,7 +56,7 @@ func Patience(err error) time.Duration {
 	}
 	all := refusals()
 	at := slices.IndexFunc(all, func(r refusal) bool {
-		return r.operation == op.Operation() && r.code == api.ErrorCode() && strings.Contains(strings.ToLower(api.ErrorMessage()), strings.ToLower(r.message))
+		return (r.operation == op.Operation() || r.operation == op.Service()) && r.code == api.ErrorCode() && strings.Contains(strings.ToLower(api.ErrorMessage()), strings.ToLower(r.message))
 	})
 	if at < 0 {
 		return 0

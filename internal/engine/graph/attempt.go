@@ -261,6 +261,8 @@ func (a *attempt) delete(ctx context.Context, have State) (last bool, err error)
 		return false, NotYet(errors.New("its deletion"))
 	case cloud.InUse(err):
 		return false, NotYet(fmt.Errorf("the deletion of what uses it%s: %w", a.blockers(ctx, have), err))
+	case a.mayChange(err, a.x.Cloud.Clock.Now()):
+		return false, NotYet(err)
 	case !cloud.Rejected(err) && !cloud.NotSent(err) && a.retryLost(ctx):
 		return false, NotYet(fmt.Errorf("the answer to the deletion: %w", err))
 	}
@@ -304,7 +306,7 @@ func (a *attempt) create(ctx context.Context) error {
 	case a.mayChange(err, now):
 		a.polls++
 		return NotYet(err)
-	case dependencyMissing(err) && a.mayAppear(now):
+	case cloud.NotFound(err) && a.mayAppear(now):
 		a.polls++ // no creation is in progress: do not wait for as long as one takes
 		return NotYet(fmt.Errorf("a resource that it needs: %w", err))
 	case errors.As(err, new(*notYetError)):
@@ -377,11 +379,6 @@ func within(since *time.Time, now time.Time, limit time.Duration) bool {
 		*since = now
 	}
 	return now.Sub(*since) < limit
-}
-
-// dependencyMissing reports whether the error says that a dependency does not exist in AWS.
-func dependencyMissing(err error) bool {
-	return cloud.NotFound(err) || errors.As(err, new(*notShownError))
 }
 
 // retryLost counts a lost answer, and reports whether to call again.

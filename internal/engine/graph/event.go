@@ -82,14 +82,6 @@ func (e *ConflictError) Error() string {
 // that AWS is still deleting. The executor tries again.
 func NotYet(err error) error { return &notYetError{err} }
 
-// NotShown wraps an error which says that AWS does not know something that may have been
-// created a moment ago. The executor tries again for a minute.
-func NotShown(err error) error { return &notShownError{err} }
-
-type notShownError struct{ error }
-
-func (e *notShownError) Unwrap() error { return e.error }
-
 type notYetError struct{ error }
 
 func (e *notYetError) Unwrap() error { return e.error }

@@ -124,7 +124,7 @@ func (a *AccessEntry) Create(ctx context.Context, c *cloud.Clients) (*AccessEntr
 	}
 	out, err := c.EKS.CreateAccessEntry(ctx, in)
 	if err != nil {
-		return nil, retryable(err)
+		return nil, err
 	}
 	s := accessEntryState(out.AccessEntry)
 	s.Cluster, s.Tags = cluster.Name, a.Tags

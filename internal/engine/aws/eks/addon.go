@@ -100,7 +100,7 @@ func (a *Addon) Create(ctx context.Context, c *cloud.Clients) (*AddonState, erro
 	set(&in.ServiceAccountRoleArn, a.RoleARN)
 	out, err := c.EKS.CreateAddon(ctx, in)
 	if err != nil {
-		return nil, retryable(err)
+		return nil, err
 	}
 	s := addonState(out.Addon)
 	s.Cluster, s.Tags = cluster.Name, a.Tags

@@ -301,7 +301,7 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 	}
 	out, err := c.EKS.CreateCluster(ctx, in)
 	if err != nil {
-		return nil, retryable(err)
+		return nil, err
 	}
 	s := clusterState(out.Cluster)
 	s.Tags = e.Tags

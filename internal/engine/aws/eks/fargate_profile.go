@@ -114,7 +114,7 @@ func (f *FargateProfile) Create(ctx context.Context, c *cloud.Clients) (*Fargate
 	}
 	out, err := c.EKS.CreateFargateProfile(ctx, in)
 	if err != nil {
-		return nil, retryable(err)
+		return nil, err
 	}
 	s := fargateProfileState(out.FargateProfile)
 	s.Cluster, s.Tags = cluster.Name, f.Tags
@@ -135,7 +135,7 @@ func (f *FargateProfile) Delete(ctx context.Context, c *cloud.Clients, have *Far
 		return nil
 	}
 	_, err := c.EKS.DeleteFargateProfile(ctx, &eks.DeleteFargateProfileInput{ClusterName: &have.Cluster, FargateProfileName: &have.Name})
-	return retryable(err) // EKS deletes one profile at a time
+	return err // EKS deletes one profile at a time
 }
 
 // How long EKS usually takes to create and to delete a Fargate profile.

@@ -93,7 +93,7 @@ func (p *IdentityProvider) Create(ctx context.Context, c *cloud.Clients) (*Ident
 			GroupsClaim: given(p.GroupsClaim), GroupsPrefix: given(p.GroupsPrefix), RequiredClaims: p.RequiredClaims,
 		},
 	})
-	return nil, retryable(err)
+	return nil, err
 }
 
 // Update implements graph.Updater.

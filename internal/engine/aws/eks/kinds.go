@@ -51,18 +51,3 @@ func pairs(m map[string]string) (out []string) {
 	}
 	return out
 }
-
-// retryable marks errors for which a call is repeated: EKS does not know a new IAM role
-// yet, a resource of the same name is being deleted, or another operation on the cluster
-// is in progress.
-func retryable(err error) error {
-	busy := cloud.Is(err, "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "active")
-	role := cloud.Is(err, "InvalidParameterException", "InvalidRequestException") && strings.Contains(strings.ToLower(err.Error()), "role")
-	if role {
-		return graph.NotShown(err)
-	}
-	if busy || cloud.Is(err, "ResourceInUseException") {
-		return graph.NotYet(err)
-	}
-	return err
-}

@@ -291,7 +291,7 @@ func (g *NodeGroup) Create(ctx context.Context, c *cloud.Clients) (*NodeGroupSta
 	}
 	out, err := c.EKS.CreateNodegroup(ctx, in)
 	if err != nil {
-		return nil, retryable(err)
+		return nil, err
 	}
 	s := nodeGroupState(out.Nodegroup)
 	s.Cluster = cluster.Name

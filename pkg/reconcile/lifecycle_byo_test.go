@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
@@ -33,6 +34,71 @@ func TestSharedSubnets(t *testing.T) {
 		_, err := byName(two.Name, a).Delete(t.Context(), reconcile.Options{})
 		require.NoError(t, err)
 		require.Equal(t, before, a.Detailed())
+	})
+}
+
+// Which subnets are public, their route tables say: the manifest needs to list only IDs, and
+// where it says something else, it is wrong.
+func TestSubnetsByRoutes(t *testing.T) {
+	const given = "      availabilityZone: us-east-1a\n      isPublic: true\n"
+	full := quick(load(t, byoVPC, nil))
+	made := func(m *manifest.Cluster) (out []string) {
+		synctest.Test(t, func(t *testing.T) {
+			a := account(m, 0)
+			prepare(t, byoVPC, a, full)
+			before := a.Detailed()
+			mustApply(t, m, a)
+			out = described(a)
+			mustDelete(t, m, a)
+			require.Equal(t, before, a.Detailed())
+		})
+		return out
+	}
+	want := made(full)
+	require.Equal(t, want, made(rewritten(t, byoVPC, given, "")))
+	require.Equal(t, want, made(rewritten(t, byoVPC, "    - id: subnet-0000000000000002a", "    - isPublic: true\n      id: subnet-0000000000000002a")))
+}
+
+// Without a public subnet, a plan refuses an internet-facing load balancer.
+func TestNoPublicSubnet(t *testing.T) {
+	m := quick(load(t, byoVPC, nil))
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		prepare(t, byoVPC, a, m)
+		a.Edit(func(s *awssim.State) {
+			for _, table := range s.EC2.RouteTables {
+				table.Routes = nil
+			}
+			for _, x := range s.EC2.Subnets {
+				delete(x.Tags, "sigs.k8s.io/cluster-api-provider-aws/role")
+			}
+		})
+		var warned []string
+		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warned = append(warned, text) }}).Plan(t.Context())
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal")
+	})
+}
+
+// A subnet with the tag of subnets for pods has no machine, no NAT gateway and no load
+// balancer.
+func TestSubnetsForPods(t *testing.T) {
+	const pods = "subnet-0000000000000002a"
+	m := quick(load(t, byoVPC, nil))
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		prepare(t, byoVPC, a, m)
+		a.Edit(func(s *awssim.State) {
+			s.EC2.Subnets[pods].Tags["sigs.k8s.io/cluster-api-provider-aws/association"] = "secondary"
+		})
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			require.NotEmpty(t, s.EC2.Instances)
+			for _, i := range s.EC2.Instances {
+				require.NotEqual(t, pods, i.Subnet)
+			}
+		})
 	})
 }
 

@@ -233,3 +233,52 @@ func TestBastionOff(t *testing.T) {
 		require.Empty(t, a.Inventory())
 	})
 }
+
+// The metadata service of the bastion is as the account's defaults say: CAPA has no setting
+// for it.
+func TestBastionKeepsMetadataDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, "../../configs/bastion.yaml", nil))
+		a := account(m, lag)
+		a.Edit(func(s *awssim.State) { s.EC2.MetadataTokens = "required" })
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			tokens := map[string]string{}
+			for _, i := range s.EC2.Instances {
+				tokens[i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"]] = i.Metadata.Tokens
+			}
+			require.Equal(t, map[string]string{"bastion": "required", "control-plane": "optional", "node": "optional"}, tokens)
+		})
+	})
+}
+
+// Machines of different deployments have their own tags, also if all else is the same.
+func TestDeploymentsDoNotShareTags(t *testing.T) {
+	m := loadQuick(t, quickstart)
+	one := &m.Deployments[0]
+	one.Object.Spec.Replicas = new(int32(7))
+	one.Template.Spec.Template.Spec.CloudInit.InsecureSkipSecretsManager = true
+	two := *one
+	two.Object, two.Template = one.Object.DeepCopy(), one.Template.DeepCopy()
+	two.Object.Name += "-b"
+	one.Template.Spec.Template.Spec.AdditionalTags = map[string]string{"owner": "team-a"}
+	two.Template.Spec.Template.Spec.AdditionalTags = map[string]string{"owner": "team-b"}
+	m.Deployments = append(m.Deployments, two)
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, lag)
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		owners := map[string]int{}
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Instances {
+				group, _, _ := strings.Cut(strings.TrimPrefix(i.Tags["clusterawsadm/resource"], "machine/"), "/")
+				owners[group+" "+i.Tags["owner"]]++
+			}
+			for _, v := range s.EC2.Volumes {
+				owners["volume "+v.Tags["owner"]]++
+			}
+		})
+		require.Equal(t, map[string]int{"quickstart-control-plane ": 1, "quickstart-md-0 team-a": 7, "quickstart-md-0-b team-b": 7, "volume ": 1, "volume team-a": 7, "volume team-b": 7}, owners)
+	})
+}

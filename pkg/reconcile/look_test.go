@@ -74,6 +74,8 @@ func inventoryOf(t *testing.T, c *cloud.Clients, m *manifest.Cluster) (inv topol
 	require.NoError(t, err)
 	if id := m.Infra.Spec.NetworkSpec.VPC.ID; id != "" {
 		inv.Subnets, err = ec2.SubnetsOf(ctx, c, id)
+		require.NoError(t, err)
+		inv.Public, err = ec2.PublicSubnets(ctx, c, id, inv.Subnets)
 	} else {
 		inv.Subnets, err = ec2.Subnets(ctx, c)
 	}

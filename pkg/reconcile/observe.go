@@ -129,6 +129,9 @@ func observeExisting(ctx context.Context, c *cloud.Clients, m *manifest.Cluster,
 		return fmt.Errorf("subnets of %s: %w", spec.VPC.ID, err)
 	}
 	inv.Subnets = all
+	if inv.Public, err = ec2.PublicSubnets(ctx, c, spec.VPC.ID, all); err != nil {
+		return fmt.Errorf("route tables of %s: %w", spec.VPC.ID, err)
+	}
 	if err := observeMachines(ctx, c, []string{spec.VPC.ID}, inv); err != nil {
 		return err
 	}

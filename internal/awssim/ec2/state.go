@@ -25,6 +25,7 @@ type State struct {
 	Hosts              map[string]bool   // dedicated hosts, by ID
 	Keys               map[string]string // KMS keys for images in all regions: alias by key ID
 	Tokens             map[string]Answer // answers by operation and client token
+	MetadataTokens     string            // the account's default for HttpTokens; "" is that of the image
 	Limits             Limits
 
 	// NATGatewayFailure and LaunchFailure, if set, are why new NAT gateways fail, and new

@@ -189,7 +189,7 @@ func TestInstanceDiff(t *testing.T) {
 	b, a := k.group("b"), k.group("a")
 	k.observe()
 	i := &ec2.Instance{
-		Spec:   infrav1.AWSMachineSpec{InstanceType: "t3.large", IAMInstanceProfile: "nodes", AdditionalSecurityGroups: []infrav1.AWSResourceReference{{ID: aws.String("sg-a")}, {ID: aws.String("sg-0")}}},
+		Spec:   infrav1.AWSMachineSpec{InstanceType: "t3.large", IAMInstanceProfile: "nodes", InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{}, AdditionalSecurityGroups: []infrav1.AWSResourceReference{{ID: aws.String("sg-a")}, {ID: aws.String("sg-0")}}},
 		Subnet: subnet, Groups: []*graph.Ref[ec2.SecurityGroupState]{b, a}, Key: "default",
 	}
 	good := ec2.InstanceState{

@@ -147,13 +147,17 @@ func TestLaunchRequest(t *testing.T) {
 			require.Equal(t, []types.InstanceNetworkInterfaceSpecification{{
 				DeviceIndex: aws.Int32(0), SubnetId: aws.String("subnet-1"), Groups: []string{"sg-node"}, DeleteOnTermination: aws.Bool(true),
 			}}, in.NetworkInterfaces)
-			require.Equal(t, types.InstanceMetadataOptionsRequest{HttpEndpoint: "enabled", HttpProtocolIpv6: "disabled", HttpTokens: "optional", HttpPutResponseHopLimit: aws.Int32(1), InstanceMetadataTags: "disabled"}, *in.MetadataOptions)
+			require.Nil(t, in.MetadataOptions)
 			var kinds []types.ResourceType
 			for _, s := range in.TagSpecifications {
 				kinds = append(kinds, s.ResourceType)
 				require.Equal(t, cloud.Tags{"role": "node", "Name": "md-0", cloud.ResourceTag: "machine/md/0"}, cloud.FromEC2(s.Tags))
 			}
 			require.Equal(t, []types.ResourceType{"instance", "volume", "network-interface"}, kinds)
+		}},
+		"metadata options": {infrav1.AWSMachineSpec{InstanceMetadataOptions: &infrav1.InstanceMetadataOptions{}}, ec2.SubnetState{}, func(t *testing.T, in *request) {
+			t.Helper()
+			require.Equal(t, types.InstanceMetadataOptionsRequest{HttpEndpoint: "enabled", HttpProtocolIpv6: "disabled", HttpTokens: "optional", HttpPutResponseHopLimit: aws.Int32(1), InstanceMetadataTags: "disabled"}, *in.MetadataOptions)
 		}},
 		"profile, public address, EFA": {infrav1.AWSMachineSpec{IAMInstanceProfile: "nodes", PublicIP: aws.Bool(true), NetworkInterfaceType: infrav1.NetworkInterfaceTypeEFAWithENAInterface}, ec2.SubnetState{}, func(t *testing.T, in *request) {
 			t.Helper()

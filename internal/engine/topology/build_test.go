@@ -48,7 +48,7 @@ func examples(t *testing.T) map[string]*manifest.Cluster {
 // inventory is the inventory of the account before the cluster is created: three zones,
 // and the existing resources that the manifest refers to.
 func inventory(m *manifest.Cluster) topology.Inventory {
-	inv := topology.Inventory{Account: "123456789012", Balancers: map[string]bool{}}
+	inv := topology.Inventory{Account: "123456789012", Balancers: map[string]bool{}, Public: map[string]bool{}}
 	for _, z := range "abc" {
 		inv.Zones = append(inv.Zones, m.Region+string(z))
 	}
@@ -58,6 +58,7 @@ func inventory(m *manifest.Cluster) topology.Inventory {
 	}
 	for _, s := range network.Subnets {
 		inv.Subnets = append(inv.Subnets, ec2.SubnetState{Object: identity.Object{ID: s.ID}, VPC: network.VPC.ID, Zone: m.Region + s.ID[len(s.ID)-1:], MapPublicIP: s.IsPublic})
+		inv.Public[s.ID] = s.IsPublic
 	}
 	inv.NATAddresses = []string{"198.51.100.1"}
 	if lb := m.Infra.Spec.ControlPlaneLoadBalancer; lb != nil && lb.Name != nil {

@@ -171,7 +171,7 @@ func (b base) subnets(origin string, ids, zones []string, kind expinfrav1.AZSubn
 	}
 	for _, s := range b.net.subnets {
 		fits := kind == expinfrav1.AZSubnetTypeAll || s.public == (kind == expinfrav1.AZSubnetTypePublic)
-		if fits && (len(zones) == 0 || slices.Contains(zones, s.zone)) {
+		if fits && !s.secondary && (len(zones) == 0 || slices.Contains(zones, s.zone)) {
 			out = append(out, s.ref)
 		}
 	}

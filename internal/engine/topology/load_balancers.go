@@ -224,6 +224,9 @@ func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec, path string) (o
 			out = append(out, s.ref)
 		}
 	}
+	if len(out) == 0 { // there are private subnets only
+		return nil, fmt.Errorf("%s: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal", b.m.Origin(b.m.InfraObject(), path))
+	}
 	return out, nil
 }
 

@@ -21,6 +21,7 @@ type network struct {
 	ipv6      bool
 	subnets   []subnet                         // in CAPA's order: public before private, zone by zone
 	addresses []*graph.Ref[ec2.ElasticIPState] // of the NAT gateways
+	remarks   []string                         // messages for the user
 }
 
 // subnet is one subnet of the cluster.
@@ -30,6 +31,7 @@ type subnet struct {
 	name, zone string
 	public     bool
 	wavelength bool   // it is in a Wavelength Zone
+	secondary  bool   // it is for pods only
 	nat        bool   // a NAT gateway of this cluster leads to the internet
 	parent     string // availability zone of the Wavelength Zone
 	cidr       string
@@ -75,21 +77,21 @@ func (n network) of(ref *graph.Ref[ec2.SubnetState]) subnet {
 
 // subnetsOfKind returns the public or the private subnets in availability zones, in order. As in
 // CAPA, subnets in Wavelength Zones contain machines only if the manifest says so, and
-// neither load balancers nor NAT gateways.
+// neither load balancers nor NAT gateways. Subnets for pods contain none of them.
 func (n network) subnetsOfKind(public bool) (out []subnet) {
 	for _, s := range n.subnets {
-		if s.public == public && !s.wavelength {
+		if s.public == public && !s.wavelength && !s.secondary {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// first returns the first public or private subnet in a zone; in any zone if it
-// is "".
+// first returns the first public or private subnet in a zone that is not for pods only; in
+// any zone if it is "".
 func (n network) first(public bool, zone string) (subnet, bool) {
 	for _, s := range n.subnets {
-		if s.public == public && (zone == "" && !s.wavelength || s.zone == zone) {
+		if s.public == public && !s.secondary && (zone == "" && !s.wavelength || s.zone == zone) {
 			return s, true
 		}
 	}
@@ -171,7 +173,7 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		}
 		out = append(out, subnet{
 			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, wavelength: s.IsEdgeWavelength(), parent: text(s.ParentZoneName),
-			cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
+			secondary: isSecondary(cloud.Tags(s.Tags)), cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(s.Tags),
 		})
 	}
@@ -208,11 +210,17 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 func (in inputs) usedZones() []string {
 	zones := map[string]bool{}
 	for _, s := range in.inv.Subnets {
-		if s.Tags["sigs.k8s.io/cluster-api-provider-aws/association"] != "secondary" {
+		if !isSecondary(s.Tags) {
 			zones[s.Zone] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(zones))
+}
+
+// isSecondary reports whether a subnet with these tags is for pods only (CAPA: NonCni
+// subnets are the others).
+func isSecondary(tags cloud.Tags) bool {
+	return tags["sigs.k8s.io/cluster-api-provider-aws/association"] == "secondary"
 }
 
 func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks []*graph.Ref[ec2.VPCBlockState], s subnet) *graph.Ref[ec2.SubnetState] {
@@ -356,7 +364,8 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 }
 
 // addExistingNetwork looks up an existing VPC and its subnets. As in CAPA they are not
-// changed, except for the tags of subnets and secondary blocks.
+// changed, except for the tags of subnets and secondary blocks. Also as in CAPA, a subnet is
+// public if it has a route to the internet or CAPA's tag, whatever the manifest says.
 func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	spec := in.spec.NetworkSpec
 	n.vpc = graph.Use(g, "vpc", ec2.VPCByID(spec.VPC.ID), in.infra("spec.network.vpc.id"))
@@ -366,14 +375,19 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 		if id == "" {
 			id = given.ID
 		}
-		s := subnet{name: id, zone: given.AvailabilityZone, public: given.IsPublic, path: fmt.Sprintf("spec.network.subnets[%d]", i)}
+		s := subnet{
+			name: id, zone: given.AvailabilityZone, public: given.IsPublic, wavelength: given.IsEdgeWavelength(),
+			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(given.Tags), secondary: isSecondary(cloud.Tags(given.Tags)),
+		}
 		if seen, ok := in.observedSubnet(id); ok {
-			s.zone = seen.Zone
-			s.public = s.public || seen.MapPublicIP || seen.Tags[cloud.RoleTag] == rolePublic
+			s.zone, s.secondary = seen.Zone, s.secondary || isSecondary(seen.Tags)
+			if s.public = in.inv.Public[id] || seen.Tags[cloud.RoleTag] == rolePublic; given.IsPublic && !s.public {
+				n.remarks = append(n.remarks, fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id))
+			}
 		}
 		s.ref = graph.Use(g, graph.ID("subnet/"+s.role()+"/"+id), ec2.SubnetByID(n.vpc, id), graph.With(graph.On(n.vpc)), in.infra(s.path))
 		graph.Add(g, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
-			Subnet: s.ref, Tags: in.cloudProvider("shared").With(s.loadBalancerTag()).With(cloud.Tags{cloud.RoleTag: s.role()}),
+			Subnet: s.ref, Tags: cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags),
 		}, in.infra(s.path))
 		n.subnets = append(n.subnets, s)
 	}

@@ -24,6 +24,7 @@ type Inventory struct {
 	Now          time.Time                   // time of the inventory; zero: no machine is old
 	Zones        []string                    // available zones, in order of name
 	Subnets      []ec2.SubnetState           // of the cluster
+	Public       map[string]bool             // IDs of subnets of an existing VPC with a route to the internet
 	Machines     []ec2.InstanceState         // of the cluster
 	Types        map[string]ec2.InstanceType // of machines to launch
 	Account      string                      // account ID; only if a bucket policy needs it
@@ -144,7 +145,7 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	return Cluster{
 		Endpoint: p.endpoint,
 		Machines: machines,
-		Remarks:  slices.Concat(plane.remarks, plan.remarks, remarks),
+		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, remarks),
 		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,
 	}, err
 }

@@ -221,7 +221,9 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile)
 	d.Fixed("key", have.Key, i.Key)
 	d.Lines("securityGroup", have.Groups, i.groups())
-	d.Set("metadata", have.Metadata, i.metadata())
+	if i.Spec.InstanceMetadataOptions != nil {
+		d.Set("metadata", have.Metadata, i.metadata())
+	}
 	if made, want := have.Tags[cloud.TemplateTag], i.Tags[cloud.TemplateTag]; made != "" && want != "" {
 		d.Fixed("template", made, want)
 		d.Advise("a run that drains nodes and waits for them replaces the machine: run without --wait=infrastructure and --drain=false")

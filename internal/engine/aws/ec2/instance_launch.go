@@ -42,19 +42,20 @@ type launchResult struct {
 	err   error
 }
 
-// launch launches the machine, together with those that differ only in Batch.
+// launch launches the machine, together with those of its group that differ only in the tags
+// of Batch.
 func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*InstanceState, error) {
 	in, err := i.request(data)
 	if err != nil {
 		return nil, err
 	}
-	like, err := json.Marshal(in) //nolint:gosec // only its digest is used
+	common := i.commonTags()
+	like, err := json.Marshal([]any{in, common, GroupResourceTag(i.Tags[cloud.ResourceTag])}) //nolint:gosec // only its digest is used
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(like)
 	key := launchBatch + hex.EncodeToString(sum[:])
-	common := i.commonTags()
 	made, err := cloud.Batch(ctx, c, key, launchRequest{i.Tags[cloud.ResourceTag], i.Batch}, func(ctx context.Context, all []launchRequest) ([]launchResult, error) {
 		if len(all) > maxSingleLaunches {
 			return launchMany(ctx, c, in, common, all), nil

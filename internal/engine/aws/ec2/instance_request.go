@@ -20,16 +20,18 @@ func (i *Instance) request(data []byte) (*ec2.RunInstancesInput, error) {
 	if !ok {
 		return nil, errors.New("the image has not been looked up yet")
 	}
-	m := i.metadata()
 	in := &ec2.RunInstancesInput{
-		ImageId:      aws.String(image.ID),
-		InstanceType: types.InstanceType(i.Spec.InstanceType),
-		MetadataOptions: &types.InstanceMetadataOptionsRequest{
-			HttpEndpoint: types.InstanceMetadataEndpointState(m.Endpoint), HttpProtocolIpv6: types.InstanceMetadataProtocolState(m.IPv6),
-			HttpTokens: types.HttpTokensState(m.Tokens), HttpPutResponseHopLimit: &m.HopLimit, InstanceMetadataTags: types.InstanceMetadataTagsState(m.Tags),
-		},
+		ImageId:           aws.String(image.ID),
+		InstanceType:      types.InstanceType(i.Spec.InstanceType),
 		NetworkInterfaces: i.networkInterfaces(),
 		Placement:         i.placement(),
+	}
+	if i.Spec.InstanceMetadataOptions != nil { // otherwise, the defaults of the account and of the image apply
+		m := i.metadata()
+		in.MetadataOptions = &types.InstanceMetadataOptionsRequest{
+			HttpEndpoint: types.InstanceMetadataEndpointState(m.Endpoint), HttpProtocolIpv6: types.InstanceMetadataProtocolState(m.IPv6),
+			HttpTokens: types.HttpTokensState(m.Tokens), HttpPutResponseHopLimit: &m.HopLimit, InstanceMetadataTags: types.InstanceMetadataTagsState(m.Tags),
+		}
 	}
 	if len(data) > 0 {
 		in.UserData = aws.String(base64.StdEncoding.EncodeToString(data))

@@ -213,6 +213,32 @@ func tablesInVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]RouteTabl
 	return slices.DeleteFunc(slices.Clone(all), func(s RouteTableState) bool { return s.Main }), err
 }
 
+// PublicSubnets reports which of the subnets of an existing VPC have a route to an internet
+// gateway or a carrier gateway. A subnet without a route table of its own uses the main one.
+func PublicSubnets(ctx context.Context, c *cloud.Clients, vpc string, subnets []SubnetState) (map[string]bool, error) {
+	tables, err := describeRouteTables(ctx, c, "route tables of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+	public := map[string]bool{}
+	for _, s := range subnets {
+		at := slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Associations[s.ID] != "" })
+		if at < 0 {
+			at = slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Main })
+		}
+		public[s.ID] = at >= 0 && tables[at].toInternet()
+	}
+	return public, err
+}
+
+// toInternet reports whether the table has a route to an internet gateway or a carrier
+// gateway.
+func (s RouteTableState) toInternet() bool {
+	for _, target := range s.Routes {
+		if strings.HasPrefix(target, "igw-") || strings.HasPrefix(target, "cagw-") {
+			return true
+		}
+	}
+	return false
+}
+
 // describeRouteTables lists the route tables that match the filters; query is the key for
 // cloud.Remember.
 func describeRouteTables(ctx context.Context, c *cloud.Clients, query string, filters []types.Filter) ([]RouteTableState, error) {

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
@@ -99,6 +100,33 @@ func TestSubnetsForPods(t *testing.T) {
 				require.NotEqual(t, pods, i.Subnet)
 			}
 		})
+	})
+}
+
+// Filters for additional security groups select all that match.
+func TestSecurityGroupsByFilters(t *testing.T) {
+	m := quick(load(t, byoVPC, nil))
+	m.Deployments[0].Template.Spec.Template.Spec.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "tag:purpose", Values: []string{"monitoring"}}}}}
+	synctest.Test(t, func(t *testing.T) {
+		a := account(m, 0)
+		prepare(t, byoVPC, a, m)
+		a.Edit(func(s *awssim.State) {
+			second := *s.EC2.SecurityGroups["sg-0aaaaaaaaaaaaaaa2"]
+			second.ID, second.Name = "sg-0aaaaaaaaaaaaaaa3", "monitoring-2"
+			s.EC2.SecurityGroups[second.ID] = &second
+		})
+		mustApply(t, m, a)
+		requireNoChange(t, m, a)
+		workers := 0
+		a.Edit(func(s *awssim.State) {
+			for _, i := range s.EC2.Interfaces {
+				if i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
+					workers++
+					require.Subset(t, i.Groups, []string{"sg-0aaaaaaaaaaaaaaa2", "sg-0aaaaaaaaaaaaaaa3"})
+				}
+			}
+		})
+		require.NotZero(t, workers)
 	})
 }
 

@@ -211,7 +211,7 @@ func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph
 	for n, given := range x.spec.AdditionalSecurityGroups {
 		if given.ID == nil {
 			id := graph.ID(fmt.Sprintf("security-group/of/%s/%d", x.name, n))
-			groups = append(groups, lookup(g, p.base, id, ec2.SecurityGroupByFilters(p.net.vpc, filterMap(given.Filters)), x.specAt, "spec"))
+			groups = append(groups, lookup(g, p.base, id, ec2.SecurityGroupsByFilters(p.net.vpc, filterMap(given.Filters)), x.specAt, "spec"))
 		}
 	}
 	return groups, cluster

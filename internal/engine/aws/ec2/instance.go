@@ -234,6 +234,11 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 
 func (i *Instance) groups() []string {
 	ids := append(identity.CloudIDs(i.Groups), eksSecurityGroups(i.EKS)...)
+	for _, g := range i.Groups {
+		if found, ok := g.Found(); ok {
+			ids = append(ids, found.Also...)
+		}
+	}
 	for _, g := range i.Spec.AdditionalSecurityGroups {
 		if g.ID != nil {
 			ids = append(ids, *g.ID)
@@ -375,7 +380,7 @@ func (i *Instance) releaseInterfaces(ctx context.Context, c *cloud.Clients, have
 // cluster's, or the default group of the VPC, because an interface needs at least one.
 func (i *Instance) remainingGroups(ctx context.Context, c *cloud.Clients, eni types.NetworkInterface, vpc string) (keep []string, err error) {
 	for _, g := range eni.Groups {
-		if !slices.Contains(identity.CloudIDs(i.Groups), aws.ToString(g.GroupId)) {
+		if !slices.Contains(i.groups(), aws.ToString(g.GroupId)) {
 			keep = append(keep, aws.ToString(g.GroupId))
 		}
 	}

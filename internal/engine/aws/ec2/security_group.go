@@ -35,6 +35,8 @@ type SecurityGroupState struct {
 	// ReferencingRules are the rules of other groups that refer to this one, by group ID.
 	// It is set only for groups that a controller created.
 	ReferencingRules map[string][]string
+	// Also are the IDs of the other groups that a lookup by filters has found.
+	Also []string
 }
 
 var (
@@ -225,27 +227,35 @@ func rulesReferencing(id string, all []SecurityGroupState, deleted []string) map
 	return rules
 }
 
-func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filter types.Filter) ([]SecurityGroupState, error) {
-	p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter}})
+func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filters ...types.Filter) ([]SecurityGroupState, error) {
+	p := ec2.NewDescribeSecurityGroupsPaginator(c.EC2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
 	return cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) { return p.NextPage(ctx) }, securityGroupStates)
 }
 
-// SecurityGroupByFilters looks up an existing security group by EC2 filters (CAPA:
-// spec.additionalSecurityGroups[].filters).
-func SecurityGroupByFilters(vpc *graph.Ref[VPCState], filters map[string][]string) graph.Lookup[SecurityGroupState] {
+// SecurityGroupsByFilters looks up all existing security groups that match EC2 filters
+// (CAPA: spec.additionalSecurityGroups[].filters).
+func SecurityGroupsByFilters(vpc *graph.Ref[VPCState], filters map[string][]string) graph.Lookup[SecurityGroupState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
 		query, ec2Filters := filterList(filters)
-		out, err := cloud.Remember(ctx, c, "security groups "+query, func(ctx context.Context) (*ec2.DescribeSecurityGroupsOutput, error) {
-			return c.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{Filters: ec2Filters})
+		all, err := cloud.Remember(ctx, c, "security groups "+query, func(ctx context.Context) ([]SecurityGroupState, error) {
+			return describeSecurityGroups(ctx, c, ec2Filters...)
 		})
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range out.SecurityGroups {
-			if aws.ToString(g.VpcId) == vpc.CloudID() {
-				return &SecurityGroupState{Object: identity.Object{ID: aws.ToString(g.GroupId), Tags: cloud.FromEC2(g.Tags)}, VPC: aws.ToString(g.VpcId), Name: aws.ToString(g.GroupName)}, nil
+		var first *SecurityGroupState
+		for _, g := range all {
+			switch {
+			case g.VPC != vpc.CloudID():
+			case first == nil:
+				first = &g
+			default:
+				first.Also = append(first.Also, g.ID)
 			}
 		}
-		return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), query)
+		if first == nil {
+			return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), query)
+		}
+		return first, nil
 	}
 }

@@ -36,7 +36,6 @@ func tampers() map[string]tamper {
 		"machine securityGroup":        regroupMachine,
 		"bastion securityGroup":        regroupMachine,
 		"machine metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.HopLimit = 7 },
-		"bastion metadata":             func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Metadata.Tags = "enabled" },
 		"bucket policy": func(s *awssim.State, id, _ string) {
 			s.S3.Buckets[id].Policy = `{"Version":"2012-10-17","Statement":[]}`
 		},

@@ -441,7 +441,7 @@ func (l *launch) spot(o *types.SpotMarketOptions) error {
 
 func (svc *Service) checkMetadata(l *launch) error {
 	l.model.Metadata = MetadataOptions{Endpoint: "enabled", IPv6: "disabled", Tokens: "optional", Tags: "disabled", HopLimit: 1}
-	if l.image.IMDS == string(types.ImdsSupportValuesV20) { // "Order of precedence for instance metadata options", EC2 user guide
+	if l.image != nil && l.image.IMDS == string(types.ImdsSupportValuesV20) { // "Order of precedence for instance metadata options", EC2 user guide
 		l.model.Metadata.Tokens, l.model.Metadata.HopLimit = "required", 2
 	}
 	l.model.Metadata.Tokens = cmp.Or(svc.state.MetadataTokens, l.model.Metadata.Tokens)

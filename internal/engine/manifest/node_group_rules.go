@@ -72,7 +72,7 @@ func (l *loader) checkGroupTemplate(group *object, spec *expinfrav1.AWSManagedMa
 	const path = "spec.awsLaunchTemplate"
 	t := spec.AWSLaunchTemplate
 	l.checkTemplateName(group, l.cluster.EKS.ControlPlane.Name+"-"+group.name)
-	l.checkMetadata(group, path, asPoolMachine(group.name, t, nil).Spec)
+	l.checkMachineSpec(group, path, asPoolMachine(group.name, t, nil).Spec)
 	if t.IamInstanceProfile != "" {
 		l.fail(group.problem(path+".iamInstanceProfile", "EKS creates the instance profile of a node group", "remove it, and set roleName"))
 	}

@@ -71,7 +71,7 @@ func (l *loader) checkScaling(o, group *object, p Pool) {
 	l.checkRange(o, p, &spec.MinSize, &spec.MaxSize)
 	l.checkTemplateName(group, p.Scaling.Name)
 	machine := asPoolMachine(group.name, t, spec.Ignition)
-	l.checkMetadata(group, "spec.awsLaunchTemplate", machine.Spec)
+	l.checkMachineSpec(group, "spec.awsLaunchTemplate", machine.Spec)
 	if t.InstanceType == "" && (spec.MixedInstancesPolicy == nil || len(spec.MixedInstancesPolicy.Overrides) == 0) {
 		l.fail(group.problem("spec.awsLaunchTemplate.instanceType", "no instance type is set", "set it, or mixedInstancesPolicy.overrides"))
 	}

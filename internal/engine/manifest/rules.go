@@ -163,7 +163,7 @@ func (l *loader) checkWorkers() {
 		o := l.lookup(kindMachine, m.Object.Name)
 		if m.Infra != nil {
 			l.checkImage(o, "spec.version", m.Object.Spec.Version, m.Infra.Spec.AMI)
-			l.checkMetadata(l.lookup(kindAWSMachine, m.Infra.Name), "spec", m.Infra.Spec)
+			l.checkMachineSpec(l.lookup(kindAWSMachine, m.Infra.Name), "spec", m.Infra.Spec)
 		}
 		l.checkWorkerVersion(o, "spec.version", m.Object.Spec.Version)
 		if m.Bootstrap != nil {
@@ -186,14 +186,20 @@ func (l *loader) checkImage(o *object, path, version string, ami infrav1.AMIRefe
 
 func (l *loader) checkTemplate(t *infrav1.AWSMachineTemplate) {
 	if t != nil {
-		l.checkMetadata(l.lookup(kindAWSMachineTemplate, t.Name), "spec.template.spec", t.Spec.Template.Spec)
+		l.checkMachineSpec(l.lookup(kindAWSMachineTemplate, t.Name), "spec.template.spec", t.Spec.Template.Spec)
 	}
 }
 
-// checkMetadata rejects instance tags in the metadata service: EC2 then permits no tag
-// with a slash in its key, and the tags of a cluster have slashes.
-func (l *loader) checkMetadata(o *object, path string, spec infrav1.AWSMachineSpec) {
-	if m := spec.InstanceMetadataOptions; o != nil && m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
+// checkMachineSpec rejects what EC2 does not launch. With instance tags in the metadata
+// service, EC2 permits no tag with a slash in its key, and the tags of a cluster have slashes.
+func (l *loader) checkMachineSpec(o *object, path string, spec infrav1.AWSMachineSpec) {
+	if o == nil {
+		return
+	}
+	if spec.PlacementGroupPartition > 0 && spec.PlacementGroupName == "" {
+		l.fail(o.problem(path+".placementGroupPartition", "a partition is one of a placement group, and placementGroupName is not set", "set placementGroupName, or remove this field"))
+	}
+	if m := spec.InstanceMetadataOptions; m != nil && m.InstanceMetadataTags == infrav1.InstanceMetadataEndpointStateEnabled {
 		l.fail(o.problem(path+".instanceMetadataOptions.instanceMetadataTags",
 			"EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags", "set it to disabled"))
 	}

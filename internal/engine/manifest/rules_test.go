@@ -220,6 +220,11 @@ func TestRules(t *testing.T) {
 			`AWSMachineTemplate/quick-md-0 spec.template.spec.instanceMetadataOptions.instanceMetadataTags: EC2 does not launch a machine with this setting and a tag whose key contains a slash, such as the cluster's tags — set it to disabled`,
 		},
 		{
+			"partition without a group", quick,
+			[]string{"  name: quick-md-0\n  namespace: prod\nspec:\n  template:\n    spec:\n      instanceType: t3.large\n", "  name: quick-md-0\n  namespace: prod\nspec:\n  template:\n    spec:\n      instanceType: t3.large\n      placementGroupPartition: 2\n"},
+			`AWSMachineTemplate/quick-md-0 spec.template.spec.placementGroupPartition: a partition is one of a placement group, and placementGroupName is not set — set placementGroupName, or remove this field`,
+		},
+		{
 			"even control plane", quick,
 			[]string{plane, "  replicas: 2\n" + plane},
 			`KubeadmControlPlane/quick-control-plane spec.replicas: 2: etcd on the control plane needs an odd number of machines, such as 3 — change the value`,

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -116,7 +117,7 @@ func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: b.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
 		Tags: b.tags(id, name, roleAPIServer),
 	}
-	if r.Subnets, err = b.balancerSubnets(spec, path); err != nil {
+	if r.Subnets, err = b.balancerSubnets(g, spec, path); err != nil {
 		return out, err
 	}
 	if !r.Internal {
@@ -185,7 +186,7 @@ func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	if b.inv.Balancers[name] {
 		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
 	}
-	subnets, err := b.balancerSubnets(spec, path)
+	subnets, err := b.balancerSubnets(g, spec, path)
 	if err != nil {
 		return nil, err
 	}
@@ -206,13 +207,17 @@ func internal(spec *infrav1.AWSLoadBalancerSpec) bool {
 
 // balancerSubnets lists the subnets of a load balancer: those that the manifest
 // names, or one in each zone.
-func (b base) balancerSubnets(spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
+func (b base) balancerSubnets(g *graph.Graph, spec *infrav1.AWSLoadBalancerSpec, path string) (out []*graph.Ref[ec2.SubnetState], err error) {
 	for _, name := range spec.Subnets {
 		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("%s: subnet %s is not one of the cluster's", b.m.Origin(b.m.InfraObject(), path+".subnets"), name)
+		switch {
+		case i >= 0:
+			out = append(out, b.net.subnets[i].ref)
+		case strings.HasPrefix(name, "subnet-"):
+			out = append(out, lookup(g, b, graph.ID("subnet/"+name), ec2.SubnetByID(b.net.vpc, name), b.m.InfraObject(), path+".subnets"))
+		default:
+			return nil, fmt.Errorf("%s: subnet %s is neither in spec.network.subnets nor the ID of a subnet", b.m.Origin(b.m.InfraObject(), path+".subnets"), name)
 		}
-		out = append(out, b.net.subnets[i].ref)
 	}
 	if len(out) > 0 {
 		return out, nil
@@ -300,7 +305,7 @@ func extraCheck(l infrav1.AdditionalListenerSpec) elb.HealthCheck {
 		h.Port = *c.Port
 	}
 	if h.Protocol == "HTTP" || h.Protocol == "HTTPS" {
-		h.Path = readyz
+		h.Path = "/" // the default of AWS
 		if c.Path != nil {
 			h.Path = *c.Path
 		}

@@ -136,6 +136,9 @@ func addNetwork(g *graph.Graph, in inputs) (network, error) {
 		n.subnets = append(n.subnets, s)
 	}
 	gateways := addNATGateways(g, in, n)
+	if err := in.checkEgress(n, gateways); err != nil {
+		return n, err
+	}
 	for _, x := range gateways {
 		n.addresses = append(n.addresses, x.address)
 	}
@@ -225,13 +228,13 @@ func isSecondary(tags cloud.Tags) bool {
 
 func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks []*graph.Ref[ec2.VPCBlockState], s subnet) *graph.Ref[ec2.SubnetState] {
 	spec := in.spec.NetworkSpec
-	id := graph.ID("subnet/" + s.role() + "/" + s.zone)
+	id, name := graph.ID("subnet/"+s.role()+"/"+s.zone), fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone)
 	if len(spec.Subnets) > 0 {
-		id = graph.ID("subnet/" + s.role() + "/" + s.name)
+		id, name = graph.ID("subnet/"+s.role()+"/"+s.name), s.name // as in CAPA
 	}
 	r := &ec2.Subnet{
 		VPC: vpc, CIDR: s.cidr, Zone: s.zone, Public: s.public && !s.wavelength, // a Wavelength Zone has carrier addresses instead of public ones
-		Tags: in.tags(id, fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone), s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), s.tags),
+		Tags: in.tags(id, name, s.role(), in.cloudProvider(cloud.Owned), s.loadBalancerTag(), s.tags),
 	}
 	if spec.VPC.IPv6 != nil {
 		r.IPv6Index, r.IPv6CIDR = s.ipv6, s.ipv6CIDR
@@ -301,6 +304,16 @@ func addNATGateways(g *graph.Graph, in inputs, n network) (out []natGateway) {
 		out = append(out, natGateway{gateway, address, s.zone})
 	}
 	return out
+}
+
+// checkEgress checks that there is a NAT gateway for every private subnet, as CAPA does.
+func (in inputs) checkEgress(n network, gateways []natGateway) error {
+	for _, s := range n.subnets {
+		if !s.public && natGatewayFor(s, gateways) == nil {
+			return fmt.Errorf("%s: the private subnet %s has no way to the internet: add a public subnet in %s, for a NAT gateway", in.m.Origin(in.m.InfraObject(), s.path), s.name, s.zone)
+		}
+	}
+	return nil
 }
 
 // addCarrierGateway adds the carrier gateway if there is a public subnet in a

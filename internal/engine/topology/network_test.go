@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
@@ -175,9 +176,9 @@ func TestSecurityRules(t *testing.T) {
 		"tcp 6443-6443 from VPC (IPv6): Kubernetes API IPv6", "tcp 6443-6443 from VPC: Kubernetes API",
 	}, rulesOf(t, c, "apiserver-lb"))
 	require.Equal(t, []string{
-		"tcp 6443-6443 from 0.0.0.0/0: Allow NLB traffic to the control plane instances.", "tcp 6443-6443 from ::/0: Allow NLB traffic to the control plane instances. IPv6",
+		"tcp 6443-6443 from 0.0.0.0/0: Allow NLB traffic to the control plane instances.", "tcp 6443-6443 from ::/0: Allow NLB traffic to the control plane instances.",
 		"tcp 8132-8132 from 0.0.0.0/0: Allow NLB traffic to the control plane instances on port 8132.",
-		"tcp 8132-8132 from ::/0: Allow NLB traffic to the control plane instances on port 8132. IPv6",
+		"tcp 8132-8132 from ::/0: Allow NLB traffic to the control plane instances on port 8132.",
 	}, rulesOf(t, c, "lb"))
 	node := rulesOf(t, c, "node")
 	for _, want := range []string{
@@ -190,4 +191,72 @@ func TestSecurityRules(t *testing.T) {
 
 	spec.ControlPlaneLoadBalancer.LoadBalancerType = infrav1.LoadBalancerTypeClassic
 	require.Empty(t, rulesOf(t, build(t, m, inventory(m)), "lb"), "left to the cloud controller manager")
+}
+
+// placed builds the graph of listed-subnets.yaml after a change, and returns the
+// subnets of the load balancer, and of three machines of the control plane.
+func placed(t *testing.T, change func(*infrav1.NetworkSpec, *infrav1.AWSLoadBalancerSpec)) (balancer, machines []string, err error) {
+	t.Helper()
+	m := examples(t)["listed-subnets"]
+	m.ControlPlane.Object.Spec.Replicas = new(int32(3))
+	change(&m.Infra.Spec.NetworkSpec, m.Infra.Spec.ControlPlaneLoadBalancer)
+	c, err := topology.Build(m, topology.Inventory{}, topology.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range c.Resources() {
+		switch ref := n.(type) {
+		case *graph.Ref[elb.LoadBalancerState]:
+			for _, s := range ref.Desired().(*elb.LoadBalancer).Subnets { //nolint:forcetypeassert // it is managed
+				balancer = append(balancer, string(s.ID()))
+			}
+		case *graph.Ref[ec2.InstanceState]:
+			if strings.HasPrefix(string(ref.ID()), "machine/listed-subnets-control-plane/") {
+				machines = append(machines, string(ref.Desired().(*ec2.Instance).Subnet.ID())) //nolint:forcetypeassert // as above
+			}
+		}
+	}
+	return balancer, machines, nil
+}
+
+// The manifest may list the subnets of the load balancer: the control plane is then in their
+// zones.
+func TestSubnetsOfTheLoadBalancer(t *testing.T) {
+	const a, b = "subnet/private/nodes-a", "subnet/private/nodes-b"
+	balancer, machines, err := placed(t, func(*infrav1.NetworkSpec, *infrav1.AWSLoadBalancerSpec) {})
+	require.NoError(t, err)
+	require.Equal(t, []string{"subnet/public/public-a", "subnet/public/public-b"}, balancer)
+	require.Equal(t, []string{a, b, a}, machines)
+	balancer, machines, err = placed(t, func(_ *infrav1.NetworkSpec, lb *infrav1.AWSLoadBalancerSpec) { lb.Subnets = []string{"public-b"} })
+	require.NoError(t, err)
+	require.Equal(t, []string{"subnet/public/public-b"}, balancer)
+	require.Equal(t, []string{b, b, b}, machines)
+	balancer, machines, err = placed(t, func(_ *infrav1.NetworkSpec, lb *infrav1.AWSLoadBalancerSpec) { lb.Subnets = []string{"subnet-0123"} })
+	require.NoError(t, err)
+	require.Equal(t, []string{"subnet/subnet-0123"}, balancer)
+	require.Equal(t, []string{a, b, a}, machines)
+	_, _, err = placed(t, func(_ *infrav1.NetworkSpec, lb *infrav1.AWSLoadBalancerSpec) { lb.Subnets = []string{"public-c"} })
+	require.ErrorContains(t, err, "spec.controlPlaneLoadBalancer.subnets: subnet public-c is neither in spec.network.subnets nor the ID of a subnet")
+}
+
+// A private subnet needs a NAT gateway, and that needs a public subnet in its zone.
+func TestPrivateSubnetWithoutEgress(t *testing.T) {
+	_, _, err := placed(t, func(n *infrav1.NetworkSpec, _ *infrav1.AWSLoadBalancerSpec) { n.Subnets[3].AvailabilityZone = "us-east-1c" })
+	require.ErrorContains(t, err, "spec.network.subnets[3]: the private subnet nodes-b has no way to the internet: add a public subnet in us-east-1c, for a NAT gateway")
+}
+
+// Subnets with CAPA's tag are for pods only: machines are in others, wherever they are in the
+// list.
+func TestListedSubnetsForPods(t *testing.T) {
+	for tag, want := range map[string]string{
+		"secondary": "subnet/private/nodes-b subnet/private/nodes-a subnet/private/nodes-b",
+		"":          "subnet/private/pods-a subnet/private/nodes-b subnet/private/pods-a",
+	} {
+		_, machines, err := placed(t, func(n *infrav1.NetworkSpec, _ *infrav1.AWSLoadBalancerSpec) {
+			n.Subnets[2], n.Subnets[4] = n.Subnets[4], n.Subnets[2]
+			n.Subnets[2].Tags = infrav1.Tags{"sigs.k8s.io/cluster-api-provider-aws/association": tag}
+		})
+		require.NoError(t, err)
+		require.Equal(t, strings.Fields(want), machines, tag)
+	}
 }

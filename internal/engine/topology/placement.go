@@ -93,12 +93,13 @@ func filterMap(filters []infrav1.Filter) map[string][]string {
 	return out
 }
 
-// spread returns the zone of the i-th control-plane machine: the zones that have
-// a suitable subnet and offer the instance type take turns.
+// spread returns the zone of the i-th control-plane machine: the zones that have a suitable
+// subnet, offer the instance type and, if the manifest lists the subnets of the load balancer,
+// have one of them, take turns.
 func (b base) spread(x group, i int) string {
 	var zones []string
 	for _, s := range b.net.subnetsOfKind(b.usesPublic(x)) {
-		if !slices.Contains(zones, s.zone) && b.offered(x.spec.InstanceType, s.zone) {
+		if !slices.Contains(zones, s.zone) && b.offered(x.spec.InstanceType, s.zone) && b.balanced(s.zone) {
 			zones = append(zones, s.zone)
 		}
 	}
@@ -106,6 +107,23 @@ func (b base) spread(x group, i int) string {
 		return ""
 	}
 	return zones[i%len(zones)]
+}
+
+// balanced reports whether the load balancer of the API server may have a subnet in a zone.
+func (b base) balanced(zone string) bool {
+	lb := b.spec.ControlPlaneLoadBalancer
+	if lb == nil || len(lb.Subnets) == 0 {
+		return true
+	}
+	known := false
+	for _, name := range lb.Subnets {
+		i := slices.IndexFunc(b.net.subnets, func(s subnet) bool { return s.name == name })
+		if i >= 0 && b.net.subnets[i].zone == zone {
+			return true
+		}
+		known = known || i >= 0
+	}
+	return !known
 }
 
 // offered reports whether a zone offers the instance type. A type that is not in the

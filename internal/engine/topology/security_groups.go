@@ -207,17 +207,25 @@ func (s securityGroupRules) wholeVPC(rule ec2.IngressRule) []ec2.IngressRule {
 // networkLoadBalancerRules permit network load balancers to reach their targets: packets
 // have the client's address or one of the VPC's.
 func (s securityGroupRules) networkLoadBalancerRules() (out []ec2.IngressRule) {
-	for _, lb := range s.networkLoadBalancers() {
+	add := func(anybody bool, port int32, description string) {
 		from := s.wholeVPC
-		if lb.PreserveClientIP {
+		if anybody {
 			from = s.anybody
 		}
-		out = append(out, from(ec2.IngressRule{Protocol: "tcp", First: apiPort, Last: apiPort, Description: "Allow NLB traffic to the control plane instances."})...)
+		for _, rule := range from(ec2.IngressRule{Protocol: "tcp", First: port, Last: port}) {
+			rule.Description = description // the same for both IP versions
+			out = append(out, rule)
+		}
+	}
+	all := s.networkLoadBalancers()
+	if len(all) > 0 {
+		anybody := slices.ContainsFunc(all, func(lb *infrav1.AWSLoadBalancerSpec) bool { return lb.PreserveClientIP })
+		add(anybody, apiPort, "Allow NLB traffic to the control plane instances.")
+	}
+	for _, lb := range all {
 		for _, l := range lb.AdditionalListeners {
 			port := int32(l.Port) //nolint:gosec // a port
-			out = append(out, from(ec2.IngressRule{
-				Protocol: "tcp", First: port, Last: port, Description: fmt.Sprintf("Allow NLB traffic to the control plane instances on port %d.", port),
-			})...)
+			add(lb.PreserveClientIP, port, fmt.Sprintf("Allow NLB traffic to the control plane instances on port %d.", port))
 		}
 	}
 	return out

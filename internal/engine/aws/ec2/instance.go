@@ -215,7 +215,7 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 	} else if i.Image != nil && have.ID == "" {
 		d.Fixed("image", "", i.Image.CloudID())
 	}
-	if i.Pinned || have.ID == "" {
+	if len(i.Spec.NetworkInterfaces) == 0 && (i.Pinned || have.ID == "") { // otherwise the interfaces determine it
 		d.Fixed("subnet", have.Subnet, i.Subnet.CloudID())
 	}
 	d.Fixed("profile", have.Profile, i.Spec.IAMInstanceProfile)
@@ -235,6 +235,9 @@ func (i *Instance) Diff(have *InstanceState) (d graph.Diff) {
 func (i *Instance) groups() []string {
 	ids := append(identity.CloudIDs(i.Groups), eksSecurityGroups(i.EKS)...)
 	for _, g := range i.Groups {
+		if g == nil {
+			continue
+		}
 		if found, ok := g.Found(); ok {
 			ids = append(ids, found.Also...)
 		}

@@ -82,7 +82,7 @@ func beforeSend(ctx context.Context) error {
 // interrupted returns why the run ends, if it does; also in a context from Uninterrupted.
 func interrupted(ctx context.Context) error {
 	if run, ok := ctx.Value(interruptKey).(context.Context); ok {
-		return context.Cause(run)
+		return context.Cause(run) //nolint:contextcheck // of the whole run
 	}
 	return context.Cause(ctx)
 }

@@ -63,7 +63,7 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.KillBefore:
 		r.p.Die()
 		return nil, fmt.Errorf("awssim: %s: %w", op, req.Context().Err())
-	case core.None, core.Cut, core.Silent, core.Stale, core.LostAfter, core.KillAfter: // an API server answers from a quorum
+	case core.None, core.Cut, core.Silent, core.Stale, core.Old, core.LostAfter, core.KillAfter: // an API server answers from a quorum
 	}
 	code, answer, err := svc.answer(req, r.access, body)
 	switch fault {
@@ -75,7 +75,7 @@ func (r *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case core.Silent:
 		<-req.Context().Done()
 		return nil, req.Context().Err()
-	case core.None, core.Stale, core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore: // handled above
+	case core.None, core.Stale, core.Old, core.Throttled, core.Denied, core.Broken, core.Unsent, core.LostBefore, core.KillBefore: // handled above
 	}
 	if err != nil {
 		return nil, err

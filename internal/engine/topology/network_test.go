@@ -207,12 +207,12 @@ func placed(t *testing.T, change func(*infrav1.NetworkSpec, *infrav1.AWSLoadBala
 	for _, n := range c.Resources() {
 		switch ref := n.(type) {
 		case *graph.Ref[elb.LoadBalancerState]:
-			for _, s := range ref.Desired().(*elb.LoadBalancer).Subnets { //nolint:forcetypeassert // it is managed
+			for _, s := range ref.Desired().(*elb.LoadBalancer).Subnets {
 				balancer = append(balancer, string(s.ID()))
 			}
 		case *graph.Ref[ec2.InstanceState]:
 			if strings.HasPrefix(string(ref.ID()), "machine/listed-subnets-control-plane/") {
-				machines = append(machines, string(ref.Desired().(*ec2.Instance).Subnet.ID())) //nolint:forcetypeassert // as above
+				machines = append(machines, string(ref.Desired().(*ec2.Instance).Subnet.ID()))
 			}
 		}
 	}
@@ -241,7 +241,9 @@ func TestSubnetsOfTheLoadBalancer(t *testing.T) {
 
 // A private subnet needs a NAT gateway, and that needs a public subnet in its zone.
 func TestPrivateSubnetWithoutEgress(t *testing.T) {
-	_, _, err := placed(t, func(n *infrav1.NetworkSpec, _ *infrav1.AWSLoadBalancerSpec) { n.Subnets[3].AvailabilityZone = "us-east-1c" })
+	_, _, err := placed(t, func(n *infrav1.NetworkSpec, _ *infrav1.AWSLoadBalancerSpec) {
+		n.Subnets[3].AvailabilityZone = "us-east-1c"
+	})
 	require.ErrorContains(t, err, "spec.network.subnets[3]: the private subnet nodes-b has no way to the internet: add a public subnet in us-east-1c, for a NAT gateway")
 }
 

@@ -50,7 +50,7 @@ func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*
 		return nil, err
 	}
 	common := i.commonTags()
-	like, err := json.Marshal([]any{in, common, GroupResourceTag(i.Tags[cloud.ResourceTag])}) //nolint:gosec // only its digest is used
+	like, err := json.Marshal([]any{in, common, GroupResourceTag(i.Tags[cloud.ResourceTag])})
 	if err != nil {
 		return nil, err
 	}

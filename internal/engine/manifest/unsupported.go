@@ -22,6 +22,7 @@ const annotation = "metadata.annotations."
 
 // unsupportedFields lists all unsupported fields. Remove a field when it is implemented.
 func unsupportedFields() []unsupportedField {
+	const written = "Cluster API Provider AWS writes what it has found"
 	var (
 		cluster    = []string{kindCluster}
 		aws        = []string{kindAWSCluster}
@@ -43,6 +44,10 @@ func unsupportedFields() []unsupportedField {
 		{network, "spec.network.vpc.carrierGatewayId", "", true, "the carrier gateway is created with the first public subnet in a Wavelength Zone"},
 		{network, "spec.network.subnets[].zoneType", "local-zone", true, "use subnets in availability zones"},
 		{network, "spec.network.vpc.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
+		{network, "spec.network.vpc.tags", "", false, written + "; set additionalTags"},
+		{network, "spec.network.vpc.internetGatewayId", "", false, written},
+		{network, "spec.network.subnets[].routeTableId", "", false, written},
+		{network, "spec.network.subnets[].natGatewayId", "", false, written},
 		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
 		{aws, "spec.secondaryControlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
 

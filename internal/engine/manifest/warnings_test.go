@@ -56,6 +56,11 @@ func TestWarnings(t *testing.T) {
 			"cluster.yaml:125: MachineDeployment/quick-md-0 spec.template.spec.taints: is ignored: not supported yet — Cluster API rejects it too, unless its feature gate MachineTaintPropagation is enabled; use nodeRegistration.taints of the kubeadm configuration",
 		},
 		{
+			"what CAPA writes",
+			[]string{"    loadBalancerType: nlb\n", "    loadBalancerType: nlb\n  network: {vpc: {internetGatewayId: igw-1}}\n"},
+			"cluster.yaml:36: AWSCluster/quick spec.network.vpc.internetGatewayId: is ignored: not supported yet — Cluster API Provider AWS writes what it has found",
+		},
+		{
 			"health check",
 			[]string{object, "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {name: mhc, namespace: prod}\nspec: {clusterName: quick, selector: {matchLabels: {a: b}}, unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]}\n" + object},
 			"cluster.yaml:72: MachineHealthCheck/mhc: has an effect only in a management cluster",

@@ -79,9 +79,9 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 	}
 	slices.Sort(e.PublicCIDRs)
 	if !e.IPv6 {
-		for _, block := range b.m.Object.Spec.ClusterNetwork.Services.CIDRBlocks {
-			e.ServiceCIDR = block
-			break
+		blocks := b.m.Object.Spec.ClusterNetwork.Services.CIDRBlocks
+		if i := slices.IndexFunc(blocks, func(block string) bool { return !strings.Contains(block, ":") }); i >= 0 {
+			e.ServiceCIDR = blocks[i]
 		}
 	}
 	e.Logging = logs(plane.Logging)

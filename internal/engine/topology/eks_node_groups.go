@@ -74,8 +74,10 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 			r.MaxSize = *s.MaxSize
 		}
 	}
-	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired)
-	_, r.KeepDesired = pool.Object.Annotations[managedReplicas]
+	if _, r.KeepDesired = pool.Object.Annotations[managedReplicas]; r.KeepDesired {
+		r.Desired = min(max(r.Desired, r.MinSize), r.MaxSize) // the autoscaler keeps within the bounds
+	}
+	r.MinSize, r.MaxSize = min(r.MinSize, r.Desired), max(r.MaxSize, r.Desired) // for a bound that is not set
 	updateNodes(spec, r)
 	p.allowSSH(spec, r)
 	if spec.AWSLaunchTemplate != nil {

@@ -7,9 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -260,5 +263,36 @@ func TestListedSubnetsForPods(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, strings.Fields(want), machines, tag)
+	}
+}
+
+// Of the services' blocks, EKS takes the first one of IPv4.
+func TestServiceBlockOfEKS(t *testing.T) {
+	m := examples(t)["eks"]
+	m.Object.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"fd00:1::/108", "10.96.0.0/16", "10.97.0.0/16"}
+	for _, n := range build(t, m, inventory(m)).Resources() {
+		if ref, ok := n.(*graph.Ref[eks.ClusterState]); ok {
+			require.Equal(t, "10.96.0.0/16", ref.Desired().(*eks.Cluster).ServiceCIDR)
+		}
+	}
+}
+
+// If an autoscaler sets the number of nodes, the number of replicas changes no bounds.
+func TestBoundsOfAnAutoscaler(t *testing.T) {
+	for replicas, want := range map[int32]int32{1: 3, 4: 4, 10: 5} {
+		m := examples(t)["eks"]
+		pool := &m.Pools[0]
+		pool.Object.Annotations = map[string]string{clusterv1.ReplicasManagedByAnnotation: "external"}
+		pool.Object.Spec.Replicas = &replicas
+		pool.Managed.Spec.Scaling = &expinfrav1.ManagedMachinePoolScaling{MinSize: new(int32(3)), MaxSize: new(int32(5))}
+		groups := 0
+		for _, n := range build(t, m, inventory(m)).Resources() {
+			if ref, ok := n.(*graph.Ref[eks.NodeGroupState]); ok {
+				groups++
+				g := ref.Desired().(*eks.NodeGroup)
+				require.Equal(t, []int32{3, want, 5}, []int32{g.MinSize, g.Desired, g.MaxSize})
+			}
+		}
+		require.Equal(t, 1, groups)
 	}
 }

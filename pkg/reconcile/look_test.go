@@ -66,7 +66,7 @@ func inventoryOf(t *testing.T, c *cloud.Clients, m *manifest.Cluster) (inv topol
 	ctx := t.Context()
 	var err error
 	inv.Now, inv.Account, inv.Initialized = time.Now(), "123456789012", true
-	inv.Zones, err = ec2.Zones(ctx, c)
+	inv.Zones, err = ec2.Zones(ctx, c, zonesWithout(m)...)
 	require.NoError(t, err)
 	inv.Machines, err = ec2.Instances(ctx, c)
 	require.NoError(t, err)
@@ -204,4 +204,12 @@ func TestWrittenShowsChanges(t *testing.T) {
 	}
 	again := value()
 	require.Equal(t, written(value()), written(again))
+}
+
+// zonesWithout lists the zones that a cluster avoids.
+func zonesWithout(m *manifest.Cluster) []string {
+	if m.EKS == nil {
+		return nil
+	}
+	return eks.ZonesWithout()
 }

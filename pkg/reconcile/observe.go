@@ -114,7 +114,11 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	if len(spec.Subnets) > 0 || len(zones) >= topology.ZoneLimit(&spec.VPC) {
 		return nil
 	}
-	if inv.Zones, err = ec2.Zones(ctx, c); err != nil {
+	var avoid []string
+	if m.EKS != nil {
+		avoid = eks.ZonesWithout()
+	}
+	if inv.Zones, err = ec2.Zones(ctx, c, avoid...); err != nil {
 		return fmt.Errorf("availability zones: %w", err)
 	}
 	return nil

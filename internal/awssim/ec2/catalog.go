@@ -23,6 +23,12 @@ func (svc *Service) simulateCatalog() {
 	core.On(svc.Account, svc.describePlacementGroups, "GroupNames", "Filters")
 }
 
+// ZoneID returns the ID of a zone, which is the same in all accounts; "" for none.
+func (svc *Service) ZoneID(name string) string {
+	z, _ := svc.zone(name)
+	return z.id
+}
+
 // zone returns the zone with that name, if the account may use it.
 func (svc *Service) zone(name string) (zone, bool) {
 	for _, z := range zonesOf(svc.Region) {

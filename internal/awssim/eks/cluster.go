@@ -288,6 +288,9 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 		if c.VPC != "" && s.VPC != c.VPC {
 			return invalid("Subnets specified must belong to the same VPC")
 		}
+		if slices.Contains([]string{"use1-az3", "usw1-az2", "cac1-az3"}, svc.ec2.ZoneID(s.Zone)) { // "Subnet requirements for clusters", EKS user guide
+			return &types.UnsupportedAvailabilityZoneException{Message: aws.String(fmt.Sprintf("Cannot create cluster '%s' because %s, the targeted availability zone, does not currently have sufficient capacity to support the cluster.", c.Name, s.Zone))}
+		}
 		c.VPC, zones[s.Zone] = s.VPC, true
 	}
 	if len(zones) < 2 {

@@ -13,8 +13,9 @@ import (
 )
 
 // Zones lists the Availability Zones of the region that do not require an opt-in
-// (DescribeAvailabilityZones, filter opt-in-status), sorted by name.
-func Zones(ctx context.Context, c *cloud.Clients) ([]string, error) {
+// (DescribeAvailabilityZones, filter opt-in-status), sorted by name, without those with the
+// IDs in avoid.
+func Zones(ctx context.Context, c *cloud.Clients, avoid ...string) ([]string, error) {
 	out, err := c.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{
 		Filters: []types.Filter{cloud.Filter("state", "available"), cloud.Filter("opt-in-status", "opt-in-not-required")},
 	})
@@ -23,7 +24,9 @@ func Zones(ctx context.Context, c *cloud.Clients) ([]string, error) {
 	}
 	zones := map[string]bool{}
 	for _, z := range out.AvailabilityZones {
-		zones[aws.ToString(z.ZoneName)] = true
+		if !slices.Contains(avoid, aws.ToString(z.ZoneId)) {
+			zones[aws.ToString(z.ZoneName)] = true
+		}
 	}
 	return slices.Sorted(maps.Keys(zones)), nil
 }

@@ -130,6 +130,10 @@ func followUpdate(ctx context.Context, c *cloud.Clients, status string, update e
 	return "", nil
 }
 
+// ZonesWithout returns the IDs of the availability zones in which EKS does not place control
+// planes ("Subnet requirements for clusters", EKS user guide).
+func ZonesWithout() []string { return []string{"use1-az3", "usw1-az2", "cac1-az3"} }
+
 // kubeletSkew is the number of minor versions by which nodes may be older than their
 // control plane (Kubernetes version skew policy since 1.28).
 const kubeletSkew = 3

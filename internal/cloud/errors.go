@@ -50,7 +50,8 @@ func NotFound(err error) bool {
 		"NoSuchEntity", "NoSuchBucket", "NoSuchKey", "NatGatewayNotFound", "ResourceNotFoundException", "ParameterNotFound",
 		"LoadBalancerNotFound", "TargetGroupNotFound", "ListenerNotFound", "NotFoundException", "NoSuchTagSet", "NoSuchBucketPolicy",
 		"InvalidLaunchTemplateName.NotFoundException",
-	}, code) || code == "ValidationError" && notFoundMessage(err.Error())
+	}, code) || code == "ValidationError" && notFoundMessage(err.Error()) ||
+		code == "ClientException" && strings.Contains(err.Error(), "No cluster found") // of EKS
 }
 
 // notFoundMessage reports whether a message of Auto Scaling says that a group, launch
@@ -93,7 +94,7 @@ func Denied(err error) bool {
 func Quota(err error) bool {
 	code := Code(err)
 	return strings.HasSuffix(code, "LimitExceeded") && code != "RequestLimitExceeded" || strings.HasPrefix(code, "TooMany") && code != "TooManyRequestsException" ||
-		Is(err, "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
+		Is(err, "ResourceLimitExceededException", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "LimitExceededException", "AddressLimitExceeded")
 }
 
 // LoginError says that AWS does not accept the credentials any more, or that new ones could

@@ -100,6 +100,28 @@ func TestEKSUpgrade(t *testing.T) {
 	})
 }
 
+// A pinned release of the nodes' image is requested with the last minor version: EKS does not
+// go back from the newest one.
+func TestEKSUpgradePinned(t *testing.T) {
+	before, after := ofVersion(t, 32), ofVersion(t, 34)
+	before.Pools[0].Managed.Spec.AMIVersion = new("1.32.0-20260603")
+	after.Pools[0].Managed.Spec.AMIVersion = new("1.34.0-20260603")
+	name := before.Pools[0].Managed.Spec.EKSNodegroupName
+	synctest.Test(t, func(t *testing.T) {
+		a := prepared(t, eksAddons, before)
+		mustApply(t, before, a)
+		requireNoChange(t, before, a)
+		var planned []string
+		for _, c := range stepOf(t, mustPlan(t, after, a), reconcile.ID("node-group/"+name)).Diff {
+			planned = append(planned, c.Field+" "+c.Have+" "+c.Want)
+		}
+		require.Equal(t, []string{"version 1.32 1.33", "version 1.33 1.34", "releaseVersion 1.32.0-20260603 1.34.0-20260603"}, planned)
+		mustApply(t, after, a)
+		requireNoChange(t, after, a)
+		a.Edit(func(s *awssim.State) { require.Equal(t, "1.34.0-20260603", plane(s).NodeGroups[name].Release) })
+	})
+}
+
 // Whichever write of an upgrade fails, and in whatever way, the next run completes it;
 // also if the process is killed at other calls.
 func TestEKSUpgradeMayFail(t *testing.T) {

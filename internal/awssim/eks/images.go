@@ -2,6 +2,7 @@ package eks
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ const (
 	bottlerocketImages  = "092701018921"
 	imagesPublished     = 1_790_000_000 // all images have the same build
 	imageRelease        = "20260921"
+	earlierRelease      = "20260603"
 	bottlerocketRelease = "1.50.0"
 )
 
@@ -57,12 +59,27 @@ func (k image) name(version string) string {
 	return "amazon-eks-node-" + strings.ToLower(k.kind) + "-" + version + "-v" + imageRelease
 }
 
-// release returns the release version of the image.
-func (k image) release(version string) string {
+// releases returns the release versions of the image, the newest last.
+func (k image) releases(version string) []string {
 	if strings.HasPrefix(k.kind, "BOTTLEROCKET") {
-		return bottlerocketRelease + "-0123abcd"
+		return []string{bottlerocketRelease + "-0123abcd"}
 	}
-	return version + ".0-" + imageRelease
+	return []string{version + ".0-" + earlierRelease, version + ".0-" + imageRelease}
+}
+
+// release returns the release version that a node group has: the one that is asked for, or
+// the newest. A group does not go back to an earlier one ("You can't roll back a node group to
+// an earlier Kubernetes version or AMI version", EKS user guide).
+func (k image) release(version, had string, asked *string) (string, error) {
+	all := k.releases(version)
+	if asked == nil {
+		return all[len(all)-1], nil
+	}
+	at := slices.Index(all, *asked)
+	if at < 0 || at < slices.Index(all, had) {
+		return "", invalid("Requested release version %s is not valid for kubernetes version %s.", *asked, version)
+	}
+	return *asked, nil
 }
 
 // ImagesIn returns the images of EKS in a region.

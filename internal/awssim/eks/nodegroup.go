@@ -211,9 +211,9 @@ func (svc *Service) checkNodeImage(_ *Cluster, g *NodeGroup, in *eks.CreateNodeg
 	if !ok {
 		return invalid("Requested AMI for this version %s is not supported (%s)", g.Version, g.Kind)
 	}
-	g.Release = k.release(g.Version)
-	if in.ReleaseVersion != nil && *in.ReleaseVersion != g.Release {
-		return invalid("Requested release version %s is not valid for kubernetes version %s.", *in.ReleaseVersion, g.Version)
+	var err error
+	if g.Release, err = k.release(g.Version, "", in.ReleaseVersion); err != nil {
+		return err
 	}
 	if len(g.InstanceTypes) == 0 && g.Template == "" {
 		g.InstanceTypes = []string{defaultNode}
@@ -507,7 +507,10 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 		case minor(version) > minor(g.Version)+1:
 			return nil, invalid("Nodegroup version cannot skip minor versions: %s to %s", g.Version, version) // AWS may permit it
 		}
-		after.Version, after.Release = version, k.release(version)
+		after.Version = version
+		if after.Release, err = k.release(version, g.Release, in.ReleaseVersion); err != nil {
+			return nil, err
+		}
 	}
 	if in.ReleaseVersion != nil && *in.ReleaseVersion != after.Release {
 		return nil, invalid("Requested release version %s is not valid for kubernetes version %s.", *in.ReleaseVersion, after.Version)

@@ -136,6 +136,28 @@ func (l *loader) checkEKS(cluster *object) {
 		l.fail(l.infra.problem("spec.encryptionConfig", "encryption needs both a key and the resources to encrypt", "set provider to the ARN of a KMS key, and resources to [secrets]"))
 	}
 	l.checkAddons(plane)
+	l.checkSelfManagedAddons(plane)
+}
+
+// checkSelfManagedAddons checks the settings of the DaemonSets that EKS installs without
+// add-ons: Cluster API Provider AWS changes or deletes them, this program does not.
+func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	const instead = "set bootstrapSelfManagedAddons: false, and list the add-ons that the cluster needs in addons"
+	listed := func(name string) bool { // which the webhook rejects
+		return plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == name })
+	}
+	if plane.VpcCni.Disable && plane.BootstrapSelfManagedAddons && !listed("vpc-cni") {
+		l.fail(l.infra.problem("spec.vpcCni.disable", "EKS installs the DaemonSet aws-node, and this program does not delete it", instead))
+	}
+	if plane.KubeProxy.Disable && plane.BootstrapSelfManagedAddons && !listed("kube-proxy") {
+		l.fail(l.infra.problem("spec.kubeProxy.disable", "EKS installs the DaemonSet kube-proxy, and this program does not delete it", instead))
+	}
+	if len(plane.VpcCni.Env) > 0 {
+		l.warn(l.infra.problem("spec.vpcCni.env", "is ignored: this program does not change the DaemonSet aws-node", "set env in the configuration of the add-on vpc-cni"))
+	}
+	if plane.SecondaryCidrBlock != nil {
+		l.warn(l.infra.problem("spec.secondaryCidrBlock", "the block is added to the VPC, but pods get no addresses from it: no ENIConfigs are created", "create them, and set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG in the configuration of the add-on vpc-cni"))
+	}
 }
 
 // checkEKSName checks a name in EKS.

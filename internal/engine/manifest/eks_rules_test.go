@@ -83,8 +83,13 @@ func TestRulesOfEKS(t *testing.T) {
 		},
 		{
 			"wrong path upstream", "eks",
-			[]string{planeNetwork, "    vpc: {cidrBlock: 100.64.0.0/16}\n"},
+			[]string{"  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n", planeNetwork, "    vpc: {cidrBlock: 100.64.0.0/16}\n"},
 			`AWSManagedControlPlane/shop.eu spec.secondaryCidrBlock: AWSManagedControlPlane.spec.secondaryCidrBlock 100.64.0.0/16 must not be equal to the primary`,
+		},
+		{
+			"DaemonSet of EKS, to be deleted", "eks",
+			[]string{"  # its DaemonSets are those of EKS\n", "  kubeProxy: {disable: true}\n"},
+			`AWSManagedControlPlane/shop.eu spec.kubeProxy.disable: EKS installs the DaemonSet kube-proxy, and this program does not delete it — set bootstrapSelfManagedAddons: false, and list the add-ons that the cluster needs in addons`,
 		},
 		{
 			"IPAM", "eks",
@@ -377,6 +382,14 @@ func TestWarningsOfEKS(t *testing.T) {
 			[]string{
 				"cluster.yaml:46: MachinePool/farm-pool spec.template.spec.deletion: is ignored: not supported yet",
 				"cluster.yaml:56: AWSMachinePool/farm-pool spec.providerIDList: is ignored: not supported yet — controllers set it",
+			},
+		},
+		{
+			"DaemonSets", "eks",
+			[]string{"  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n  vpcCni: {env: [{name: A, value: b}]}\n"},
+			[]string{
+				"cluster.yaml:33: AWSManagedControlPlane/shop.eu spec.secondaryCidrBlock: the block is added to the VPC, but pods get no addresses from it: no ENIConfigs are created — create them, and set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG in the configuration of the add-on vpc-cni",
+				"cluster.yaml:34: AWSManagedControlPlane/shop.eu spec.vpcCni.env: is ignored: this program does not change the DaemonSet aws-node — set env in the configuration of the add-on vpc-cni",
 			},
 		},
 		{

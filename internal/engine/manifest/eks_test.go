@@ -104,6 +104,13 @@ func TestTemplatesOfEKSLoadUnchanged(t *testing.T) {
 	}
 }
 
+// The secondary block of the control plane's object is one of the VPC.
+func TestSecondaryBlockOfEKS(t *testing.T) {
+	c := mustLoad(t, edit(t, read(t, "testdata/good/eks.yaml"), "  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n"), manifest.Options{})
+	assert.Equal(t, []infrav1.VpcCidrBlock{{IPv4CidrBlock: "100.64.0.0/16"}}, c.Infra.Spec.NetworkSpec.VPC.SecondaryCidrBlocks)
+	assert.Empty(t, c.EKS.ControlPlane.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, "a value in the manifest is kept")
+}
+
 func TestEKS(t *testing.T) {
 	c := mustLoad(t, read(t, "testdata/good/eks.yaml"), manifest.Options{Strict: true})
 	assert.Equal(t, "v1.32", c.Version)
@@ -123,8 +130,7 @@ func TestEKS(t *testing.T) {
 	assert.Nil(t, infra.ControlPlaneLoadBalancer)
 	assert.Nil(t, infra.S3Bucket)
 	assert.Equal(t, "10.1.0.0/16", infra.NetworkSpec.VPC.CidrBlock)
-	assert.Equal(t, []infrav1.VpcCidrBlock{{IPv4CidrBlock: "100.64.0.0/16"}}, infra.NetworkSpec.VPC.SecondaryCidrBlocks)
-	assert.Empty(t, c.EKS.ControlPlane.Spec.NetworkSpec.VPC.SecondaryCidrBlocks, "a value in the manifest is kept")
+	assert.Empty(t, infra.NetworkSpec.VPC.SecondaryCidrBlocks)
 	assert.Equal(t, infrav1.Tags{"team": "shop"}, infra.AdditionalTags)
 	assert.Equal(t, infrav1.CidrBlocks{"0.0.0.0/0", "::/0"}, infra.Bastion.AllowedCIDRBlocks)
 	assert.Equal(t, "ops", *infra.SSHKeyName)

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -75,7 +76,7 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 	}
 	e.Groups = append(e.Groups, b.groups[infrav1.SecurityGroupEKSNodeAdditional])
 	for _, block := range plane.EndpointAccess.PublicCIDRs {
-		e.PublicCIDRs = append(e.PublicCIDRs, *block)
+		e.PublicCIDRs = append(e.PublicCIDRs, masked(*block))
 	}
 	slices.Sort(e.PublicCIDRs)
 	if !e.IPv6 {
@@ -92,6 +93,15 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		e.Authentication, e.CreatorIsAdmin = strings.ToUpper(string(a.AuthenticationMode)), a.BootstrapClusterCreatorAdminPermissions
 	}
 	return e
+}
+
+// masked returns a block without the bits of a host, as EKS stores it: 192.0.2.0/24 for
+// 192.0.2.7/24.
+func masked(block string) string {
+	if p, err := netip.ParsePrefix(block); err == nil {
+		return p.Masked().String()
+	}
+	return block
 }
 
 // logs returns the enabled log types, sorted.

@@ -230,7 +230,7 @@ func (g *NodeGroup) launchTemplate() *types.LaunchTemplateSpecification {
 
 func (g *NodeGroup) diffVersion(have *NodeGroupState, d *graph.Diff) {
 	diffVersion(d, have.ID != "", have.Version, g.Version, "spec.template.spec.version of the MachinePool")
-	if g.Release != "" && minor(have.Version) == minor(g.Version) {
+	if g.Release != "" {
 		d.Set("releaseVersion", have.Release, g.Release)
 	}
 }
@@ -339,10 +339,14 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 		if d.Has("launchTemplate.version") {
 			in.LaunchTemplate = g.launchTemplate()
 		}
-		if d.Has("version") {
-			in.Version = aws.String(nextValue(d, "version"))
-		} else if d.Has("releaseVersion") {
-			in.Version, in.ReleaseVersion = &have.Version, &g.Release
+		if d.Has("version", "releaseVersion") {
+			in.Version = aws.String(have.Version)
+			if d.Has("version") {
+				in.Version = aws.String(nextValue(d, "version"))
+			}
+			if g.Release != "" && minor(*in.Version) == minor(g.Version) { // EKS does not go back from a newer one
+				in.ReleaseVersion = &g.Release
+			}
 		}
 		var out *eks.UpdateNodegroupVersionOutput
 		if out, err = c.EKS.UpdateNodegroupVersion(ctx, in); err == nil {

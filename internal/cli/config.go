@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cast"
@@ -33,7 +34,7 @@ func configure(cmd *cobra.Command, e *env.Env) error {
 		}
 		source := file
 		// AutomaticEnv would read the environment of the process, and not that of a test.
-		if value, ok := e.LookupEnv(variable(f.Name)); ok {
+		if value, ok := e.LookupEnv(variable(f.Name)); ok && value != "" {
 			source = variable(f.Name)
 			v.Set(f.Name, split(f, value))
 		}
@@ -135,10 +136,21 @@ func listed(value any) []string {
 func set(f *pflag.Flag, source string, values []string) error {
 	for _, value := range values {
 		if err := f.Value.Set(value); err != nil && f.Name != "output" {
-			return fmt.Errorf("%s: %s: %w", source, f.Name, err)
+			return fmt.Errorf("%s: %s: %w", source, f.Name, plainly(err, f.Value.Type(), value))
 		}
 	}
 	f.Changed = true
 	env.NoteSetting(f, source)
 	return nil
+}
+
+// plainly says what is wrong with a value, without the names of functions.
+func plainly(err error, kind, value string) error {
+	switch {
+	case !errors.As(err, new(*strconv.NumError)):
+		return err
+	case kind == "bool":
+		return fmt.Errorf("%q is neither true nor false", value)
+	}
+	return fmt.Errorf("%q is not a number", value)
 }

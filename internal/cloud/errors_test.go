@@ -33,6 +33,7 @@ func TestNotFound(t *testing.T) {
 		&iamtypes.NoSuchEntityException{}, &s3types.NoSuchBucket{}, &s3types.NotFound{}, &s3types.NoSuchKey{}, refusal("NoSuchTagSet"), refusal("NoSuchBucketPolicy"),
 		&secretstypes.ResourceNotFoundException{}, &ssmtypes.ParameterNotFound{},
 		refusal("InvalidLaunchTemplateId.NotFound"), refusal("InvalidLaunchTemplateName.NotFoundException"), refusal("InvalidLaunchTemplateId.VersionNotFound"),
+		&smithy.GenericAPIError{Code: "ClientException", Message: "No cluster found for name: demo."},
 		&smithy.GenericAPIError{Code: "ValidationError", Message: "AutoScalingGroup name not found - AutoScalingGroup 'a' not found"},
 		&smithy.GenericAPIError{Code: "ValidationError", Message: "You must use a valid fully-formed launch template. The specified launch template, with template ID lt-1, does not exist."},
 	} {
@@ -72,7 +73,7 @@ func TestErrorClasses(t *testing.T) {
 			refusal("VpcLimitExceeded"), refusal("AddressLimitExceeded"), refusal("NatGatewayLimitExceeded"), refusal("InternetGatewayLimitExceeded"), refusal("InstanceLimitExceeded"),
 			refusal("VcpuLimitExceeded"), refusal("SecurityGroupLimitExceeded"), refusal("RulesPerSecurityGroupLimitExceeded"), &ssmtypes.ParameterLimitExceeded{},
 			&elbtypes.TooManyAccessPointsException{}, &elbv2types.TooManyLoadBalancersException{}, &elbv2types.TooManyTargetGroupsException{}, refusal("TooManyBuckets"),
-			&secretstypes.LimitExceededException{},
+			&secretstypes.LimitExceededException{}, refusal("ResourceLimitExceededException"),
 		}},
 		{"throttled", cloud.Throttled, []error{
 			refusal("RequestLimitExceeded"), refusal("Throttling"), refusal("ThrottlingException"), refusal("SlowDown"), refusal("TooManyRequestsException"), refusal("RequestThrottled"),

@@ -296,3 +296,26 @@ func TestBoundsOfAnAutoscaler(t *testing.T) {
 		require.Equal(t, 1, groups)
 	}
 }
+
+// Filters may match subnets that the run is about to create.
+func TestFiltersMatchOwnSubnets(t *testing.T) {
+	for name, filters := range map[string][]infrav1.Filter{
+		"nodes-b":            {{Name: "tag:Name", Values: []string{"nodes-?"}}, {Name: "availability-zone", Values: []string{"us-east-1b"}}},
+		"nodes-a":            {{Name: "cidr-block", Values: []string{"10.0.0.0/8", "10.20.16.0/20"}}},
+		"public-a":           {{Name: "tag:tier", Values: []string{"*"}}},
+		"of/the-workers":     {{Name: "tag:Name", Values: []string{"theirs"}}},
+		"of/the-workers (2)": {{Name: "state", Values: []string{"available"}}},
+	} {
+		m := examples(t)["listed-subnets"]
+		m.Deployments[0].Object.Name = "the-workers"
+		m.Deployments[0].Template.Spec.Template.Spec.Subnet = &infrav1.AWSResourceReference{Filters: filters}
+		found := ""
+		for _, n := range build(t, m, inventory(m)).Resources() {
+			if ref, ok := n.(*graph.Ref[ec2.InstanceState]); ok && strings.HasPrefix(string(ref.ID()), "machine/the-workers/") {
+				found = string(ref.Desired().(*ec2.Instance).Subnet.ID())
+			}
+		}
+		want, _, _ := strings.Cut(name, " ")
+		require.True(t, strings.HasSuffix(found, "/"+want), "%s for %v", found, filters)
+	}
+}

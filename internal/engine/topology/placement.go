@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -82,7 +83,41 @@ func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceRefe
 		}
 		return lookup(g, b, graph.ID("subnet/"+*given.ID), ec2.SubnetByID(b.net.vpc, *given.ID), x.specAt, "spec")
 	}
+	for _, s := range b.net.subnets {
+		if (zone == "" || s.zone == zone) && s.matches(given.Filters) {
+			return s.ref // it may not exist yet
+		}
+	}
 	return lookup(g, b, graph.ID("subnet/of/"+x.name+zone), ec2.SubnetByFilters(b.net.vpc, filterMap(given.Filters), zone), x.specAt, "spec")
+}
+
+// matches reports whether the subnet, if this program creates it, will match filters of
+// DescribeSubnets.
+func (s subnet) matches(filters []infrav1.Filter) bool {
+	made, is := s.ref.Desired().(*ec2.Subnet)
+	for _, f := range filters {
+		value := ""
+		switch key, tag := strings.CutPrefix(f.Name, "tag:"); {
+		case !is:
+		case tag:
+			value = made.Tags[key]
+		case f.Name == "availability-zone" || f.Name == "availabilityZone":
+			value = s.zone
+		case f.Name == "cidr-block" || f.Name == "cidrBlock" || f.Name == "cidr":
+			value = s.cidr
+		}
+		if value == "" || !slices.ContainsFunc(f.Values, func(pattern string) bool { return like(value, pattern) }) {
+			return false
+		}
+	}
+	return len(filters) > 0
+}
+
+// like reports whether a value matches a pattern of an EC2 filter, in which * stands for any
+// text and ? for any character.
+func like(value, pattern string) bool {
+	text := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("^" + text + "$").MatchString(value)
 }
 
 func filterMap(filters []infrav1.Filter) map[string][]string {

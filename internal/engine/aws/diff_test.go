@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -206,6 +207,8 @@ func TestInstanceDiff(t *testing.T) {
 		`+ securityGroup from "sg-9" to ""`, `+ securityGroup from "" to "sg-0"`, `+ securityGroup from "" to "sg-a"`,
 		`+ metadata from "endpoint enabled, ipv6 disabled, hop limit 1, tokens optional, tags disabled" to "endpoint enabled, ipv6 disabled, hop limit 2, tokens required, tags disabled"`,
 	}, lines(i.Diff(&bad)))
+	i.Spec.NetworkInterfaces = []string{"eni-1"}
+	require.NotContains(t, strings.Join(lines(i.Diff(&bad)), "\n"), "subnet", "existing interfaces determine it")
 	require.Equal(t, `… state from "pending" to "running"`, lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: object("i-1"), Status: "pending"}))[0])
 	require.Equal(t, `! state from "stopped" to "running"`, lines((&ec2.Instance{Subnet: subnet}).Diff(&ec2.InstanceState{Object: object("i-1"), Status: string(types.InstanceStateNameStopped), Stopped: true}))[0])
 }

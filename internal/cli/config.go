@@ -136,7 +136,7 @@ func listed(value any) []string {
 func set(f *pflag.Flag, source string, values []string) error {
 	for _, value := range values {
 		if err := f.Value.Set(value); err != nil && f.Name != "output" {
-			return fmt.Errorf("%s: %s: %w", source, f.Name, plainly(err, f.Value.Type(), value))
+			return fmt.Errorf("%s: %s: %w", source, f.Name, invalidValue(err, f.Value.Type(), value))
 		}
 	}
 	f.Changed = true
@@ -144,8 +144,9 @@ func set(f *pflag.Flag, source string, values []string) error {
 	return nil
 }
 
-// plainly says what is wrong with a value, without the names of functions.
-func plainly(err error, kind, value string) error {
+// invalidValue returns the error for a value that a flag does not accept. Errors of package
+// strconv are replaced, because they contain names of Go functions.
+func invalidValue(err error, kind, value string) error {
 	switch {
 	case !errors.As(err, new(*strconv.NumError)):
 		return err

@@ -100,8 +100,8 @@ func (e *interruptedError) Error() string { return e.what + ": " + e.error.Error
 
 func (e *interruptedError) Unwrap() error { return e.error }
 
-// unanswered returns the error of a call whose context has ended. The SDK has another one,
-// without the cause.
+// unanswered returns the error of a call whose context has ended. The error of the SDK does
+// not contain the cause.
 func unanswered(p *progress, cause error) error {
 	if p.sent {
 		return &interruptedError{"no answer", cause}

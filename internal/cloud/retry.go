@@ -17,8 +17,8 @@ import (
 // the last attempt comes about a minute after the first.
 const maxAttempts = 8
 
-// silentAttempts is the number of attempts of a call that nobody is told about: most calls
-// that fail once are answered a second later.
+// silentAttempts is the number of attempts that may fail before a repeated call is reported.
+// Most calls that fail once succeed a second later.
 const silentAttempts = 2
 
 // Retry says that a call has failed and is repeated.
@@ -90,8 +90,8 @@ func (c *Clients) retryer() aws.Retryer {
 	})
 }
 
-// stopped keeps the SDK from repeating a call of a run that was interrupted: it takes the
-// end of a context for a lost connection.
+// stopped keeps the SDK from repeating calls of an interrupted run. By default, the SDK
+// treats the deadline of a context like a lost connection.
 func stopped(err error) aws.Ternary {
 	if errors.As(err, new(*interruptedError)) {
 		return aws.FalseTernary
@@ -99,9 +99,10 @@ func stopped(err error) aws.Ternary {
 	return aws.UnknownTernary
 }
 
-// disconnected has the SDK repeat a call whose host cannot be found any more: a laptop has
-// resumed, or a network has changed. The SDK itself does not, since the name may be wrong;
-// if AWS has answered before, it is not.
+// disconnected makes the SDK repeat a call if the host name cannot be resolved or the host
+// does not accept connections, for example after a laptop has resumed. By default, the SDK
+// does not repeat such a call, because the name may be wrong. If AWS has answered before, the
+// name is right.
 func (c *Clients) disconnected(err error) aws.Ternary {
 	if c.reached.Load() && Unconnected(err) {
 		return aws.TrueTernary
@@ -109,8 +110,8 @@ func (c *Clients) disconnected(err error) aws.Ternary {
 	return aws.UnknownTernary
 }
 
-// cut has the SDK repeat a call whose answer is not complete. The SDK itself treats it as an
-// answer that it does not understand.
+// cut makes the SDK repeat a call whose answer is incomplete. By default, the SDK does not
+// repeat a call whose answer it cannot decode.
 func cut(err error) aws.Ternary {
 	if Cut(err) {
 		return aws.TrueTernary

@@ -34,7 +34,7 @@ func repeats(t *testing.T, err error, contexts ...func(context.Context) context.
 	return told, attempts
 }
 
-// From the second failure on, it is said why a call is repeated, and how often it will be.
+// From the second failure on, the error and the number of attempts are reported.
 func TestRepeatsAreTold(t *testing.T) {
 	internal := &smithy.GenericAPIError{Code: "InternalError", Message: "An internal error has occurred", Fault: smithy.FaultServer}
 	told, attempts := repeats(t, &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, Err: internal})
@@ -53,14 +53,14 @@ func TestRepeatsAreTold(t *testing.T) {
 	}
 }
 
-// A final answer is not repeated, and nothing is said.
+// A call with a final answer is not repeated, and nothing is reported.
 func TestRefusalsAreNotRepeated(t *testing.T) {
 	told, attempts := repeats(t, refusal("VpcLimitExceeded"))
 	require.Equal(t, 1, attempts)
 	require.Empty(t, told)
 }
 
-// A context may have its own receiver.
+// WithRepeats replaces the function that receives the reports.
 func TestWithRepeats(t *testing.T) {
 	var own []cloud.Retry
 	told, _ := repeats(t, refusal("RequestLimitExceeded"), func(ctx context.Context) context.Context {

@@ -38,8 +38,8 @@ func TestSharedSubnets(t *testing.T) {
 	})
 }
 
-// Which subnets are public, their route tables say: the manifest needs to list only IDs, and
-// where it says something else, it is wrong.
+// Route tables determine which subnets are public. The manifest needs to list only IDs, and
+// isPublic has no effect.
 func TestSubnetsByRoutes(t *testing.T) {
 	const given = "      availabilityZone: us-east-1a\n      isPublic: true\n"
 	full := quick(load(t, byoVPC, nil))
@@ -60,7 +60,7 @@ func TestSubnetsByRoutes(t *testing.T) {
 	require.Equal(t, want, made(rewritten(t, byoVPC, "    - id: subnet-0000000000000002a", "    - isPublic: true\n      id: subnet-0000000000000002a")))
 }
 
-// Without a public subnet, a plan refuses an internet-facing load balancer.
+// A plan with an internet-facing load balancer is refused if there is no public subnet.
 func TestNoPublicSubnet(t *testing.T) {
 	m := quick(load(t, byoVPC, nil))
 	synctest.Test(t, func(t *testing.T) {
@@ -74,8 +74,7 @@ func TestNoPublicSubnet(t *testing.T) {
 				delete(x.Tags, "sigs.k8s.io/cluster-api-provider-aws/role")
 			}
 		})
-		var warned []string
-		_, err := reconcile.OpenModel(m, reconcile.Target{Config: a.Config(), Owner: "test", Warn: func(text string) { warned = append(warned, text) }}).Plan(t.Context())
+		_, err := open(m, a.Process()).Plan(t.Context())
 		require.ErrorAs(t, err, new(*reconcile.RefusedError))
 		require.ErrorContains(t, err, "byo-vpc.yaml:33 AWSCluster/byo-vpc spec.controlPlaneLoadBalancer: an internet-facing load balancer needs a public subnet, and the cluster has none: add one, or set scheme: internal")
 	})
@@ -103,7 +102,7 @@ func TestSubnetsForPods(t *testing.T) {
 	})
 }
 
-// Filters for additional security groups select all that match.
+// Filters for additional security groups select all groups that match.
 func TestSecurityGroupsByFilters(t *testing.T) {
 	m := quick(load(t, byoVPC, nil))
 	m.Deployments[0].Template.Spec.Template.Spec.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{{Name: "tag:purpose", Values: []string{"monitoring"}}}}}

@@ -234,8 +234,8 @@ func TestBastionOff(t *testing.T) {
 	})
 }
 
-// The metadata service of the bastion is as the account's defaults say: CAPA has no setting
-// for it.
+// The bastion has the account's default settings for the instance metadata service, because
+// CAPA has no fields for them.
 func TestBastionKeepsMetadataDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := quick(load(t, "../../configs/bastion.yaml", nil))

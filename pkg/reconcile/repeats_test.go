@@ -12,8 +12,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// While AWS has an internal error, the events of the resource say so, and how often the call
-// is repeated. What they said before is said again afterwards.
+// When a call fails and is repeated, the events of the resource report the error and the
+// number of attempts. After a successful call, the event from before is sent again.
 func TestRepeatsAreEvents(t *testing.T) {
 	m := loadQuick(t, quickstart)
 	m.Infra.Spec.NetworkSpec.VPC.AvailabilityZoneUsageLimit = new(1)
@@ -56,7 +56,8 @@ func TestRepeatsAreEvents(t *testing.T) {
 	}
 }
 
-// While the run reads the account, there are no events yet: a message says it.
+// Before the first event, while the run reads the account, repeated calls are reported as
+// warnings.
 func TestRepeatsAreWarnings(t *testing.T) {
 	m := loadQuick(t, quickstart)
 	synctest.Test(t, func(t *testing.T) {

@@ -58,7 +58,7 @@ func register[In, Out any](a *Account, answer func(context.Context, *In) (*Out, 
 	return h
 }
 
-// call handles one call. The copy of the state that answers it is at least that old.
+// call handles one call. It does not see resources that are younger than age.
 func (a *Account) call(ctx context.Context, service, op string, in any, age time.Duration) (out any, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -387,8 +387,8 @@ func (a *attempt) retryLost(ctx context.Context) bool {
 	return a.lost < 3 && ctx.Err() == nil
 }
 
-// writing calls a function that changes something. Its context outlives an interrupt for a
-// moment: an interrupt ends the run between two calls, not during one, if AWS answers.
+// writing calls a function that changes something in AWS. If the run is interrupted during
+// the call, the function has a short time to finish.
 func (a *attempt) writing(ctx context.Context, call func(context.Context) error) error {
 	ctx, done := cloud.Uninterrupted(ctx)
 	defer done()
@@ -399,8 +399,8 @@ func (a *attempt) writing(ctx context.Context, call func(context.Context) error)
 	return err
 }
 
-// repeating says why a call for the resource takes longer. Calls that are shared with other
-// resources come from another goroutine.
+// repeating sends an event that reports a repeated call. A call that several resources share
+// runs in another goroutine than the attempt.
 func (a *attempt) repeating(r cloud.Retry) {
 	a.repeats.Add(1)
 	a.x.emit(Event{Resource: a.id, What: Waiting, Detail: "AWS: " + r.String(), Took: a.x.Cloud.Clock.Since(a.began)})

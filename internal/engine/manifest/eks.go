@@ -139,8 +139,9 @@ func (l *loader) checkEKS(cluster *object) {
 	l.checkSelfManagedAddons(plane)
 }
 
-// checkSelfManagedAddons checks the settings of the DaemonSets that EKS installs without
-// add-ons: Cluster API Provider AWS changes or deletes them, this program does not.
+// checkSelfManagedAddons checks the settings of aws-node and kube-proxy, which EKS installs
+// as DaemonSets if there are no add-ons for them. Cluster API Provider AWS changes or deletes
+// these DaemonSets. This program does neither.
 func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
 	const instead = "set bootstrapSelfManagedAddons: false, and list the add-ons that the cluster needs in addons"
 	listed := func(name string) bool { // which the webhook rejects

@@ -376,9 +376,10 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 	}, in.infra("spec.s3Bucket"))
 }
 
-// addExistingNetwork looks up an existing VPC and its subnets. As in CAPA they are not
-// changed, except for the tags of subnets and secondary blocks. Also as in CAPA, a subnet is
-// public if it has a route to the internet or CAPA's tag, whatever the manifest says.
+// addExistingNetwork looks up an existing VPC and its subnets. As in CAPA, they are not
+// changed, except for the tags of subnets and secondary blocks. As in CAPA, a subnet is
+// public if its route table has a route to the internet, or if it has the role tag for public
+// subnets. The field isPublic of the manifest does not change that.
 func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	spec := in.spec.NetworkSpec
 	n.vpc = graph.Use(g, "vpc", ec2.VPCByID(spec.VPC.ID), in.infra("spec.network.vpc.id"))

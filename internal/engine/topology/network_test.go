@@ -222,8 +222,8 @@ func placed(t *testing.T, change func(*infrav1.NetworkSpec, *infrav1.AWSLoadBala
 	return balancer, machines, nil
 }
 
-// The manifest may list the subnets of the load balancer: the control plane is then in their
-// zones.
+// If the manifest lists the subnets of the load balancer, the control plane is placed in
+// their zones.
 func TestSubnetsOfTheLoadBalancer(t *testing.T) {
 	const a, b = "subnet/private/nodes-a", "subnet/private/nodes-b"
 	balancer, machines, err := placed(t, func(*infrav1.NetworkSpec, *infrav1.AWSLoadBalancerSpec) {})
@@ -242,7 +242,7 @@ func TestSubnetsOfTheLoadBalancer(t *testing.T) {
 	require.ErrorContains(t, err, "spec.controlPlaneLoadBalancer.subnets: subnet public-c is neither in spec.network.subnets nor the ID of a subnet")
 }
 
-// A private subnet needs a NAT gateway, and that needs a public subnet in its zone.
+// A private subnet needs a NAT gateway, which has to be in a public subnet of the same zone.
 func TestPrivateSubnetWithoutEgress(t *testing.T) {
 	_, _, err := placed(t, func(n *infrav1.NetworkSpec, _ *infrav1.AWSLoadBalancerSpec) {
 		n.Subnets[3].AvailabilityZone = "us-east-1c"
@@ -250,8 +250,8 @@ func TestPrivateSubnetWithoutEgress(t *testing.T) {
 	require.ErrorContains(t, err, "spec.network.subnets[3]: the private subnet nodes-b has no way to the internet: add a public subnet in us-east-1c, for a NAT gateway")
 }
 
-// Subnets with CAPA's tag are for pods only: machines are in others, wherever they are in the
-// list.
+// No machine is placed in a subnet that CAPA's tag reserves for pods, whatever its position
+// in the list.
 func TestListedSubnetsForPods(t *testing.T) {
 	for tag, want := range map[string]string{
 		"secondary": "subnet/private/nodes-b subnet/private/nodes-a subnet/private/nodes-b",
@@ -266,7 +266,7 @@ func TestListedSubnetsForPods(t *testing.T) {
 	}
 }
 
-// Of the services' blocks, EKS takes the first one of IPv4.
+// The service CIDR of an EKS cluster is the first IPv4 block in the manifest.
 func TestServiceBlockOfEKS(t *testing.T) {
 	m := examples(t)["eks"]
 	m.Object.Spec.ClusterNetwork.Services.CIDRBlocks = []string{"fd00:1::/108", "10.96.0.0/16", "10.97.0.0/16"}
@@ -277,7 +277,8 @@ func TestServiceBlockOfEKS(t *testing.T) {
 	}
 }
 
-// If an autoscaler sets the number of nodes, the number of replicas changes no bounds.
+// If an autoscaler manages the number of nodes, spec.replicas does not change the minimum and
+// maximum size.
 func TestBoundsOfAnAutoscaler(t *testing.T) {
 	for replicas, want := range map[int32]int32{1: 3, 4: 4, 10: 5} {
 		m := examples(t)["eks"]
@@ -297,7 +298,7 @@ func TestBoundsOfAnAutoscaler(t *testing.T) {
 	}
 }
 
-// Filters may match subnets that the run is about to create.
+// Filters can select a subnet that this run will create.
 func TestFiltersMatchOwnSubnets(t *testing.T) {
 	for name, filters := range map[string][]infrav1.Filter{
 		"nodes-b":            {{Name: "tag:Name", Values: []string{"nodes-?"}}, {Name: "availability-zone", Values: []string{"us-east-1b"}}},

@@ -42,8 +42,8 @@ type launchResult struct {
 	err   error
 }
 
-// launch launches the machine, together with those of its group that differ only in the tags
-// of Batch.
+// launch launches the machine. Machines of the same group that differ only in the tags in
+// Batch are launched together.
 func (i *Instance) launch(ctx context.Context, c *cloud.Clients, data []byte) (*InstanceState, error) {
 	in, err := i.request(data)
 	if err != nil {

@@ -209,14 +209,19 @@ func RouteTables(ctx context.Context, c *cloud.Clients) ([]RouteTableState, erro
 // tablesInVPC lists the route tables of a VPC without the main table, which is deleted
 // with the VPC.
 func tablesInVPC(ctx context.Context, c *cloud.Clients, vpc string) ([]RouteTableState, error) {
-	all, err := describeRouteTables(ctx, c, "route tables of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+	all, err := routeTablesOf(ctx, c, vpc)
 	return slices.DeleteFunc(slices.Clone(all), func(s RouteTableState) bool { return s.Main }), err
+}
+
+// routeTablesOf lists all route tables of a VPC.
+func routeTablesOf(ctx context.Context, c *cloud.Clients, vpc string) ([]RouteTableState, error) {
+	return describeRouteTables(ctx, c, "route tables of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
 }
 
 // PublicSubnets reports which of the subnets of an existing VPC have a route to an internet
 // gateway or a carrier gateway. A subnet without a route table of its own uses the main one.
 func PublicSubnets(ctx context.Context, c *cloud.Clients, vpc string, subnets []SubnetState) (map[string]bool, error) {
-	tables, err := describeRouteTables(ctx, c, "route tables of "+vpc, []types.Filter{cloud.Filter("vpc-id", vpc)})
+	tables, err := routeTablesOf(ctx, c, vpc)
 	public := map[string]bool{}
 	for _, s := range subnets {
 		at := slices.IndexFunc(tables, func(t RouteTableState) bool { return t.Associations[s.ID] != "" })

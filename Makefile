@@ -13,7 +13,7 @@ export GOFLAGS := -trimpath $(filter-out -trimpath,$(shell go env GOFLAGS))
 export CGO_ENABLED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e campaign witnesses oracle kubernetes lab aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
+.PHONY: help build quickstart test sweep race lint fmt shape fuzz golden picture cover bench start e2e campaign witnesses upstream oracle kubernetes lab aws ci clean requires-e2e requires-witnesses requires-kubernetes requires-lab
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -66,7 +66,7 @@ bench: ## measure calls, time and memory for 3, 100 and 1000 workers
 start: build ## measure how long bin/clusterawsadm takes to start, and how large it is
 	go test -tags e2e -run '^$$' -bench Start -benchtime 40x ./e2e
 
-e2e: requires-e2e build oracle kubernetes witnesses ## run the binary against moto_server, and kill it at random moments
+e2e: requires-e2e build oracle kubernetes witnesses upstream ## run the binary against moto_server, and kill it at random moments
 	go test -tags e2e -count 1 -timeout 25m -p 1 ./e2e ./test/conformance
 
 campaign: requires-e2e build ## create and delete 200 clusters on moto_server while requests fail and processes are killed; an hour
@@ -74,6 +74,9 @@ campaign: requires-e2e build ## create and delete 200 clusters on moto_server wh
 
 witnesses: requires-witnesses test/iamjudge/node_modules/.package-lock.json ## check all calls against AWS's API models and an IAM evaluator
 	go test -tags e2e -count 1 -timeout 15m -run 'TestAPIModels|TestPolicyIsJudged' ./pkg/reconcile
+
+upstream: ## run all manifests of Cluster API Provider AWS and of its tests on the simulated AWS
+	go test -tags e2e -count 1 -timeout 10m -run TestUpstreamsManifests ./pkg/reconcile
 
 test/iamjudge/node_modules/.package-lock.json: test/iamjudge/package-lock.json
 	npm ci --no-audit --no-fund --prefix test/iamjudge

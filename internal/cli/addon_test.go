@@ -36,7 +36,7 @@ func TestAddonFlags(t *testing.T) {
 	require.NotZero(t, s.run(append(cluster, "--addon", file("bad.yaml", "a: b\n"))...))
 	assert.Contains(t, s.err.String(), "bad.yaml:1: the object has no kind")
 	require.NotZero(t, s.run(append(cluster, "--addon", "-")...))
-	assert.Contains(t, s.err.String(), "--addon and --cni need a file")
+	assert.Contains(t, s.err.String(), "--addon needs a file")
 	require.NotZero(t, s.run(append(cluster, "--addon", "nowhere.yaml")...))
 	assert.Contains(t, s.err.String(), "nowhere.yaml: no such file")
 }

@@ -98,3 +98,14 @@ func TestEveryFlavor(t *testing.T) {
 		})
 	}
 }
+
+// Flavors may have the names of similar templates of Cluster API Provider AWS.
+func TestFlavorsOfClusterctl(t *testing.T) {
+	s := newSession(t)
+	for theirs, ours := range map[string]string{"machinepool": "machine-pool", "eks-managedmachinepool": "eks", "flatcar-machinepool": "flatcar-pool", "simple-clusterclass": "clusterclass"} {
+		require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", ours), s.err.String())
+		want := s.out.String()
+		require.Equal(t, 0, s.run("cluster", "generate", "mine", "--flavor", theirs), s.err.String())
+		require.Equal(t, want, s.out.String())
+	}
+}

@@ -28,6 +28,9 @@ type LoadOptions struct {
 	// CNI and Addons are Kubernetes objects to apply to the cluster, like a
 	// ClusterResourceSet. CNI are those of the pod network.
 	CNI, Addons []Source
+	// Identities contain objects of a management cluster: the AWSCluster…Identity objects
+	// that identityRef may name, and their Secrets. Other objects in them are ignored.
+	Identities []Source
 	// Strict turns warnings into errors.
 	Strict bool
 }
@@ -46,7 +49,7 @@ type Manifest struct {
 func Load(sources []Source, o LoadOptions) (*Manifest, error) {
 	m, err := manifest.Load(sourcesOf(sources), manifest.Options{
 		Lookup: o.Lookup, Region: o.Region, EKSEnableIAM: o.EKSEnableIAM,
-		CNI: sourcesOf(o.CNI), Addons: sourcesOf(o.Addons), Strict: o.Strict,
+		CNI: sourcesOf(o.CNI), Addons: sourcesOf(o.Addons), Identities: sourcesOf(o.Identities), Strict: o.Strict,
 	})
 	if err != nil {
 		return nil, err

@@ -144,6 +144,8 @@ func instanceTypes() []instanceType {
 		{"m6i.xlarge", intel, 4, 16384, false, true},
 		{"m6g.large", arm, 2, 8192, false, true},
 		{"c5.large", intel, 2, 4096, false, true},
+		{"c5.xlarge", intel, 4, 8192, false, true},
+		{"c6i.xlarge", intel, 4, 8192, false, true},
 		{"g4dn.xlarge", intel, 4, 16384, true, true},
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // New returns the command with its subcommands.
 func New(e *env.Env) *cobra.Command {
-	f := &flags{Flags: account.Flags{Env: e}, progress: choice{"auto", []string{"auto", "tree", "plain", "json", "none"}}}
+	f := &flags{Flags: account.Flags{Env: e}, progress: choice{value: "auto", of: []string{"auto", "tree", "plain", "json", "none"}}}
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Create, show and delete clusters from Cluster API manifests",
@@ -52,6 +52,7 @@ type flags struct {
 	cni    []string
 	addons []string
 
+	identities    []string
 	emulatorSpeed float64
 	parallel      int
 	timeout       time.Duration
@@ -74,6 +75,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	p := cmd.PersistentFlags()
 	p.StringArrayVarP(&f.files, "filename", "f", nil, "manifest `FILE`, a directory of manifests, or - for standard input; can be repeated")
 	p.StringArrayVar(&f.set, "set", nil, "set the ${VARIABLE} KEY of the manifest, as `KEY=VALUE`; overrides the environment; can be repeated")
+	p.StringArrayVar(&f.identities, "identities", nil, "`FILE` with the identities that the manifest refers to, and their Secrets, or the kubeconfig of a management cluster that has them; can be repeated")
 	p.BoolVar(&f.strict, "strict", false, "treat warnings about the manifest as errors")
 	f.Add(p, "", "from the manifest, then from the environment")
 	p.Float64Var(&f.emulatorSpeed, "emulator-speed", 1, "speed of the emulator at AWS_ENDPOINT_URL, as a multiple of that of AWS; all waits become shorter by this factor")
@@ -95,6 +97,7 @@ func (f *flags) addObjects(cmd *cobra.Command) {
 type choice struct {
 	value string
 	of    []string
+	also  map[string]string // other names of the values
 }
 
 // String implements pflag.Value.
@@ -105,6 +108,9 @@ func (c *choice) Type() string { return "string" }
 
 // Set implements pflag.Value.
 func (c *choice) Set(v string) error {
+	if name, ok := c.also[v]; ok {
+		v = name
+	}
 	if !slices.Contains(c.of, v) {
 		return fmt.Errorf("must be one of %s", strings.Join(c.of, ", "))
 	}
@@ -120,7 +126,7 @@ func typed(cmd *cobra.Command, flag string) bool {
 
 // output adds the flag of the output format; the first format is the default.
 func output(cmd *cobra.Command, c *choice, formats ...string) {
-	*c = choice{formats[0], formats}
+	*c = choice{value: formats[0], of: formats}
 	cmd.Flags().VarP(c, "output", "o", "output format: "+strings.Join(formats, ", "))
 	complete(cmd, "output", formats)
 }

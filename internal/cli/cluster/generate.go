@@ -22,7 +22,7 @@ type generateOptions struct {
 }
 
 func newGenerate(f *flags) *cobra.Command {
-	o, counts := &generateOptions{flags: f, flavor: choice{"quickstart", flavors()}}, []string{"control-plane-machine-count", "worker-machine-count"}
+	o, counts := &generateOptions{flags: f, flavor: choice{value: "quickstart", of: flavors(), also: clusterctlFlavors()}}, []string{"control-plane-machine-count", "worker-machine-count"}
 	cmd := &cobra.Command{
 		Use:   "generate NAME",
 		Short: "Print an example manifest",
@@ -39,7 +39,7 @@ func newGenerate(f *flags) *cobra.Command {
 			return o.run(args[0])
 		},
 	}
-	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: "+strings.Join(o.flavor.of, ", "))
+	cmd.Flags().Var(&o.flavor, "flavor", "type of cluster: "+strings.Join(o.flavor.of, ", ")+"; or the name of a similar template of clusterctl, such as machinepool")
 	cmd.Flags().StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, such as v1.34.2, or v1.34 for EKS (default: of the flavor)")
 	cmd.Flags().IntVar(&o.controlPlanes, "control-plane-machine-count", -1, "number of control plane machines (default: of the flavor)")
 	cmd.Flags().IntVar(&o.workers, "worker-machine-count", -1, "number of machines in each group of workers (default: of the flavor)")
@@ -57,6 +57,21 @@ func flavors() (out []string) {
 		out = append(out, strings.TrimSuffix(f, ".yaml"))
 	}
 	return out
+}
+
+// clusterctlFlavors are the flavors of the templates of Cluster API Provider AWS that have
+// another name here.
+func clusterctlFlavors() map[string]string {
+	return map[string]string{
+		"dualstack-ipv4-primary":        "dual-stack",
+		"eks-machinepool":               "eks-machines",
+		"eks-managedmachinepool":        "eks",
+		"eks-managedmachinepool-gpu":    "eks-gpu",
+		"eks-managedmachinepool-vpccni": "eks-addons",
+		"flatcar-machinepool":           "flatcar-pool",
+		"machinepool":                   "machine-pool",
+		"simple-clusterclass":           "clusterclass",
+	}
 }
 
 func (o *generateOptions) run(name string) error {

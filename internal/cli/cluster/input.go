@@ -12,8 +12,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/account"
 	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
 	"github.com/clusterawsadm/clusterawsadm/internal/render"
 	"github.com/clusterawsadm/clusterawsadm/pkg/input"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
@@ -37,6 +42,10 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
+	identities, err := f.identitySources(ctx)
+	if err != nil {
+		return nil, err
+	}
 	lookup := func(name string) (string, bool) {
 		if v, ok := variables[name]; ok {
 			return v, true
@@ -54,6 +63,7 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 		Strict:       f.strict,
 		CNI:          cni,
 		Addons:       addons,
+		Identities:   identities,
 	})
 	if err != nil {
 		return nil, err
@@ -162,18 +172,41 @@ func (f *flags) sources() (out []reconcile.Source, err error) {
 
 // addedObjects reads the files of --cni and --addon.
 func (f *flags) addedObjects() (cni, addons []reconcile.Source, err error) {
-	if cni, err = f.objects(f.cni); err != nil {
+	if cni, err = f.objects("cni", f.cni); err != nil {
 		return nil, nil, err
 	}
-	addons, err = f.objects(f.addons)
+	addons, err = f.objects("addon", f.addons)
 	return cni, addons, err
 }
 
-// objects reads files of Kubernetes objects.
-func (f *flags) objects(names []string) (out []reconcile.Source, err error) {
+// identitySources reads the files of --identities. A kubeconfig stands for the identities
+// in its cluster.
+func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error) {
+	out, err := f.objects("identities", f.identities)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range out {
+		var head metav1.TypeMeta
+		if err := yaml.Unmarshal(s.Data, &head); err != nil || head.Kind != "Config" || head.APIVersion != "v1" {
+			continue
+		}
+		cluster, err := kube.ConnectTo(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if out[i].Data, err = cluster.Identities(ctx, management.DefaultNamespace); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// objects reads the files of a flag.
+func (f *flags) objects(flag string, names []string) (out []reconcile.Source, err error) {
 	for _, name := range names {
 		if name == "-" {
-			return nil, env.Usagef("--addon and --cni need a file: standard input is not supported")
+			return nil, env.Usagef("--%s needs a file: standard input is not supported", flag)
 		}
 		data, err := f.read(name)
 		if err != nil {

@@ -52,7 +52,7 @@ token. The default is clusterawsadm.`,
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context")
 	cmd.Flags().BoolVar(&o.renew, "renew", false, "create a new certificate, even if the one in the file is still valid")
-	o.method = choice{string(eks.Clusterawsadm), []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
+	o.method = choice{value: string(eks.Clusterawsadm), of: []string{string(eks.Clusterawsadm), string(eks.AWSCLI), string(eks.IAMAuthenticator)}}
 	cmd.Flags().Var(&o.method, "token-method", "program that creates tokens for an EKS cluster: "+strings.Join(o.method.of, ", "))
 	complete(cmd, "token-method", o.method.of)
 	return cmd

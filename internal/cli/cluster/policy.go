@@ -37,7 +37,7 @@ called.`,
 		},
 	}
 	output(cmd, &o.output, "json", "yaml")
-	o.kind = choice{"any", []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
+	o.kind = choice{value: "any", of: []string{"any", string(reconcile.SelfManaged), string(reconcile.EKS)}}
 	cmd.Flags().Var(&o.kind, "kind", "who runs the control plane, without a manifest: "+strings.Join(o.kind.of, ", "))
 	complete(cmd, "kind", o.kind.of)
 	return cmd

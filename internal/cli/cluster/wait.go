@@ -8,7 +8,7 @@ import (
 
 // addWait adds --wait.
 func (f *flags) addWait(cmd *cobra.Command) {
-	f.wait = choice{"", []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesReady)}}
+	f.wait = choice{of: []string{string(reconcile.Infrastructure), string(reconcile.APIServer), string(reconcile.NodesReady)}}
 	cmd.Flags().Var(&f.wait, "wait", "wait `UNTIL`: infrastructure (AWS runs the machines), api (the API server answers and the control plane has joined), "+
 		"nodes (all Nodes are ready); default: nodes if the manifest installs a pod network, otherwise api")
 	complete(cmd, "wait", f.wait.of)

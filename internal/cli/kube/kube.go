@@ -43,7 +43,7 @@ func (f *Flags) inHome() string {
 
 // Connect opens the management cluster. It makes no call.
 func (f *Flags) Connect() (*management.Cluster, error) {
-	o := management.Options{Context: f.context, UserAgent: "clusterawsadm/" + version.Get().GitVersion + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"}
+	o := management.Options{Context: f.context, UserAgent: userAgent()}
 	if f.given() {
 		o.Kubeconfig = f.kubeconfig
 		return management.Connect(o)
@@ -54,6 +54,15 @@ func (f *Flags) Connect() (*management.Cluster, error) {
 		o.Files = []string{home}
 	}
 	return management.Connect(o)
+}
+
+// ConnectTo opens the management cluster of a kubeconfig. It makes no call.
+func ConnectTo(kubeconfig string) (*management.Cluster, error) {
+	return management.Connect(management.Options{Kubeconfig: kubeconfig, UserAgent: userAgent()})
+}
+
+func userAgent() string {
+	return "clusterawsadm/" + version.Get().GitVersion + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"
 }
 
 // given reports whether --kubeconfig is on the command line, so that no other file is

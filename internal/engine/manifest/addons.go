@@ -118,27 +118,39 @@ func (l *loader) parseEntry(o *object, name, content string) []*Document {
 		path = "stringData." + name
 	}
 	origin := l.cluster.Origin(o.title(), path)
-	return l.splitObjects(Source{Data: []byte(content)}, func(p Problem) {
-		bad := o.problem("", fmt.Sprintf("line %d of the value: %s", p.Line, p.What), p.Fix)
-		bad.Path, bad.Position = path, o.position(path)
-		l.fail(bad)
-	}, func(int) string { return origin })
+	at := func(report func(Problem)) func(Problem) {
+		return func(p Problem) {
+			p.What = fmt.Sprintf("line %d of the value: %s", p.Line, p.What)
+			p.Object, p.Path, p.Position = o.title(), path, o.position(path)
+			report(p)
+		}
+	}
+	r := objectReader{report: at(l.fail), repeated: at(l.warn), origin: func(int) string { return origin }}
+	return r.read(Source{Data: []byte(content)})
 }
 
 // readFile reads a file of Kubernetes objects. It substitutes no ${VARIABLES}: in files
 // for kubectl they are meant for other programs.
 func (l *loader) readFile(s Source, network bool) {
 	set := ResourceSet{Name: filepath.Base(s.Name), Origin: s.Name, Reconcile: true, Network: network}
-	set.Documents = l.splitObjects(s, l.fail, func(line int) string { return Position{File: s.Name, Line: line}.String() })
+	r := objectReader{report: l.fail, origin: func(line int) string { return Position{File: s.Name, Line: line}.String() }}
+	set.Documents = r.read(s)
 	if len(set.Documents) == 0 && len(l.problems) == 0 {
 		l.fail(Problem{Position: Position{File: s.Name}, What: "the file contains no object", Fix: "use a file for kubectl apply"})
 	}
 	l.files = append(l.files, set)
 }
 
-// splitObjects reads all objects of a text and sorts them in the order in which Cluster
-// API creates them.
-func (l *loader) splitObjects(s Source, report func(Problem), origin func(line int) string) (all []*Document) {
+// objectReader reads Kubernetes objects.
+type objectReader struct {
+	report   func(Problem)
+	repeated func(Problem)         // as in values
+	origin   func(line int) string // of the object that begins at this line
+}
+
+// read reads all objects of a text and sorts them in the order in which Cluster API creates
+// them.
+func (r objectReader) read(s Source) (all []*Document) {
 	t := text{file: s.Name, lines: strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")}
 	for i := range t.lines {
 		t.from = append(t.from, i+1)
@@ -146,7 +158,7 @@ func (l *loader) splitObjects(s Source, report func(Problem), origin func(line i
 	documents, problems := split(t)
 	for _, d := range documents {
 		for _, root := range listItems(d.root) {
-			v := &values{doc: d, lines: map[string]Position{}, budget: maxNodes}
+			v := &values{doc: d, lines: map[string]Position{}, budget: maxNodes, repeated: r.repeated}
 			content, _ := v.value(root, "").(map[string]any)
 			problems = append(problems, v.problems...)
 			if what, fix := incomplete(content); what != "" {
@@ -157,11 +169,11 @@ func (l *loader) splitObjects(s Source, report func(Problem), origin func(line i
 			for _, k := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"} {
 				delete(metadata, k) // from the cluster that the object was exported from
 			}
-			all = append(all, &Document{Origin: origin(d.at(root.Line).Line), Object: content})
+			all = append(all, &Document{Origin: r.origin(d.at(root.Line).Line), Object: content})
 		}
 	}
 	for _, p := range problems {
-		report(p)
+		r.report(p)
 	}
 	slices.SortStableFunc(all, func(a, b *Document) int { return createRank(a.Kind()) - createRank(b.Kind()) })
 	return all

@@ -150,7 +150,11 @@ type values struct {
 	problems []Problem
 	budget   int  // number of nodes that may still be visited; aliases can multiply nodes
 	cut      bool // a limit was exceeded and reported
-	depth    int  // current depth; an alias inside its own anchor would recurse forever
+
+	// repeated receives the keys that a mapping has twice. The last value counts then. If it
+	// is nil, such keys are problems.
+	repeated func(Problem)
+	depth    int // current depth; an alias inside its own anchor would recurse forever
 }
 
 // Limits of a document after the expansion of its aliases.
@@ -213,8 +217,16 @@ func (v *values) mapping(n *yaml.Node, path string) any {
 		}
 		below := join(path, name)
 		if line, twice := first[name]; twice {
-			v.report(key, below, fmt.Sprintf("the key %q is duplicated, first on line %d", name, v.doc.at(line).Line), "keep one of them")
-			continue
+			again := Problem{
+				Position: v.doc.at(key.Line), Path: below, Fix: "keep one of them",
+				What: fmt.Sprintf("the key %q is duplicated, first on line %d", name, v.doc.at(line).Line),
+			}
+			if v.repeated == nil {
+				v.problems = append(v.problems, again)
+				continue
+			}
+			again.What += ": the last value is used, as in Cluster API"
+			v.repeated(again)
 		}
 		first[name] = key.Line
 		v.lines[below] = v.doc.at(key.Line)

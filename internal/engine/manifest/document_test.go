@@ -82,3 +82,33 @@ func TestObjectTwice(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "b.yaml:27: AWSCluster/quick: the object is duplicated, first at a.yaml:27 — keep one of them")
 }
+
+// A key may be twice in an object of a ClusterResourceSet, as in Cluster API: the last value
+// is used, with a warning.
+func TestKeysTwiceInResourceSets(t *testing.T) {
+	yaml := edit(t, read(t, "../../../configs/quickstart.yaml"), "kind: Cluster\nmetadata:\n  name: quickstart\n", "kind: Cluster\nmetadata:\n  name: quickstart\n  labels: {csi: external}\n") + `
+---
+apiVersion: addons.cluster.x-k8s.io/v1beta2
+kind: ClusterResourceSet
+metadata: {name: csi}
+spec:
+  strategy: ApplyOnce
+  clusterSelector: {matchLabels: {csi: external}}
+  resources: [{kind: ConfigMap, name: csi}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: csi}
+data:
+  csi.yaml: |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: driver}
+    data: {a: first}
+    data: {b: second}
+`
+	c := mustLoad(t, yaml, manifest.Options{})
+	require.Len(t, c.ResourceSets, 1)
+	require.Equal(t, map[string]any{"b": "second"}, c.ResourceSets[0].Documents[0].Object["data"])
+	require.Contains(t, strings.Join(warnings(c), "\n"), `ConfigMap/csi data.csi.yaml: line 5 of the value: the key "data" is duplicated, first on line 4: the last value is used, as in Cluster API — keep one of them`)
+}

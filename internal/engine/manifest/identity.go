@@ -21,6 +21,25 @@ const (
 	secretSessionToken    = "SessionToken"
 )
 
+// readIdentities reads objects of a management cluster. It uses those that an identity
+// consists of. They need not be used by the manifest.
+func (l *loader) readIdentities(sources []Source) {
+	for _, d := range l.documents(sources) {
+		for _, root := range listItems(d.root) {
+			if kind := scalarField(root, "kind"); isIdentity(kind) || kind == kindSecret || kind == kindNamespace {
+				l.identify(document{file: d.file, from: d.from, root: root})
+			}
+		}
+	}
+	for _, o := range l.objects {
+		o.used = true
+	}
+}
+
+func isIdentity(kind string) bool {
+	return slices.Contains([]string{kindControllerIdentity, kindStaticIdentity, kindRoleIdentity}, kind)
+}
+
 // resolveIdentity resolves identityRef to the chain of identities.
 func (l *loader) resolveIdentity() {
 	if l.cluster.Infra == nil || l.cluster.Infra.Spec.IdentityRef == nil {

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -29,6 +30,9 @@ type Options struct {
 	// CNI and Addons are files of Kubernetes objects that are applied to the cluster like
 	// ClusterResourceSets. Those in CNI install the pod network.
 	CNI, Addons []Source
+	// Identities contain the AWSCluster…Identity objects that identityRef may name, and their
+	// Secrets. Other objects in them are ignored.
+	Identities []Source
 	// Strict turns warnings into problems.
 	Strict bool
 }
@@ -52,6 +56,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 			where:      map[string]Position{},
 		},
 	}
+	l.readIdentities(o.Identities)
 	l.read(sources)
 	for _, f := range o.CNI {
 		l.readFile(f, true)
@@ -66,7 +71,7 @@ func Load(sources []Source, o Options) (*Cluster, error) {
 		l.problems = append(l.problems, l.warnings...)
 		l.warnings = nil
 	}
-	sources = append(append(append([]Source(nil), sources...), o.CNI...), o.Addons...)
+	sources = slices.Concat(sources, o.CNI, o.Addons, o.Identities)
 	if len(l.problems) > 0 {
 		return nil, &InvalidError{Problems: sortProblems(l.problems, sources)}
 	}
@@ -101,19 +106,23 @@ func (l *loader) read(sources []Source) {
 	if len(sources) > 0 {
 		l.begin = Position{File: sources[0].Name, Line: 1}
 	}
+	for _, d := range l.documents(sources) {
+		l.identify(d)
+	}
+}
+
+// documents splits the sources, and replaces their variables.
+func (l *loader) documents(sources []Source) (all []document) {
 	v := &variables{lookup: l.options.Lookup, missing: map[string][]Position{}}
-	var documents []document
 	for _, s := range sources {
 		found, problems := split(v.expand(s))
-		documents = append(documents, found...)
+		all = append(all, found...)
 		l.problems = append(l.problems, problems...)
 	}
 	l.problems = append(l.problems, v.problems...)
 	l.problems = append(l.problems, v.unset()...)
-	l.incomplete = len(v.order) > 0 || len(v.problems) > 0
-	for _, d := range documents {
-		l.identify(d)
-	}
+	l.incomplete = l.incomplete || len(v.order) > 0 || len(v.problems) > 0
+	return all
 }
 
 // gates enables upstream's feature gates once; they are global to the process.

@@ -70,6 +70,9 @@ func (l *loader) namesOf(kind, name string) string {
 		names = append(names, o.name)
 	}
 	if len(names) == 0 {
+		if isIdentity(kind) {
+			return fmt.Sprintf("add it, or use --identities FILE: the input has no %s", kind)
+		}
 		return fmt.Sprintf("add it: the input has no %s", kind)
 	}
 	if meant := suggest.Nearest(name, names); meant != "" {

@@ -303,6 +303,7 @@ func TestFiltersMatchOwnSubnets(t *testing.T) {
 	for name, filters := range map[string][]infrav1.Filter{
 		"nodes-b":            {{Name: "tag:Name", Values: []string{"nodes-?"}}, {Name: "availability-zone", Values: []string{"us-east-1b"}}},
 		"nodes-a":            {{Name: "cidr-block", Values: []string{"10.0.0.0/8", "10.20.16.0/20"}}},
+		"nodes-b (2)":        {{Name: "tag-key", Values: []string{"kubernetes.io/role/internal-elb"}}, {Name: "availabilityZone", Values: []string{"us-east-1b"}}},
 		"public-a":           {{Name: "tag:tier", Values: []string{"*"}}},
 		"of/the-workers":     {{Name: "tag:Name", Values: []string{"theirs"}}},
 		"of/the-workers (2)": {{Name: "state", Values: []string{"available"}}},

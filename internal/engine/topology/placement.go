@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,17 +97,21 @@ func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceRefe
 func (s subnet) matches(filters []infrav1.Filter) bool {
 	made, is := s.ref.Desired().(*ec2.Subnet)
 	for _, f := range filters {
-		value := ""
+		var values []string
 		switch key, tag := strings.CutPrefix(f.Name, "tag:"); {
 		case !is:
 		case tag:
-			value = made.Tags[key]
+			values = []string{made.Tags[key]}
+		case f.Name == "tag-key":
+			values = slices.Collect(maps.Keys(made.Tags))
 		case f.Name == "availability-zone" || f.Name == "availabilityZone":
-			value = s.zone
+			values = []string{s.zone}
 		case f.Name == "cidr-block" || f.Name == "cidrBlock" || f.Name == "cidr":
-			value = s.cidr
+			values = []string{s.cidr}
 		}
-		if value == "" || !slices.ContainsFunc(f.Values, func(pattern string) bool { return like(value, pattern) }) {
+		if !slices.ContainsFunc(values, func(value string) bool {
+			return value != "" && slices.ContainsFunc(f.Values, func(pattern string) bool { return like(value, pattern) })
+		}) {
 			return false
 		}
 	}

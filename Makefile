@@ -2,7 +2,7 @@
 # each target checks and what else it needs.
 
 BIN     := bin/clusterawsadm
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 LINT    := go tool -modfile=tools/go.mod golangci-lint
 FUZZ    ?= 30s
 GOLDEN  := ./internal/cli ./internal/render ./pkg/bootstrap ./internal/engine/boot ./internal/engine/manifest

@@ -65,14 +65,15 @@ func TestAMIList(t *testing.T) {
 		s.HTTP = released()
 		text := s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "ubuntu-24.04", "--owner-id", "819546954734")
 		text += s.transcript("ami", "list", "--region", "eu-west-1")
-		text += s.transcript("ami", "list", "--region", "eu-west-1", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--arch", "arm64", "-o", "json")
+		text += s.transcript("ami", "list", "--region", "eu-west-1", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--architecture", "arm64", "-o", "json")
 		text += s.transcript("ami", "list", "--region", "eu-west-1", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "-o", "yaml")
 		s.variables["AWS_REGION"] = "us-west-2"
 		text += s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "flatcar-stable")
+		text += s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "flatcar-stable", "--architecture", "all")
 		s.variables["AWS_REGION"] = ""
 		s.variables["NO_COLOR"] = "1"
 		s.terminal("")
-		text += s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "flatcar-stable", "--arch", "x86_64", "--all-regions")
+		text += s.transcript("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "flatcar-stable", "--architecture", "x86_64", "--all-regions")
 		golden.Assert(t, "ami-list.txt", text)
 	})
 }
@@ -97,7 +98,7 @@ func TestAMIListFails(t *testing.T) {
 		p := a.Process()
 		s.on(p)
 		// Without internet access, the versions come from the images.
-		text := s.transcript("ami", "list", "--region", "eu-west-1", "--os", "flatcar-stable", "--arch", "x86_64")
+		text := s.transcript("ami", "list", "--region", "eu-west-1", "--os", "flatcar-stable", "--architecture", "x86_64")
 		// An account without the permission to list its regions.
 		p.Fault = func(_ int, _, op string) awssim.Fault {
 			if op == "DescribeRegions" {
@@ -105,12 +106,12 @@ func TestAMIListFails(t *testing.T) {
 			}
 			return awssim.None
 		}
-		text += s.transcript("ami", "list", "--os", "flatcar-stable", "--arch", "x86_64", "--kubernetes-version", "v1.34.2")
+		text += s.transcript("ami", "list", "--os", "flatcar-stable", "--architecture", "x86_64", "--kubernetes-version", "v1.34.2")
 		p.Fault = nil
 		text += s.transcript("ami", "list", "--region", "me-south-1", "--kubernetes-version", "v1.34.2")
 		calls := len(a.Calls())
 		text += s.transcript("ami", "list", "-o", "xml")
-		text += s.transcript("ami", "list", "--arch", "mips")
+		text += s.transcript("ami", "list", "--architecture", "mips")
 		text += s.transcript("ami", "list", "--region", "eu-west-1", "--all-regions")
 		text += s.transcript("ami", "lst")
 		assert.Len(t, a.Calls(), calls, "what is typed wrong costs no request")
@@ -134,7 +135,7 @@ func TestAMIListWithoutARegion(t *testing.T) {
 			return awssim.None
 		}
 		s.on(p)
-		require.Equal(t, env.Failed, s.run("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "ubuntu-24.04", "--arch", "x86_64", "-o", "json"))
+		require.Equal(t, env.Failed, s.run("ami", "list", "--kubernetes-version", "v1.34.2", "--os", "ubuntu-24.04", "--architecture", "x86_64", "-o", "json"))
 		var list struct {
 			Items []struct {
 				Spec struct{ Region, Architecture string }
@@ -160,7 +161,7 @@ func TestAMICopy(t *testing.T) {
 		text += s.transcript(command...)
 		text += s.transcript(append(command, "--dry-run")...)
 		text += s.transcript(append(command, "--wait")...)
-		text += s.transcript(append(command, "--arch", "arm64", "--region", "eu-central-1", "--wait")...)
+		text += s.transcript(append(command, "--architecture", "arm64", "--region", "eu-central-1", "--wait")...)
 		p.Fault = func(_ int, _, op string) awssim.Fault {
 			if op == "CopyImage" {
 				return awssim.Denied

@@ -81,7 +81,7 @@ func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
 	p.StringVar(&o.OS, "os", "", "operating system")
 	p.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version, with or without a v")
 	p.StringVar(&o.Owner, "owner-id", ami.Owner, "account that owns the image, or self")
-	p.Var(&o.arch, "arch", "architecture: x86_64 or arm64")
+	p.Var(&o.arch, "architecture", "architecture: x86_64 or arm64")
 	p.BoolVar(&o.DryRun, "dry-run", false, "only check whether AWS allows the copy")
 	p.BoolVar(&o.wait, "wait", wait, "wait until the copy is ready")
 	p.DurationVar(&o.timeout, "timeout", patience, "maximum time to wait")
@@ -89,7 +89,7 @@ func (o *copyOptions) flags(cmd *cobra.Command, wait bool) {
 		_ = cmd.MarkFlagRequired(name) // fails only for an unknown flag
 	}
 	complete(cmd, "os", ami.OperatingSystems())
-	complete(cmd, "arch", o.arch.of)
+	complete(cmd, "architecture", o.arch.of)
 }
 
 func (o *copyOptions) run(ctx context.Context) (err error) {

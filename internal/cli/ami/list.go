@@ -17,6 +17,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/ami"
 )
 
+// allArchitectures is the value of --architecture that selects no architecture.
+const allArchitectures = "all"
+
 type listOptions struct {
 	account.Flags
 	os, version, owner string
@@ -27,14 +30,14 @@ type listOptions struct {
 func newList(e *env.Env) *cobra.Command {
 	o := &listOptions{
 		Flags:  account.Flags{Env: e},
-		arch:   choice{of: []string{ami.X8664, ami.Arm64}, wrong: "unknown architecture"},
+		arch:   choice{ami.X8664, ami.X8664, []string{ami.X8664, ami.Arm64, allArchitectures}, "unknown architecture"},
 		output: choice{"table", "table", []string{"table", "json", "yaml"}, "unknown printer type"},
 	}
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the published machine images",
 		Long: `List the newest machine image of every Kubernetes version, operating system and
-region, x86_64 before arm64.
+region. They are for x86_64 machines, unless --architecture says otherwise.
 
 The default versions are those of the four newest minor releases, from dl.k8s.io; if
 that is not reachable, all versions with images. The default regions are those that
@@ -53,10 +56,10 @@ is 1.`,
 	p.StringVar(&o.os, "os", "", "operating system (default: all)")
 	p.StringVar(&o.version, "kubernetes-version", "", "Kubernetes version, with or without a v (default: the supported versions)")
 	p.StringVar(&o.owner, "owner-id", "", "account that owns the images, or self (default: "+ami.Owner+")")
-	p.Var(&o.arch, "arch", "architecture: x86_64 or arm64 (default: both)")
+	p.Var(&o.arch, "architecture", "architecture: x86_64, arm64 or all")
 	p.VarP(&o.output, "output", "o", "output format: table, json, yaml")
 	complete(cmd, "os", ami.OperatingSystems())
-	complete(cmd, "arch", o.arch.of)
+	complete(cmd, "architecture", o.arch.of)
 	complete(cmd, "output", o.output.of)
 	return cmd
 }
@@ -95,7 +98,7 @@ func (o *listOptions) query(ctx context.Context, a *account.Account) ami.Query {
 	if o.os != "" {
 		q.OS = []string{o.os}
 	}
-	if o.arch.value != "" {
+	if o.arch.value != allArchitectures {
 		q.Architectures = []string{o.arch.value}
 	}
 	if !a.Simulated() { // a simulated account has no real images
@@ -167,11 +170,18 @@ func (o *listOptions) print(ctx context.Context, a *account.Account, q ami.Query
 		_, err := fmt.Fprintln(o.Env.Out, "No AMIs found")
 		return err
 	}
-	rows := make([][]string, len(found.Images))
+	header, rows := []string{"KUBERNETES VERSION", "REGION", "OS", "NAME", "AMI ID"}, make([][]string, len(found.Images))
 	for n, i := range found.Images {
-		rows[n] = []string{i.Version, i.Region, i.OS, i.Name, i.ID, i.Architecture}
+		rows[n] = []string{i.Version, i.Region, i.OS, i.Name, i.ID}
 	}
-	return render.Table(o.Env.Out, []string{"KUBERNETES VERSION", "REGION", "OS", "NAME", "AMI ID", "ARCHITECTURE"}, rows)
+	if o.arch.value == allArchitectures {
+		// Scripts take the ID from the last column.
+		header = slices.Insert(header, 4, "ARCHITECTURE")
+		for n, i := range found.Images {
+			rows[n] = slices.Insert(rows[n], 4, i.Architecture)
+		}
+	}
+	return render.Table(o.Env.Out, header, rows)
 }
 
 // hint lists the images of the first region that answers, if nothing was found.

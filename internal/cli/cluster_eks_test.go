@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -47,11 +48,18 @@ func TestEKSClusterCommands(t *testing.T) {
 	step(0, "describe", "-f", file)
 	assert.Regexp(t, `eks-cluster +cluster/default_eks +1\.34 https://`, s.out.String())
 	assert.Regexp(t, `node-group/default_eks-pool-0 .* 2 nodes t3\.large`, s.out.String())
-	for _, args := range [][]string{{"-f", file}, {"eks", "--token-method", "aws-cli"}} {
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	withMethod := filepath.Join(t.TempDir(), "eks.yaml")
+	require.NoError(t, os.WriteFile(withMethod, bytes.Replace(raw, []byte("  region: us-east-1\n"), []byte("  region: us-east-1\n  tokenMethod: iam-authenticator\n"), 1), 0o600))
+	for command, args := range map[string][]string{
+		"clusterawsadm": {"-f", file}, "aws": {"eks", "--token-method", "aws-cli"}, "aws-iam-authenticator": {"-f", withMethod},
+	} {
 		step(0, append([]string{"kubeconfig"}, args...)...)
 		config, err := clientcmd.Load(s.out.Bytes())
 		require.NoError(t, err)
 		assert.Equal(t, "default_eks-user@default_eks", config.CurrentContext)
+		assert.Equal(t, command, filepath.Base(config.AuthInfos["default_eks-user"].Exec.Command))
 	}
 	step(0, "delete", "eks", "--yes")
 	assert.Contains(t, s.err.String(), "is deleted (")

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -21,7 +22,10 @@ import (
 // ignore them.
 type KubeconfigOptions struct {
 	Profile string // of the AWS configuration that tokens are made with; "" for that of the environment
-	Method  string // clusterawsadm, aws-cli or iam-authenticator: the program that makes the tokens
+	// Method is the program that makes the tokens: clusterawsadm, aws-cli or
+	// iam-authenticator. The default is tokenMethod of the AWSManagedControlPlane, then
+	// clusterawsadm.
+	Method string
 }
 
 // Kubeconfig returns the kubeconfig of an administrator. That of a self-managed
@@ -74,6 +78,10 @@ func (c *Cluster) eksKubeconfig(s *eks.ClusterState, o KubeconfigOptions) ([]byt
 	k := pkgeks.Kubeconfig{
 		Cluster: s.Name, Endpoint: s.Endpoint, CA: ca, Region: c.Region, Profile: o.Profile, Method: ekscontrolplanev1.EKSTokenMethod(o.Method),
 	}
+	if c.managed() && k.Method == "" && c.manifest.Sets(c.manifest.InfraObject(), "spec.tokenMethod") { // CAPA's default is another one
+		k.Method = *c.manifest.EKS.ControlPlane.Spec.TokenMethod
+	}
+	k.Method = cmp.Or(k.Method, pkgeks.Clusterawsadm)
 	if c.manifest != nil {
 		for _, id := range c.manifest.Identity {
 			if id.Role != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
@@ -306,5 +307,44 @@ func TestEKSCallBudgets(t *testing.T) {
 		check("no-op", 25, func() { mustApply(t, m, a) })
 		check("plan", 25, func() { require.True(t, mustPlan(t, m, a).Empty()) })
 		check("delete", 76, func() { mustDelete(t, m, a) }) // six of them for the interface of the CNI
+	})
+}
+
+// The subnets of a cluster are changed, but not their zones, which EKS keeps.
+func TestSubnetsOfEKSChange(t *testing.T) {
+	const eks = "../../configs/eks.yaml"
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, eks, nil)
+		listed := func(zones string) (subnets infrav1.Subnets) {
+			for i, zone := range strings.Split(zones, "") {
+				for j, public := range []bool{true, false} {
+					subnets = append(subnets, infrav1.SubnetSpec{
+						ID: fmt.Sprintf("%s-%t", zone, public), AvailabilityZone: "us-east-1" + zone, CidrBlock: fmt.Sprintf("10.0.%d.0/24", 2*i+j), IsPublic: public,
+					})
+				}
+			}
+			return subnets
+		}
+		plan := &m.EKS.ControlPlane.Spec
+		setSubnets := func(zones string) {
+			plan.NetworkSpec.Subnets, m.Infra.Spec.NetworkSpec.Subnets = listed(zones), listed(zones)
+		}
+		setSubnets("ab")
+		a := prepared(t, eks, m)
+		mustApply(t, m, a)
+		plan.RestrictPrivateSubnets = true
+		applied(t, m, a, "update eks-cluster")
+		a.Edit(func(s *awssim.State) {
+			require.Len(t, plane(s).Subnets, 2)
+			for _, id := range plane(s).Subnets {
+				require.False(t, s.EC2.Subnets[id].MapPublicIP)
+			}
+		})
+		setSubnets("abd")
+		requireRefused(t, m, a, "eks-cluster", "zone")
+		setSubnets("ab")
+		plan.RestrictPrivateSubnets = false
+		applied(t, m, a, "update eks-cluster")
+		mustDelete(t, m, a)
 	})
 }

@@ -99,6 +99,8 @@ func eksTampers() map[string]tamper {
 		"eks-cluster logging":                    func(s *awssim.State, _, _ string) { plane(s).Logging = map[string]bool{"scheduler": true} },
 		"eks-cluster upgradePolicy":              func(s *awssim.State, _, _ string) { plane(s).Support = flip(plane(s).Support, "STANDARD", "EXTENDED") },
 		"eks-cluster authenticationMode":         func(s *awssim.State, _, _ string) { plane(s).Authentication = "API_AND_CONFIG_MAP" },
+		"eks-cluster subnet":                     func(s *awssim.State, _, _ string) { plane(s).Subnets = plane(s).Subnets[1:] },
+		"eks-cluster securityGroup":              func(s *awssim.State, _, _ string) { plane(s).Groups = nil },
 		"eks-cluster encryptionKey":              func(s *awssim.State, _, _ string) { plane(s).Key = "" },
 		"node-group scaling.minSize":             func(s *awssim.State, id, _ string) { nodeGroup(s, id).Least = 0 },
 		"node-group scaling.maxSize":             func(s *awssim.State, id, _ string) { nodeGroup(s, id).Most += 3 },

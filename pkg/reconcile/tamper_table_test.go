@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,10 +69,13 @@ func conflicts() map[string]tamper {
 		"security-group description": func(s *awssim.State, id, _ string) {
 			s.EC2.SecurityGroups[id].Description = "tampered"
 		},
-		"machine instanceType": func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
-		"machine profile":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Profile = "tampered" },
-		"machine key":          func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Key = "tampered" },
-		"bastion instanceType": func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
+		"init-marker pods":          func(s *awssim.State, id, _ string) { remark(s, "pods", "10.99.0.0/16") },
+		"init-marker services":      func(s *awssim.State, id, _ string) { remark(s, "services", "10.98.0.0/16") },
+		"init-marker serviceDomain": func(s *awssim.State, id, _ string) { remark(s, "domain", "tampered") },
+		"machine instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
+		"machine profile":           func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Profile = "tampered" },
+		"machine key":               func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Key = "tampered" },
+		"bastion instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
 		"load-balancer internal": func(s *awssim.State, id, _ string) {
 			flip := map[string]string{"internal": "internet-facing", "internet-facing": "internal"}
 			if c := s.ELB.Classic[id]; c != nil {
@@ -86,6 +90,15 @@ func conflicts() map[string]tamper {
 	}
 	maps.Copy(all, eksConflicts())
 	return all
+}
+
+// remark changes a value of the init marker.
+func remark(s *awssim.State, name, value string) {
+	for path, p := range s.SSM.Parameters {
+		if strings.HasSuffix(path, "/init") {
+			p.Value = regexp.MustCompile(`"`+name+`":"[^"]*"`).ReplaceAllString(p.Value, `"`+name+`":"`+value+`"`)
+		}
+	}
 }
 
 // otherSubnet returns another subnet of the machine's VPC.

@@ -75,7 +75,7 @@ func Start(t *testing.T) *Server {
 	s.Config = aws.Config{
 		Region: Region, BaseEndpoint: &s.URL,
 		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		HTTPClient:  &http.Client{Transport: unhurried{http.DefaultTransport}, Timeout: time.Minute},
+		HTTPClient:  &http.Client{Transport: unhurried{&http.Transport{}}, Timeout: time.Minute}, // not the default transport: httptest closes its connections
 		Retryer:     func() aws.Retryer { return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 1 }) },
 	}
 	return s

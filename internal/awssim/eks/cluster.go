@@ -304,10 +304,15 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 		map[string]string{"Name": "eks-cluster-sg-" + c.Name, "aws:eks:cluster-name": c.Name, "kubernetes.io/cluster/" + c.Name: "owned"})
 	g.Ingress = []ec2.Rule{{ID: svc.ID("sgr"), Protocol: "-1", From: -1, To: -1, Group: g.ID}}
 	c.Group = g.ID
-	for _, id := range c.Subnets {
-		svc.ec2.NewInterface(id, "Amazon EKS "+c.Name, "interface", c.ARN, append([]string{g.ID}, c.Groups...))
-	}
+	svc.attach(c)
 	return nil
+}
+
+// attach creates an interface in each subnet of a cluster.
+func (svc *Service) attach(c *Cluster) {
+	for _, id := range c.Subnets {
+		svc.ec2.NewInterface(id, "Amazon EKS "+c.Name, "interface", c.ARN, append([]string{c.Group}, c.Groups...))
+	}
 }
 
 func (svc *Service) clusterOut(c *Cluster) *types.Cluster {

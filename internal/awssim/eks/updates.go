@@ -27,6 +27,7 @@ type Update struct {
 	Version, Authentication, Key, Support string
 	Logging                               map[string]bool
 	Endpoint                              *Endpoint
+	Subnets, Groups                       []string
 }
 
 // Endpoint is the access to an API server.
@@ -82,6 +83,23 @@ func (svc *Service) settleUpdates(c *Cluster) {
 	if e := u.Endpoint; e != nil {
 		c.Public, c.Private, c.PublicCIDRs = e.Public, e.Private, e.CIDRs
 	}
+	if u.Subnets != nil || u.Groups != nil {
+		svc.move(c, u)
+	}
+}
+
+// move replaces the interfaces of a cluster.
+func (svc *Service) move(c *Cluster, u *Update) {
+	for _, n := range svc.ec2.InterfacesOf(c.ARN) {
+		svc.ec2.RemoveInterface(n.ID)
+	}
+	if u.Subnets != nil {
+		c.Subnets = u.Subnets
+	}
+	if u.Groups != nil {
+		c.Groups = u.Groups
+	}
+	svc.attach(c)
 }
 
 // options sets the options of a new cluster, other than network and access.
@@ -264,7 +282,11 @@ func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateC
 	}
 	var updates []func() (types.UpdateType, Update, error)
 	if in.ResourcesVpcConfig != nil {
-		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeEndpoint(in.ResourcesVpcConfig) })
+		if v := in.ResourcesVpcConfig; v.SubnetIds != nil || v.SecurityGroupIds != nil {
+			updates = append(updates, func() (types.UpdateType, Update, error) { return svc.changeNetwork(c, v) })
+		} else {
+			updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeEndpoint(v) })
+		}
 	}
 	if in.Logging != nil {
 		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeLogging(in.Logging) })
@@ -284,6 +306,45 @@ func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateC
 	}
 	u, err := svc.beginUpdate(c, kind, ConfigTakes, change)
 	return &eks.UpdateClusterConfigOutput{Update: u}, err
+}
+
+// changeNetwork changes the subnets and the security groups. The subnets must be in the
+// availability zones in which the cluster was created ("Subnet requirements for clusters", EKS
+// user guide). The message of the error is not verified.
+func (svc *Service) changeNetwork(c *Cluster, in *types.VpcConfigRequest) (types.UpdateType, Update, error) {
+	const kind = types.UpdateTypeVpcConfigUpdate
+	if err := core.Only("UpdateClusterConfig", in, "SubnetIds", "SecurityGroupIds"); err != nil {
+		return kind, Update{}, err
+	}
+	zonesOf := func(ids []string) ([]string, error) {
+		var zones []string
+		for _, id := range ids {
+			s := svc.ec2.Subnet(id)
+			switch {
+			case s == nil || !svc.ec2.Known(s.Thing):
+				return nil, invalid("The subnet ID '%s' does not exist", id)
+			case s.VPC != c.VPC:
+				return nil, invalid("Subnets specified must belong to the same VPC")
+			}
+			zones = append(zones, s.Zone)
+		}
+		slices.Sort(zones)
+		return slices.Compact(zones), nil
+	}
+	if in.SubnetIds != nil {
+		zones, err := zonesOf(in.SubnetIds)
+		if err != nil {
+			return kind, Update{}, err
+		}
+		if before, err := zonesOf(c.Subnets); err == nil && !slices.Equal(zones, before) {
+			return kind, Update{}, invalid("Provided subnets belong to the AZs '%s'. But they should belong to the exact set of AZs '%s' in which subnets were provided during cluster creation.",
+				strings.Join(zones, ","), strings.Join(before, ","))
+		}
+	}
+	if _, err := svc.ec2.GroupsFor(c.VPC, in.SecurityGroupIds); err != nil {
+		return kind, Update{}, invalid("%s", err)
+	}
+	return kind, Update{Subnets: slices.Clone(in.SubnetIds), Groups: slices.Clone(in.SecurityGroupIds)}, nil
 }
 
 func (c *Cluster) changeEndpoint(in *types.VpcConfigRequest) (types.UpdateType, Update, error) {

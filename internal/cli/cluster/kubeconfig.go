@@ -43,11 +43,17 @@ cluster. Its certificate is valid for one year. A file that has a certificate fo
 this cluster is not changed until half of that year is over.
 
 The kubeconfig of an EKS cluster contains no secret: kubectl runs a program to get a
-token. The default is clusterawsadm.`,
+token: that of --token-method, or else tokenMethod of the AWSManagedControlPlane, or
+else clusterawsadm.`,
 		Example: `  clusterawsadm cluster kubeconfig demo --region us-east-1 --merge
   clusterawsadm cluster kubeconfig -f demo.yaml -o demo.kubeconfig`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("token-method") {
+				o.method.value = "" // as in the manifest
+			}
+			return o.run(cmd.Context(), args)
+		},
 	}
 	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "`FILE` to write, readable only by the user; - is standard output")
 	cmd.Flags().BoolVar(&o.merge, "merge", false, "merge it into $KUBECONFIG, or else ~/.kube/config, and make it the current context")

@@ -86,6 +86,7 @@ func (t *topology) expand(ctx context.Context) bool {
 		t.fail(t.cluster.problem(inVersion(t.cluster, "spec.topology.classRef.name"), "there is no ClusterClass/"+name.Name+" in the input", t.namesOf(kindClusterClass, name.Name)))
 		return false
 	}
+	t.checkUnsupported(o)
 	classes, ok := read[clusterv1.ClusterClass](ctx, t.loader, o)
 	t.removeObject(o)
 	if !ok {

@@ -301,6 +301,12 @@ func (c *Cluster) At(object, path string) Position {
 	return c.where[object]
 }
 
+// Sets reports whether the manifest sets a field. Defaults do not count.
+func (c *Cluster) Sets(object, path string) bool {
+	_, set := c.where[object+" "+path]
+	return set
+}
+
 // Origin returns a position and a field for plans and errors: "cluster.yaml:31
 // AWSCluster/prod spec.network.vpc".
 func (c *Cluster) Origin(object, path string) string {

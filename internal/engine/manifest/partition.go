@@ -4,7 +4,7 @@ import "strings"
 
 // Partition returns the AWS partition of the cluster, the second part of its ARNs:
 // spec.partition of AWSCluster or AWSManagedControlPlane, or else the partition of the
-// region, by the prefixes in the SDKs' partitions.json.
+// region.
 func (c *Cluster) Partition() string {
 	if c.EKS != nil && c.EKS.ControlPlane.Spec.Partition != "" {
 		return c.EKS.ControlPlane.Spec.Partition
@@ -12,6 +12,12 @@ func (c *Cluster) Partition() string {
 	if p := c.Infra.Spec.Partition; p != "" {
 		return p
 	}
+	return partitionOf(c.Region)
+}
+
+// partitionOf returns the partition of a region, by the prefixes in the SDKs'
+// partitions.json.
+func partitionOf(region string) string {
 	for _, p := range []struct{ prefix, partition string }{
 		{"cn-", "aws-cn"},
 		{"us-gov-", "aws-us-gov"},
@@ -21,7 +27,7 @@ func (c *Cluster) Partition() string {
 		{"us-isof-", "aws-iso-f"},
 		{"eusc-", "aws-eusc"},
 	} {
-		if strings.HasPrefix(c.Region, p.prefix) {
+		if strings.HasPrefix(region, p.prefix) {
 			return p.partition
 		}
 	}

@@ -34,7 +34,12 @@ func (l *loader) follow(r reference, wanted ...string) *object {
 		l.fail(r.from.problem(r.path+".kind", fmt.Sprintf("must be %s, not %s", choice, r.kind), "change the reference"))
 		return nil
 	}
-	if group := l.kinds[r.kind].group; r.group != "" && r.group != group {
+	group := l.kinds[r.kind].group
+	if version, _ := r.from.valueAt(r.path + ".apiVersion").(string); r.group == "" && version != "" {
+		l.fail(r.from.problem(r.path+".apiVersion", fmt.Sprintf("%q contains no API group", version), "change it to "+group+"/"+versionNew))
+		return nil
+	}
+	if r.group != "" && r.group != group {
 		l.fail(r.from.problem(r.path, fmt.Sprintf("%s is in the API group %s, not %s", r.kind, group, r.group), "change the reference"))
 		return nil
 	}

@@ -37,6 +37,7 @@ func (l *loader) checkWhole(cluster *object) {
 	l.checkWorkers()
 	l.checkPools()
 	l.checkSize()
+	l.checkWithoutEffect()
 }
 
 // checkName rejects names that a network load balancer cannot have. Names of security

@@ -17,6 +17,9 @@ type unsupportedField struct {
 	remark string
 }
 
+// controllersSet is the remark about fields that controllers write.
+const controllersSet = "controllers set it"
+
 // annotation is the prefix of paths of annotations.
 const annotation = "metadata.annotations."
 
@@ -35,6 +38,7 @@ func unsupportedFields() []unsupportedField {
 	rows := []unsupportedField{
 		{cluster, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
 		{cluster, "spec.availabilityGates", "", false, ""},
+		{[]string{kindClusterClass}, "spec.availabilityGates", "", false, ""},
 		{cluster, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses Cluster API's controllers, which this program does not run"},
 
 		{[]string{kindAWSCluster, kindManagedCluster}, annotation + "cluster.x-k8s.io/managed-by", "", true, "externally managed infrastructure is not supported"},
@@ -61,6 +65,12 @@ func unsupportedFields() []unsupportedField {
 		{deployment, "spec.progressDeadlineSeconds", "", false, "Cluster API has removed it"},
 		{deployment, "spec.revisionHistoryLimit", "", false, "Cluster API has removed it"},
 
+		{template, "spec.template.spec.instanceID", "", false, controllersSet},
+		{instance, "spec.instanceID", "", false, controllersSet},
+		{instance, "spec.providerID", "", false, controllersSet},
+		{[]string{kindMachine}, "spec.providerID", "", false, controllersSet},
+		{deployment, "spec.template.spec.providerID", "", false, controllersSet},
+		{[]string{kindManagedPlane}, "spec.network.additionalControlPlaneIngressRules", "", false, "they are for the security group of self-managed control planes; EKS has another one"},
 		{template, "spec.template.spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{instance, "spec.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{template, "spec.template.spec.dynamicHostAllocation", "", true, "set hostID to the dedicated host"},
@@ -71,7 +81,6 @@ func unsupportedFields() []unsupportedField {
 
 // ofPools lists the unsupported fields of pools and of EKS.
 func ofPools() []unsupportedField {
-	const record = "controllers set it"
 	var (
 		endpoint = []string{kindManagedCluster, kindManagedPlane}
 		group    = []string{kindScalingPool, kindManagedPool}
@@ -81,13 +90,13 @@ func ofPools() []unsupportedField {
 		{endpoint, "spec.controlPlaneEndpoint", "", false, "EKS sets the endpoint of the API server"},
 		{endpoint, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
 		{pool, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
-		{pool, "spec.providerIDList", "", false, record},
+		{pool, "spec.providerIDList", "", false, controllersSet},
 		{pool, "spec.minReadySeconds", "", false, ""},
 		{pool, "spec.template.spec.failureDomain", "", false, "use failureDomains of the pool"},
-		{pool, "spec.template.spec.providerID", "", false, record},
+		{pool, "spec.template.spec.providerID", "", false, controllersSet},
 		{group, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses the controllers, which this program does not run"},
-		{group, "spec.providerID", "", false, record},
-		{group, "spec.providerIDList", "", false, record},
+		{group, "spec.providerID", "", false, controllersSet},
+		{group, "spec.providerIDList", "", false, controllersSet},
 		{group, "spec.awsLaunchTemplate.name", "", false, "a launch template has the name of its pool"},
 		{group, "spec.awsLaunchTemplate.versionNumber", "", false, "the newest version is used"},
 	}

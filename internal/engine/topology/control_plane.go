@@ -1,7 +1,9 @@
 package topology
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
@@ -22,7 +24,7 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 			}
 		}
 	}
-	addInitMarker(g, all)
+	addInitMarker(g, p.inputs, all)
 	rolls := plan.rollsControlPlane()
 	if rolls && len(steady) == 0 {
 		return nil
@@ -36,12 +38,24 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 	return lbs.register(g, "", like, p.infra("spec.controlPlaneLoadBalancer"))
 }
 
+// Defaults of kubeadm (ClusterConfiguration, networking).
+const (
+	kubeadmServices = "10.96.0.0/12"
+	kubeadmDomain   = "cluster.local"
+)
+
 // addInitMarker adds the init marker, which records the machine that runs kubeadm init:
 // the first one.
-func addInitMarker(g *graph.Graph, machines []*graph.Ref[ec2.InstanceState]) {
-	if len(machines) > 0 {
-		graph.Add(g, "init-marker", &secrets.InitMarker{Machine: machines[0]})
+func addInitMarker(g *graph.Graph, in inputs, machines []*graph.Ref[ec2.InstanceState]) {
+	if len(machines) == 0 {
+		return
 	}
+	network := in.m.Object.Spec.ClusterNetwork
+	graph.Add(g, "init-marker", &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
+		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
+		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), kubeadmServices),
+		Domain:   cmp.Or(network.ServiceDomain, kubeadmDomain),
+	}}, graph.From(in.m.Origin("Cluster/"+in.m.Name, "spec.clusterNetwork")))
 }
 
 // controlPlane is the result of the rollouts of the control plane.
@@ -73,7 +87,7 @@ func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernete
 		for _, m := range out.launched {
 			instances = append(instances, m.Instance)
 		}
-		addInitMarker(g, instances)
+		addInitMarker(g, p.inputs, instances)
 	}
 	return out, nil
 }

@@ -24,7 +24,8 @@ func addImage(g *graph.Graph, b base, x group) (*graph.Ref[ec2.ImageState], erro
 	if id := x.spec.AMI.ID; id != nil && *id != "" {
 		return addGivenImage(g, b, x, *id), nil
 	}
-	if b.m.EKS != nil && x.spec.ImageLookupFormat == "" && x.spec.ImageLookupOrg == "" && x.spec.ImageLookupBaseOS == "" {
+	lookUp := x.spec.ImageLookupFormat + x.spec.ImageLookupOrg + x.spec.ImageLookupBaseOS + b.spec.ImageLookupFormat + b.spec.ImageLookupOrg + b.spec.ImageLookupBaseOS
+	if b.m.EKS != nil && lookUp == "" {
 		return addEKSImage(g, b, x)
 	}
 	q := ec2.ImageQuery{

@@ -154,7 +154,7 @@ func launchChunk(ctx context.Context, c *cloud.Clients, like *ec2.RunInstancesIn
 		return err
 	}
 	for n := len(launched); n < len(part); n++ {
-		out[n].err = graph.NotYet(fmt.Errorf("quota or capacity: AWS has launched %d machines of %d", len(launched), len(part)))
+		out[n].err = graph.NotYet(fmt.Errorf("quota or capacity: AWS has launched only %d of %d machines", len(launched), len(part)))
 	}
 	var g crash.Group
 	for n, x := range launched {

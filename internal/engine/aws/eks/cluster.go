@@ -172,6 +172,10 @@ func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 		d.Fixed("serviceCIDR", have.ServiceCIDR, e.ServiceCIDR)
 	}
 	d.Fixed("role", have.RoleARN, e.Role.CloudID())
+	e.diffNetwork(have, &d)
+	if have.ID == "" && e.SkipSelfManagedAddons { // EKS does not return it
+		d.Set("bootstrapSelfManagedAddons", "", false)
+	}
 	e.diffVersion(have, &d)
 	e.diffAccess(have, &d)
 	d.Lines("logging", have.Logging, e.Logging)
@@ -187,6 +191,31 @@ func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 	d.Advise("set the existing value in the manifest, or create another cluster")
 	d.Tags(have.Tags, e.Tags)
 	return d
+}
+
+// diffNetwork compares the subnets and the security groups. EKS accepts only subnets in the
+// zones in which it has created the cluster.
+func (e *Cluster) diffNetwork(have *ClusterState, d *graph.Diff) {
+	zones, before := map[string]bool{}, map[string]bool{}
+	for _, ref := range e.Subnets {
+		zone := ""
+		if s, ok := ref.Found(); ok {
+			zone = s.Zone
+			before[zone] = before[zone] || slices.Contains(have.Subnets, s.ID)
+		} else if s, ok := ref.Desired().(*ec2.Subnet); ok {
+			zone = s.Zone
+		}
+		zones[zone] = true
+	}
+	known := !slices.ContainsFunc(have.Subnets, func(id string) bool { return !slices.Contains(identity.CloudIDs(e.Subnets), id) })
+	for zone := range zones {
+		if known && have.ID != "" && !before[zone] {
+			d.Fixed("zone", "", zone)
+			d.Advise("EKS keeps the availability zones in which it has created a cluster: remove the subnets in other zones, or create another cluster")
+		}
+	}
+	d.Lines("subnet", have.Subnets, identity.CloudIDs(e.Subnets))
+	d.Lines("securityGroup", have.Groups, identity.CloudIDs(e.Groups))
 }
 
 func family(ipv6 bool) string {
@@ -376,6 +405,8 @@ func updateID(u *types.Update) string {
 func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Diff) (*types.Update, error) {
 	config := &eks.UpdateClusterConfigInput{Name: &e.Name}
 	switch {
+	case d.Has("subnet", "securityGroup"): // not together with another change
+		config.ResourcesVpcConfig = &types.VpcConfigRequest{SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups)}
 	case d.Has("endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs"):
 		config.ResourcesVpcConfig = &types.VpcConfigRequest{EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private, PublicAccessCidrs: e.PublicCIDRs}
 		if e.publicToAll() {
@@ -452,7 +483,7 @@ func (e *Cluster) UpdateTakes(d graph.Diff) time.Duration {
 
 // configFields are the fields that UpdateClusterConfig changes, which comes first.
 func configFields() []string {
-	return []string{"endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs", "upgradePolicy", "authenticationMode", "logging"}
+	return []string{"subnet", "securityGroup", "endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs", "upgradePolicy", "authenticationMode", "logging"}
 }
 
 // ClusterByName returns a cluster, or nil.

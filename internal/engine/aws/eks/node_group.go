@@ -76,6 +76,7 @@ type NodeGroupState struct {
 	Labels                                                       map[string]string
 	Taints                                                       []Taint
 	SSHKey                                                       string
+	SSHFrom                                                      []string          // security groups; none: all addresses
 	Issues                                                       []string          // health issues that EKS reports
 	Template, TemplateVersion                                    string            // ID and version; "" if EKS creates it
 	ScalingGroup                                                 string            // name of the Auto Scaling group; "" before it exists
@@ -197,6 +198,7 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 		d.Fixed("diskSize", have.DiskSize, g.DiskSize)
 	}
 	d.Fixed("sshKey", have.SSHKey, g.SSHKey)
+	g.diffRemoteAccess(have, &d)
 	d.Fixed("subnets", sortedList(have.Subnets), idList(identity.CloudIDs(g.Subnets)))
 	g.diffTemplate(have, &d)
 	d.Advise("set spec.eksNodegroupName of the AWSManagedMachinePool to another name: a node group with the new name is created and this one is deleted")
@@ -207,6 +209,20 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	}
 	d.Tags(have.Tags, g.Tags)
 	return d
+}
+
+// diffRemoteAccess compares who may use SSH, without security groups of the cluster that were
+// created after the node group.
+func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *graph.Diff) {
+	if have.SSHKey == "" || g.SSHKey == "" {
+		return
+	}
+	d.Fixed("remoteAccess.public", len(have.SSHFrom) == 0, len(g.SSHFrom)+len(g.SSHFromIDs) == 0)
+	for _, id := range g.SSHFromIDs {
+		if !slices.Contains(have.SSHFrom, id) {
+			d.Fixed("remoteAccess.sourceSecurityGroups", "", id)
+		}
+	}
 }
 
 // diffTemplate compares the launch template and its version. EKS can change only the
@@ -529,7 +545,7 @@ func nodeGroupState(x *types.Nodegroup) NodeGroupState {
 		s.Repair = aws.ToBool(v.Enabled)
 	}
 	if v := x.RemoteAccess; v != nil {
-		s.SSHKey = aws.ToString(v.Ec2SshKey)
+		s.SSHKey, s.SSHFrom = aws.ToString(v.Ec2SshKey), v.SourceSecurityGroups
 	}
 	for _, t := range x.Taints {
 		s.Taints = append(s.Taints, Taint{aws.ToString(t.Key), aws.ToString(t.Value), string(t.Effect)})

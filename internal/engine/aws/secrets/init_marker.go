@@ -2,6 +2,8 @@ package secrets
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -16,50 +18,95 @@ import (
 // InitMarker is the SSM parameter that records which machine runs kubeadm init. If that
 // machine is lost, its replacement joins the control plane: a second kubeadm init would
 // create a second cluster behind the same endpoint.
+//
+// The parameter also records the settings of kubeadm init that can never be changed. Without
+// it, a plan could not compare them with the manifest while the API server does not answer.
 type InitMarker struct {
 	Machine *graph.Ref[ec2.InstanceState]
+	Network ClusterNetwork
 }
 
+// ClusterNetwork is the part of spec.clusterNetwork of the Cluster that kubeadm init stores in
+// the cluster.
+type ClusterNetwork struct {
+	Pods     string `json:"pods,omitempty"`     // CIDR blocks, separated by commas
+	Services string `json:"services,omitempty"` // CIDR blocks, separated by commas
+	Domain   string `json:"domain,omitempty"`   // DNS domain of Services
+}
+
+// InitMarkerState is the content of the parameter.
+type InitMarkerState struct {
+	Machine string `json:"machine"`
+	ClusterNetwork
+}
+
+// CloudID implements graph.State.
+func (s InitMarkerState) CloudID() string { return s.Machine }
+
 var (
-	_ graph.Desired[ec2.Named] = (*InitMarker)(nil)
-	_ graph.Creator[ec2.Named] = (*InitMarker)(nil)
-	_ graph.Deleter[ec2.Named] = (*InitMarker)(nil)
+	_ graph.Desired[InitMarkerState] = (*InitMarker)(nil)
+	_ graph.Creator[InitMarkerState] = (*InitMarker)(nil)
+	_ graph.Deleter[InitMarkerState] = (*InitMarker)(nil)
 )
 
 // Needs implements graph.Desired.
 func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
 
 // Find implements graph.Desired.
-func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
-	id, err := InitializedBy(ctx, c)
-	if err != nil || id == "" {
-		return nil, err
-	}
-	n := ec2.Named(id)
-	return &n, nil
+func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
+	return initMarker(ctx, c)
 }
 
-// Diff implements graph.Desired. The marker never changes.
-func (m *InitMarker) Diff(*ec2.Named) graph.Diff { return nil }
+// Diff implements graph.Desired.
+func (m *InitMarker) Diff(have *InitMarkerState) (d graph.Diff) {
+	d.Fixed("pods", have.Pods, m.Network.Pods)
+	d.Fixed("services", have.Services, m.Network.Services)
+	d.Fixed("serviceDomain", have.Domain, m.Network.Domain)
+	d.Advise("kubeadm init has stored it in the cluster: set spec.clusterNetwork of the Cluster back, or create another cluster")
+	return d
+}
 
 // Create implements graph.Creator.
-func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*ec2.Named, error) {
-	n := ec2.Named(m.Machine.CloudID())
-	_, err := c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
-		Name: aws.String(c.ParameterPath("init")), Value: aws.String(string(n)), Type: types.ParameterTypeString, Overwrite: aws.Bool(false),
+func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
+	s := InitMarkerState{m.Machine.CloudID(), m.Network}
+	value, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.SSM.PutParameter(ctx, &ssm.PutParameterInput{
+		Name: aws.String(c.ParameterPath(initParameter)), Value: aws.String(string(value)), Type: types.ParameterTypeString, Overwrite: aws.Bool(false),
 	})
-	return &n, err
+	return &s, err
 }
 
 // Delete implements graph.Deleter.
-func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *ec2.Named) error {
-	_, err := c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath("init"))})
+func (m *InitMarker) Delete(ctx context.Context, c *cloud.Clients, _ *InitMarkerState) error {
+	_, err := c.SSM.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String(c.ParameterPath(initParameter))})
 	return err
+}
+
+const initParameter = "init"
+
+// initMarker returns the init marker, or nil.
+func initMarker(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
+	value, err := StoredParameter(ctx, c, initParameter)
+	if err != nil || value == "" {
+		return nil, err
+	}
+	var s InitMarkerState
+	if err := json.Unmarshal([]byte(value), &s); err != nil || s.Machine == "" {
+		return nil, fmt.Errorf("parameter %s: the value is not one of this program: %q", c.ParameterPath(initParameter), value)
+	}
+	return &s, nil
 }
 
 // InitializedBy returns the ID of the machine in the init marker; "" if there is none.
 func InitializedBy(ctx context.Context, c *cloud.Clients) (string, error) {
-	return StoredParameter(ctx, c, "init")
+	s, err := initMarker(ctx, c)
+	if s == nil || err != nil {
+		return "", err
+	}
+	return s.Machine, nil
 }
 
 // StoredParameter returns the value of a parameter of the cluster; "" if it does not
@@ -79,19 +126,19 @@ func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string
 
 // initMarkerKind declares the init marker.
 func initMarkerKind() *kind.Any {
-	return kind.Of(kind.Kind[ec2.Named]{
+	return kind.Of(kind.Kind[InitMarkerState]{
 		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
-		Find: func(ctx context.Context, c *cloud.Clients, _ ec2.Named) (*ec2.Named, error) {
-			return (&InitMarker{}).Find(ctx, c)
+		Find: func(ctx context.Context, c *cloud.Clients, _ InitMarkerState) (*InitMarkerState, error) {
+			return initMarker(ctx, c)
 		},
 		Statement: kind.Parameters, Actions: []string{"ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:GetParameter", "ssm:PutParameter"},
 	})
 }
 
-func listInitMarker(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]ec2.Named, error) {
-	machine, err := InitializedBy(ctx, c)
-	if err != nil || machine == "" {
+func listInitMarker(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]InitMarkerState, error) {
+	s, err := initMarker(ctx, c)
+	if s == nil || err != nil {
 		return nil, err
 	}
-	return []ec2.Named{ec2.Named(c.ParameterPath("init"))}, nil
+	return []InitMarkerState{*s}, nil
 }

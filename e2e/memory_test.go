@@ -1,0 +1,54 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/test/moto"
+)
+
+// TestMemory measures how much memory the binary takes to create a cluster of E2E_WORKERS
+// workers, to plan it again and to delete it. The account is in another process.
+func TestMemory(t *testing.T) {
+	workers := number(t, "E2E_WORKERS", 0)
+	if workers == 0 {
+		t.Skip("it takes minutes: set E2E_WORKERS, for example to 1000")
+	}
+	const limit = 128 << 10 // KiB, the unit of Linux
+	text, err := os.ReadFile(example("quickstart"))
+	require.NoError(t, err)
+	many := strings.Replace(string(text), "\n  replicas: 1\n", fmt.Sprintf("\n  replicas: %d\n", workers), 1)
+	path := filepath.Join(t.TempDir(), "many.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(many), 0o600))
+	server := moto.Start(t)
+	server.Reset(t)
+	server.Bootstrap(t)
+	s := newShell(t, server)
+	most := int64(0)
+	for _, args := range [][]string{{"create", "-f", path, "--yes"}, {"plan", "-f", path, "--detailed-exitcode"}, {"delete", "-f", path, "--yes"}} {
+		cmd, _, story := s.command(t.Context(), args...)
+		_ = cmd.Run()
+		require.Zero(t, cmd.ProcessState.ExitCode(), story.String())
+		used := memoryOf(t, cmd)
+		t.Logf("%s: %d MiB, %s of processor time", args[0], used>>10, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		most = max(most, used)
+	}
+	require.LessOrEqual(t, most, int64(limit))
+}
+
+// memoryOf returns the largest resident set of a process that has ended, in KiB.
+func memoryOf(t *testing.T, cmd *exec.Cmd) int64 {
+	t.Helper()
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	require.True(t, ok)
+	return usage.Maxrss
+}

@@ -111,7 +111,14 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	for _, s := range inv.Subnets {
 		zones[s.Zone] = true
 	}
-	if len(spec.Subnets) > 0 || len(zones) >= topology.ZoneLimit(&spec.VPC) {
+	if len(spec.Subnets) > 0 {
+		var listed []string
+		for _, s := range spec.Subnets {
+			listed = append(listed, s.AvailabilityZone)
+		}
+		return observeEdgeZones(ctx, c, m, listed, inv)
+	}
+	if len(zones) >= topology.ZoneLimit(&spec.VPC) {
 		return nil
 	}
 	var avoid []string
@@ -120,6 +127,19 @@ func observeNetwork(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, 
 	}
 	if inv.Zones, err = ec2.Zones(ctx, c, avoid...); err != nil {
 		return fmt.Errorf("availability zones: %w", err)
+	}
+	return nil
+}
+
+// observeEdgeZones reads the zones that may be Local Zones or Wavelength Zones.
+func observeEdgeZones(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, zones []string, inv *topology.Inventory) (err error) {
+	zones = slices.DeleteFunc(zones, func(zone string) bool { return !topology.IsUnusualZone(m.Region, zone) })
+	if len(zones) == 0 || cloud.IsBrief(ctx) {
+		return nil
+	}
+	slices.Sort(zones)
+	if inv.ZoneInfo, err = ec2.ZonesNamed(ctx, c, slices.Compact(zones)); err != nil {
+		return fmt.Errorf("zones: %w", err)
 	}
 	return nil
 }
@@ -139,9 +159,17 @@ func observeExisting(ctx context.Context, c *cloud.Clients, m *manifest.Cluster,
 	if err := observeMachines(ctx, c, []string{spec.VPC.ID}, inv); err != nil {
 		return err
 	}
-	var ids []string
+	var ids, zones []string
 	for _, s := range spec.Subnets {
 		ids = append(ids, s.ID)
+	}
+	for _, s := range all {
+		if slices.Contains(ids, s.ID) {
+			zones = append(zones, s.Zone)
+		}
+	}
+	if err := observeEdgeZones(ctx, c, m, zones, inv); err != nil {
+		return err
 	}
 	if len(ids) == 0 {
 		return nil

@@ -168,11 +168,6 @@ func TestRules(t *testing.T) {
 			`AWSCluster/quick metadata.annotations.cluster.x-k8s.io/managed-by: is not supported yet — externally managed infrastructure is not supported`,
 		},
 		{
-			"local zone", quick,
-			[]string{network, network + "  network:\n    subnets:\n    - {id: a, zoneType: local-zone, parentZoneName: eu-west-1a}\n"},
-			`AWSCluster/quick spec.network.subnets[0].zoneType: "local-zone" is not supported yet — use subnets in availability zones`,
-		},
-		{
 			"overrides without a VPC", quick,
 			[]string{network, network + "  network:\n    securityGroupOverrides: {node: sg-1}\n"},
 			`AWSCluster/quick spec.network.securityGroupOverrides: security groups can be set only with an existing VPC — set spec.network.vpc.id, or remove the overrides`,

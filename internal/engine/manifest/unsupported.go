@@ -46,7 +46,6 @@ func unsupportedFields() []unsupportedField {
 		{network, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
 		{network, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
 		{network, "spec.network.vpc.carrierGatewayId", "", true, "the carrier gateway is created with the first public subnet in a Wavelength Zone"},
-		{network, "spec.network.subnets[].zoneType", "local-zone", true, "use subnets in availability zones"},
 		{network, "spec.network.vpc.elasticIpPool", "", true, "addresses come from the pool of Amazon"},
 		{network, "spec.network.vpc.tags", "", false, written + "; set additionalTags"},
 		{network, "spec.network.vpc.internetGatewayId", "", false, written},

@@ -70,7 +70,7 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
 	}
 	for _, s := range b.net.subnets {
-		if !plane.RestrictPrivateSubnets || !s.public {
+		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
 			e.Subnets = append(e.Subnets, s.ref)
 		}
 	}

@@ -30,10 +30,11 @@ type subnet struct {
 	table      *graph.Ref[ec2.RouteTableState] // nil for an existing subnet
 	name, zone string
 	public     bool
+	edge       bool   // it is in a Local Zone or a Wavelength Zone
 	wavelength bool   // it is in a Wavelength Zone
 	secondary  bool   // it is for pods only
 	nat        bool   // a NAT gateway of this cluster leads to the internet
-	parent     string // availability zone of the Wavelength Zone
+	parent     string // availability zone of an edge zone
 	cidr       string
 	ipv6       int    // index of its /64; 0: none
 	ipv6CIDR   string // from the manifest
@@ -50,9 +51,9 @@ func (s subnet) role() string {
 }
 
 // loadBalancerTag is the tag by which the AWS cloud controller manager picks
-// subnets for load balancers of Services; none in a Wavelength Zone, as in CAPA.
+// subnets for load balancers of Services; none in an edge zone, as in CAPA.
 func (s subnet) loadBalancerTag() cloud.Tags {
-	if s.wavelength {
+	if s.edge {
 		return nil
 	}
 	if s.public {
@@ -76,11 +77,11 @@ func (n network) of(ref *graph.Ref[ec2.SubnetState]) subnet {
 }
 
 // subnetsOfKind returns the public or the private subnets in availability zones, in order. As in
-// CAPA, subnets in Wavelength Zones contain machines only if the manifest says so, and
+// CAPA, subnets in edge zones contain machines only if the manifest says so, and
 // neither load balancers nor NAT gateways. Subnets for pods contain none of them.
 func (n network) subnetsOfKind(public bool) (out []subnet) {
 	for _, s := range n.subnets {
-		if s.public == public && !s.wavelength && !s.secondary {
+		if s.public == public && !s.edge && !s.secondary {
 			out = append(out, s)
 		}
 	}
@@ -91,7 +92,7 @@ func (n network) subnetsOfKind(public bool) (out []subnet) {
 // any zone if it is "".
 func (n network) first(public bool, zone string) (subnet, bool) {
 	for _, s := range n.subnets {
-		if s.public == public && !s.secondary && (zone == "" && !s.wavelength || s.zone == zone) {
+		if s.public == public && !s.secondary && (zone == "" && !s.edge || s.zone == zone) {
 			return s, true
 		}
 	}
@@ -174,8 +175,15 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		if s.IsIPv6 && s.IPv6CidrBlock == "" {
 			ipv6 = i + 1
 		}
+		zone, err := in.zoneOf(s, fmt.Sprintf("spec.network.subnets[%d].availabilityZone", i))
+		if err != nil {
+			return nil, err
+		}
+		if s.IsIPv6 && zone.IsEdge() {
+			return nil, fmt.Errorf("%s: Local Zones and Wavelength Zones have no IPv6", in.m.Origin(in.m.InfraObject(), fmt.Sprintf("spec.network.subnets[%d].isIpv6", i)))
+		}
 		out = append(out, subnet{
-			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, wavelength: s.IsEdgeWavelength(), parent: text(s.ParentZoneName),
+			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, edge: zone.IsEdge(), wavelength: zone.IsWavelength(), parent: zone.Parent,
 			secondary: isSecondary(cloud.Tags(s.Tags)), cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(s.Tags),
 		})
@@ -207,6 +215,38 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		out = append(out, pub, prv)
 	}
 	return out, nil
+}
+
+// zoneOf returns the kind of the zone of a subnet in the manifest. What AWS says counts more
+// than zoneType and parentZoneName.
+func (in inputs) zoneOf(s infrav1.SubnetSpec, path string) (ec2.ZoneInfo, error) {
+	zone, known := in.inv.ZoneInfo[s.AvailabilityZone]
+	switch {
+	case zone.Closed != "":
+		return zone, fmt.Errorf("%s: the account has not opted in to %s, which contains the zone %s: run aws ec2 modify-availability-zone-group --region %s --group-name %s --opt-in-status opted-in",
+			in.m.Origin(in.m.InfraObject(), path), zone.Closed, s.AvailabilityZone, in.m.Region, zone.Closed)
+	case known:
+		return zone, nil
+	case in.inv.ZoneInfo != nil && IsUnusualZone(in.m.Region, s.AvailabilityZone):
+		return zone, fmt.Errorf("%s: region %s has no zone %s", in.m.Origin(in.m.InfraObject(), path), in.m.Region, s.AvailabilityZone)
+	}
+	switch { // without an account, the name has to tell
+	case s.ZoneType != nil:
+		zone.Type = string(*s.ZoneType)
+	case IsUnusualZone(in.m.Region, s.AvailabilityZone) && strings.Contains(s.AvailabilityZone, "-wl"):
+		zone.Type = string(infrav1.ZoneTypeWavelengthZone)
+	case IsUnusualZone(in.m.Region, s.AvailabilityZone):
+		zone.Type = string(infrav1.ZoneTypeLocalZone)
+	}
+	zone.Parent = text(s.ParentZoneName)
+	return zone, nil
+}
+
+// IsUnusualZone reports whether a zone does not have the name of an availability zone, which
+// is that of its region and a letter. It may be a Local Zone or a Wavelength Zone.
+func IsUnusualZone(region, zone string) bool {
+	letter, ok := strings.CutPrefix(zone, region)
+	return zone != "" && (!ok || len(letter) != 1)
 }
 
 // usedZones lists the zones in which the cluster has subnets already.
@@ -276,10 +316,10 @@ func natGatewayIn(zone string, all []natGateway) *graph.Ref[ec2.NATGatewayState]
 }
 
 // natGatewayFor returns the NAT gateway through which a private subnet reaches the
-// internet: that of its zone; in a Wavelength Zone, as in CAPA, that of the parent zone,
-// or else the first one.
+// internet: that of its zone; in an edge zone, as in CAPA, that of the parent zone, or else
+// the first one.
 func natGatewayFor(s subnet, all []natGateway) *graph.Ref[ec2.NATGatewayState] {
-	if !s.wavelength {
+	if !s.edge {
 		return natGatewayIn(s.zone, all)
 	}
 	if nat := natGatewayIn(s.parent, all); nat != nil || len(all) == 0 {
@@ -390,11 +430,14 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 			id = given.ID
 		}
 		s := subnet{
-			name: id, zone: given.AvailabilityZone, public: given.IsPublic, wavelength: given.IsEdgeWavelength(),
+			name: id, zone: given.AvailabilityZone, public: given.IsPublic, edge: given.IsEdge(), wavelength: given.IsEdgeWavelength(),
 			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(given.Tags), secondary: isSecondary(cloud.Tags(given.Tags)),
 		}
 		if seen, ok := in.observedSubnet(id); ok {
 			s.zone, s.secondary = seen.Zone, s.secondary || isSecondary(seen.Tags)
+			if zone, ok := in.inv.ZoneInfo[seen.Zone]; ok {
+				s.edge, s.wavelength = zone.IsEdge(), zone.IsWavelength()
+			}
 			if s.public = in.inv.Public[id] || seen.Tags[cloud.RoleTag] == rolePublic; given.IsPublic && !s.public {
 				n.remarks = append(n.remarks, fmt.Sprintf("%s: subnet %s has no route to an internet gateway: it is used as a private subnet", in.m.Origin(in.m.InfraObject(), s.path+".isPublic"), id))
 			}

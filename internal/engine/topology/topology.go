@@ -23,6 +23,7 @@ import (
 type Inventory struct {
 	Now          time.Time                   // time of the inventory; zero: no machine is old
 	Zones        []string                    // available zones, in order of name
+	ZoneInfo     map[string]ec2.ZoneInfo     // zones of the manifest that may be Local Zones or Wavelength Zones, by name
 	Subnets      []ec2.SubnetState           // of the cluster
 	Public       map[string]bool             // IDs of subnets of an existing VPC with a route to the internet
 	Machines     []ec2.InstanceState         // of the cluster

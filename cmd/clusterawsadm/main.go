@@ -4,10 +4,12 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cli"
 )
 
 func main() {
+	debug.SetGCPercent(50) // runs wait most of the time: a third less memory for a little more processor time
 	os.Exit(cli.Main(os.Args[1:], cli.Process()))
 }

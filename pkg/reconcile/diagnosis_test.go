@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -271,6 +272,21 @@ func TestDiagnosis(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A run outside of the VPC cannot wait for an EKS cluster with a private endpoint.
+func TestDiagnosisOfAPrivateEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const file = "../../configs/eks.yaml"
+		m := load(t, file, nil)
+		m.EKS.ControlPlane.Spec.EndpointAccess.Public, m.EKS.ControlPlane.Spec.EndpointAccess.Private = new(bool), aws.Bool(true)
+		a := prepared(t, file, m)
+		p := a.Process()
+		_, err := reconcile.OpenModel(m, reconcile.Target{Config: p.Config(), Owner: "test", Transport: transport(p), Wait: reconcile.APIServer}).Apply(t.Context(), reconcile.Options{})
+		findings := diagnosed(t, err, "api-server").Findings
+		require.Len(t, findings, 1)
+		require.Regexp(t, `^nothing answers at \S+, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with .*, or set spec.endpointAccess.public: true`, findings[0])
+	})
 }
 
 // If the policy denies a read of the diagnosis, the findings say so, and contain all

@@ -69,9 +69,9 @@ func conflicts() map[string]tamper {
 		"security-group description": func(s *awssim.State, id, _ string) {
 			s.EC2.SecurityGroups[id].Description = "tampered"
 		},
-		"init-marker pods":          func(s *awssim.State, id, _ string) { remark(s, "pods", "10.99.0.0/16") },
-		"init-marker services":      func(s *awssim.State, id, _ string) { remark(s, "services", "10.98.0.0/16") },
-		"init-marker serviceDomain": func(s *awssim.State, id, _ string) { remark(s, "domain", "tampered") },
+		"init-marker pods":          func(s *awssim.State, _, _ string) { remark(s, "pods", "10.99.0.0/16") },
+		"init-marker services":      func(s *awssim.State, _, _ string) { remark(s, "services", "10.98.0.0/16") },
+		"init-marker serviceDomain": func(s *awssim.State, _, _ string) { remark(s, "domain", "tampered") },
 		"machine instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
 		"machine profile":           func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Profile = "tampered" },
 		"machine key":               func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Key = "tampered" },

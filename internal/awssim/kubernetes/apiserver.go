@@ -154,7 +154,7 @@ func (svc *Service) connected(u *url.URL, access kube.Access) (*kubesim.Cluster,
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("connect: connection refused")}
 		}
 	}
-	if svc.private(host) {
+	if plane := svc.EKS.ClusterNamed(c.EKS); svc.private(host) || plane != nil && !plane.Public && !svc.Inside {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: fmt.Errorf("i/o timeout")}
 	}
 	if len(c.CA) > 0 && !bytes.Equal(bytes.TrimSpace(c.CA), bytes.TrimSpace(access.CA)) {

@@ -77,6 +77,8 @@ func (d *serverCheck) reachable(ctx context.Context) (string, error) {
 		return fmt.Sprintf("the name %s of the load balancer cannot be resolved from here (%s): check the DNS of this computer", dns.Name, dns.Err), nil
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return fmt.Sprintf("at %s an API server answers whose certificate another CA has signed: that of another cluster, or a proxy in between", endpoint), nil
+	case d.private() && (why == "no answer" || strings.Contains(why, "timeout")):
+		return fmt.Sprintf("nothing answers at %s, and the endpoint of the EKS cluster is private: only machines that reach the VPC can wait for the API server; run this there, or with %s, or set spec.endpointAccess.public: true", endpoint, d.server.API.Without), nil
 	case d.internal() && (why == "no answer" || strings.Contains(why, "timeout")):
 		return fmt.Sprintf("nothing answers at %s, and its load balancer is internal: only machines that reach the VPC can wait for the API server; run this there, or with %s", endpoint, d.server.API.Without), nil
 	}
@@ -89,6 +91,12 @@ func (d *serverCheck) balancer() string {
 	e.Host = ""
 	name, _, _ := strings.Cut(e.String(), ":")
 	return name
+}
+
+// private reports whether EKS gives the API server only addresses in the VPC.
+func (d *serverCheck) private() bool {
+	cluster, ok := d.server.API.Endpoint.EKS.Found()
+	return ok && !cluster.Public
 }
 
 // internal reports whether the load balancer has only addresses in the VPC.

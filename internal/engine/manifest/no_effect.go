@@ -67,8 +67,8 @@ func (l *loader) checkBastion() {
 func (l *loader) checkPartition() {
 	const path = "spec.partition"
 	given, _ := l.infra.valueAt(path).(string)
-	if real := partitionOf(l.cluster.Region); given != "" && given != real {
-		l.warn(l.infra.problem(path, fmt.Sprintf("the region %s is in the partition %s, not %s", l.cluster.Region, real, given), "remove it"))
+	if is := partitionOf(l.cluster.Region); given != "" && given != is {
+		l.warn(l.infra.problem(path, fmt.Sprintf("the region %s is in the partition %s, not %s", l.cluster.Region, is, given), "remove it"))
 	}
 }
 

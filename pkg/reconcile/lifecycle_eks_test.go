@@ -348,3 +348,47 @@ func TestSubnetsOfEKSChange(t *testing.T) {
 		mustDelete(t, m, a)
 	})
 }
+
+// The access entries of machines exist before EKS ignores the ConfigMap, and a run that is
+// killed in between continues.
+func TestAccessEntriesBeforeTheLastStep(t *testing.T) {
+	const file = "../../configs/eks-machines.yaml"
+	for _, killed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := rewritten(t, file, "authenticationMode: api\n", "authenticationMode: config_map\n")
+			a := prepared(t, file, m)
+			mustApply(t, m, a)
+			before := len(a.Calls())
+			m = load(t, file, nil)
+			p := mustPlan(t, m, a)
+			require.True(t, stepOf(t, p, "eks-cluster").Diff.Has("authenticationMode"))
+			require.Equal(t, "API", stepOf(t, p, "eks-authentication").Diff[0].Want)
+			if killed {
+				p := a.Process()
+				require.Error(t, faulty(t, p, func(_ int, _, op string) awssim.Fault {
+					if op == "CreateAccessEntry" {
+						return awssim.KillBefore
+					}
+					return awssim.None
+				}, func(ctx context.Context) error {
+					_, err := open(m, p).Apply(ctx, reconcile.Options{})
+					return err
+				}))
+			}
+			mustApply(t, m, a)
+			requireNoChange(t, m, a)
+			var order []string
+			for _, c := range a.Calls()[before:] {
+				if c.Service == "EKS" && slices.Contains([]string{"CreateAccessEntry", "UpdateClusterConfig"}, c.Operation) {
+					order = append(order, c.Operation)
+				}
+			}
+			require.Equal(t, "UpdateClusterConfig", order[0])
+			require.Equal(t, "UpdateClusterConfig", order[len(order)-1])
+			require.Contains(t, order, "CreateAccessEntry")
+			require.Equal(t, 2, len(order)-strings.Count(strings.Join(order, " "), "CreateAccessEntry"))
+			a.Edit(func(s *awssim.State) { require.Equal(t, "API", plane(s).Authentication) })
+			mustDelete(t, m, a)
+		})
+	}
+}

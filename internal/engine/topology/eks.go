@@ -41,6 +41,9 @@ func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
 	}
 	entries := addAccessEntries(g, p, spec)
 	access := addNodeAccess(g, p, spec)
+	if b.movesToAPI(spec) {
+		graph.Expect(g, "eks-authentication", &eks.Authentication{Cluster: p.eks, Entries: slices.Concat(entries, access.entries)}, b.infra("spec.accessConfig.authenticationMode"))
+	}
 	addons := addEKSAddons(g, p, spec, nodes)
 	if spec.AssociateOIDCProvider {
 		graph.Add(g, "oidc-provider", &eks.OIDCProvider{
@@ -50,6 +53,14 @@ func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
 	retired := retireEKS(g, p, access.roles)
 	addIdentityProvider(g, p, spec, slices.Concat(groups, profiles, entries, access.entries, addons, retired))
 	return eksPlane{p, access.mappings, access.remarks}, nil
+}
+
+// movesToAPI reports whether the manifest has the authentication mode API, and the cluster
+// exists with another one.
+func (in inputs) movesToAPI(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) bool {
+	have, api := in.inv.EKS.Cluster, string(ekscontrolplanev1.EKSAuthenticationModeAPI)
+	return have != nil && have.Authentication != "" && !strings.EqualFold(have.Authentication, api) &&
+		plane.AccessConfig != nil && strings.EqualFold(string(plane.AccessConfig.AuthenticationMode), api)
 }
 
 // eksPort is where EKS's API servers listen.
@@ -91,6 +102,9 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 	}
 	if a := plane.AccessConfig; a != nil {
 		e.Authentication, e.CreatorIsAdmin = strings.ToUpper(string(a.AuthenticationMode)), a.BootstrapClusterCreatorAdminPermissions
+		if b.movesToAPI(plane) {
+			e.MovesToAPI, e.Authentication = true, strings.ToUpper(string(ekscontrolplanev1.EKSAuthenticationModeAPIAndConfigMap))
+		}
 	}
 	return e
 }

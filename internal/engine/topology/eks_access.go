@@ -84,10 +84,20 @@ func (a *nodeAccess) remark(format string, args ...any) {
 func (a *nodeAccess) mapRole(p platform, profile string) {
 	switch role := p.inv.NodeRoles[profile]; {
 	case role != "":
-		a.mappings = append(a.mappings, incluster.Mapping{ARN: role, Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
+		a.mappings = append(a.mappings, incluster.Mapping{ARN: withoutPath(role), Username: "system:node:{{EC2PrivateDNSName}}", Groups: []string{"system:bootstrappers", "system:nodes"}})
 	case p.inv.NodeRoles != nil:
 		a.remark("%s: the role of instance profile %s cannot be looked up (iam:GetInstanceProfile): let it into the cluster in spec.iamAuthenticatorConfig.mapRoles", p.m.Origin(p.m.InfraObject(), "spec.accessConfig"), profile)
 	}
+}
+
+// withoutPath returns the ARN of a role without its path, which the ConfigMap must not contain
+// ("Troubleshoot IAM", EKS user guide: aws-auth).
+func withoutPath(role string) string {
+	prefix, path, ok := strings.Cut(role, ":role/")
+	if !ok {
+		return role
+	}
+	return prefix + ":role/" + path[strings.LastIndex(path, "/")+1:]
 }
 
 // addEntry adds the access entry of a group's role, unless it has one.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/identity"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
 
@@ -320,4 +322,23 @@ func TestFiltersMatchOwnSubnets(t *testing.T) {
 		want, _, _ := strings.Cut(name, " ")
 		require.True(t, strings.HasSuffix(found, "/"+want), "%s for %v", found, filters)
 	}
+}
+
+// The ConfigMap aws-auth contains the ARNs of roles without their paths.
+func TestRolesWithPathsInAWSAuth(t *testing.T) {
+	m := examples(t)["eks-machines"]
+	m.EKS.ControlPlane.Spec.AccessConfig.AuthenticationMode = ekscontrolplanev1.EKSAuthenticationModeConfigMap
+	inv := inventory(m)
+	inv.NodeRoles = map[string]string{"nodes.cluster-api-provider-aws.sigs.k8s.io": "arn:aws:iam::123456789012:role/teams/a/nodes"}
+	c, err := topology.Build(m, inv, topology.Options{Wait: topology.APIServer})
+	require.NoError(t, err)
+	var arns []string
+	for _, n := range c.Resources() {
+		if ref, ok := n.(*graph.Ref[incluster.AWSAuthState]); ok {
+			for _, x := range ref.Desired().(*incluster.AWSAuth).Wanted {
+				arns = append(arns, x.ARN)
+			}
+		}
+	}
+	require.Equal(t, []string{"arn:aws:iam::123456789012:role/nodes"}, arns)
 }

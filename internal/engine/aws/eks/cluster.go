@@ -39,6 +39,7 @@ type Cluster struct {
 	Logging               []string // enabled log types, sorted
 	Key                   string   // ARN of the KMS key for Secrets; "" for a key of EKS
 	Authentication        string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for the default of EKS
+	MovesToAPI            bool     // Authentication makes the last step, to the mode API
 	CreatorIsAdmin        *bool
 	SkipSelfManagedAddons bool   // EKS does not install the VPC CNI, CoreDNS and kube-proxy
 	Support               string // EXTENDED or STANDARD; "": not changed
@@ -288,6 +289,9 @@ func (e *Cluster) diffAccess(have *ClusterState, d *graph.Diff) {
 		if have.ID == "" {
 			d.Set("authenticationMode", "", e.Authentication)
 		}
+		return
+	}
+	if e.MovesToAPI && have.Authentication == string(types.AuthenticationModeApi) {
 		return
 	}
 	modes := authenticationModes()

@@ -23,6 +23,7 @@ func Kinds() []*kind.Any {
 		fargateProfileKind(),
 		addonKind(),
 		accessEntryKind(),
+		authenticationKind(),
 		identityProviderKind(),
 		oidcProviderKind(),
 	}

@@ -308,9 +308,10 @@ func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateC
 	return &eks.UpdateClusterConfigOutput{Update: u}, err
 }
 
-// changeNetwork changes the subnets and the security groups. The subnets must be in the
-// availability zones in which the cluster was created ("Subnet requirements for clusters", EKS
-// user guide). The message of the error is not verified.
+// changeNetwork changes the subnets and the security groups, in a call of their own. The
+// subnets must be in exactly the availability zones in which the cluster was created. Both are
+// seen by others: github.com/aws-controllers-k8s/eks-controller, pull request 119;
+// github.com/aws/containers-roadmap, issue 2258.
 func (svc *Service) changeNetwork(c *Cluster, in *types.VpcConfigRequest) (types.UpdateType, Update, error) {
 	const kind = types.UpdateTypeVpcConfigUpdate
 	if err := core.Only("UpdateClusterConfig", in, "SubnetIds", "SecurityGroupIds"); err != nil {

@@ -68,6 +68,7 @@ func TestFields(t *testing.T) {
 	if !sweeping() {
 		t.Skip("it takes two minutes: see make sweep")
 	}
+	t.Parallel()
 	silent, heard := map[string]string{}, map[string]bool{}
 	for _, example := range fieldExamples() {
 		objects := objectsOf(t, example)

@@ -90,3 +90,18 @@ func TestDeletionOfNodeGroupFails(t *testing.T) {
 		require.Equal(t, before, a.Inventory())
 	})
 }
+
+// A version of an add-on that EKS does not have is told before the first write.
+func TestVersionsOfAddonsAreChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, eksAddons, nil)
+		addons := *m.EKS.ControlPlane.Spec.Addons
+		addons[0].Version = "v1.99.0-eksbuild.1"
+		a := prepared(t, eksAddons, m)
+		_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "addon/"+addons[0].Name+" (eks-addons.yaml:")
+		require.ErrorContains(t, err, "EKS has no version v1.99.0-eksbuild.1 of the add-on "+addons[0].Name+" for Kubernetes 1.34: use one of v")
+		require.Empty(t, writes(a.Calls()))
+	})
+}

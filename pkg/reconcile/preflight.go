@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
@@ -22,10 +23,33 @@ func (r *run) preflight(ctx context.Context) error {
 		r.warn("%s", w)
 	}
 	r.warnOfKeyReaders(ctx)
+	reasons = append(reasons, r.refusals(ctx)...)
 	if reasons = append(reasons, report.Reasons...); len(reasons) > 0 {
 		return &RefusedError{reasons}
 	}
 	return nil
+}
+
+// refusals lists what AWS would refuse, as far as it can be asked before. Whatever cannot be
+// asked is a warning.
+func (r *run) refusals(ctx context.Context) (reasons []error) {
+	for _, s := range r.plan.Steps {
+		if s.Action != graph.Create && s.Action != graph.Update {
+			continue
+		}
+		checked, ok := r.built.Graph.Resource(s.Resource).Desired().(graph.Checked)
+		if !ok {
+			continue
+		}
+		refusal, err := checked.Check(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud)
+		switch {
+		case refusal != "":
+			reasons = append(reasons, &graph.ResourceError{Resource: s.Resource, Origin: s.Origin, Err: errors.New(refusal)})
+		case err != nil && ctx.Err() == nil:
+			r.warn("%s: AWS cannot be asked whether it accepts this: %v", s.Resource, err)
+		}
+	}
+	return reasons
 }
 
 // conflicts lists the differences that cannot be changed.

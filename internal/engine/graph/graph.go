@@ -90,6 +90,12 @@ type Timed interface {
 	Takes() (create, remove time.Duration)
 }
 
+// Checked is implemented by a resource if AWS can be asked before whether it accepts it.
+type Checked interface {
+	// Check returns why AWS would refuse the resource; "" if it would not. It writes nothing.
+	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
+}
+
 // TimeLimited is implemented by a resource, or by its state, if some of its changes take
 // much longer than its creation.
 type TimeLimited interface {

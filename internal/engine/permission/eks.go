@@ -20,14 +20,14 @@ func (s Scope) imagesOfEKS() Statement {
 	if s.Region != "" {
 		region = s.Region
 	}
-	return allow("ReadEKSImages", []string{"arn:" + s.Partition + ":ssm:" + region + "::parameter/aws/service/eks/optimized-ami/*"}, "ssm:GetParameter")
+	return allow("EKSImages", []string{"arn:" + s.Partition + ":ssm:" + region + "::parameter/aws/service/eks/optimized-ami/*"}, "ssm:GetParameter")
 }
 
 // passRoleToEKS allows passing the roles of control planes, node groups and
 // Fargate profiles to EKS, and those of add-ons: AWS does not say whether
 // CreateAddon and UpdateAddon check it.
 func (s Scope) passRoleToEKS() Statement {
-	x := allow("PassRolesToEKS", append(s.roles(s.EKSRoles, "eks-*"+stockRoles[1:]), s.AddonRoles...), "iam:PassRole")
+	x := allow("EKSRoles", append(s.roles(s.EKSRoles, "eks-*"+stockRoles[1:]), s.AddonRoles...), "iam:PassRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": {"eks.amazonaws.com"}}}
 	return x
 }
@@ -45,5 +45,5 @@ func (s Scope) manageProviders() Statement {
 	if s.Region != "" {
 		region = s.Region
 	}
-	return allow("ManageOIDCProviders", []string{"arn:" + s.Partition + ":iam::*:oidc-provider/oidc.eks." + region + ".*"}, actions(kind.OIDCProviders)...)
+	return allow("OIDCProviders", []string{"arn:" + s.Partition + ":iam::*:oidc-provider/oidc.eks." + region + ".*"}, actions(kind.OIDCProviders)...)
 }

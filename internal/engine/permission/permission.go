@@ -184,7 +184,7 @@ func (s Scope) passRole() Statement {
 	if !s.NoPools || s.Templates {
 		to = append(to, "autoscaling.amazonaws.com")
 	}
-	x := allow("PassRolesToMachines", s.roles(s.Roles, stockRoles), "iam:PassRole")
+	x := allow("MachineRoles", s.roles(s.Roles, stockRoles), "iam:PassRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:PassedToService": to}}
 	return x
 }
@@ -203,7 +203,7 @@ func (s Scope) serviceRoles() Statement {
 	if !s.NoPools {
 		names = append(names, "autoscaling.amazonaws.com")
 	}
-	x := allow("CreateServiceLinkedRoles", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
+	x := allow("ServiceLinkedRoles", []string{"arn:" + s.Partition + ":iam::*:role/aws-service-role/*"}, "iam:CreateServiceLinkedRole")
 	x.Condition = map[string]map[string][]string{"StringEquals": {"iam:AWSServiceName": names}}
 	return x
 }

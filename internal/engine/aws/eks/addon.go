@@ -2,6 +2,8 @@ package eks
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +38,7 @@ type AddonState struct {
 }
 
 var (
+	_ graph.Checked             = (*Addon)(nil)
 	_ graph.Managed[AddonState] = (*Addon)(nil)
 	_ graph.Timed               = (*Addon)(nil)
 )
@@ -180,9 +183,40 @@ func addonKind() *kind.Any {
 		Status: func(s AddonState) (state, detail string) {
 			return strings.ToLower(s.Status), kind.Join(s.Version, strings.Join(s.Issues, "; "))
 		},
-		ReadActions: []string{"eks:DescribeAddon", "eks:ListAddons"}, Statement: kind.EKS,
+		ReadActions: []string{"eks:DescribeAddon", "eks:DescribeAddonVersions", "eks:ListAddons"}, Statement: kind.EKS,
 		Actions: []string{"eks:CreateAddon", "eks:DeleteAddon", "eks:TagResource", "eks:UpdateAddon"},
 	})
+}
+
+// Check implements graph.Checked: EKS refuses versions that it does not offer for the
+// Kubernetes version of the cluster.
+func (a *Addon) Check(ctx context.Context, c *cloud.Clients) (refusal string, err error) {
+	cluster, _ := a.Cluster.Desired().(*Cluster)
+	if a.Version == "" || cluster == nil || cluster.Version == "" {
+		return "", nil
+	}
+	offered, err := addonVersions(ctx, c, a.Name, cluster.Version)
+	switch {
+	case err != nil || slices.Contains(offered, a.Version):
+		return "", err
+	case len(offered) == 0:
+		return fmt.Sprintf("EKS has no add-on %s for Kubernetes %s: 'aws eks describe-addon-versions --kubernetes-version %[2]s' lists all", a.Name, cluster.Version), nil
+	}
+	return fmt.Sprintf("EKS has no version %s of the add-on %s for Kubernetes %s: use one of %s", a.Version, a.Name, cluster.Version, strings.Join(offered[:min(5, len(offered))], ", ")), nil
+}
+
+// addonVersions lists the versions of an add-on for a version of Kubernetes, in the order of
+// EKS: the newest first.
+func addonVersions(ctx context.Context, c *cloud.Clients, addon, kubernetes string) (versions []string, err error) {
+	p := eks.NewDescribeAddonVersionsPaginator(c.EKS, &eks.DescribeAddonVersionsInput{AddonName: &addon, KubernetesVersion: &kubernetes})
+	all, err := cloud.Pages(ctx, p.HasMorePages, func(ctx context.Context) (*eks.DescribeAddonVersionsOutput, error) { return p.NextPage(ctx) },
+		func(o *eks.DescribeAddonVersionsOutput) []types.AddonInfo { return o.Addons })
+	for _, x := range all {
+		for _, v := range x.AddonVersions {
+			versions = append(versions, aws.ToString(v.AddonVersion))
+		}
+	}
+	return versions, err
 }
 
 // addonNames lists the EKS add-ons of a cluster.

@@ -105,3 +105,22 @@ func TestVersionsOfAddonsAreChecked(t *testing.T) {
 		require.Empty(t, writes(a.Calls()))
 	})
 }
+
+// An instance type that does not exist, or that the images of the node group do not run on, is
+// told before the first write.
+func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
+	for name, want := range map[string]string{
+		"m6g.large":  "the instance type m6g.large is arm64, and the images of amiType AL2023_x86_64_STANDARD are x86_64: change one of them",
+		"m99.xlarge": "there is no instance type m99.xlarge in us-east-1",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := load(t, "../../configs/eks.yaml", nil)
+			m.Pools[0].Managed.Spec.InstanceType = &name
+			a := prepared(t, "../../configs/eks.yaml", m)
+			_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorContains(t, err, want)
+			require.Empty(t, writes(a.Calls()))
+		})
+	}
+}

@@ -34,15 +34,14 @@ func images(t *testing.T, server *moto.Server, args ...string) (stdout, stderr s
 func TestImages(t *testing.T) {
 	server := moto.Start(t)
 	stdout, stderr := images(t, server, "list", "--region", "eu-west-1")
-	assert.Equal(t, `KUBERNETES VERSION   REGION      OS               NAME                                         AMI ID                  ARCHITECTURE
-v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-1760000000     ami-0c0ffee0000000001   x86_64
-v1.34.2              eu-west-1   flatcar-stable   capa-ami-flatcar-stable-v1.34.2-1760000000   ami-0c0ffee0000000002   x86_64
-v1.33.4              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.33.4-1755000000     ami-0c0ffee0000000005   x86_64
-v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-1760000001     ami-0c0ffee0000000004   arm64
+	assert.Equal(t, `KUBERNETES VERSION   REGION      OS               NAME                                         AMI ID
+v1.34.2              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.34.2-1760000000     ami-0c0ffee0000000001
+v1.34.2              eu-west-1   flatcar-stable   capa-ami-flatcar-stable-v1.34.2-1760000000   ami-0c0ffee0000000002
+v1.33.4              eu-west-1   ubuntu-24.04     capa-ami-ubuntu-24.04-v1.33.4-1755000000     ami-0c0ffee0000000005
 `, stdout)
 	assert.Contains(t, stderr, "the list of supported Kubernetes versions is not available")
 
-	stdout, _ = images(t, server, "list", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--owner-id", "819546954734", "-o", "json")
+	stdout, _ = images(t, server, "list", "--kubernetes-version", "1.34.2", "--os", "ubuntu-24.04", "--owner-id", "819546954734", "--architecture", "all", "-o", "json")
 	var list struct {
 		Kind  string
 		Items []struct {

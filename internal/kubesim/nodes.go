@@ -68,7 +68,7 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 		"status": Object{
 			"addresses":  []any{Object{"type": "InternalIP", "address": m.IP}, Object{"type": "Hostname", "address": m.Name}},
 			"nodeInfo":   Object{"kubeletVersion": m.Version},
-			"conditions": []any{ready("False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
+			"conditions": []any{ready(now, "False", "KubeletNotReady", "container runtime network not ready: cni plugin not initialized")},
 		},
 	}, now)
 }
@@ -76,6 +76,19 @@ func (c *Cluster) Join(now time.Time, m Machine) {
 // Lose simulates the loss of a Node's machine: its kubelet reports no status any more,
 // and a cloud controller manager deletes the Node.
 func (c *Cluster) Lose(now time.Time, name string) {
+	c.Hang(now, name)
+	if path := "/api/v1/nodes/" + name; c.Objects[path] != nil && c.runs("cloud-controller-manager", "aws-cloud-controller") {
+		delete(c.Objects, path)
+		for p, pod := range c.Objects {
+			if text(pod, "kind") == "Pod" && text(pod, "spec", "nodeName") == name {
+				delete(c.Objects, p)
+			}
+		}
+	}
+}
+
+// Hang simulates a Node whose machine runs, but whose kubelet and etcd do not respond.
+func (c *Cluster) Hang(now time.Time, name string) {
 	if m := c.member(name); m != nil {
 		m.Gone = true
 	}
@@ -85,18 +98,9 @@ func (c *Cluster) Lose(now time.Time, name string) {
 	if o == nil {
 		return
 	}
-	if c.runs("cloud-controller-manager", "aws-cloud-controller") {
-		delete(c.Objects, path)
-		for p, pod := range c.Objects {
-			if text(pod, "kind") == "Pod" && text(pod, "spec", "nodeName") == name {
-				delete(c.Objects, p)
-			}
-		}
-		return
-	}
 	if len(conditions(o)) > 0 && text(conditions(o)[0].(Object), "status") != "Unknown" { //nolint:forcetypeassert // set by this package
 		status, _ := o["status"].(Object)
-		status["conditions"] = []any{ready("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")}
+		status["conditions"] = []any{ready(now, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")}
 		c.put(path, o, now)
 	}
 }
@@ -106,8 +110,11 @@ func conditions(o Object) []any {
 	return list
 }
 
-func ready(status, reason, message string) Object {
-	return Object{"type": "Ready", "status": status, "reason": reason, "message": message}
+func ready(now time.Time, status, reason, message string) Object {
+	return Object{
+		"type": "Ready", "status": status, "reason": reason, "message": message,
+		"lastHeartbeatTime": now.UTC().Format(time.RFC3339), "lastTransitionTime": now.UTC().Format(time.RFC3339),
+	}
 }
 
 // runs reports whether there is a DaemonSet or Deployment with one of the words in its
@@ -166,7 +173,7 @@ func (c *Cluster) settleNodes(now time.Time) {
 		}
 		list := conditions(o)
 		if condition, ok := list[0].(Object); network && ok && text(condition, "status") == "False" {
-			list[0] = ready("True", "KubeletReady", "kubelet is posting ready status")
+			list[0] = ready(now, "True", "KubeletReady", "kubelet is posting ready status")
 			if c.Running.IsZero() {
 				c.Running = now
 			}

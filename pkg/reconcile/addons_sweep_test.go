@@ -50,7 +50,7 @@ func restored(t *testing.T, m *manifest.Cluster, saved []byte) *awssim.AWS {
 // objects returns all objects of the only cluster of an account, without times and random
 // values.
 func objects(a *awssim.AWS) (out []string) {
-	lot := regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
+	lot := regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time|lastHeartbeatTime|lastTransitionTime)":"[^"]*"`)
 	inside(a, func(c *kubesim.Cluster) {
 		for _, path := range slices.Sorted(maps.Keys(c.Objects)) {
 			data, _ := json.Marshal(c.Objects[path])

@@ -10,29 +10,44 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// apply executes the plan. If it fails only because workers have not joined, it marks
-// them as outdated, so that a rollout within the limits of their groups replaces them,
-// and executes a second plan. It does so once.
+// apply executes the plan. If it fails only because of machines that can be replaced, it
+// executes a second plan, which replaces them. It does so once.
 func (r *run) apply(ctx context.Context) error {
-	failure := r.x.Apply(ctx, r.built.Graph)
-	failed := r.failedJoins(ctx, failure)
-	if len(failed) == 0 {
+	done, failure := r.plan, r.x.Apply(ctx, r.built.Graph)
+	if failure == nil {
+		return nil
+	}
+	again, err := r.replaceFailedJoins(ctx, failure)
+	if !again && err == nil && ctx.Err() == nil {
+		again, err = r.becameUnhealthy(ctx, failure)
+	}
+	if err == nil && again {
+		err = r.preflight(ctx)
+	}
+	switch {
+	case err != nil:
+		return errors.Join(err, failure)
+	case !again:
 		return failure
-	}
-	for _, m := range failed {
-		if err := ec2.MarkFailedJoin(ctx, r.cloud, m); err != nil {
-			return errors.Join(err, failure)
-		}
-	}
-	done := r.plan
-	if err := r.look(ctx); err != nil {
-		return err
-	}
-	if err := r.preflight(ctx); err != nil {
-		return err
 	}
 	r.plan.Steps = append(done.Steps, r.plan.Steps...)
 	return r.x.Apply(ctx, r.built.Graph)
+}
+
+// replaceFailedJoins marks machines that have not joined as outdated, so that a rollout
+// within the limits of their groups replaces them, and plans again. It reports whether there
+// are any, and nothing else is wrong.
+func (r *run) replaceFailedJoins(ctx context.Context, failure error) (bool, error) {
+	failed := r.failedJoins(ctx, failure)
+	if len(failed) == 0 {
+		return false, nil
+	}
+	for _, m := range failed {
+		if err := ec2.MarkFailedJoin(ctx, r.cloud, m); err != nil {
+			return false, err
+		}
+	}
+	return true, r.look(ctx)
 }
 
 // failedJoins returns the machines that may be replaced, if they are the only reason why

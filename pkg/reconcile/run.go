@@ -20,13 +20,14 @@ import (
 
 // run is one run on one cluster.
 type run struct {
-	c      *Cluster
-	cloud  *cloud.Clients
-	x      *graph.Executor
-	began  time.Time
-	built  topology.Cluster
-	plan   graph.Plan
-	quotas []quota.Line
+	c         *Cluster
+	cloud     *cloud.Clients
+	x         *graph.Executor
+	began     time.Time
+	inventory topology.Inventory
+	built     topology.Cluster
+	plan      graph.Plan
+	quotas    []quota.Line
 
 	deletes     bool
 	deleted     bool       // the cluster has no resources any more
@@ -65,22 +66,30 @@ func (c *Cluster) begin(o Options) *run {
 // build reads the inventory and builds the graph.
 func (r *run) build(ctx context.Context) (err error) {
 	r.cloud.Snapshot()
+	r.inventory = topology.Inventory{}
 	if r.c.manifest == nil {
 		r.built = topology.Cluster{Graph: graph.New()}
 		return nil
 	}
-	inv, err := observe(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.c.manifest)
-	if err != nil {
+	if r.inventory, err = observe(cloud.InSnapshot(cloud.ReadOnly(ctx)), r.cloud, r.c.manifest); err != nil {
 		return err
 	}
-	r.built, err = topology.Build(r.c.manifest, inv, topology.Options{
-		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
-		NetworkFirst: r.c.target.NetworkFirst,
-	})
-	if err != nil {
+	return r.buildFrom(ctx)
+}
+
+// buildFrom builds the graph from the inventory.
+func (r *run) buildFrom(ctx context.Context) (err error) {
+	if r.built, err = topology.Build(r.c.manifest, r.inventory, r.topologyOptions(ctx)); err != nil {
 		return &RefusedError{[]error{err}}
 	}
 	return nil
+}
+
+func (r *run) topologyOptions(ctx context.Context) topology.Options {
+	return topology.Options{
+		Wait: topology.Wait(r.c.target.Wait), Drain: r.c.target.Drain && !cloud.IsBrief(ctx), // a cluster that is deleted is not drained
+		NetworkFirst: r.c.target.NetworkFirst,
+	}
 }
 
 // look builds the graph and the plan.
@@ -89,6 +98,9 @@ func (r *run) look(ctx context.Context) (err error) {
 		return refused(err)
 	}
 	r.plan, err = r.x.Plan(ctx, r.built.Graph)
+	if err == nil {
+		err = r.checkHealth(ctx)
+	}
 	if err == nil {
 		err = r.findLostTags(ctx)
 	}

@@ -16,6 +16,7 @@ import (
 type EtcdMembers struct {
 	API          *API
 	Certificates string // folder of etcd's certificates on the machines
+	After        []graph.Edge
 }
 
 // EtcdMembersState says whether the members have been checked. Only a pod in the
@@ -31,7 +32,7 @@ var (
 )
 
 // Needs implements graph.Desired.
-func (e *EtcdMembers) Needs() []graph.Edge { return e.API.needs() }
+func (e *EtcdMembers) Needs() []graph.Edge { return append(e.API.needs(), e.After...) }
 
 // Find implements graph.Desired.
 func (e *EtcdMembers) Find(context.Context, *cloud.Clients) (*EtcdMembersState, error) {

@@ -51,6 +51,8 @@ type NodeState struct {
 	Draining, Drained         time.Time // since when; zero: not drained
 	Group                     string    // EKS node group; "" for none
 	Labels                    map[string]string
+	Created                   time.Time
+	Conditions                []corev1.NodeCondition
 }
 
 // CloudID implements graph.State.
@@ -235,6 +237,16 @@ func (l *NodeList) Of(m ec2.InstanceState) *NodeState {
 	return nil
 }
 
+// First returns when the oldest Node was created; zero if there is none.
+func (l *NodeList) First() (first time.Time) {
+	for _, s := range l.list {
+		if first.IsZero() || s.Created.Before(first) {
+			first = s.Created
+		}
+	}
+	return first
+}
+
 // Nodes lists the Nodes of the cluster.
 func Nodes(ctx context.Context, c *cloud.Clients, api *API) (*NodeList, error) {
 	return cloud.Remember(ctx, c, "nodes", func(ctx context.Context) (*NodeList, error) {
@@ -274,6 +286,7 @@ func nodeState(o *corev1.Node) *NodeState {
 		Name: o.Name, ProviderID: o.Spec.ProviderID, Version: o.Status.NodeInfo.KubeletVersion, Cordoned: o.Spec.Unschedulable,
 		Group: o.Labels["eks.amazonaws.com/nodegroup"], Retired: o.Annotations[retiredAnnotation],
 		WasCordoned: o.Annotations[cordonedAnnotation] != "", Labels: o.Labels,
+		Created: o.CreationTimestamp.Time, Conditions: o.Status.Conditions,
 	}
 	s.Draining, _ = time.Parse(time.RFC3339, o.Annotations[drainingAnnotation])
 	s.Drained, _ = time.Parse(time.RFC3339, o.Annotations[drainedAnnotation])

@@ -239,7 +239,7 @@ func (l *loader) dropInvalid(ctx context.Context, o *object, s *crd.Schema, errs
 func (l *loader) decode(ctx context.Context, o *object) (any, error) {
 	versions := l.kinds[o.kind].versions
 	newest, err := versions[o.version](ctx, o.value)
-	if err != nil || o.version == versionNew || o.kind == kindHealthCheck || o.kind == kindDrainRule {
+	if err != nil || o.version == versionNew || o.kind == kindDrainRule {
 		return newest, err
 	}
 	s, err := schemaFor(o.kind, versionNew)
@@ -316,6 +316,9 @@ func (l *loader) webhook(ctx context.Context, o *object, newest any) {
 	case *clusterv1.Machine:
 		defaultMachine(x)
 		l.failFields(o, validateMachine(x))
+	case *clusterv1.MachineHealthCheck:
+		defaultHealthCheck(x)
+		l.failFields(o, validateHealthCheck(x))
 	case *controlplanev1.KubeadmControlPlane:
 		defaultControlPlane(x)
 		l.failFields(o, validateControlPlane(x))

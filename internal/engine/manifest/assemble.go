@@ -41,6 +41,7 @@ func (l *loader) assemble() {
 	l.resolveDeployments()
 	l.resolveMachines()
 	l.resolvePools()
+	l.resolveHealthChecks()
 	l.nameRoles()
 	l.resolveAddons(c)
 	l.resolveIdentity()
@@ -204,7 +205,7 @@ func (l *loader) belongs(o *object, name string) bool {
 func (l *loader) warnUnused() {
 	for _, o := range l.objects {
 		switch {
-		case o.kind == kindHealthCheck, o.kind == kindDrainRule:
+		case o.kind == kindDrainRule:
 			l.warn(o.problem("", "has an effect only in a management cluster", ""))
 		case o.used, o.kind == kindNamespace:
 		default:

@@ -102,9 +102,6 @@ func (t *topology) expand(ctx context.Context) bool {
 	if result == nil {
 		return false
 	}
-	for _, p := range result.Warnings {
-		t.warn(t.problem(p))
-	}
 	t.replace(result)
 	return true
 }

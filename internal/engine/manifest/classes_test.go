@@ -3,7 +3,6 @@ package manifest_test
 import (
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 
 // CAPA's templates with a class load, and the values of variables are applied.
@@ -40,9 +40,7 @@ func TestUpstreamClass(t *testing.T) {
 // The class with tenants patches fields that CAPA's webhook adds to its template, and the
 // Cluster sets variables that are objects.
 func TestUpstreamTenantClass(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
-	require.NoError(t, err)
-	yaml := read(t, filepath.Join(strings.TrimSpace(string(out)), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
+	yaml := read(t, filepath.Join(upstream.Dir(t), "templates", "cluster-template-multitenancy-clusterclass.yaml"))
 	values := quickStart()
 	maps.Copy(values, map[string]string{
 		"CNI_RESOURCES": "{}", "AWS_ACCOUNT_ID": "123456789012",
@@ -147,11 +145,31 @@ func TestClassRules(t *testing.T) {
 	}
 }
 
-// A health check of the class has no effect, and there is a warning.
-func TestClassWarnings(t *testing.T) {
-	yaml := edit(t, read(t, "../../../configs/clusterclass.yaml"),
-		"    machineInfrastructure:\n", "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 600}}\n    deletion: {nodeDrainTimeoutSeconds: 60}\n    machineInfrastructure:\n")
-	assert.Equal(t, []string{
-		"cluster.yaml:54: ClusterClass/self-managed spec.controlPlane.healthCheck: a MachineHealthCheck has an effect only in a management cluster",
-	}, warnings(mustLoad(t, yaml, manifest.Options{})))
+// Health checks of the class and of the topology become MachineHealthChecks. That of the
+// topology replaces that of the class, or turns it off.
+func TestHealthChecksOfClasses(t *testing.T) {
+	const class = "    healthCheck: {checks: {nodeStartupTimeoutSeconds: 900}}\n    machineInfrastructure:\n"
+	const topology = "    variables:\n    - name: region\n"
+	for name, tt := range map[string]struct {
+		topology string
+		timeout  int32
+	}{
+		"class":    {topology, 900},
+		"topology": {"      healthCheck: {checks: {unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 60}]}, remediation: {triggerIf: {unhealthyInRange: '[1-2]'}}}\n" + topology, 600},
+		"disabled": {"      healthCheck: {enabled: false}\n" + topology, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := mustLoad(t, edit(t, read(t, "../../../configs/clusterclass.yaml"), "    machineInfrastructure:\n", class, topology, tt.topology), manifest.Options{})
+			assert.Empty(t, warnings(c))
+			if tt.timeout == 0 {
+				require.Empty(t, c.HealthChecks)
+				return
+			}
+			require.Len(t, c.HealthChecks, 1)
+			spec := c.HealthChecks[0].Spec
+			assert.Equal(t, map[string]string{"cluster.x-k8s.io/control-plane": "", "topology.cluster.x-k8s.io/owned": ""}, spec.Selector.MatchLabels)
+			assert.Equal(t, tt.timeout, *spec.Checks.NodeStartupTimeoutSeconds)
+			assert.Equal(t, c.ControlPlane.Object.Name, c.HealthChecks[0].Name)
+		})
+	}
 }

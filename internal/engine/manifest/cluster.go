@@ -41,6 +41,8 @@ type Cluster struct {
 	Machines     []Machine    // stand-alone Machines, in the order of the manifest
 	Pools        []Pool       // MachinePools, in the order of the manifest
 
+	HealthChecks []*clusterv1.MachineHealthCheck // that have an effect, in the order of the manifest
+
 	ResourceSets []ResourceSet // those whose selector matches the Cluster
 	Identity     []Identity    // the chain of identities to assume, from the first; empty means the caller's own credentials
 

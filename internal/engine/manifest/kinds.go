@@ -105,7 +105,7 @@ func kinds() map[string]kind {
 		kindCluster:            crd(groupCore, upgraded(coreconversion.ConvertClusterV1Beta1ToHub), decodeAs[clusterv1.Cluster]),
 		kindDeployment:         crd(groupCore, upgraded(coreconversion.ConvertMachineDeploymentV1Beta1ToHub), decodeAs[clusterv1.MachineDeployment]),
 		kindMachine:            crd(groupCore, upgraded(coreconversion.ConvertMachineV1Beta1ToHub), decodeAs[clusterv1.Machine]),
-		kindHealthCheck:        crd(groupCore, decodeAs[clusterv1beta1.MachineHealthCheck], decodeAs[clusterv1.MachineHealthCheck]),
+		kindHealthCheck:        crd(groupCore, upgraded(coreconversion.ConvertMachineHealthCheckV1Beta1ToHub), decodeAs[clusterv1.MachineHealthCheck]),
 		kindDrainRule:          crd(groupCore, decodeAs[clusterv1beta1.MachineDrainRule], decodeAs[clusterv1.MachineDrainRule]),
 		kindResourceSet:        crd(groupAddons, upgraded(coreconversion.ConvertClusterResourceSetV1Beta1ToHub), decodeAs[addonsv1.ClusterResourceSet]),
 		kindControlPlane:       crd(groupControlPlane, upgraded(controlplaneconversion.ConvertKubeadmControlPlaneV1Beta1ToHub), decodeAs[controlplanev1.KubeadmControlPlane]),

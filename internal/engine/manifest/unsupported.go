@@ -54,11 +54,11 @@ func unsupportedFields() []unsupportedField {
 		{aws, "spec.controlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
 		{aws, "spec.secondaryControlPlaneLoadBalancer.disableHostsRewrite", "true", false, "Cluster API Provider AWS ignores it too"},
 
-		{plane, "spec.remediation", "", false, "it has an effect only in a management cluster"},
-		{plane, "spec.remediationStrategy", "", false, "it has an effect only in a management cluster"},
+		{plane, "spec.remediation", "", false, "each run replaces at most one unhealthy machine of the control plane, and does not count"},
+		{plane, "spec.remediationStrategy", "", false, "each run replaces at most one unhealthy machine of the control plane, and does not count"},
+		{[]string{kindHealthCheck}, "spec.checks.unhealthyMachineConditions", "", false, "Machines have conditions only in a management cluster; Nodes are checked"},
+		{[]string{kindHealthCheck}, "spec.unhealthyMachineConditions", "", false, "Machines have conditions only in a management cluster; Nodes are checked"},
 
-		{deployment, "spec.strategy.remediation", "", false, "it has an effect only in a management cluster"},
-		{deployment, "spec.remediation", "", false, "it has an effect only in a management cluster"},
 		{deployment, "spec.paused", "true", false, "it pauses Cluster API's controllers, which this program does not run"},
 		{deployment, "spec.minReadySeconds", "", false, ""},
 		{deployment, "spec.progressDeadlineSeconds", "", false, "Cluster API has removed it"},

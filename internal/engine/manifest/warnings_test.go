@@ -63,7 +63,7 @@ func TestWarnings(t *testing.T) {
 		{
 			"health check",
 			[]string{object, "---\napiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineHealthCheck\nmetadata: {name: mhc, namespace: prod}\nspec: {clusterName: quick, selector: {matchLabels: {a: b}}, unhealthyConditions: [{type: Ready, status: Unknown, timeout: 300s}]}\n" + object},
-			"cluster.yaml:72: MachineHealthCheck/mhc: has an effect only in a management cluster",
+			"cluster.yaml:75: MachineHealthCheck/mhc spec.selector: the check has no effect: it selects no machine of the manifest — change the labels",
 		},
 		{
 			"unused object",

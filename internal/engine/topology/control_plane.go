@@ -66,13 +66,13 @@ type controlPlane struct {
 }
 
 // rollControlPlane replaces the outdated machines of the control plane, one group after
-// the other. Each stand-alone Machine is its own group.
-func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine) (out controlPlane, err error) {
+// the other. Each stand-alone Machine is its own group. gone are the unhealthy machines.
+func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, gone []graph.Resource) (out controlPlane, err error) {
 	for _, x := range plan.groups {
 		if !x.controlPlane || !x.rolls() {
 			continue
 		}
-		after := slices.Concat(out.last, addEtcdMembers(g, p, k.api, x))
+		after := slices.Concat(out.last, addEtcdMembers(g, p, k.api, x, gone))
 		if k.config != nil { // machines that join read it
 			after = append([]graph.Resource{k.config}, after...)
 		}

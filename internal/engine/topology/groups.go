@@ -24,6 +24,7 @@ type group struct {
 	name         string // of the object
 	origin       string // object and path in the manifest: "MachineDeployment/demo-md-0 spec"
 	controlPlane bool
+	single       bool // a stand-alone Machine
 	pool         bool // an Auto Scaling group launches the machines
 	count        int
 	version      string
@@ -37,6 +38,7 @@ type group struct {
 	labels       map[string]string // labels of the Nodes
 
 	surge, unavailable *intstr.IntOrString // rolling update; nil: Cluster API's defaults
+	inFlight           int                 // most unhealthy machines that a run replaces, in a MachineDeployment
 	onDelete           bool                // strategy OnDelete: a run does not replace machines
 	rolloutAfter       time.Time           // machines launched earlier are replaced
 	renewBefore        time.Duration       // how long before its certificates expire a machine is replaced; 0: never
@@ -98,7 +100,12 @@ func (in inputs) deploymentGroup(d manifest.Deployment, plane *graph.Ref[eks.Clu
 		zone: spec.Template.Spec.FailureDomain, instanceName: machine, machineName: machine, labels: nodeLabels(spec.Template.Labels),
 		surge: spec.Rollout.Strategy.RollingUpdate.MaxSurge, unavailable: spec.Rollout.Strategy.RollingUpdate.MaxUnavailable,
 		onDelete:     spec.Rollout.Strategy.Type == clusterv1.OnDeleteMachineDeploymentStrategyType,
-		rolloutAfter: spec.Rollout.After.Time, deletionOrder: spec.Deletion.Order,
+		rolloutAfter: spec.Rollout.After.Time, deletionOrder: spec.Deletion.Order, inFlight: d.Replicas(),
+	}
+	if most := spec.Remediation.MaxInFlight; most != nil {
+		if n, err := intstr.GetScaledValueFromIntOrPercent(most, d.Replicas(), true); err == nil {
+			g.inFlight = n
+		}
 	}
 	switch {
 	case d.Bootstrap != nil:
@@ -120,7 +127,7 @@ func (in inputs) singleMachines(controlPlane bool, plane *graph.Ref[eks.ClusterS
 			continue
 		}
 		g := group{
-			name: m.Object.Name, origin: in.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, count: 1, version: m.Object.Spec.Version,
+			name: m.Object.Name, origin: in.m.Origin("Machine/"+m.Object.Name, "spec"), controlPlane: controlPlane, single: true, count: 1, version: m.Object.Spec.Version,
 			spec: m.Infra.Spec, specAt: "AWSMachine/" + m.Infra.Name, specPath: "spec", zone: m.Object.Spec.FailureDomain,
 			instanceName: func(int) string { return m.Infra.Name }, machineName: func(int) string { return m.Object.Name }, labels: nodeLabels(m.Object.Labels),
 		}

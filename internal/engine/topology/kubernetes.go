@@ -127,17 +127,21 @@ func (in inputs) waitsForNode(m Machine) bool {
 }
 
 // addEtcdMembers adds a check of the etcd members before machines are added to an
-// initialized control plane: a member may belong to a machine that was lost.
-func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, x groupPlan) []graph.Resource {
-	if !p.checksEtcd(x) {
+// initialized control plane: a member may belong to a machine that was lost. gone are the
+// unhealthy machines, which leave before.
+func addEtcdMembers(g *graph.Graph, p platform, api *incluster.API, x groupPlan, gone []graph.Resource) []graph.Resource {
+	if !x.controlPlane {
 		return nil
+	}
+	if !p.checksEtcd(x) {
+		return gone
 	}
 	const id = "etcd-members"
 	if r := g.Resource(id); r != nil { // each single Machine is its own group
 		return []graph.Resource{r}
 	}
 	certificates, _ := p.etcdCertificates()
-	return []graph.Resource{graph.Expect(g, id, &incluster.EtcdMembers{API: api, Certificates: certificates}, graph.From(x.origin))}
+	return []graph.Resource{graph.Expect(g, id, &incluster.EtcdMembers{API: api, Certificates: certificates, After: graph.Awaits(gone...)}, graph.From(x.origin))}
 }
 
 func (in inputs) checksEtcd(x groupPlan) bool {
@@ -148,6 +152,6 @@ func (in inputs) checksEtcd(x groupPlan) bool {
 // drainsAny reports whether the run drains a Node or removes a member of etcd.
 func (in inputs) drainsAny(plan machinePlan) bool {
 	return slices.ContainsFunc(plan.leaving, in.drains) || slices.ContainsFunc(plan.groups, func(x groupPlan) bool {
-		return in.checksEtcd(x) || slices.ContainsFunc(x.outdated, in.drains)
+		return in.checksEtcd(x) || slices.ContainsFunc(slices.Concat(x.outdated, x.unhealthy), in.drains)
 	})
 }

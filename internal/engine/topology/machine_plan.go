@@ -37,8 +37,11 @@ type groupPlan struct {
 	stay     []place             // machines that exist and are kept
 	launch   []place             // machines that do not exist yet
 	outdated []ec2.InstanceState // that a rollout replaces: those that have not joined, then the oldest
-	unknown  []string            // IDs of machines without a template tag: those of Cluster API
-	remarks  []string
+	// unhealthy are machines that are replaced by a MachineHealthCheck. As in Cluster API,
+	// they leave without waiting for the new ones.
+	unhealthy []ec2.InstanceState
+	unknown   []string // IDs of machines without a template tag: those of Cluster API
+	remarks   []string
 }
 
 // place is a position of a machine in its group: "md-0/2".
@@ -65,10 +68,9 @@ func (p groupPlan) rolls() bool { return len(p.outdated) > 0 }
 // id names the resource of a machine.
 func (g group) id(i int) graph.ID { return graph.ID(fmt.Sprintf("machine/%s/%d", g.name, i)) }
 
-// rollsControlPlane reports whether a rollout replaces machines of the control
-// plane.
+// rollsControlPlane reports whether machines of the control plane are replaced.
 func (p machinePlan) rollsControlPlane() bool {
-	return slices.ContainsFunc(p.groups, func(g groupPlan) bool { return g.controlPlane && g.rolls() })
+	return slices.ContainsFunc(p.groups, func(g groupPlan) bool { return g.controlPlane && (g.rolls() || len(g.unhealthy) > 0) })
 }
 
 // planMachines assigns the machines of the inventory to places. With bastion, the cluster
@@ -93,12 +95,16 @@ func (in inputs) planGroup(g group, first bool) groupPlan {
 	taken := in.assign(g)
 	current := map[int]existingMachine{}
 	for i, e := range taken {
-		if in.replacesOutdated(g) && in.outdatedBecause(p, e.state) != "" {
+		switch {
+		case in.unhealthy(e.state) != "":
+			p.unhealthy = append(p.unhealthy, e.state)
+		case in.replacesOutdated(g) && in.outdatedBecause(p, e.state) != "":
 			p.outdated = append(p.outdated, e.state)
-		} else {
+		default:
 			current[i] = e
 		}
 	}
+	slices.SortFunc(p.unhealthy, func(x, y ec2.InstanceState) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortStableFunc(p.outdated, func(x, y ec2.InstanceState) int {
 		return cmp.Or(-cmp.Compare(x.Tags[cloud.JoinFailedTag], y.Tags[cloud.JoinFailedTag]), x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.Tags[cloud.ResourceTag], y.Tags[cloud.ResourceTag]))
 	})
@@ -231,8 +237,8 @@ func (in inputs) leaving(groups []groupPlan, bastion bool) (out []ec2.InstanceSt
 			ids[x.existing.claimed] = true
 			names[in.ownTags(p.group, x)["Name"]] = true
 		}
-		for _, m := range p.outdated {
-			ids[m.ID] = true // the rollout terminates it
+		for _, m := range slices.Concat(p.outdated, p.unhealthy) {
+			ids[m.ID] = true // it is terminated, but by other steps
 		}
 	}
 	if bastion {
@@ -252,7 +258,7 @@ func (in inputs) leaving(groups []groupPlan, bastion bool) (out []ec2.InstanceSt
 func (p machinePlan) leavingControlPlane() (out []ec2.InstanceState) {
 	for _, g := range p.groups {
 		if g.controlPlane {
-			out = append(out, g.outdated...)
+			out = slices.Concat(out, g.outdated, g.unhealthy)
 		}
 	}
 	for _, m := range p.leaving {

@@ -31,11 +31,11 @@ type platform struct {
 
 // addMachines adds all machines and pools, and their Kubernetes resources: the API server
 // and the Nodes.
-func addMachines(g *graph.Graph, p platform, lbs loadBalancers, plan machinePlan, mappings []incluster.Mapping) (all []Machine, remarks []string, err error) {
-	api := newAPI(p, plan)
+func addMachines(g *graph.Graph, p platform, lbs loadBalancers, api *incluster.API, plan machinePlan, mappings []incluster.Mapping) (all []Machine, remarks []string, err error) {
 	p.token = addJoinToken(g, p, api, plan)
+	gone := removeUnhealthy(g, p, lbs, kubernetes{api: api}, plan)
 	for _, x := range plan.groups {
-		machines, err := addGroup(g, p, api, x)
+		machines, err := addGroup(g, p, api, x, gone)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -48,7 +48,7 @@ func addMachines(g *graph.Graph, p platform, lbs loadBalancers, plan machinePlan
 	registered := addRegistration(g, lbs, p, plan, all)
 	k, more := addKubernetes(g, p, api, plan, all, slices.Concat(lbs.listeners, registered), mappings)
 	remarks = append(remarks, more...)
-	control, err := rollControlPlane(g, p, lbs, k, plan, all)
+	control, err := rollControlPlane(g, p, lbs, k, plan, all, gone)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,8 +69,8 @@ func addMachines(g *graph.Graph, p platform, lbs loadBalancers, plan machinePlan
 }
 
 // addGroup adds the machines of a group, except for those that a rollout
-// launches.
-func addGroup(g *graph.Graph, p platform, api *incluster.API, x groupPlan) (out []Machine, err error) {
+// launches. gone are the unhealthy machines of the control plane.
+func addGroup(g *graph.Graph, p platform, api *incluster.API, x groupPlan, gone []graph.Resource) (out []Machine, err error) {
 	add := func(at place, after []graph.Edge) error {
 		m, err := addMachine(g, p, x, at, after)
 		out = append(out, m)
@@ -84,7 +84,7 @@ func addGroup(g *graph.Graph, p platform, api *incluster.API, x groupPlan) (out 
 	if x.rolls() {
 		return out, nil
 	}
-	after := graph.Awaits(addEtcdMembers(g, p, api, x)...)
+	after := graph.Awaits(addEtcdMembers(g, p, api, x, gone)...)
 	for _, at := range x.launch {
 		if err := add(at, after); err != nil {
 			return nil, err

@@ -14,15 +14,22 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 )
 
-// terminateMachines terminates the machines that are not desired any more: too many in
-// their group, without a group in the manifest, or a bastion that was switched off. They
-// are terminated after the other machines are settled; those of the control plane one
+// terminateMachines terminates unhealthy workers, and the machines that are not desired any
+// more: too many in their group, without a group in the manifest, or a bastion that was
+// switched off. The latter are terminated after the other machines are settled; those of the control plane one
 // after the other, after they are deregistered from the load balancers. settled are the
 // registrations and Nodes of the control plane.
 func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, settled []graph.Resource) {
 	var stay []graph.Resource
 	for _, m := range machines {
 		stay = append(stay, m.Instance)
+	}
+	for _, x := range plan.groups {
+		for _, m := range x.unhealthy {
+			if !x.controlPlane {
+				terminate(g, p, k, plan, m, nil, x.origin+": "+p.unhealthy(m))
+			}
+		}
 	}
 	const why = "no longer in the manifest"
 	for _, m := range plan.leaving {

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
@@ -35,12 +36,14 @@ type Inventory struct {
 	EKS          eks.Parts                   // of an EKS cluster
 	NodeRoles    map[string]string           // ARNs of the roles of EKS nodes, by name of their instance profile
 	Templates    []ec2.LaunchTemplateState   // launch templates of the cluster, without user data
+	Unhealthy    map[string]string           // IDs of machines that are to be replaced, and why (CheckHealth)
 }
 
 // Cluster is the graph of a cluster, and the resources that callers refer to.
 type Cluster struct {
 	*graph.Graph
 	Endpoint bootdata.Endpoint
+	API      *incluster.API // nil if the run does not use the API server
 	Machines []Machine
 	Remarks  []string // messages for the user
 	// Joinable says that machines which are added later can join: this run, the control
@@ -142,9 +145,11 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 	}
 	p.record = addBootstrapSecrets(g, in)
 	plan := planMachines(in, in.groupsOfMachines(p.eks), bastion)
-	machines, remarks, err := addMachines(g, p, lbs, plan, plane.mappings)
+	api := newAPI(p, plan)
+	machines, remarks, err := addMachines(g, p, lbs, api, plan, plane.mappings)
 	return Cluster{
 		Endpoint: p.endpoint,
+		API:      api,
 		Machines: machines,
 		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, remarks),
 		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,

@@ -201,19 +201,12 @@ func (e *expander) checkTopology() {
 			e.fail(at.Below("name"), fmt.Sprintf("duplicate machine deployment %q", d.Name), "rename one of them")
 		}
 		names[d.Name] = true
-		class, c := e.classOf(d.Class)
-		if class == nil {
+		if class, _ := e.classOf(d.Class); class == nil {
 			e.fail(at.Below("class"), fmt.Sprintf("the ClusterClass has no MachineDeployment class %q", d.Class), "use one of "+strings.Join(e.classNames(), ", "))
-			continue
 		}
-		e.healthCheck(d.HealthCheck.IsDefined(), class.HealthCheck.IsDefined(), d.HealthCheck.Enabled, at, e.inClass(indexed("workers.machineDeployments", c)))
 	}
 	if len(e.topology.Workers.MachinePools) > 0 {
 		e.fail(e.inCluster("workers.machinePools"), "Cluster API Provider AWS has no template for machine pools, so a class cannot contain them", "add a MachinePool to the manifest")
-	}
-	if e.class.Spec.ControlPlane.MachineInfrastructure.TemplateRef.IsDefined() {
-		plane := e.topology.ControlPlane.HealthCheck
-		e.healthCheck(plane.IsDefined(), e.class.Spec.ControlPlane.HealthCheck.IsDefined(), plane.Enabled, e.inCluster("controlPlane"), e.inClass("controlPlane"))
 	}
 }
 
@@ -223,15 +216,4 @@ func (e *expander) classNames() []string {
 		names = append(names, d.Class)
 	}
 	return names
-}
-
-// healthCheck warns that a MachineHealthCheck has no effect.
-func (e *expander) healthCheck(own, class bool, enabled *bool, at, inClass Place) {
-	if !own && !class || enabled != nil && !*enabled {
-		return
-	}
-	if !own {
-		at = inClass
-	}
-	e.warn(at.Below("healthCheck"), "a MachineHealthCheck has an effect only in a management cluster", "")
 }

@@ -80,7 +80,6 @@ type Result struct {
 	Infrastructure *Object
 	ControlPlane   *Object
 	Objects        []*Object // all objects, these two first
-	Warnings       []Problem
 }
 
 // Expand returns the plain objects. If there are problems or invalid templates, the
@@ -116,19 +115,15 @@ type expander struct {
 
 	infrastructure, plane, planeMachine *item
 	deployments                         []*deployment
+	checks                              []*Object // MachineHealthChecks
 
 	budget   *gotmpl.Budget // for all templates
 	problems []Problem
-	warnings []Problem
 	broken   bool // a template is missing or invalid
 }
 
 func (e *expander) fail(at Place, what, fix string) {
 	e.problems = append(e.problems, Problem{at, what, fix})
-}
-
-func (e *expander) warn(at Place, what, fix string) {
-	e.warnings = append(e.warnings, Problem{at, what, fix})
 }
 
 // inCluster returns a place in the topology of the Cluster.
@@ -142,7 +137,7 @@ func (e *expander) inClass(path string) Place {
 }
 
 func (e *expander) result() *Result {
-	r := &Result{Infrastructure: &e.infrastructure.Object, ControlPlane: &e.plane.Object, Warnings: e.warnings}
+	r := &Result{Infrastructure: &e.infrastructure.Object, ControlPlane: &e.plane.Object}
 	r.Objects = []*Object{r.Infrastructure, r.ControlPlane}
 	if e.planeMachine != nil {
 		r.Objects = append(r.Objects, &e.planeMachine.Object)
@@ -150,6 +145,7 @@ func (e *expander) result() *Result {
 	for _, d := range e.deployments {
 		r.Objects = append(r.Objects, &d.Object, &d.bootstrap.Object, &d.infrastructure.Object)
 	}
+	r.Objects = append(r.Objects, e.checks...)
 	return r
 }
 

@@ -124,6 +124,7 @@ func (e *expander) build() {
 	for n := range e.topology.Workers.MachineDeployments {
 		e.deployment(n)
 	}
+	e.healthChecks()
 }
 
 // template returns a template whose existence was checked with the class.

@@ -1,0 +1,236 @@
+package topology
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+)
+
+// Health is the result of the MachineHealthChecks of the manifest.
+type Health struct {
+	Unhealthy map[string]string // IDs of machines that are to be replaced, and why
+	Remarks   []string          // about unhealthy machines that are not replaced
+}
+
+// CheckHealth evaluates the MachineHealthChecks of the manifest once, as Cluster API's
+// controllers do all the time. nodes are the Nodes of the cluster.
+func CheckHealth(m *manifest.Cluster, inv Inventory, nodes *incluster.NodeList, o Options) Health {
+	in := inputs{m: m, spec: &m.Infra.Spec, inv: inv, o: o}
+	h := Health{Unhealthy: map[string]string{}}
+	if nodes.First().IsZero() { // the control plane is not initialized yet
+		return h
+	}
+	all := m.MachineLabels()
+	for _, c := range m.HealthChecks {
+		selector, err := metav1.LabelSelectorAsSelector(&c.Spec.Selector)
+		if err != nil {
+			continue // the manifest has been validated
+		}
+		check := healthCheck{inputs: in, spec: &c.Spec, name: "MachineHealthCheck/" + c.Name, nodes: nodes}
+		for _, g := range in.groupsOfMachines(nil) {
+			if selector.Matches(labels.Set(all[g.name])) {
+				check.groups = append(check.groups, g)
+			}
+		}
+		check.evaluate(&h)
+	}
+	return h
+}
+
+// healthCheck is one MachineHealthCheck and the groups that it selects.
+type healthCheck struct {
+	inputs
+	spec   *clusterv1.MachineHealthCheckSpec
+	name   string
+	groups []group
+	nodes  *incluster.NodeList
+}
+
+// evaluate adds the machines that are to be replaced. As in Cluster API, machines that are
+// not healthy yet count as unhealthy for maxUnhealthy, and so do machines that are missing.
+func (c healthCheck) evaluate(h *Health) {
+	expected, healthy := 0, 0
+	unhealthy := map[string]string{}
+	for _, g := range c.groups {
+		machines := c.machines(g)
+		expected += max(g.count, len(machines))
+		for _, m := range machines {
+			why, pending := c.unhealthy(m)
+			switch {
+			case why != "":
+				unhealthy[m.ID] = why
+			case !pending:
+				healthy++
+			}
+		}
+	}
+	if len(unhealthy) == 0 {
+		return
+	}
+	if why := c.forbids(expected-healthy, expected); why != "" {
+		h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s: unhealthy machines are not replaced (%s)", c.name, why, strings.Join(slices.Sorted(maps.Keys(unhealthy)), ", ")))
+		return
+	}
+	for _, g := range c.groups {
+		chosen, why := c.choose(g, unhealthy)
+		for _, m := range chosen {
+			h.Unhealthy[m.ID] = fmt.Sprintf("%s (%s)", unhealthy[m.ID], c.name)
+		}
+		if why != "" {
+			h.Remarks = append(h.Remarks, fmt.Sprintf("%s: %s: %s", c.name, g.origin, why))
+		}
+	}
+}
+
+// machines lists the machines of a group that the check applies to, the oldest first.
+func (c healthCheck) machines(g group) (out []ec2.InstanceState) {
+	for _, e := range c.assign(g) {
+		_, annotations := c.deletion(e.state)
+		if _, skip := annotations[clusterv1.MachineSkipRemediationAnnotation]; !skip {
+			out = append(out, e.state)
+		}
+	}
+	slices.SortFunc(out, func(x, y ec2.InstanceState) int {
+		return cmp.Or(x.LaunchedAt.Compare(y.LaunchedAt), cmp.Compare(x.ID, y.ID))
+	})
+	return out
+}
+
+// unhealthy says why a machine is unhealthy; "" if it is not. pending says that it becomes so
+// if nothing changes.
+func (c healthCheck) unhealthy(m ec2.InstanceState) (why string, pending bool) {
+	now := c.inv.Now
+	node := c.nodes.Of(m)
+	if node == nil {
+		limit := seconds(c.spec.Checks.NodeStartupTimeoutSeconds)
+		since := m.LaunchedAt
+		if first := c.nodes.First(); first.After(since) {
+			since = first // before, no machine could join
+		}
+		if limit == 0 || !since.Add(limit).Before(now) {
+			return "", true
+		}
+		return fmt.Sprintf("unhealthy: it is no Node after %s", limit), false
+	}
+	for _, x := range c.spec.Checks.UnhealthyNodeConditions {
+		at := slices.IndexFunc(node.Conditions, func(have corev1.NodeCondition) bool { return have.Type == x.Type })
+		if at < 0 || node.Conditions[at].Status != x.Status {
+			continue
+		}
+		if node.Conditions[at].LastTransitionTime.Add(seconds(x.TimeoutSeconds)).Before(now) {
+			return fmt.Sprintf("unhealthy: the condition %s of its Node has been %s for more than %s", x.Type, x.Status, seconds(x.TimeoutSeconds)), false
+		}
+		pending = true
+	}
+	return "", pending
+}
+
+// forbids says why no machine is replaced, with that many unhealthy ones; "" if some may be.
+func (c healthCheck) forbids(unhealthy, expected int) string {
+	trigger := c.spec.Remediation.TriggerIf
+	if trigger.UnhealthyInRange != "" {
+		least, most, err := manifest.UnhealthyRange(trigger.UnhealthyInRange)
+		if err != nil || unhealthy < least || unhealthy > most {
+			return fmt.Sprintf("%d of %s unhealthy, which is outside of unhealthyInRange %s", unhealthy, areMachines(expected), trigger.UnhealthyInRange)
+		}
+		return ""
+	}
+	most := trigger.UnhealthyLessThanOrEqualTo
+	if most == nil {
+		return ""
+	}
+	if n, err := intstr.GetScaledValueFromIntOrPercent(most, expected, false); err != nil || unhealthy > n {
+		return fmt.Sprintf("%d of %s unhealthy, which is more than unhealthyLessThanOrEqualTo %s", unhealthy, areMachines(expected), most)
+	}
+	return ""
+}
+
+func areMachines(n int) string {
+	if n == 1 {
+		return "1 machine is"
+	}
+	return fmt.Sprintf("%d machines are", n)
+}
+
+// choose returns the unhealthy machines of a group that this run replaces, and why it does
+// not replace the others.
+func (c healthCheck) choose(g group, unhealthy map[string]string) (chosen []ec2.InstanceState, why string) {
+	all := c.machines(g)
+	for _, m := range all {
+		if unhealthy[m.ID] != "" {
+			chosen = append(chosen, m)
+		}
+	}
+	switch {
+	case len(chosen) == 0:
+		return nil, ""
+	case g.single:
+		return nil, chosen[0].ID + " is unhealthy, but nothing replaces a stand-alone Machine: terminate it, and the next run launches another one"
+	case !g.controlPlane:
+		if len(chosen) > g.inFlight {
+			return chosen[:g.inFlight], fmt.Sprintf("%s unhealthy; by remediation.maxInFlight, this run replaces %d", areMachines(len(chosen)), g.inFlight)
+		}
+		return chosen, ""
+	}
+	return c.chooseControlPlane(all, chosen)
+}
+
+// chooseControlPlane chooses at most one machine of the control plane, as the
+// KubeadmControlPlane controller does: one without which etcd has a quorum.
+func (c healthCheck) chooseControlPlane(all, unhealthy []ec2.InstanceState) (chosen []ec2.InstanceState, why string) {
+	ready := 0
+	for _, m := range all {
+		if node := c.nodes.Of(m); m.ID != unhealthy[0].ID && node != nil && node.Ready {
+			ready++
+		}
+	}
+	others := len(all) - 1
+	_, stacked := c.etcdCertificates()
+	switch {
+	case others == 0:
+		return nil, unhealthy[0].ID + " is unhealthy, but it is the only machine of the control plane"
+	case stacked && ready < others/2+1:
+		return nil, fmt.Sprintf("%s is unhealthy, but of the %d other machines of the control plane only %d have a ready Node: without it, etcd would have no quorum", unhealthy[0].ID, others, ready)
+	case len(unhealthy) > 1:
+		why = fmt.Sprintf("%s unhealthy; this run replaces %s", areMachines(len(unhealthy)), unhealthy[0].ID)
+	}
+	return unhealthy[:1], why
+}
+
+// unhealthy says why a machine is to be replaced by a MachineHealthCheck; "" if it is not.
+func (in inputs) unhealthy(m ec2.InstanceState) string {
+	if !in.o.Drain || !in.usesAPIServer() {
+		return ""
+	}
+	return in.inv.Unhealthy[m.ID]
+}
+
+// removeUnhealthy terminates the unhealthy machines of the control plane before others are
+// launched: etcd adds no member while another one does not respond. It returns the last
+// resources.
+func removeUnhealthy(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan) (gone []graph.Resource) {
+	for _, x := range plan.groups {
+		if !x.controlPlane {
+			continue
+		}
+		for _, m := range x.unhealthy {
+			why := x.origin + ": " + p.unhealthy(m)
+			after := slices.Concat(gone, unregister(g, lbs, m, gone, why))
+			gone = append(gone, terminate(g, p, k, plan, m, graph.Awaits(after...), why))
+		}
+	}
+	return gone
+}

@@ -125,9 +125,15 @@ func manifestOf(t *testing.T, name string) string {
 	if name != crowd {
 		return example(name)
 	}
+	return quickstartOf(t, 20)
+}
+
+// quickstartOf returns the path of a manifest that is the quickstart with so many workers.
+func quickstartOf(t *testing.T, workers uint64) string {
+	t.Helper()
 	text, err := os.ReadFile(example("quickstart"))
 	require.NoError(t, err)
-	many := strings.Replace(string(text), "\n  replicas: 1\n", "\n  replicas: 20\n", 1)
+	many := strings.Replace(string(text), "\n  replicas: 1\n", fmt.Sprintf("\n  replicas: %d\n", workers), 1)
 	require.NotEqual(t, string(text), many)
 	path := filepath.Join(t.TempDir(), "crowd.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(many), 0o600))

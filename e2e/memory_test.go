@@ -3,11 +3,7 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -24,11 +20,7 @@ func TestMemory(t *testing.T) {
 		t.Skip("it takes minutes: set E2E_WORKERS, for example to 1000")
 	}
 	const limit = 128 << 10 // KiB, the unit of Linux
-	text, err := os.ReadFile(example("quickstart"))
-	require.NoError(t, err)
-	many := strings.Replace(string(text), "\n  replicas: 1\n", fmt.Sprintf("\n  replicas: %d\n", workers), 1)
-	path := filepath.Join(t.TempDir(), "many.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(many), 0o600))
+	path := quickstartOf(t, workers)
 	server := moto.Start(t)
 	server.Reset(t)
 	server.Bootstrap(t)

@@ -39,7 +39,7 @@ func TestIdentitiesOfAnotherFile(t *testing.T) {
 	s.types(3, "cluster", "validate", "-f", manifest, "--identities", "nowhere.yaml")
 }
 
-// A kubeconfig stands for the identities in its cluster.
+// If the file is a kubeconfig, the identities are read from its cluster.
 func TestIdentitiesOfAManagementCluster(t *testing.T) {
 	manifest, _ := tenant(t)
 	const group = "/apis/infrastructure.cluster.x-k8s.io"

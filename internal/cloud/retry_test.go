@@ -34,7 +34,7 @@ func repeats(t *testing.T, err error, contexts ...func(context.Context) context.
 	return told, attempts
 }
 
-// From the second failure on, the error and the number of attempts are reported.
+// Each failure from the second one on is reported, with the number of the next attempt.
 func TestRepeatsAreTold(t *testing.T) {
 	internal := &smithy.GenericAPIError{Code: "InternalError", Message: "An internal error has occurred", Fault: smithy.FaultServer}
 	told, attempts := repeats(t, &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusInternalServerError}}, Err: internal})

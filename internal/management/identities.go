@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// identityGroup is the API group of CAPA's identities.
+// identityGroup is the API group of the kinds AWSCluster…Identity.
 const identityGroup = "infrastructure.cluster.x-k8s.io"
 
 // Identities returns the AWSClusterRoleIdentities and AWSClusterStaticIdentities of the

@@ -2,9 +2,7 @@ package bootstrap_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,15 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/pkg/bootstrap"
+	"github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
-
-// upstream is the folder with the sources of Cluster API Provider AWS.
-func upstream(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
-	require.NoError(t, err)
-	return strings.TrimSpace(string(out))
-}
 
 // read reads YAML or JSON as plain values.
 func read(t *testing.T, text []byte) (v any) {
@@ -32,7 +23,7 @@ func read(t *testing.T, text []byte) (v any) {
 // TestFixtures compares the templates of the configurations in testdata with upstream's
 // fixtures.
 func TestFixtures(t *testing.T) {
-	folder := filepath.Join(upstream(t), "cmd", "clusterawsadm", "cloudformation", "bootstrap", "fixtures")
+	folder := filepath.Join(upstream.Dir(t), "cmd", "clusterawsadm", "cloudformation", "bootstrap", "fixtures")
 	fixtures, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	require.NoError(t, err)
 	require.Len(t, fixtures, 14)

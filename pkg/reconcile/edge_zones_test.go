@@ -71,7 +71,8 @@ func TestEdgeZones(t *testing.T) {
 	}
 }
 
-// Zones that the account cannot use, and IPv6 in edge zones, are told before the first write.
+// A run with a zone that the account cannot use, or with IPv6 in an edge zone, is refused
+// before the first write.
 func TestEdgeZonesThatCannotBeUsed(t *testing.T) {
 	for zone, want := range map[string]string{
 		"us-east-1-chi-1a": "spec.network.subnets[2].availabilityZone: the account has not opted in to us-east-1-chi-1, which contains the zone us-east-1-chi-1a: run aws ec2 modify-availability-zone-group --region us-east-1 --group-name us-east-1-chi-1 --opt-in-status opted-in",

@@ -91,7 +91,7 @@ func TestDeletionOfNodeGroupFails(t *testing.T) {
 	})
 }
 
-// A version of an add-on that EKS does not have is told before the first write.
+// A run with a version of an add-on that EKS does not offer is refused before the first write.
 func TestVersionsOfAddonsAreChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := load(t, eksAddons, nil)
@@ -106,8 +106,8 @@ func TestVersionsOfAddonsAreChecked(t *testing.T) {
 	})
 }
 
-// An instance type that does not exist, or that the images of the node group do not run on, is
-// told before the first write.
+// A run with an instance type that does not exist, or that cannot run the images of its node
+// group, is refused before the first write.
 func TestInstanceTypesOfNodeGroupsAreChecked(t *testing.T) {
 	for name, want := range map[string]string{
 		"m6g.large":  "the instance type m6g.large is arm64, and the images of amiType AL2023_x86_64_STANDARD are x86_64: change one of them",

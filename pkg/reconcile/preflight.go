@@ -30,8 +30,8 @@ func (r *run) preflight(ctx context.Context) error {
 	return nil
 }
 
-// refusals lists what AWS would refuse, as far as it can be asked before. Whatever cannot be
-// asked is a warning.
+// refusals lists the reasons for which AWS would reject resources of the plan. If a check
+// fails, that is a warning.
 func (r *run) refusals(ctx context.Context) (reasons []error) {
 	for _, s := range r.plan.Steps {
 		if s.Action != graph.Create && s.Action != graph.Update {

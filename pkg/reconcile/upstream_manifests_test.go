@@ -20,6 +20,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 
 // Folders of the Go module of Cluster API Provider AWS.
@@ -35,7 +36,7 @@ const (
 // data of its end-to-end tests, are valid, are created, are unchanged afterwards, and are
 // deleted. Exceptions are listed here, with reasons.
 func TestUpstreamsManifests(t *testing.T) {
-	dir := upstreamModule(t)
+	dir := capa.Dir(t)
 	manifests := upstreamsManifests(t, dir)
 	image := "" // for Kubernetes 1.34.2
 	awssim.New(awssim.Options{Region: "us-west-2"}).Edit(func(s *awssim.State) {
@@ -89,14 +90,6 @@ func TestUpstreamsManifests(t *testing.T) {
 			})
 		})
 	}
-}
-
-// upstreamModule returns the folder of the module of Cluster API Provider AWS.
-func upstreamModule(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
-	require.NoError(t, err)
-	return strings.TrimSpace(string(out))
 }
 
 // upstreamsManifests returns how to read each manifest, by its path in the module: a file, or

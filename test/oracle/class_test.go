@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,6 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest/class"
+	capa "github.com/clusterawsadm/clusterawsadm/test/upstream"
 )
 
 // topologyInput is a Cluster with its class and templates.
@@ -234,9 +234,7 @@ func compare(t require.TestingT, in topologyInput) {
 
 // For CAPA's own classes, the result is the same as in Cluster API.
 func TestUpstreamClasses(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api-provider-aws/v2").Output()
-	require.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(out)), "templates", "*clusterclass.yaml"))
+	files, err := filepath.Glob(filepath.Join(capa.Dir(t), "templates", "*clusterclass.yaml"))
 	require.NoError(t, err)
 	require.Len(t, files, 3)
 	for _, file := range files {

@@ -279,19 +279,14 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 	if len(c.PublicCIDRs) == 0 {
 		c.PublicCIDRs = []string{"0.0.0.0/0"}
 	}
-	zones := map[string]bool{}
-	for _, id := range c.Subnets {
-		s := svc.ec2.Subnet(id)
-		if s == nil || !svc.ec2.Known(s.Thing) {
-			return invalid("The subnet ID '%s' does not exist", id)
+	zones, err := svc.zonesOf(c, c.Subnets)
+	if err != nil {
+		return err
+	}
+	for _, zone := range zones {
+		if slices.Contains([]string{"use1-az3", "usw1-az2", "cac1-az3"}, svc.ec2.ZoneID(zone)) { // "Subnet requirements for clusters", EKS user guide
+			return &types.UnsupportedAvailabilityZoneException{Message: aws.String(fmt.Sprintf("Cannot create cluster '%s' because %s, the targeted availability zone, does not currently have sufficient capacity to support the cluster.", c.Name, zone))}
 		}
-		if c.VPC != "" && s.VPC != c.VPC {
-			return invalid("Subnets specified must belong to the same VPC")
-		}
-		if slices.Contains([]string{"use1-az3", "usw1-az2", "cac1-az3"}, svc.ec2.ZoneID(s.Zone)) { // "Subnet requirements for clusters", EKS user guide
-			return &types.UnsupportedAvailabilityZoneException{Message: aws.String(fmt.Sprintf("Cannot create cluster '%s' because %s, the targeted availability zone, does not currently have sufficient capacity to support the cluster.", c.Name, s.Zone))}
-		}
-		c.VPC, zones[s.Zone] = s.VPC, true
 	}
 	if len(zones) < 2 {
 		return invalid("Subnets specified must be in at least two different AZs")
@@ -306,6 +301,23 @@ func (svc *Service) connect(c *Cluster, in *types.VpcConfigRequest) error {
 	c.Group = g.ID
 	svc.attach(c)
 	return nil
+}
+
+// zonesOf returns the zones of subnets, which have to be in the VPC of the cluster. A new
+// cluster gets the VPC of the first one.
+func (svc *Service) zonesOf(c *Cluster, ids []string) (zones []string, err error) {
+	for _, id := range ids {
+		s := svc.ec2.Subnet(id)
+		switch {
+		case s == nil || !svc.ec2.Known(s.Thing):
+			return nil, invalid("The subnet ID '%s' does not exist", id)
+		case c.VPC != "" && s.VPC != c.VPC:
+			return nil, invalid("Subnets specified must belong to the same VPC")
+		}
+		c.VPC, zones = s.VPC, append(zones, s.Zone)
+	}
+	slices.Sort(zones)
+	return slices.Compact(zones), nil
 }
 
 // attach creates an interface in each subnet of a cluster.

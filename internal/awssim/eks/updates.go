@@ -317,27 +317,12 @@ func (svc *Service) changeNetwork(c *Cluster, in *types.VpcConfigRequest) (types
 	if err := core.Only("UpdateClusterConfig", in, "SubnetIds", "SecurityGroupIds"); err != nil {
 		return kind, Update{}, err
 	}
-	zonesOf := func(ids []string) ([]string, error) {
-		var zones []string
-		for _, id := range ids {
-			s := svc.ec2.Subnet(id)
-			switch {
-			case s == nil || !svc.ec2.Known(s.Thing):
-				return nil, invalid("The subnet ID '%s' does not exist", id)
-			case s.VPC != c.VPC:
-				return nil, invalid("Subnets specified must belong to the same VPC")
-			}
-			zones = append(zones, s.Zone)
-		}
-		slices.Sort(zones)
-		return slices.Compact(zones), nil
-	}
 	if in.SubnetIds != nil {
-		zones, err := zonesOf(in.SubnetIds)
+		zones, err := svc.zonesOf(c, in.SubnetIds)
 		if err != nil {
 			return kind, Update{}, err
 		}
-		if before, err := zonesOf(c.Subnets); err == nil && !slices.Equal(zones, before) {
+		if before, err := svc.zonesOf(c, c.Subnets); err == nil && !slices.Equal(zones, before) {
 			return kind, Update{}, invalid("Provided subnets belong to the AZs '%s'. But they should belong to the exact set of AZs '%s' in which subnets were provided during cluster creation.",
 				strings.Join(zones, ","), strings.Join(before, ","))
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/ami"
 )
 
-// allArchitectures is the value of --architecture that selects no architecture.
+// allArchitectures is the value of --architecture that lists the images of all architectures.
 const allArchitectures = "all"
 
 type listOptions struct {

@@ -179,8 +179,8 @@ func (f *flags) addedObjects() (cni, addons []reconcile.Source, err error) {
 	return cni, addons, err
 }
 
-// identitySources reads the files of --identities. A kubeconfig stands for the identities
-// in its cluster.
+// identitySources reads the files of --identities. If a file is a kubeconfig, the identities
+// are read from its cluster.
 func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error) {
 	out, err := f.objects("identities", f.identities)
 	if err != nil {

@@ -90,9 +90,10 @@ type Timed interface {
 	Takes() (create, remove time.Duration)
 }
 
-// Checked is implemented by a resource if AWS can be asked before whether it accepts it.
+// Checked is implemented by a resource that can be validated with read-only calls before the
+// first write.
 type Checked interface {
-	// Check returns why AWS would refuse the resource; "" if it would not. It writes nothing.
+	// Check returns the reason if AWS would reject the resource, otherwise "".
 	Check(ctx context.Context, c *cloud.Clients) (refusal string, err error)
 }
 

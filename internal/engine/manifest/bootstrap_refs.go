@@ -18,6 +18,7 @@ func (l *loader) bootstrap(o *object, path string, b clusterv1.Bootstrap, templa
 		l.dataSecret(o, path+".dataSecretName", b.DataSecretName)
 		return nil
 	}
+	l.checkDataSecret(o, path)
 	here, elsewhere := []string{kindConfig}, []string{kindEKSConfig, kindNodeadm}
 	cluster, other := "this cluster is self-managed", "nodes of EKS"
 	if l.managed {

@@ -150,11 +150,11 @@ type values struct {
 	problems []Problem
 	budget   int  // number of nodes that may still be visited; aliases can multiply nodes
 	cut      bool // a limit was exceeded and reported
+	depth    int  // current depth; an alias inside its own anchor would recurse forever
 
-	// repeated receives the keys that a mapping has twice. The last value counts then. If it
-	// is nil, such keys are problems.
+	// repeated is called for each duplicate key of a mapping, of which the last value is used.
+	// If it is nil, duplicate keys are problems.
 	repeated func(Problem)
-	depth    int // current depth; an alias inside its own anchor would recurse forever
 }
 
 // Limits of a document after the expansion of its aliases.

@@ -21,8 +21,8 @@ const (
 	secretSessionToken    = "SessionToken"
 )
 
-// readIdentities reads objects of a management cluster. It uses those that an identity
-// consists of. They need not be used by the manifest.
+// readIdentities reads the identities, Secrets and Namespaces of the sources, and ignores all
+// other objects. It is no warning if the manifest does not use them.
 func (l *loader) readIdentities(sources []Source) {
 	for _, d := range l.documents(sources) {
 		for _, root := range listItems(d.root) {

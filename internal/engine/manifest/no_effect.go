@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // checkWithoutEffect warns about fields that have no effect because of another field.
@@ -16,12 +15,6 @@ func (l *loader) checkWithoutEffect() {
 	}
 	for _, o := range l.objects {
 		switch x := o.typed.(type) {
-		case *clusterv1.MachineDeployment:
-			l.checkDataSecret(o, "spec.template.spec.bootstrap", x.Spec.Template.Spec.Bootstrap)
-		case *clusterv1.MachinePool:
-			l.checkDataSecret(o, "spec.template.spec.bootstrap", x.Spec.Template.Spec.Bootstrap)
-		case *clusterv1.Machine:
-			l.checkDataSecret(o, "spec.bootstrap", x.Spec.Bootstrap)
 		case *expinfrav1.AWSMachinePool:
 			l.checkSubnetType(o, x.Spec.AvailabilityZones)
 		case *expinfrav1.AWSManagedMachinePool:
@@ -72,10 +65,10 @@ func (l *loader) checkPartition() {
 	}
 }
 
-// checkDataSecret warns about user data if there is also a bootstrap configuration: Cluster
-// API overwrites dataSecretName with the name of the Secret that it creates from it.
-func (l *loader) checkDataSecret(o *object, path string, b clusterv1.Bootstrap) {
-	if path += ".dataSecretName"; b.ConfigRef.IsDefined() && o.isSet(path) {
+// checkDataSecret warns about user data if there is also a bootstrap configuration. Cluster API
+// replaces dataSecretName by the name of the Secret that it creates from the configuration.
+func (l *loader) checkDataSecret(o *object, path string) {
+	if path += ".dataSecretName"; o.isSet(path) {
 		l.warn(o.problem(path, "has no effect: configRef is set, too", "remove one of them"))
 	}
 }

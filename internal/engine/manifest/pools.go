@@ -62,6 +62,7 @@ func (l *loader) unusedBootstrap(o *object, b clusterv1.Bootstrap) {
 		}
 		return
 	}
+	l.checkDataSecret(o, path)
 	config := l.follow(contract(o, path+".configRef", b.ConfigRef), kindNodeadm, kindEKSConfig)
 	if config == nil {
 		return

@@ -175,17 +175,18 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		if s.IsIPv6 && s.IPv6CidrBlock == "" {
 			ipv6 = i + 1
 		}
-		zone, err := in.zoneOf(s, fmt.Sprintf("spec.network.subnets[%d].availabilityZone", i))
+		path := fmt.Sprintf("spec.network.subnets[%d]", i)
+		zone, err := in.zoneOf(s, path+".availabilityZone")
 		if err != nil {
 			return nil, err
 		}
 		if s.IsIPv6 && zone.IsEdge() {
-			return nil, fmt.Errorf("%s: Local Zones and Wavelength Zones have no IPv6", in.m.Origin(in.m.InfraObject(), fmt.Sprintf("spec.network.subnets[%d].isIpv6", i)))
+			return nil, fmt.Errorf("%s: Local Zones and Wavelength Zones have no IPv6", in.m.Origin(in.m.InfraObject(), path+".isIpv6"))
 		}
 		out = append(out, subnet{
 			name: s.ID, zone: s.AvailabilityZone, public: s.IsPublic, edge: zone.IsEdge(), wavelength: zone.IsWavelength(), parent: zone.Parent,
 			secondary: isSecondary(cloud.Tags(s.Tags)), cidr: s.CidrBlock, ipv6: ipv6, ipv6CIDR: s.IPv6CidrBlock,
-			path: fmt.Sprintf("spec.network.subnets[%d]", i), tags: cloud.Tags(s.Tags),
+			path: path, tags: cloud.Tags(s.Tags),
 		})
 	}
 	if len(out) > 0 {
@@ -416,10 +417,10 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 	}, in.infra("spec.s3Bucket"))
 }
 
-// addExistingNetwork looks up an existing VPC and its subnets. As in CAPA, they are not
-// changed, except for the tags of subnets and secondary blocks. As in CAPA, a subnet is
-// public if its route table has a route to the internet, or if it has the role tag for public
-// subnets. The field isPublic of the manifest does not change that.
+// addExistingNetwork looks up an existing VPC and its subnets. It follows these rules of CAPA:
+// only secondary blocks and the tags of subnets are changed. A subnet is public if its route
+// table has a route to the internet, or if it has the role tag for public subnets; the field
+// isPublic of the manifest does not change that.
 func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	spec := in.spec.NetworkSpec
 	n.vpc = graph.Use(g, "vpc", ec2.VPCByID(spec.VPC.ID), in.infra("spec.network.vpc.id"))

@@ -11,10 +11,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
-// Authentication is the last step of a cluster that exists to the authentication mode API. In
-// this mode EKS does not read the ConfigMap aws-auth any more, so that all access entries have
-// to exist before ("Change authentication mode to use access entries", EKS user guide). It is
-// a part of the Cluster, and has its state.
+// Authentication changes the authentication mode of an existing cluster to API. In this mode,
+// EKS does not read the ConfigMap aws-auth, so all access entries have to exist before ("Change
+// authentication mode to use access entries", EKS user guide). It has the state of the Cluster.
 type Authentication struct {
 	Cluster *graph.Ref[ClusterState]
 	Entries []graph.Resource
@@ -43,12 +42,7 @@ func (a *Authentication) Find(ctx context.Context, c *cloud.Clients) (*ClusterSt
 // Follow implements graph.Follower.
 func (a *Authentication) Follow(ctx context.Context, c *cloud.Clients, last *ClusterState) (*ClusterState, error) {
 	s, err := a.Find(ctx, c)
-	if s == nil || err != nil || last.Update == "" {
-		return s, err
-	}
-	have := *s
-	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &have.Name, UpdateId: &last.Update})
-	return &have, err
+	return followCluster(ctx, c, s, err, last)
 }
 
 // Diff implements graph.Desired.

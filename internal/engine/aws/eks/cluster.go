@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ type Cluster struct {
 	Logging               []string // enabled log types, sorted
 	Key                   string   // ARN of the KMS key for Secrets; "" for a key of EKS
 	Authentication        string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for the default of EKS
-	MovesToAPI            bool     // Authentication makes the last step, to the mode API
+	MovesToAPI            bool     // Authentication changes the mode to API when all access entries exist
 	CreatorIsAdmin        *bool
 	SkipSelfManagedAddons bool   // EKS does not install the VPC CNI, CoreDNS and kube-proxy
 	Support               string // EXTENDED or STANDARD; "": not changed
@@ -99,11 +100,16 @@ func (e *Cluster) Find(ctx context.Context, c *cloud.Clients) (*ClusterState, er
 // Follow implements graph.Follower. An update that has failed is an error.
 func (e *Cluster) Follow(ctx context.Context, c *cloud.Clients, last *ClusterState) (*ClusterState, error) {
 	s, err := e.Find(ctx, c)
+	return followCluster(ctx, c, s, err, last)
+}
+
+// followCluster adds the update that is in progress to the state of a cluster.
+func followCluster(ctx context.Context, c *cloud.Clients, s *ClusterState, err error, last *ClusterState) (*ClusterState, error) {
 	if s == nil || err != nil || last.Update == "" {
 		return s, err
 	}
 	have := *s
-	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &e.Name, UpdateId: &last.Update})
+	have.Update, err = followUpdate(ctx, c, have.Status, eks.DescribeUpdateInput{Name: &have.Name, UpdateId: &last.Update})
 	return &have, err
 }
 
@@ -208,14 +214,15 @@ func (e *Cluster) diffNetwork(have *ClusterState, d *graph.Diff) {
 		}
 		zones[zone] = true
 	}
-	known := !slices.ContainsFunc(have.Subnets, func(id string) bool { return !slices.Contains(identity.CloudIDs(e.Subnets), id) })
-	for zone := range zones {
+	want := identity.CloudIDs(e.Subnets)
+	known := !slices.ContainsFunc(have.Subnets, func(id string) bool { return !slices.Contains(want, id) })
+	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		if known && have.ID != "" && !before[zone] {
 			d.Fixed("zone", "", zone)
 			d.Advise("EKS keeps the availability zones in which it has created a cluster: remove the subnets in other zones, or create another cluster")
 		}
 	}
-	d.Lines("subnet", have.Subnets, identity.CloudIDs(e.Subnets))
+	d.Lines("subnet", have.Subnets, want)
 	d.Lines("securityGroup", have.Groups, identity.CloudIDs(e.Groups))
 }
 

@@ -172,10 +172,11 @@ func (g *NodeGroup) Check(ctx context.Context, c *cloud.Clients) (refusal string
 		want = string(ec2types.ArchitectureTypeArm64)
 	}
 	found, err := ec2.InstanceTypes(ctx, c, names)
+	if err != nil {
+		return "", err
+	}
 	for _, name := range names {
 		switch t := found[name]; {
-		case err != nil:
-			return "", err
 		case t.VCPUs == 0 && t.Zones != nil:
 			return fmt.Sprintf("there is no instance type %s in %s", name, c.Region), nil
 		case t.VCPUs != 0 && t.Architecture != want:
@@ -241,8 +242,8 @@ func (g *NodeGroup) Diff(have *NodeGroupState) (d graph.Diff) {
 	return d
 }
 
-// diffRemoteAccess compares who may use SSH, without security groups of the cluster that were
-// created after the node group.
+// diffRemoteAccess compares the SSH access. Security groups of the cluster itself are not
+// compared, because they may be created after the node group.
 func (g *NodeGroup) diffRemoteAccess(have *NodeGroupState, d *graph.Diff) {
 	if have.SSHKey == "" || g.SSHKey == "" {
 		return

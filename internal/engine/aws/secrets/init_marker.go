@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,14 +35,15 @@ type ClusterNetwork struct {
 	Domain   string `json:"domain,omitempty"`   // DNS domain of Services
 }
 
-// InitMarkerState is the content of the parameter.
+// InitMarkerState is the value of the SSM parameter, a JSON object.
 type InitMarkerState struct {
 	Machine string `json:"machine"`
 	ClusterNetwork
+	parameter string // only in listings: the ID of the machine is there already
 }
 
 // CloudID implements graph.State.
-func (s InitMarkerState) CloudID() string { return s.Machine }
+func (s InitMarkerState) CloudID() string { return cmp.Or(s.parameter, s.Machine) }
 
 var (
 	_ graph.Desired[InitMarkerState] = (*InitMarker)(nil)
@@ -68,7 +70,7 @@ func (m *InitMarker) Diff(have *InitMarkerState) (d graph.Diff) {
 
 // Create implements graph.Creator.
 func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
-	s := InitMarkerState{m.Machine.CloudID(), m.Network}
+	s := InitMarkerState{Machine: m.Machine.CloudID(), ClusterNetwork: m.Network}
 	value, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -140,5 +142,6 @@ func listInitMarker(ctx context.Context, c *cloud.Clients, _ kind.Owner) ([]Init
 	if s == nil || err != nil {
 		return nil, err
 	}
+	s.parameter = c.ParameterPath(initParameter)
 	return []InitMarkerState{*s}, nil
 }

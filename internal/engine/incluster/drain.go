@@ -50,6 +50,7 @@ const (
 	drainingAnnotation = "clusterawsadm/draining-since"
 	drainedAnnotation  = "clusterawsadm/drained-since"
 	cordonedAnnotation = "clusterawsadm/was-cordoned" // before the drain, by somebody else
+	hooksAnnotation    = "clusterawsadm/hooks-"       // and "pre-drain" or "pre-terminate": ID of the machine whose hooks have been copied
 )
 
 var (

@@ -51,6 +51,7 @@ type NodeState struct {
 	Draining, Drained         time.Time // since when; zero: not drained
 	Group                     string    // EKS node group; "" for none
 	Labels                    map[string]string
+	Hooks                     map[string]string // annotations of Hooks
 	Created                   time.Time
 	Conditions                []corev1.NodeCondition
 }
@@ -106,6 +107,9 @@ func (n *Node) updates(have *NodeState) (d graph.Diff) {
 		d.Set("unschedulable", have.Cordoned, have.Cordoned && have.WasCordoned)
 		d.Set("annotation "+retiredAnnotation, have.Retired, "")
 	}
+	for _, name := range slices.Sorted(maps.Keys(have.Hooks)) {
+		d.Set("annotation "+name, have.Hooks[name], "")
+	}
 	for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
 		d.Set("label", have.label(k), k+"="+n.Labels[k])
 	}
@@ -144,10 +148,17 @@ func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ 
 	if err != nil {
 		return nil, err
 	}
-	after, meta := *have, map[string]any{}
+	after, meta, annotations := *have, map[string]any{}, map[string]any{}
 	change := map[string]any{"metadata": meta}
+	for name := range have.Hooks {
+		annotations[name] = nil
+	}
+	if after.Hooks = nil; len(annotations) > 0 {
+		meta["annotations"] = annotations
+	}
 	if have.Retired != "" {
-		meta["annotations"] = map[string]any{retiredAnnotation: nil, drainingAnnotation: nil, drainedAnnotation: nil, cordonedAnnotation: nil}
+		maps.Copy(annotations, map[string]any{retiredAnnotation: nil, drainingAnnotation: nil, drainedAnnotation: nil, cordonedAnnotation: nil})
+		meta["annotations"] = annotations
 		if !have.WasCordoned {
 			change["spec"], after.Cordoned = map[string]any{"unschedulable": nil}, false
 		}
@@ -288,6 +299,7 @@ func nodeState(o *corev1.Node) *NodeState {
 		WasCordoned: o.Annotations[cordonedAnnotation] != "", Labels: o.Labels,
 		Created: o.CreationTimestamp.Time, Conditions: o.Status.Conditions,
 	}
+	s.Hooks = hooksOf(o.Annotations)
 	s.Draining, _ = time.Parse(time.RFC3339, o.Annotations[drainingAnnotation])
 	s.Drained, _ = time.Parse(time.RFC3339, o.Annotations[drainedAnnotation])
 	for _, a := range o.Status.Addresses {

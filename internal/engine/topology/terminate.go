@@ -55,7 +55,7 @@ func (in inputs) drains(m ec2.InstanceState) bool {
 	return in.o.Drain && in.initialized() && (role == roleControlPlane || role == roleNode)
 }
 
-// terminate adds the steps that terminate a machine: drain the Node, remove the etcd
+// terminate adds the steps that terminate a machine: hooks, drain the Node, remove the etcd
 // member, terminate the machine, delete the Node. It returns the last of them.
 func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2.InstanceState, after []graph.Edge, why string) graph.Resource {
 	resource := cmp.Or(m.Tags[cloud.ResourceTag], "machine/"+m.Tags["Name"]) // its ID in the graph of the run that launched it
@@ -64,6 +64,7 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 	r.Spec.InstanceType = m.Type
 	if p.drains(m) {
 		limits, annotations := p.deletion(m)
+		after = addHooks(g, k, m, annotations, clusterv1.PreDrainDeleteHookAnnotationPrefix, suffix, after, why)
 		if _, excluded := annotations[clusterv1.ExcludeNodeDrainingAnnotation]; !excluded {
 			_, abandon := annotations[clusterv1.ExcludeWaitForNodeVolumeDetachAnnotation]
 			after = graph.Awaits(graph.Retire(g, graph.ID("drain/"+suffix), &incluster.Drain{
@@ -71,6 +72,7 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 				SkipDetach: abandon, After: after,
 			}, from))
 		}
+		after = addHooks(g, k, m, annotations, clusterv1.PreTerminateDeleteHookAnnotationPrefix, suffix, after, why)
 		if certificates, stacked := p.etcdCertificates(); stacked && m.Tags[cloud.RoleTag] == roleControlPlane {
 			after = graph.Awaits(graph.Retire(g, graph.ID("etcd-member/"+suffix), &incluster.EtcdMember{
 				API: k.api, Machine: m, Leaving: plan.leavingControlPlane(), Certificates: certificates, After: after,
@@ -82,6 +84,23 @@ func terminate(g *graph.Graph, p platform, k kubernetes, plan machinePlan, m ec2
 		return terminated
 	}
 	return graph.Retire(g, graph.ID("node-object/"+suffix), &incluster.NodeObjects{API: k.api, Machine: m, After: graph.Awaits(terminated)}, from)
+}
+
+// addHooks adds the hooks of a machine that have the prefix, if it has any.
+func addHooks(g *graph.Graph, k kubernetes, m ec2.InstanceState, annotations map[string]string, prefix, suffix string, after []graph.Edge, why string) []graph.Edge {
+	owners := map[string]string{}
+	for name, owner := range annotations {
+		if strings.HasPrefix(name, prefix) {
+			owners[name] = owner
+		}
+	}
+	if len(owners) == 0 {
+		return after
+	}
+	phase, _, _ := strings.Cut(prefix, ".")
+	return graph.Awaits(graph.Retire(g, graph.ID("hook/"+phase+"/"+suffix), &incluster.Hooks{
+		API: k.api, Machine: m, Prefix: prefix, Owners: owners, After: after,
+	}, graph.From(why)))
 }
 
 func seconds(n *int32) time.Duration {

@@ -1,7 +1,6 @@
 package reconcile_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -89,7 +88,8 @@ func TestAThousandWorkersLaunchAtOnce(t *testing.T) {
 }
 
 // A create takes as long as the operations in AWS: its virtual time differs by at most
-// five percent from the critical path of the graph.
+// five percent from the critical path of the graph, or by the two seconds between two looks
+// at a machine if the path is shorter than 40 seconds.
 func TestMakespan(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(name(file), func(t *testing.T) {
@@ -103,7 +103,8 @@ func TestMakespan(t *testing.T) {
 				g, err := open(m, a.Process()).EngineGraph()
 				require.NoError(t, err)
 				t.Logf("%s: %s, critical path %s", name(file), took, g.CreateTime(nil))
-				require.LessOrEqual(t, took.Seconds()/g.CreateTime(nil).Seconds(), 1.05, fmt.Sprint(took))
+				path := g.CreateTime(nil)
+				require.LessOrEqual(t, took, path+max(path/20, 2*time.Second))
 			})
 		})
 	}

@@ -121,6 +121,7 @@ func (l *loader) refuseOthers(kind string, r reference) {
 func (l *loader) useInfrastructure(o *object, infra *infrav1.AWSCluster) {
 	l.cluster.Infra, l.infra = infra, o
 	l.cluster.infra = o.title()
+	_, l.cluster.External = infra.Annotations[clusterv1.ManagedByAnnotation]
 	l.cluster.SetRegion(cmp.Or(infra.Spec.Region, l.options.Region))
 	if l.cluster.Region == "" {
 		l.fail(o.problem("spec.region", "no region is set", "set it, or use --region"))

@@ -33,6 +33,10 @@ type Cluster struct {
 	// and without load balancer or bucket. InfraObject returns the object it comes from.
 	Infra *infrav1.AWSCluster
 	EKS   *EKS // nil for a self-managed cluster
+	// External says that somebody else manages what the AWSCluster describes (annotation
+	// cluster.x-k8s.io/managed-by): it is looked up and never changed. Only the machines are
+	// managed.
+	External bool
 
 	// ControlPlane is nil if EKS runs the control plane, or if it consists of stand-alone
 	// Machines.

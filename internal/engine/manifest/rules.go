@@ -100,6 +100,9 @@ func (l *loader) checkNetwork(o *object) {
 	network := l.cluster.Infra.Spec.NetworkSpec
 	_, owned := network.VPC.Tags[ownedTagPrefix+l.cluster.Name]
 	existing := network.VPC.ID != "" && !owned
+	if l.cluster.External {
+		l.checkExternal(o, network.VPC.ID)
+	}
 	if existing && len(network.Subnets) == 0 {
 		l.fail(o.problem("spec.network.vpc.id", "an existing VPC needs the subnets to use", "list their ids in spec.network.subnets"))
 	}

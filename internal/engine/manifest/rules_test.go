@@ -165,7 +165,7 @@ func TestRules(t *testing.T) {
 		{
 			"managed by others", quick,
 			[]string{"kind: AWSCluster\nmetadata:\n", "kind: AWSCluster\nmetadata:\n  annotations: {cluster.x-k8s.io/managed-by: terraform}\n"},
-			`AWSCluster/quick metadata.annotations.cluster.x-k8s.io/managed-by: is not supported yet — externally managed infrastructure is not supported`,
+			`AWSCluster/quick spec.network.vpc.id: externally managed infrastructure needs the ID of its VPC — set it, and list the subnets for the machines in spec.network.subnets`,
 		},
 		{
 			"overrides without a VPC", quick,

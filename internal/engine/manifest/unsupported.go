@@ -41,7 +41,7 @@ func unsupportedFields() []unsupportedField {
 		{[]string{kindClusterClass}, "spec.availabilityGates", "", false, ""},
 		{cluster, annotation + "cluster.x-k8s.io/paused", "", false, "it pauses Cluster API's controllers, which this program does not run"},
 
-		{[]string{kindAWSCluster, kindManagedCluster}, annotation + "cluster.x-k8s.io/managed-by", "", true, "externally managed infrastructure is not supported"},
+		{[]string{kindManagedCluster}, annotation + "cluster.x-k8s.io/managed-by", "", false, "the AWSManagedControlPlane describes the infrastructure"},
 		{network, "spec.network.vpc.ipamPool", "", true, "set cidrBlock of the VPC"},
 		{network, "spec.network.vpc.ipv6.ipamPool", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},
 		{network, "spec.network.vpc.ipv6.poolId", "", true, "only IPv6 ranges from Amazon are supported: write ipv6: {}"},

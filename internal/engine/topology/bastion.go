@@ -19,7 +19,7 @@ var bastionScript []byte
 // subnet to reach.
 func addBastion(g *graph.Graph, b base) bool {
 	public, ok := b.net.first(true, "")
-	if _, private := b.net.first(false, ""); !b.spec.Bastion.Enabled || !ok || !private {
+	if _, private := b.net.first(false, ""); !b.spec.Bastion.Enabled || b.m.External || !ok || !private {
 		return false
 	}
 	spec := infrav1.AWSMachineSpec{InstanceType: b.spec.Bastion.InstanceType}

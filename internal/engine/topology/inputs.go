@@ -148,13 +148,16 @@ func (in inputs) checkNamespace() error {
 }
 
 // keyName returns the name of the key pair of a machine: its own, the cluster's,
-// or "default"; the empty name means none.
+// or "default"; the empty name means none. In externally managed infrastructure there is no
+// default.
 func (in inputs) keyName(own *string) string {
 	switch {
 	case own != nil:
 		return *own
 	case in.spec.SSHKeyName != nil:
 		return *in.spec.SSHKeyName
+	case in.m.External: // as in CAPA
+		return ""
 	}
 	return "default"
 }

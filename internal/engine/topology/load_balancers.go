@@ -61,7 +61,7 @@ func addLoadBalancers(g *graph.Graph, b base) (out loadBalancers, err error) {
 		if out.classic, err = addClassicLoadBalancer(g, b, primary); err != nil {
 			return out, err
 		}
-		out.endpoint.Classic, out.existingClassic = out.classic, b.inv.Balancers[b.classicName(primary)]
+		out.endpoint.Classic, out.existingClassic = out.classic, b.m.External || b.inv.Balancers[b.classicName(primary)]
 	}
 	if spec := b.spec.SecondaryControlPlaneLoadBalancer; spec != nil {
 		second, err = addNetworkLoadBalancer(g, b, spec, "secondary/", "spec.secondaryControlPlaneLoadBalancer")
@@ -109,7 +109,7 @@ func (in inputs) listeners(spec *infrav1.AWSLoadBalancerSpec, path string) []lis
 func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec, prefix, path string) (out networkLoadBalancer, err error) {
 	id := graph.ID("load-balancer/" + prefix + "network")
 	name := b.balancerName(spec)
-	if spec.Name != nil && b.inv.Balancers[name] {
+	if b.m.External || spec.Name != nil && b.inv.Balancers[name] {
 		return addExistingNetworkLoadBalancer(g, b, id, name, spec, prefix, path), nil
 	}
 	r := &elb.LoadBalancer{
@@ -183,7 +183,7 @@ func (in inputs) classicName(spec *infrav1.AWSLoadBalancerSpec) string {
 func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalancerSpec) (*graph.Ref[elb.ClassicLoadBalancerState], error) {
 	const id, path = graph.ID("load-balancer/classic"), "spec.controlPlaneLoadBalancer"
 	name := b.classicName(spec)
-	if b.inv.Balancers[name] {
+	if b.m.External || b.inv.Balancers[name] {
 		return graph.Use(g, id, elb.ClassicLoadBalancerByName(name), b.infra(path)), nil
 	}
 	subnets, err := b.balancerSubnets(g, spec, path)

@@ -194,6 +194,8 @@ func (g group) externalCloudProvider() bool {
 func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph.Ref[ec2.SecurityGroupState], cluster graph.Resource) {
 	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupNode, infrav1.SecurityGroupLB}
 	switch {
+	case p.m.External:
+		roles = nil
 	case p.m.EKS != nil && x.spec.SecurityGroupOverrides[infrav1.SecurityGroupNode] == "":
 		roles, cluster = []infrav1.SecurityGroupRole{infrav1.SecurityGroupEKSNodeAdditional}, p.eks
 	case p.m.EKS != nil:

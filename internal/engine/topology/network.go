@@ -424,7 +424,9 @@ func addGatewayEndpoint(g *graph.Graph, in inputs, n network) {
 func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 	spec := in.spec.NetworkSpec
 	n.vpc = graph.Use(g, "vpc", ec2.VPCByID(spec.VPC.ID), in.infra("spec.network.vpc.id"))
-	addSecondaryBlocks(g, in, n.vpc)
+	if !in.m.External {
+		addSecondaryBlocks(g, in, n.vpc)
+	}
 	for i, given := range spec.Subnets {
 		id := given.ResourceID
 		if id == "" {
@@ -444,9 +446,11 @@ func addExistingNetwork(g *graph.Graph, in inputs) (n network) {
 			}
 		}
 		s.ref = graph.Use(g, graph.ID("subnet/"+s.role()+"/"+id), ec2.SubnetByID(n.vpc, id), graph.With(graph.On(n.vpc)), in.infra(s.path))
-		graph.Add(g, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
-			Subnet: s.ref, Tags: cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags),
-		}, in.infra(s.path))
+		if !in.m.External {
+			graph.Add(g, graph.ID("subnet-tags/"+id), &ec2.SubnetTags{
+				Subnet: s.ref, Tags: cloud.Tags(in.spec.AdditionalTags).With(s.loadBalancerTag()).With(in.cloudProvider("shared")).With(s.tags),
+			}, in.infra(s.path))
+		}
 		n.subnets = append(n.subnets, s)
 	}
 	return n

@@ -25,6 +25,9 @@ type securityGroups map[infrav1.SecurityGroupRole]*graph.Ref[ec2.SecurityGroupSt
 // deleted after the load balancers and before the groups.
 func addSecurityGroups(g *graph.Graph, in inputs, n network) (securityGroups, graph.Resource) {
 	groups := securityGroups{}
+	if in.m.External { // machines have the groups of their own spec only
+		return groups, nil
+	}
 	roles := []infrav1.SecurityGroupRole{infrav1.SecurityGroupAPIServerLB, infrav1.SecurityGroupLB, infrav1.SecurityGroupControlPlane, infrav1.SecurityGroupNode}
 	if in.m.EKS != nil {
 		roles = []infrav1.SecurityGroupRole{infrav1.SecurityGroupEKSNodeAdditional}

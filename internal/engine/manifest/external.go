@@ -1,0 +1,52 @@
+package manifest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// checkExternal checks an AWSCluster whose infrastructure somebody else manages, and warns
+// about fields that would change it.
+func (l *loader) checkExternal(o *object, vpc string) {
+	if vpc == "" {
+		l.fail(o.problem("spec.network.vpc.id", "externally managed infrastructure needs the ID of its VPC", "set it, and list the subnets for the machines in spec.network.subnets"))
+	}
+	if l.cluster.Infra.Spec.S3Bucket != nil {
+		l.fail(o.problem("spec.s3Bucket", "a bucket is not supported in externally managed infrastructure", "remove it"))
+	}
+	told := map[string]bool{}
+	for _, path := range slices.Sorted(maps.Keys(o.set)) {
+		field := changesInfrastructure(path)
+		if field == "" || told[field] {
+			continue
+		}
+		told[field] = true
+		l.warn(o.problem(field, "has no effect: the infrastructure is externally managed (annotation cluster.x-k8s.io/managed-by)", "remove it, or the annotation"))
+	}
+}
+
+// changesInfrastructure returns the field of an AWSCluster that a path belongs to, if it
+// describes infrastructure that is only looked up.
+func changesInfrastructure(path string) string {
+	for _, field := range []string{
+		"spec.bastion", "spec.network.cni", "spec.network.securityGroupOverrides", "spec.network.nodePortIngressRuleCidrBlocks",
+		"spec.network.additionalControlPlaneIngressRules", "spec.network.additionalNodeIngressRules",
+	} {
+		if path == field || strings.HasPrefix(path, field+".") || strings.HasPrefix(path, field+"[") {
+			return field
+		}
+	}
+	for prefix, used := range map[string][]string{
+		"spec.network.vpc.":                       {"id"},
+		"spec.controlPlaneLoadBalancer.":          {"name", "loadBalancerType", "additionalListeners"},
+		"spec.secondaryControlPlaneLoadBalancer.": {"name", "loadBalancerType", "additionalListeners"},
+	} {
+		rest, ok := strings.CutPrefix(path, prefix)
+		name, _, _ := strings.Cut(strings.ReplaceAll(rest, "[", "."), ".")
+		if ok && !slices.Contains(used, name) {
+			return prefix + name
+		}
+	}
+	return ""
+}

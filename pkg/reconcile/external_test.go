@@ -62,6 +62,6 @@ func TestExternalLoadBalancerIsMissing(t *testing.T) {
 		_, err := open(m, a.Process()).Plan(t.Context())
 		require.ErrorContains(t, err, "load-balancer/network")
 		require.ErrorContains(t, err, "does not exist; an existing resource is not created")
-		require.False(t, strings.Contains(err.Error(), "\n"))
+		require.NotContains(t, err.Error(), "\n")
 	})
 }

@@ -22,17 +22,38 @@ func (svc *Service) settleEKS() {
 			k = kubesim.New("v"+c.Version+".0", c.Ready)
 			k.EKS = c.Name
 			svc.clusters[host] = k
+			if c.SelfManagedAddons {
+				svc.installVPCCNI(k)
+				k.Put(svc.Now(), systemWorkload("DaemonSet", "kube-proxy", "kube-proxy:v"+c.Version))
+			}
 		case k != nil && !c.Deleted.IsZero():
 			delete(svc.clusters, host)
 		}
 		if k == nil {
 			continue
 		}
-		path := "/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node"
-		if d := c.Addons["vpc-cni"]; (c.SelfManagedAddons || d != nil && d.Deleted.IsZero()) && k.Get(path) == nil {
-			k.Put(svc.Now(), kubesim.Object{"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": kubesim.Object{"name": "aws-node", "namespace": "kube-system"}})
+		if d := c.Addons["vpc-cni"]; d != nil && d.Deleted.IsZero() && k.Get("/apis/apps/v1/namespaces/kube-system/daemonsets/aws-node") == nil {
+			svc.installVPCCNI(k)
 		}
 	}
+}
+
+// installVPCCNI installs the VPC CNI, as EKS does once for a new cluster, and as an add-on.
+func (svc *Service) installVPCCNI(k *kubesim.Cluster) {
+	const rbac = "rbac.authorization.k8s.io/v1"
+	now := svc.Now()
+	k.Put(now, systemWorkload("DaemonSet", "aws-node", "amazon-k8s-cni:v1.20.4"))
+	k.Put(now, kubesim.Object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": kubesim.Object{"name": "aws-node", "namespace": "kube-system"}})
+	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
+		k.Put(now, kubesim.Object{"apiVersion": rbac, "kind": kind, "metadata": kubesim.Object{"name": "aws-node"}})
+	}
+	k.Put(now, kubesim.Object{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": kubesim.Object{"name": "eniconfigs.crd.k8s.amazonaws.com"},
+		"spec": kubesim.Object{
+			"group": "crd.k8s.amazonaws.com", "scope": "Cluster", "names": kubesim.Object{"kind": "ENIConfig", "plural": "eniconfigs"},
+			"versions": []any{kubesim.Object{"name": "v1alpha1", "served": true, "storage": true}},
+		},
+	})
 }
 
 // eksOf returns the EKS cluster of an instance, by its tag.

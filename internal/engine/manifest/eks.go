@@ -139,26 +139,44 @@ func (l *loader) checkEKS(cluster *object) {
 	l.checkSelfManagedAddons(plane)
 }
 
-// checkSelfManagedAddons checks the settings of aws-node and kube-proxy, which EKS installs
-// as DaemonSets if there are no add-ons for them. Cluster API Provider AWS changes or deletes
-// these DaemonSets. This program does neither.
+// checkSelfManagedAddons warns about settings of the VPC CNI that have no effect.
 func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	const instead = "set bootstrapSelfManagedAddons: false, and list the add-ons that the cluster needs in addons"
-	listed := func(name string) bool { // which the webhook rejects
-		return plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == name })
+	env := map[string]bool{}
+	for _, e := range plane.VpcCni.Env {
+		env[e.Name] = true
 	}
-	if plane.VpcCni.Disable && plane.BootstrapSelfManagedAddons && !listed("vpc-cni") {
-		l.fail(l.infra.problem("spec.vpcCni.disable", "EKS installs the DaemonSet aws-node, and this program does not delete it", instead))
+	switch {
+	case len(env) > 0 && plane.VpcCni.Disable:
+		l.warn(l.infra.problem("spec.vpcCni.env", "has no effect: the VPC CNI is disabled", "remove it"))
+	case len(env) > 0 && !l.cluster.HasVPCCNI():
+		l.warn(l.infra.problem("spec.vpcCni.env", "has no effect: neither bootstrapSelfManagedAddons nor addons installs the VPC CNI", "remove it, or add the add-on vpc-cni"))
 	}
-	if plane.KubeProxy.Disable && plane.BootstrapSelfManagedAddons && !listed("kube-proxy") {
-		l.fail(l.infra.problem("spec.kubeProxy.disable", "EKS installs the DaemonSet kube-proxy, and this program does not delete it", instead))
+	if plane.SecondaryCidrBlock == nil {
+		return
 	}
-	if len(plane.VpcCni.Env) > 0 {
-		l.warn(l.infra.problem("spec.vpcCni.env", "is ignored: this program does not change the DaemonSet aws-node", "set env in the configuration of the add-on vpc-cni"))
+	const path = "spec.secondaryCidrBlock"
+	switch {
+	case l.cluster.Infra.Spec.NetworkSpec.VPC.ID != "":
+		l.warn(l.infra.problem(path, "no subnets for pods are created in an existing VPC", "list them in spec.network.subnets, with the tag sigs.k8s.io/cluster-api-provider-aws/association: secondary"))
+	case !l.cluster.HasVPCCNI() || plane.VpcCni.Disable:
+		l.warn(l.infra.problem(path, "pods get no addresses from it: the cluster has no VPC CNI", "remove it, or add the add-on vpc-cni"))
+	case !env["AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"] && !l.configuresVPCCNI(plane):
+		l.warn(l.infra.problem(path, "pods get no addresses from it: by default, the VPC CNI does not use ENIConfigs", "set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG to true and ENI_CONFIG_LABEL_DEF to topology.kubernetes.io/zone, in vpcCni.env or in the configuration of the add-on vpc-cni"))
 	}
-	if plane.SecondaryCidrBlock != nil {
-		l.warn(l.infra.problem("spec.secondaryCidrBlock", "the block is added to the VPC, but pods get no addresses from it: no ENIConfigs are created", "create them, and set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG in the configuration of the add-on vpc-cni"))
-	}
+}
+
+// configuresVPCCNI reports whether the configuration of the add-on vpc-cni turns ENIConfigs
+// on.
+func (l *loader) configuresVPCCNI(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) bool {
+	return plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool {
+		return a.Name == "vpc-cni" && strings.Contains(a.Configuration, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG")
+	})
+}
+
+// HasVPCCNI reports whether EKS installs the VPC CNI, by itself or as an add-on.
+func (c *Cluster) HasVPCCNI() bool {
+	plane := &c.EKS.ControlPlane.Spec
+	return plane.BootstrapSelfManagedAddons || plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "vpc-cni" })
 }
 
 // checkEKSName checks a name in EKS.

@@ -87,11 +87,6 @@ func TestRulesOfEKS(t *testing.T) {
 			`AWSManagedControlPlane/shop.eu spec.secondaryCidrBlock: AWSManagedControlPlane.spec.secondaryCidrBlock 100.64.0.0/16 must not be equal to the primary`,
 		},
 		{
-			"DaemonSet of EKS, to be deleted", "eks",
-			[]string{"  # its DaemonSets are those of EKS\n", "  kubeProxy: {disable: true}\n"},
-			`AWSManagedControlPlane/shop.eu spec.kubeProxy.disable: EKS installs the DaemonSet kube-proxy, and this program does not delete it — set bootstrapSelfManagedAddons: false, and list the add-ons that the cluster needs in addons`,
-		},
-		{
 			"IPAM", "eks",
 			[]string{planeNetwork, "    vpc: {ipamPool: {id: ipam-pool-1}}\n"},
 			`AWSManagedControlPlane/shop.eu spec.network.vpc.ipamPool: is not supported yet — set cidrBlock of the VPC`,
@@ -388,8 +383,14 @@ func TestWarningsOfEKS(t *testing.T) {
 			"DaemonSets", "eks",
 			[]string{"  # its DaemonSets are those of EKS\n", "  secondaryCidrBlock: 100.64.0.0/16\n  vpcCni: {env: [{name: A, value: b}]}\n"},
 			[]string{
-				"cluster.yaml:33: AWSManagedControlPlane/shop.eu spec.secondaryCidrBlock: the block is added to the VPC, but pods get no addresses from it: no ENIConfigs are created — create them, and set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG in the configuration of the add-on vpc-cni",
-				"cluster.yaml:34: AWSManagedControlPlane/shop.eu spec.vpcCni.env: is ignored: this program does not change the DaemonSet aws-node — set env in the configuration of the add-on vpc-cni",
+				"cluster.yaml:33: AWSManagedControlPlane/shop.eu spec.secondaryCidrBlock: pods get no addresses from it: by default, the VPC CNI does not use ENIConfigs — set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG to true and ENI_CONFIG_LABEL_DEF to topology.kubernetes.io/zone, in vpcCni.env or in the configuration of the add-on vpc-cni",
+			},
+		},
+		{
+			"DaemonSets that are not there", "eks",
+			[]string{"  # its DaemonSets are those of EKS\n", "  bootstrapSelfManagedAddons: false\n  vpcCni: {env: [{name: A, value: b}]}\n", "{name: vpc-cni, version: v1.20.4-eksbuild.1}", "{name: coredns, version: v1.12.4-eksbuild.1}"},
+			[]string{
+				"cluster.yaml:34: AWSManagedControlPlane/shop.eu spec.vpcCni.env: has no effect: neither bootstrapSelfManagedAddons nor addons installs the VPC CNI — remove it, or add the add-on vpc-cni",
 			},
 		},
 		{

@@ -61,6 +61,7 @@ func addKubernetes(g *graph.Graph, p platform, api *incluster.API, plan machineP
 	if len(mappings) > 0 {
 		graph.Install(g, "aws-auth", &incluster.AWSAuth{API: api, Server: k.server, Wanted: mappings}, p.infra("spec.iamAuthenticatorConfig"))
 	}
+	addEKSDaemonSets(g, p, k)
 	podNetwork := addAddons(g, p, k)
 	for _, m := range machines {
 		switch {

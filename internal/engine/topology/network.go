@@ -190,7 +190,8 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		})
 	}
 	if len(out) > 0 {
-		return out, nil
+		pods, err := in.podSubnets(zonesOf(out))
+		return append(out, pods...), err
 	}
 	spec := in.spec.NetworkSpec.VPC
 	zones := pickZones(&spec, in.m.Name, in.inv.Zones, in.usedZones())
@@ -215,7 +216,19 @@ func (in inputs) plannedSubnets() (out []subnet, err error) {
 		}
 		out = append(out, pub, prv)
 	}
-	return out, nil
+	pods, err := in.podSubnets(zones)
+	return append(out, pods...), err
+}
+
+// zonesOf lists the availability zones of subnets, sorted.
+func zonesOf(subnets []subnet) []string {
+	zones := map[string]bool{}
+	for _, s := range subnets {
+		if !s.edge {
+			zones[s.zone] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(zones))
 }
 
 // zoneOf returns the kind of the zone of a subnet in the manifest. What AWS says counts more
@@ -263,14 +276,18 @@ func (in inputs) usedZones() []string {
 
 // isSecondary reports whether a subnet with these tags is for pods only (CAPA: NonCni
 // subnets are the others).
-func isSecondary(tags cloud.Tags) bool {
-	return tags["sigs.k8s.io/cluster-api-provider-aws/association"] == "secondary"
-}
+func isSecondary(tags cloud.Tags) bool { return tags[association] == "secondary" }
+
+// association is the tag of subnets for pods (CAPA: NameAWSSubnetAssociation).
+const association = "sigs.k8s.io/cluster-api-provider-aws/association"
 
 func addSubnet(g *graph.Graph, in inputs, vpc *graph.Ref[ec2.VPCState], blocks []*graph.Ref[ec2.VPCBlockState], s subnet) *graph.Ref[ec2.SubnetState] {
 	spec := in.spec.NetworkSpec
 	id, name := graph.ID("subnet/"+s.role()+"/"+s.zone), fmt.Sprintf("%s-subnet-%s-%s", in.m.Name, s.role(), s.zone)
-	if len(spec.Subnets) > 0 {
+	switch {
+	case s.path == podSubnetPath:
+		id, name = graph.ID("subnet/secondary/"+s.zone), s.name
+	case len(spec.Subnets) > 0:
 		id, name = graph.ID("subnet/"+s.role()+"/"+s.name), s.name // as in CAPA
 	}
 	r := &ec2.Subnet{

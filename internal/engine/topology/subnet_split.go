@@ -49,6 +49,26 @@ func Split(block string, n int, publicFirst bool) (public, private []string, err
 	return less, more, nil
 }
 
+// equalParts divides a block into n parts of the same size, as CAPA does
+// (SplitIntoSubnetsIPv4).
+func equalParts(block string, n int) (out []string, err error) {
+	_, whole, err := net.ParseCIDR(block)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n {
+		part, err := cidr.Subnet(whole, bits.Len(uint(n-1)), i)
+		if err != nil {
+			return nil, fmt.Errorf("%s is too small for %d zones: %w", block, n, err)
+		}
+		if ones, _ := part.Mask.Size(); ones > 28 {
+			return nil, fmt.Errorf("%s is too small for %d zones: AWS wants subnets of /28 or larger", block, n)
+		}
+		out = append(out, part.String())
+	}
+	return out, nil
+}
+
 // pickZones chooses the zones of a cluster whose manifest does not list subnets: those in
 // use, and as many more as the manifest asks for, in order of name or in a pseudo-random
 // order that depends only on the cluster's name.

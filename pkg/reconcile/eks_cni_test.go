@@ -144,3 +144,23 @@ func TestPodSubnetsOfEKS(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// A role of an add-on's service account that does not exist is told in the plan.
+func TestRolesOfAddonsAreChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/eks-iam.yaml", nil)
+		a := account(m, lag)
+		prepare(t, "", a, m)
+		told := func() (warnings []string) {
+			target := rollingTarget(a.Process())
+			target.Warn = func(text string) { warnings = append(warnings, text) }
+			_, err := reconcile.OpenModel(m, target).Plan(t.Context())
+			require.NoError(t, err)
+			return warnings
+		}
+		const want = "eks-iam.yaml:74 AWSManagedControlPlane/eks-iam spec.addons[0].serviceAccountRoleARN: the role arn:aws:iam::123456789012:role/ebs-csi does not exist: until it is created, the pods of the add-on have no permissions"
+		assert.NotContains(t, told(), want)
+		a.Edit(func(s *awssim.State) { delete(s.IAM.Roles, "ebs-csi") })
+		assert.Contains(t, told(), want)
+	})
+}

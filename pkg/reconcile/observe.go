@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/elb"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
@@ -65,7 +68,30 @@ func observeEKS(ctx context.Context, c *cloud.Clients, m *manifest.Cluster, inv 
 	if inv.NodeRoles, err = nodeRoles(ctx, c, m); err != nil {
 		return fmt.Errorf("instance profiles: %w", err)
 	}
+	if inv.MissingRoles, err = missingRoles(ctx, c, m); err != nil {
+		return fmt.Errorf("roles of add-ons: %w", err)
+	}
 	return nil
+}
+
+// missingRoles returns the ARNs of roles of add-ons that do not exist.
+func missingRoles(ctx context.Context, c *cloud.Clients, m *manifest.Cluster) (map[string]bool, error) {
+	missing := map[string]bool{}
+	if m.EKS.ControlPlane.Spec.Addons == nil {
+		return missing, nil
+	}
+	for _, a := range *m.EKS.ControlPlane.Spec.Addons {
+		arn := aws.ToString(a.ServiceAccountRoleArn)
+		if arn == "" {
+			continue
+		}
+		role, err := iam.GetRole(ctx, c, arn[strings.LastIndexByte(arn, '/')+1:])
+		if err != nil {
+			return nil, err
+		}
+		missing[arn] = role == nil
+	}
+	return missing, nil
 }
 
 // observeMachines reads the existing machines of the cluster in its VPCs. A tag alone is

@@ -136,6 +136,7 @@ func (l *loader) checkEKS(cluster *object) {
 		l.fail(l.infra.problem("spec.encryptionConfig", "encryption needs both a key and the resources to encrypt", "set provider to the ARN of a KMS key, and resources to [secrets]"))
 	}
 	l.checkAddons(plane)
+	l.checkIPv6Roles(plane)
 	l.checkSelfManagedAddons(plane)
 }
 
@@ -162,6 +163,24 @@ func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedContr
 		l.warn(l.infra.problem(path, "pods get no addresses from it: the cluster has no VPC CNI", "remove it, or add the add-on vpc-cni"))
 	case !env["AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"] && !l.configuresVPCCNI(plane):
 		l.warn(l.infra.problem(path, "pods get no addresses from it: by default, the VPC CNI does not use ENIConfigs", "set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG to true and ENI_CONFIG_LABEL_DEF to topology.kubernetes.io/zone, in vpcCni.env or in the configuration of the add-on vpc-cni"))
+	}
+}
+
+// checkIPv6Roles warns about roles of nodes that this program creates and that cannot assign
+// IPv6 addresses to pods: AWS has no managed policy for that ("Create IAM policy for clusters
+// that use the IPv6 family", EKS user guide), and CAPA attaches the policy for IPv4 only.
+func (l *loader) checkIPv6Roles(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
+	ownRole := plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool {
+		return a.Name == "vpc-cni" && a.ServiceAccountRoleArn != nil
+	})
+	if !l.cluster.EKS.EnableIAM || l.cluster.Infra.Spec.NetworkSpec.VPC.IPv6 == nil || ownRole {
+		return
+	}
+	for _, p := range l.cluster.Pools {
+		if p.Managed != nil && len(p.Managed.Spec.RoleAdditionalPolicies) == 0 {
+			o := l.lookup(kindManagedPool, p.Managed.Name)
+			l.warn(o.problem("spec.roleAdditionalPolicies", "the nodes do not become ready: their role may not assign IPv6 addresses to pods", "add a policy that allows ec2:AssignIpv6Addresses, ec2:DescribeInstances, ec2:DescribeInstanceTypes, ec2:DescribeNetworkInterfaces, ec2:DescribeTags and ec2:CreateTags"))
+		}
 	}
 }
 

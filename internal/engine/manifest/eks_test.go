@@ -238,3 +238,11 @@ func TestPoolsOfSelfManagedClusters(t *testing.T) {
 	assert.EqualValues(t, "UnencryptedUserData", p.Scaling.Spec.Ignition.StorageType)
 	assert.True(t, *p.Scaling.Spec.SuspendProcesses.Processes.AZRebalance)
 }
+
+// Roles of nodes that are created with an IPv6 cluster need one more policy.
+func TestRolesOfIPv6Nodes(t *testing.T) {
+	yaml := read(t, "../../../configs/eks-ipv6.yaml")
+	want := "the nodes do not become ready: their role may not assign IPv6 addresses to pods"
+	assert.NotContains(t, strings.Join(warnings(mustLoad(t, yaml, manifest.Options{})), "\n"), want)
+	assert.Contains(t, strings.Join(warnings(mustLoad(t, yaml, manifest.Options{EKSEnableIAM: true})), "\n"), want)
+}

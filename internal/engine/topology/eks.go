@@ -52,7 +52,7 @@ func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
 	}
 	retired := retireEKS(g, p, access.roles)
 	addIdentityProvider(g, p, spec, slices.Concat(groups, profiles, entries, access.entries, addons, retired))
-	return eksPlane{p, access.mappings, access.remarks}, nil
+	return eksPlane{p, access.mappings, slices.Concat(access.remarks, b.addonRoleRemarks(spec))}, nil
 }
 
 // movesToAPI reports whether the manifest has the authentication mode API, and the cluster
@@ -213,6 +213,20 @@ func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManage
 		added = append(added, graph.Add(g, id, x, p.infra(fmt.Sprintf("spec.addons[%d]", i))))
 	}
 	return added
+}
+
+// addonRoleRemarks name add-ons whose roles do not exist. That is no error: the trust policy of
+// such a role names the OIDC provider of the cluster, so that it may be created later.
+func (in inputs) addonRoleRemarks(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) (out []string) {
+	if plane.Addons == nil {
+		return nil
+	}
+	for i, a := range *plane.Addons {
+		if role := text(a.ServiceAccountRoleArn); in.inv.MissingRoles[role] {
+			out = append(out, fmt.Sprintf("%s: the role %s does not exist: until it is created, the pods of the add-on have no permissions", in.m.Origin(in.m.InfraObject(), fmt.Sprintf("spec.addons[%d].serviceAccountRoleARN", i)), role))
+		}
+	}
+	return out
 }
 
 // addIdentityProvider adds the OIDC identity provider for users, after all other changes

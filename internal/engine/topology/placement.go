@@ -167,8 +167,9 @@ func (b base) balanced(zone string) bool {
 }
 
 // offered reports whether a zone offers the instance type. A type that is not in the
-// inventory counts as offered.
+// inventory counts as offered, and so does each type in the unknown zone of a subnet that
+// does not exist: the plan says that.
 func (in inputs) offered(instanceType, zone string) bool {
 	t, ok := in.inv.Types[instanceType]
-	return !ok || t.Zones == nil || slices.Contains(t.Zones, zone)
+	return !ok || zone == "" || t.Zones == nil || slices.Contains(t.Zones, zone)
 }

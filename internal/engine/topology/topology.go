@@ -35,6 +35,7 @@ type Inventory struct {
 	Initialized  bool                        // a machine has been launched to run kubeadm init
 	EKS          eks.Parts                   // of an EKS cluster
 	NodeRoles    map[string]string           // ARNs of the roles of EKS nodes, by name of their instance profile
+	MissingRoles map[string]bool             // ARNs of roles of EKS add-ons that do not exist
 	Templates    []ec2.LaunchTemplateState   // launch templates of the cluster, without user data
 	Unhealthy    map[string]string           // IDs of machines that are to be replaced, and why (CheckHealth)
 }

@@ -129,6 +129,52 @@ func TestSecurityGroupsByFilters(t *testing.T) {
 	})
 }
 
+// Machines in another VPC than the cluster's are refused before anything is created.
+func TestSubnetOfAnotherVPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := quick(load(t, byoVPC, nil))
+		other := "subnet-0000000000000009a"
+		m.Deployments[0].Template.Spec.Template.Spec.Subnet = &infrav1.AWSResourceReference{ID: &other}
+		a := account(m, 0)
+		prepare(t, byoVPC, a, m)
+		a.Edit(func(s *awssim.State) {
+			s.EC2.VPCs["vpc-00000000000000009"] = &awssim.VPC{Thing: awssim.Thing{ID: "vpc-00000000000000009"}, CIDR: "10.9.0.0/16"}
+			s.EC2.Subnets[other] = &awssim.Subnet{Thing: awssim.Thing{ID: other}, VPC: "vpc-00000000000000009", CIDR: "10.9.0.0/24", Zone: "us-east-1a"}
+		})
+		p := a.Process()
+		_, err := open(m, p).Apply(t.Context(), reconcile.Options{})
+		require.ErrorContains(t, err, "subnet "+other+" is not in VPC vpc-0123456789abcdef0")
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+	})
+}
+
+// Filters also select security groups that the run creates itself, in a new VPC and with
+// others in an existing one.
+func TestFiltersForSecurityGroupsOfTheCluster(t *testing.T) {
+	for file, groups := range map[string]int{"../../configs/three-zones.yaml": 3, byoVPC: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			m := quick(load(t, file, nil))
+			m.Deployments[0].Template.Spec.Template.Spec.AdditionalSecurityGroups = []infrav1.AWSResourceReference{{Filters: []infrav1.Filter{
+				{Name: "tag:Name", Values: []string{m.Name + "-controlplane", "monitoring"}},
+			}}}
+			a := account(m, 0)
+			prepare(t, file, a, m)
+			mustApply(t, m, a)
+			requireNoChange(t, m, a)
+			workers := 0
+			a.Edit(func(s *awssim.State) {
+				for _, i := range s.EC2.Interfaces {
+					if i.Tags["sigs.k8s.io/cluster-api-provider-aws/role"] == "node" {
+						workers++
+						require.Len(t, i.Groups, groups, "%v", i.Groups)
+					}
+				}
+			})
+			require.NotZero(t, workers)
+		})
+	}
+}
+
 // A secondary block of an existing VPC stays, whether the cluster has added it or not:
 // others may use it.
 func TestForeignBlockStays(t *testing.T) {

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
@@ -211,10 +212,24 @@ func machineSecurityGroups(g *graph.Graph, p platform, x group) (groups []*graph
 		groups = append(groups, group)
 	}
 	for n, given := range x.spec.AdditionalSecurityGroups {
-		if given.ID == nil {
-			id := graph.ID(fmt.Sprintf("security-group/of/%s/%d", x.name, n))
-			groups = append(groups, lookup(g, p.base, id, ec2.SecurityGroupsByFilters(p.net.vpc, filterMap(given.Filters)), x.specAt, "spec"))
+		if given.ID != nil {
+			continue
 		}
+		created := p.groups.matching(given.Filters)
+		id := graph.ID(fmt.Sprintf("security-group/of/%s/%d", x.name, n))
+		groups = append(groups, lookup(g, p.base, id, ec2.SecurityGroupsByFilters(p.net.vpc, filterMap(given.Filters), len(created) > 0), x.specAt, "spec"))
+		groups = append(groups, created...)
 	}
 	return groups, cluster
+}
+
+// matching returns the groups that this program creates and that match EC2 filters.
+func (s securityGroups) matching(filters []infrav1.Filter) (out []*graph.Ref[ec2.SecurityGroupState]) {
+	for _, role := range slices.Sorted(maps.Keys(s)) {
+		made, is := s[role].Desired().(*ec2.SecurityGroup)
+		if is && matchFilters(filters, made.Tags, map[string]string{"group-name": made.Name}) {
+			out = append(out, s[role])
+		}
+	}
+	return out
 }

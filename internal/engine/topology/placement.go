@@ -9,6 +9,7 @@ import (
 
 	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
@@ -96,18 +97,21 @@ func namedSubnet(g *graph.Graph, b base, x group, given *infrav1.AWSResourceRefe
 // DescribeSubnets.
 func (s subnet) matches(filters []infrav1.Filter) bool {
 	made, is := s.ref.Desired().(*ec2.Subnet)
+	return is && matchFilters(filters, made.Tags, map[string]string{
+		"availability-zone": s.zone, "availabilityZone": s.zone, "cidr-block": s.cidr, "cidrBlock": s.cidr, "cidr": s.cidr,
+	})
+}
+
+// matchFilters reports whether a resource with these tags and properties matches EC2 filters.
+// It does not match a filter by another property.
+func matchFilters(filters []infrav1.Filter, tags cloud.Tags, properties map[string]string) bool {
 	for _, f := range filters {
-		var values []string
+		values := []string{properties[f.Name]}
 		switch key, tag := strings.CutPrefix(f.Name, "tag:"); {
-		case !is:
 		case tag:
-			values = []string{made.Tags[key]}
+			values = []string{tags[key]}
 		case f.Name == "tag-key":
-			values = slices.Collect(maps.Keys(made.Tags))
-		case f.Name == "availability-zone" || f.Name == "availabilityZone":
-			values = []string{s.zone}
-		case f.Name == "cidr-block" || f.Name == "cidrBlock" || f.Name == "cidr":
-			values = []string{s.cidr}
+			values = slices.Collect(maps.Keys(tags))
 		}
 		if !slices.ContainsFunc(values, func(value string) bool {
 			return value != "" && slices.ContainsFunc(f.Values, func(pattern string) bool { return like(value, pattern) })

@@ -248,7 +248,7 @@ func (i *Instance) groups() []string {
 		}
 	}
 	slices.Sort(ids)
-	return slices.Compact(ids)
+	return slices.DeleteFunc(slices.Compact(ids), func(id string) bool { return id == "" })
 }
 
 // metadata returns the desired metadata settings, with the defaults of CAPA (AWSMachine

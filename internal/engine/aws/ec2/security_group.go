@@ -233,8 +233,9 @@ func describeSecurityGroups(ctx context.Context, c *cloud.Clients, filters ...ty
 }
 
 // SecurityGroupsByFilters looks up all existing security groups that match EC2 filters
-// (CAPA: spec.additionalSecurityGroups[].filters).
-func SecurityGroupsByFilters(vpc *graph.Ref[VPCState], filters map[string][]string) graph.Lookup[SecurityGroupState] {
+// (CAPA: spec.additionalSecurityGroups[].filters). With created, the run creates some of them,
+// and it is no error if there are none yet: then the state has no ID.
+func SecurityGroupsByFilters(vpc *graph.Ref[VPCState], filters map[string][]string, created bool) graph.Lookup[SecurityGroupState] {
 	return func(ctx context.Context, c *cloud.Clients) (*SecurityGroupState, error) {
 		query, ec2Filters := filterList(filters)
 		all, err := cloud.Remember(ctx, c, "security groups "+query, func(ctx context.Context) ([]SecurityGroupState, error) {
@@ -253,7 +254,10 @@ func SecurityGroupsByFilters(vpc *graph.Ref[VPCState], filters map[string][]stri
 				first.Also = append(first.Also, g.ID)
 			}
 		}
-		if first == nil {
+		switch {
+		case first == nil && created:
+			return &SecurityGroupState{}, nil
+		case first == nil:
 			return nil, fmt.Errorf("no security group of VPC %s matches %s", vpc.CloudID(), query)
 		}
 		return first, nil

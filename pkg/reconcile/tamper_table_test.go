@@ -71,6 +71,7 @@ func conflicts() map[string]tamper {
 		},
 		"init-marker pods":          func(s *awssim.State, _, _ string) { remark(s, "pods", "10.99.0.0/16") },
 		"init-marker services":      func(s *awssim.State, _, _ string) { remark(s, "services", "10.98.0.0/16") },
+		"init-marker endpoint":      func(s *awssim.State, _, _ string) { remark(s, "endpoint", "elsewhere.example.com:6443") },
 		"init-marker serviceDomain": func(s *awssim.State, _, _ string) { remark(s, "domain", "tampered") },
 		"machine instanceType":      func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Type = "t3.small" },
 		"machine profile":           func(s *awssim.State, id, _ string) { s.EC2.Instances[id].Profile = "tampered" },

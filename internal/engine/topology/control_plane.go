@@ -24,7 +24,7 @@ func addRegistration(g *graph.Graph, lbs loadBalancers, p platform, plan machine
 			}
 		}
 	}
-	addInitMarker(g, p.inputs, all)
+	addInitMarker(g, p, all)
 	rolls := plan.rollsControlPlane()
 	if rolls && len(steady) == 0 {
 		return nil
@@ -46,16 +46,16 @@ const (
 
 // addInitMarker adds the init marker, which records the machine that runs kubeadm init:
 // the first one.
-func addInitMarker(g *graph.Graph, in inputs, machines []*graph.Ref[ec2.InstanceState]) {
+func addInitMarker(g *graph.Graph, p platform, machines []*graph.Ref[ec2.InstanceState]) {
 	if len(machines) == 0 {
 		return
 	}
-	network := in.m.Object.Spec.ClusterNetwork
+	network := p.m.Object.Spec.ClusterNetwork
 	graph.Add(g, "init-marker", &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
 		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), kubeadmServices),
 		Domain:   cmp.Or(network.ServiceDomain, kubeadmDomain),
-	}}, graph.From(in.m.Origin("Cluster/"+in.m.Name, "spec.clusterNetwork")))
+	}, Endpoint: p.endpoint, After: p.endpoint.Needs()}, graph.From(p.m.Origin("Cluster/"+p.m.Name, "spec.clusterNetwork")))
 }
 
 // controlPlane is the result of the rollouts of the control plane.
@@ -87,7 +87,7 @@ func rollControlPlane(g *graph.Graph, p platform, lbs loadBalancers, k kubernete
 		for _, m := range out.launched {
 			instances = append(instances, m.Instance)
 		}
-		addInitMarker(g, p.inputs, instances)
+		addInitMarker(g, p, instances)
 	}
 	return out, nil
 }

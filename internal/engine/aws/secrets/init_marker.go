@@ -20,11 +20,16 @@ import (
 // machine is lost, its replacement joins the control plane: a second kubeadm init would
 // create a second cluster behind the same endpoint.
 //
-// The parameter also records the settings of kubeadm init that can never be changed. Without
+// The parameter also records the endpoint and the settings of kubeadm init that can never be
+// changed. Without
 // it, a plan could not compare them with the manifest while the API server does not answer.
 type InitMarker struct {
 	Machine *graph.Ref[ec2.InstanceState]
 	Network ClusterNetwork
+	// Endpoint is the host and port of the API server, or graph.Unknown. Certificates, boot
+	// data and kubeconfigs contain it.
+	Endpoint fmt.Stringer
+	After    []graph.Edge
 }
 
 // ClusterNetwork is the part of spec.clusterNetwork of the Cluster that kubeadm init stores in
@@ -37,7 +42,8 @@ type ClusterNetwork struct {
 
 // InitMarkerState is the value of the SSM parameter, a JSON object.
 type InitMarkerState struct {
-	Machine string `json:"machine"`
+	Machine  string `json:"machine"`
+	Endpoint string `json:"endpoint,omitempty"` // "" from earlier versions
 	ClusterNetwork
 	parameter string // only in listings: the ID of the machine is there already
 }
@@ -52,7 +58,7 @@ var (
 )
 
 // Needs implements graph.Desired.
-func (m *InitMarker) Needs() []graph.Edge { return graph.Reads(m.Machine) }
+func (m *InitMarker) Needs() []graph.Edge { return append(graph.Reads(m.Machine), m.After...) }
 
 // Find implements graph.Desired.
 func (m *InitMarker) Find(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
@@ -65,12 +71,20 @@ func (m *InitMarker) Diff(have *InitMarkerState) (d graph.Diff) {
 	d.Fixed("services", have.Services, m.Network.Services)
 	d.Fixed("serviceDomain", have.Domain, m.Network.Domain)
 	d.Advise("kubeadm init has stored it in the cluster: set spec.clusterNetwork of the Cluster back, or create another cluster")
+	if have.Endpoint != "" || have.Machine == "" {
+		want := m.Endpoint.String()
+		if want == graph.Unknown && have.Endpoint != "" {
+			want = "that of a load balancer that does not exist"
+		}
+		d.Fixed("endpoint", have.Endpoint, want)
+		d.Advise("machines, certificates and kubeconfigs contain it: set the load balancer and controlPlaneEndpoint back, or create another cluster")
+	}
 	return d
 }
 
 // Create implements graph.Creator.
 func (m *InitMarker) Create(ctx context.Context, c *cloud.Clients) (*InitMarkerState, error) {
-	s := InitMarkerState{Machine: m.Machine.CloudID(), ClusterNetwork: m.Network}
+	s := InitMarkerState{Machine: m.Machine.CloudID(), Endpoint: m.Endpoint.String(), ClusterNetwork: m.Network}
 	value, err := json.Marshal(s)
 	if err != nil {
 		return nil, err

@@ -3,9 +3,11 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/teardown"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
@@ -44,7 +46,21 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	for _, v := range kept {
 		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
+	if err := r.checkProtection(); err != nil {
+		return err
+	}
 	return refused(r.findForeign(ctx, kept))
+}
+
+// checkProtection returns a RefusedError if EKS would not delete the cluster: it would say so
+// only after its nodes are deleted.
+func (r *run) checkProtection() error {
+	for _, n := range r.built.Resources() {
+		if s, ok := n.Observed().(*eks.ClusterState); ok && s.DeletionProtection {
+			return &RefusedError{[]error{fmt.Errorf("the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off", s.Name, r.c.Region)}}
+		}
+	}
+	return nil
 }
 
 // graphOfManifest finds the resources of the manifest. If it cannot, because the manifest

@@ -60,6 +60,7 @@ type Cluster struct {
 	Logging                                      map[string]bool
 	Key                                          string // KMS key for secrets; "" for the key of AWS
 	Support                                      string // EXTENDED or STANDARD
+	Protected, ZonalShift                        bool   // deletion protection, and zonal shift of ARC
 	Tags                                         map[string]string
 	Born, Ready                                  time.Time
 	Deleted                                      time.Time               // start of the deletion; zero: none
@@ -85,7 +86,7 @@ const (
 
 func (svc *Service) simulate() {
 	core.On(svc.Account, svc.createCluster, "Name", "Version", "RoleArn", "ResourcesVpcConfig", "AccessConfig", "BootstrapSelfManagedAddons", "Tags", "ClientRequestToken",
-		"KubernetesNetworkConfig", "Logging", "EncryptionConfig", "UpgradePolicy")
+		"KubernetesNetworkConfig", "Logging", "EncryptionConfig", "UpgradePolicy", "DeletionProtection", "ZonalShiftConfig")
 	core.On(svc.Account, svc.describeCluster, "Name")
 	core.On(svc.Account, svc.listClusters, "MaxResults", "NextToken")
 	core.On(svc.Account, svc.deleteCluster, "Name")
@@ -337,6 +338,7 @@ func (svc *Service) clusterOut(c *Cluster) *types.Cluster {
 		},
 		KubernetesNetworkConfig: &types.KubernetesNetworkConfigResponse{IpFamily: types.IpFamily(c.Family)},
 		Logging:                 c.loggingOut(), UpgradePolicy: &types.UpgradePolicyResponse{SupportType: types.SupportType(c.Support)},
+		DeletionProtection: aws.Bool(c.Protected), ZonalShiftConfig: &types.ZonalShiftConfigResponse{Enabled: aws.Bool(c.ZonalShift)},
 		AccessConfig: &types.AccessConfigResponse{AuthenticationMode: types.AuthenticationMode(c.Authentication), BootstrapClusterCreatorAdminPermissions: aws.Bool(c.CreatorIsAdmin)},
 	}
 	if c.Family == "ipv6" {
@@ -382,6 +384,9 @@ func (svc *Service) deleteCluster(in *eks.DeleteClusterInput) (*eks.DeleteCluste
 	}
 	if s := c.status(svc.Now()); s != types.ClusterStatusActive {
 		return nil, &types.ResourceInUseException{Message: aws.String(fmt.Sprintf("Cluster has an ongoing operation: it is %s", s)), ClusterName: in.Name}
+	}
+	if c.Protected { // the text of the message could not be verified
+		return nil, &types.InvalidRequestException{Message: aws.String("Cannot delete cluster because deletion protection is enabled"), ClusterName: in.Name}
 	}
 	// The message of AWS for dependents: "Cluster has nodegroups attached".
 	if len(c.NodeGroups) > 0 {

@@ -520,6 +520,9 @@ func (svc *Service) updateNodeGroupVersion(in *eks.UpdateNodegroupVersionInput) 
 	}
 	rounds := max(1, (g.Desired+max(1, g.MaxUnavailable)-1)/max(1, g.MaxUnavailable))
 	u, err := svc.changeNodeGroup(c, g, types.UpdateTypeVersionUpdate, time.Duration(rounds)*NodeTakes, after)
+	if last := len(g.Updates) - 1; err == nil && in.Force && strings.HasPrefix(g.Updates[last].Failure, "PodEvictionFailure") {
+		g.Updates[last].Failure = "" // with force, pods are deleted that cannot be evicted
+	}
 	return &eks.UpdateNodegroupVersionOutput{Update: u}, err
 }
 

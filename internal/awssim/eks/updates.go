@@ -25,6 +25,7 @@ type Update struct {
 
 	// The new values; empty fields do not change.
 	Version, Authentication, Key, Support string
+	Protected, ZonalShift                 *bool
 	Logging                               map[string]bool
 	Endpoint                              *Endpoint
 	Subnets, Groups                       []string
@@ -47,7 +48,7 @@ const (
 
 func (svc *Service) simulateUpdates() {
 	core.On(svc.Account, svc.updateVersion, "Name", "Version", "ClientRequestToken")
-	core.On(svc.Account, svc.updateConfig, "Name", "ResourcesVpcConfig", "Logging", "AccessConfig", "UpgradePolicy", "ClientRequestToken")
+	core.On(svc.Account, svc.updateConfig, "Name", "ResourcesVpcConfig", "Logging", "AccessConfig", "UpgradePolicy", "DeletionProtection", "ZonalShiftConfig", "ClientRequestToken")
 	core.On(svc.Account, svc.encrypt, "ClusterName", "EncryptionConfig", "ClientRequestToken")
 	core.On(svc.Account, svc.describeUpdate, "Name", "UpdateId", "NodegroupName", "AddonName")
 }
@@ -80,6 +81,8 @@ func (svc *Service) settleUpdates(c *Cluster) {
 	for kind, on := range u.Logging {
 		c.Logging[kind] = on
 	}
+	core.Set(&c.Protected, u.Protected)
+	core.Set(&c.ZonalShift, u.ZonalShift)
 	if e := u.Endpoint; e != nil {
 		c.Public, c.Private, c.PublicCIDRs = e.Public, e.Private, e.CIDRs
 	}
@@ -115,6 +118,10 @@ func (c *Cluster) options(in *eks.CreateClusterInput) error {
 			return err
 		}
 		c.Logging = logging
+	}
+	core.Set(&c.Protected, in.DeletionProtection)
+	if in.ZonalShiftConfig != nil {
+		core.Set(&c.ZonalShift, in.ZonalShiftConfig.Enabled)
 	}
 	if in.UpgradePolicy != nil && in.UpgradePolicy.SupportType != "" {
 		c.Support = string(in.UpgradePolicy.SupportType)
@@ -296,6 +303,16 @@ func (svc *Service) updateConfig(in *eks.UpdateClusterConfigInput) (*eks.UpdateC
 	}
 	if in.UpgradePolicy != nil {
 		updates = append(updates, func() (types.UpdateType, Update, error) { return c.changeSupport(in.UpgradePolicy) })
+	}
+	if in.DeletionProtection != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) {
+			return types.UpdateTypeDeletionProtectionUpdate, Update{Protected: in.DeletionProtection}, nil
+		})
+	}
+	if in.ZonalShiftConfig != nil {
+		updates = append(updates, func() (types.UpdateType, Update, error) {
+			return types.UpdateTypeZonalShiftConfigUpdate, Update{ZonalShift: in.ZonalShiftConfig.Enabled}, nil
+		})
 	}
 	if len(updates) != 1 {
 		return nil, invalid("Only one type of update can be allowed per call")

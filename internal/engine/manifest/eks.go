@@ -38,6 +38,8 @@ func (l *loader) resolveEKS(o *object, c *clusterv1.Cluster) {
 		return
 	}
 	l.cluster.EKS = &EKS{Cluster: mirror, ControlPlane: plane, Fargate: fargate, EnableIAM: l.options.EKSEnableIAM}
+	l.cluster.EKS.DeletionProtection = l.flag(l.lookup(kindManagedPlane, r.name), deletionProtection)
+	l.cluster.EKS.ZonalShift = l.flag(l.lookup(kindManagedPlane, r.name), zonalShift)
 	if plane.Spec.Version != nil {
 		l.cluster.Version = withV(*plane.Spec.Version)
 	}

@@ -246,3 +246,17 @@ func TestRolesOfIPv6Nodes(t *testing.T) {
 	assert.NotContains(t, strings.Join(warnings(mustLoad(t, yaml, manifest.Options{})), "\n"), want)
 	assert.Contains(t, strings.Join(warnings(mustLoad(t, yaml, manifest.Options{EKSEnableIAM: true})), "\n"), want)
 }
+
+// Annotations of this program are known, and have one of two values.
+func TestAnnotations(t *testing.T) {
+	yaml := read(t, "../../../configs/eks.yaml")
+	const plane = "kind: AWSManagedControlPlane\nmetadata:\n"
+	for annotation, want := range map[string]string{
+		"clusterawsadm/zonal-shift: 'yes'":         `AWSManagedControlPlane/eks metadata.annotations: the annotation clusterawsadm/zonal-shift is "yes" — set it to "true" or "false"`,
+		"clusterawsadm/deletion-protecton: 'true'": `AWSManagedControlPlane/eks metadata.annotations: AWSManagedControlPlane has no annotation clusterawsadm/deletion-protecton — did you mean "deletion-protection"?`,
+		"clusterawsadm/force-update: 'true'":       `AWSManagedControlPlane/eks metadata.annotations: AWSManagedControlPlane has no annotation clusterawsadm/force-update — known names: deletion-protection, zonal-shift`,
+	} {
+		_, err := load(t, edit(t, yaml, plane, plane+"  annotations: {"+annotation+"}\n"), manifest.Options{})
+		require.ErrorContains(t, err, want)
+	}
+}

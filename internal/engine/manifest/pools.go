@@ -18,6 +18,8 @@ func (l *loader) resolvePools() {
 		switch x := l.poolMachines(o, machine.InfrastructureRef).(type) {
 		case *expinfrav1.AWSManagedMachinePool:
 			pool.Managed = x
+			force := l.flag(l.lookup(kindManagedPool, x.Name), forceUpdate)
+			pool.ForceUpdate = force != nil && *force
 		case *expinfrav1.AWSMachinePool:
 			pool.Scaling = x
 		}

@@ -38,6 +38,7 @@ func (l *loader) checkWhole(cluster *object) {
 	l.checkPools()
 	l.checkSize()
 	l.checkWithoutEffect()
+	l.checkAnnotations()
 }
 
 // checkName rejects names that a network load balancer cannot have. Names of security

@@ -47,7 +47,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 			policies: []string{"AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy", "AmazonEC2ContainerRegistryReadOnly"}, more: spec.RoleAdditionalPolicies,
 			at: "spec",
 		}),
-		Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
+		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
 		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(id, spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
 	}
 	var err error

@@ -44,6 +44,8 @@ type Cluster struct {
 	CreatorIsAdmin        *bool
 	SkipSelfManagedAddons bool   // EKS does not install the VPC CNI, CoreDNS and kube-proxy
 	Support               string // EXTENDED or STANDARD; "": not changed
+	DeletionProtection    *bool  // EKS does not delete the cluster; nil: not changed
+	ZonalShift            *bool  // ARC may move its traffic away from a zone; nil: not changed
 	Tags                  cloud.Tags
 }
 
@@ -57,6 +59,7 @@ type ClusterState struct {
 	Public, Private, IPv6             bool
 	Logging                           []string
 	Key, Authentication, Support      string
+	DeletionProtection, ZonalShift    bool
 	OutdatedNodeGroup                 string // a node group with a version that is too old for the desired version
 	Update                            string // ID of the update that this run has started
 }
@@ -195,6 +198,12 @@ func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 	if e.Support != "" && (have.Support != "" || have.ID == "") { // emulators do not return it
 		d.Set("upgradePolicy", have.Support, e.Support)
 	}
+	if e.DeletionProtection != nil {
+		d.Set("deletionProtection", have.DeletionProtection, *e.DeletionProtection)
+	}
+	if e.ZonalShift != nil {
+		d.Set("zonalShift", have.ZonalShift, *e.ZonalShift)
+	}
 	d.Advise("set the existing value in the manifest, or create another cluster")
 	d.Tags(have.Tags, e.Tags)
 	return d
@@ -326,8 +335,8 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 			SubnetIds: identity.CloudIDs(e.Subnets), SecurityGroupIds: identity.CloudIDs(e.Groups), EndpointPublicAccess: e.Public, EndpointPrivateAccess: e.Private,
 		},
 		KubernetesNetworkConfig: e.networkConfig(), Logging: logging(e.Logging, nil), EncryptionConfig: e.encryption(),
-		BootstrapSelfManagedAddons: aws.Bool(!e.SkipSelfManagedAddons),
-		ClientRequestToken:         c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(identity.CloudIDs(e.Subnets), ",")),
+		BootstrapSelfManagedAddons: aws.Bool(!e.SkipSelfManagedAddons), DeletionProtection: e.DeletionProtection, ZonalShiftConfig: e.zonalShift(),
+		ClientRequestToken: c.Token("eks-cluster", e.Name, e.Role.CloudID(), strings.Join(identity.CloudIDs(e.Subnets), ",")),
 	}
 	if !e.publicToAll() {
 		in.ResourcesVpcConfig.PublicAccessCidrs = e.PublicCIDRs
@@ -350,6 +359,13 @@ func (e *Cluster) Create(ctx context.Context, c *cloud.Clients) (*ClusterState, 
 	s := clusterState(out.Cluster)
 	s.Tags = e.Tags
 	return &s, nil
+}
+
+func (e *Cluster) zonalShift() *types.ZonalShiftConfigRequest {
+	if e.ZonalShift == nil {
+		return nil
+	}
+	return &types.ZonalShiftConfigRequest{Enabled: e.ZonalShift}
 }
 
 func (e *Cluster) networkConfig() *types.KubernetesNetworkConfigRequest {
@@ -427,6 +443,10 @@ func (e *Cluster) updateFirst(ctx context.Context, c *cloud.Clients, d graph.Dif
 		config.UpgradePolicy = &types.UpgradePolicyRequest{SupportType: types.SupportType(e.Support)}
 	case d.Has("authenticationMode"):
 		config.AccessConfig = &types.UpdateAccessConfigRequest{AuthenticationMode: types.AuthenticationMode(nextValue(d, "authenticationMode"))}
+	case d.Has("deletionProtection"):
+		config.DeletionProtection = e.DeletionProtection
+	case d.Has("zonalShift"):
+		config.ZonalShiftConfig = e.zonalShift()
 	case d.Has("logging"):
 		config.Logging = logging(d.Added("logging"), d.Removed("logging"))
 	case d.Has("version"):
@@ -494,7 +514,7 @@ func (e *Cluster) UpdateTakes(d graph.Diff) time.Duration {
 
 // configFields are the fields that UpdateClusterConfig changes, which comes first.
 func configFields() []string {
-	return []string{"subnet", "securityGroup", "endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs", "upgradePolicy", "authenticationMode", "logging"}
+	return []string{"subnet", "securityGroup", "endpointAccess.public", "endpointAccess.private", "endpointAccess.publicCIDRs", "upgradePolicy", "authenticationMode", "deletionProtection", "zonalShift", "logging"}
 }
 
 // ClusterByName returns a cluster, or nil.
@@ -511,6 +531,7 @@ func ClusterByName(ctx context.Context, c *cloud.Clients, name string) (*Cluster
 
 func clusterState(x *types.Cluster) ClusterState {
 	s := ClusterState{
+		DeletionProtection: aws.ToBool(x.DeletionProtection), ZonalShift: x.ZonalShiftConfig != nil && aws.ToBool(x.ZonalShiftConfig.Enabled),
 		Object: identity.Object{ID: aws.ToString(x.Arn), Tags: x.Tags}, Name: aws.ToString(x.Name), Status: string(x.Status), Version: aws.ToString(x.Version), Endpoint: aws.ToString(x.Endpoint), RoleARN: aws.ToString(x.RoleArn),
 	}
 	if v := x.ResourcesVpcConfig; v != nil {

@@ -34,6 +34,7 @@ type NodeGroup struct {
 	Release          string // release version of the AMI; "" for the newest
 	ImageType        string // AL2023_x86_64_STANDARD…; "" with a launch template that sets an AMI
 	Capacity         string // ON_DEMAND or SPOT
+	Force            bool   // an update does not stop if pods cannot be evicted
 	InstanceTypes    []string
 	DiskSize         int32 // GiB; 0 for the default of EKS
 	MinSize, MaxSize int32
@@ -382,7 +383,7 @@ func (g *NodeGroup) Update(ctx context.Context, c *cloud.Clients, have *NodeGrou
 		after.Object, err = setTags(ctx, c, have.Object, g.Tags)
 		return &after, err
 	case d.Has("version", "releaseVersion", "launchTemplate.version"):
-		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name}
+		in := &eks.UpdateNodegroupVersionInput{ClusterName: &cluster.Name, NodegroupName: &g.Name, Force: g.Force}
 		if d.Has("launchTemplate.version") {
 			in.LaunchTemplate = g.launchTemplate()
 		}

@@ -1,0 +1,63 @@
+package reconcile_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// Deletion protection and zonal shift of an EKS cluster are set by annotations, and changed.
+// While it is protected, nothing is deleted.
+func TestDeletionProtectionOfEKS(t *testing.T) {
+	const file, plane = "../../configs/eks.yaml", "kind: AWSManagedControlPlane\nmetadata:\n"
+	synctest.Test(t, func(t *testing.T) {
+		m := rewritten(t, file, plane, plane+"  annotations: {clusterawsadm/deletion-protection: 'true', clusterawsadm/zonal-shift: 'true'}\n")
+		a := account(m, lag)
+		prepare(t, file, a, m)
+		mustApply(t, m, a)
+		a.Edit(func(s *awssim.State) {
+			for _, c := range s.EKS.Clusters {
+				assert.True(t, c.Protected && c.ZonalShift)
+			}
+		})
+		requireNoChange(t, m, a)
+		before := a.Inventory()
+		_, err := open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		require.ErrorContains(t, err, "has deletion protection: aws eks update-cluster-config --region us-east-1 --name default_eks --no-deletion-protection turns it off")
+		assert.Subset(t, a.Inventory(), before)
+
+		m = rewritten(t, file, plane, plane+"  annotations: {clusterawsadm/deletion-protection: 'false'}\n")
+		mustApply(t, m, a)
+		mustDelete(t, m, a)
+	})
+}
+
+// With the annotation, an update of a node group goes on although pods cannot be evicted.
+func TestForcedUpdateOfNodes(t *testing.T) {
+	const file, pool = "../../configs/eks.yaml", "kind: AWSManagedMachinePool\nmetadata:\n"
+	for force, stops := range map[string]bool{"true": false, "false": true} {
+		synctest.Test(t, func(t *testing.T) {
+			at := func(version string) *manifest.Cluster {
+				m := rewritten(t, file, pool, pool+"  annotations: {clusterawsadm/force-update: '"+force+"'}\n")
+				m.Pools[0].Object.Spec.Template.Spec.Version = version
+				return m
+			}
+			a := account(at("v1.33.0"), lag)
+			prepare(t, file, a, at("v1.33.0"))
+			mustApply(t, at("v1.33.0"), a)
+			a.Edit(func(s *awssim.State) {
+				s.EKS.Faults = ekssim.Faults{Update: "PodEvictionFailure: Reached max retries while trying to evict pods"}
+			})
+			_, err := open(at("v1.34.0"), a.Process()).Apply(t.Context(), reconcile.Options{})
+			require.Equal(t, stops, err != nil, "%v", err)
+		})
+	}
+}

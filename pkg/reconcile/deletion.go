@@ -46,17 +46,21 @@ func (r *run) lookToDelete(ctx context.Context) error {
 	for _, v := range kept {
 		r.plan.Steps = append(r.plan.Steps, graph.Step{Resource: graph.ID(v.Kind.Name + "/" + v.ID), Action: graph.Keep, CloudID: v.ID, Origin: v.Origin})
 	}
-	if err := r.checkProtection(); err != nil {
+	if err := r.checkEKSCluster(); err != nil {
 		return err
 	}
 	return refused(r.findForeign(ctx, kept))
 }
 
-// checkProtection returns a RefusedError if EKS would not delete the cluster: it would say so
-// only after its nodes are deleted.
-func (r *run) checkProtection() error {
+// checkEKSCluster returns a RefusedError if EKS would not delete the cluster: it would say so
+// only after its nodes are deleted. It warns about the logs that EKS keeps.
+func (r *run) checkEKSCluster() error {
 	for _, n := range r.built.Resources() {
-		if s, ok := n.Observed().(*eks.ClusterState); ok && s.DeletionProtection {
+		s, ok := n.Observed().(*eks.ClusterState)
+		if ok && len(s.Logging) > 0 {
+			r.warn("EKS keeps the logs of the control plane: aws logs delete-log-group --region %s --log-group-name /aws/eks/%s/cluster deletes them", r.c.Region, s.Name)
+		}
+		if ok && s.DeletionProtection {
 			return &RefusedError{[]error{fmt.Errorf("the EKS cluster %s has deletion protection: aws eks update-cluster-config --region %s --name %[1]s --no-deletion-protection turns it off", s.Name, r.c.Region)}}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ekscontrolplanev1 "sigs.k8s.io/cluster-api-provider-aws/v2/controlplane/eks/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
 	ekssim "github.com/clusterawsadm/clusterawsadm/internal/awssim/eks"
@@ -60,4 +61,28 @@ func TestForcedUpdateOfNodes(t *testing.T) {
 			require.Equal(t, stops, err != nil, "%v", err)
 		})
 	}
+}
+
+// EKS keeps the log group of the control plane: a deletion says so.
+func TestLogsOfEKSStay(t *testing.T) {
+	const file = "../../configs/eks.yaml"
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, file, nil)
+		a := account(m, lag)
+		prepare(t, file, a, m)
+		told := func() (warnings []string) {
+			target := rollingTarget(a.Process())
+			target.Warn = func(text string) { warnings = append(warnings, text) }
+			_, err := reconcile.OpenModel(m, target).PlanDelete(t.Context(), reconcile.Options{})
+			require.NoError(t, err)
+			return warnings
+		}
+		const want = "EKS keeps the logs of the control plane: aws logs delete-log-group --region us-east-1 --log-group-name /aws/eks/default_eks/cluster deletes them"
+		m.EKS.ControlPlane.Spec.Logging = nil
+		mustApply(t, m, a)
+		assert.NotContains(t, told(), want)
+		m.EKS.ControlPlane.Spec.Logging = &ekscontrolplanev1.ControlPlaneLoggingSpec{Audit: true}
+		mustApply(t, m, a)
+		assert.Contains(t, told(), want)
+	})
 }

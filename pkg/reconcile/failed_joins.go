@@ -13,7 +13,8 @@ import (
 // apply executes the plan. If it fails only because of machines that can be replaced, it
 // executes a second plan, which replaces them. It does so once.
 func (r *run) apply(ctx context.Context) error {
-	done, failure := r.plan, r.x.Apply(ctx, r.built.Graph)
+	done, built := r.plan, r.built
+	failure := r.x.Apply(ctx, built.Graph)
 	if failure == nil {
 		return nil
 	}
@@ -28,6 +29,7 @@ func (r *run) apply(ctx context.Context) error {
 	case err != nil:
 		return errors.Join(err, failure)
 	case !again:
+		r.plan, r.built = done, built
 		return failure
 	}
 	r.plan.Steps = append(done.Steps, r.plan.Steps...)

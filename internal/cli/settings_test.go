@@ -85,6 +85,7 @@ func TestSettingsFile(t *testing.T) {
 		"list":           {"set: [A=b, 'C=d,e']\n", ""},
 		"capitals":       {"Region: eu-west-1\n", ""},
 		"unknown":        {"region: eu-west-1\nregin: eu-west-2\n", `config.yaml: unknown setting "regin"`},
+		"of Kubernetes":  {"apiVersion: v1\nkind: AWSIAMConfiguration\n", "is a Kubernetes object, and not a file of settings"},
 		"below another":  {"region: {name: eu-west-1}\n", `config.yaml: unknown setting "region`},
 		"the file's own": {"config: other.yaml\n", `config.yaml: unknown setting "config"`},
 		"no YAML":        {"region: [\n", "config.yaml: "},

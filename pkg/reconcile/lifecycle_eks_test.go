@@ -342,6 +342,8 @@ func TestSubnetsOfEKSChange(t *testing.T) {
 		})
 		setSubnets("abd")
 		requireRefused(t, m, a, "eks-cluster", "zone")
+		setSubnets("a")
+		requireRefused(t, m, a, "eks-cluster", "zone")
 		setSubnets("ab")
 		plan.RestrictPrivateSubnets = false
 		applied(t, m, a, "update eks-cluster")

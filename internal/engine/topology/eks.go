@@ -86,6 +86,15 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 			e.Subnets = append(e.Subnets, s.ref)
 		}
 	}
+	if have := b.inv.EKS.Cluster; have != nil {
+		for _, s := range b.inv.Subnets {
+			if slices.Contains(have.Subnets, s.ID) {
+				e.Zones = append(e.Zones, s.Zone)
+			}
+		}
+		slices.Sort(e.Zones)
+		e.Zones = slices.Compact(e.Zones)
+	}
 	e.Groups = append(e.Groups, b.groups[infrav1.SecurityGroupEKSNodeAdditional])
 	for _, block := range plane.EndpointAccess.PublicCIDRs {
 		e.PublicCIDRs = append(e.PublicCIDRs, masked(*block))

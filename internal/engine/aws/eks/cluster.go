@@ -42,10 +42,11 @@ type Cluster struct {
 	Authentication        string   // CONFIG_MAP, API_AND_CONFIG_MAP or API; "" for the default of EKS
 	MovesToAPI            bool     // Authentication changes the mode to API when all access entries exist
 	CreatorIsAdmin        *bool
-	SkipSelfManagedAddons bool   // EKS does not install the VPC CNI, CoreDNS and kube-proxy
-	Support               string // EXTENDED or STANDARD; "": not changed
-	DeletionProtection    *bool  // EKS does not delete the cluster; nil: not changed
-	ZonalShift            *bool  // ARC may move its traffic away from a zone; nil: not changed
+	Zones                 []string // of the subnets of an existing cluster, sorted
+	SkipSelfManagedAddons bool     // EKS does not install the VPC CNI, CoreDNS and kube-proxy
+	Support               string   // EXTENDED or STANDARD; "": not changed
+	DeletionProtection    *bool    // EKS does not delete the cluster; nil: not changed
+	ZonalShift            *bool    // ARC may move its traffic away from a zone; nil: not changed
 	Tags                  cloud.Tags
 }
 
@@ -212,6 +213,7 @@ func (e *Cluster) Diff(have *ClusterState) (d graph.Diff) {
 // diffNetwork compares the subnets and the security groups. EKS accepts only subnets in the
 // zones in which it has created the cluster.
 func (e *Cluster) diffNetwork(have *ClusterState, d *graph.Diff) {
+	const advice = "EKS keeps the availability zones in which it has created a cluster: keep subnets in all of them and in no others, or create another cluster"
 	zones, before := map[string]bool{}, map[string]bool{}
 	for _, ref := range e.Subnets {
 		zone := ""
@@ -228,7 +230,13 @@ func (e *Cluster) diffNetwork(have *ClusterState, d *graph.Diff) {
 	for _, zone := range slices.Sorted(maps.Keys(zones)) {
 		if known && have.ID != "" && !before[zone] {
 			d.Fixed("zone", "", zone)
-			d.Advise("EKS keeps the availability zones in which it has created a cluster: remove the subnets in other zones, or create another cluster")
+			d.Advise(advice)
+		}
+	}
+	for _, zone := range e.Zones {
+		if !zones[zone] {
+			d.Fixed("zone", zone, "")
+			d.Advise(advice)
 		}
 	}
 	d.Lines("subnet", have.Subnets, want)

@@ -71,13 +71,27 @@ func (in inputs) eksTags(id graph.ID, name string, more ...cloud.Tags) cloud.Tag
 	return in.tags(id, name, roleCommon, append(more, in.cloudProvider(cloud.Owned))...)
 }
 
+// zonesOfEKS lists the zones of the subnets of an existing EKS cluster, sorted.
+func (in inputs) zonesOfEKS() (zones []string) {
+	if in.inv.EKS.Cluster == nil {
+		return nil
+	}
+	for _, s := range in.inv.Subnets {
+		if slices.Contains(in.inv.EKS.Cluster.Subnets, s.ID) {
+			zones = append(zones, s.Zone)
+		}
+	}
+	slices.Sort(zones)
+	return slices.Compact(zones)
+}
+
 func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {
 	e := &eks.Cluster{
 		Name: plane.EKSClusterName, Version: minorVersion(b.m.Version), ClusterTag: b.cloudProviderKey(), Role: addRole(g, b.inputs, roleSpec{
 			name: text(plane.RoleName), path: plane.RolePath, boundary: plane.RolePermissionsBoundary, services: []string{"eks.amazonaws.com"},
 			policies: []string{"AmazonEKSClusterPolicy"}, more: list(plane.RoleAdditionalPolicies), at: "spec.roleName",
 		}),
-		Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
+		Zones: b.zonesOfEKS(), Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
 		DeletionProtection: b.m.EKS.DeletionProtection, ZonalShift: b.m.EKS.ZonalShift,
 		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
 	}
@@ -85,15 +99,6 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
 			e.Subnets = append(e.Subnets, s.ref)
 		}
-	}
-	if have := b.inv.EKS.Cluster; have != nil {
-		for _, s := range b.inv.Subnets {
-			if slices.Contains(have.Subnets, s.ID) {
-				e.Zones = append(e.Zones, s.Zone)
-			}
-		}
-		slices.Sort(e.Zones)
-		e.Zones = slices.Compact(e.Zones)
 	}
 	e.Groups = append(e.Groups, b.groups[infrav1.SecurityGroupEKSNodeAdditional])
 	for _, block := range plane.EndpointAccess.PublicCIDRs {

@@ -87,9 +87,9 @@ func TestAThousandWorkersLaunchAtOnce(t *testing.T) {
 	})
 }
 
-// A create takes as long as the operations in AWS: its virtual time differs by at most
-// five percent from the critical path of the graph, or by the two seconds between two looks
-// at a machine if the path is shorter than 40 seconds.
+// A create takes as long as the operations in AWS. Its virtual time exceeds the critical path
+// of the graph by at most five percent. On a path of less than 40 seconds, it may exceed it by
+// two seconds, the interval in which the state of a machine is polled.
 func TestMakespan(t *testing.T) {
 	for _, file := range examples(t) {
 		t.Run(name(file), func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
 )
 
-// eksWithDaemonSets loads an EKS cluster whose VPC CNI and kube-proxy EKS installs by itself.
+// eksWithDaemonSets loads an EKS cluster with the VPC CNI and kube-proxy that EKS installs by
+// default.
 func eksWithDaemonSets(t *testing.T) *manifest.Cluster {
 	t.Helper()
 	return load(t, "../../configs/eks-machines.yaml", nil)

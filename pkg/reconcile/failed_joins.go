@@ -74,8 +74,8 @@ func (r *run) failedJoins(ctx context.Context, err error) (machines []ec2.Instan
 // failedJoin returns the machine of a Node that has not joined, and what its console
 // says; why is "" if the machine is not replaced.
 func (r *run) failedJoin(ctx context.Context, err error) (m ec2.InstanceState, why string) {
-	var failed *graph.ResourceError
-	if !errors.As(err, &failed) || !errors.As(err, new(*graph.GaveUpError)) {
+	failed := gaveUp(err)
+	if failed == nil {
 		return m, ""
 	}
 	node, ok := r.built.Resource(failed.Resource).(*graph.Ref[incluster.NodeState])
@@ -92,4 +92,12 @@ func (r *run) failedJoin(ctx context.Context, err error) (m ec2.InstanceState, w
 		return m, "" // the run ends with the error of the Node
 	}
 	return m, why
+}
+
+// gaveUp returns the error of a resource that was not ready in time; nil for another error.
+func gaveUp(err error) (failed *graph.ResourceError) {
+	if !errors.As(err, new(*graph.GaveUpError)) || !errors.As(err, &failed) {
+		return nil
+	}
+	return failed
 }

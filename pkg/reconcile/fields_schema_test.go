@@ -47,7 +47,7 @@ func schemaOf(t *testing.T, kind, version string) *schemaNode {
 	return &n
 }
 
-// guesses returns plausible values for a field of type string, by patterns of its name.
+// guesses returns plausible values for a string field, chosen by the name of the field.
 func guesses(name string) []any {
 	var out []any
 	for _, row := range []struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// fieldExamples are manifests that together have objects of all kinds but MachineDrainRule,
-// which always causes a warning.
+// fieldExamples are example manifests that together contain every kind of object except
+// MachineDrainRule, which always causes a warning.
 func fieldExamples() []string {
 	return []string{
 		"quickstart", "machine-pool", "single-machines", "eks", "eks-machines", "eks-fargate", "eks-templates", "multi-tenancy",

@@ -2,11 +2,9 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
-	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/incluster"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
 )
@@ -55,9 +53,8 @@ func (r *run) becameUnhealthy(ctx context.Context, failure error) (bool, error) 
 	return len(r.inventory.Unhealthy) > 0, nil
 }
 
-// otherThanNodes reports whether an error is something else than a Node that was not ready in
-// time.
+// otherThanNodes reports whether the cause of an error is not a Node that was not ready in time.
 func otherThanNodes(err error) bool {
-	var failed *graph.ResourceError
-	return !errors.As(err, &failed) || !errors.As(err, new(*graph.GaveUpError)) || failed.Resource.Kind() != "node"
+	failed := gaveUp(err)
+	return failed == nil || failed.Resource.Kind() != "node"
 }

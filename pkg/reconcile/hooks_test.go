@@ -77,8 +77,8 @@ func TestHooksOfMachines(t *testing.T) {
 	})
 }
 
-// A hook that nobody removes ends the run; the machine stays, and the next run continues. If
-// the machine is to stay after all, its hooks go.
+// If nobody removes a hook, the run fails, and the machine stays. A later run for a manifest
+// that keeps the machine removes the hooks from its Node.
 func TestHookThatNobodyRemoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := alive(t, hooked(t, 2))

@@ -72,11 +72,14 @@ func (h *Hooks) Find(ctx context.Context, c *cloud.Clients) (*HooksState, error)
 	return s, nil
 }
 
-// copied is the annotation that says for which machine the hooks have been copied.
-func (h *Hooks) copied() string {
+// phase is "pre-drain" or "pre-terminate".
+func (h *Hooks) phase() string {
 	name, _, _ := strings.Cut(h.Prefix, ".")
-	return hooksAnnotation + name
+	return name
 }
+
+// copied is the annotation whose value is the ID of the machine whose hooks have been copied.
+func (h *Hooks) copied() string { return hooksAnnotation + h.phase() }
 
 // Diff implements graph.Desired: the hooks are retired, so nothing differs.
 func (h *Hooks) Diff(*HooksState) graph.Diff { return nil }
@@ -104,8 +107,7 @@ func (h *Hooks) Delete(ctx context.Context, c *cloud.Clients, have *HooksState) 
 	for _, name := range have.Waiting {
 		waiting = append(waiting, fmt.Sprintf("%s (of %s)", strings.TrimPrefix(name, h.Prefix+"/"), h.Owners[name]))
 	}
-	phase, _, _ := strings.Cut(h.Prefix, ".")
-	return graph.NotYet(fmt.Errorf("the %s hook %s: its owner, or kubectl annotate node %s %s-, removes it", phase, strings.Join(waiting, ", "), have.Node, have.Waiting[0]))
+	return graph.NotYet(fmt.Errorf("the %s hook %s: its owner, or kubectl annotate node %s %s-, removes it", h.phase(), strings.Join(waiting, ", "), have.Node, have.Waiting[0]))
 }
 
 // hooksOf returns the annotations of a Node that a run has copied, and those that say so.

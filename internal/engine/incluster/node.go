@@ -153,16 +153,16 @@ func (n *Node) Update(ctx context.Context, c *cloud.Clients, have *NodeState, _ 
 	for name := range have.Hooks {
 		annotations[name] = nil
 	}
-	if after.Hooks = nil; len(annotations) > 0 {
-		meta["annotations"] = annotations
-	}
+	after.Hooks = nil
 	if have.Retired != "" {
 		maps.Copy(annotations, map[string]any{retiredAnnotation: nil, drainingAnnotation: nil, drainedAnnotation: nil, cordonedAnnotation: nil})
-		meta["annotations"] = annotations
 		if !have.WasCordoned {
 			change["spec"], after.Cordoned = map[string]any{"unschedulable": nil}, false
 		}
 		after.Retired, after.WasCordoned, after.Draining, after.Drained = "", false, time.Time{}, time.Time{}
+	}
+	if len(annotations) > 0 {
+		meta["annotations"] = annotations
 	}
 	if len(n.Labels) > 0 { // null would remove all labels
 		meta["labels"], after.Labels = n.Labels, map[string]string{}

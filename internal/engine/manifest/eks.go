@@ -138,7 +138,7 @@ func (l *loader) checkEKS(cluster *object) {
 		l.fail(l.infra.problem("spec.encryptionConfig", "encryption needs both a key and the resources to encrypt", "set provider to the ARN of a KMS key, and resources to [secrets]"))
 	}
 	l.checkAddons(plane)
-	l.checkIPv6Roles(plane)
+	l.checkIPv6Roles()
 	l.checkSelfManagedAddons(plane)
 }
 
@@ -157,13 +157,15 @@ func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedContr
 	if plane.SecondaryCidrBlock == nil {
 		return
 	}
-	const path = "spec.secondaryCidrBlock"
+	const path, enabled = "spec.secondaryCidrBlock", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+	addon := l.cluster.vpcCNI()
+	configured := env[enabled] || addon != nil && strings.Contains(addon.Configuration, enabled)
 	switch {
 	case l.cluster.Infra.Spec.NetworkSpec.VPC.ID != "":
 		l.warn(l.infra.problem(path, "no subnets for pods are created in an existing VPC", "list them in spec.network.subnets, with the tag sigs.k8s.io/cluster-api-provider-aws/association: secondary"))
-	case !l.cluster.HasVPCCNI() || plane.VpcCni.Disable:
+	case !l.cluster.HasVPCCNI():
 		l.warn(l.infra.problem(path, "pods get no addresses from it: the cluster has no VPC CNI", "remove it, or add the add-on vpc-cni"))
-	case !env["AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"] && !l.configuresVPCCNI(plane):
+	case !configured:
 		l.warn(l.infra.problem(path, "pods get no addresses from it: by default, the VPC CNI does not use ENIConfigs", "set AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG to true and ENI_CONFIG_LABEL_DEF to topology.kubernetes.io/zone, in vpcCni.env or in the configuration of the add-on vpc-cni"))
 	}
 }
@@ -171,10 +173,9 @@ func (l *loader) checkSelfManagedAddons(plane *ekscontrolplanev1.AWSManagedContr
 // checkIPv6Roles warns about roles of nodes that this program creates and that cannot assign
 // IPv6 addresses to pods: AWS has no managed policy for that ("Create IAM policy for clusters
 // that use the IPv6 family", EKS user guide), and CAPA attaches the policy for IPv4 only.
-func (l *loader) checkIPv6Roles(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) {
-	ownRole := plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool {
-		return a.Name == "vpc-cni" && a.ServiceAccountRoleArn != nil
-	})
+func (l *loader) checkIPv6Roles() {
+	addon := l.cluster.vpcCNI()
+	ownRole := addon != nil && addon.ServiceAccountRoleArn != nil
 	if !l.cluster.EKS.EnableIAM || l.cluster.Infra.Spec.NetworkSpec.VPC.IPv6 == nil || ownRole {
 		return
 	}
@@ -186,18 +187,24 @@ func (l *loader) checkIPv6Roles(plane *ekscontrolplanev1.AWSManagedControlPlaneS
 	}
 }
 
-// configuresVPCCNI reports whether the configuration of the add-on vpc-cni turns ENIConfigs
-// on.
-func (l *loader) configuresVPCCNI(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) bool {
-	return plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool {
-		return a.Name == "vpc-cni" && strings.Contains(a.Configuration, "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG")
-	})
-}
-
-// HasVPCCNI reports whether EKS installs the VPC CNI, by itself or as an add-on.
+// HasVPCCNI reports whether EKS installs the VPC CNI, by itself or as an add-on, and the
+// manifest does not disable it.
 func (c *Cluster) HasVPCCNI() bool {
 	plane := &c.EKS.ControlPlane.Spec
-	return plane.BootstrapSelfManagedAddons || plane.Addons != nil && slices.ContainsFunc(*plane.Addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "vpc-cni" })
+	return !plane.VpcCni.Disable && (plane.BootstrapSelfManagedAddons || c.vpcCNI() != nil)
+}
+
+// vpcCNI returns the add-on vpc-cni, or nil.
+func (c *Cluster) vpcCNI() *ekscontrolplanev1.Addon {
+	addons := c.EKS.ControlPlane.Spec.Addons
+	if addons == nil {
+		return nil
+	}
+	i := slices.IndexFunc(*addons, func(a ekscontrolplanev1.Addon) bool { return a.Name == "vpc-cni" })
+	if i < 0 {
+		return nil
+	}
+	return &(*addons)[i]
 }
 
 // checkEKSName checks a name in EKS.

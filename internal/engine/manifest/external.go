@@ -26,8 +26,8 @@ func (l *loader) checkExternal(o *object, vpc string) {
 	}
 }
 
-// changesInfrastructure returns the field of an AWSCluster that a path belongs to, if it
-// describes infrastructure that is only looked up.
+// changesInfrastructure returns the field of an AWSCluster that contains a path, if the field
+// can only change infrastructure; otherwise "".
 func changesInfrastructure(path string) string {
 	for _, field := range []string{
 		"spec.bastion", "spec.network.cni", "spec.network.securityGroupOverrides", "spec.network.nodePortIngressRuleCidrBlocks",

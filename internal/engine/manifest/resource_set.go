@@ -58,16 +58,8 @@ func (d *Document) identity() string {
 // HasPodNetwork reports whether the cluster gets a pod network: from EKS, unless that is
 // disabled, from a ClusterResourceSet or from a file.
 func (c *Cluster) HasPodNetwork() bool {
-	if c.EKS != nil {
-		spec := c.EKS.ControlPlane.Spec
-		if spec.BootstrapSelfManagedAddons && !spec.VpcCni.Disable {
-			return true
-		}
-		for i := 0; spec.Addons != nil && i < len(*spec.Addons); i++ {
-			if (*spec.Addons)[i].Name == "vpc-cni" {
-				return true
-			}
-		}
+	if c.EKS != nil && c.HasVPCCNI() {
+		return true
 	}
 	for _, s := range c.ResourceSets {
 		if s.HasPodNetwork() {

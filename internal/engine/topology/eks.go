@@ -11,6 +11,7 @@ import (
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/eks"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/iam"
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/bootdata"
@@ -72,17 +73,11 @@ func (in inputs) eksTags(id graph.ID, name string, more ...cloud.Tags) cloud.Tag
 }
 
 // zonesOfEKS lists the zones of the subnets of an existing EKS cluster, sorted.
-func (in inputs) zonesOfEKS() (zones []string) {
+func (in inputs) zonesOfEKS() []string {
 	if in.inv.EKS.Cluster == nil {
 		return nil
 	}
-	for _, s := range in.inv.Subnets {
-		if slices.Contains(in.inv.EKS.Cluster.Subnets, s.ID) {
-			zones = append(zones, s.Zone)
-		}
-	}
-	slices.Sort(zones)
-	return slices.Compact(zones)
+	return in.zonesWith(func(s ec2.SubnetState) bool { return slices.Contains(in.inv.EKS.Cluster.Subnets, s.ID) })
 }
 
 func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedControlPlaneSpec) *eks.Cluster {

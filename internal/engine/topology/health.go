@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,19 +31,20 @@ type Health struct {
 func CheckHealth(m *manifest.Cluster, inv Inventory, nodes *incluster.NodeList, o Options) Health {
 	in := inputs{m: m, spec: &m.Infra.Spec, inv: inv, o: o}
 	h := Health{Unhealthy: map[string]string{}}
-	if nodes.First().IsZero() { // the control plane is not initialized yet
+	first := nodes.First()
+	if first.IsZero() { // the control plane is not initialized yet
 		return h
 	}
-	all := m.MachineLabels()
+	all, groups := m.MachineLabels(), in.groupsOfMachines(nil)
 	for _, c := range m.HealthChecks {
 		selector, err := metav1.LabelSelectorAsSelector(&c.Spec.Selector)
 		if err != nil {
 			continue // the manifest has been validated
 		}
-		check := healthCheck{inputs: in, spec: &c.Spec, name: "MachineHealthCheck/" + c.Name, nodes: nodes}
-		for _, g := range in.groupsOfMachines(nil) {
+		check := healthCheck{inputs: in, spec: &c.Spec, name: "MachineHealthCheck/" + c.Name, nodes: nodes, first: first}
+		for _, g := range groups {
 			if selector.Matches(labels.Set(all[g.name])) {
-				check.groups = append(check.groups, g)
+				check.groups = append(check.groups, checkedGroup{g, in.checkedMachines(g)})
 			}
 		}
 		check.evaluate(&h)
@@ -55,8 +57,15 @@ type healthCheck struct {
 	inputs
 	spec   *clusterv1.MachineHealthCheckSpec
 	name   string
-	groups []group
+	groups []checkedGroup
 	nodes  *incluster.NodeList
+	first  time.Time // when the oldest Node was created: before, no machine could join
+}
+
+// checkedGroup is a group and its machines that a check applies to, the oldest first.
+type checkedGroup struct {
+	group
+	machines []ec2.InstanceState
 }
 
 // evaluate adds the machines that are to be replaced. As in Cluster API, machines that are
@@ -65,9 +74,8 @@ func (c healthCheck) evaluate(h *Health) {
 	expected, healthy := 0, 0
 	unhealthy := map[string]string{}
 	for _, g := range c.groups {
-		machines := c.machines(g)
-		expected += max(g.count, len(machines))
-		for _, m := range machines {
+		expected += max(g.count, len(g.machines))
+		for _, m := range g.machines {
 			why, pending := c.unhealthy(m)
 			switch {
 			case why != "":
@@ -95,10 +103,10 @@ func (c healthCheck) evaluate(h *Health) {
 	}
 }
 
-// machines lists the machines of a group that the check applies to, the oldest first.
-func (c healthCheck) machines(g group) (out []ec2.InstanceState) {
-	for _, e := range c.assign(g) {
-		_, annotations := c.deletion(e.state)
+// checkedMachines lists the machines of a group that checks apply to, the oldest first.
+func (in inputs) checkedMachines(g group) (out []ec2.InstanceState) {
+	for _, e := range in.assign(g) {
+		_, annotations := in.deletion(e.state)
 		if _, skip := annotations[clusterv1.MachineSkipRemediationAnnotation]; !skip {
 			out = append(out, e.state)
 		}
@@ -109,16 +117,16 @@ func (c healthCheck) machines(g group) (out []ec2.InstanceState) {
 	return out
 }
 
-// unhealthy says why a machine is unhealthy; "" if it is not. pending says that it becomes so
-// if nothing changes.
+// unhealthy returns the reason if a machine is unhealthy, otherwise "". If pending is true, the
+// machine becomes unhealthy when a timeout ends.
 func (c healthCheck) unhealthy(m ec2.InstanceState) (why string, pending bool) {
 	now := c.inv.Now
 	node := c.nodes.Of(m)
 	if node == nil {
 		limit := seconds(c.spec.Checks.NodeStartupTimeoutSeconds)
 		since := m.LaunchedAt
-		if first := c.nodes.First(); first.After(since) {
-			since = first // before, no machine could join
+		if c.first.After(since) {
+			since = c.first
 		}
 		if limit == 0 || !since.Add(limit).Before(now) {
 			return "", true
@@ -138,7 +146,8 @@ func (c healthCheck) unhealthy(m ec2.InstanceState) (why string, pending bool) {
 	return "", pending
 }
 
-// forbids says why no machine is replaced, with that many unhealthy ones; "" if some may be.
+// forbids returns the reason if the number of unhealthy machines does not permit to replace
+// any of them, otherwise "".
 func (c healthCheck) forbids(unhealthy, expected int) string {
 	trigger := c.spec.Remediation.TriggerIf
 	if trigger.UnhealthyInRange != "" {
@@ -158,18 +167,10 @@ func (c healthCheck) forbids(unhealthy, expected int) string {
 	return ""
 }
 
-func areMachines(n int) string {
-	if n == 1 {
-		return "1 machine is"
-	}
-	return fmt.Sprintf("%d machines are", n)
-}
-
 // choose returns the unhealthy machines of a group that this run replaces, and why it does
 // not replace the others.
-func (c healthCheck) choose(g group, unhealthy map[string]string) (chosen []ec2.InstanceState, why string) {
-	all := c.machines(g)
-	for _, m := range all {
+func (c healthCheck) choose(g checkedGroup, unhealthy map[string]string) (chosen []ec2.InstanceState, why string) {
+	for _, m := range g.machines {
 		if unhealthy[m.ID] != "" {
 			chosen = append(chosen, m)
 		}
@@ -185,11 +186,12 @@ func (c healthCheck) choose(g group, unhealthy map[string]string) (chosen []ec2.
 		}
 		return chosen, ""
 	}
-	return c.chooseControlPlane(all, chosen)
+	return c.chooseControlPlane(g.machines, chosen)
 }
 
-// chooseControlPlane chooses at most one machine of the control plane, as the
-// KubeadmControlPlane controller does: one without which etcd has a quorum.
+// chooseControlPlane returns at most one of the unhealthy machines of the control plane, as the
+// KubeadmControlPlane controller does. It returns none if etcd would lose its quorum without
+// that machine.
 func (c healthCheck) chooseControlPlane(all, unhealthy []ec2.InstanceState) (chosen []ec2.InstanceState, why string) {
 	ready := 0
 	for _, m := range all {

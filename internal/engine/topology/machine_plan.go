@@ -142,14 +142,15 @@ func (in inputs) onDeleteRemarks(p groupPlan, machines map[int]existingMachine) 
 	if outdated == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", p.origin, isOrAre(outdated, "machine"))}
+	return []string{fmt.Sprintf("%s: %s outdated; by the strategy OnDelete one is replaced when somebody terminates it", p.origin, areMachines(outdated))}
 }
 
-func isOrAre(n int, what string) string {
+// areMachines returns "1 machine is", or "3 machines are".
+func areMachines(n int) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return "1 machine is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return fmt.Sprintf("%d machines are", n)
 }
 
 // replacesOutdated reports whether outdated machines of a group are replaced: not in a

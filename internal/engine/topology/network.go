@@ -265,9 +265,14 @@ func IsUnusualZone(region, zone string) bool {
 
 // usedZones lists the zones in which the cluster has subnets already.
 func (in inputs) usedZones() []string {
+	return in.zonesWith(func(s ec2.SubnetState) bool { return !isSecondary(s.Tags) })
+}
+
+// zonesWith lists the zones that have an existing subnet for which a condition is true, sorted.
+func (in inputs) zonesWith(condition func(ec2.SubnetState) bool) []string {
 	zones := map[string]bool{}
 	for _, s := range in.inv.Subnets {
-		if !isSecondary(s.Tags) {
+		if condition(s) {
 			zones[s.Zone] = true
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 // terminateMachines terminates unhealthy workers, and the machines that are not desired any
 // more: too many in their group, without a group in the manifest, or a bastion that was
-// switched off. The latter are terminated after the other machines are settled; those of the control plane one
-// after the other, after they are deregistered from the load balancers. settled are the
+// switched off. The latter are terminated after the other machines are settled; those of the
+// control plane one after the other, after they are deregistered from the load balancers. settled are the
 // registrations and Nodes of the control plane.
 func terminateMachines(g *graph.Graph, p platform, lbs loadBalancers, k kubernetes, plan machinePlan, machines []Machine, settled []graph.Resource) {
 	var stay []graph.Resource

@@ -107,7 +107,7 @@ func (e *Cluster) Follow(ctx context.Context, c *cloud.Clients, last *ClusterSta
 	return followCluster(ctx, c, s, err, last)
 }
 
-// followCluster adds the update that is in progress to the state of a cluster.
+// followCluster adds the ID of the last update to the state of a cluster while it is in progress.
 func followCluster(ctx context.Context, c *cloud.Clients, s *ClusterState, err error, last *ClusterState) (*ClusterState, error) {
 	if s == nil || err != nil || last.Update == "" {
 		return s, err

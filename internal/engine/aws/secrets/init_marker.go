@@ -20,9 +20,9 @@ import (
 // machine is lost, its replacement joins the control plane: a second kubeadm init would
 // create a second cluster behind the same endpoint.
 //
-// The parameter also records the endpoint and the settings of kubeadm init that can never be
-// changed. Without
-// it, a plan could not compare them with the manifest while the API server does not answer.
+// The parameter also records the endpoint of the API server and those settings of kubeadm init
+// that cannot be changed later. A plan compares them with the manifest, even if the API server
+// does not answer.
 type InitMarker struct {
 	Machine *graph.Ref[ec2.InstanceState]
 	Network ClusterNetwork

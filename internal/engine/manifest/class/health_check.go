@@ -6,51 +6,43 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// healthCheck is the MachineHealthCheck of a control plane or of a MachineDeployment: that of
-// the topology, or else that of the class. The two are not merged.
+// healthCheck is the field healthCheck of the topology or of the class.
 type healthCheck struct {
-	name     string            // of its object, and of the object whose machines it checks
-	selector map[string]string // labels of the machines
-	own      bool              // the topology has one
-	class    bool              // the class has one
-	enabled  *bool             // in the topology; nil: true
-
-	topology, classes any // the two, with the fields checks and remediation
-	at, inClass       Place
+	defined bool
+	value   any
+	at      Place
 }
 
-// healthChecks creates the MachineHealthChecks.
+// healthChecks creates the MachineHealthChecks of the control plane and of MachineDeployments.
 func (e *expander) healthChecks() {
 	if e.planeMachine != nil {
 		own, class := e.topology.ControlPlane.HealthCheck, e.class.Spec.ControlPlane.HealthCheck
 		name, _ := valueAt(e.plane.Value, "metadata", "name").(string)
-		e.healthCheck(healthCheck{
-			name: name, selector: map[string]string{clusterv1.MachineControlPlaneLabel: ""},
-			own: own.IsDefined(), class: class.IsDefined(), enabled: own.Enabled, topology: own, classes: class,
-			at: e.inCluster("controlPlane.healthCheck"), inClass: e.inClass("controlPlane.healthCheck"),
-		})
+		e.addHealthCheck(name, map[string]string{clusterv1.MachineControlPlaneLabel: ""}, own.Enabled,
+			healthCheck{own.IsDefined(), own, e.inCluster("controlPlane.healthCheck")},
+			healthCheck{class.IsDefined(), class, e.inClass("controlPlane.healthCheck")})
 	}
 	for n, d := range e.deployments {
 		own := d.topology.HealthCheck
 		class, c := e.classOf(d.topology.Class)
-		e.healthCheck(healthCheck{
-			name: d.typed.Name, selector: map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: d.topology.Name},
-			own: own.IsDefined(), class: class.HealthCheck.IsDefined(), enabled: own.Enabled, topology: own, classes: class.HealthCheck,
-			at:      e.inCluster(indexed("workers.machineDeployments", n)).Below("healthCheck"),
-			inClass: e.inClass(indexed("workers.machineDeployments", c)).Below("healthCheck"),
-		})
+		e.addHealthCheck(d.typed.Name, map[string]string{clusterv1.ClusterTopologyMachineDeploymentNameLabel: d.topology.Name}, own.Enabled,
+			healthCheck{own.IsDefined(), own, e.inCluster(indexed("workers.machineDeployments", n)).Below("healthCheck")},
+			healthCheck{class.HealthCheck.IsDefined(), class.HealthCheck, e.inClass(indexed("workers.machineDeployments", c)).Below("healthCheck")})
 	}
 }
 
-func (e *expander) healthCheck(h healthCheck) {
-	if !h.own && !h.class || h.enabled != nil && !*h.enabled {
+// addHealthCheck adds the MachineHealthCheck for the machines with these labels: that of the
+// topology, or that of the class if the topology has none. The two are not merged.
+func (e *expander) addHealthCheck(name string, selector map[string]string, enabled *bool, own, class healthCheck) {
+	from := own
+	if !own.defined {
+		from = class
+	}
+	if !from.defined || enabled != nil && !*enabled {
 		return
 	}
-	from, at := h.classes, h.inClass
-	if h.own {
-		from, at = h.topology, h.at
-	}
-	spec, err := toUntyped(from)
+	at := from.at
+	spec, err := toUntyped(from.value)
 	if err != nil {
 		e.fail(at, err.Error(), "")
 		return
@@ -63,9 +55,9 @@ func (e *expander) healthCheck(h healthCheck) {
 		}
 	}
 	labels := map[string]any{clusterv1.ClusterTopologyOwnedLabel: ""}
-	maps.Copy(labels, anyMap(h.selector))
+	maps.Copy(labels, anyMap(selector))
 	spec["clusterName"], spec["selector"] = e.cluster.Name, map[string]any{"matchLabels": labels}
-	metadata := map[string]any{"name": h.name, "labels": anyMap(e.owned())}
+	metadata := map[string]any{"name": name, "labels": anyMap(e.owned())}
 	if e.cluster.Namespace != "" {
 		metadata["namespace"] = e.cluster.Namespace
 	}

@@ -39,9 +39,18 @@ type Holder struct {
 	Released bool      `json:"released,omitempty"` // the run has ended
 	Unknown  bool      `json:"unknown,omitempty"`  // and did not learn the outcome of a call
 	Beats    int       `json:"beats"`              // different in every write request of the run
+	// Manager is the management cluster that the cluster was handed over to. Every run copies
+	// it into its own record, so that the last record has it.
+	Manager *Manager `json:"manager,omitempty"`
 
 	version int64         // of the record: 1 when it is created, and one more after every write
 	age     time.Duration // since the last heartbeat, by the clock of the store
+}
+
+// Manager is a management cluster.
+type Manager struct {
+	ID   string `json:"id"`   // the UID of its namespace kube-system
+	Name string `json:"name"` // "https://10.0.0.1:6443 (context prod)"
 }
 
 // LockedError says that another run holds the lock of the cluster.
@@ -160,6 +169,35 @@ func (c *Clients) acquire(ctx context.Context, r records, o LockOptions) error {
 
 // IsFirst reports whether there was no record of another run.
 func (l *Lock) IsFirst() bool { return l.self.Epoch == 1 }
+
+// Manager returns the management cluster that the cluster was handed over to; nil if runs
+// manage it.
+func (l *Lock) Manager() *Manager { return l.self.Manager }
+
+// SetManager records the management cluster that manages the cluster from now on; nil if
+// runs do.
+func (l *Lock) SetManager(ctx context.Context, m *Manager) error {
+	ctx = unlocked(ctx)
+	if err := l.check(ctx); err != nil {
+		return err
+	}
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	l.self.Manager = m
+	return l.repeat(ctx, func() error {
+		if err := l.renew(ctx); err != nil {
+			return err
+		}
+		if l.lost {
+			return ErrLockLost
+		}
+		return nil
+	})
+}
 
 // Ending says how a run ends that releases the lock.
 type Ending struct {

@@ -97,7 +97,7 @@ func (h Holder) validFor(consistencyDelay time.Duration) time.Duration {
 func (l *Lock) succeed(ctx context.Context, top *Holder) (taken bool, err error) {
 	l.self.Epoch, l.before = 1, top
 	if top != nil {
-		l.self.Epoch = top.Epoch + 1
+		l.self.Epoch, l.self.Manager = top.Epoch+1, top.Manager
 	}
 	if top != nil && !top.Released {
 		if expired, err := l.revoke(ctx, *top); err != nil || !expired {

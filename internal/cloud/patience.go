@@ -46,9 +46,16 @@ func refusals() []refusal {
 	}
 }
 
+// throttling is for how long a call is repeated that AWS throttles: with many runs in one
+// account, the attempts of the SDK are not enough.
+const throttling = 15 * time.Minute
+
 // Patience returns for how long the refused call of err is worth repeating; 0 if its
 // answer is final.
 func Patience(err error) time.Duration {
+	if Throttled(err) {
+		return throttling
+	}
 	var op *smithy.OperationError
 	var api smithy.APIError
 	if !errors.As(err, &op) || !errors.As(err, &api) {

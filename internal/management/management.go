@@ -77,6 +77,7 @@ func Connect(o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	cfg.UserAgent = o.UserAgent
+	cfg.QPS = -1                           // the API server limits requests by itself
 	cfg.WarningHandler = rest.NoWarnings{} // API deprecations do not concern the user
 	c := &Cluster{name: "the management cluster at " + cfg.Host, clock: o.Clock}
 	if current != "" {

@@ -189,7 +189,7 @@ func (r *run) unlock(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	nothing := r.deleted || r.cloud.Lock.IsFirst() && r.cloud.Stats().Writes.Load() == 0
+	nothing := r.deleted || r.cloud.Lock.IsFirst() && r.cloud.Stats().Writes.Load() == 0 && r.cloud.Lock.Manager() == nil
 	if err := r.cloud.Lock.Release(ctx, cloud.Ending{Unknown: r.x.LostAnswers(), Nothing: nothing}); err != nil && !errors.Is(err, cloud.ErrLockLost) {
 		r.warn("the lock could not be released (%v); the next run takes it over after one minute", err)
 	}
@@ -278,6 +278,9 @@ func (c *Cluster) Apply(ctx context.Context, o Options) (Result, error) {
 	if err := r.look(ctx); err != nil {
 		return r.result(err)
 	}
+	if err := r.checkManager(); err != nil {
+		return r.result(err)
+	}
 	if err := r.preflight(ctx); err != nil {
 		return r.result(err)
 	}
@@ -300,6 +303,9 @@ func (c *Cluster) Delete(ctx context.Context, o Options) (Result, error) {
 	}
 	defer r.unlock(ctx)
 	if err := r.lookToDelete(ctx); err != nil {
+		return r.result(err)
+	}
+	if err := r.checkManager(); err != nil {
 		return r.result(err)
 	}
 	if err := r.confirmed(o); err != nil {

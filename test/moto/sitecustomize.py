@@ -1,4 +1,4 @@
-"""Mends eight faults of moto 5 in the server that the tests start.
+"""Mends fifteen faults of moto 5 in the server that the tests start.
 
 Python imports this module when it starts. Without it:
 - a rule for an IP protocol without ports, such as 4 (IP in IP, which Calico
@@ -13,21 +13,35 @@ Python imports this module when it starts. Without it:
   profile;
 - two load balancers may have the same name: AWS answers a repeated request with
   the first one, and another request with an error;
+- the target groups of a load balancer without any are an error, not an empty
+  list;
 - the network interface of a NAT gateway does not say what it belongs to, and
   stays when the gateway is deleted;
-- it cannot be asked how an update of an EKS cluster or node group went.
+- the network interfaces that an instance was launched with stay when it is
+  terminated;
+- it cannot be asked how an update of an EKS cluster or node group went;
+- an Auto Scaling group has no default instance warmup;
+- an Auto Scaling group has no lifecycle hooks that it was created with;
+- a lifecycle hook notifies a queue that nobody has given;
+- an Auto Scaling group with a mixed instances policy launches too few
+  instances, because shares are rounded down;
+- an update of an Auto Scaling group that does not mention the mixed instances
+  policy removes it.
 """
 
 import inspect
 import json
 
+from moto.autoscaling.models import FakeAutoScalingGroup, LifecycleHook
+from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.ec2.models import nat_gateways, security_groups
+from moto.ec2.models.instances import Instance
 from moto.ec2.responses.instances import InstanceResponse
 from moto.eks import responses as eks
 from moto.eks import urls as eks_urls
 from moto.elbv2 import models as elbv2
-from moto.elbv2.exceptions import DuplicateLoadBalancerName
+from moto.elbv2.exceptions import DuplicateLoadBalancerName, TargetGroupNotFoundError
 from moto.iam import access_control
 from moto.iam import models as iam
 from moto.s3 import models as s3
@@ -145,6 +159,21 @@ def one_balancer_of_a_name(self, *args, **kwargs):
 elbv2.ELBv2Backend.create_load_balancer = one_balancer_of_a_name
 
 
+target_groups = elbv2.ELBv2Backend.describe_target_groups
+
+
+def no_target_groups(self, load_balancer_arn, target_group_arns, names):
+    try:
+        return target_groups(self, load_balancer_arn, target_group_arns, names)
+    except TargetGroupNotFoundError:
+        if load_balancer_arn:
+            return []
+        raise
+
+
+elbv2.ELBv2Backend.describe_target_groups = no_target_groups
+
+
 create_nat = nat_gateways.NatGatewayBackend.create_nat_gateway
 delete_nat = nat_gateways.NatGatewayBackend.delete_nat_gateway
 
@@ -170,6 +199,20 @@ nat_gateways.NatGatewayBackend.create_nat_gateway = create_nat_with_interface
 nat_gateways.NatGatewayBackend.delete_nat_gateway = delete_nat_with_interface
 
 
+prepare_interfaces = Instance.prep_nics
+
+
+def prepare_own_interfaces(self, nic_spec, *args, **kwargs):
+    """AWS deletes those that RunInstances has made, unless it is told not to."""
+    for nic in nic_spec:
+        if not nic.get("NetworkInterfaceId"):
+            nic.setdefault("DeleteOnTermination", True)
+    prepare_interfaces(self, nic_spec, *args, **kwargs)
+
+
+Instance.prep_nics = prepare_own_interfaces
+
+
 def describe_update(self):
     """Updates of moto succeed at once."""
     return ActionResult({"update": {"id": self._get_param("updateId"), "status": "Successful", "errors": []}})
@@ -177,3 +220,69 @@ def describe_update(self):
 
 eks.EKSResponse.describe_update = describe_update
 eks_urls.url_paths["{0}/clusters/(?P<name>[^/]+)/updates/(?P<updateId>[^/]+)$"] = eks_urls.response.dispatch
+
+
+create_group = AutoScalingResponse.create_auto_scaling_group
+update_group = AutoScalingResponse.update_auto_scaling_group
+
+
+def keep_warmup(self):
+    warmup = self._get_int_param("DefaultInstanceWarmup")
+    if warmup is not None:
+        name = self._get_param("AutoScalingGroupName")
+        self.autoscaling_backend.autoscaling_groups[name].default_instance_warmup = warmup
+
+
+def create_complete_group(self):
+    answer = create_group(self)
+    keep_warmup(self)
+    for hook in self._get_params().get("LifecycleHookSpecificationList", []):
+        self.autoscaling_backend.create_lifecycle_hook(
+            name=hook["LifecycleHookName"],
+            as_name=self._get_param("AutoScalingGroupName"),
+            transition=hook["LifecycleTransition"],
+            timeout=int(hook.get("HeartbeatTimeout", 3600)),
+            result=hook.get("DefaultResult"),
+        )
+    return answer
+
+
+def update_complete_group(self):
+    answer = update_group(self)
+    keep_warmup(self)
+    return answer
+
+
+AutoScalingResponse.create_auto_scaling_group = create_complete_group
+AutoScalingResponse.update_auto_scaling_group = update_complete_group
+
+hook = LifecycleHook.__init__
+
+
+def hook_without_queue(self, *args, **kwargs):
+    hook(self, *args, **kwargs)
+    self.role_arn = self.notification_target_arn = None
+
+
+LifecycleHook.__init__ = hook_without_queue
+
+set_capacity = FakeAutoScalingGroup.set_desired_capacity
+update = FakeAutoScalingGroup.update
+
+
+def set_whole_capacity(self, new_capacity):
+    policy, self.mixed_instances_policy = self.mixed_instances_policy, None
+    try:
+        set_capacity(self, new_capacity)
+    finally:
+        self.mixed_instances_policy = policy
+
+
+def update_with_policy(self, **kwargs):
+    if not (kwargs.get("mixed_instances_policy") or kwargs["launch_template"] or kwargs["launch_config_name"]):
+        kwargs["mixed_instances_policy"] = self.mixed_instances_policy
+    update(self, **kwargs)
+
+
+FakeAutoScalingGroup.set_desired_capacity = set_whole_capacity
+FakeAutoScalingGroup.update = update_with_policy

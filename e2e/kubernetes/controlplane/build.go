@@ -83,12 +83,33 @@ func ModuleDir(ctx context.Context, module string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	dir, _, err := download(ctx, root, module)
+	return dir, err
+}
+
+// ProviderModule returns the folder and the version of a module that providers/go.mod
+// requires.
+func ProviderModule(ctx context.Context, module string) (dir, version string, err error) {
+	root, err := Root()
+	if err != nil {
+		return "", "", err
+	}
+	return download(ctx, filepath.Join(root, "e2e", "kubernetes", Providers), module)
+}
+
+// Providers is the module of the controllers of a management cluster, for Program.Module.
+const Providers = "providers"
+
+// download returns the folder and the version of a module that the go.mod in a folder
+// requires.
+func download(ctx context.Context, folder, module string) (dir, version string, err error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
-	cmd.Dir = root
+	cmd.Dir = folder
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("find module %s: %w", module, err)
+		return "", "", fmt.Errorf("find module %s: %w", module, err)
 	}
-	var found struct{ Dir string }
-	return found.Dir, json.Unmarshal(out, &found)
+	var found struct{ Dir, Version string }
+	err = json.Unmarshal(out, &found)
+	return found.Dir, found.Version, err
 }

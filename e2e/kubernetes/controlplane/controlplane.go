@@ -26,15 +26,43 @@ type ControlPlane struct {
 	URL     string
 	Objects dynamic.Interface // as an administrator
 
-	pki *authority
+	host Host
+	pki  *authority
+}
+
+// Host is where a control plane runs: this machine, or a network namespace of it.
+type Host interface {
+	// Command returns a command with its arguments. Cancel kills it.
+	Command(ctx context.Context, args ...string) *exec.Cmd
+	// Dial connects to an address of the host.
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// thisMachine is a Host.
+type thisMachine struct{ net.Dialer }
+
+// Command implements Host.
+func (*thisMachine) Command(ctx context.Context, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, args[0], args[1:]...)
+}
+
+// Dial implements Host.
+func (m *thisMachine) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return m.DialContext(ctx, network, address)
 }
 
 // patience is the timeout for the start of a process on a busy machine.
 const patience = time.Minute
 
-// Start starts a control plane until the end of the test. Without etcd, the test fails
-// and is not skipped, because a skipped test looks like success.
+// Start starts a control plane on this machine until the end of the test. Without etcd,
+// the test fails and is not skipped, because a skipped test looks like success.
 func Start(t *testing.T) *ControlPlane {
+	t.Helper()
+	return StartOn(t, &thisMachine{})
+}
+
+// StartOn starts a control plane on a host until the end of the test.
+func StartOn(t *testing.T, host Host) *ControlPlane {
 	t.Helper()
 	etcd, err := exec.LookPath("etcd")
 	require.NoError(t, err, "etcd is not installed; this test needs it (apt-get install etcd-server)")
@@ -47,7 +75,7 @@ func Start(t *testing.T) *ControlPlane {
 	require.NoError(t, pki.issue("admin", pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}}))
 	require.NoError(t, pki.writeKey("accounts", pki.key))
 
-	c := &ControlPlane{pki: pki}
+	c := &ControlPlane{host: host, pki: pki}
 	for attempt := 1; ; attempt++ { // another process may have taken a free port
 		err := c.launch(t, etcd, server, filepath.Join(dir, fmt.Sprint("etcd-", attempt)))
 		if err == nil {
@@ -62,9 +90,9 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	client, peer, secure := freePort(t), freePort(t), freePort(t)
 	etcdURL, peerURL := fmt.Sprintf("http://127.0.0.1:%d", client), fmt.Sprintf("http://127.0.0.1:%d", peer)
 	c.URL = fmt.Sprintf("https://127.0.0.1:%d", secure)
-	store := run(t, data+".log", etcd, "--data-dir", data, "--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
+	store := run(t, c.host, data+".log", etcd, "--data-dir", data, "--listen-client-urls", etcdURL, "--advertise-client-urls", etcdURL,
 		"--listen-peer-urls", peerURL, "--initial-advertise-peer-urls", peerURL, "--initial-cluster", "default="+peerURL, "--unsafe-no-fsync")
-	apiserver := run(t, data+"-apiserver.log", server, "--etcd-servers", etcdURL, "--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(secure),
+	apiserver := run(t, c.host, data+"-apiserver.log", server, "--etcd-servers", etcdURL, "--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(secure),
 		"--tls-cert-file", c.pki.file("server.crt"), "--tls-private-key-file", c.pki.file("server.key"), "--client-ca-file", c.pki.file("ca.crt"),
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", c.pki.file("accounts.key"),
 		"--service-account-signing-key-file", c.pki.file("accounts.key"), "--authorization-mode", "RBAC", "--service-cluster-ip-range", "10.96.0.0/16",
@@ -73,7 +101,7 @@ func (c *ControlPlane) launch(t *testing.T, etcd, server, data string) error {
 	if err != nil {
 		return err
 	}
-	cfg.QPS, cfg.WarningHandler = -1, rest.NoWarnings{}
+	cfg.QPS, cfg.WarningHandler, cfg.Dial = -1, rest.NoWarnings{}, c.host.Dial
 	if c.Objects, err = dynamic.NewForConfig(cfg); err != nil {
 		return err
 	}
@@ -124,11 +152,11 @@ func (p *process) ended() bool {
 	}
 }
 
-func run(t *testing.T, log, program string, args ...string) *process {
+func run(t *testing.T, host Host, log string, args ...string) *process {
 	t.Helper()
 	out, err := os.Create(log)
 	require.NoError(t, err)
-	p := &process{cmd: exec.CommandContext(context.WithoutCancel(t.Context()), program, args...), log: log, done: make(chan struct{})}
+	p := &process{cmd: host.Command(context.WithoutCancel(t.Context()), args...), log: log, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	require.NoError(t, p.cmd.Start())
 	go func() {
@@ -136,7 +164,7 @@ func run(t *testing.T, log, program string, args ...string) *process {
 		close(p.done)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Cancel() // it may have ended
 		<-p.done
 		_ = out.Close()
 	})
@@ -175,6 +203,16 @@ func (c *ControlPlane) KubeconfigOf(t *testing.T, user string) string {
 	t.Helper()
 	require.NoError(t, c.pki.issue(user, pkix.Name{CommonName: user}))
 	return c.write(t, user)
+}
+
+// ServingCertificate issues a certificate for servers at 127.0.0.1, and returns the folder
+// of its files tls.crt and tls.key, and the CA.
+func (c *ControlPlane) ServingCertificate(t *testing.T) (folder string, ca []byte) {
+	t.Helper()
+	require.NoError(t, c.pki.issue("tls", pkix.Name{CommonName: "webhooks"}))
+	ca, err := os.ReadFile(c.pki.file("ca.crt"))
+	require.NoError(t, err)
+	return c.pki.dir, ca
 }
 
 func (c *ControlPlane) write(t *testing.T, user string) string {

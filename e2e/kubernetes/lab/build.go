@@ -7,6 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/clusterawsadm/clusterawsadm/e2e/kubernetes/controlplane"
 )
@@ -15,36 +18,43 @@ import (
 // has its patch release.
 const older = "v1.33.4"
 
-// programs are the programs of control planes and machine images. The versions of etcd
-// are those of kubeadm.
-func programs() (all []controlplane.Program) {
-	all = append(all, controlplane.Kubernetes("kubectl"))
+// programs are the programs of control planes and machine images of a Kubernetes version.
+func programs(version string) (all []controlplane.Program) {
+	etcd := "v3.6.5" // the default of kubeadm
+	if version == older {
+		etcd = "v3.5.21"
+	}
 	for _, name := range []string{"kubeadm", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
-		all = append(all, controlplane.Kubernetes(name), kubernetes(name, older))
+		all = append(all, kubernetes(name, version))
 	}
-	for version, module := range map[string]string{"v3.6.5": "", "v3.5.21": "v1.33"} {
-		all = append(all,
-			controlplane.Program{Name: "etcd", Version: version, Package: "go.etcd.io/etcd/server/v3", Module: module},
-			controlplane.Program{Name: "etcdctl", Version: version, Package: "go.etcd.io/etcd/etcdctl/v3", Module: module})
-	}
-	return all
+	return append(all,
+		controlplane.Program{Name: "etcd", Version: etcd, Package: "go.etcd.io/etcd/server/v3", Module: moduleOf(version)},
+		controlplane.Program{Name: "etcdctl", Version: etcd, Package: "go.etcd.io/etcd/etcdctl/v3", Module: moduleOf(version)})
 }
 
-// kubernetes is a program of another Kubernetes version, from the go.mod in the folder of
-// the minor version.
+// kubernetes is a program of a Kubernetes version.
 func kubernetes(name, version string) controlplane.Program {
 	p := controlplane.Kubernetes(name)
-	p.Version, p.Module = version, version[:strings.LastIndex(version, ".")]
+	p.Version, p.Module = version, moduleOf(version)
 	return p
 }
 
-// build builds all programs of the lab, and returns their folder.
+// moduleOf returns the folder of the go.mod for a Kubernetes version.
+func moduleOf(version string) string {
+	if version == controlplane.Version {
+		return ""
+	}
+	return version[:strings.LastIndex(version, ".")]
+}
+
+// build builds the programs of the lab, and returns their folder. Instances of another
+// version need its programs, too.
 func build(ctx context.Context) (string, error) {
 	dir, err := controlplane.Cache()
 	if err != nil {
 		return "", err
 	}
-	for _, p := range programs() {
+	for _, p := range append(programs(controlplane.Version), controlplane.Kubernetes("kubectl")) {
 		if _, err := controlplane.Build(ctx, p); err != nil {
 			return "", err
 		}
@@ -56,4 +66,13 @@ func build(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("build labnode: %w\n%s", err, out)
 	}
 	return dir, nil
+}
+
+// buildOlder builds the programs of instances of the older version.
+func buildOlder(t *testing.T) {
+	t.Helper()
+	for _, p := range programs(older) {
+		_, err := controlplane.Build(t.Context(), p)
+		require.NoError(t, err)
+	}
 }

@@ -85,6 +85,16 @@ func (n namespace) command(ctx context.Context, env []string, args ...string) *e
 	return cmd
 }
 
+// Command implements controlplane.Host.
+func (n namespace) Command(ctx context.Context, args ...string) *exec.Cmd {
+	return n.command(ctx, nil, args...)
+}
+
+// Dial implements controlplane.Host.
+func (n namespace) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return n.dial(ctx, network, address)
+}
+
 // within calls a function that opens sockets in the namespace. They stay there.
 func (n namespace) within(do func() error) error {
 	runtime.LockOSThread()

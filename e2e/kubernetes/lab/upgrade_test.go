@@ -38,6 +38,7 @@ spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}
 // upgraded upgrades a cluster to the next minor version, with a run that is killed
 // halfway and another one, while a client uses it.
 func upgraded(t *testing.T, l *Lab) {
+	buildOlder(t)
 	manifest := threeZones(t, 1)
 	require.Equal(t, 2, strings.Count(manifest, controlplane.Version))
 	manifest = strings.ReplaceAll(manifest, controlplane.Version, older)

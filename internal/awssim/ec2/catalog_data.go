@@ -22,7 +22,7 @@ func NewState(now time.Time, region string) State {
 	s := State{
 		Keys:     map[string]string{"1234abcd-12ab-34cd-56ef-1234567890ab": "alias/images"},
 		KeyPairs: map[string]bool{"default": true},
-		Limits:   Limits{VPCs: 5, Addresses: 5, VCPUs: 5000, RulesPerGroup: 60, OtherVCPUs: map[string]int{}},
+		Limits:   Limits{VPCs: 5, Addresses: 5, VCPUs: 5000, RulesPerGroup: 60, NATGatewaysPerZone: 5, OtherVCPUs: map[string]int{}},
 	}
 	for _, t := range s.tables() {
 		t.fill()

@@ -93,7 +93,7 @@ func (svc *Service) createNATGateway(in *ec2.CreateNatGatewayInput) (*ec2.Create
 		if address.Association != "" || svc.promised(address.ID) {
 			return nil, core.Fail("Resource.AlreadyAssociated", "elastic IP address %s is already associated", address.ID)
 		}
-		if svc.natGatewaysIn(subnet.Zone) >= NATGatewaysPerZone {
+		if svc.natGatewaysIn(subnet.Zone) >= svc.Quotas().NATGatewaysPerZone {
 			return nil, core.Fail("NatGatewayLimitExceeded", "the maximum number of NAT gateways in %s has been reached", subnet.Zone)
 		}
 		if subnet.CIDR == "" || svc.freeAddresses(subnet) < 1 {
@@ -196,9 +196,6 @@ func (svc *Service) deleteNATGateway(in *ec2.DeleteNatGatewayInput) (*ec2.Delete
 	}
 	return &ec2.DeleteNatGatewayOutput{NatGatewayId: in.NatGatewayId}, nil
 }
-
-// NATGatewaysPerZone is the quota of NAT gateways in one zone.
-const NATGatewaysPerZone = 5
 
 // settleNATGateways removes deleted and failed gateways after an hour.
 func (svc *Service) settleNATGateways() {

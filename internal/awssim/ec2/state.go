@@ -40,5 +40,7 @@ type Limits struct {
 	VCPUs         int // vCPUs of Standard instances, on demand; and as many of spot instances
 	RulesPerGroup int // per direction and IP version
 
+	NATGatewaysPerZone int
+
 	OtherVCPUs map[string]int // limits of other vCPUs, by the code of the quota
 }

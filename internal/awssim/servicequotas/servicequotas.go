@@ -48,7 +48,7 @@ func (svc *Service) quotas() []types.ServiceQuota {
 	add("elasticloadbalancing", "L-E9E9831D", "Classic Load Balancers per Region", balancers.Classic)
 	add("vpc", "L-0EA8095F", "Inbound or outbound rules per security group", l.RulesPerGroup)
 	add("vpc", "L-F678F1CE", "VPCs per Region", l.VPCs)
-	add("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", ec2.NATGatewaysPerZone)
+	add("vpc", "L-FE5A380F", "NAT gateways per Availability Zone", l.NATGatewaysPerZone)
 	slices.SortFunc(all, func(a, b types.ServiceQuota) int {
 		return cmp.Or(strings.Compare(*a.ServiceCode, *b.ServiceCode), strings.Compare(*a.QuotaCode, *b.QuotaCode))
 	})

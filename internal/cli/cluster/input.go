@@ -30,11 +30,16 @@ func (f *flags) load(ctx context.Context) (*reconcile.Manifest, error) {
 	if len(f.files) == 0 {
 		return nil, env.Usagef("no manifest: use -f FILE, or -f - for standard input")
 	}
-	variables, err := f.variables()
+	sources, err := f.sources()
 	if err != nil {
 		return nil, err
 	}
-	sources, err := f.sources()
+	return f.loadSources(ctx, sources)
+}
+
+// loadSources is load for a manifest that is in memory.
+func (f *flags) loadSources(ctx context.Context, sources []reconcile.Source) (*reconcile.Manifest, error) {
+	variables, err := f.variables()
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +196,7 @@ func (f *flags) identitySources(ctx context.Context) ([]reconcile.Source, error)
 		if err := yaml.Unmarshal(s.Data, &head); err != nil || head.Kind != "Config" || head.APIVersion != "v1" {
 			continue
 		}
-		cluster, err := kube.ConnectTo(s.Name)
+		cluster, err := kube.ConnectTo(s.Name, "")
 		if err != nil {
 			return nil, err
 		}

@@ -99,27 +99,35 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 
 // ask asks the user and waits for the answer, or for the end of the context.
 func (r *run) ask(ctx context.Context) (bool, error) {
-	question := fmt.Sprintf("\n%s cluster %s in %s? [y/N] ", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region)
 	if r.word != "" {
-		question = "\nThis cannot be undone. Type the name of the cluster to delete it: "
+		a, err := r.question(ctx, "\nThis cannot be undone. Type the name of the cluster to delete it: ")
+		return a == r.word, err
 	}
-	if _, err := io.WriteString(r.Env.Err, question); err != nil {
-		return false, err
+	return r.agrees(ctx, fmt.Sprintf("\n%s cluster %s in %s?", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region))
+}
+
+// agrees asks a question that is answered with yes or no.
+func (f *flags) agrees(ctx context.Context, question string) (bool, error) {
+	a, err := f.question(ctx, question+" [y/N] ")
+	a = strings.ToLower(a)
+	return a == "y" || a == "yes", err
+}
+
+// question asks the user, and returns the answer; "" without one.
+func (f *flags) question(ctx context.Context, text string) (string, error) {
+	if _, err := io.WriteString(f.Env.Err, text); err != nil {
+		return "", err
 	}
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(r.Env.In).ReadString('\n') // no input means no
+		line, _ := bufio.NewReader(f.Env.In).ReadString('\n') // no input means no
 		answer <- strings.TrimSpace(line)
 	}()
 	select {
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case a := <-answer:
-		if r.word != "" {
-			return a == r.word, nil
-		}
-		a = strings.ToLower(a)
-		return a == "y" || a == "yes", nil
+		return a, nil
 	}
 }
 

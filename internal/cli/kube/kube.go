@@ -56,9 +56,10 @@ func (f *Flags) Connect() (*management.Cluster, error) {
 	return management.Connect(o)
 }
 
-// ConnectTo opens the management cluster of a kubeconfig. It makes no call.
-func ConnectTo(kubeconfig string) (*management.Cluster, error) {
-	return management.Connect(management.Options{Kubeconfig: kubeconfig, UserAgent: userAgent()})
+// ConnectTo opens the management cluster of a kubeconfig, in one of its contexts; "" is the
+// current one. It makes no call.
+func ConnectTo(kubeconfig, context string) (*management.Cluster, error) {
+	return management.Connect(management.Options{Kubeconfig: kubeconfig, Context: context, UserAgent: userAgent()})
 }
 
 func userAgent() string {

@@ -45,6 +45,7 @@ func (l *loader) assemble() {
 	l.nameRoles()
 	l.resolveAddons(c)
 	l.resolveIdentity()
+	l.keepObjects()
 	if !l.dropped {
 		l.checkWhole(o)
 		l.warnUnused()

@@ -57,8 +57,9 @@ type Cluster struct {
 	// need a management cluster.
 	Warnings []Problem
 
-	infra string              // title of the object behind Infra
-	where map[string]Position // "Kind/name" or "Kind/name spec.path" -> position
+	infra   string // title of the object behind Infra
+	objects []Object
+	where   map[string]Position // "Kind/name" or "Kind/name spec.path" -> position
 }
 
 // KubernetesName is the cluster's name in Kubernetes, and in the tags of controllers in

@@ -32,7 +32,7 @@ func (l *loader) readIdentities(sources []Source) {
 		}
 	}
 	for _, o := range l.objects {
-		o.used = true
+		o.used, o.foreign = true, true
 	}
 }
 

@@ -28,6 +28,7 @@ type object struct {
 	set                 map[string]Position // position of each path that the manifest sets; the root is ""
 	typed               any                 // nil until admitted, and if invalid
 	used                bool                // another object refers to it
+	foreign             bool                // from Options.Identities
 }
 
 // title identifies the object in problems: "Kind/name".

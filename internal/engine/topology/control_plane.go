@@ -51,7 +51,7 @@ func addInitMarker(g *graph.Graph, p platform, machines []*graph.Ref[ec2.Instanc
 		return
 	}
 	network := p.m.Object.Spec.ClusterNetwork
-	graph.Add(g, "init-marker", &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
+	graph.Add(g, secrets.InitMarkerKind, &secrets.InitMarker{Machine: machines[0], Network: secrets.ClusterNetwork{
 		Pods:     strings.Join(network.Pods.CIDRBlocks, ","),
 		Services: cmp.Or(strings.Join(network.Services.CIDRBlocks, ","), kubeadmServices),
 		Domain:   cmp.Or(network.ServiceDomain, kubeadmDomain),

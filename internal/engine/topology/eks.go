@@ -48,7 +48,7 @@ func addEKS(g *graph.Graph, b base) (out eksPlane, err error) {
 	addons := addEKSAddons(g, p, spec, nodes)
 	if spec.AssociateOIDCProvider {
 		graph.Add(g, "oidc-provider", &eks.OIDCProvider{
-			Cluster: p.eks, Tags: b.eksTags("oidc-provider", b.m.Name+"-oidc"),
+			Cluster: p.eks, Tags: b.eksTags(b.m.Name + "-oidc"),
 		}, b.infra("spec.associateOIDCProvider"))
 	}
 	retired := retireEKS(g, p, access.roles)
@@ -68,8 +68,8 @@ func (in inputs) movesToAPI(plane *ekscontrolplanev1.AWSManagedControlPlaneSpec)
 const eksPort = 443
 
 // eksTags are the tags of a resource of EKS or IAM.
-func (in inputs) eksTags(id graph.ID, name string, more ...cloud.Tags) cloud.Tags {
-	return in.tags(id, name, roleCommon, append(more, in.cloudProvider(cloud.Owned))...)
+func (in inputs) eksTags(name string, more ...cloud.Tags) cloud.Tags {
+	return in.namedTags(name, roleCommon, append(more, in.cloudProvider(cloud.Owned))...)
 }
 
 // zonesOfEKS lists the zones of the subnets of an existing EKS cluster, sorted.
@@ -88,7 +88,7 @@ func newEKSCluster(g *graph.Graph, b base, plane *ekscontrolplanev1.AWSManagedCo
 		}),
 		Zones: b.zonesOfEKS(), Public: plane.EndpointAccess.Public, Private: plane.EndpointAccess.Private, IPv6: b.net.ipv6,
 		DeletionProtection: b.m.EKS.DeletionProtection, ZonalShift: b.m.EKS.ZonalShift,
-		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags("eks-cluster", plane.EKSClusterName),
+		SkipSelfManagedAddons: !plane.BootstrapSelfManagedAddons, Support: strings.ToUpper(string(plane.UpgradePolicy)), Tags: b.eksTags(plane.EKSClusterName),
 	}
 	for _, s := range b.net.subnets {
 		if !s.edge && (!plane.RestrictPrivateSubnets || !s.public) {
@@ -179,7 +179,7 @@ func addRole(g *graph.Graph, in inputs, r roleSpec) *graph.Ref[iam.RoleState] {
 		return graph.Use(g, id, iam.RoleByName(r.name, howToCreateRole(r.name)), in.infra(r.at))
 	}
 	role := &iam.Role{
-		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(id, r.name),
+		Name: r.name, Path: r.path, Boundary: r.boundary, Services: r.services, ClusterTag: in.cloudProviderKey(), Tags: in.eksTags(r.name),
 	}
 	for _, name := range r.policies {
 		role.Policies = append(role.Policies, "arn:"+in.m.Partition()+":iam::aws:policy/"+name)
@@ -215,7 +215,7 @@ func addEKSAddons(g *graph.Graph, p platform, plane *ekscontrolplanev1.AWSManage
 		id := graph.ID("addon/" + a.Name)
 		x := &eks.Addon{
 			Cluster: p.eks, Name: a.Name, Version: a.Version, Configuration: a.Configuration, RoleARN: text(a.ServiceAccountRoleArn),
-			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: p.eksTags(id, a.Name),
+			Conflicts: "OVERWRITE", Preserve: a.PreserveOnDelete, Nodes: nodes, Tags: p.eksTags(a.Name),
 		}
 		if a.ConflictResolution != nil {
 			x.Conflicts = strings.ToUpper(string(*a.ConflictResolution))
@@ -250,7 +250,7 @@ func addIdentityProvider(g *graph.Graph, p platform, plane *ekscontrolplanev1.AW
 	graph.Add(g, id, &eks.IdentityProvider{
 		Cluster: p.eks, Name: c.IdentityProviderConfigName, Issuer: c.IssuerURL, Client: c.ClientID, UserClaim: text(c.UsernameClaim),
 		UserPrefix: text(c.UsernamePrefix), GroupsClaim: text(c.GroupsClaim), GroupsPrefix: text(c.GroupsPrefix), RequiredClaims: c.RequiredClaims,
-		After: after, Tags: p.eksTags(id, c.IdentityProviderConfigName, cloud.Tags(c.Tags)),
+		After: after, Tags: p.eksTags(c.IdentityProviderConfigName, cloud.Tags(c.Tags)),
 	}, p.infra("spec.oidcIdentityProviderConfig"))
 }
 

@@ -38,7 +38,6 @@ func addNodeGroups(g *graph.Graph, p platform) (added []graph.Resource, nodes bo
 
 func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGroup, error) {
 	spec := &pool.Managed.Spec
-	id := graph.ID("node-group/" + spec.EKSNodegroupName)
 	desired := int32(pool.Replicas()) //nolint:gosec // EKS takes a few hundred
 	r := &eks.NodeGroup{
 		Cluster: p.eks, Name: spec.EKSNodegroupName, Version: minorVersion(pool.Object.Spec.Template.Spec.Version), Release: text(spec.AMIVersion),
@@ -48,7 +47,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 			at: "spec",
 		}),
 		Force: pool.ForceUpdate, Capacity: "ON_DEMAND", MinSize: desired, MaxSize: desired, Desired: desired, Labels: spec.Labels, MaxUnavailable: 1,
-		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(id, spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
+		Hooks: spec.AWSLifecycleHooks, Tags: p.eksTags(spec.EKSNodegroupName, map[string]string(spec.AdditionalTags)),
 	}
 	var err error
 	if r.Subnets, err = p.nodeGroupSubnets(pool); err != nil {
@@ -92,7 +91,7 @@ func newNodeGroup(g *graph.Graph, p platform, pool manifest.Pool) (*eks.NodeGrou
 func addNodeTemplate(g *graph.Graph, p platform, pool manifest.Pool, r *eks.NodeGroup) error {
 	x := p.poolGroup(pool, p.eks)
 	x.spec.UncompressedUserData = new(true) // EKS reads it, and does not decompress it
-	t := newLaunchTemplate(g, p, x, *pool.Managed.Spec.AWSLaunchTemplate)
+	t := newLaunchTemplate(g, p, x, pool)
 	if manifest.OwnImage(pool.Managed) {
 		image, err := addImage(g, p.base, x)
 		if err != nil {
@@ -200,7 +199,7 @@ func addFargateProfiles(g *graph.Graph, p platform) (added []graph.Resource, err
 				name: x.Spec.RoleName, path: x.Spec.RolePath, boundary: x.Spec.RolePermissionsBoundary, services: []string{"eks-fargate-pods.amazonaws.com"},
 				policies: []string{"AmazonEKSFargatePodExecutionRolePolicy"}, at: "spec",
 			}),
-			Tags: p.eksTags(id, x.Spec.ProfileName, map[string]string(x.Spec.AdditionalTags)),
+			Tags: p.eksTags(x.Spec.ProfileName, map[string]string(x.Spec.AdditionalTags)),
 		}
 		if f.Subnets, err = p.subnets(origin, x.Spec.SubnetIDs, nil, expinfrav1.AZSubnetTypePrivate); err != nil {
 			return nil, err

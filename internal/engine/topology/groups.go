@@ -156,7 +156,7 @@ func (in inputs) poolGroup(p manifest.Pool, plane *graph.Ref[eks.ClusterState]) 
 		ignition *infrav1.Ignition
 	)
 	if m := p.Managed; m != nil {
-		t, name, at, more = *m.Spec.AWSLaunchTemplate, in.m.EKS.ControlPlane.Name+"-"+m.Name, "AWSManagedMachinePool/"+m.Name, m.Spec.AdditionalTags
+		t, name, at, more = *m.Spec.AWSLaunchTemplate, NodeGroupTemplate(in.m, m), "AWSManagedMachinePool/"+m.Name, m.Spec.AdditionalTags
 	} else {
 		s := &p.Scaling.Spec
 		t, name, at, more, ignition = s.AWSLaunchTemplate, p.Scaling.Name, "AWSMachinePool/"+p.Scaling.Name, s.AdditionalTags, s.Ignition
@@ -185,6 +185,11 @@ func (in inputs) poolGroup(p manifest.Pool, plane *graph.Ref[eks.ClusterState]) 
 		g.data = in.givenData(*machine.Bootstrap.DataSecretName)
 	}
 	return g
+}
+
+// NodeGroupTemplate is the name of the launch template of a node group.
+func NodeGroupTemplate(m *manifest.Cluster, pool *expinfrav1.AWSManagedMachinePool) string {
+	return m.EKS.ControlPlane.Name + "-" + pool.Name
 }
 
 // poolSecrets returns the backend for machines of pools, which an AWSMachinePool does not

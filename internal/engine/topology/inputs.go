@@ -53,6 +53,15 @@ func (in inputs) tags(id graph.ID, name, role string, more ...cloud.Tags) cloud.
 	return tags
 }
 
+// namedTags are the tags of a resource that has a name of its own in AWS, by which a later
+// run finds it. It has no identity tag: after a handover, CAPA would remove it from load
+// balancers and from resources of EKS, which would be a change in AWS.
+func (in inputs) namedTags(name, role string, more ...cloud.Tags) cloud.Tags {
+	tags := in.tags("", name, role, more...)
+	delete(tags, cloud.ResourceTag)
+	return tags
+}
+
 // machineTags are the tags that all machines of a role share.
 func (in inputs) machineTags(role string, additional map[string]string) cloud.Tags {
 	return cloud.Tags(in.spec.AdditionalTags).With(additional).With(in.cloudProvider(cloud.Owned)).With(cloud.Tags{

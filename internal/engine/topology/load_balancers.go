@@ -115,7 +115,7 @@ func addNetworkLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	r := &elb.LoadBalancer{
 		Name: name, VPC: b.net.vpc, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), DualStack: b.net.ipv6, CrossZone: spec.CrossZoneLoadBalancing,
-		Tags: b.tags(id, name, roleAPIServer),
+		Tags: b.namedTags(name, roleAPIServer),
 	}
 	if r.Subnets, err = b.balancerSubnets(g, spec, path); err != nil {
 		return out, err
@@ -193,7 +193,7 @@ func addClassicLoadBalancer(g *graph.Graph, b base, spec *infrav1.AWSLoadBalance
 	r := &elb.ClassicLoadBalancer{
 		Name: name, VPC: b.net.vpc, Subnets: subnets, Groups: []*graph.Ref[ec2.SecurityGroupState]{b.groups[infrav1.SecurityGroupAPIServerLB]},
 		ExtraIDs: spec.AdditionalSecurityGroups, Internal: internal(spec), CrossZone: spec.CrossZoneLoadBalancing,
-		Port: b.endpointPort(), Check: classicCheck(spec), Tags: b.tags(id, name, roleAPIServer),
+		Port: b.endpointPort(), Check: classicCheck(spec), Tags: b.namedTags(name, roleAPIServer),
 	}
 	if !r.Internal {
 		r.Internet = b.net.internet

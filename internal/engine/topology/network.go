@@ -486,3 +486,11 @@ func (in inputs) observedSubnet(id string) (ec2.SubnetState, bool) {
 	}
 	return in.inv.Subnets[i], true
 }
+
+// list returns the subnets for callers of Build.
+func (n network) list() (out []Subnet) {
+	for _, s := range n.subnets {
+		out = append(out, Subnet{s.ref, s.public})
+	}
+	return out
+}

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 
+	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
@@ -38,7 +39,7 @@ func addPools(g *graph.Graph, p platform, plan machinePlan) (pools []graph.Resou
 func addPool(g *graph.Graph, p platform, pool manifest.Pool, x group) (graph.Resource, error) {
 	spec := pool.Scaling.Spec
 	from := graph.From(p.m.Origin("AWSMachinePool/"+pool.Scaling.Name, "spec"))
-	content := newLaunchTemplate(g, p, x, spec.AWSLaunchTemplate)
+	content := newLaunchTemplate(g, p, x, pool)
 	image, err := addImage(g, p.base, x)
 	if err != nil {
 		return nil, err
@@ -69,16 +70,31 @@ func (p platform) poolData(x group) *bootdata.Data {
 }
 
 // newLaunchTemplate returns the launch template of a pool, without image and boot data.
-func newLaunchTemplate(g *graph.Graph, p platform, x group, spec expinfrav1.AWSLaunchTemplate) *ec2.LaunchTemplate {
-	id := graph.ID("launch-template/" + x.name)
+func newLaunchTemplate(g *graph.Graph, p platform, x group, pool manifest.Pool) *ec2.LaunchTemplate {
+	id, spec := graph.ID("launch-template/"+x.name), *pool.Template()
 	t := &ec2.LaunchTemplate{
 		Name: x.name, Spec: spec, Key: text(x.spec.SSHKeyName),
 		Tags:         p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name, cloud.ResourceTag: string(id)}),
-		InstanceTags: p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}),
+		InstanceTags: p.machineTags(roleNode, x.spec.AdditionalTags).With(cloud.Tags{"Name": x.name}).With(bootstrapSecretTag(pool)),
 	}
 	t.Groups, t.EKS = machineSecurityGroups(g, p, x)
 	t.Needed = append(addKeyPair(g, p.base, t.Key), addProfile(g, p.base, spec.IamInstanceProfile)...)
 	return t
+}
+
+// bootstrapSecretTag returns the tag with the Secret that has the bootstrap data of a pool in
+// a management cluster. CAPA creates a new version of a launch template without it
+// (launchTemplateNeedsUserDataSecretKeyTag in its ReconcileLaunchTemplate).
+func bootstrapSecretTag(pool manifest.Pool) cloud.Tags {
+	from := pool.Object.Spec.Template.Spec.Bootstrap
+	name := from.ConfigRef.Name // Cluster API gives the Secret the name of the configuration
+	if !from.ConfigRef.IsDefined() {
+		name = text(from.DataSecretName)
+	}
+	if name == "" {
+		return nil // EKS makes the user data
+	}
+	return cloud.Tags{infrav1.LaunchTemplateBootstrapDataSecret: pool.Object.Namespace + "/" + name}
 }
 
 // poolSubnets picks the subnets of a pool: those that are named, those of its

@@ -46,10 +46,18 @@ type Cluster struct {
 	Endpoint bootdata.Endpoint
 	API      *incluster.API // nil if the run does not use the API server
 	Machines []Machine
+	VPC      *graph.Ref[ec2.VPCState]
+	Subnets  []Subnet // in the order in which CAPA lists them
 	Remarks  []string // messages for the user
 	// Joinable says that machines which are added later can join: this run, the control
 	// plane or EKS keeps a join token valid.
 	Joinable bool
+}
+
+// Subnet is one subnet of the cluster.
+type Subnet struct {
+	*graph.Ref[ec2.SubnetState]
+	Public bool
 }
 
 // Machine is one machine of the cluster.
@@ -152,6 +160,8 @@ func build(g *graph.Graph, in inputs) (Cluster, error) {
 		Endpoint: p.endpoint,
 		API:      api,
 		Machines: machines,
+		VPC:      net.vpc,
+		Subnets:  net.list(),
 		Remarks:  slices.Concat(net.remarks, plane.remarks, plan.remarks, remarks),
 		Joinable: in.m.EKS != nil || in.usesAPIServer() || plan.keepsToken,
 	}, err

@@ -86,7 +86,7 @@ func (k *kubelet) run(ctx context.Context) {
 	}
 	n := &registration{kubelet: k, client: client, flags: readFlags()}
 	all.Go(func() { n.keep(ctx) })
-	all.Go(func() { k.serveLogs(ctx) })
+	all.Go(func() { k.serve(ctx) })
 	all.Go(func() { k.pods.serve(ctx, client, n) })
 }
 

@@ -20,17 +20,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubeletPort is the port on which API servers request logs from a kubelet.
+// kubeletPort is the port on which API servers connect to a kubelet.
 const kubeletPort = 10250
 
-// serveLogs serves "kubectl logs", for clients with a certificate of the cluster's CA.
-func (k *kubelet) serveLogs(ctx context.Context) {
+// serve serves "kubectl logs" and port forwarding, for clients with a certificate of the
+// cluster's CA.
+func (k *kubelet) serve(ctx context.Context) {
 	if !await(ctx, func() bool { return exists(authority) }) {
 		return
 	}
 	config, err := servingConfig(k.self)
 	if err != nil {
-		log.Printf("kubelet: logs: %v", err)
+		log.Printf("kubelet: server: %v", err)
 		return
 	}
 	mux := http.NewServeMux()
@@ -42,6 +43,7 @@ func (k *kubelet) serveLogs(ctx context.Context) {
 		}
 		_, _ = w.Write(text) // the client may have disconnected
 	})
+	mux.HandleFunc("/portForward/{namespace}/{pod}", k.pods.forwardPorts)
 	server := &http.Server{
 		Addr: net.JoinHostPort(k.self.Address, strconv.Itoa(kubeletPort)), Handler: mux, TLSConfig: config, ReadHeaderTimeout: time.Second,
 	}
@@ -50,11 +52,11 @@ func (k *kubelet) serveLogs(ctx context.Context) {
 		_ = server.Close()
 	}()
 	if err := server.ListenAndServeTLS("", ""); !errors.Is(err, http.ErrServerClosed) {
-		log.Printf("kubelet: logs: %v", err)
+		log.Printf("kubelet: server: %v", err)
 	}
 }
 
-// authority returns the CA of the cluster.
+// authority is the CA of the cluster.
 const authority = "/etc/kubernetes/pki/ca.crt"
 
 // servingConfig returns a self-signed serving certificate, as the real kubelet has by
@@ -86,22 +88,31 @@ func servingConfig(self *Instance) (*tls.Config, error) {
 
 // readLog returns the output of the last process of a container.
 func (p *pods) readLog(namespace, name, of string) ([]byte, error) {
-	for _, pod := range p.all() {
-		object := pod.object
-		if object.Namespace != namespace || object.Name != name && object.Name+"-"+p.self.Name != name {
-			continue
-		}
-		for _, c := range append(append([]*container{}, pod.init...), pod.containers...) {
-			if c.spec.Name == of {
-				text, err := os.ReadFile(c.log)
-				if os.IsNotExist(err) {
-					return nil, nil // it was not started, or has no process
-				}
-				return text, err
+	pod := p.find(namespace, name)
+	if pod == nil {
+		return nil, errors.New("no such pod here: " + namespace + "/" + name)
+	}
+	for _, c := range append(append([]*container{}, pod.init...), pod.containers...) {
+		if c.spec.Name == of {
+			text, err := os.ReadFile(c.log)
+			if os.IsNotExist(err) {
+				return nil, nil // it was not started, or has no process
 			}
+			return text, err
 		}
 	}
 	return nil, errors.New("no such container here: " + namespace + "/" + name + "/" + of)
+}
+
+// find returns a pod by its name in the API server; nil if it is not here.
+func (p *pods) find(namespace, name string) *pod {
+	for _, pod := range p.all() {
+		object := pod.object
+		if object.Namespace == namespace && (object.Name == name || object.Name+"-"+p.self.Name == name) {
+			return pod
+		}
+	}
+	return nil
 }
 
 func (p *pods) all() (all []*pod) {

@@ -89,6 +89,7 @@ type InstanceState struct {
 	Groups                          []string
 	Metadata                        Metadata
 	Interfaces                      []string  // by device index
+	Volumes                         []string  // IDs of the attached volumes
 	LaunchedAt                      time.Time // at its first start
 	Spot, Stopped                   bool
 }

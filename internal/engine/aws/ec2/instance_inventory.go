@@ -126,6 +126,11 @@ func instanceState(x types.Instance) *InstanceState {
 	for _, n := range x.NetworkInterfaces {
 		s.Interfaces = append(s.Interfaces, aws.ToString(n.NetworkInterfaceId))
 	}
+	for _, d := range x.BlockDeviceMappings {
+		if d.Ebs != nil {
+			s.Volumes = append(s.Volumes, aws.ToString(d.Ebs.VolumeId))
+		}
+	}
 	if m := x.MetadataOptions; m != nil {
 		s.Metadata = Metadata{string(m.HttpEndpoint), cmp.Or(string(m.HttpProtocolIpv6), "disabled"), string(m.HttpTokens), cmp.Or(string(m.InstanceMetadataTags), "disabled"), aws.ToInt32(m.HttpPutResponseHopLimit)}
 	}

@@ -318,6 +318,20 @@ func LaunchTemplates(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateSta
 	})
 }
 
+// LaunchTemplateUserData returns the user data of the latest version of a launch template.
+func LaunchTemplateUserData(ctx context.Context, c *cloud.Clients, name string) ([]byte, error) {
+	out, err := c.EC2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: &name, Versions: []string{"$Latest"}})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range out.LaunchTemplateVersions {
+		if v.LaunchTemplateData != nil {
+			return base64.StdEncoding.DecodeString(aws.ToString(v.LaunchTemplateData.UserData))
+		}
+	}
+	return nil, fmt.Errorf("launch template %s has no version", name)
+}
+
 // LaunchTemplatesIfAllowed lists the launch templates of the cluster without their
 // content. Without permission to list them, there are none.
 func LaunchTemplatesIfAllowed(ctx context.Context, c *cloud.Clients) ([]LaunchTemplateState, error) {

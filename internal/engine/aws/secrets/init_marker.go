@@ -16,6 +16,9 @@ import (
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
 )
 
+// InitMarkerKind is the name of the kind of the init marker.
+const InitMarkerKind = "init-marker"
+
 // InitMarker is the SSM parameter that records which machine runs kubeadm init. If that
 // machine is lost, its replacement joins the control plane: a second kubeadm init would
 // create a second cluster behind the same endpoint.
@@ -143,7 +146,7 @@ func StoredParameter(ctx context.Context, c *cloud.Clients, name string) (string
 // initMarkerKind declares the init marker.
 func initMarkerKind() *kind.Any {
 	return kind.Of(kind.Kind[InitMarkerState]{
-		Name: "init-marker", Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
+		Name: InitMarkerKind, Area: kind.AreaControlPlane, Secret: true, Single: true, List: listInitMarker, Delete: &InitMarker{},
 		Find: func(ctx context.Context, c *cloud.Clients, _ InitMarkerState) (*InitMarkerState, error) {
 			return initMarker(ctx, c)
 		},

@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestHandover hands clusters over to the real controllers: they change nothing in AWS.
+func TestHandover(t *testing.T) {
+	l := Start(t)
+	l.NewLaptop(t, "", "").Bootstrap(t)
+	m := l.NewManagement(t, 10*time.Minute)
+	if dir := os.Getenv("LAB_DUMP"); dir != "" {
+		t.Cleanup(func() { m.Dump(t, dir) })
+	}
+	for _, x := range []struct {
+		name, cluster string
+		gateways      int // NAT gateways of somebody else
+		manifest      func(t *testing.T) string
+	}{
+		{"quick start", "quickstart", 0, func(t *testing.T) string { return Example(t, "quickstart") }},
+		{"existing VPC", "byo-vpc", 1, func(t *testing.T) string { return inExistingVPC(t, l) }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			u := l.NewLaptop(t, x.cluster, withResourceSet(t, x.manifest(t)))
+			u.bring(t, 1, 1)
+			m.takes(t, u)
+			tagged := slices.DeleteFunc(m.Requests.Writes(), func(q Request) bool { return !q.TagsGateway() })
+			assert.Len(t, tagged, x.gateways, "not once for each NAT gateway")
+		})
+	}
+}
+
+// takes hands a cluster over. The controllers must not write to AWS, at first and when they
+// reconcile everything again.
+func (m *Management) takes(t *testing.T, u *Laptop) {
+	t.Helper()
+	before := m.account.snapshot(t)
+	m.Requests.Reset()
+	began := time.Now()
+	u.Run(t, "cluster", "handover", "-f", u.manifest, "--to", m.Kubeconfig(), "--yes", "--timeout", "3m")
+	took := time.Since(began)
+	for range 2 {
+		m.Settled(t, u.Cluster, patience)
+		m.Restart(t)
+		m.Requests.Quiet(t, 5*time.Second, patience)
+	}
+	m.Settled(t, u.Cluster, patience)
+	for _, q := range m.Requests.Writes() {
+		assert.True(t, q.Repeated() || q.TagsGateway(), "the controllers have written to AWS: %s", q)
+	}
+	require.NotEmpty(t, m.Requests.All())
+	assert.Equal(t, before, m.account.snapshot(t), "instances, and what the repeated writes could have changed")
+	u.NothingToDo(t)
+	t.Logf("proved: %s is handed over in %s; the controllers reconcile it three times in %s with %d requests to AWS and %d writes, which change nothing",
+		u.Cluster, took.Round(time.Second), time.Since(began).Round(time.Second), len(m.Requests.All()), len(m.Requests.Writes()))
+}
+
+// replaced replaces a text that has to be there once.
+func replaced(t *testing.T, text, old, by string) string {
+	t.Helper()
+	require.Equal(t, 1, strings.Count(text, old), old)
+	return strings.Replace(text, old, by, 1)
+}
+
+// inExistingVPC returns the example with the IDs of a network that somebody else has made.
+func inExistingVPC(t *testing.T, l *Lab) string {
+	t.Helper()
+	v := l.account.newVPC(t, "10.64.0.0/16")
+	text := replaced(t, Example(t, "byo-vpc"), "  replicas: 2\n", "  replicas: 1\n")
+	for placeholder, id := range map[string]string{
+		"vpc-0123456789abcdef0":    v.id,
+		"subnet-0000000000000001a": v.public["us-east-1a"],
+		"subnet-0000000000000001b": v.public["us-east-1b"],
+		"subnet-0000000000000002a": v.private["us-east-1a"],
+		"subnet-0000000000000002b": v.private["us-east-1b"],
+		"sg-0aaaaaaaaaaaaaaa1":     v.group(t, "workers"),
+		"sg-0aaaaaaaaaaaaaaa2":     v.group(t, "office"),
+	} {
+		require.Contains(t, text, placeholder)
+		text = strings.ReplaceAll(text, placeholder, id)
+	}
+	v.group(t, "monitoring", "TagSpecification.1.ResourceType", "security-group", "TagSpecification.1.Tag.1.Key", "purpose", "TagSpecification.1.Tag.1.Value", "monitoring")
+	return text
+}

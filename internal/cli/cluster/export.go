@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+type exportOptions struct {
+	*flags
+	folder      string
+	withSecrets bool
+}
+
+func newExport(f *flags) *cobra.Command {
+	o := &exportOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "export -f FILE",
+		Short: "Print the Cluster API objects with which a management cluster takes a cluster over",
+		Long: `Print the Cluster API objects with which a management cluster takes a cluster over:
+the objects of the manifest, with the IDs of what exists in AWS, and those that
+controllers make: Machines, AWSMachines, MachineSets and bootstrap configurations.
+
+The Cluster is paused: controllers do nothing until spec.paused is removed, which
+has to be after the last object is applied. 'cluster handover' does all of that.
+
+The objects have no owner references, because those need the UIDs of a management
+cluster. Controllers set them.
+
+The keys of the cluster are only written with --with-secrets, and then every file is
+readable only by the user. A management cluster cannot work without them: it would
+make other keys, which the machines do not accept.`,
+		Example: `  clusterawsadm cluster export -f demo.yaml -o objects --with-secrets
+  clusterawsadm cluster export -f demo.yaml | kubectl diff -f -`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVarP(&o.folder, "output", "o", "", "`FOLDER` to write, with one file for each object; it must be empty or not exist")
+	cmd.Flags().BoolVar(&o.withSecrets, "with-secrets", false, "also write the Secrets with the keys and the kubeconfig of the cluster; needs -o")
+	_ = cmd.MarkFlagDirname("output") // fails only for an unknown flag
+	return cmd
+}
+
+func (o *exportOptions) run(ctx context.Context) (err error) {
+	if o.withSecrets && o.folder == "" {
+		return env.Usagef("--with-secrets writes keys, which do not belong on a terminal: use it with -o FOLDER")
+	}
+	if err := o.checkFolder(); err != nil {
+		return err
+	}
+	c, s, err := o.subject(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	all, err := c.Objects(ctx)
+	if err != nil {
+		return err
+	}
+	if !all.Plan.Empty() {
+		o.Env.Story("warning: the cluster is not as the manifest says: controllers would change what 'cluster plan' shows")
+	}
+	objects := pausedObjects(all.Items)
+	if o.folder != "" {
+		return o.writeFiles(objects)
+	}
+	return o.print(objects)
+}
+
+// checkFolder refuses a folder that has something in it.
+func (o *exportOptions) checkFolder() error {
+	if o.folder == "" {
+		return nil
+	}
+	found, err := os.ReadDir(o.folder)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return &env.UsageError{Err: err}
+	case len(found) > 0:
+		return env.Usagef("%s is not empty: use a new folder", o.folder)
+	}
+	return nil
+}
+
+// pausedObjects returns the contents of objects, with the Cluster paused.
+func pausedObjects(all []reconcile.Object) (out []map[string]any) {
+	for _, x := range all {
+		if spec, ok := x.Content["spec"].(map[string]any); ok && x.Content["kind"] == "Cluster" {
+			spec["paused"] = true
+		}
+		out = append(out, x.Content)
+	}
+	return out
+}
+
+func isSecret(object map[string]any) bool { return object["kind"] == "Secret" }
+
+// print prints all objects but the Secrets.
+func (o *exportOptions) print(objects []map[string]any) error {
+	left := 0
+	for _, x := range objects {
+		if isSecret(x) {
+			left++
+			continue
+		}
+		data, err := yaml.Marshal(x)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(o.Env.Out, "---\n%s", data); err != nil {
+			return err
+		}
+	}
+	o.tellSecrets(left)
+	return nil
+}
+
+// writeFiles writes one file for each object.
+func (o *exportOptions) writeFiles(objects []map[string]any) error {
+	if err := os.MkdirAll(o.folder, 0o700); err != nil {
+		return err
+	}
+	written, left := 0, 0
+	for i, x := range objects {
+		if isSecret(x) && !o.withSecrets {
+			left++
+			continue
+		}
+		data, err := yaml.Marshal(x)
+		if err != nil {
+			return err
+		}
+		metadata, _ := x["metadata"].(map[string]any)
+		name := fmt.Sprintf("%03d-%v-%v.yaml", i+1, x["kind"], metadata["name"]) // in the order in which they are applied
+		if err := os.WriteFile(filepath.Join(o.folder, name), bytes.TrimLeft(data, "\n"), 0o600); err != nil {
+			return err
+		}
+		written++
+	}
+	o.Env.Story("wrote %s to %s; the Cluster is paused", text.Count(written, "object"), o.folder)
+	o.tellSecrets(left)
+	return nil
+}
+
+// tellSecrets says that Secrets were left out.
+func (o *exportOptions) tellSecrets(n int) {
+	if n > 0 {
+		o.Env.Story("left out %s with the keys of the cluster: --with-secrets writes them", text.Count(n, "Secret"))
+	}
+}

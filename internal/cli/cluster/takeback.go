@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/env"
+	"github.com/clusterawsadm/clusterawsadm/internal/cli/kube"
+	"github.com/clusterawsadm/clusterawsadm/internal/management"
+	"github.com/clusterawsadm/clusterawsadm/internal/text"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+type takebackOptions struct {
+	*flags
+	from, context, namespace, output string
+	keep, yes                        bool
+}
+
+func newTakeback(f *flags) *cobra.Command {
+	o := &takebackOptions{flags: f}
+	cmd := &cobra.Command{
+		Use:   "takeback NAME --from KUBECONFIG",
+		Short: "Take a cluster back from the controllers of a management cluster",
+		Long: `Take a cluster back from the controllers of a management cluster: one that was handed
+over, or one that they have made.
+
+The command pauses the Cluster there, and makes a manifest of its objects. It stores
+the keys of the cluster where other commands look for them, adds the tags by which
+they find resources, and checks that a plan of the manifest is empty. Then it writes
+the manifest, and removes the objects from the management cluster without their
+finalizers, so that nothing in AWS is deleted. With --keep they stay there, paused.
+
+If the cluster is not as its objects say, the command changes nothing.`,
+		Example: `  clusterawsadm cluster takeback demo --from management.kubeconfig -o demo.yaml`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+	}
+	cmd.Flags().StringVar(&o.from, "from", "", "kubeconfig `FILE` of the management cluster")
+	cmd.Flags().StringVar(&o.context, "from-context", "", "`NAME` of the context to use (default: the current one)")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the Cluster")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: NAME.yaml)")
+	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep the objects in the management cluster, paused")
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
+	_ = cmd.MarkFlagRequired("from") // fails only for an unknown flag
+	return cmd
+}
+
+func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
+	if len(o.files) > 0 {
+		return env.Usagef("-f has no meaning here: the manifest comes from the management cluster")
+	}
+	if o.output == "" {
+		o.output = name + ".yaml"
+	}
+	from, err := kube.ConnectTo(o.from, o.context)
+	if err != nil {
+		return &env.UsageError{Err: err}
+	}
+	t, err := from.TakeBack(ctx, o.namespace, name)
+	if err != nil {
+		return &reconcile.RefusedError{Reasons: []error{err}}
+	}
+	if t.Taken() {
+		o.Env.Story("an earlier run has taken cluster %s back, and has begun to remove its objects", name)
+		return o.remove(ctx, t, from)
+	}
+	if err := o.confirm(ctx, name, from); err != nil {
+		return err
+	}
+	if err := o.pause(ctx, t, name); err != nil {
+		return err
+	}
+	if err := o.take(ctx, t, from); err != nil {
+		return errors.Join(err, t.Undo(context.WithoutCancel(ctx)))
+	}
+	return o.remove(ctx, t, from)
+}
+
+func (o *takebackOptions) confirm(ctx context.Context, name string, from *management.Cluster) error {
+	if o.yes {
+		return nil
+	}
+	if !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
+		return env.Usagef("stdin or stderr is not a terminal: pass --yes")
+	}
+	what := "and remove its objects there"
+	if o.keep {
+		what = "and leave its objects there paused"
+	}
+	ok, err := o.agrees(ctx, fmt.Sprintf("Take cluster %s from %s, %s?", name, from.Name(), what))
+	if err == nil && !ok {
+		err = reconcile.ErrDeclined
+	}
+	return err
+}
+
+// pause pauses the Cluster, and reads its objects again when no controller works on them
+// any more.
+func (o *takebackOptions) pause(ctx context.Context, t *management.Takeback, name string) error {
+	if err := t.Pause(ctx); err != nil {
+		return err
+	}
+	o.Env.Story("paused Cluster %s", name)
+	if err := t.AwaitPause(ctx); err != nil {
+		return errors.Join(err, t.Undo(context.WithoutCancel(ctx)))
+	}
+	return t.Refresh(ctx)
+}
+
+// take makes the manifest, takes the cluster back, and writes the manifest.
+func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from *management.Cluster) (err error) {
+	manifest, err := reconcile.ManifestOf(t.Objects())
+	if err != nil {
+		return err
+	}
+	if err := o.checkFile(manifest); err != nil {
+		return err
+	}
+	keys, err := documents(t.Secrets())
+	if err != nil {
+		return err
+	}
+	m, err := o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}, reconcile.Source{Name: "the Secrets of the cluster", Data: keys})
+	if err != nil {
+		return fmt.Errorf("the manifest of the objects: %w", err)
+	}
+	s, err := o.open(ctx, m.Region())
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	s.target.Wait = reconcile.Infrastructure
+	if m.MostWait() != reconcile.Infrastructure {
+		s.target.Wait = reconcile.APIServer // it knows from which template a machine was made
+	}
+	id, err := from.ID(ctx)
+	if err != nil {
+		return err
+	}
+	res, err := reconcile.Open(m, s.target).Takeback(ctx, reconcile.TakebackOptions{From: reconcile.Manager{ID: id, Name: from.Name()}})
+	if err != nil {
+		return err
+	}
+	if n := res.Plan.Count(reconcile.Create, reconcile.Update); n > 0 {
+		o.Env.Story("recorded %s of the cluster: keys and tags", text.Count(n, "resource"))
+	}
+	if m, err = o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: manifest}); err != nil {
+		return err
+	}
+	p, err := reconcile.Open(m, s.target).Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if !p.Empty() {
+		return &reconcile.HalfwayError{Err: errors.New("a plan of the manifest is not empty: the cluster has changed in the meantime; run it again")}
+	}
+	if err := os.WriteFile(o.output, manifest, 0o644); err != nil { //nolint:gosec // a manifest without secrets
+		return err
+	}
+	o.Env.Story("wrote %s; a plan of it is empty", o.output)
+	return nil
+}
+
+// checkFile refuses to overwrite a file, unless an earlier run has written the same manifest.
+func (o *takebackOptions) checkFile(manifest []byte) error {
+	old, err := os.ReadFile(o.output)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return &env.UsageError{Err: err}
+	case !bytes.Equal(old, manifest):
+		return env.Usagef("%s exists and has another content: choose another file with -o", o.output)
+	}
+	return nil
+}
+
+// loadTaken loads the manifest with the identities of the management cluster.
+func (o *takebackOptions) loadTaken(ctx context.Context, sources ...reconcile.Source) (*reconcile.Manifest, error) {
+	if len(o.identities) == 0 && (bytes.Contains(sources[0].Data, []byte("AWSClusterRoleIdentity")) || bytes.Contains(sources[0].Data, []byte("AWSClusterStaticIdentity"))) {
+		o.identities = []string{o.from}
+		o.Env.Story("note: other commands need --identities %s, for the identity of the cluster", o.from)
+	}
+	return o.loadSources(ctx, sources)
+}
+
+// documents encodes objects as YAML documents.
+func documents(objects []map[string]any) (out []byte, err error) {
+	for _, x := range objects {
+		data, err := yaml.Marshal(x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, "---\n"...), data...)
+	}
+	return out, nil
+}
+
+// remove removes the objects, unless they are kept.
+func (o *takebackOptions) remove(ctx context.Context, t *management.Takeback, from *management.Cluster) error {
+	if o.keep {
+		o.Env.Story("the objects stay in %s, paused: a controller that works on them again would fight with other commands", from.Name())
+		return nil
+	}
+	n, err := t.Remove(ctx)
+	if err != nil {
+		return &reconcile.HalfwayError{Err: err}
+	}
+	o.Env.Story("removed %s from %s; nothing in AWS was deleted", text.Count(n, "object"), from.Name())
+	return nil
+}

@@ -1,0 +1,53 @@
+package clusterapi
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/secret"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+)
+
+// addSecrets adds the Secrets with the keys of a self-managed cluster and with its
+// kubeconfig. Those in the manifest have precedence: they are the user's.
+func (b *builder) addSecrets() {
+	if b.s.PKI == nil {
+		return
+	}
+	for _, x := range []struct {
+		purpose secret.Purpose
+		pair    boot.KeyPair
+	}{
+		{secret.ClusterCA, b.s.PKI.CA},
+		{secret.EtcdCA, b.s.PKI.Etcd},
+		{secret.FrontProxyCA, b.s.PKI.FrontProxy},
+		{secret.ServiceAccount, b.s.PKI.ServiceAccount},
+		{secret.APIServerEtcdClient, b.s.PKI.EtcdClient},
+	} {
+		if len(x.pair.Cert) > 0 {
+			b.addSecret(x.purpose, map[string][]byte{secret.TLSCrtDataName: x.pair.Cert, secret.TLSKeyDataName: x.pair.Key})
+		}
+	}
+	if len(b.s.Kubeconfig) > 0 {
+		b.addSecret(secret.Kubeconfig, map[string][]byte{secret.KubeconfigDataName: b.s.Kubeconfig})
+	}
+}
+
+// addSecret adds a Secret of the cluster. It belongs to the control plane, and is deleted
+// with it.
+func (b *builder) addSecret(purpose secret.Purpose, data map[string][]byte) {
+	name := secret.Name(b.m.Name, purpose)
+	if b.find("Secret", name) != nil {
+		return
+	}
+	s := &corev1.Secret{
+		ObjectMeta: meta(name, map[string]string{clusterv1.ClusterNameLabel: b.m.Name}, nil),
+		Type:       clusterv1.ClusterSecretType, Data: data,
+	}
+	typeMeta(s, corev1.SchemeGroupVersion, "Secret")
+	var owner *Owner
+	if cp := b.m.ControlPlane; cp != nil {
+		owner = &Owner{b.find("KubeadmControlPlane", cp.Object.Name).Object, true}
+	}
+	b.add(s, owner)
+}

@@ -1,0 +1,227 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/graph"
+)
+
+// Manager is a management cluster.
+type Manager struct {
+	ID   string // the UID of its namespace kube-system
+	Name string // "https://10.0.0.1:6443 (context prod)"
+}
+
+// ManagedError says that a management cluster manages the cluster. It is the reason of a
+// RefusedError.
+type ManagedError struct {
+	Cluster string
+	Manager Manager
+}
+
+func (e *ManagedError) Error() string {
+	return fmt.Sprintf("%s manages cluster %s: change it there, or take it back with 'clusterawsadm cluster takeback %[2]s --from KUBECONFIG'", e.Manager.Name, e.Cluster)
+}
+
+// HandoverOptions connect a handover to a management cluster.
+type HandoverOptions struct {
+	To Manager
+	// Create creates the objects there, in such a way that controllers do not work on them
+	// yet.
+	Create func(ctx context.Context, all []Object) error
+	// Release lets the controllers work on the cluster. From its first request on, no run may
+	// change the cluster.
+	Release func(ctx context.Context) error
+}
+
+// Handover gives the cluster to a management cluster: it creates the Cluster API objects
+// there, records who manages the cluster from now on, and lets the controllers work. It
+// changes nothing in AWS but that record, with which Apply and Delete refuse to work on the
+// cluster. It can be stopped at any time, and run again.
+//
+// If the cluster is not as the manifest says, the error is a RefusedError: controllers would
+// change it.
+func (c *Cluster) Handover(ctx context.Context, o HandoverOptions) error {
+	return public(c.handover(ctx, o))
+}
+
+// CheckHandover returns a RefusedError for clusters of which it is not known yet whether
+// controllers take them over without a change: with machine pools, CAPA creates a version of
+// the launch template, and may replace the machines; EKS clusters have not been tried.
+func (c *Cluster) CheckHandover() error {
+	switch {
+	case c.manifest == nil:
+		return &RefusedError{[]error{errors.New("a handover needs the manifest of the cluster")}}
+	case c.managed():
+		return &RefusedError{[]error{errors.New("EKS clusters cannot be handed over yet: 'clusterawsadm cluster export' prints their objects")}}
+	case len(c.manifest.Pools) > 0:
+		return &RefusedError{[]error{fmt.Errorf("MachinePool/%s: clusters with machine pools cannot be handed over yet, because CAPA would change their launch templates: 'clusterawsadm cluster export' prints their objects", c.manifest.Pools[0].Object.Name)}}
+	}
+	return nil
+}
+
+func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
+	if err := c.CheckHandover(); err != nil {
+		return err
+	}
+	r := c.begin(Options{})
+	if err := r.lock(ctx, "handover"); err != nil {
+		return err
+	}
+	defer r.unlock(ctx)
+	if m := r.cloud.Lock.Manager(); m != nil && m.ID != o.To.ID {
+		return r.managed(m)
+	}
+	all, err := r.objects(ctx)
+	if err != nil {
+		return err
+	}
+	if !all.Plan.Empty() {
+		return &RefusedError{[]error{fmt.Errorf("the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what, and 'clusterawsadm cluster create' makes it so")}}
+	}
+	if err := o.Create(ctx, all.Items); err != nil {
+		return err
+	}
+	if err := r.cloud.Lock.SetManager(ctx, &cloud.Manager{ID: o.To.ID, Name: o.To.Name}); err != nil {
+		return &HalfwayError{fmt.Errorf("record that %s manages the cluster: %w", o.To.Name, err)}
+	}
+	if err := o.Release(ctx); err != nil {
+		return &HalfwayError{err}
+	}
+	return nil
+}
+
+// TakebackOptions are the options of a takeback.
+type TakebackOptions struct {
+	From    Manager
+	Observe func(Event) // as in Options
+	Confirm func(Plan) (bool, error)
+}
+
+// Takeback takes the cluster back from a management cluster whose controllers do not work on
+// it any more. The manifest has to contain the Secrets with the keys of a self-managed
+// cluster: Takeback stores them, gives resources the tags by which runs find them, and
+// records that runs manage the cluster again. If the cluster differs from the manifest in
+// anything else, the error is a RefusedError.
+func (c *Cluster) Takeback(ctx context.Context, o TakebackOptions) (Result, error) {
+	r := c.begin(Options{Observe: o.Observe})
+	if err := r.lock(ctx, "takeback"); err != nil {
+		return r.result(err)
+	}
+	defer r.unlock(ctx)
+	if m := r.cloud.Lock.Manager(); m != nil && m.ID != o.From.ID {
+		return r.result(r.managed(m))
+	}
+	if err := r.look(ctx); err != nil {
+		return r.result(err)
+	}
+	if err := r.checkTakeback(); err != nil {
+		return r.result(err)
+	}
+	if err := r.confirmed(Options{Confirm: o.Confirm}); err != nil {
+		return r.result(err)
+	}
+	if !r.plan.Empty() {
+		if err := r.apply(ctx); err != nil {
+			return r.result(err)
+		}
+	}
+	if err := r.cloud.Lock.SetManager(ctx, nil); err != nil {
+		return r.result(fmt.Errorf("record that runs manage the cluster again: %w", err))
+	}
+	return r.result(nil)
+}
+
+// checkTakeback refuses a plan that does more than to adopt what exists.
+func (r *run) checkTakeback() error {
+	var reasons []error
+	for _, s := range r.plan.Steps {
+		if !s.Does() || adopts(s) {
+			continue
+		}
+		what := string(s.Action)
+		for _, d := range s.Diff {
+			what += fmt.Sprintf(", %s %s → %s", d.Field, d.Have, d.Want)
+		}
+		reasons = append(reasons, fmt.Errorf("%s: the cluster is not as its objects say: %s", s.Resource, what))
+	}
+	if len(reasons) > 0 {
+		return &RefusedError{reasons}
+	}
+	return nil
+}
+
+// adopts reports whether a step only records what exists: tags, and the parameters of this
+// program.
+func adopts(s graph.Step) bool {
+	switch s.Action {
+	case graph.Settle, graph.Await:
+		return true
+	case graph.Create:
+		return s.Resource.Kind() == secrets.PKIKind || s.Resource.Kind() == secrets.InitMarkerKind
+	case graph.Update:
+		return s.Resource.Kind() == secrets.PKIKind || !slices.ContainsFunc(s.Diff, func(c graph.Change) bool { return !strings.HasPrefix(c.Field, "tag ") })
+	case graph.Keep, graph.Existing, graph.Leave, graph.Conflict, graph.Remove:
+	}
+	return false
+}
+
+// ManifestOf returns the manifest of a cluster, as YAML, from all of its objects in a
+// management cluster: without those that controllers make, and without what controllers
+// write into the others. It contains no keys of the cluster.
+func ManifestOf(objects []map[string]any) ([]byte, error) {
+	var all []unstructured.Unstructured
+	for _, o := range objects {
+		all = append(all, *(&unstructured.Unstructured{Object: o}).DeepCopy())
+	}
+	written, err := clusterapi.Manifest(all)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for _, o := range written {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, "---\n"...), text...)
+	}
+	return out, nil
+}
+
+func (r *run) managed(m *cloud.Manager) error {
+	return &RefusedError{[]error{&ManagedError{r.c.Name, Manager{m.ID, m.Name}}}}
+}
+
+// checkManager refuses to work on a cluster that a management cluster manages. After that
+// one has deleted the cluster, only records of this program are left, and nobody manages
+// anything.
+func (r *run) checkManager() error {
+	m := r.cloud.Lock.Manager()
+	if m == nil || !r.hasResources() {
+		return nil
+	}
+	return r.managed(m)
+}
+
+// hasResources reports whether the cluster has resources in AWS besides the records and
+// secrets of this program.
+func (r *run) hasResources() bool {
+	for _, s := range r.plan.Steps {
+		own := s.Action == graph.Keep || s.Action == graph.Update || s.Action == graph.Remove || s.Action == graph.Settle || s.Action == graph.Conflict
+		if own && s.CloudID != "" && !strings.HasPrefix(s.CloudID, r.cloud.ParameterPath()) {
+			return true
+		}
+	}
+	return false
+}

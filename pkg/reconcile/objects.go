@@ -1,0 +1,177 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/cloud"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/ec2"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/aws/secrets"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/boot"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/clusterapi"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/topology"
+)
+
+// Object is a Cluster API object of a cluster that exists, for a management cluster. Its
+// content has no status, which controllers fill in, and no owner references, which need the
+// UIDs of a management cluster.
+type Object struct {
+	Content map[string]any
+	Owner   *ObjectOwner // nil if it has none
+}
+
+// ObjectOwner is the object that owns another one. It comes before that in a list.
+type ObjectOwner struct {
+	APIVersion, Kind, Name string
+	Controller             bool
+}
+
+// Objects is the result of Cluster.Objects.
+type Objects struct {
+	// Items are the objects, each after its owner: those of the manifest, with the IDs of what
+	// exists, and those that controllers make: Machines, MachineSets, AWSMachines, bootstrap
+	// configurations and Secrets. The Secrets contain the keys of the cluster.
+	Items []Object
+	// Plan is what Apply would change. If it is not empty, controllers would change the same.
+	Plan Plan
+}
+
+// Objects returns the Cluster API objects with which a management cluster takes the cluster
+// over. The cluster has to be complete: a machine that is missing is a RefusedError.
+func (c *Cluster) Objects(ctx context.Context) (Objects, error) {
+	r := c.begin(Options{})
+	if c.manifest == nil {
+		return Objects{}, &RefusedError{[]error{errors.New("the objects of a cluster come from its manifest: use it")}}
+	}
+	out, err := r.objects(ctx)
+	return out, public(err)
+}
+
+func (r *run) objects(ctx context.Context) (Objects, error) {
+	if err := r.look(ctx); err != nil {
+		return Objects{}, err
+	}
+	s, err := r.clusterState(ctx)
+	if err != nil {
+		return Objects{}, err
+	}
+	items, err := clusterapi.Items(r.c.manifest, s)
+	if err != nil {
+		return Objects{}, &RefusedError{[]error{err}}
+	}
+	out := Objects{Plan: r.publicPlan()}
+	for _, x := range items {
+		o, err := objectOf(x)
+		if err != nil {
+			return Objects{}, err
+		}
+		out.Items = append(out.Items, o)
+	}
+	return out, nil
+}
+
+// clusterState reads what the objects mention.
+func (r *run) clusterState(ctx context.Context) (s clusterapi.State, err error) {
+	for _, m := range r.built.Machines {
+		have, ok := m.Instance.Found()
+		if !ok {
+			return s, &RefusedError{[]error{fmt.Errorf("%s does not exist yet: 'clusterawsadm cluster create' makes the cluster complete", m.Instance.ID())}}
+		}
+		s.Machines = append(s.Machines, clusterapi.Machine{Group: m.Group, InstanceState: have})
+	}
+	if vpc, ok := r.built.VPC.Found(); ok && r.c.manifest.Infra.Spec.NetworkSpec.VPC.ID == "" {
+		s.VPC = &vpc
+		for _, x := range r.built.Subnets {
+			if have, ok := x.Found(); ok {
+				s.Subnets = append(s.Subnets, clusterapi.Subnet{SubnetState: have, Public: x.Public})
+			}
+		}
+	}
+	if s.UserData, err = r.poolUserData(ctx); err != nil || r.c.managed() {
+		return s, err
+	}
+	if s.Endpoint, err = r.controlPlaneEndpoint(); err != nil {
+		return s, err
+	}
+	if s.PKI, err = secrets.StoredPKI(cloud.ReadOnly(ctx), r.cloud); err != nil {
+		return s, fmt.Errorf("read the keys of the cluster: %w", err)
+	}
+	if s.PKI == nil {
+		return s, &RefusedError{[]error{fmt.Errorf("the account has no keys of cluster %s: without them, no control plane can be managed", r.c.Name)}}
+	}
+	s.Kubeconfig, err = boot.Kubeconfig(r.c.Name, r.built.Endpoint.String(), s.PKI, r.cloud.Now())
+	return s, err
+}
+
+// poolUserData reads the user data of the launch templates of pools, by pool.
+func (r *run) poolUserData(ctx context.Context) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, p := range r.c.manifest.Pools {
+		if p.Template() == nil || !p.Object.Spec.Template.Spec.Bootstrap.ConfigRef.IsDefined() {
+			continue
+		}
+		name := ""
+		if p.Scaling != nil {
+			name = p.Scaling.Name
+		} else {
+			name = topology.NodeGroupTemplate(r.c.manifest, p.Managed)
+		}
+		data, err := ec2.LaunchTemplateUserData(cloud.ReadOnly(ctx), r.cloud, name)
+		if err != nil {
+			return nil, fmt.Errorf("user data of MachinePool/%s: %w", p.Object.Name, err)
+		}
+		all[p.Object.Name] = data
+	}
+	return all, nil
+}
+
+// controlPlaneEndpoint returns the address of the API server.
+func (r *run) controlPlaneEndpoint() (e clusterv1.APIEndpoint, err error) {
+	host, port, err := net.SplitHostPort(known(r.built.Endpoint.String()))
+	if err != nil {
+		return e, &RefusedError{[]error{fmt.Errorf("cluster %s has no load balancer in %s yet: create it first", r.c.Name, r.c.Region)}}
+	}
+	n, err := strconv.ParseInt(port, 10, 32)
+	return clusterv1.APIEndpoint{Host: host, Port: int32(n)}, err
+}
+
+// objectOf converts an item.
+func objectOf(x clusterapi.Item) (o Object, err error) {
+	data, err := json.Marshal(x.Object)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(data, &o.Content); err != nil {
+		return o, err
+	}
+	delete(o.Content, "status")
+	dropTimestamps(o.Content)
+	if x.Owner != nil {
+		gvk := x.Owner.GetObjectKind().GroupVersionKind()
+		o.Owner = &ObjectOwner{gvk.GroupVersion().String(), gvk.Kind, x.Owner.GetName(), x.Owner.Controller}
+	}
+	return o, nil
+}
+
+// dropTimestamps removes "creationTimestamp: null", which Go writes into metadata.
+func dropTimestamps(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if at, ok := v["creationTimestamp"]; ok && at == nil {
+			delete(v, "creationTimestamp")
+		}
+		for _, below := range v {
+			dropTimestamps(below)
+		}
+	case []any:
+		for _, below := range v {
+			dropTimestamps(below)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterawsadm/clusterawsadm/internal/awssim"
+	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
+	"github.com/clusterawsadm/clusterawsadm/pkg/reconcile"
+)
+
+// TestObjects exports every example: each object comes after its owner, each machine has
+// its objects with the ID of its instance, and nothing is written.
+func TestObjects(t *testing.T) {
+	each(t, awssim.Options{Lag: lag}, func(t *testing.T, a *awssim.AWS, m *manifest.Cluster) {
+		mustApply(t, m, a)
+		calls := len(a.Calls())
+		all, err := open(m, a.Process()).Objects(t.Context())
+		require.NoError(t, err)
+		require.True(t, all.Plan.Empty())
+		require.Empty(t, writes(since(a, calls)))
+		seen, instances := map[string]bool{}, 0
+		for _, x := range all.Items {
+			o := unstructured.Unstructured{Object: x.Content}
+			title := o.GetKind() + "/" + o.GetName()
+			require.NotEmpty(t, o.GetAPIVersion(), title)
+			require.NotEmpty(t, o.GetName())
+			require.False(t, seen[title], "%s is there twice", title)
+			if x.Owner != nil {
+				require.True(t, seen[x.Owner.Kind+"/"+x.Owner.Name], "%s comes before its owner %s/%s", title, x.Owner.Kind, x.Owner.Name)
+			}
+			seen[title] = true
+			if o.GetKind() == "Machine" {
+				id, _, _ := unstructured.NestedString(o.Object, "spec", "providerID")
+				require.True(t, strings.HasPrefix(id, "aws:///"), "%s: %q", title, id)
+				instances++
+			}
+			require.NotContains(t, o.Object, "status", title)
+		}
+		machines := 0
+		for _, s := range all.Plan.Steps {
+			if s.Resource.Kind() == "machine" {
+				machines++
+			}
+		}
+		assert.Equal(t, machines, instances)
+		if m.EKS == nil {
+			for _, secret := range []string{"ca", "proxy", "sa", "kubeconfig"} {
+				assert.True(t, seen["Secret/"+m.Name+"-"+secret], secret)
+			}
+		}
+	})
+}
+
+// TestObjectsOfIncompleteCluster refuses to export a cluster of which machines are missing.
+func TestObjectsOfIncompleteCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, lag)
+		_, err := open(m, a.Process()).Objects(t.Context())
+		require.ErrorAs(t, err, new(*reconcile.RefusedError))
+		assert.ErrorContains(t, err, "machine/quickstart-control-plane/0 does not exist yet")
+	})
+}
+
+// TestHandedOver tests that no run changes a cluster that a management cluster manages, and
+// that one which it has deleted can be cleaned up.
+func TestHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := load(t, "../../configs/quickstart.yaml", nil)
+		a := account(m, lag)
+		o := reconcile.HandoverOptions{
+			To:      reconcile.Manager{ID: "1", Name: "the management cluster"},
+			Create:  func(context.Context, []reconcile.Object) error { return nil },
+			Release: func(context.Context) error { return nil },
+		}
+		require.ErrorContains(t, open(m, a.Process()).Handover(t.Context(), o), "does not exist yet")
+		mustApply(t, m, a)
+
+		before := withoutLocks(a)
+		o.Create = func(context.Context, []reconcile.Object) error { return errors.New("unreachable") }
+		require.ErrorContains(t, open(m, a.Process()).Handover(t.Context(), o), "unreachable")
+		mustApply(t, m, a) // nobody else manages it
+
+		created := 0
+		o.Create = func(_ context.Context, all []reconcile.Object) error { created = len(all); return nil }
+		o.Release = func(ctx context.Context) error {
+			_, err := open(m, a.Process()).Apply(ctx, reconcile.Options{})
+			require.ErrorAs(t, err, new(*reconcile.LockedError), "another run waits for the handover")
+			return nil
+		}
+		require.NoError(t, open(m, a.Process()).Handover(t.Context(), o))
+		require.NotZero(t, created)
+		require.Equal(t, before, withoutLocks(a), "it changes nothing in AWS")
+
+		managed := func(err error) {
+			t.Helper()
+			require.ErrorAs(t, err, new(*reconcile.RefusedError))
+			require.ErrorAs(t, err, new(*reconcile.ManagedError))
+			require.ErrorContains(t, err, "the management cluster manages cluster quickstart")
+		}
+		for range 2 { // a refused run keeps the record
+			_, err := open(m, a.Process()).Apply(t.Context(), reconcile.Options{})
+			managed(err)
+			_, err = open(m, a.Process()).Delete(t.Context(), reconcile.Options{})
+			managed(err)
+			_, err = reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Process().Config()}).Delete(t.Context(), reconcile.Options{})
+			managed(err)
+		}
+		o.To = reconcile.Manager{ID: "2", Name: "another one"}
+		managed(open(m, a.Process()).Handover(t.Context(), o))
+	})
+}
+
+// withoutLocks is the inventory of the account without the records of the lock.
+func withoutLocks(a *awssim.AWS) []string {
+	return slices.DeleteFunc(a.Inventory(), func(x string) bool { return strings.Contains(x, "/lock/") })
+}
+
+// TestHandoverOfOtherShapes refuses clusters whose handover has not been tried.
+func TestHandoverOfOtherShapes(t *testing.T) {
+	for _, file := range []string{"eks", "machine-pool"} {
+		err := open(load(t, "../../configs/"+file+".yaml", nil), awssim.New(awssim.Options{}).Process()).Handover(t.Context(), reconcile.HandoverOptions{})
+		require.ErrorAs(t, err, new(*reconcile.RefusedError), file)
+		assert.ErrorContains(t, err, "cannot be handed over yet")
+	}
+}

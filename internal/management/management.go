@@ -182,12 +182,16 @@ func (c *Cluster) explain(err error, what string) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// missing returns the error for an object that does not exist, and says whether its
-// namespace exists.
+// MissingError says that an object does not exist.
+type MissingError struct{ text string }
+
+func (e *MissingError) Error() string { return e.text }
+
+// missing returns the MissingError of an object, which says whether its namespace exists.
 func (c *Cluster) missing(ctx context.Context, what, namespace, hint string) error {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	if _, err := c.objects.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no %s, and no namespace %s, in %s: set the namespace with --namespace; %s", what, namespace, c.name, hint)
+		return &MissingError{fmt.Sprintf("there is no %s, and no namespace %s, in %s: set the namespace with --namespace; %s", what, namespace, c.name, hint)}
 	}
-	return fmt.Errorf("there is no %s in namespace %s of %s; %s", what, namespace, c.name, hint)
+	return &MissingError{fmt.Sprintf("there is no %s in namespace %s of %s; %s", what, namespace, c.name, hint)}
 }

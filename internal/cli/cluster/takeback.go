@@ -65,6 +65,10 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 		return &env.UsageError{Err: err}
 	}
 	t, err := from.TakeBack(ctx, o.namespace, name)
+	if errors.As(err, new(*management.MissingError)) && o.takenBefore(ctx, name) {
+		o.Env.Story("an earlier run has taken cluster %s back: a plan of %s is empty", name, o.output)
+		return nil
+	}
 	if err != nil {
 		return &reconcile.RefusedError{Reasons: []error{err}}
 	}
@@ -82,6 +86,41 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 		return errors.Join(err, t.Undo(context.WithoutCancel(ctx)))
 	}
 	return o.remove(ctx, t, from)
+}
+
+// takenBefore reports whether an earlier run has taken the cluster back and ended before it
+// could say so: the file with its manifest exists, a plan of it is empty, and no management
+// cluster manages the cluster.
+func (o *takebackOptions) takenBefore(ctx context.Context, name string) bool {
+	data, err := os.ReadFile(o.output)
+	if err != nil {
+		return false
+	}
+	m, err := o.loadTaken(ctx, reconcile.Source{Name: o.output, Data: data})
+	if err != nil || m.Name() != name {
+		return false
+	}
+	s, err := o.openTaken(ctx, m)
+	if err != nil {
+		return false
+	}
+	defer s.Close(&err)
+	// A run that has nothing to do changes nothing, and neither does one that is declined.
+	_, err = reconcile.Open(m, s.target).Apply(ctx, reconcile.Options{Confirm: func(reconcile.Plan) (bool, error) { return false, nil }})
+	return err == nil
+}
+
+// openTaken opens the account of the cluster.
+func (o *takebackOptions) openTaken(ctx context.Context, m *reconcile.Manifest) (*session, error) {
+	s, err := o.open(ctx, m.Region())
+	if err != nil {
+		return nil, err
+	}
+	s.target.Wait = reconcile.Infrastructure
+	if m.MostWait() != reconcile.Infrastructure {
+		s.target.Wait = reconcile.APIServer // it knows from which template a machine was made
+	}
+	return s, nil
 }
 
 func (o *takebackOptions) confirm(ctx context.Context, name string, from *management.Cluster) error {
@@ -132,15 +171,11 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 	if err != nil {
 		return fmt.Errorf("the manifest of the objects: %w", err)
 	}
-	s, err := o.open(ctx, m.Region())
+	s, err := o.openTaken(ctx, m)
 	if err != nil {
 		return err
 	}
 	defer s.Close(&err)
-	s.target.Wait = reconcile.Infrastructure
-	if m.MostWait() != reconcile.Infrastructure {
-		s.target.Wait = reconcile.APIServer // it knows from which template a machine was made
-	}
 	id, err := from.ID(ctx)
 	if err != nil {
 		return err

@@ -149,6 +149,9 @@ func TestHandoverKilled(t *testing.T) {
 		s.run(0, give...)
 		require.Equal(t, want, objects(t, c), "handover %d", i)
 	}
+	s.run(0, "cluster", "takeback", "quickstart", "--lost", "--simulate", "--yes")
+	require.Contains(t, s.err, "forgot that")
+	s.run(0, "cluster", "delete", "quickstart", "--simulate", "--yes")
 	t.Logf("proved: %d handovers and %d takebacks, killed at random moments within %s and run again, end the same", kills, kills, whole.Round(time.Millisecond))
 }
 

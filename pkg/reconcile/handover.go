@@ -30,7 +30,7 @@ type ManagedError struct {
 }
 
 func (e *ManagedError) Error() string {
-	return fmt.Sprintf("%s manages cluster %s: change it there, or take it back with 'clusterawsadm cluster takeback %[2]s --from KUBECONFIG'", e.Manager.Name, e.Cluster)
+	return fmt.Sprintf("%s manages cluster %s: change it there, or take it back with 'clusterawsadm cluster takeback %[2]s --from KUBECONFIG'; if that management cluster does not exist any more, with --lost instead of --from", e.Manager.Name, e.Cluster)
 }
 
 // HandoverOptions connect a handover to a management cluster.
@@ -140,6 +140,32 @@ func (c *Cluster) Takeback(ctx context.Context, o TakebackOptions) (Result, erro
 		return r.result(fmt.Errorf("record that runs manage the cluster again: %w", err))
 	}
 	return r.result(nil)
+}
+
+// Forget takes the cluster back from a management cluster that does not exist any more: it
+// removes the record that it manages the cluster, and changes nothing else. It returns the
+// management cluster; nil if none manages the cluster. If confirm returns false, the error is
+// ErrDeclined, and nothing is changed. If the controllers there do run, they work against
+// all later runs.
+func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error)) (*Manager, error) {
+	r := c.begin(Options{})
+	if err := r.lock(ctx, "takeback"); err != nil {
+		return nil, public(err)
+	}
+	defer r.unlock(ctx)
+	m := r.cloud.Lock.Manager()
+	if m == nil {
+		return nil, nil
+	}
+	lost := &Manager{m.ID, m.Name}
+	yes, err := confirm(*lost)
+	if err == nil && !yes {
+		err = ErrDeclined
+	}
+	if err == nil {
+		err = r.cloud.Lock.SetManager(ctx, nil)
+	}
+	return lost, public(err)
 }
 
 // checkTakeback refuses a plan that does more than to adopt what exists.

@@ -117,6 +117,28 @@ func TestHandedOver(t *testing.T) {
 		}
 		o.To = reconcile.Manager{ID: "2", Name: "another one"}
 		managed(open(m, a.Process()).Handover(t.Context(), o))
+
+		byName := func() *reconcile.Cluster {
+			return reconcile.OpenByName(m.Name, reconcile.Target{Config: a.Process().Config()})
+		}
+		answer := func(yes bool) func(reconcile.Manager) (bool, error) {
+			return func(reconcile.Manager) (bool, error) { return yes, nil }
+		}
+		_, err := byName().Forget(t.Context(), answer(false))
+		require.ErrorIs(t, err, reconcile.ErrDeclined)
+		_, err = byName().Delete(t.Context(), reconcile.Options{})
+		managed(err)
+		was, err := byName().Forget(t.Context(), answer(true))
+		require.NoError(t, err)
+		require.Equal(t, &reconcile.Manager{ID: "1", Name: "the management cluster"}, was)
+		was, err = byName().Forget(t.Context(), answer(true))
+		require.NoError(t, err)
+		require.Nil(t, was)
+		require.Equal(t, before, withoutLocks(a))
+		res := mustApply(t, m, a)
+		require.Zero(t, res.Plan.Count(reconcile.Create, reconcile.Update))
+		_, err = byName().Delete(t.Context(), reconcile.Options{})
+		require.NoError(t, err)
 	})
 }
 

@@ -21,13 +21,13 @@ import (
 type takebackOptions struct {
 	*flags
 	from, context, namespace, output string
-	keep, yes                        bool
+	keep, lost, yes                  bool
 }
 
 func newTakeback(f *flags) *cobra.Command {
 	o := &takebackOptions{flags: f}
 	cmd := &cobra.Command{
-		Use:   "takeback NAME --from KUBECONFIG",
+		Use:   "takeback NAME {--from KUBECONFIG | --lost}",
 		Short: "Take a cluster back from the controllers of a management cluster",
 		Long: `Take a cluster back from the controllers of a management cluster: one that was handed
 over, or one that they have made.
@@ -38,24 +38,35 @@ they find resources, and checks that a plan of the manifest is empty. Then it wr
 the manifest, and removes the objects from the management cluster without their
 finalizers, so that nothing in AWS is deleted. With --keep they stay there, paused.
 
-If the cluster is not as its objects say, the command changes nothing.`,
-		Example: `  clusterawsadm cluster takeback demo --from management.kubeconfig -o demo.yaml`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+If the cluster is not as its objects say, the command changes nothing.
+
+If the management cluster does not exist any more, use --lost: then the command only
+removes the record that it manages the cluster, after which other commands work again.`,
+		Example: `  clusterawsadm cluster takeback demo --from management.kubeconfig -o demo.yaml
+  clusterawsadm cluster takeback demo --lost --region eu-west-1`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&o.from, "from", "", "kubeconfig `FILE` of the management cluster")
 	cmd.Flags().StringVar(&o.context, "from-context", "", "`NAME` of the context to use (default: the current one)")
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the Cluster")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "`FILE` for the manifest; it is not overwritten (default: NAME.yaml)")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep the objects in the management cluster, paused")
+	cmd.Flags().BoolVar(&o.lost, "lost", false, "the management cluster does not exist any more: forget that it manages the cluster")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
-	_ = cmd.MarkFlagRequired("from") // fails only for an unknown flag
+	cmd.MarkFlagsOneRequired("from", "lost")
+	for _, other := range []string{"from", "from-context", "namespace", "output", "keep"} {
+		cmd.MarkFlagsMutuallyExclusive("lost", other)
+	}
 	return cmd
 }
 
 func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 	if len(o.files) > 0 {
 		return env.Usagef("-f has no meaning here: the manifest comes from the management cluster")
+	}
+	if o.lost {
+		return o.forget(ctx, name)
 	}
 	if o.output == "" {
 		o.output = name + ".yaml"
@@ -123,22 +134,51 @@ func (o *takebackOptions) openTaken(ctx context.Context, m *reconcile.Manifest) 
 	return s, nil
 }
 
+// forget takes the cluster back from a management cluster that does not exist any more.
+func (o *takebackOptions) forget(ctx context.Context, name string) (err error) {
+	if err := reconcile.CheckName(name); err != nil {
+		return &env.UsageError{Err: err}
+	}
+	s, err := o.open(ctx, o.Region)
+	if err != nil {
+		return err
+	}
+	defer s.Close(&err)
+	was, err := reconcile.OpenByName(name, s.target).Forget(ctx, func(m reconcile.Manager) (bool, error) {
+		return o.asks(ctx, fmt.Sprintf("Forget that %s manages cluster %s? If its controllers still run, they will work against other commands.", m.Name, name))
+	})
+	switch {
+	case err != nil:
+		return err
+	case was == nil:
+		o.Env.Story("no management cluster manages cluster %s in %s", name, s.Config.Region)
+	default:
+		o.Env.Story("forgot that %s manages cluster %s; nothing in AWS was changed", was.Name, name)
+	}
+	return nil
+}
+
 func (o *takebackOptions) confirm(ctx context.Context, name string, from *management.Cluster) error {
-	if o.yes {
-		return nil
-	}
-	if !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
-		return env.Usagef("stdin or stderr is not a terminal: pass --yes")
-	}
 	what := "and remove its objects there"
 	if o.keep {
 		what = "and leave its objects there paused"
 	}
-	ok, err := o.agrees(ctx, fmt.Sprintf("Take cluster %s from %s, %s?", name, from.Name(), what))
+	ok, err := o.asks(ctx, fmt.Sprintf("Take cluster %s from %s, %s?", name, from.Name(), what))
 	if err == nil && !ok {
 		err = reconcile.ErrDeclined
 	}
 	return err
+}
+
+// asks asks for a confirmation, unless --yes is set.
+func (o *takebackOptions) asks(ctx context.Context, question string) (bool, error) {
+	if o.yes {
+		return true, nil
+	}
+	if !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
+		return false, env.Usagef("stdin or stderr is not a terminal: pass --yes")
+	}
+	return o.agrees(ctx, question)
 }
 
 // pause pauses the Cluster, and reads its objects again when no controller works on them

@@ -54,16 +54,12 @@ removes the record that it manages the cluster, after which other commands work 
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "keep the objects in the management cluster, paused")
 	cmd.Flags().BoolVar(&o.lost, "lost", false, "the management cluster does not exist any more: forget that it manages the cluster")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
-	cmd.MarkFlagsOneRequired("from", "lost")
-	for _, other := range []string{"from", "from-context", "namespace", "output", "keep"} {
-		cmd.MarkFlagsMutuallyExclusive("lost", other)
-	}
 	return cmd
 }
 
 func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
-	if len(o.files) > 0 {
-		return env.Usagef("-f has no meaning here: the manifest comes from the management cluster")
+	if err := o.checkFlags(); err != nil {
+		return err
 	}
 	if o.lost {
 		return o.forget(ctx, name)
@@ -97,6 +93,19 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 		return errors.Join(err, t.Undo(context.WithoutCancel(ctx)))
 	}
 	return o.remove(ctx, t, from)
+}
+
+// checkFlags refuses flags that have no meaning together.
+func (o *takebackOptions) checkFlags() error {
+	switch {
+	case len(o.files) > 0:
+		return env.Usagef("-f has no meaning here: the manifest comes from the management cluster")
+	case o.lost && (o.from != "" || o.context != "" || o.output != "" || o.keep):
+		return env.Usagef("--lost is for a management cluster that does not exist any more: --from, --from-context, --output and --keep have no meaning with it")
+	case !o.lost && o.from == "":
+		return env.Usagef("no management cluster: use --from KUBECONFIG, or --lost if it does not exist any more")
+	}
+	return nil
 }
 
 // takenBefore reports whether an earlier run has taken the cluster back and ended before it

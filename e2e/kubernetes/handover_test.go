@@ -45,8 +45,9 @@ func installKinds(t *testing.T, c *controlplane.ControlPlane) {
 		"infrastructure.cluster.x-k8s.io_awsmachines.yaml", "infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml")
 }
 
-// objects returns the objects of a cluster, "Kind/name", with the names of their owners. An
-// owner that does not exist, or another object with the UID, is an error.
+// objects returns the objects of a cluster, "Kind/name", with the names of their owners. It
+// fails the test if an owner reference names an object that does not exist, or has the UID
+// of another object.
 func objects(t *testing.T, c *controlplane.ControlPlane) map[string]string {
 	t.Helper()
 	names, owners := map[types.UID]string{}, map[string][]metav1.OwnerReference{}

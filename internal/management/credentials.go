@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -13,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // DefaultNamespace is the namespace in which clusterctl installs CAPA.
@@ -85,13 +82,9 @@ func ParseCredentials(encoded string) (Credentials, error) {
 	return Credentials{text}, nil
 }
 
-func secrets() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-}
-
 // Credentials returns the credentials of CAPA's controller in a namespace.
 func (c *Cluster) Credentials(ctx context.Context, namespace string) (Credentials, error) {
-	secret, err := c.objects.Resource(secrets()).Namespace(namespace).Get(ctx, CredentialsSecret, metav1.GetOptions{})
+	secret, err := c.objects.Resource(core("secrets")).Namespace(namespace).Get(ctx, CredentialsSecret, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return Credentials{}, c.missing(ctx, "secret "+CredentialsSecret, namespace, hintInstalled)
@@ -112,11 +105,7 @@ func (c *Cluster) Credentials(ctx context.Context, namespace string) (Credential
 // SetCredentials changes the credentials of CAPA's controller, which reads them when it
 // starts. It does not create the Secret: if it does not exist, CAPA is not installed.
 func (c *Cluster) SetCredentials(ctx context.Context, namespace string, to Credentials) error {
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{credentialsKey: to.text}})
-	if err != nil {
-		return err
-	}
-	_, err = c.objects.Resource(secrets()).Namespace(namespace).Patch(ctx, CredentialsSecret, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	err := c.patch(ctx, core("secrets"), namespace, CredentialsSecret, map[string]any{"data": map[string][]byte{credentialsKey: to.text}})
 	switch {
 	case apierrors.IsNotFound(err):
 		return c.missing(ctx, "secret "+CredentialsSecret, namespace, hintInstalled)

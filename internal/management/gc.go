@@ -2,7 +2,6 @@ package management
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // The annotations that control CAPA's garbage collection of resources of the cloud
@@ -72,16 +70,12 @@ func (c *Cluster) annotate(ctx context.Context, namespace, cluster, key string, 
 	if err != nil {
 		return nil, err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}})
-	if err != nil {
-		return nil, err
-	}
+	change := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
 	for _, t := range targets {
 		a := Annotated{Kind: t.object.GetKind(), Namespace: namespace, Name: t.object.GetName()}
 		old, ok := t.object.GetAnnotations()[key]
 		if a.Already = value == nil && !ok || value != nil && ok && old == *value; !a.Already {
-			_, err := c.objects.Resource(t.resource).Namespace(namespace).Patch(ctx, a.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-			if err != nil {
+			if err := c.patch(ctx, t.resource, namespace, a.Name, change); err != nil {
 				return done, c.explain(err, fmt.Sprintf("annotate %s %s/%s", a.Kind, namespace, a.Name))
 			}
 		}

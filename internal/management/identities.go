@@ -37,7 +37,7 @@ func (c *Cluster) Identities(ctx context.Context, namespace string) (manifest []
 			continue
 		}
 		secretsSeen[name] = true
-		secret, err := c.objects.Resource(secrets()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		secret, err := c.objects.Resource(core("secrets")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err): // an error if the manifest refers to it
 			continue

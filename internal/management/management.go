@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -140,13 +141,37 @@ func (c *Cluster) kind(ctx context.Context, group, kind string) (schema.GroupVer
 		if err := c.get(ctx, "/apis/"+group+"/"+v, &list); err != nil {
 			return none, c.explain(err, "ask for the kinds of "+group+"/"+v)
 		}
-		for _, r := range list.APIResources {
-			if r.Kind == kind && !strings.Contains(r.Name, "/") {
-				return schema.GroupVersionResource{Group: group, Version: v, Resource: r.Name}, nil
-			}
+		if name := resource(list, kind); name != "" {
+			return schema.GroupVersionResource{Group: group, Version: v, Resource: name}, nil
 		}
 	}
 	return none, fmt.Errorf("%s has no kind %s in the group %s: %s", c.name, kind, group, notInstalled(group))
+}
+
+// resource returns the name of the resource of a kind among those of an API version; "" if it
+// has none.
+func resource(list metav1.APIResourceList, kind string) string {
+	for _, r := range list.APIResources {
+		if r.Kind == kind && !strings.Contains(r.Name, "/") {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// core returns a resource of the core API.
+func core(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: resource}
+}
+
+// patch changes fields of an object.
+func (c *Cluster) patch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string, change map[string]any) error {
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	_, err = c.objects.Resource(resource).Namespace(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	return err
 }
 
 func notInstalled(group string) string {
@@ -189,8 +214,7 @@ func (e *MissingError) Error() string { return e.text }
 
 // missing returns the MissingError of an object, which says whether its namespace exists.
 func (c *Cluster) missing(ctx context.Context, what, namespace, hint string) error {
-	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	if _, err := c.objects.Resource(namespaces).Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	if _, err := c.objects.Resource(core("namespaces")).Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return &MissingError{fmt.Sprintf("there is no %s, and no namespace %s, in %s: set the namespace with --namespace; %s", what, namespace, c.name, hint)}
 	}
 	return &MissingError{fmt.Sprintf("there is no %s in namespace %s of %s; %s", what, namespace, c.name, hint)}

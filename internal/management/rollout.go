@@ -85,9 +85,8 @@ func progress(d *unstructured.Unstructured) (done bool, state string, err error)
 	if number("status", "observedGeneration") < d.GetGeneration() {
 		return false, "waiting for the deployment spec update to be observed", nil
 	}
-	conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
-	for _, each := range conditions {
-		if c, ok := each.(map[string]any); ok && c["type"] == "Progressing" && c["reason"] == "ProgressDeadlineExceeded" {
+	for _, c := range conditions(d) {
+		if c["type"] == "Progressing" && c["reason"] == "ProgressDeadlineExceeded" {
 			return false, "", fmt.Errorf("deployment %s/%s: %v; 'kubectl -n %s describe pods' shows the reason", d.GetNamespace(), d.GetName(), c["message"], d.GetNamespace())
 		}
 	}

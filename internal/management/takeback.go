@@ -2,7 +2,6 @@ package management
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,8 +38,8 @@ func (t *Takeback) Taken() bool { return t.taken }
 // groupSuffix is the end of the API groups of Cluster API and its providers.
 const groupSuffix = "cluster.x-k8s.io"
 
-// TakeBack finds a cluster and all of its objects.
-func (c *Cluster) TakeBack(ctx context.Context, namespace, name string) (*Takeback, error) {
+// Takeback finds a cluster and all of its objects.
+func (c *Cluster) Takeback(ctx context.Context, namespace, name string) (*Takeback, error) {
 	t := &Takeback{c: c, namespace: namespace, name: name, kinds: map[schema.GroupKind]schema.GroupVersionResource{}}
 	var err error
 	if t.cluster, err = c.kind(ctx, clusterGroup, "Cluster"); err != nil {
@@ -203,17 +202,12 @@ func (t *Takeback) Undo(ctx context.Context) error {
 }
 
 func (t *Takeback) setPaused(ctx context.Context, paused bool) error {
-	return t.patch(ctx, map[string]any{"spec": map[string]any{"paused": paused}}, "pause")
+	return t.patch(ctx, pausing(paused), "pause")
 }
 
 // patch changes the Cluster.
 func (t *Takeback) patch(ctx context.Context, change map[string]any, what string) error {
-	patch, err := json.Marshal(change)
-	if err != nil {
-		return err
-	}
-	_, err = t.c.objects.Resource(t.cluster).Namespace(t.namespace).Patch(ctx, t.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
-	if err != nil {
+	if err := t.c.patch(ctx, t.cluster, t.namespace, t.name, change); err != nil {
 		return t.c.explain(err, what+" Cluster "+t.name)
 	}
 	return nil
@@ -278,11 +272,10 @@ func (t *Takeback) Remove(ctx context.Context) (n int, err error) {
 		if !known {
 			continue
 		}
-		r := t.c.objects.Resource(gvr).Namespace(t.namespace)
-		_, err := r.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager})
+		err := t.c.patch(ctx, gvr, t.namespace, o.GetName(), map[string]any{"metadata": map[string]any{"finalizers": nil}})
 		if err == nil {
 			background := metav1.DeletePropagationBackground
-			err = r.Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
+			err = t.c.objects.Resource(gvr).Namespace(t.namespace).Delete(ctx, o.GetName(), metav1.DeleteOptions{PropagationPolicy: &background})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return n, t.c.explain(err, "remove "+title(&o))

@@ -92,7 +92,7 @@ func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
 	if err := o.Create(ctx, all.Items); err != nil {
 		return err
 	}
-	if err := r.cloud.Lock.SetManager(ctx, &cloud.Manager{ID: o.To.ID, Name: o.To.Name}); err != nil {
+	if err := r.cloud.Lock.SetManager(ctx, (*cloud.Manager)(&o.To)); err != nil {
 		return &HalfwayError{fmt.Errorf("record that %s manages the cluster: %w", o.To.Name, err)}
 	}
 	if err := o.Release(ctx); err != nil {
@@ -101,34 +101,24 @@ func (c *Cluster) handover(ctx context.Context, o HandoverOptions) error {
 	return nil
 }
 
-// TakebackOptions are the options of a takeback.
-type TakebackOptions struct {
-	From    Manager
-	Observe func(Event) // as in Options
-	Confirm func(Plan) (bool, error)
-}
-
-// Takeback takes the cluster back from a management cluster whose controllers do not work on
-// it any more. The manifest has to contain the Secrets with the keys of a self-managed
-// cluster: Takeback stores them, gives resources the tags by which runs find them, and
-// records that runs manage the cluster again. If the cluster differs from the manifest in
+// Takeback takes the cluster back from a management cluster, whose controllers must not work
+// on it any more. It gives resources the tags by which runs find them, and records that runs
+// manage the cluster again. It stores the keys of a self-managed cluster, which are in
+// Secrets: the manifest has to contain them. If the cluster differs from the manifest in
 // anything else, the error is a RefusedError.
-func (c *Cluster) Takeback(ctx context.Context, o TakebackOptions) (Result, error) {
-	r := c.begin(Options{Observe: o.Observe})
+func (c *Cluster) Takeback(ctx context.Context, from Manager) (Result, error) {
+	r := c.begin(Options{})
 	if err := r.lock(ctx, "takeback"); err != nil {
 		return r.result(err)
 	}
 	defer r.unlock(ctx)
-	if m := r.cloud.Lock.Manager(); m != nil && m.ID != o.From.ID {
+	if m := r.cloud.Lock.Manager(); m != nil && m.ID != from.ID {
 		return r.result(r.managed(m))
 	}
 	if err := r.look(ctx); err != nil {
 		return r.result(err)
 	}
 	if err := r.checkTakeback(); err != nil {
-		return r.result(err)
-	}
-	if err := r.confirmed(Options{Confirm: o.Confirm}); err != nil {
 		return r.result(err)
 	}
 	if !r.plan.Empty() {
@@ -157,15 +147,15 @@ func (c *Cluster) Forget(ctx context.Context, confirm func(Manager) (bool, error
 	if m == nil {
 		return nil, nil
 	}
-	lost := &Manager{m.ID, m.Name}
-	yes, err := confirm(*lost)
+	lost := Manager(*m)
+	yes, err := confirm(lost)
 	if err == nil && !yes {
 		err = ErrDeclined
 	}
 	if err == nil {
 		err = r.cloud.Lock.SetManager(ctx, nil)
 	}
-	return lost, public(err)
+	return &lost, public(err)
 }
 
 // checkTakeback refuses a plan that does more than to adopt what exists.
@@ -226,7 +216,7 @@ func ManifestOf(objects []map[string]any) ([]byte, error) {
 }
 
 func (r *run) managed(m *cloud.Manager) error {
-	return &RefusedError{[]error{&ManagedError{r.c.Name, Manager{m.ID, m.Name}}}}
+	return &RefusedError{[]error{&ManagedError{r.c.Name, Manager(*m)}}}
 }
 
 // checkManager refuses to work on a cluster that a management cluster manages. After that

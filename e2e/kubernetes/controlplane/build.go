@@ -97,7 +97,7 @@ func ProviderModule(ctx context.Context, module string) (dir, version string, er
 	return download(ctx, filepath.Join(root, "e2e", "kubernetes", Providers), module)
 }
 
-// Providers is the module of the controllers of a management cluster, for Program.Module.
+// Providers is the Program.Module of the controllers that run in a management cluster.
 const Providers = "providers"
 
 // download returns the folder and the version of a module that the go.mod in a folder

@@ -54,8 +54,8 @@ func (m *thisMachine) Dial(ctx context.Context, network, address string) (net.Co
 // patience is the timeout for the start of a process on a busy machine.
 const patience = time.Minute
 
-// Start starts a control plane on this machine until the end of the test. Without etcd,
-// the test fails and is not skipped, because a skipped test looks like success.
+// Start starts a control plane on this machine until the end of the test. If etcd is not
+// installed, the test fails. It is not skipped, because that would look like success.
 func Start(t *testing.T) *ControlPlane {
 	t.Helper()
 	return StartOn(t, &thisMachine{})

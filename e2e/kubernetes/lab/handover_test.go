@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -14,11 +13,7 @@ import (
 // TestHandover hands clusters over to the real controllers: they change nothing in AWS.
 func TestHandover(t *testing.T) {
 	l := Start(t)
-	l.NewLaptop(t, "", "").Bootstrap(t)
-	m := l.NewManagement(t, 10*time.Minute)
-	if dir := os.Getenv("LAB_DUMP"); dir != "" {
-		t.Cleanup(func() { m.Dump(t, dir) })
-	}
+	m := l.newManagement(t)
 	for _, x := range []struct {
 		name, cluster string
 		gateways      int // NAT gateways of somebody else

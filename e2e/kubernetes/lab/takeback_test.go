@@ -15,11 +15,7 @@ import (
 // the controllers add a machine, takes it back and deletes it.
 func TestTakeback(t *testing.T) {
 	l := Start(t)
-	l.NewLaptop(t, "", "").Bootstrap(t)
-	m := l.NewManagement(t, 10*time.Minute)
-	if dir := os.Getenv("LAB_DUMP"); dir != "" {
-		t.Cleanup(func() { m.Dump(t, dir) })
-	}
+	m := l.newManagement(t)
 	u := m.makes(t, "quickstart")
 	m.gives(t, u)
 	m.takes(t, u)

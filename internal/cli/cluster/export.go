@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -31,8 +32,8 @@ func newExport(f *flags) *cobra.Command {
 the objects of the manifest, with the IDs of what exists in AWS, and those that
 controllers make: Machines, AWSMachines, MachineSets and bootstrap configurations.
 
-The Cluster is paused: controllers do nothing until spec.paused is removed, which
-has to be after the last object is applied. 'cluster handover' does all of that.
+The Cluster is paused, so that controllers do nothing yet. When all objects have been
+applied, remove its field spec.paused. 'cluster handover' does both.
 
 The objects have no owner references, because those need the UIDs of a management
 cluster. Controllers set them.
@@ -109,21 +110,16 @@ func isSecret(object map[string]any) bool { return object["kind"] == "Secret" }
 
 // print prints all objects but the Secrets.
 func (o *exportOptions) print(objects []map[string]any) error {
-	left := 0
-	for _, x := range objects {
-		if isSecret(x) {
-			left++
-			continue
-		}
-		data, err := yaml.Marshal(x)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(o.Env.Out, "---\n%s", data); err != nil {
-			return err
-		}
+	all := len(objects)
+	objects = slices.DeleteFunc(objects, isSecret)
+	data, err := documents(objects)
+	if err != nil {
+		return err
 	}
-	o.tellSecrets(left)
+	if _, err := o.Env.Out.Write(data); err != nil {
+		return err
+	}
+	o.tellSecrets(all - len(objects))
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (o *handoverOptions) check(ctx context.Context, c *reconcile.Cluster, to *m
 	if err != nil {
 		return err
 	}
-	problems := to.Begin(handoverID(c), managementObjects(all.Items)).Check(ctx)
+	problems := to.Handover(handoverID(c), managementObjects(all.Items)).Check(ctx)
 	if !all.Plan.Empty() {
 		problems = append(problems, errors.New("the cluster is not as the manifest says, and controllers would change it: 'clusterawsadm cluster plan' shows what"))
 	}
@@ -115,7 +115,7 @@ type transfer struct {
 
 // create checks the management cluster, asks for confirmation, and creates the objects.
 func (t *transfer) create(ctx context.Context, all []reconcile.Object) error {
-	t.h = t.to.Begin(handoverID(t.c), managementObjects(all))
+	t.h = t.to.Handover(handoverID(t.c), managementObjects(all))
 	if problems := t.h.Check(ctx); len(problems) > 0 {
 		return &reconcile.RefusedError{Reasons: problems}
 	}
@@ -123,7 +123,8 @@ func (t *transfer) create(ctx context.Context, all []reconcile.Object) error {
 		t.Env.Story("the objects are in %s already, and its controllers work on them", t.to.Name())
 		return nil
 	}
-	if err := t.confirm(ctx, len(all)); err != nil {
+	question := fmt.Sprintf("Create %s in %s, and let its controllers manage cluster %s?", text.Count(len(all), "object"), t.to.Name(), t.c.Name)
+	if err := t.confirmed(ctx, t.yes, question, "review with --dry-run, then pass --yes"); err != nil {
 		return err
 	}
 	if err := t.h.Create(ctx); err != nil {
@@ -131,21 +132,6 @@ func (t *transfer) create(ctx context.Context, all []reconcile.Object) error {
 	}
 	t.Env.Story("created %s in %s; the Cluster is paused", text.Count(len(all), "object"), t.to.Name())
 	return nil
-}
-
-func (t *transfer) confirm(ctx context.Context, n int) error {
-	if t.yes {
-		return nil
-	}
-	what := fmt.Sprintf("Create %s in %s, and let its controllers manage cluster %s?", text.Count(n, "object"), t.to.Name(), t.c.Name)
-	if !t.Env.InIsTerminal || !t.Env.ErrIsTerminal {
-		return env.Usagef("stdin or stderr is not a terminal: review with --dry-run, then pass --yes")
-	}
-	ok, err := t.agrees(ctx, what)
-	if err == nil && !ok {
-		err = reconcile.ErrDeclined
-	}
-	return err
 }
 
 // release removes the pause.
@@ -164,7 +150,8 @@ func (t *transfer) tellWaiting(waiting []string) {
 	t.Env.Story("waiting for %s: %s", text.Count(len(waiting), "object"), waiting[0])
 }
 
-// managementObjects converts the objects of a cluster.
+// managementObjects converts the objects of a cluster to those that package management
+// creates.
 func managementObjects(all []reconcile.Object) (out []management.Object) {
 	for _, x := range all {
 		o := management.Object{Unstructured: unstructured.Unstructured{Object: x.Content}}

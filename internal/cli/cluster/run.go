@@ -78,13 +78,8 @@ func (r *run) confirm(ctx context.Context, p reconcile.Plan) (bool, error) {
 		r.progress.Begin(p)
 		return true, nil
 	}
-	if !r.Env.InIsTerminal || !r.Env.ErrIsTerminal {
-		stream := "stdin"
-		if r.Env.InIsTerminal {
-			stream = "stderr"
-		}
-		return false, env.Usagef("%s is not a terminal: review with 'clusterawsadm cluster %s --dry-run', then pass --yes\n%s",
-			stream, r.verb, render.Headline(p, view))
+	if err := r.checkTerminal(fmt.Sprintf("review with 'clusterawsadm cluster %s --dry-run', then pass --yes\n%s", r.verb, render.Headline(p, view))); err != nil {
+		return false, err
 	}
 	r.progress.Pause()
 	if err := render.Plan(r.Env.Err, p, view); err != nil {
@@ -104,6 +99,33 @@ func (r *run) ask(ctx context.Context) (bool, error) {
 		return a == r.word, err
 	}
 	return r.agrees(ctx, fmt.Sprintf("\n%s cluster %s in %s?", strings.ToUpper(r.verb[:1])+r.verb[1:], r.cluster.Name, r.cluster.Region))
+}
+
+// confirmed asks for a confirmation, unless --yes is set. Without a terminal the error says
+// what to do instead. If the user declines, the error is ErrDeclined.
+func (f *flags) confirmed(ctx context.Context, yes bool, question, instead string) error {
+	if yes {
+		return nil
+	}
+	if err := f.checkTerminal(instead); err != nil {
+		return err
+	}
+	ok, err := f.agrees(ctx, question)
+	if err == nil && !ok {
+		err = reconcile.ErrDeclined
+	}
+	return err
+}
+
+// checkTerminal returns an error if the user cannot be asked, which says what to do instead.
+func (f *flags) checkTerminal(instead string) error {
+	switch {
+	case !f.Env.InIsTerminal:
+		return env.Usagef("stdin is not a terminal: %s", instead)
+	case !f.Env.ErrIsTerminal:
+		return env.Usagef("stderr is not a terminal: %s", instead)
+	}
+	return nil
 }
 
 // agrees asks a question that is answered with yes or no.

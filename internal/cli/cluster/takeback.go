@@ -71,7 +71,7 @@ func (o *takebackOptions) run(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return &env.UsageError{Err: err}
 	}
-	t, err := from.TakeBack(ctx, o.namespace, name)
+	t, err := from.Takeback(ctx, o.namespace, name)
 	if errors.As(err, new(*management.MissingError)) && o.takenBefore(ctx, name) {
 		o.Env.Story("an earlier run has taken cluster %s back: a plan of %s is empty", name, o.output)
 		return nil
@@ -101,7 +101,7 @@ func (o *takebackOptions) checkFlags() error {
 	case len(o.files) > 0:
 		return env.Usagef("-f has no meaning here: the manifest comes from the management cluster")
 	case o.lost && (o.from != "" || o.context != "" || o.output != "" || o.keep):
-		return env.Usagef("--lost is for a management cluster that does not exist any more: --from, --from-context, --output and --keep have no meaning with it")
+		return env.Usagef("--lost cannot be used with --from, --from-context, --output or --keep: it is for a management cluster that does not exist any more")
 	case !o.lost && o.from == "":
 		return env.Usagef("no management cluster: use --from KUBECONFIG, or --lost if it does not exist any more")
 	}
@@ -154,7 +154,8 @@ func (o *takebackOptions) forget(ctx context.Context, name string) (err error) {
 	}
 	defer s.Close(&err)
 	was, err := reconcile.OpenByName(name, s.target).Forget(ctx, func(m reconcile.Manager) (bool, error) {
-		return o.asks(ctx, fmt.Sprintf("Forget that %s manages cluster %s? If its controllers still run, they will work against other commands.", m.Name, name))
+		question := fmt.Sprintf("Forget that %s manages cluster %s? If its controllers still run, they will work against other commands.", m.Name, name)
+		return true, o.confirmed(ctx, o.yes, question, "pass --yes")
 	})
 	switch {
 	case err != nil:
@@ -172,22 +173,7 @@ func (o *takebackOptions) confirm(ctx context.Context, name string, from *manage
 	if o.keep {
 		what = "and leave its objects there paused"
 	}
-	ok, err := o.asks(ctx, fmt.Sprintf("Take cluster %s from %s, %s?", name, from.Name(), what))
-	if err == nil && !ok {
-		err = reconcile.ErrDeclined
-	}
-	return err
-}
-
-// asks asks for a confirmation, unless --yes is set.
-func (o *takebackOptions) asks(ctx context.Context, question string) (bool, error) {
-	if o.yes {
-		return true, nil
-	}
-	if !o.Env.InIsTerminal || !o.Env.ErrIsTerminal {
-		return false, env.Usagef("stdin or stderr is not a terminal: pass --yes")
-	}
-	return o.agrees(ctx, question)
+	return o.confirmed(ctx, o.yes, fmt.Sprintf("Take cluster %s from %s, %s?", name, from.Name(), what), "pass --yes")
 }
 
 // pause pauses the Cluster, and reads its objects again when no controller works on them
@@ -229,7 +215,7 @@ func (o *takebackOptions) take(ctx context.Context, t *management.Takeback, from
 	if err != nil {
 		return err
 	}
-	res, err := reconcile.Open(m, s.target).Takeback(ctx, reconcile.TakebackOptions{From: reconcile.Manager{ID: id, Name: from.Name()}})
+	res, err := reconcile.Open(m, s.target).Takeback(ctx, reconcile.Manager{ID: id, Name: from.Name()})
 	if err != nil {
 		return err
 	}

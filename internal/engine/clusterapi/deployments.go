@@ -42,8 +42,8 @@ func (b *builder) setOf(d manifest.Deployment) (*clusterv1.MachineSet, error) {
 	return nil, fmt.Errorf("MachineDeployment/%s has no MachineSet", d.Object.Name)
 }
 
-// machineSet returns the MachineSet of a deployment. Its template is that of the
-// deployment, so that the controller sees no reason for another one.
+// machineSet returns the MachineSet of a deployment. It has the template of the deployment:
+// if they differed, the controller would make another MachineSet.
 func machineSet(d *clusterv1.MachineDeployment, name string) *clusterv1.MachineSet {
 	unique := map[string]string{clusterv1.MachineDeploymentUniqueLabel: name[strings.LastIndexByte(name, '-')+1:]}
 	set := &clusterv1.MachineSet{

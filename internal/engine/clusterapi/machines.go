@@ -110,9 +110,7 @@ func (b *builder) fillSingle(x *Item, have Machine) {
 func (b *builder) identify(a *infrav1.AWSMachine, have Machine) {
 	id := have.providerID()
 	a.Spec.ProviderID, a.Spec.InstanceID = &id, &have.ID
-	tags := infrav1.Tags{}
-	tags.Merge(b.m.Infra.Spec.AdditionalTags)
-	tags.Merge(a.Spec.AdditionalTags)
+	tags := b.tags(a.Spec.AdditionalTags)
 	if len(tags) == 0 {
 		return
 	}
@@ -125,6 +123,11 @@ func (b *builder) identify(a *infrav1.AWSMachine, have Machine) {
 	}
 	a.Annotations[tagsAnnotation] = text(tags)
 	a.Annotations[volumeTagsAnnotation] = text(volumes)
+}
+
+// tags returns the tags that the user gives to a machine, or to the machines of a pool.
+func (b *builder) tags(additional infrav1.Tags) infrav1.Tags {
+	return merged(b.m.Infra.Spec.AdditionalTags, additional)
 }
 
 // text encodes a value for an annotation.

@@ -2,6 +2,7 @@ package clusterapi
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 )
 
 // Manifest returns the objects that a user would write for a cluster, from all of its
-// objects in a management cluster: without those that controllers make, and without what
-// controllers write into the others. The keys of the cluster are not among them.
+// objects in a management cluster. It omits objects that controllers make, the Secrets with
+// the keys of the cluster, and fields that controllers fill in.
 func Manifest(all []unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	i := slices.IndexFunc(all, func(o unstructured.Unstructured) bool { return o.GetKind() == "Cluster" })
 	if i < 0 {
@@ -29,8 +30,8 @@ func Manifest(all []unstructured.Unstructured) ([]unstructured.Unstructured, err
 		if o.GetNamespace() != "default" {
 			x.SetNamespace(o.GetNamespace())
 		}
-		setIfAny(x.SetLabels, o.GetLabels(), func(k string) bool { return k == clusterv1.ClusterNameLabel })
-		setIfAny(x.SetAnnotations, o.GetAnnotations(), controllersAnnotation)
+		x.SetLabels(without(o.GetLabels(), func(key string) bool { return key == clusterv1.ClusterNameLabel }))
+		x.SetAnnotations(without(o.GetAnnotations(), controllersAnnotation))
 		for _, part := range []string{"spec", "data", "binaryData", "type"} {
 			if v, ok := o.Object[part]; ok {
 				x.Object[part] = v
@@ -100,16 +101,14 @@ func ofMachine(o *unstructured.Unstructured) bool {
 	return cloned || plane
 }
 
-func setIfAny(set func(map[string]string), all map[string]string, drop func(string) bool) {
-	kept := map[string]string{}
-	for k, v := range all {
-		if !drop(k) {
-			kept[k] = v
-		}
+// without returns labels or annotations without some of them; nil if none is left.
+func without(all map[string]string, drop func(key string) bool) map[string]string {
+	all = maps.Clone(all)
+	maps.DeleteFunc(all, func(key, _ string) bool { return drop(key) })
+	if len(all) == 0 {
+		return nil
 	}
-	if len(kept) > 0 {
-		set(kept)
-	}
+	return all
 }
 
 // controllersAnnotation reports whether a controller, kubectl or a handover sets an

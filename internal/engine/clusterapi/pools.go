@@ -3,17 +3,15 @@ package clusterapi
 import (
 	"bytes"
 
-	corev1 "k8s.io/api/core/v1"
-	infrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/api/v1beta2"
 	expinfrav1 "sigs.k8s.io/cluster-api-provider-aws/v2/exp/api/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterawsadm/clusterawsadm/internal/engine/manifest"
 )
 
-// addPools completes the objects of MachinePools: their machines exist, so that the Secret
-// with their user data does, too. A controller replaces machines if the user data of the
-// launch template differs from the Secret.
+// addPools completes the objects of MachinePools, and adds the Secrets with the user data of
+// their machines. A controller replaces the machines of a pool if the user data in its
+// launch template differs from that in the Secret.
 func (b *builder) addPools() {
 	for _, p := range b.m.Pools {
 		owner := b.find("MachinePool", p.Object.Name)
@@ -41,10 +39,7 @@ func (b *builder) ownedByPool(kind, name string, pool *clusterv1.MachinePool) ma
 	}
 	x.Owner = &Owner{pool, true}
 	if a, ok := x.Object.(*expinfrav1.AWSMachinePool); ok {
-		tags := infrav1.Tags{}
-		tags.Merge(b.m.Infra.Spec.AdditionalTags)
-		tags.Merge(a.Spec.AdditionalTags)
-		if len(tags) > 0 {
+		if tags := b.tags(a.Spec.AdditionalTags); len(tags) > 0 {
 			a.SetAnnotations(merged(a.GetAnnotations(), map[string]string{tagsAnnotation: text(tags)}))
 		}
 	}
@@ -63,10 +58,5 @@ func (b *builder) addUserData(pool *clusterv1.MachinePool, config manifest.Objec
 		format = "ignition"
 	}
 	pool.Spec.Template.Spec.Bootstrap.DataSecretName = &name
-	s := &corev1.Secret{
-		ObjectMeta: meta(name, map[string]string{clusterv1.ClusterNameLabel: b.m.Name}, nil),
-		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{"value": data, "format": []byte(format)},
-	}
-	typeMeta(s, corev1.SchemeGroupVersion, "Secret")
-	b.add(s, &Owner{config, true})
+	b.addSecret(name, map[string][]byte{"value": data, "format": []byte(format)}, &Owner{config, true})
 }

@@ -25,29 +25,34 @@ func (b *builder) addSecrets() {
 		{secret.APIServerEtcdClient, b.s.PKI.EtcdClient},
 	} {
 		if len(x.pair.Cert) > 0 {
-			b.addSecret(x.purpose, map[string][]byte{secret.TLSCrtDataName: x.pair.Cert, secret.TLSKeyDataName: x.pair.Key})
+			b.addKeys(x.purpose, map[string][]byte{secret.TLSCrtDataName: x.pair.Cert, secret.TLSKeyDataName: x.pair.Key})
 		}
 	}
 	if len(b.s.Kubeconfig) > 0 {
-		b.addSecret(secret.Kubeconfig, map[string][]byte{secret.KubeconfigDataName: b.s.Kubeconfig})
+		b.addKeys(secret.Kubeconfig, map[string][]byte{secret.KubeconfigDataName: b.s.Kubeconfig})
 	}
 }
 
-// addSecret adds a Secret of the cluster. It belongs to the control plane, and is deleted
-// with it.
-func (b *builder) addSecret(purpose secret.Purpose, data map[string][]byte) {
+// addKeys adds a Secret with keys of the cluster. It belongs to the control plane, and is
+// deleted with it.
+func (b *builder) addKeys(purpose secret.Purpose, data map[string][]byte) {
 	name := secret.Name(b.m.Name, purpose)
 	if b.find("Secret", name) != nil {
 		return
 	}
+	var owner *Owner
+	if cp := b.m.ControlPlane; cp != nil {
+		owner = &Owner{b.find("KubeadmControlPlane", cp.Object.Name).Object, true}
+	}
+	b.addSecret(name, data, owner)
+}
+
+// addSecret adds a Secret of the cluster.
+func (b *builder) addSecret(name string, data map[string][]byte, owner *Owner) {
 	s := &corev1.Secret{
 		ObjectMeta: meta(name, map[string]string{clusterv1.ClusterNameLabel: b.m.Name}, nil),
 		Type:       clusterv1.ClusterSecretType, Data: data,
 	}
 	typeMeta(s, corev1.SchemeGroupVersion, "Secret")
-	var owner *Owner
-	if cp := b.m.ControlPlane; cp != nil {
-		owner = &Owner{b.find("KubeadmControlPlane", cp.Object.Name).Object, true}
-	}
 	b.add(s, owner)
 }

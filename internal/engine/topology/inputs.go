@@ -39,26 +39,26 @@ const (
 	roleNode         = "node"
 )
 
-// tags returns the tags of a resource, in the order in which CAPA's
-// infrav1.Build adds them: its name, what the user adds, the cluster and the
-// role. The resource tag comes on top: by it a later run finds the resource.
+// tags returns the tags of a resource: namedTags, and the identity tag, by which a later run
+// finds the resource.
 func (in inputs) tags(id graph.ID, name, role string, more ...cloud.Tags) cloud.Tags {
+	tags := in.namedTags(name, role, more...)
+	tags[cloud.ResourceTag] = string(id)
+	return tags
+}
+
+// namedTags returns the tags of a resource, in the order in which CAPA's infrav1.Build adds
+// them: its name, what the user adds, the cluster and the role. They are enough for
+// resources whose name is unique in AWS, by which a later run finds them. CAPA removes other
+// tags from load balancers and from resources of EKS: with an identity tag, a handover would
+// change them.
+func (in inputs) namedTags(name, role string, more ...cloud.Tags) cloud.Tags {
 	tags := cloud.Tags{"Name": name}.With(cloud.Tags(in.spec.AdditionalTags))
 	for _, t := range more {
 		tags = tags.With(t)
 	}
 	tags[cloud.ClusterTagPrefix+in.m.Name] = cloud.Owned
 	tags[cloud.RoleTag] = role
-	tags[cloud.ResourceTag] = string(id)
-	return tags
-}
-
-// namedTags are the tags of a resource that has a name of its own in AWS, by which a later
-// run finds it. It has no identity tag: after a handover, CAPA would remove it from load
-// balancers and from resources of EKS, which would be a change in AWS.
-func (in inputs) namedTags(name, role string, more ...cloud.Tags) cloud.Tags {
-	tags := in.tags("", name, role, more...)
-	delete(tags, cloud.ResourceTag)
 	return tags
 }
 

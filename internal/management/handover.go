@@ -3,7 +3,6 @@ package management
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,8 +53,8 @@ type Handover struct {
 	freed bool // and removed the pause
 }
 
-// Begin prepares the handover of a cluster. It makes no call.
-func (c *Cluster) Begin(id string, objects []Object) *Handover {
+// Handover prepares the handover of a cluster. It makes no call.
+func (c *Cluster) Handover(id string, objects []Object) *Handover {
 	h := &Handover{c: c, id: id, objects: objects, kinds: map[schema.GroupKind]schema.GroupVersionResource{}}
 	for i := range objects {
 		if objects[i].GetKind() == "Cluster" {
@@ -72,10 +71,6 @@ func (c *Cluster) ID(ctx context.Context) (string, error) {
 		return "", c.explain(err, "identify the management cluster")
 	}
 	return string(found.GetUID()), nil
-}
-
-func core(resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }
 
 // Check returns all that prevents the handover: kinds and API versions that the management
@@ -149,16 +144,14 @@ func (c *Cluster) served(ctx context.Context, gvk schema.GroupVersionKind) (sche
 	if err != nil {
 		return schema.GroupVersionResource{}, c.explain(err, "ask for the kinds of "+gvk.GroupVersion().String())
 	}
-	for _, r := range list.APIResources {
-		if r.Kind == gvk.Kind && !strings.Contains(r.Name, "/") {
-			return gvk.GroupVersion().WithResource(r.Name), nil
-		}
+	if name := resource(list, gvk.Kind); name != "" {
+		return gvk.GroupVersion().WithResource(name), nil
 	}
 	return schema.GroupVersionResource{}, fmt.Errorf("%s has no kind %s in %s: %s", c.name, gvk.Kind, gvk.GroupVersion(), notInstalled(gvk.Group))
 }
 
-// shared reports whether an object may belong to other clusters as well. If it exists, it
-// stays as it is.
+// shared reports whether other clusters may use the object, too. A handover does not change
+// such an object if it exists.
 func (o *Object) shared() bool {
 	return slices.Contains([]string{"Namespace", "ConfigMap", "ClusterResourceSet", "AWSClusterControllerIdentity", "AWSClusterRoleIdentity", "AWSClusterStaticIdentity"}, o.GetKind()) ||
 		o.GetKind() == "Secret" && o.Owner == nil
@@ -284,12 +277,8 @@ func (h *Handover) prepared(o *Object, uids map[objectKey]types.UID) *unstructur
 
 // Pause stops the controllers from working on the cluster, or lets them go on.
 func (h *Handover) Pause(ctx context.Context, paused bool) error {
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"paused": paused}})
-	if err != nil {
-		return err
-	}
-	r := h.c.objects.Resource(h.kinds[h.cluster.GroupVersionKind().GroupKind()]).Namespace(h.cluster.GetNamespace())
-	if _, err = r.Patch(ctx, h.cluster.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+	clusters := h.kinds[h.cluster.GroupVersionKind().GroupKind()]
+	if err := h.c.patch(ctx, clusters, h.cluster.GetNamespace(), h.cluster.GetName(), pausing(paused)); err != nil {
 		what := "let the controllers work on"
 		if paused {
 			what = "pause"
@@ -298,6 +287,11 @@ func (h *Handover) Pause(ctx context.Context, paused bool) error {
 	}
 	h.freed = !paused
 	return nil
+}
+
+// pausing is the change of a Cluster that pauses it, or lets its controllers go on.
+func pausing(paused bool) map[string]any {
+	return map[string]any{"spec": map[string]any{"paused": paused}}
 }
 
 // ChangedError says that controllers have begun to replace machines, and that the Cluster was
@@ -349,7 +343,7 @@ func (h *Handover) look(ctx context.Context) (waiting []string, changed string, 
 	mine := map[string]bool{}
 	for i := range h.objects {
 		o := &h.objects[i]
-		if !reportsReadiness(o.GetKind()) {
+		if readiness(o.GetKind()) == "" {
 			continue
 		}
 		have, err := h.of(o).Get(ctx, o.GetName(), metav1.GetOptions{})
@@ -408,11 +402,8 @@ func whyReplaced(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// reportsReadiness reports whether objects of a kind say when they are ready.
-func reportsReadiness(kind string) bool { return readiness(kind) != "" }
-
-// readiness is the condition of a kind that says that it is ready; "ready" for the field
-// status.ready.
+// readiness is the condition by which objects of a kind report that they are ready; "ready"
+// for the field status.ready, and "" for kinds that do not report it.
 func readiness(kind string) string {
 	switch kind {
 	case "Cluster", "KubeadmControlPlane", "MachineDeployment":
@@ -444,11 +435,21 @@ func notReady(o *unstructured.Unstructured) string {
 	return cmp.Or(firstLine(message), "not "+strings.ToLower(name)+" yet")
 }
 
+// conditions returns the conditions of an object.
+func conditions(o *unstructured.Unstructured) (all []map[string]any) {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, each := range list {
+		if c, ok := each.(map[string]any); ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // condition returns the status and message of a condition; "" if the object has none.
 func condition(o *unstructured.Unstructured, name string) (status, message string) {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, each := range conditions {
-		if c, ok := each.(map[string]any); ok && c["type"] == name {
+	for _, c := range conditions(o) {
+		if c["type"] == name {
 			status, _ = c["status"].(string)
 			message, _ = c["message"].(string)
 			return status, message
@@ -459,9 +460,7 @@ func condition(o *unstructured.Unstructured, name string) (status, message strin
 
 // falseCondition returns the message, or else the reason, of a condition that is false.
 func falseCondition(o *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, each := range conditions {
-		c, _ := each.(map[string]any)
+	for _, c := range conditions(o) {
 		if c["status"] != string(metav1.ConditionFalse) || c["type"] == "Ready" {
 			continue
 		}
